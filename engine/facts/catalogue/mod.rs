@@ -1,0 +1,298 @@
+//! The catalogue of facts: name, type, unit, meaning, and what of a capture brings each one.
+//!
+//! `coldspot facts --list` prints it, and rules are checked against it when they load.
+
+mod device;
+mod groups;
+mod run;
+
+use serde::Serialize;
+
+use super::store::FactValue;
+
+/// The kinds of things that facts are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntityKind {
+    /// The whole report.
+    Run,
+    /// One process that used the GPU.
+    Process,
+    /// One physical GPU.
+    Device,
+    /// One CUDA stream that ran work on a device.
+    Stream,
+    /// All launches of one kernel name on one device.
+    Kernel,
+    /// Copies on one device with the same direction, host memory kind and API.
+    CopyGroup,
+    /// Blocking waits of one process through one API, seen from one device.
+    SyncGroup,
+    /// An annotation (NVTX) of one name in one process, seen from one device.
+    Range,
+}
+
+impl EntityKind {
+    /// Every kind, in the order of the facts file.
+    pub const ALL: [Self; 8] = [
+        Self::Run,
+        Self::Process,
+        Self::Device,
+        Self::Stream,
+        Self::Kernel,
+        Self::CopyGroup,
+        Self::SyncGroup,
+        Self::Range,
+    ];
+
+    /// The name in rules: `copy_group`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Process => "process",
+            Self::Device => "device",
+            Self::Stream => "stream",
+            Self::Kernel => "kernel",
+            Self::CopyGroup => "copy_group",
+            Self::SyncGroup => "sync_group",
+            Self::Range => "range",
+        }
+    }
+
+    /// The name of its array in the facts file: `copy_groups`.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Run => "runs",
+            Self::Process => "processes",
+            Self::Device => "devices",
+            Self::Stream => "streams",
+            Self::Kernel => "kernels",
+            Self::CopyGroup => "copy_groups",
+            Self::SyncGroup => "sync_groups",
+            Self::Range => "ranges",
+        }
+    }
+
+    /// The kinds that a rule about this kind may also name, nearest first.
+    pub const fn ancestors(self) -> &'static [Self] {
+        match self {
+            Self::Run => &[],
+            Self::Process | Self::Device => &[Self::Run],
+            Self::Kernel | Self::CopyGroup => &[Self::Device, Self::Run],
+            Self::Stream | Self::SyncGroup | Self::Range => &[Self::Device, Self::Process, Self::Run],
+        }
+    }
+
+    /// The kind with this name in rules.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// The type of a fact's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactType {
+    /// true or false.
+    Bool,
+    /// A whole number.
+    Int,
+    /// A finite number.
+    Float,
+    /// Any string: comes from the report, and is hostile.
+    Text,
+    /// One of the values listed.
+    Choice(&'static [&'static str]),
+}
+
+impl FactType {
+    /// Whether a value is of this type.
+    pub fn accepts(self, value: &FactValue) -> bool {
+        match (self, value) {
+            (Self::Bool, FactValue::Bool(_))
+            | (Self::Int, FactValue::Int(_))
+            | (Self::Float, FactValue::Float(_))
+            | (Self::Text, FactValue::Text(_)) => true,
+            (Self::Choice(values), FactValue::Text(text)) => values.contains(&text.as_str()),
+            _ => false,
+        }
+    }
+
+    /// The name that `facts --list` prints.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "boolean",
+            Self::Int => "integer",
+            Self::Float => "number",
+            Self::Text => "string",
+            Self::Choice(_) => "one of",
+        }
+    }
+}
+
+/// The unit of a fact, which its name ends in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds (`_ns`).
+    Ns,
+    /// Bytes (`_bytes`).
+    Bytes,
+    /// How many (`_count`).
+    Count,
+    /// A part of one, 0 to 1 (`_share`).
+    Share,
+    /// 1e9 bytes a second (`_gbps`).
+    Gbps,
+    /// Times a second (`_per_s`).
+    PerSecond,
+    /// Megahertz (`_mhz`).
+    Mhz,
+    /// A bare number, string or boolean.
+    None,
+}
+
+impl Unit {
+    /// The unit that a name's ending says.
+    pub fn of_name(name: &str) -> Self {
+        const ENDINGS: [(&str, Unit); 7] = [
+            ("_ns", Unit::Ns),
+            ("_bytes", Unit::Bytes),
+            ("_count", Unit::Count),
+            ("_share", Unit::Share),
+            ("_gbps", Unit::Gbps),
+            ("_per_s", Unit::PerSecond),
+            ("_mhz", Unit::Mhz),
+        ];
+        ENDINGS
+            .into_iter()
+            .find(|(ending, _)| name.ends_with(ending) || name == &ending[1..])
+            .map_or(Self::None, |(_, unit)| unit)
+    }
+
+    /// The word that `facts --list` and error messages print.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ns => "ns",
+            Self::Bytes => "bytes",
+            Self::Count => "count",
+            Self::Share => "share",
+            Self::Gbps => "gbps",
+            Self::PerSecond => "per_s",
+            Self::Mhz => "mhz",
+            Self::None => "",
+        }
+    }
+}
+
+/// What a capture must hold for a fact to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Any report.
+    Report,
+    /// GPU operations.
+    CudaTrace,
+    /// CUDA API calls of the host.
+    CudaApi,
+    /// Annotations.
+    Nvtx,
+    /// OS runtime calls.
+    OsRuntime,
+    /// Sampled GPU metrics.
+    GpuMetrics,
+    /// What the GPU is: its table of properties.
+    DeviceInfo,
+    /// Unified-memory page faults.
+    PageFaults,
+    /// Device memory use.
+    MemoryUsage,
+}
+
+impl Needs {
+    /// What to capture, as options of `nsys profile`; empty where any report will do.
+    pub const fn option(self) -> &'static str {
+        match self {
+            Self::Report => "",
+            Self::CudaTrace | Self::CudaApi | Self::DeviceInfo => "nsys profile --trace=cuda",
+            Self::Nvtx => "nsys profile --trace=cuda,nvtx",
+            Self::OsRuntime => "nsys profile --trace=cuda,osrt",
+            Self::GpuMetrics => "nsys profile --gpu-metrics-devices=all",
+            Self::PageFaults => "nsys profile --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true",
+            Self::MemoryUsage => "nsys profile --cuda-memory-usage=true",
+        }
+    }
+}
+
+/// One entry of the catalogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fact {
+    /// The name without the entity's own prefix.
+    pub name: &'static str,
+    /// The type of its value.
+    pub kind: FactType,
+    /// What of a capture brings it.
+    pub needs: Needs,
+    /// What it means, and what its absence means where that is not simply "not captured".
+    pub meaning: &'static str,
+}
+
+impl Fact {
+    /// The unit, which the name says.
+    pub fn unit(&self) -> Unit {
+        Unit::of_name(self.name)
+    }
+}
+
+const fn fact(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+    Fact { name, kind, needs, meaning }
+}
+
+/// The facts of one kind of entity, in the order in which they are explained.
+pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
+    let parts: &[&'static [Fact]] = match kind {
+        EntityKind::Run => &[run::RUN],
+        EntityKind::Process => &[run::PROCESS],
+        EntityKind::Device => device::ALL,
+        EntityKind::Stream => &[groups::STREAM],
+        EntityKind::Kernel => &[groups::KERNEL],
+        EntityKind::CopyGroup => &[groups::COPY_GROUP],
+        EntityKind::SyncGroup => &[groups::SYNC_GROUP],
+        EntityKind::Range => &[groups::RANGE],
+    };
+    parts.iter().copied().flatten()
+}
+
+/// The entry for one fact.
+pub fn find(kind: EntityKind, name: &str) -> Option<&'static Fact> {
+    of_kind(kind).find(|fact| fact.name == name)
+}
+
+/// The ledger accounts that an estimate may claim: the device facts that are parts of the window.
+///
+/// `claims = "idle_sync"` draws on `device.idle_sync_ns`.
+pub fn accounts() -> impl Iterator<Item = &'static str> {
+    [device::LEDGER, device::IDLE_ACTIVITY, device::IDLE_TRIGGER, device::COMPUTE_USE]
+        .into_iter()
+        .flatten()
+        .filter_map(|fact| fact.name.strip_suffix("_ns"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_end_in_their_unit() {
+        for kind in EntityKind::ALL {
+            let mut names: Vec<_> = of_kind(kind).map(|fact| fact.name).collect();
+            names.sort_unstable();
+            let count = names.len();
+            names.dedup();
+            assert_eq!(count, names.len(), "{} names a fact twice", kind.name());
+            for fact in of_kind(kind) {
+                assert!(fact.meaning.ends_with('.'), "{}.{} has no whole sentence", kind.name(), fact.name);
+                if matches!(fact.kind, FactType::Bool | FactType::Text | FactType::Choice(_)) {
+                    assert_eq!(fact.unit(), Unit::None, "{}.{}", kind.name(), fact.name);
+                }
+            }
+        }
+    }
+}

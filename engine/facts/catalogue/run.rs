@@ -1,0 +1,88 @@
+//! Facts of the run and of its processes.
+
+use super::FactType::{Bool, Choice, Int, Text};
+use super::Needs::{CudaApi, Report};
+use super::{Fact, fact};
+
+pub(super) const RUN: &[Fact] = &[
+    fact("format", Choice(&["nsys-sqlite"]), Report, "The format of the report."),
+    fact(
+        "product_version",
+        Text,
+        Report,
+        "The version of the profiler that wrote the export; exporters before 2022 do not say.",
+    ),
+    fact("schema_version", Text, Report, "The version of the export's schema; exporters before 2022 do not say."),
+    fact("duration_ns", Int, Report, "From the first to the last event of any kind."),
+    fact("device_count", Int, Report, "GPUs that ran at least one operation."),
+    fact("process_count", Int, Report, "Processes that called CUDA or ran work on a GPU."),
+    fact(
+        "gpu_op_count",
+        Int,
+        Report,
+        "Operations recorded on all GPUs: kernels, graph launches, copies, memsets and migrations.",
+    ),
+    fact("kernel_count", Int, Report, "Kernels recorded on all GPUs."),
+    fact("api_call_count", Int, Report, "CUDA API calls recorded; 0 where the capture holds none."),
+    fact("range_count", Int, Report, "Annotations recorded that have a duration."),
+    fact("os_call_count", Int, Report, "OS runtime calls recorded."),
+    fact("metric_sample_count", Int, Report, "Samples of GPU metrics recorded."),
+    fact(
+        "api_error_count",
+        Int,
+        CudaApi,
+        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count.",
+    ),
+    fact("api_error_call", Text, CudaApi, "The API that failed most often; absent when none failed."),
+    fact("graph_launch_count", Int, Report, "CUDA graph launches recorded as a whole, with their kernels hidden."),
+    fact(
+        "framework",
+        Choice(&["pytorch", "jax", "tensorflow", "cupy", "numba", "julia", "openacc", "openmp", "cuda"]),
+        Report,
+        "The framework that kernel names, annotations and API use point to; 'cuda' when nothing points elsewhere.",
+    ),
+    fact("framework_evidence", Text, Report, "The name that gave the framework away; absent for plain CUDA."),
+    fact(
+        "dropped_event_count",
+        Int,
+        Report,
+        "Rows that could not be used: reversed or lost times, ids that refer to nothing, values of the wrong type.",
+    ),
+    fact("lost_event_notice", Text, Report, "The profiler's own words when it says that events may be missing."),
+    fact(
+        "driver_notice",
+        Text,
+        Report,
+        "The profiler's own words when it says that the driver or device is not supported.",
+    ),
+    fact("capture_notice", Text, Report, "The profiler's gravest other warning about the capture of CUDA."),
+    fact(
+        "device_identity_known",
+        Bool,
+        Report,
+        "Whether it is certain which physical GPU each operation ran on; false when several processes use one CUDA ordinal and the export does not map ordinals to GPUs.",
+    ),
+];
+
+pub(super) const PROCESS: &[Fact] = &[
+    fact("pid", Int, Report, "The process id."),
+    fact(
+        "name",
+        Text,
+        Report,
+        "The name of the executable, without its folder; absent when the export does not list processes.",
+    ),
+    fact("api_call_count", Int, CudaApi, "CUDA API calls."),
+    fact("launch_call_count", Int, CudaApi, "Calls that launch a kernel or a graph."),
+    fact("launch_call_ns", Int, CudaApi, "Time inside calls that launch, summed over threads."),
+    fact("sync_call_ns", Int, CudaApi, "Time inside blocking waits, summed over threads."),
+    fact("query_call_count", Int, CudaApi, "Calls that poll a stream or an event."),
+    fact("allocate_call_count", Int, CudaApi, "Calls that allocate, free or register memory."),
+    fact(
+        "allocate_call_ns",
+        Int,
+        CudaApi,
+        "Time inside calls that allocate, free or register memory, summed over threads.",
+    ),
+    fact("thread_count", Int, CudaApi, "Threads that called CUDA."),
+];

@@ -1,0 +1,9 @@
+//! Facts: numbers, strings and booleans with a fixed name, unit and meaning, each about one entity of a report.
+//!
+//! [`catalogue`] documents every fact; [`store`] holds the entities of one report.
+
+pub mod catalogue;
+pub mod store;
+
+pub use catalogue::{EntityKind, Fact, FactType, Needs, Unit};
+pub use store::{Entity, EntityId, FactValue, Facts};

@@ -1,0 +1,7 @@
+//! coldspot reads a GPU profile and says where the time went, why, and what to change first.
+//!
+//! The way of the data, one module a stage: [`read`] makes a [`timeline`] of a report file, [`ledger`] and [`facts`] take
+//! it apart, [`rules`] match the facts, [`findings`] are ranked, [`render`] prints them.
+
+pub mod facts;
+pub mod rules;

@@ -1,0 +1,90 @@
+//! What a rule says of one entity.
+
+use serde::Serialize;
+
+use crate::facts::EntityId;
+
+/// A sentence in two forms. What comes from the report is escaped in `markdown` and as it was in `plain`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Sentence {
+    /// For Markdown output: values from the report are escaped.
+    pub markdown: String,
+    /// For outputs that escape by themselves.
+    pub plain: String,
+}
+
+/// How sure a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// The report hints at it.
+    Low,
+    /// Something is assumed.
+    Medium,
+    /// The report shows it.
+    High,
+}
+
+/// The most that a change can gain: a claim on an account of the ledger.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Nanoseconds that may be recovered; never negative, never more than the account holds.
+    pub recoverable_ns: i64,
+    /// The account, as in [`crate::facts::catalogue::accounts`].
+    pub account: String,
+    /// Why it is a bound.
+    pub basis: String,
+}
+
+/// A rule that holds for an entity.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Match {
+    /// One line: what it is.
+    pub summary: Sentence,
+    /// One sentence for each condition that held.
+    pub evidence: Vec<Sentence>,
+    /// What it may gain; absent for rules about the capture, or about nothing that time can be claimed for.
+    pub estimate: Option<Estimate>,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Why confidence is lower than the rule's own.
+    pub because: Vec<String>,
+    /// What to do, for the framework that the report shows.
+    pub advice: Sentence,
+    /// How to check that it helped.
+    pub verify: Sentence,
+    /// Where to look in the profiler: times and names.
+    pub look: Option<Sentence>,
+}
+
+/// The outcome of one rule for one entity.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// `where` and every `when` hold.
+    Finding(Box<Match>),
+    /// `where` holds, some `when` does not.
+    Pass,
+    /// `where` does not hold.
+    NotApplicable,
+    /// Facts that the rule needs are absent: their full names, such as `device.sm_count`.
+    Unknown {
+        /// The absent facts.
+        missing: Vec<String>,
+    },
+    /// The rule itself went wrong: a condition that is no boolean, an estimate that is not finite.
+    Failed {
+        /// What went wrong.
+        message: String,
+    },
+}
+
+/// One rule, one entity, one outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The rule's place in its library.
+    pub rule: usize,
+    /// What the rule was asked about.
+    pub entity: EntityId,
+    /// The answer.
+    pub outcome: Outcome,
+}
