@@ -4,4 +4,6 @@
 //! it apart, [`rules`] match the facts, [`findings`] are ranked, [`render`] prints them.
 
 pub mod facts;
+pub mod read;
 pub mod rules;
+pub mod timeline;
