@@ -4,6 +4,7 @@
 //! it apart, [`rules`] match the facts, [`findings`] are ranked, [`render`] prints them.
 
 pub mod facts;
+pub mod ledger;
 pub mod read;
 pub mod rules;
 pub mod timeline;
