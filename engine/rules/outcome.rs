@@ -25,6 +25,49 @@ pub enum Confidence {
     High,
 }
 
+impl Confidence {
+    /// Every confidence, the least first.
+    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+
+    /// The word in rules and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing, nothing to change.
+    Info,
+    /// A small part of the window.
+    Low,
+    /// A part of the window that is worth a change.
+    Medium,
+    /// Change this first.
+    High,
+}
+
+impl Severity {
+    /// Every severity, the least first.
+    pub const ALL: [Self; 4] = [Self::Info, Self::Low, Self::Medium, Self::High];
+
+    /// The word in rules and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
 /// The most that a change can gain: a claim on an account of the ledger.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
@@ -76,6 +119,19 @@ pub enum Outcome {
         /// What went wrong.
         message: String,
     },
+}
+
+impl Outcome {
+    /// The word that tests in rule files expect; `failed` cannot be expected.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Finding(_) => "finding",
+            Self::Pass => "pass",
+            Self::NotApplicable => "not_applicable",
+            Self::Unknown { .. } => "unknown",
+            Self::Failed { .. } => "failed",
+        }
+    }
 }
 
 /// One rule, one entity, one outcome.
