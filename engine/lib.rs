@@ -5,3 +5,4 @@
 
 pub mod facts;
 pub mod rules;
+pub mod text;
