@@ -172,10 +172,11 @@ pub(super) fn read(log: &mut Log<'_>) -> Option<RawRule> {
 /// A file of a newer language may hold anything, so that nothing else of it is reported.
 fn newer_schema(tree: &Spanned<DeTable<'_>>, log: &mut Log<'_>) -> bool {
     let Some(value) = tree.get_ref().get("schema") else { return false };
-    let number = value.get_ref().as_integer().and_then(|number| i64::from_str_radix(number.as_str(), 10).ok());
-    let Some(number) = number.filter(|number| *number != SCHEMA) else { return false };
-    let way_out = if number > SCHEMA { "a newer coldspot is needed to read it" } else { "write `schema = 1`" };
-    log.at(value.span(), format!("`schema = {number}`: this coldspot reads schema {SCHEMA}; {way_out}"));
+    let number = value.get_ref().as_integer().and_then(|number| number.as_str().parse::<i64>().ok());
+    let Some(number) = number.filter(|number| *number > SCHEMA) else { return false };
+    let message =
+        format!("`schema = {number}` is newer than this coldspot, which reads schema {SCHEMA}: update coldspot");
+    log.at(value.span(), message);
     true
 }
 
