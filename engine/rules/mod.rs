@@ -1,7 +1,7 @@
 //! Rules: what the TOML says, checked against the catalogue, evaluated over the facts of one entity at a time.
 //!
 //! `raw` reads a file, `check` makes a [`Rule`] of it or says all that is wrong, [`Library`] holds the rules that are in
-//! use, [`evaluate`] judges the facts of a report, [`testing`] runs the tests that rule files carry.
+//! use, [`evaluate()`] judges the facts of a report, [`testing`] runs the tests that rule files carry.
 
 mod check;
 mod context;
