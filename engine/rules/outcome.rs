@@ -25,47 +25,18 @@ pub enum Confidence {
     High,
 }
 
-impl Confidence {
-    /// Every confidence, the least first.
-    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
-
-    /// The word in rules and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-}
-
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth knowing, nothing to change.
+    /// Worth knowing; folded away in the report.
     Info,
-    /// A small part of the window.
+    /// At least 1 % of the window.
     Low,
-    /// A part of the window that is worth a change.
+    /// At least 5 % of the window.
     Medium,
-    /// Change this first.
+    /// At least 20 % of the window, or a capture that cannot be trusted.
     High,
-}
-
-impl Severity {
-    /// Every severity, the least first.
-    pub const ALL: [Self; 4] = [Self::Info, Self::Low, Self::Medium, Self::High];
-
-    /// The word in rules and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
 }
 
 /// The most that a change can gain: a claim on an account of the ledger.
@@ -121,6 +92,46 @@ pub enum Outcome {
     },
 }
 
+/// One rule, one entity, one outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The rule's place in its library.
+    pub rule: usize,
+    /// What the rule was asked about.
+    pub entity: EntityId,
+    /// The answer.
+    pub outcome: Outcome,
+}
+
+impl Confidence {
+    /// Every confidence, the least first.
+    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+
+    /// The word in rules and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+impl Severity {
+    /// Every severity, the least first.
+    pub const ALL: [Self; 4] = [Self::Info, Self::Low, Self::Medium, Self::High];
+
+    /// The word in rules and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
 impl Outcome {
     /// The word that tests in rule files expect; `failed` cannot be expected.
     pub const fn name(&self) -> &'static str {
@@ -132,15 +143,4 @@ impl Outcome {
             Self::Failed { .. } => "failed",
         }
     }
-}
-
-/// One rule, one entity, one outcome.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
-    /// The rule's place in its library.
-    pub rule: usize,
-    /// What the rule was asked about.
-    pub entity: EntityId,
-    /// The answer.
-    pub outcome: Outcome,
 }
