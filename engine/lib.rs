@@ -7,4 +7,5 @@ pub mod facts;
 pub mod ledger;
 pub mod read;
 pub mod rules;
+pub mod text;
 pub mod timeline;

@@ -25,6 +25,20 @@ pub enum Confidence {
     High,
 }
 
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing; folded away in the report.
+    Info,
+    /// At least 1 % of the window.
+    Low,
+    /// At least 5 % of the window.
+    Medium,
+    /// At least 20 % of the window, or a capture that cannot be trusted.
+    High,
+}
+
 /// The most that a change can gain: a claim on an account of the ledger.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
@@ -87,4 +101,46 @@ pub struct Judgement {
     pub entity: EntityId,
     /// The answer.
     pub outcome: Outcome,
+}
+
+impl Confidence {
+    /// Every confidence, the least first.
+    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+
+    /// The word in rules and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+impl Severity {
+    /// Every severity, the least first.
+    pub const ALL: [Self; 4] = [Self::Info, Self::Low, Self::Medium, Self::High];
+
+    /// The word in rules and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+impl Outcome {
+    /// The word that tests in rule files expect; `failed` cannot be expected.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Finding(_) => "finding",
+            Self::Pass => "pass",
+            Self::NotApplicable => "not_applicable",
+            Self::Unknown { .. } => "unknown",
+            Self::Failed { .. } => "failed",
+        }
+    }
 }

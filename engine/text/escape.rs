@@ -1,0 +1,154 @@
+//! Strings of a report made harmless. Whoever made the report may have chosen them: kernel names, annotations, paths.
+//!
+//! Forges look for mentions, references and links in the *rendered* text, where a backslash is gone. So characters that
+//! start one are also followed by a word joiner (U+2060), which nobody sees.
+
+/// Invisible, and keeps forges from reading what is on its two sides as one thing.
+const JOINER: char = '\u{2060}';
+/// Longer strings keep both ends only.
+const LONGEST: usize = 300;
+const HEX_RUN: usize = 6;
+
+/// Without control, ANSI, invisible and bidirectional characters, on one line: for output that escapes by itself, and
+/// for plain text.
+pub fn plain(text: &str) -> String {
+    // Pipelines read `##[…]` and `##vso[…]` anywhere in a line of a log as commands.
+    clean(text).replace("##", &format!("#{JOINER}#"))
+}
+
+/// Inert in Markdown on GitHub and GitLab, inside tables too: no HTML, mention, reference, link, emphasis, formula or
+/// line break.
+pub fn markdown(text: &str) -> String {
+    let clean = shorten_middle(&clean(text), LONGEST);
+    let chars: Vec<char> = clean.chars().collect();
+    let mut out = String::with_capacity(clean.len() + 16);
+    let mut hex_run = 0;
+    for (index, &c) in chars.iter().enumerate() {
+        let before = index.checked_sub(1).and_then(|place| chars.get(place)).copied();
+        let after = chars.get(index + 1).copied();
+        // Seven hexadecimal digits in a row may be a commit.
+        hex_run = if c.is_ascii_hexdigit() { hex_run + 1 } else { 0 };
+        if hex_run > HEX_RUN {
+            out.push(JOINER);
+            hex_run = 1;
+        }
+        match c {
+            // An entity, because forges that know formulas do not honour the backslash here.
+            '$' => out.push_str("&#36;"),
+            _ if needs_backslash(c, before, after, &chars[..index]) => out.extend(['\\', c]),
+            _ => out.push(c),
+        }
+        if starts_reference(c, before, after) {
+            out.push(JOINER);
+        }
+    }
+    out
+}
+
+/// A code span that its content cannot end. Nothing in a code span is a mention or a link.
+///
+/// A pipe would end a table's cell even there, and its escape would show outside of tables: it becomes `¦`.
+pub fn code(text: &str) -> String {
+    let content = shorten_middle(&plain(text), LONGEST).replace('|', "¦");
+    if content.is_empty() {
+        return "(no name)".to_owned();
+    }
+    let longest_run = content.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest_run + 1);
+    let pad = if content.starts_with('`') || content.ends_with('`') { " " } else { "" };
+    format!("{fence}{pad}{content}{pad}{fence}")
+}
+
+/// Cuts the middle out of a text that is longer than `longest` characters.
+pub(super) fn shorten_middle(text: &str, longest: usize) -> String {
+    let length = text.chars().count();
+    if length <= longest {
+        return text.to_owned();
+    }
+    let kept = longest.saturating_sub(1);
+    let head: String = text.chars().take(kept - kept / 2).collect();
+    let tail: String = text.chars().skip(length - kept / 2).collect();
+    format!("{}…{}", head.trim_end(), tail.trim_start())
+}
+
+fn needs_backslash(c: char, before: Option<char>, after: Option<char>, so_far: &[char]) -> bool {
+    let is_word = |neighbour: Option<char>| neighbour.is_some_and(|c| c.is_ascii_alphanumeric());
+    match c {
+        '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&' | '!' | '^' => true,
+        // Within a word an underscore is only itself.
+        '_' => !(is_word(before) && is_word(after)),
+        // Lists, rules and headings, or a forge's slash command: only where a line begins.
+        '-' | '+' | '=' | '/' | ':' => so_far.is_empty(),
+        '.' | ')' => !so_far.is_empty() && so_far.iter().all(char::is_ascii_digit),
+        _ => false,
+    }
+}
+
+fn starts_reference(c: char, before: Option<char>, after: Option<char>) -> bool {
+    let Some(next) = after.filter(|next| !next.is_whitespace()) else { return false };
+    match c {
+        '@' | '#' | '!' | '$' | '%' | '~' | '&' | '^' | '*' | '[' | '{' | ':' => true,
+        // `GH-1`, and the keys of issue trackers.
+        '-' => next.is_ascii_digit() && before.is_some_and(|c| c.is_ascii_alphabetic()),
+        'w' | 'W' => next == '.',
+        _ => false,
+    }
+}
+
+fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_sequence(&mut chars),
+            '\u{9b}' => skip_control_sequence(&mut chars),
+            c if c.is_whitespace() || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}') => {
+                if !out.ends_with(' ') {
+                    out.push(' ');
+                }
+            }
+            c if is_invisible(c) => {}
+            c => out.push(c),
+        }
+    }
+    out.trim().to_owned()
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// The rest of an ANSI sequence, the escape character having been read.
+fn skip_sequence(chars: &mut Chars<'_>) {
+    match chars.peek() {
+        Some('[') => {
+            chars.next();
+            skip_control_sequence(chars);
+        }
+        // A string, such as a link or the window's title; it ends with BEL or ESC \.
+        Some(']' | 'P' | '^' | '_' | 'X') => {
+            while let Some(c) = chars.next() {
+                if c == '\u{7}' || c == '\u{9c}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
+                    break;
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn skip_control_sequence(chars: &mut Chars<'_>) {
+    while chars.next_if(|c| ('\u{20}'..='\u{3f}').contains(c)).is_some() {}
+    chars.next_if(|c| ('\u{40}'..='\u{7e}').contains(c));
+}
+
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+use proptest::prelude::*;
+use pulldown_cmark::{Event, Options, Parser, Tag};
+use regex::Regex;
+
+use super::*;
+
+/// Strings made of what breaks Markdown.
+fn hostile() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[@#!~%&$^*_`|<>\\[\\](){}:/.+=\\\\\"' 0-9a-gw-]{1,6}",
+        prop::sample::select(vec![
+            "@octocat",
+            "#1",
+            "GH-12",
+            "https://evil.example/x",
+            "www.evil.example",
+            "a@b.example",
+            "<img src=x>",
+            "<!--",
+            "-->",
+            "</details>",
+            "&lt;",
+            "```",
+            "~~~",
+            "[x](y)",
+            "![x](y)",
+            "| a | b |",
+            "\n\n# big",
+            "\r\n- item",
+            "\u{1b}[31mred\u{1b}[0m",
+            "\u{1b}]8;;http://e.x\u{7}link",
+            "\u{202e}",
+            "\u{2066}",
+            "::error::x",
+            "##[error]x",
+            "##vso[task.x]",
+            "\t",
+            "1. one",
+            "---",
+            "deadbeef123456",
+            "$x^2$",
+            ":tada:",
+            "[[x]]",
+            "/close",
+            "\\",
+            "\\|",
+            "\\`",
+            "___",
+            "**b**",
+            "\u{0}",
+            "\u{2028}",
+            "é",
+            "核",
+        ])
+        .prop_map(str::to_owned),
+        any::<String>(),
+    ];
+    prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+fn text_of(markdown: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut depth = 0;
+    for event in Parser::new_ext(markdown, Options::all() - Options::ENABLE_SMART_PUNCTUATION) {
+        match event {
+            Event::Text(piece) => text.push_str(&piece),
+            Event::Start(Tag::Paragraph) => depth += 1,
+            Event::End(_) => depth -= 1,
+            _ => return None,
+        }
+    }
+    (depth == 0).then_some(text)
+}
+
+fn cells_of(markdown: &str) -> (usize, String) {
+    let (mut cells, mut code) = (0, String::new());
+    for event in Parser::new_ext(markdown, Options::all()) {
+        match event {
+            Event::Start(Tag::TableCell) => cells += 1,
+            Event::Code(piece) => code.push_str(&piece),
+            _ => {}
+        }
+    }
+    (cells, code)
+}
+
+#[test]
+fn forges_find_nothing() {
+    assert_eq!(markdown("@octocat fixes #1"), "@\u{2060}octocat fixes \\#\u{2060}1");
+    assert_eq!(markdown("https://x.y"), "https:\u{2060}//x.y");
+    assert_eq!(markdown("my_range_name"), "my_range_name");
+    assert_eq!(markdown("<b>|\n_x_"), "\\<b\\>\\| \\_x\\_");
+    assert_eq!(markdown("/close"), "\\/close");
+    assert_eq!(markdown("forward pass 12"), "forward pass 12");
+}
+
+#[test]
+fn control_characters_and_sequences_are_gone() {
+    assert_eq!(plain("a\u{1b}[31mred\u{1b}[0m\u{202e}b\r\nc"), "aredb c");
+    assert_eq!(plain("\u{1b}]8;;http://e.x\u{7}link"), "link");
+    assert_eq!(plain("x ##[error]y"), "x #\u{2060}#[error]y");
+}
+
+#[test]
+fn code_outlasts_backticks() {
+    assert_eq!(code("gemm"), "`gemm`");
+    assert_eq!(code("a``b"), "```a``b```");
+    assert_eq!(code("`"), "`` ` ``");
+    assert_eq!(code("a|b"), "`a¦b`");
+    assert_eq!(code("\u{200b}"), "(no name)");
+}
+
+#[test]
+fn long_strings_keep_both_ends() {
+    let long = format!("start{}end", "x".repeat(100_000));
+    let shown = markdown(&long);
+    assert!(shown.chars().count() <= LONGEST && shown.starts_with("start") && shown.ends_with("end"));
+}
+
+proptest! {
+    #[test]
+    fn markdown_is_text_and_nothing_else(raw in hostile()) {
+        let escaped = markdown(&raw);
+        let expected = shorten_middle(&clean(&raw), LONGEST);
+        for (prefix, suffix) in [("", ""), ("x ", " y")] {
+            let page = format!("{prefix}{escaped}{suffix}");
+            let text = text_of(&page).map(|text| text.replace(JOINER, ""));
+            prop_assert_eq!(text, Some(format!("{prefix}{expected}{suffix}")), "{}", page);
+        }
+        let (cells, _) = cells_of(&format!("| a | b |\n|---|---|\n| {escaped} | x |\n"));
+        prop_assert_eq!(cells, 4);
+    }
+
+    #[test]
+    fn rendered_text_holds_no_reference(raw in hostile()) {
+        let rendered = text_of(&markdown(&raw)).unwrap_or_default();
+        for pattern in [r"@\w", r"#\w", r"[!~%$&^]\w", "://", r"(?i)www\.", r"(?i)[a-z]-[0-9]", r"[0-9a-fA-F]{7}", r":\w+:", r"\[\[", "##", "^::"] {
+            prop_assert!(!Regex::new(pattern).unwrap().is_match(&rendered), "{pattern} in {rendered:?}");
+        }
+    }
+
+    #[test]
+    fn a_code_span_holds_all_of_it(raw in hostile()) {
+        let span = code(&raw);
+        let expected = shorten_middle(&plain(&raw), LONGEST).replace('|', "¦");
+        let (cells, code) = cells_of(&format!("| a | b |\n|---|---|\n| {span} | x |\n"));
+        prop_assert_eq!(cells, 4, "{}", span);
+        prop_assert_eq!(code, expected, "{}", span);
+    }
+
+    #[test]
+    fn plain_is_one_visible_line(raw in hostile()) {
+        let text = plain(&raw);
+        prop_assert!(!text.chars().any(|c| c != JOINER && (is_invisible(c) || c == '\n')), "{text:?}");
+        prop_assert_eq!(plain(&text), text);
+    }
+}
