@@ -4,7 +4,8 @@ use coldspot::rules::outcome::Outcome;
 fn main() {
     let path = std::env::args().nth(1).unwrap_or_default();
     let wants_facts = std::env::args().nth(2).is_some();
-    let timeline = coldspot::read::read(std::path::Path::new(&path), &coldspot::read::ReadOptions::default(), &()).unwrap();
+    let timeline =
+        coldspot::read::read(std::path::Path::new(&path), &coldspot::read::ReadOptions::default(), &()).unwrap();
     let facts = coldspot::facts::extract(&timeline, &coldspot::ledger::Scope::All).unwrap();
     if wants_facts {
         for (_, entity) in facts.iter() {

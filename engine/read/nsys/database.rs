@@ -11,25 +11,49 @@ use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::read::ReadError;
 
-/// The ordinary tables of a database with their columns. Views are left out: an export has none, and one could run
-/// anything in place of a table.
+/// The ordinary tables of a database with their columns, and its views, which are never read: an export has none, and
+/// one could run anything in place of a table.
 #[derive(Debug, Default)]
 pub(super) struct Schema {
     tables: BTreeMap<String, Vec<String>>,
+    views: Vec<String>,
+}
+
+/// Beginnings of the names of tables that Nsight Systems writes.
+const BEGINNINGS: [&str; 11] = [
+    "CUPTI_ACTIVITY_KIND_",
+    "NVTX_EVENTS",
+    "OSRT_API",
+    "SCHED_EVENTS",
+    "PROFILER_OVERHEAD",
+    "GPU_METRICS",
+    "TARGET_INFO_",
+    "META_DATA_",
+    "EXPORT_META_DATA",
+    "ANALYSIS_DETAILS",
+    "DIAGNOSTIC_EVENT",
+];
+
+fn is_nsys_name(table: &str) -> bool {
+    BEGINNINGS.iter().any(|beginning| table.starts_with(beginning))
 }
 
 impl Schema {
     /// Probes a database.
     pub(super) fn probe(db: &Connection) -> rusqlite::Result<Self> {
-        let mut names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
-        let names: Vec<String> = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let names = |kind: &str| -> rusqlite::Result<Vec<String>> {
+            let mut names = db.prepare("SELECT name FROM sqlite_master WHERE type = ?1")?;
+            names.query_map([kind], |row| row.get(0))?.collect()
+        };
+        let views = names("view")?;
+        let names = names("table")?;
         let mut tables = BTreeMap::new();
         for name in names {
             let mut columns = db.prepare("SELECT name FROM pragma_table_info(?1)")?;
             let columns = columns.query_map([&name], |row| row.get(0))?.collect::<Result<_, _>>()?;
             tables.insert(name, columns);
         }
-        Ok(Self { tables })
+        Ok(Self { tables, views })
     }
 
     /// Whether a table is there. One without rows counts.
@@ -42,18 +66,14 @@ impl Schema {
         self.tables.get(table).is_some_and(|columns| columns.iter().any(|known| known == column))
     }
 
-    /// Whether any table's name is one that Nsight Systems writes.
+    /// Whether any table is one that only Nsight Systems writes.
     pub(super) fn is_nsys(&self) -> bool {
-        const MARKS: [&str; 7] = [
-            "StringIds",
-            "META_DATA_EXPORT",
-            "EXPORT_META_DATA",
-            "TARGET_INFO_GPU",
-            "TARGET_INFO_SYSTEM_ENV",
-            "NVTX_EVENTS",
-            "ANALYSIS_DETAILS",
-        ];
-        self.tables.keys().any(|table| MARKS.contains(&table.as_str()) || table.starts_with("CUPTI_ACTIVITY_KIND_"))
+        self.tables.keys().any(|table| is_nsys_name(table))
+    }
+
+    /// A view under the name of a table that is read. An export has none.
+    pub(super) fn disguised(&self) -> Option<&str> {
+        self.views.iter().find(|view| is_nsys_name(view) || *view == "StringIds").map(String::as_str)
     }
 
     /// A SELECT of these columns in this order; a column that the table lacks is NULL.

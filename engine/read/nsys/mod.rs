@@ -26,27 +26,45 @@ pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) 
     database::check_length(path)?;
     let threads =
         options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get));
+    let not_a_report = |found: &str| ReadError::NotAReport {
+        path: path.display().to_string(),
+        found: found.to_owned(),
+        way_out: "Export the report with: nsys export --type sqlite FILE.nsys-rep".to_owned(),
+    };
     match read_database(path, threads, progress) {
-        Ok(Some(timeline)) => Ok(timeline),
-        Ok(None) => Err(ReadError::NotAReport {
-            path: path.display().to_string(),
-            found: "is a SQLite database, but none that Nsight Systems exports: it has none of its tables".to_owned(),
-            way_out: "Export the report with: nsys export --type sqlite FILE.nsys-rep".to_owned(),
-        }),
+        Ok(Content::Report(timeline)) => Ok(*timeline),
+        Ok(Content::Foreign) => {
+            Err(not_a_report("is a SQLite database, but none that Nsight Systems exports: it has none of its tables"))
+        }
+        Ok(Content::Disguised(view)) => {
+            Err(not_a_report(&format!("has a view named {view} where an export has a table, and is not read")))
+        }
         Err(error) => Err(ReadError::Damaged { path: path.display().to_string(), detail: error.to_string() }),
     }
 }
 
-fn read_database(path: &Path, threads: usize, progress: &dyn Progress) -> rusqlite::Result<Option<Timeline>> {
+/// What a database turns out to be.
+enum Content {
+    Report(Box<Timeline>),
+    /// None of the tables of an export.
+    Foreign,
+    /// A view, of this name, in place of a table.
+    Disguised(String),
+}
+
+fn read_database(path: &Path, threads: usize, progress: &dyn Progress) -> rusqlite::Result<Content> {
     let db = database::open(path)?;
     let schema = database::Schema::probe(&db)?;
+    if let Some(view) = schema.disguised() {
+        return Ok(Content::Disguised(view.to_owned()));
+    }
     if !schema.is_nsys() {
-        return Ok(None);
+        return Ok(Content::Foreign);
     }
     let info = info::read(&db, &schema)?;
     let chunks = scan::scan(path, &db, &schema, threads, progress)?;
     let mut timeline = assemble::assemble(&db, &schema, info, chunks)?;
     timeline.metrics = metrics::read(&db, &schema)?;
     timeline.page_faults = assemble::page_faults(&db, &schema, &timeline)?;
-    Ok(Some(timeline))
+    Ok(Content::Report(Box::new(timeline)))
 }
