@@ -4,5 +4,6 @@
 //! it apart, [`rules`] match the facts, [`findings`] are ranked, [`render`] prints them.
 
 pub mod facts;
+pub mod findings;
 pub mod rules;
 pub mod text;

@@ -25,6 +25,20 @@ pub enum Confidence {
     High,
 }
 
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing; folded away in the report.
+    Info,
+    /// At least 1 % of the window.
+    Low,
+    /// At least 5 % of the window.
+    Medium,
+    /// At least 20 % of the window, or a capture that cannot be trusted.
+    High,
+}
+
 /// The most that a change can gain: a claim on an account of the ledger.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {

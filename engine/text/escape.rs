@@ -79,7 +79,9 @@ fn needs_backslash(c: char, before: Option<char>, after: Option<char>, so_far: &
         '_' => !(is_word(before) && is_word(after)),
         // Lists, rules and headings, or a forge's slash command: only where a line begins.
         '-' | '+' | '=' | '/' | ':' => so_far.is_empty(),
-        '.' | ')' => !so_far.is_empty() && so_far.iter().all(char::is_ascii_digit),
+        '.' | ')' if after.is_none_or(char::is_whitespace) => {
+            !so_far.is_empty() && so_far.iter().all(char::is_ascii_digit)
+        }
         _ => false,
     }
 }
