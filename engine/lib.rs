@@ -5,5 +5,6 @@
 
 pub mod facts;
 pub mod findings;
+pub mod render;
 pub mod rules;
 pub mod text;

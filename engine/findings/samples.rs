@@ -130,7 +130,13 @@ pub(crate) fn two_gpus() -> Sample {
     let device = sample.facts.get_mut(first);
     device.set("sm_active_share", 0.91);
     device.set("sm_active_source", "derived");
-    let second = sample.device(run, 1, "NVIDIA A100-SXM4-80GB", 8_000_000_000, &[("compute_ns", 7_900_000_000)]);
+    let second = sample.device(
+        run,
+        1,
+        "NVIDIA A100-SXM4-80GB",
+        8_000_000_000,
+        &[("compute_ns", 7_800_000_000), ("exposed_copy_ns", 100_000_000)],
+    );
     let copies = copy_group(&mut sample, first, run, "host to device, pageable, cudaMemcpy");
     let others = copy_group(&mut sample, second, run, "host to device, pageable, cudaMemcpyAsync");
 
