@@ -5,6 +5,8 @@
 
 pub mod facts;
 pub mod findings;
+pub mod read;
 pub mod render;
 pub mod rules;
 pub mod text;
+pub mod timeline;

@@ -1,0 +1,356 @@
+//! Joins the chunks of all tables into one timeline: local places become places of the timeline's tables.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::database::{Cells, Schema};
+use super::identity::Identity;
+use super::info::Info;
+use super::join::Join;
+use super::keys::{Keys, NameKey};
+use super::rows::{HostRows, OpRows, ScheduleRows, Sink};
+use super::scan::Chunk;
+use crate::timeline::api::normal_name;
+use crate::timeline::columns::{GpuOps, Label, OverheadKind, Ranges};
+use crate::timeline::{Dropped, Geometry, NONE, NameId, PageFaults, Timeline};
+
+/// Joins everything. Chunks are used up one by one, so that only one exists beside the timeline.
+pub(super) fn assemble(db: &Connection, schema: &Schema, info: Info, chunks: Vec<Chunk>) -> rusqlite::Result<Timeline> {
+    let strings = strings(db, schema, &chunks)?;
+    let identity = Identity::of(&chunks, &info);
+    let mut assembly = Assembly { strings, geometries: FxHashMap::default(), ..Assembly::new(identity) };
+    assembly.timeline.source = info.source;
+    assembly.timeline.notices = info.notices;
+    for chunk in chunks {
+        assembly.take(chunk);
+    }
+    Ok(assembly.finish())
+}
+
+/// The strings that rows refer to by id, and no others: call chains can have millions.
+fn strings(db: &Connection, schema: &Schema, chunks: &[Chunk]) -> rusqlite::Result<FxHashMap<i64, Box<str>>> {
+    let wanted: FxHashSet<i64> = chunks
+        .iter()
+        .flat_map(|chunk| chunk.keys.names.list())
+        .filter_map(|key| if let NameKey::Id(id) = key { Some(*id) } else { None })
+        .collect();
+    let mut strings = FxHashMap::default();
+    if !schema.has("StringIds") || wanted.is_empty() {
+        return Ok(strings);
+    }
+    let mut statement = db.prepare(&schema.select("StringIds", &["id", "value"]))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let cells = Cells(row);
+        if let (Some(id), Some(text)) = (cells.int(0), cells.text(1))
+            && wanted.contains(&id)
+        {
+            strings.insert(id, text.into());
+        }
+    }
+    Ok(strings)
+}
+
+/// GPU page faults of unified memory, by device.
+pub(super) fn page_faults(db: &Connection, schema: &Schema, timeline: &Timeline) -> rusqlite::Result<Vec<PageFaults>> {
+    const TABLE: &str = "CUDA_UM_GPU_PAGE_FAULT_EVENTS";
+    let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
+    if !schema.has(TABLE) {
+        return Ok(Vec::new());
+    }
+    let mut statement = db.prepare(&schema.select(TABLE, &["globalPid", "deviceId", "numberOfPageFaults"]))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let cells = Cells(row);
+        let process = cells.int(0).map(|key| key >> 24);
+        let device = timeline.streams.iter().find(|stream| {
+            process
+                .is_none_or(|key| timeline.processes.get(stream.process as usize).is_some_and(|known| known.key == key))
+                && timeline
+                    .devices
+                    .get(stream.device as usize)
+                    .is_some_and(|device| Some(device.number) == cells.int(1))
+        });
+        if let Some(stream) = device {
+            *counts.entry(stream.device).or_default() += cells.int(2).unwrap_or(0).clamp(0, i64::from(u32::MAX));
+        }
+    }
+    Ok(counts.into_iter().map(|(device, count)| PageFaults { device, count }).collect())
+}
+
+#[derive(Debug, Default)]
+struct Assembly {
+    timeline: Timeline,
+    identity: Identity,
+    strings: FxHashMap<i64, Box<str>>,
+    geometries: FxHashMap<Geometry, u32>,
+    labels: FxHashMap<Label, u32>,
+    api_correlations: Vec<u32>,
+    failed_calls: FxHashMap<NameId, u64>,
+    schedule: Vec<ScheduleRows>,
+    dropped: BTreeMap<(&'static str, &'static str), u64>,
+}
+
+/// The timeline's places for the local places of one chunk.
+struct Places {
+    names: Vec<NameId>,
+    threads: Vec<u32>,
+    /// `None` for a stream whose device is not known.
+    streams: Vec<Option<u32>>,
+    geometries: Vec<u32>,
+    labels: Vec<u32>,
+}
+
+fn at(places: &[u32], local: u32) -> u32 {
+    places.get(local as usize).copied().unwrap_or(NONE)
+}
+
+impl Assembly {
+    fn new(identity: Identity) -> Self {
+        Self { identity, ..Self::default() }
+    }
+
+    fn places(&mut self, keys: &Keys, are_api_names: bool) -> Places {
+        let names: Vec<NameId> = keys
+            .names
+            .list()
+            .iter()
+            .map(|key| {
+                let text = match key {
+                    NameKey::Id(id) => self.strings.get(id).map_or("", |text| text),
+                    NameKey::Text(place) => keys.texts.get(*place as usize).map_or("", |text| text),
+                    NameKey::Missing => "",
+                };
+                self.timeline.names.intern(if are_api_names { normal_name(text) } else { text })
+            })
+            .collect();
+        let timeline = &mut self.timeline;
+        let geometries = keys.geometries.list().iter().map(|geometry| {
+            *self.geometries.entry(*geometry).or_insert_with(|| {
+                timeline.geometries.push(*geometry);
+                (timeline.geometries.len() - 1) as u32
+            })
+        });
+        let geometries = geometries.collect();
+        let labels = keys.labels.list().iter().map(|(domain, name)| {
+            let label = Label { name: at(&names, *name), domain: *domain };
+            *self.labels.entry(label).or_insert_with(|| {
+                timeline.ranges.labels.push(label);
+                (timeline.ranges.labels.len() - 1) as u32
+            })
+        });
+        let labels = labels.collect();
+        let threads = keys.threads.list().iter().map(|key| self.identity.thread(*key)).collect();
+        let streams = keys.streams.list().iter().map(|key| self.identity.stream(*key)).collect();
+        Places { names, threads, streams, geometries, labels }
+    }
+
+    fn take(&mut self, chunk: Chunk) {
+        let table = chunk.table.name();
+        for (reason, count) in &chunk.dropped {
+            *self.dropped.entry((table, reason)).or_default() += count;
+        }
+        let places = self.places(&chunk.keys, matches!(chunk.rows, Sink::Api(_)));
+        match chunk.rows {
+            Sink::Kernels(rows) => {
+                let kept = self.ops(table, &rows.ops, &places, |timeline| &mut timeline.kernels.ops);
+                let columns = &mut self.timeline.kernels;
+                columns.name.extend(kept.of(&rows.name).map(|name| at(&places.names, *name)));
+                columns.full_name.extend(kept.of(&rows.full_name).map(|name| at(&places.names, *name)));
+                columns.geometry.extend(kept.of(&rows.geometry).map(|geometry| at(&places.geometries, *geometry)));
+            }
+            Sink::Graphs(rows) => {
+                self.ops(table, &rows, &places, |timeline| &mut timeline.graphs.ops);
+            }
+            Sink::Copies(rows) => {
+                let kept = self.ops(table, &rows.ops, &places, |timeline| &mut timeline.copies.ops);
+                let columns = &mut self.timeline.copies;
+                columns.bytes.extend(kept.of(&rows.bytes));
+                columns.direction.extend(kept.of(&rows.direction));
+                columns.host_memory.extend(kept.of(&rows.host_memory));
+                let rows = rows.migrations;
+                let kept = self.ops(table, &rows.ops, &places, |timeline| &mut timeline.migrations.ops);
+                let columns = &mut self.timeline.migrations;
+                columns.bytes.extend(kept.of(&rows.bytes));
+                columns.direction.extend(kept.of(&rows.direction));
+                columns.cause.extend(kept.of(&rows.cause));
+            }
+            Sink::Memsets(rows) => {
+                let kept = self.ops(table, &rows.ops, &places, |timeline| &mut timeline.memsets.ops);
+                self.timeline.memsets.bytes.extend(kept.of(&rows.bytes));
+            }
+            Sink::Schedule(mut rows) => {
+                rows.thread.iter_mut().for_each(|thread| *thread = at(&places.threads, *thread));
+                self.schedule.push(rows);
+            }
+            host => self.take_host(host, &places),
+        }
+    }
+
+    fn take_host(&mut self, rows: Sink, places: &Places) {
+        let threads =
+            |rows: &HostRows| rows.thread.iter().map(|thread| at(&places.threads, *thread)).collect::<Vec<_>>();
+        let names = |rows: &HostRows| rows.name.iter().map(|name| at(&places.names, *name)).collect::<Vec<_>>();
+        match rows {
+            Sink::Api(rows) => {
+                let columns = &mut self.timeline.api;
+                columns.thread.extend(threads(&rows.calls));
+                columns.name.extend(names(&rows.calls));
+                columns.start.extend(rows.calls.start);
+                columns.end.extend(rows.calls.end);
+                self.api_correlations.extend(rows.correlation);
+                for name in rows.failed {
+                    *self.failed_calls.entry(at(&places.names, name)).or_default() += 1;
+                }
+            }
+            Sink::OsCalls(rows) => {
+                let columns = &mut self.timeline.os_calls;
+                columns.thread.extend(threads(&rows));
+                columns.name.extend(names(&rows));
+                columns.start.extend(rows.start);
+                columns.end.extend(rows.end);
+            }
+            Sink::ProfilerOverheads(rows) => {
+                let kinds: Vec<_> =
+                    names(&rows).into_iter().map(|name| profiler_kind(self.timeline.name(name))).collect();
+                self.overheads(&rows, kinds, threads(&rows), names(&rows));
+            }
+            Sink::CudaOverheads(rows, kinds) => self.overheads(&rows, kinds, threads(&rows), names(&rows)),
+            Sink::Nvtx(rows) => {
+                let columns = &mut self.timeline.ranges;
+                let thread_list: Vec<u32> = rows.thread.iter().map(|thread| at(&places.threads, *thread)).collect();
+                columns.thread.extend(thread_list);
+                columns.label.extend(rows.label.iter().map(|label| at(&places.labels, *label)));
+                columns.start.extend(rows.start);
+                columns.end.extend(rows.end);
+                for (thread, domain, name) in rows.domains {
+                    let thread = at(&places.threads, thread);
+                    let process = self.identity.threads.get(thread as usize).map_or(NONE, |thread| thread.process);
+                    self.timeline.ranges.domains.push((process, domain, at(&places.names, name)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn overheads(&mut self, rows: &HostRows, kinds: Vec<OverheadKind>, threads: Vec<u32>, names: Vec<NameId>) {
+        let columns = &mut self.timeline.overheads;
+        columns.start.extend(&rows.start);
+        columns.end.extend(&rows.end);
+        columns.kind.extend(kinds);
+        columns.thread.extend(threads);
+        columns.name.extend(names);
+    }
+
+    /// Appends what all GPU rows have; `call` holds the correlation id until the API calls are known.
+    fn ops(
+        &mut self,
+        table: &'static str,
+        rows: &OpRows,
+        places: &Places,
+        columns: impl Fn(&mut Timeline) -> &mut GpuOps,
+    ) -> Kept {
+        let streams: Vec<Option<u32>> =
+            rows.stream.iter().map(|stream| places.streams.get(*stream as usize).copied().flatten()).collect();
+        let kept = Kept(streams.iter().map(Option::is_some).collect());
+        let lost = kept.0.iter().filter(|kept| !**kept).count() as u64;
+        if lost > 0 {
+            *self.dropped.entry((table, "on a device that the report does not name")).or_default() += lost;
+        }
+        let columns = columns(&mut self.timeline);
+        columns.start.extend(kept.of(&rows.start));
+        columns.end.extend(kept.of(&rows.end));
+        columns.stream.extend(streams.into_iter().flatten());
+        columns.call.extend(kept.of(&rows.correlation));
+        kept
+    }
+
+    fn finish(mut self) -> Timeline {
+        let identity = std::mem::take(&mut self.identity);
+        let timeline = &mut self.timeline;
+        timeline.device_identity_known = identity.devices_known;
+        (timeline.processes, timeline.threads) = (identity.processes, identity.threads);
+        (timeline.devices, timeline.streams) = (identity.devices, identity.streams);
+        let threads = &timeline.threads;
+        let join = Join::new(
+            timeline
+                .api
+                .thread
+                .iter()
+                .map(|thread| threads.get(*thread as usize).map_or(NONE, |thread| thread.process)),
+            &self.api_correlations,
+        );
+        let streams = &timeline.streams;
+        for ops in
+            [&mut timeline.kernels.ops, &mut timeline.graphs.ops, &mut timeline.copies.ops, &mut timeline.memsets.ops]
+        {
+            for (call, stream) in ops.call.iter_mut().zip(&ops.stream) {
+                let process = streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
+                *call = if *call == NONE { NONE } else { join.find(process, *call) };
+            }
+        }
+        timeline.migrations.ops.call.fill(NONE);
+        off_cpu(timeline, std::mem::take(&mut self.schedule));
+        close_ranges(timeline);
+        timeline.api.errors = self.failed_calls.into_iter().collect();
+        let names = &timeline.names;
+        timeline.api.errors.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| names.get(a.0).cmp(names.get(b.0))));
+        timeline.dropped =
+            self.dropped.into_iter().map(|((table, reason), count)| Dropped { table, reason, count }).collect();
+        self.timeline
+    }
+}
+
+/// Which rows of a chunk stay.
+struct Kept(Vec<bool>);
+
+impl Kept {
+    fn of<'rows, T>(&'rows self, column: &'rows [T]) -> impl Iterator<Item = &'rows T> {
+        column.iter().zip(&self.0).filter(|(_, kept)| **kept).map(|(value, _)| value)
+    }
+}
+
+/// The profiler files the loading of shared libraries under its overhead; the library would have been loaded without it.
+fn profiler_kind(name: &str) -> OverheadKind {
+    if name.starts_with("dlopen") || name.starts_with("dlclose") { OverheadKind::Load } else { OverheadKind::Profiler }
+}
+
+/// Pairs the moments in which a thread left the CPU with those in which it came back.
+fn off_cpu(timeline: &mut Timeline, chunks: Vec<ScheduleRows>) {
+    let mut moments: Vec<(u32, i64, bool)> = chunks
+        .into_iter()
+        .flat_map(|rows| rows.thread.into_iter().zip(rows.at).zip(rows.is_in))
+        .map(|((thread, at), is_in)| (thread, at, is_in))
+        .filter(|(thread, _, _)| *thread != NONE)
+        .collect();
+    moments.sort_unstable();
+    for pair in moments.windows(2) {
+        let [(thread, left, false), (same, back, true)] = pair else { continue };
+        if thread == same && left < back {
+            timeline.off_cpu.thread.push(*thread);
+            timeline.off_cpu.start.push(*left);
+            timeline.off_cpu.end.push(*back);
+        }
+    }
+}
+
+/// A range that was never left lasts until the last event of its capture.
+fn close_ranges(timeline: &mut Timeline) {
+    let last_of = |column: &[i64]| column.iter().copied().filter(|end| *end != i64::MAX).max();
+    let columns = [
+        &timeline.kernels.ops.end,
+        &timeline.copies.ops.end,
+        &timeline.api.end,
+        &timeline.ranges.end,
+        &timeline.ranges.start,
+    ];
+    let last = columns.into_iter().filter_map(|column| last_of(column)).max().unwrap_or(0);
+    let Ranges { start, end, .. } = &mut timeline.ranges;
+    for (start, end) in start.iter().zip(end.iter_mut()) {
+        if *end == i64::MAX {
+            *end = last.max(*start);
+        }
+    }
+}

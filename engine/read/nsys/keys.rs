@@ -1,0 +1,98 @@
+//! Interning within one chunk of a table, so that chunks can be read on several threads and joined afterwards.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use crate::timeline::Geometry;
+
+/// Places for keys, in the order in which they are first seen.
+#[derive(Debug)]
+pub(super) struct Intern<K> {
+    places: FxHashMap<K, u32>,
+    list: Vec<K>,
+    last: Option<(K, u32)>,
+}
+
+impl<K> Default for Intern<K> {
+    fn default() -> Self {
+        Self { places: FxHashMap::default(), list: Vec::new(), last: None }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Intern<K> {
+    /// The place of a key. Rows that follow each other often have the same one.
+    pub(super) fn place(&mut self, key: K) -> u32 {
+        if let Some((last, place)) = self.last
+            && last == key
+        {
+            return place;
+        }
+        let place = *self.places.entry(key).or_insert_with(|| {
+            self.list.push(key);
+            (self.list.len() - 1) as u32
+        });
+        self.last = Some((key, place));
+        place
+    }
+
+    /// The keys, by place.
+    pub(super) fn list(&self) -> &[K] {
+        &self.list
+    }
+}
+
+/// A stream, as a GPU row names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct StreamKey {
+    /// The process; absent in exports that do not name it.
+    pub(super) process: Option<i64>,
+    /// The CUDA ordinal in that process.
+    pub(super) ordinal: i64,
+    pub(super) context: i64,
+    pub(super) stream: i64,
+}
+
+/// A name: an id of the table of strings, or text in the row itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum NameKey {
+    Id(i64),
+    /// The place in [`Keys::texts`].
+    Text(u32),
+    /// The report gives none.
+    Missing,
+}
+
+/// Everything that the rows of a chunk refer to.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    pub(super) names: Intern<NameKey>,
+    pub(super) threads: Intern<i64>,
+    pub(super) streams: Intern<StreamKey>,
+    pub(super) geometries: Intern<Geometry>,
+    /// NVTX domain and place in `names`.
+    pub(super) labels: Intern<(i64, u32)>,
+    pub(super) texts: Vec<Box<str>>,
+    text_places: FxHashMap<Box<str>, u32>,
+}
+
+impl Keys {
+    /// The place of a name given by id.
+    pub(super) fn string_id(&mut self, id: Option<i64>) -> u32 {
+        self.names.place(id.map_or(NameKey::Missing, NameKey::Id))
+    }
+
+    /// The place of a name given as text.
+    pub(super) fn text(&mut self, text: &str) -> u32 {
+        let place = match self.text_places.get(text) {
+            Some(place) => *place,
+            None => {
+                let place = self.texts.len() as u32;
+                self.texts.push(text.into());
+                self.text_places.insert(text.into(), place);
+                place
+            }
+        };
+        self.names.place(NameKey::Text(place))
+    }
+}

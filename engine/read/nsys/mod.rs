@@ -1,0 +1,52 @@
+//! Nsight Systems: the SQLite export, and `.nsys-rep` through the user's own `nsys export`.
+//!
+//! Tables and columns are probed, never assumed: exporters from 2020 on differ, and a missing table is a missing fact.
+
+mod assemble;
+mod database;
+mod identity;
+mod info;
+mod join;
+mod keys;
+mod metrics;
+pub(super) mod rep;
+mod rows;
+mod scan;
+
+use std::path::Path;
+
+use super::{Progress, ReadError, ReadOptions};
+use crate::timeline::Timeline;
+
+/// Reads a SQLite export.
+///
+/// # Errors
+/// When the file is no export of Nsight Systems, or is damaged.
+pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Timeline, ReadError> {
+    database::check_length(path)?;
+    let threads =
+        options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get));
+    match read_database(path, threads, progress) {
+        Ok(Some(timeline)) => Ok(timeline),
+        Ok(None) => Err(ReadError::NotAReport {
+            path: path.display().to_string(),
+            found: "is a SQLite database, but none that Nsight Systems exports: it has none of its tables".to_owned(),
+            way_out: "Export the report with: nsys export --type sqlite FILE.nsys-rep".to_owned(),
+        }),
+        Err(error) => Err(ReadError::Damaged { path: path.display().to_string(), detail: error.to_string() }),
+    }
+}
+
+fn read_database(path: &Path, threads: usize, progress: &dyn Progress) -> rusqlite::Result<Option<Timeline>> {
+    let db = database::open(path)?;
+    let schema = database::Schema::probe(&db)?;
+    if !schema.is_nsys() {
+        return Ok(None);
+    }
+    let info = info::read(&db, &schema)?;
+    let chunks = scan::scan(path, &db, &schema, threads, progress)?;
+    let mut timeline = assemble::assemble(&db, &schema, info, chunks)?;
+    timeline.metrics = metrics::read(&db, &schema)?;
+    timeline.page_faults = assemble::page_faults(&db, &schema, &timeline)?;
+    Ok(Some(timeline))
+}

@@ -1,0 +1,205 @@
+//! What a CUDA API call does, told from its name.
+//!
+//! The number that CUPTI gives a synchronisation changed its meaning several times, so waits are told from the name of
+//! the call too.
+
+/// Removes what exporters append to API names: `_v3020`, `_v2`, `_ptsz`, `_ptds`, in any order.
+pub fn normal_name(name: &str) -> &str {
+    let mut name = name;
+    loop {
+        let shorter =
+            name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).or_else(|| without_version(name));
+        match shorter.filter(|rest| !rest.is_empty()) {
+            Some(rest) => name = rest,
+            None => return name,
+        }
+    }
+}
+
+fn without_version(name: &str) -> Option<&str> {
+    let (stem, digits) = name.rsplit_once("_v")?;
+    (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(stem)
+}
+
+/// What a blocking wait waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WaitsFor {
+    /// One stream.
+    Stream,
+    /// One event.
+    Event,
+    /// The whole device or context.
+    Device,
+}
+
+/// What a call does to the host thread that makes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ApiClass {
+    /// Blocks until the device has finished something.
+    Wait(WaitsFor),
+    /// Asks whether the device has finished, and returns.
+    Query,
+    /// Launches a kernel or a graph.
+    Launch,
+    /// Copies, and by its definition returns when done.
+    CopyBlocking,
+    /// Copies, and returns at once unless the memory is pageable.
+    CopyAsync,
+    /// Sets memory.
+    Memset,
+    /// Allocates, frees, registers or maps memory.
+    Allocate,
+    /// Loads or links code.
+    Load,
+    /// Sets up devices, contexts, streams, events, graphs and libraries, or asks for their properties.
+    Init,
+    /// Any other call: asynchronous, such as recording an event.
+    Other,
+}
+
+const WAITS: [(&str, WaitsFor); 10] = [
+    ("StreamSynchronize", WaitsFor::Stream),
+    ("EventSynchronize", WaitsFor::Event),
+    ("DeviceSynchronize", WaitsFor::Device),
+    ("CtxSynchronize", WaitsFor::Device),
+    ("ThreadSynchronize", WaitsFor::Device),
+    ("GreenCtxSynchronize", WaitsFor::Device),
+    ("CtxSynchronizeEx", WaitsFor::Device),
+    ("DeviceReset", WaitsFor::Device),
+    ("ThreadExit", WaitsFor::Device),
+    ("DevicePrimaryCtxReset", WaitsFor::Device),
+];
+
+/// Beginnings of the name behind `cuda` or `cu`, and what such calls do. The first that fits counts.
+const BEGINNINGS: [(&str, ApiClass); 60] = [
+    ("StreamQuery", ApiClass::Query),
+    ("EventQuery", ApiClass::Query),
+    ("LaunchHostFunc", ApiClass::Other),
+    ("Launch", ApiClass::Launch),
+    ("GraphLaunch", ApiClass::Launch),
+    ("MemcpyBatchAsync", ApiClass::CopyAsync),
+    ("MemsetD", ApiClass::Memset),
+    ("Memset", ApiClass::Memset),
+    ("MemPrefetch", ApiClass::Other),
+    ("MemAdvise", ApiClass::Other),
+    ("MemGetInfo", ApiClass::Init),
+    ("MemGetAttribute", ApiClass::Init),
+    ("MemGetAllocation", ApiClass::Init),
+    ("MemAlloc", ApiClass::Allocate),
+    ("MemFree", ApiClass::Allocate),
+    ("MemHost", ApiClass::Allocate),
+    ("MemPool", ApiClass::Allocate),
+    ("MemCreate", ApiClass::Allocate),
+    ("MemRelease", ApiClass::Allocate),
+    ("MemMap", ApiClass::Allocate),
+    ("MemUnmap", ApiClass::Allocate),
+    ("MemSetAccess", ApiClass::Allocate),
+    ("MemAddress", ApiClass::Allocate),
+    ("Malloc", ApiClass::Allocate),
+    ("Free", ApiClass::Allocate),
+    ("HostAlloc", ApiClass::Allocate),
+    ("HostRegister", ApiClass::Allocate),
+    ("HostUnregister", ApiClass::Allocate),
+    ("ArrayCreate", ApiClass::Allocate),
+    ("ArrayDestroy", ApiClass::Allocate),
+    ("Array3DCreate", ApiClass::Allocate),
+    ("IpcOpen", ApiClass::Allocate),
+    ("IpcClose", ApiClass::Allocate),
+    ("Module", ApiClass::Load),
+    ("Library", ApiClass::Load),
+    ("Link", ApiClass::Load),
+    ("KernelGetFunction", ApiClass::Load),
+    ("FuncLoad", ApiClass::Load),
+    ("RegisterFatBinary", ApiClass::Load),
+    ("Init", ApiClass::Init),
+    ("SetDevice", ApiClass::Init),
+    ("GetDevice", ApiClass::Init),
+    ("ChooseDevice", ApiClass::Init),
+    ("Device", ApiClass::Init),
+    ("Driver", ApiClass::Init),
+    ("RuntimeGet", ApiClass::Init),
+    ("GetProcAddress", ApiClass::Init),
+    ("GetExportTable", ApiClass::Init),
+    ("GetDriverEntryPoint", ApiClass::Init),
+    ("Ctx", ApiClass::Init),
+    ("GreenCtx", ApiClass::Init),
+    ("StreamCreate", ApiClass::Init),
+    ("StreamDestroy", ApiClass::Init),
+    ("EventCreate", ApiClass::Init),
+    ("EventDestroy", ApiClass::Init),
+    ("GraphInstantiate", ApiClass::Init),
+    ("GraphExecUpdate", ApiClass::Init),
+    ("GraphCreate", ApiClass::Init),
+    ("GraphExecDestroy", ApiClass::Init),
+    ("Occupancy", ApiClass::Init),
+];
+
+/// What a call of this (normalised) name does.
+pub fn classify(name: &str) -> ApiClass {
+    let stem = ["cuda", "cu", "hip"].into_iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+    if let Some((_, waits_for)) = WAITS.iter().find(|(wait, _)| *wait == stem) {
+        return ApiClass::Wait(*waits_for);
+    }
+    if stem.starts_with("Memcpy") && stem != "MemcpyBatchAsync" {
+        return if stem.contains("Async") { ApiClass::CopyAsync } else { ApiClass::CopyBlocking };
+    }
+    BEGINNINGS.iter().find(|(beginning, _)| stem.starts_with(beginning)).map_or(ApiClass::Other, |(_, class)| *class)
+}
+
+/// Whether a call creates one stream.
+pub fn creates_stream(name: &str) -> bool {
+    name.starts_with("cudaStreamCreate") || name.starts_with("cuStreamCreate") || name.starts_with("hipStreamCreate")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suffixes_go() {
+        for (raw, normal) in [
+            ("cudaMemcpyAsync_v3020", "cudaMemcpyAsync"),
+            ("cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync"),
+            ("cudaLaunchKernel_ptsz_v7000", "cudaLaunchKernel"),
+            ("cudaLaunchKernel_v7000_ptsz", "cudaLaunchKernel"),
+            ("cudaGetDeviceProperties_v2_v12000", "cudaGetDeviceProperties"),
+            ("cuKernelGetAttribute", "cuKernelGetAttribute"),
+            ("_v2", "_v2"),
+        ] {
+            assert_eq!(normal_name(raw), normal);
+        }
+    }
+
+    #[test]
+    fn classes_are_told_from_names() {
+        for (name, class) in [
+            ("cudaStreamSynchronize", ApiClass::Wait(WaitsFor::Stream)),
+            ("cuEventSynchronize", ApiClass::Wait(WaitsFor::Event)),
+            ("cuCtxSynchronize", ApiClass::Wait(WaitsFor::Device)),
+            ("cudaStreamWaitEvent", ApiClass::Other),
+            ("cudaEventQuery", ApiClass::Query),
+            ("cudaLaunchKernelExC", ApiClass::Launch),
+            ("cuLaunchKernelEx", ApiClass::Launch),
+            ("cudaLaunchHostFunc", ApiClass::Other),
+            ("cudaGraphLaunch", ApiClass::Launch),
+            ("cudaGraphInstantiateWithFlags", ApiClass::Init),
+            ("cudaMemcpy2DAsync", ApiClass::CopyAsync),
+            ("cudaMemcpyToSymbol", ApiClass::CopyBlocking),
+            ("cuMemcpyDtoH", ApiClass::CopyBlocking),
+            ("cudaMemsetAsync", ApiClass::Memset),
+            ("cudaMallocAsync", ApiClass::Allocate),
+            ("cudaFreeHost", ApiClass::Allocate),
+            ("cuMemHostAlloc", ApiClass::Allocate),
+            ("cudaMemPrefetchAsync", ApiClass::Other),
+            ("cuModuleLoadDataEx", ApiClass::Load),
+            ("cuLibraryLoadData", ApiClass::Load),
+            ("cudaGetDeviceProperties", ApiClass::Init),
+            ("cudaDeviceGetAttribute", ApiClass::Init),
+            ("cudaDeviceSynchronize", ApiClass::Wait(WaitsFor::Device)),
+            ("cudaEventRecord", ApiClass::Other),
+            ("cudaFuncGetAttributes", ApiClass::Other),
+        ] {
+            assert_eq!(classify(name), class, "{name}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Interval algebra over half-open intervals `[start, end)` of nanoseconds.
+
+/// One interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Interval {
+    /// Its first nanosecond.
+    pub start: i64,
+    /// The first nanosecond after it.
+    pub end: i64,
+}
+
+impl Interval {
+    /// An interval; one that ends before it starts has no length.
+    pub const fn new(start: i64, end: i64) -> Self {
+        Self { start, end }
+    }
+
+    /// Its length in nanoseconds.
+    pub const fn len_ns(self) -> i64 {
+        let length = self.end.saturating_sub(self.start);
+        if length > 0 { length } else { 0 }
+    }
+
+    /// The part of it that lies in another.
+    pub fn clip(self, other: Self) -> Self {
+        Self { start: self.start.max(other.start), end: self.end.min(other.end) }
+    }
+
+    /// How long the two overlap.
+    pub fn overlap_ns(self, other: Self) -> i64 {
+        self.clip(other).len_ns()
+    }
+}
+
+/// Disjoint intervals with gaps between them, in time order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Union {
+    parts: Vec<Interval>,
+}
+
+impl Union {
+    /// The union of any intervals; those without length vanish.
+    pub fn of(intervals: impl IntoIterator<Item = Interval>) -> Self {
+        let mut all: Vec<Interval> = intervals.into_iter().filter(|part| part.len_ns() > 0).collect();
+        if !all.is_sorted_by_key(|part| part.start) {
+            all.sort_unstable();
+        }
+        let mut union = Self::default();
+        all.into_iter().for_each(|part| union.push(part));
+        union
+    }
+
+    /// Adds an interval that does not start before the last one added.
+    pub fn push(&mut self, part: Interval) {
+        match self.parts.last_mut() {
+            Some(last) if part.start <= last.end => last.end = last.end.max(part.end),
+            _ if part.len_ns() > 0 => self.parts.push(part),
+            _ => {}
+        }
+    }
+
+    /// Its length in nanoseconds.
+    pub fn len_ns(&self) -> i64 {
+        self.parts.iter().map(|part| part.len_ns()).sum()
+    }
+
+    /// The intervals that it is made of.
+    pub fn parts(&self) -> &[Interval] {
+        &self.parts
+    }
+
+    /// How long one interval overlaps it.
+    pub fn overlap_ns(&self, with: Interval) -> i64 {
+        let first = self.parts.partition_point(|part| part.end <= with.start);
+        self.parts[first..].iter().take_while(|part| part.start < with.end).map(|part| part.overlap_ns(with)).sum()
+    }
+
+    /// How long the two overlap.
+    pub fn common_ns(&self, other: &Self) -> i64 {
+        let (mut left, mut right, mut total) = (0, 0, 0);
+        while let (Some(a), Some(b)) = (self.parts.get(left), other.parts.get(right)) {
+            total += a.overlap_ns(*b);
+            if a.end < b.end {
+                left += 1;
+            } else {
+                right += 1;
+            }
+        }
+        total
+    }
+
+    /// Whether a moment lies in it.
+    pub fn contains(&self, moment: i64) -> bool {
+        let next = self.parts.partition_point(|part| part.end <= moment);
+        self.parts.get(next).is_some_and(|part| part.start <= moment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn intervals() -> impl Strategy<Value = Vec<Interval>> {
+        proptest::collection::vec(
+            (0..200i64, -5..40i64).prop_map(|(start, length)| Interval::new(start, start + length)),
+            0..30,
+        )
+    }
+
+    fn covered(parts: &[Interval], moment: i64) -> bool {
+        parts.iter().any(|part| part.start <= moment && moment < part.end)
+    }
+
+    proptest! {
+        #[test]
+        fn union_counts_each_nanosecond_once(parts in intervals()) {
+            let union = Union::of(parts.clone());
+            let counted = (0..250).filter(|moment| covered(&parts, *moment)).count();
+            prop_assert_eq!(union.len_ns(), counted as i64);
+            for moment in 0..250 {
+                prop_assert_eq!(union.contains(moment), covered(&parts, moment));
+            }
+        }
+
+        #[test]
+        fn overlap_counts_common_nanoseconds(left in intervals(), right in intervals()) {
+            let both = (0..250).filter(|moment| covered(&left, *moment) && covered(&right, *moment)).count() as i64;
+            let (left, right) = (Union::of(left), Union::of(right));
+            prop_assert_eq!(left.common_ns(&right), both);
+            prop_assert_eq!(right.parts().iter().map(|part| left.overlap_ns(*part)).sum::<i64>(), both);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The event model that every reader fills and every fact is extracted from.
+//!
+//! Events are columns, one vector a field, so that a million kernels cost a few dozen bytes each. Names, threads, streams
+//! and launch geometries are interned: a column holds their places in the tables of [`Timeline`]. Times are nanoseconds
+//! since the start of the capture and may be negative.
+
+pub mod api;
+pub mod columns;
+pub mod interval;
+pub mod names;
+pub mod os;
+
+pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OffCpu, OsCalls, Overheads, Ranges};
+pub use names::{NameId, Names};
+
+/// No such place: the event refers to nothing.
+pub const NONE: u32 = u32::MAX;
+
+/// One recording, as its reader understood it.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    /// What the file is and who wrote it.
+    pub source: Source,
+    /// Every string that a column refers to.
+    pub names: Names,
+    /// Processes that called CUDA, ran GPU work or wrote annotations, in the order of their keys.
+    pub processes: Vec<Process>,
+    /// Threads that called CUDA, the OS runtime, or wrote annotations.
+    pub threads: Vec<Thread>,
+    /// GPUs that ran at least one operation, ordered by number.
+    pub devices: Vec<Device>,
+    /// Streams that ran at least one operation.
+    pub streams: Vec<Stream>,
+    /// Launch geometries of kernels.
+    pub geometries: Vec<Geometry>,
+    /// Kernels.
+    pub kernels: Kernels,
+    /// Graph launches recorded as a whole.
+    pub graphs: Graphs,
+    /// Copies, unified-memory migrations not among them.
+    pub copies: Copies,
+    /// Memsets.
+    pub memsets: Memsets,
+    /// Unified-memory migrations.
+    pub migrations: Migrations,
+    /// CUDA API calls of the host, runtime and driver.
+    pub api: ApiCalls,
+    /// OS runtime calls.
+    pub os_calls: OsCalls,
+    /// Time off the CPU by the scheduler's record.
+    pub off_cpu: OffCpu,
+    /// The profiler's and CUDA's own overhead on the host.
+    pub overheads: Overheads,
+    /// Annotations.
+    pub ranges: Ranges,
+    /// Sampled GPU metrics.
+    pub metrics: Vec<MetricSeries>,
+    /// GPU page faults of unified memory: process, CUDA ordinal, count.
+    pub page_faults: Vec<PageFaults>,
+    /// What the profiler said of its own capture.
+    pub notices: Vec<Notice>,
+    /// Rows that could not be used, and why.
+    pub dropped: Vec<Dropped>,
+    /// Whether it is certain which GPU each operation ran on.
+    pub device_identity_known: bool,
+}
+
+/// What the report file is.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The version of the profiler that wrote it, where it says.
+    pub product_version: Option<String>,
+    /// The version of the export's schema, where it says.
+    pub schema_version: Option<String>,
+}
+
+/// One process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// What tells it from others in the report, virtual machine included.
+    pub key: i64,
+    /// Its process id.
+    pub pid: i64,
+    /// The executable's name without its folder, where the report lists processes.
+    pub name: Option<String>,
+}
+
+/// One thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thread {
+    /// Its process.
+    pub process: u32,
+    /// What tells it from others in the report.
+    pub key: i64,
+}
+
+/// One physical GPU, as far as the report can tell.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Device {
+    /// Its number in the report.
+    pub number: i64,
+    /// Its properties; absent when the report has no table of GPUs.
+    pub properties: Option<DeviceProperties>,
+}
+
+/// What a GPU is. A limit that the report leaves out is `None`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeviceProperties {
+    /// The product name.
+    pub name: Option<String>,
+    /// Streaming multiprocessors.
+    pub sm_count: Option<i64>,
+    /// Compute capability.
+    pub compute_capability: Option<(i64, i64)>,
+    /// Peak bandwidth of device memory, bytes a second.
+    pub memory_bandwidth: Option<i64>,
+    /// Size of device memory.
+    pub total_memory_bytes: Option<i64>,
+    /// Warps that a multiprocessor can hold.
+    pub max_warps_per_sm: Option<i64>,
+    /// Blocks that a multiprocessor can hold.
+    pub max_blocks_per_sm: Option<i64>,
+    /// Registers of a multiprocessor.
+    pub registers_per_sm: Option<i64>,
+    /// Shared memory of a multiprocessor.
+    pub shared_memory_per_sm_bytes: Option<i64>,
+}
+
+/// How a stream relates to the legacy default stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StreamKind {
+    /// The legacy default stream itself.
+    Default,
+    /// A stream that waits for the default stream, and it for this one.
+    Blocking,
+    /// A stream that does not.
+    NonBlocking,
+    /// The report does not say.
+    #[default]
+    Unknown,
+}
+
+/// One stream of one process on one device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stream {
+    /// Its process; [`NONE`] when the report does not name one.
+    pub process: u32,
+    /// Its device.
+    pub device: u32,
+    /// The CUDA context that it belongs to.
+    pub context: i64,
+    /// Its number in the report.
+    pub number: i64,
+    /// How it relates to the default stream.
+    pub kind: StreamKind,
+}
+
+/// The shape of a kernel launch. Zero stands for "the report does not say".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Geometry {
+    /// Blocks of the grid.
+    pub grid_blocks: i64,
+    /// Threads of a block.
+    pub block_threads: i64,
+    /// Registers a thread.
+    pub registers: i64,
+    /// Shared memory a block, static and dynamic.
+    pub shared_memory_bytes: i64,
+}
+
+/// A metric that facts are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Metric {
+    /// Multiprocessors with at least one warp resident, percent.
+    SmActive,
+    /// Issue slots used, percent.
+    SmIssue,
+    /// Tensor pipe active, percent.
+    TensorActive,
+    /// Any engine active, percent.
+    GrActive,
+    /// Device memory read, percent of peak.
+    DramRead,
+    /// Device memory written, percent of peak.
+    DramWrite,
+    /// PCIe received by the device, percent of peak.
+    PcieRx,
+    /// PCIe sent by the device, percent of peak.
+    PcieTx,
+    /// Clock of the graphics cluster, MHz.
+    GpcClock,
+}
+
+/// The samples of one metric of one GPU, in time order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricSeries {
+    /// The GPU's number in the report.
+    pub gpu: i64,
+    /// What was sampled.
+    pub metric: Metric,
+    /// When, nanoseconds since the start of the capture.
+    pub time_ns: Vec<i64>,
+    /// The values, in the metric's unit.
+    pub value: Vec<f32>,
+}
+
+/// GPU page faults of unified memory on one device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageFaults {
+    /// The place of the device in [`Timeline::devices`].
+    pub device: u32,
+    /// How many.
+    pub count: i64,
+}
+
+/// How grave a notice is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoticeLevel {
+    /// For information.
+    Info,
+    /// A warning.
+    Warning,
+    /// An error.
+    Error,
+}
+
+/// Something that the profiler said of its own capture. The text is hostile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// How grave.
+    pub level: NoticeLevel,
+    /// The profiler's words.
+    pub text: String,
+}
+
+/// Rows that were left out, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// The table that they are from.
+    pub table: &'static str,
+    /// Why.
+    pub reason: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+impl Timeline {
+    /// The process that a thread belongs to.
+    pub fn process_of(&self, thread: u32) -> u32 {
+        self.threads.get(thread as usize).map_or(NONE, |thread| thread.process)
+    }
+
+    /// The name at a place.
+    pub fn name(&self, id: NameId) -> &str {
+        self.names.get(id)
+    }
+
+    /// Operations of every GPU.
+    pub fn gpu_op_count(&self) -> usize {
+        self.kernels.ops.len()
+            + self.graphs.ops.len()
+            + self.copies.ops.len()
+            + self.memsets.ops.len()
+            + self.migrations.ops.len()
+    }
+}

@@ -1,0 +1,54 @@
+//! Interned strings: each is stored once, columns hold their places.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+/// The place of a string in [`Names`].
+pub type NameId = u32;
+
+/// Every string of a timeline, each once.
+#[derive(Debug, Default)]
+pub struct Names {
+    strings: Vec<Arc<str>>,
+    places: FxHashMap<Arc<str>, NameId>,
+}
+
+impl Names {
+    /// The place of a string, which is added when it is new.
+    pub fn intern(&mut self, text: &str) -> NameId {
+        if let Some(&id) = self.places.get(text) {
+            return id;
+        }
+        let id = NameId::try_from(self.strings.len()).unwrap_or(NameId::MAX - 1);
+        let shared: Arc<str> = text.into();
+        self.strings.push(shared.clone());
+        self.places.insert(shared, id);
+        id
+    }
+
+    /// The string at a place; empty for a place that no string has.
+    pub fn get(&self, id: NameId) -> &str {
+        self.strings.get(id as usize).map_or("", |text| text)
+    }
+
+    /// The place of a string, if some column has it.
+    pub fn find(&self, text: &str) -> Option<NameId> {
+        self.places.get(text).copied()
+    }
+
+    /// How many strings there are.
+    pub fn len(&self) -> usize {
+        self.strings.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.strings.is_empty()
+    }
+
+    /// Every string with its place.
+    pub fn iter(&self) -> impl Iterator<Item = (NameId, &str)> {
+        (0..).zip(self.strings.iter().map(|text| &**text))
+    }
+}
