@@ -54,6 +54,13 @@ impl From<String> for FactValue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntityId(usize);
 
+impl EntityId {
+    /// Its index in the order of [`Facts::iter`].
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
 /// One thing that facts are about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entity {

@@ -1,3 +1,23 @@
 //! Rules: what the TOML says, checked against the catalogue, evaluated over the facts of one entity at a time.
+//!
+//! `raw` reads a file, `check` makes a [`Rule`] of it or says all that is wrong, [`Library`] holds the rules that are in
+//! use, [`evaluate()`] judges the facts of a report, [`testing`] runs the tests that rule files carry.
 
+mod check;
+mod context;
+mod evaluate;
+mod expr;
+mod fault;
+mod library;
 pub mod outcome;
+mod params;
+mod print;
+mod raw;
+mod rule;
+pub mod testing;
+
+pub use evaluate::evaluate;
+pub use fault::{Fault, Faults};
+pub use library::Library;
+pub use params::Params;
+pub use rule::{FactRef, FactTable, Param, Reference, Relation, Rule, Status};

@@ -102,3 +102,45 @@ pub struct Judgement {
     /// The answer.
     pub outcome: Outcome,
 }
+
+impl Confidence {
+    /// Every confidence, the least first.
+    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+
+    /// The word in rules and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+impl Severity {
+    /// Every severity, the least first.
+    pub const ALL: [Self; 4] = [Self::Info, Self::Low, Self::Medium, Self::High];
+
+    /// The word in rules and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+impl Outcome {
+    /// The word that tests in rule files expect; `failed` cannot be expected.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Finding(_) => "finding",
+            Self::Pass => "pass",
+            Self::NotApplicable => "not_applicable",
+            Self::Unknown { .. } => "unknown",
+            Self::Failed { .. } => "failed",
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Reads the example and the tests of a rule, and checks that they cover its outcomes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::facts::{EntityKind, FactType, FactValue, catalogue};
+
+use super::super::fault::{Log, did_you_mean};
+use super::super::raw::{FactTables, RawExpect, RawRule, RawTest, Text};
+use super::super::rule::{Case, Code, Expect, Expected, FactRef, FactTable};
+use super::walk::Scope;
+use super::{confidence, filled, full_name, may_be_absent, number, one_of};
+
+/// The name under which the example runs as a test.
+const EXAMPLE: &str = "example";
+
+/// The example's facts, and all tests with it as the first.
+pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut Log<'_>) -> (FactTable, Vec<Case>) {
+    let mut example = FactTable::new();
+    enter(raw.example.get_ref(), &mut example, scope, log);
+    if !example.keys().any(|fact| fact.kind == for_each) {
+        log.at(raw.example.span(), format!("[example] has no facts of a `{}`", for_each.name()));
+    }
+    let expect =
+        Expect { outcome: Expected::Finding, recoverable_ns: None, confidence: None, missing: None, summary: None };
+    let line = log.line(&raw.example.span());
+    let first = Case { name: EXAMPLE.to_owned(), line, facts: example.clone(), params: BTreeMap::new(), expect };
+    let mut cases = vec![first];
+    let mut names = BTreeSet::from([EXAMPLE]);
+    for test in &raw.tests {
+        filled("name", &test.name, log);
+        if !names.insert(test.name.get_ref()) {
+            log.at(test.name.span(), format!("two tests are named `{}`", test.name.get_ref()));
+        }
+        cases.extend(case(test, &example, scope, log));
+    }
+    (example, cases)
+}
+
+fn case(raw: &RawTest, example: &FactTable, scope: &Scope, log: &mut Log<'_>) -> Option<Case> {
+    let mut facts = example.clone();
+    for name in &raw.unset {
+        match full_name(name.get_ref(), scope) {
+            Ok(fact) if facts.remove(&fact).is_none() => {
+                log.at(name.span(), format!("`unset` names `{fact}`, which [example] does not set"));
+            }
+            Ok(_) => {}
+            Err(message) => log.at(name.span(), message),
+        }
+    }
+    enter(&raw.set, &mut facts, scope, log);
+    let mut params = BTreeMap::new();
+    for (name, value) in &raw.params {
+        let label = name.get_ref();
+        if !scope.params.contains_key(label) {
+            let known = scope.params.keys().map(String::as_str);
+            log.at(name.span(), format!("`params.{label}` is not declared in [params]{}", did_you_mean(label, known)));
+        }
+        match number(value.get_ref()) {
+            Some(number) => {
+                params.insert(label.clone(), number);
+            }
+            None => log.at(value.span(), format!("`params.{label}` must be a finite number")),
+        }
+    }
+    let expect = expect(raw, scope, log)?;
+    Some(Case { name: raw.name.get_ref().clone(), line: log.line(&raw.name.span()), facts, params, expect })
+}
+
+fn expect(test: &RawTest, scope: &Scope, log: &mut Log<'_>) -> Option<Expect> {
+    let missing_outcome = "asserts nothing: write `expect = { outcome = \"pass\" }`";
+    let Some(spanned) = &test.expect else {
+        log.at(test.name.span(), format!("the test `{}` {missing_outcome}", test.name.get_ref()));
+        return None;
+    };
+    let raw = spanned.get_ref();
+    let Some(word) = &raw.outcome else {
+        log.at(spanned.span(), format!("the test `{}` {missing_outcome}", test.name.get_ref()));
+        return None;
+    };
+    one_of("outcome", word, Expected::ALL.map(Expected::name), log);
+    let outcome = Expected::ALL.into_iter().find(|known| known.name() == word.get_ref())?;
+    fitting(raw, outcome, spanned.span(), log);
+    let missing = raw.missing.as_ref().map(|names| {
+        names.iter().for_each(|name| known_fact(name, scope, log));
+        names.iter().map(|name| name.get_ref().clone()).collect()
+    });
+    Some(Expect {
+        outcome,
+        recoverable_ns: raw.recoverable_ns.as_ref().map(|number| *number.get_ref()),
+        confidence: raw.confidence.as_ref().and_then(|word| confidence(word, log)),
+        missing,
+        summary: raw.summary.as_ref().map(|text| text.get_ref().clone()),
+    })
+}
+
+fn known_fact(name: &Text, scope: &Scope, log: &mut Log<'_>) {
+    if let Err(message) = full_name(name.get_ref(), scope) {
+        log.at(name.span(), message);
+    }
+}
+
+/// Only a finding has an estimate, a confidence and a summary; only an unknown misses facts.
+fn fitting(raw: &RawExpect, outcome: Expected, span: std::ops::Range<usize>, log: &mut Log<'_>) {
+    let of_finding = raw.recoverable_ns.is_some() || raw.confidence.is_some() || raw.summary.is_some();
+    if of_finding && outcome != Expected::Finding {
+        log.at(span.clone(), "`recoverable_ns`, `confidence` and `summary` can be expected of a finding only");
+    }
+    if raw.missing.is_some() && outcome != Expected::Unknown {
+        log.at(span, "`missing` can be expected of an unknown only");
+    }
+}
+
+/// Enters the facts of tables by entity, each of the type that the catalogue says.
+fn enter(tables: &FactTables, facts: &mut FactTable, scope: &Scope, log: &mut Log<'_>) {
+    for (entity, table) in tables {
+        for (name, value) in table {
+            let fact = match scope.fact(entity.get_ref(), name.get_ref()) {
+                Ok(fact) => fact,
+                Err(message) => {
+                    log.at(name.span(), message);
+                    continue;
+                }
+            };
+            let Some(entry) = catalogue::find(fact.kind, fact.name) else { continue };
+            match typed(value.get_ref(), entry.kind) {
+                Some(value) => {
+                    facts.insert(fact, value);
+                }
+                None => log.at(value.span(), wrong_type(fact, entry.kind, value.get_ref())),
+            }
+        }
+    }
+}
+
+fn typed(value: &toml::Value, kind: FactType) -> Option<FactValue> {
+    let value = match (value, kind) {
+        // A whole number is a number too.
+        (toml::Value::Integer(number), FactType::Float) => FactValue::Float(*number as f64),
+        (toml::Value::Boolean(value), _) => FactValue::Bool(*value),
+        (toml::Value::String(text), _) => FactValue::Text(text.clone()),
+        (other, _) => number(other)?,
+    };
+    kind.accepts(&value).then_some(value)
+}
+
+fn wrong_type(fact: FactRef, kind: FactType, value: &toml::Value) -> String {
+    match (kind, value) {
+        (FactType::Choice(values), toml::Value::String(text)) => {
+            format!("`{fact}` is never '{text}'{}", did_you_mean(text, values.iter().copied()))
+        }
+        (FactType::Choice(_), _) => format!("`{fact}` is a string"),
+        (FactType::Int, _) => format!("`{fact}` is a whole number"),
+        _ => format!("`{fact}` is a {}", kind.name()),
+    }
+}
+
+/// At least one test each for finding, pass, and unknown where the report may lack a fact that is needed.
+pub(super) fn cover(raw: &RawRule, code: &Code, tests: &[Case], log: &mut Log<'_>) {
+    let mut expected = vec![(Expected::Pass, "a test that expects `pass` is missing".to_owned())];
+    if let Some(fact) = code.needs.iter().find(|fact| may_be_absent(**fact)) {
+        let message = format!("a test that expects `unknown` is missing: `{fact}` may be absent");
+        expected.push((Expected::Unknown, message));
+    }
+    for (outcome, message) in expected {
+        if !tests.iter().any(|test| test.expect.outcome == outcome) {
+            log.at(raw.id.span(), message);
+        }
+    }
+}

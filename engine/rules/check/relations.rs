@@ -1,0 +1,131 @@
+//! Checks what rules say of each other: that they exist, share the entities, and do not explain in a circle.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::facts::EntityKind;
+
+use super::super::fault::{Fault, did_you_mean};
+use super::super::raw::{RawRelation, RawRule};
+use super::super::rule::Relation;
+
+/// What other rules may need to know of a rule, whether or not the rest of it is sound.
+#[derive(Debug, Clone)]
+pub(in crate::rules) struct Header {
+    pub(in crate::rules) id: String,
+    file: String,
+    for_each: Option<EntityKind>,
+    explains: Vec<Link>,
+    suppressed_by: Vec<Link>,
+}
+
+#[derive(Debug, Clone)]
+struct Link {
+    relation: Relation,
+    line: usize,
+    /// Words in `on` that are no entity.
+    unknown: Vec<String>,
+}
+
+impl Header {
+    /// The header of a file; `line` tells the line of a place in it.
+    pub(in crate::rules) fn new(raw: &RawRule, file: &str, line: impl Fn(&std::ops::Range<usize>) -> usize) -> Self {
+        let links = |relations: &[RawRelation]| relations.iter().map(|raw| link(raw, &line)).collect();
+        Self {
+            id: raw.id.get_ref().clone(),
+            file: file.to_owned(),
+            for_each: EntityKind::from_name(raw.for_each.get_ref()),
+            explains: links(&raw.relations.explains),
+            suppressed_by: links(&raw.relations.suppressed_by),
+        }
+    }
+
+    fn knows(&self, kind: EntityKind) -> bool {
+        self.for_each.is_none_or(|own| own == kind || own.ancestors().contains(&kind))
+    }
+}
+
+fn link(raw: &RawRelation, line: &impl Fn(&std::ops::Range<usize>) -> usize) -> Link {
+    let unknown = raw.on.get_ref().iter().map(|word| word.get_ref().clone());
+    let unknown = unknown.filter(|word| EntityKind::from_name(word).is_none()).collect();
+    Link { relation: relation(raw), line: line(&raw.rule.span()), unknown }
+}
+
+fn relation(raw: &RawRelation) -> Relation {
+    let on = raw.on.get_ref().iter().filter_map(|word| EntityKind::from_name(word.get_ref())).collect();
+    Relation { rule: raw.rule.get_ref().clone(), on }
+}
+
+pub(super) fn read(relations: &[RawRelation]) -> Vec<Relation> {
+    relations.iter().map(relation).collect()
+}
+
+/// Checks all relations. `ids` are the rules whose files exist, even those that could not be read.
+pub(in crate::rules) fn relations(headers: &[Header], ids: &BTreeSet<String>) -> Vec<Fault> {
+    let by_id: BTreeMap<&str, &Header> = headers.iter().map(|header| (header.id.as_str(), header)).collect();
+    let mut faults = Vec::new();
+    for header in headers {
+        for link in header.explains.iter().chain(&header.suppressed_by) {
+            let messages = link_faults(header, link, &by_id, ids);
+            faults.extend(messages.into_iter().map(|message| fault(header, link, message)));
+        }
+        // Named once, by the rule of the circle that comes first.
+        if let Some(path) = circle(header, &by_id).filter(|path| path.iter().all(|id| *id >= header.id.as_str()))
+            && let Some(first) = header.explains.iter().find(|link| path.get(1) == Some(&link.relation.rule.as_str()))
+        {
+            faults.push(fault(header, first, format!("rules explain each other in a circle: {}", path.join(" → "))));
+        }
+    }
+    faults
+}
+
+fn fault(header: &Header, link: &Link, message: String) -> Fault {
+    Fault { file: header.file.clone(), line: link.line, message }
+}
+
+fn link_faults(header: &Header, link: &Link, by_id: &BTreeMap<&str, &Header>, ids: &BTreeSet<String>) -> Vec<String> {
+    let id = link.relation.rule.as_str();
+    let mut messages: Vec<_> = link
+        .unknown
+        .iter()
+        .map(|word| {
+            format!(
+                "`on` names `{word}`, which is no entity{}",
+                did_you_mean(word, EntityKind::ALL.map(EntityKind::name))
+            )
+        })
+        .collect();
+    if id == header.id {
+        messages.push(format!("`{id}` is related to itself"));
+    } else if !ids.contains(id) {
+        messages.push(format!("there is no rule `{id}`{}", did_you_mean(id, ids.iter().map(String::as_str))));
+    }
+    if link.relation.on.is_empty() && link.unknown.is_empty() {
+        messages.push("`on` is empty: name the entities that both findings must share".to_owned());
+    }
+    for kind in &link.relation.on {
+        for rule in [Some(header), by_id.get(id).copied()].into_iter().flatten().filter(|rule| !rule.knows(*kind)) {
+            messages.push(format!("`on` names `{}`, which rule `{}` does not know", kind.name(), rule.id));
+        }
+    }
+    messages
+}
+
+/// The way from a rule back to itself along `explains`.
+fn circle<'a>(from: &'a Header, by_id: &BTreeMap<&'a str, &'a Header>) -> Option<Vec<&'a str>> {
+    let mut seen = BTreeSet::new();
+    let mut paths = vec![vec![from.id.as_str()]];
+    while let Some(path) = paths.pop() {
+        let Some(rule) = path.last().and_then(|id| by_id.get(id)) else { continue };
+        for next in rule.explains.iter().map(|link| link.relation.rule.as_str()) {
+            let mut longer = path.clone();
+            longer.push(next);
+            if next == from.id && longer.len() > 2 {
+                return Some(longer);
+            }
+            if seen.insert(next) {
+                paths.push(longer);
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,483 @@
+//! Each fault of a rule file, by its exact message. Every case breaks one thing of a sound rule.
+
+use super::super::library::tests::load;
+
+const SOUND: &str = r#"schema = 1
+id = "slow"
+title = "Slow copies"
+for_each = "copy_group"
+where = "copy_group.host_memory == 'pageable'"
+optional = ["device.pinned_h2d_gbps"]
+
+[params]
+min_share = { default = 0.01, unit = "share", doc = "Ignore less." }
+usual_gbps = { default = 20, unit = "gbps", doc = "A usual rate." }
+
+[values]
+pinned_gbps = "device.pinned_h2d_gbps | default(params.usual_gbps)"
+
+[[when]]
+expr = "copy_group.exposed_ns >= params.min_share * device.window_ns"
+says = "{{ copy_group.exposed_ns | duration }} exposed"
+[[when]]
+expr = "copy_group.achieved_gbps < values.pinned_gbps"
+says = "{{ copy_group.achieved_gbps | gbps }} reached"
+
+[estimate]
+recoverable_ns = "copy_group.exposed_ns"
+claims = "exposed_copy"
+basis = "A bound."
+
+[confidence]
+base = "high"
+lower = [{ to = "medium", when = "device.pinned_h2d_gbps is not defined", because = "assumed" }]
+
+[message]
+summary = "{{ copy_group.name }} is slow"
+verify = "Look again."
+
+[advice]
+default = "Pin."
+
+[[references]]
+url = "https://example.com/"
+supports = "pinning"
+
+[example]
+copy_group = { name = "x", host_memory = "pageable", achieved_gbps = 6, exposed_ns = 600 }
+device = { window_ns = 2000, pinned_h2d_gbps = 24 }
+
+[[tests]]
+name = "hidden"
+set = { copy_group.exposed_ns = 1 }
+expect = { outcome = "pass" }
+[[tests]]
+name = "no window"
+unset = ["device.window_ns"]
+expect = { outcome = "unknown" }
+"#;
+
+fn faults(sources: &[(&str, &str)]) -> Vec<String> {
+    match load(sources) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// The faults of the sound rule with one part replaced, without the file's name.
+fn broken(part: &str, by: &str) -> Vec<String> {
+    assert!(SOUND.contains(part), "the sound rule has no `{part}`");
+    let found = faults(&[("rules/copies/slow.toml", &SOUND.replacen(part, by, 1))]);
+    found.iter().map(|fault| fault.replacen("rules/copies/slow.toml:", "", 1)).collect()
+}
+
+#[track_caller]
+fn check(part: &str, by: &str, expected: &[&str]) {
+    assert_eq!(broken(part, by), expected);
+}
+
+/// The same for the first condition.
+#[track_caller]
+fn check_condition(expr: &str, expected: &str) {
+    let sound = "copy_group.exposed_ns >= params.min_share * device.window_ns";
+    let prefix = format!("16: in `{expr}`: ");
+    let found: Vec<_> = broken(&format!("\"{sound}\""), &format!("{expr:?}"));
+    let found = found.iter().filter_map(|fault| fault.strip_prefix(&prefix)).collect::<Vec<_>>();
+    assert_eq!(found, [expected]);
+}
+
+/// The same for the first sentence of evidence.
+#[track_caller]
+fn check_text(text: &str, expected: &str) {
+    let found = broken("{{ copy_group.exposed_ns | duration }} exposed", text);
+    assert_eq!(found, [format!("17: in `says`: {expected}")]);
+}
+
+#[test]
+fn the_sound_rule_is_sound() {
+    assert_eq!(faults(&[("rules/copies/slow.toml", SOUND)]), Vec::<String>::new());
+}
+
+#[test]
+fn every_unknown_key_is_named_with_the_nearest_known_one() {
+    let found = broken("title = \"Slow copies\"", "titel = \"Slow\"\ntitle = \"Slow copies\"\nwhare = \"x\"");
+    assert_eq!(
+        found,
+        ["3: unknown key `titel`; did you mean `title`?", "5: unknown key `whare`; did you mean `where`?"]
+    );
+    check("supports = ", "suports = \"\"\nsupports = ", &["40: unknown key `suports`; did you mean `supports`?"]);
+    check(
+        "outcome = \"pass\"",
+        "outcome = \"pass\", recoverable = 1",
+        &["49: unknown key `recoverable`; did you mean `recoverable_ns`?"],
+    );
+    check(
+        "doc = \"A usual rate.\"",
+        "doc = \"A usual rate.\", docs = 1",
+        &["10: unknown key `docs`; did you mean `doc`?"],
+    );
+}
+
+#[test]
+fn the_shape_of_the_file() {
+    check("title = \"Slow copies\"\n", "", &["1: the key `title` is missing"]);
+    check("title = \"Slow copies\"", "title = 3", &["3: invalid type: integer `3`, expected a string"]);
+    check(
+        "schema = 1",
+        "schema = 2\nfancy = true",
+        &["1: `schema = 2` is newer than this coldspot, which reads schema 1: update coldspot"],
+    );
+    check("schema = 1", "schema = 0", &["1: write `schema = 1`"]);
+    check("title = \"Slow copies\"", "title = \" \"", &["3: `title` is empty"]);
+    assert!(broken("[params]", "[params")[0].starts_with("8: unclosed table"), "{:?}", broken("[params]", "[params"));
+}
+
+#[test]
+fn ids() {
+    let twice = faults(&[("rules/copies/slow.toml", SOUND), ("rules/sync/slow.toml", SOUND)]);
+    assert_eq!(twice, ["rules/sync/slow.toml:1: `rules/copies/slow.toml` has the same id: ids are unique"]);
+    check(
+        "id = \"slow\"",
+        "id = \"slower\"",
+        &["2: the id is `slower`, the file is named `slow.toml`: they must be equal"],
+    );
+}
+
+#[test]
+fn words_that_must_be_known() {
+    check(
+        "for_each = \"copy_group\"",
+        "for_each = \"copy_grup\"",
+        &["4: unknown entity `copy_grup`; did you mean `copy_group`?"],
+    );
+    check("for_each", "severity = \"hihg\"\nfor_each", &["4: unknown severity `hihg`; did you mean `high`?"]);
+    check(
+        "for_each",
+        "status = \"beta\"\nfor_each",
+        &["4: unknown status `beta`; known are `stable` and `experimental`"],
+    );
+    check("unit = \"gbps\"", "unit = \"gbs\"", &["10: unknown unit `gbs`; did you mean `gbps`?"]);
+    check("base = \"high\"", "base = \"hgih\"", &["28: unknown confidence `hgih`; did you mean `high`?"]);
+    check("to = \"medium\"", "to = \"high\"", &["29: `high` is not lower than the base `high`"]);
+    check(
+        "default = \"Pin.\"",
+        "default = \"Pin.\"\npytroch = \"x\"",
+        &["37: unknown framework `pytroch`; did you mean `pytorch`?"],
+    );
+    check(
+        "default = \"Pin.\"",
+        "pytorch = \"x\"",
+        &["35: [advice] needs a `default`, for frameworks that it does not name"],
+    );
+    check(
+        "claims = \"exposed_copy\"",
+        "claims = \"exposed_copies\"",
+        &["24: unknown account `exposed_copies`; did you mean `exposed_copy`?"],
+    );
+    check("https://", "http://", &["39: `http://example.com/` does not begin with https://"]);
+}
+
+#[test]
+fn names_in_expressions() {
+    check_condition("copy_group.exposd_ns > 0", "`copy_group` has no fact `exposd_ns`; did you mean `exposed_ns`?");
+    check_condition("copy_grop.exposed_ns > 0", "`copy_grop` is no entity; did you mean `copy_group`?");
+    check_condition(
+        "kernel.sum_ns > 0",
+        "a rule for each `copy_group` cannot name `kernel`, only `copy_group`, `device` and `run`",
+    );
+    check_condition("params.min_sare > 0", "`params.min_sare` is not declared in [params]; did you mean `min_share`?");
+    check_condition(
+        "values.pined_gbps > 0",
+        "`values.pined_gbps` is not declared in [values]; did you mean `pinned_gbps`?",
+    );
+    check_condition("exposed_ns > 0", "`exposed_ns` is no fact: write `entity.fact`, `params.name` or `values.name`");
+    // Short-circuits hide these at run time.
+    check_condition("false and device.typo > 1", "`device` has no fact `typo`");
+    check_condition("device['window_ns'] > 0", "`[ ]` is not part of the language: name facts as `entity.fact`");
+    check_condition("copy_group.name.x == 'a'", "`.x` follows something that has no facts");
+}
+
+#[test]
+fn the_language_is_closed() {
+    check_condition("copy_group.count | int > 0", "unknown filter `int`; known are `default` and `lower`");
+    check_condition("copy_group.count is odd", "unknown test `odd`; known are `defined` and `undefined`");
+    check_condition("range(3) == 1", "unknown function `range`; known are `max` and `min`");
+    check_condition("copy_group.name.upper() == 'A'", "methods are not part of the language");
+    check_condition(
+        "copy_group.count ** 2 > 4",
+        "`**` and `~` are not part of the language; texts are put together in templates",
+    );
+    check_condition(
+        "copy_group.exposed_ns | duration == 'x'",
+        "`duration` prints: it goes last, in a text, as in `(a / b) | duration`",
+    );
+    check_condition("max(device.window_ns) > 0", "`max` needs two numbers or more");
+    check_condition(
+        "device.window_ns == none",
+        "`none` is not part of the language: absent facts are tested with `is defined`",
+    );
+    check(
+        "expr = \"copy_group.achieved_gbps < values.pinned_gbps\"",
+        "expr = \"copy_group.count >\"",
+        &["19: `copy_group.count >` cannot be read: unexpected end of input, expected expression"],
+    );
+}
+
+#[test]
+fn units_in_comparisons_and_sums() {
+    check_condition(
+        "copy_group.exposed_ns >= params.min_share",
+        "`copy_group.exposed_ns` (ns) is compared with `params.min_share` (share)",
+    );
+    check_condition(
+        "copy_group.exposed_ns + copy_group.bytes > 0",
+        "`copy_group.exposed_ns` (ns) is added to or taken from `copy_group.bytes` (bytes)",
+    );
+    check_condition(
+        "copy_group.exposed_ns > 5000",
+        "a bare number beside one in ns: declare it in [params] with `unit = \"ns\"`",
+    );
+    check_condition(
+        "copy_group.bytes / copy_group.busy_ns > 10",
+        "a bare number beside one in gbps: declare it in [params] with `unit = \"gbps\"`",
+    );
+    check_condition("max(copy_group.count, device.window_ns) > 0", "`max` is given count and ns");
+    check_condition(
+        "copy_group.count > device.copy_overlapped_share",
+        "`copy_group.count` (count) is compared with `device.copy_overlapped_share` (share)",
+    );
+    check_condition(
+        "0 < copy_group.exposed_ns < device.copy_bytes",
+        "`copy_group.exposed_ns` (ns) is compared with `device.copy_bytes` (bytes)",
+    );
+    check(
+        "\"copy_group.exposed_ns\"",
+        "\"copy_group.exposed_ns * copy_group.bytes\"",
+        &["23: in `copy_group.exposed_ns * copy_group.bytes`: it must give ns, not ns*bytes"],
+    );
+}
+
+#[test]
+fn units_that_fit() {
+    for expr in [
+        "copy_group.exposed_ns > 0 and copy_group.count >= 10",
+        "copy_group.bytes / copy_group.busy_ns < params.usual_gbps",
+        "copy_group.exposed_ns / device.window_ns > params.min_share",
+        "1 - params.min_share > 0.5",
+        "min(copy_group.exposed_ns, device.window_ns, 0) == 0",
+        "2 * copy_group.small_count > copy_group.count",
+        "copy_group.median_bytes * copy_group.count <= copy_group.bytes",
+        "'h2d' in copy_group.name | lower",
+        "copy_group.direction in ['host_to_device', 'peer'] or not copy_group.is_blocking_call",
+    ] {
+        let found = broken("copy_group.exposed_ns >= params.min_share * device.window_ns", expr);
+        let about = found.iter().filter(|fault| fault.contains(" in `") || fault.contains("cannot be read"));
+        assert_eq!(about.collect::<Vec<_>>(), Vec::<&String>::new(), "{expr}");
+    }
+}
+
+#[test]
+fn types() {
+    check_condition("copy_group.exposed_ns", "a condition must be true or false, not ns");
+    check_condition("copy_group.count > 0 and copy_group.bytes", "a condition must be true or false, not bytes");
+    check_condition("copy_group.name > 'a'", "`<`, `<=`, `>` and `>=` compare numbers, not text");
+    check_condition("copy_group.count == '3'", "count is compared with text");
+    check_condition(
+        "copy_group.direction == 'host_to_devise'",
+        "the fact is never 'host_to_devise'; did you mean `host_to_device`?",
+    );
+    check_condition("copy_group.direction in ['peers']", "the fact is never 'peers'; did you mean `peer`?");
+    check(
+        "'pageable'\"",
+        "'pagable'\"",
+        &["5: in `copy_group.host_memory == 'pagable'`: the fact is never 'pagable'; did you mean `pageable`?"],
+    );
+}
+
+#[test]
+fn optional_facts_are_asked_for_first() {
+    let optional =
+        "`device.pinned_h2d_gbps` is optional: use `| default(…)`, or ask `device.pinned_h2d_gbps is defined` first";
+    check_condition("device.pinned_h2d_gbps > params.usual_gbps", optional);
+    check_condition("device.pinned_h2d_gbps is not defined and device.pinned_h2d_gbps > params.usual_gbps", optional);
+    for sound in [
+        "device.pinned_h2d_gbps is defined and device.pinned_h2d_gbps > params.usual_gbps",
+        "device.pinned_h2d_gbps is not defined or device.pinned_h2d_gbps > params.usual_gbps",
+        "(device.pinned_h2d_gbps if device.pinned_h2d_gbps is defined else params.usual_gbps) > 0",
+    ] {
+        let found = broken("copy_group.exposed_ns >= params.min_share * device.window_ns", sound);
+        assert!(!found.iter().any(|fault| fault.contains("is optional")), "{found:?}");
+    }
+    check_condition(
+        "device.window_ns is defined",
+        "`device.window_ns` is needed, so it is always defined: list it in `optional`",
+    );
+    check_condition(
+        "device.window_ns | default(0) > 0",
+        "`device.window_ns` is needed, so its default is never used: list it in `optional`",
+    );
+    check_condition(
+        "device.pinned_h2d_gbps | default(params.min_share) > 0",
+        "the fact is in gbps, its default in share",
+    );
+    check(
+        "[\"device.pinned_h2d_gbps\"]",
+        "[\"device.pinned_h2d_gbps\", \"device.pined\"]",
+        &["6: `device` has no fact `pined`"],
+    );
+    check(
+        "[\"device.pinned_h2d_gbps\"]",
+        "[\"device.pinned_h2d_gbps\", \"device.sm_count\"]",
+        &["6: `device.sm_count` is optional, but never used"],
+    );
+}
+
+#[test]
+fn texts_print_numbers_through_a_filter_that_fits() {
+    check_text("{{ copy_group.exposed_ns }}", "a number is printed without a filter: add `| duration`");
+    check_text("{{ copy_group.longest_start_ns }}", "a number is printed without a filter: add `| instant`");
+    check_text("{{ copy_group.bytes | duration }}", "`duration` does not print bytes");
+    check_text("{{ copy_group.count | percent }}", "`percent` does not print count");
+    check_text("{{ copy_group.name | count }}", "`count` does not print text");
+    check_text("{{ copy_group.is_blocking_call }}", "true or false cannot be printed: use `{% if %}`");
+    check_text("{{ copy_group.longest_start_ns | duration }}", "this is a moment, not a length: use `| instant`");
+    check_text("{{ copy_group.exposed_ns | instant }}", "this is a length, not a moment: use `| duration`");
+    check_text("{{ copy_group.exposed_ns | duratoin }}", "unknown filter `duratoin`; did you mean `duration`?");
+    check_text("{% for x in copy_group.name %}{% endfor %}", "a text may use `{{ … }}` and `{% if … %}` only");
+    check_text("{% if copy_group.count %}x{% endif %}", "a condition must be true or false, not count");
+    check(
+        "basis = \"A bound.\"",
+        "basis = \"{{ x }}\"",
+        &["25: `basis` is printed as it is: it cannot hold expressions"],
+    );
+}
+
+#[test]
+fn what_is_declared_is_used() {
+    check(
+        "[values]",
+        "other = { default = 1, unit = \"count\", doc = \"Unused.\" }\n[values]",
+        &["12: `params.other` is never used"],
+    );
+    check("[[when]]", "other = \"device.window_ns\"\n[[when]]", &["15: `values.other` is never used"]);
+    check(
+        "[[when]]",
+        "other = \"values.pinned_gbps\"\n[[when]]",
+        &[
+            "15: in `values.pinned_gbps`: `values.pinned_gbps` cannot be used here: `where` and [values] are made from facts and params only",
+            "15: `values.other` is never used",
+        ],
+    );
+    check("default = 0.01", "default = 2", &["9: `params.min_share` is a share: between 0 and 1"]);
+    check("default = 0.01", "default = \"0.01\"", &["9: the default of `params.min_share` must be a finite number"]);
+}
+
+#[test]
+fn tests_assert_something_and_cover_the_outcomes() {
+    check(
+        "expect = { outcome = \"pass\" }",
+        "expect = {}",
+        &[
+            "2: a test that expects `pass` is missing",
+            "49: the test `hidden` asserts nothing: write `expect = { outcome = \"pass\" }`",
+        ],
+    );
+    check(
+        "expect = { outcome = \"unknown\" }",
+        "",
+        &[
+            "2: a test that expects `unknown` is missing: `device.window_ns` may be absent",
+            "51: the test `no window` asserts nothing: write `expect = { outcome = \"pass\" }`",
+        ],
+    );
+    check(
+        "outcome = \"pass\"",
+        "outcome = \"pass\", recoverable_ns = 3",
+        &["49: `recoverable_ns`, `confidence` and `summary` can be expected of a finding only"],
+    );
+    check("name = \"no window\"", "name = \"hidden\"", &["51: two tests are named `hidden`"]);
+    check(
+        "unset = [\"device.window_ns\"]",
+        "unset = [\"device.sm_count\"]",
+        &["52: `unset` names `device.sm_count`, which [example] does not set"],
+    );
+    check("exposed_ns = 1 }", "exposed_ns = 1.5 }", &["48: `copy_group.exposed_ns` is a whole number"]);
+    check(
+        "host_memory = \"pageable\"",
+        "host_memory = \"pagable\"",
+        &["43: `copy_group.host_memory` is never 'pagable'; did you mean `pageable`?"],
+    );
+    check(
+        "window_ns = 2000",
+        "windo_ns = 2000",
+        &[
+            "44: `device` has no fact `windo_ns`; did you mean `window_ns`?",
+            "52: `unset` names `device.window_ns`, which [example] does not set",
+        ],
+    );
+}
+
+#[test]
+fn rules_without_estimate_or_ledger() {
+    let estimate =
+        "[estimate]\nrecoverable_ns = \"copy_group.exposed_ns\"\nclaims = \"exposed_copy\"\nbasis = \"A bound.\"\n";
+    check(estimate, "", &["2: a rule without [estimate] needs a `severity`: nothing else tells how much it matters"]);
+    let run = SOUND.replace("for_each = \"copy_group\"", "for_each = \"run\"");
+    let found = faults(&[("rules/copies/slow.toml", &run)]);
+    let about = "rules/copies/slow.toml:24: a rule for each `run` has no device, and so no ledger to claim time from";
+    assert!(found.iter().any(|fault| fault == about), "{found:?}");
+}
+
+/// The sound rule under another name, with relations.
+fn related(id: &str, relations: &str) -> String {
+    SOUND
+        .replace("id = \"slow\"", &format!("id = \"{id}\""))
+        .replace("[message]", &format!("[relations]\n{relations}\n[message]"))
+}
+
+#[test]
+fn relations() {
+    let slow = related("slow", "explains = [{ rule = \"lat\", on = [\"device\"] }]");
+    let late = related(
+        "late",
+        "suppressed_by = [{ rule = \"slow\", on = [\"kernel\"] }, { rule = \"late\", on = [\"run\"] }]",
+    );
+    assert_eq!(
+        faults(&[("a/slow.toml", &slow), ("a/late.toml", &late)]),
+        [
+            "a/late.toml:32: `on` names `kernel`, which rule `late` does not know",
+            "a/late.toml:32: `on` names `kernel`, which rule `slow` does not know",
+            "a/late.toml:32: `late` is related to itself",
+            "a/slow.toml:32: there is no rule `lat`; did you mean `late`?",
+        ]
+    );
+    let none = related("slow", "explains = [{ rule = \"late\", on = [] }, { rule = \"late\", on = [\"devise\"] }]");
+    assert_eq!(
+        faults(&[("a/slow.toml", &none), ("a/late.toml", &related("late", ""))]),
+        [
+            "a/slow.toml:32: `on` is empty: name the entities that both findings must share",
+            "a/slow.toml:32: `on` names `devise`, which is no entity; did you mean `device`?",
+        ]
+    );
+}
+
+#[test]
+fn rules_do_not_explain_in_a_circle() {
+    let link = |id: &str, to: &str| related(id, &format!("explains = [{{ rule = \"{to}\", on = [\"device\"] }}]"));
+    let found = faults(&[("r/a.toml", &link("a", "b")), ("r/b.toml", &link("b", "c")), ("r/c.toml", &link("c", "a"))]);
+    assert_eq!(found, ["r/a.toml:32: rules explain each other in a circle: a → b → c → a"]);
+}
+
+#[test]
+fn faults_of_all_files_come_together() {
+    let other = SOUND.replace("id = \"slow\"", "id = \"late\"").replace("Slow copies", "");
+    let slow = SOUND.replace("base = \"high\"", "base = \"hi\"").replace("exposed_ns | duration", "exposed_ns");
+    assert_eq!(
+        faults(&[("a/slow.toml", &slow), ("a/late.toml", &other)]),
+        [
+            "a/late.toml:3: `title` is empty",
+            "a/slow.toml:17: in `says`: a number is printed without a filter: add `| duration`",
+            "a/slow.toml:28: unknown confidence `hi`; known are `low`, `medium` and `high`",
+        ]
+    );
+}

@@ -1,0 +1,168 @@
+//! Judges the facts of a report by the rules of a library.
+
+use std::sync::Arc;
+
+use minijinja::value::Value;
+
+use crate::facts::{EntityId, EntityKind, FactValue, Facts};
+
+use super::context::{Entities, Scope, params, related};
+use super::library::Library;
+use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Sentence};
+use super::params::Params;
+use super::print::Printers;
+use super::rule::{FactRef, Rule, Text};
+
+/// Judges every entity by every rule about its kind: in the order of the rules, then of the entities.
+///
+/// A param that the user set to something that is no number makes the rule fail, not the evaluation.
+pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement> {
+    let report = Report::new(library, facts);
+    let mut judgements = Vec::new();
+    for (index, rule) in library.rules().iter().enumerate() {
+        let asked = Asked::new(rule, set);
+        for (id, _) in facts.of_kind(rule.for_each) {
+            judgements.push(Judgement { rule: index, entity: id, outcome: report.ask(&asked, id) });
+        }
+    }
+    judgements
+}
+
+/// The outcome of one rule for one entity.
+pub(super) fn evaluate_one(library: &Library, rule: &Rule, facts: &Facts, id: EntityId, set: &Params) -> Outcome {
+    Report::new(library, facts).ask(&Asked::new(rule, set), id)
+}
+
+/// What all rules share.
+struct Report<'a> {
+    facts: &'a Facts,
+    entities: Entities<'a>,
+    framework: Option<&'a str>,
+    printers: &'a Printers,
+}
+
+/// What all entities share that one rule is asked about.
+struct Asked<'a> {
+    rule: &'a Rule,
+    value_names: Arc<[Box<str>]>,
+    params: Result<Value, String>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(rule: &'a Rule, set: &Params) -> Self {
+        let value_names = rule.code.values.iter().map(|(name, _)| name.as_str().into()).collect();
+        Self { rule, value_names, params: params(rule, set) }
+    }
+}
+
+impl<'a> Report<'a> {
+    fn new(library: &'a Library, facts: &'a Facts) -> Self {
+        let framework = facts.of_kind(EntityKind::Run).find_map(|(_, run)| run.text("framework"));
+        Self { facts, entities: Entities::new(facts), framework, printers: library.printers() }
+    }
+
+    fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
+        let params = match &asked.params {
+            Ok(params) => params,
+            Err(message) => return Outcome::Failed { message: message.clone() },
+        };
+        let related = related(self.facts, id);
+        let scope = Scope::new(asked.rule, &asked.value_names, params, &self.entities, &related);
+        let judge = Judge { report: self, rule: asked.rule, related, scope };
+        judge.outcome().unwrap_or_else(|message| Outcome::Failed { message })
+    }
+}
+
+/// One rule asked about one entity. Errors are faults of the rule.
+struct Judge<'a> {
+    report: &'a Report<'a>,
+    rule: &'a Rule,
+    related: [Option<EntityId>; EntityKind::ALL.len()],
+    scope: Scope<'a>,
+}
+
+impl Judge<'_> {
+    fn outcome(&self) -> Result<Outcome, String> {
+        let code = &self.rule.code;
+        if let Some(condition) = &code.condition {
+            let missing = self.missing(&code.condition_needs);
+            if !missing.is_empty() {
+                return Ok(Outcome::Unknown { missing: self.missing(&code.needs) });
+            }
+            if !condition.holds(&self.scope.root)? {
+                return Ok(Outcome::NotApplicable);
+            }
+        }
+        let missing = self.missing(&code.needs);
+        if !missing.is_empty() {
+            return Ok(Outcome::Unknown { missing });
+        }
+        for when in &code.whens {
+            self.scope.compute(&when.expr.values)?;
+            if !when.expr.holds(&self.scope.root)? {
+                return Ok(Outcome::Pass);
+            }
+        }
+        self.finding().map(|found| Outcome::Finding(Box::new(found)))
+    }
+
+    fn value(&self, fact: FactRef) -> Option<&FactValue> {
+        self.report.facts.get(self.related[fact.kind as usize]?).get(fact.name)
+    }
+
+    fn missing(&self, needs: &[FactRef]) -> Vec<String> {
+        needs.iter().filter(|fact| self.value(**fact).is_none()).map(FactRef::to_string).collect()
+    }
+
+    fn finding(&self) -> Result<Match, String> {
+        let code = &self.rule.code;
+        let evidence: Vec<Sentence> = code.whens.iter().map(|when| self.print(&when.says)).collect::<Result<_, _>>()?;
+        let (confidence, because) = self.confidence()?;
+        let advice =
+            self.report.framework.and_then(|name| code.advice.get(name)).or_else(|| code.advice.get("default"));
+        Ok(Match {
+            summary: self.print(&code.summary)?,
+            evidence: evidence.into_iter().filter(|sentence| !sentence.plain.is_empty()).collect(),
+            estimate: self.estimate()?,
+            confidence,
+            because,
+            advice: advice.map(|text| self.print(text)).transpose()?.unwrap_or_default(),
+            verify: self.print(&code.verify)?,
+            look: code.look.as_ref().map(|text| self.print(text)).transpose()?,
+        })
+    }
+
+    fn print(&self, text: &Text) -> Result<Sentence, String> {
+        self.scope.compute(&text.values)?;
+        self.report.printers.print(text, &self.scope.root)
+    }
+
+    fn confidence(&self) -> Result<(Confidence, Vec<String>), String> {
+        let mut confidence = self.rule.code.confidence;
+        let mut because = Vec::new();
+        for lower in &self.rule.code.lower {
+            self.scope.compute(&lower.when.values)?;
+            if lower.when.holds(&self.scope.root)? {
+                confidence = confidence.min(lower.to);
+                because.push(lower.because.clone());
+            }
+        }
+        Ok((confidence, because))
+    }
+
+    fn estimate(&self) -> Result<Option<Estimate>, String> {
+        let Some(estimate) = &self.rule.code.estimate else { return Ok(None) };
+        self.scope.compute(&estimate.recoverable_ns.values)?;
+        let claimed = estimate.recoverable_ns.whole(&self.scope.root)?;
+        let holds = FactRef { kind: EntityKind::Device, name: estimate.holds };
+        let bound = match self.value(holds) {
+            Some(FactValue::Int(ns)) => (*ns).max(0),
+            _ => i64::MAX,
+        };
+        let account = estimate.account.clone();
+        Ok(Some(Estimate { recoverable_ns: claimed.clamp(0, bound), account, basis: estimate.basis.clone() }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

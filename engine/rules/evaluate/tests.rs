@@ -1,0 +1,274 @@
+use super::super::library::tests::load;
+use super::super::testing;
+use super::*;
+
+const RULE: &str = r#"schema = 1
+id = "late"
+title = "Late"
+for_each = "sync_group"
+where = "sync_group.waits_for == 'stream'"
+optional = ["sync_group.range"]
+
+[params]
+least = { default = 10, unit = "ns", doc = "The least.", fixed = "A test." }
+
+[values]
+ratio = "sync_group.dry_ns / sync_group.call_ns"
+
+[[when]]
+expr = "sync_group.dry_ns >= params.least"
+says = "{{ sync_group.dry_ns | duration }} dry{% if sync_group.range is defined %} in {{ sync_group.range }}{% endif %}"
+[[when]]
+expr = "values.ratio < 3"
+says = "{{ values.ratio | ratio }}"
+
+[estimate]
+recoverable_ns = "sync_group.dry_ns - 0.5 * sync_group.call_ns"
+claims = "dry_in_sync"
+basis = "A bound."
+
+[confidence]
+base = "high"
+lower = [
+  { to = "low", when = "sync_group.range is not defined", because = "no range" },
+  { to = "medium", when = "sync_group.call_count == 1", because = "one call" },
+]
+
+[message]
+summary = "waits in {{ sync_group.api | code }} or {{ sync_group.api }}"
+verify = "Look."
+
+[advice]
+default = "Wait *less*."
+pytorch = "Keep values on the GPU."
+
+[example]
+sync_group = { waits_for = "stream", api = "a", dry_ns = 100, call_ns = 100, call_count = 2 }
+
+[[tests]]
+name = "short"
+set = { sync_group.dry_ns = 9 }
+expect = { outcome = "pass" }
+[[tests]]
+name = "no api"
+unset = ["sync_group.api"]
+expect = { outcome = "unknown", missing = ["sync_group.api"] }
+"#;
+
+fn library() -> Library {
+    load(&[("rules/sync/late.toml", RULE)]).unwrap()
+}
+
+/// A waiting call on one device, with the facts of the example.
+fn report() -> (Facts, EntityId, EntityId, EntityId) {
+    let mut facts = Facts::default();
+    let run = facts.add(EntityKind::Run, "run", &[]);
+    let device = facts.add(EntityKind::Device, "0", &[run]);
+    let group = facts.add(EntityKind::SyncGroup, "g", &[device, run]);
+    let entity = facts.get_mut(group);
+    entity.set("waits_for", "stream");
+    entity.set("api", "a");
+    entity.set("dry_ns", 100);
+    entity.set("call_ns", 100);
+    entity.set("call_count", 2);
+    (facts, run, device, group)
+}
+
+fn judge(facts: &Facts) -> Outcome {
+    judge_with(facts, &Params::default())
+}
+
+fn judge_with(facts: &Facts, params: &Params) -> Outcome {
+    let mut judgements = evaluate(&library(), facts, params);
+    assert_eq!(judgements.len(), 1);
+    judgements.remove(0).outcome
+}
+
+fn found(facts: &Facts) -> Match {
+    match judge(facts) {
+        Outcome::Finding(found) => *found,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_estimate_stays_within_its_account() {
+    let (mut facts, _, device, group) = report();
+    assert_eq!(found(&facts).estimate.unwrap().recoverable_ns, 50);
+    facts.get_mut(device).set("dry_in_sync_ns", 20);
+    assert_eq!(found(&facts).estimate.unwrap().recoverable_ns, 20);
+    facts.get_mut(group).set("call_ns", 400);
+    assert_eq!(found(&facts).estimate.unwrap().recoverable_ns, 0);
+}
+
+#[test]
+fn where_needs_only_its_own_facts() {
+    let (mut facts, run, device, _) = report();
+    facts.get_mut(device).set("dry_in_sync_ns", 20);
+    let bare = facts.add(EntityKind::SyncGroup, "bare", &[device, run]);
+    let ask = |facts: &Facts| evaluate(&library(), facts, &Params::default()).remove(1).outcome;
+    let needs = ["api", "call_count", "call_ns", "dry_ns", "waits_for"];
+    let missing = needs.map(|name| format!("sync_group.{name}")).to_vec();
+    assert_eq!(ask(&facts), Outcome::Unknown { missing: missing.clone() });
+    facts.get_mut(bare).set("waits_for", "stream");
+    assert_eq!(ask(&facts), Outcome::Unknown { missing: missing[..4].to_vec() });
+    facts.get_mut(bare).set("waits_for", "device");
+    assert_eq!(ask(&facts), Outcome::NotApplicable);
+}
+
+#[test]
+fn confidence_is_the_lowest_that_applies() {
+    let (mut facts, _, _, group) = report();
+    facts.get_mut(group).set("call_count", 1);
+    let both = found(&facts);
+    assert_eq!((both.confidence, both.because), (Confidence::Low, vec!["no range".to_owned(), "one call".to_owned()]));
+    facts.get_mut(group).set("range", "step");
+    assert_eq!(found(&facts).confidence, Confidence::Medium);
+    facts.get_mut(group).set("call_count", 2);
+    assert_eq!((found(&facts).confidence, found(&facts).because), (Confidence::High, vec![]));
+}
+
+#[test]
+fn advice_follows_the_framework() {
+    let (mut facts, run, ..) = report();
+    assert_eq!(found(&facts).advice.markdown, "Wait *less*.");
+    facts.get_mut(run).set("framework", "jax");
+    assert_eq!(found(&facts).advice.markdown, "Wait *less*.");
+    facts.get_mut(run).set("framework", "pytorch");
+    assert_eq!(found(&facts).advice.markdown, "Keep values on the GPU.");
+}
+
+#[test]
+fn names_from_the_report_are_inert() {
+    let (mut facts, _, _, group) = report();
+    facts.get_mut(group).set("api", "<b>`@x`*y*\u{202e}\u{1b}[31m");
+    facts.get_mut(group).set("range", "*a*");
+    let found = found(&facts);
+    let markdown = &found.summary.markdown;
+    assert!(markdown.starts_with("waits in ``<b>`@x`*y*") && markdown.contains("\\<b"), "{markdown}");
+    assert!(found.summary.plain.starts_with("waits in <b>`@x`*y* or <b>`@x`*y*"), "{}", found.summary.plain);
+    for sentence in [&found.summary.markdown, &found.summary.plain] {
+        assert!(!sentence.contains(['\u{202e}', '\u{1b}']), "{sentence:?}");
+    }
+    assert_eq!(found.evidence[0].plain, "100 ns dry in *a*");
+    assert_eq!(found.evidence[0].markdown, crate::text::escape::markdown("100 ns dry in *a*"));
+}
+
+#[test]
+fn users_override_params() {
+    let (facts, ..) = report();
+    let mut params = Params::default();
+    params.set("late", "least", 101);
+    assert_eq!(judge_with(&facts, &params), Outcome::Pass);
+    params.set("late", "least", 99.5);
+    assert_eq!(judge_with(&facts, &params).name(), "finding");
+    assert_eq!(params.faults(&library()), Vec::<String>::new());
+}
+
+#[test]
+fn overrides_that_fit_nothing_are_named() {
+    let mut params = Params::default();
+    params.set("lat", "least", 1);
+    params.set("late", "leest", 1);
+    params.set("late", "least", "many");
+    assert_eq!(
+        params.faults(&library()),
+        [
+            "there is no rule `lat`; did you mean `late`?",
+            "`late.least` must be a finite number, in ns",
+            "rule `late` has no param `leest`; did you mean `least`?",
+        ]
+    );
+}
+
+#[test]
+fn wrong_values_fail_and_never_pass_for_a_result() {
+    let (mut facts, _, _, group) = report();
+    for wrong in
+        [FactValue::from("many"), FactValue::from(f64::NAN), FactValue::from(f64::INFINITY), FactValue::from(true)]
+    {
+        let mut params = Params::default();
+        params.set("late", "least", wrong.clone());
+        let outcome = judge_with(&facts, &params);
+        let expected = Outcome::Failed { message: "`params.least` is set to no finite number".to_owned() };
+        assert_eq!(outcome, expected, "{wrong:?}");
+    }
+    facts.get_mut(group).set("call_ns", 0);
+    let Outcome::Failed { message } = judge(&facts) else { panic!("a division by zero has no result") };
+    assert!(message.starts_with("`sync_group.dry_ns / sync_group.call_ns`: "), "{message}");
+}
+
+#[test]
+fn values_that_nothing_asks_for_are_not_computed() {
+    let (mut facts, _, _, group) = report();
+    facts.get_mut(group).set("call_ns", 0);
+    facts.get_mut(group).set("dry_ns", 1);
+    assert_eq!(judge(&facts), Outcome::Pass);
+}
+
+#[test]
+fn absolute_thresholds_are_rescaled_too() {
+    for report in testing::run(&library()) {
+        assert_eq!(report.problem, None, "{}", report.test);
+    }
+}
+
+/// The problem of one test of a rule with a part replaced.
+fn problem(part: &str, by: &str, test: &str) -> Option<String> {
+    assert!(RULE.contains(part));
+    let library = load(&[("rules/sync/late.toml", &RULE.replacen(part, by, 1))]).unwrap();
+    testing::run(&library).into_iter().find(|report| report.test == test).unwrap().problem
+}
+
+#[test]
+fn tests_say_what_differs() {
+    let differs = |part: &str, by: &str, test: &str, expected: &str| {
+        assert_eq!(problem(part, by, test).as_deref(), Some(expected))
+    };
+    let finding = "outcome = \"finding\"";
+    differs("dry_ns = 100", "dry_ns = 5", "example", "expected finding, got pass");
+    differs(
+        "unset = [\"sync_group.api\"]",
+        "unset = [\"sync_group.dry_ns\"]",
+        "no api",
+        "expected sync_group.api to be missing, got sync_group.dry_ns",
+    );
+    differs("dry_ns = 9 }", "dry_ns = 10 }", "short", "expected pass, got finding");
+    let more = |expect: &str| format!("[[tests]]\nname = \"more\"\nexpect = {{ {finding}, {expect} }}\n[[tests]]");
+    differs("[[tests]]", &more("recoverable_ns = 51"), "more", "expected recoverable_ns 51, got 50");
+    differs("[[tests]]", &more("confidence = \"high\""), "more", "expected confidence high, got low");
+    differs("[[tests]]", &more("summary = \"b\""), "more", "expected a summary with `b`, got `waits in a or a`");
+}
+
+#[test]
+fn the_probe_finds_what_units_alone_do_not_show() {
+    let rounded = "sync_group.dry_ns // 60 * 100 <= sync_group.dry_ns + params.least";
+    assert_eq!(
+        problem("sync_group.dry_ns >= params.least", rounded, "example").as_deref(),
+        Some("with all times times 1000: the outcome turned from finding to pass")
+    );
+    assert_eq!(
+        problem("sync_group.dry_ns - 0.5 * sync_group.call_ns", "sync_group.dry_ns // 60 * 60", "example").as_deref(),
+        Some("with all times times 1000: the estimate turned from 60 ns to 99960 ns")
+    );
+}
+
+#[test]
+fn thousands_of_entities_take_no_time() {
+    let (mut facts, run, device, _) = report();
+    for number in 0..5000 {
+        let id = facts.add(EntityKind::SyncGroup, number.to_string(), &[device, run]);
+        for name in ["dry_ns", "call_ns", "call_count"] {
+            facts.get_mut(id).set(name, 5);
+        }
+        facts.get_mut(id).set("waits_for", "stream");
+        facts.get_mut(id).set("api", "a");
+    }
+    let library = library();
+    let start = std::time::Instant::now();
+    let judgements = evaluate(&library, &facts, &Params::default());
+    println!("{} judgements in {:?}", judgements.len(), start.elapsed());
+    let order: Vec<_> = judgements.iter().map(|judgement| (judgement.rule, judgement.entity)).collect();
+    assert!(order.is_sorted());
+    assert_eq!(judgements.len(), 5001);
+}

@@ -1,0 +1,112 @@
+//! What is wrong with rule files: every fault, with its file and line.
+
+use std::fmt;
+use std::ops::Range;
+
+/// One thing that is wrong with a rule file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong and what to write instead.
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}: {}", self.file, self.line, self.message)
+    }
+}
+
+/// All that is wrong with a set of rule files; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Faults(Vec<Fault>);
+
+impl Faults {
+    pub(super) fn check(mut faults: Vec<Fault>) -> Result<(), Self> {
+        if faults.is_empty() {
+            return Ok(());
+        }
+        faults.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        Err(Self(faults))
+    }
+
+    /// The faults, by file and line.
+    pub fn iter(&self) -> impl Iterator<Item = &Fault> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let blocks: Vec<_> = self.0.iter().map(Fault::to_string).collect();
+        out.write_str(&blocks.join("\n"))
+    }
+}
+
+impl std::error::Error for Faults {}
+
+/// Collects the faults of one file.
+#[derive(Debug)]
+pub(super) struct Log<'a> {
+    pub(super) file: &'a str,
+    pub(super) source: &'a str,
+    pub(super) faults: Vec<Fault>,
+}
+
+impl<'a> Log<'a> {
+    pub(super) fn new(file: &'a str, source: &'a str) -> Self {
+        Self { file, source, faults: Vec::new() }
+    }
+
+    /// The line of a place in the file.
+    pub(super) fn line(&self, span: &Range<usize>) -> usize {
+        let end = span.start.min(self.source.len());
+        self.source.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+
+    pub(super) fn at(&mut self, span: Range<usize>, message: impl Into<String>) {
+        let fault = Fault { file: self.file.to_owned(), line: self.line(&span), message: message.into() };
+        // Two expressions on one line may be wrong in the same way: once is enough.
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
+    }
+}
+
+/// Names less alike than this are not worth proposing.
+const ALIKE: f64 = 0.75;
+
+/// The known name that looks most like a misspelt one.
+pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate))
+        .filter(|(likeness, candidate)| *likeness >= ALIKE || candidate.contains(name) && name.len() > 3)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// The end of a message about an unknown name: the nearest one, or all when they are few.
+pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<_> = known.into_iter().collect();
+    if let Some(best) = nearest(name, known.iter().copied()) {
+        return format!("; did you mean `{best}`?");
+    }
+    if known.is_empty() || known.len() > 24 {
+        return String::new();
+    }
+    format!("; known are {}", listed(&known))
+}
+
+/// Names in a row: `a`, `b` and `c`.
+pub(super) fn listed(names: &[&str]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

@@ -1,0 +1,167 @@
+//! The rules in use: those that the binary holds, and folders of the user's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::check::{Header, Place, check, relations};
+use super::fault::{Fault, Faults, Log};
+use super::print::Printers;
+use super::raw;
+use super::rule::Rule;
+
+/// The built-in rule files, `rules/<category>/<id>.toml`, and what they say.
+const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
+
+/// Rules that know of each other, by id.
+#[derive(Debug)]
+pub struct Library {
+    rules: Vec<Rule>,
+    printers: Printers,
+}
+
+/// One rule file.
+#[derive(Debug, Clone)]
+struct RuleFile {
+    name: String,
+    place: Place,
+    source: String,
+}
+
+impl Library {
+    /// The built-in rules alone.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub fn builtin() -> Result<Self, Faults> {
+        Self::with_dirs(&[])
+    }
+
+    /// The built-in rules and those in the folders, however deep. A rule replaces one of the same id that came before it:
+    /// a built-in one, or one of an earlier folder.
+    ///
+    /// # Errors
+    /// All that is wrong with all files: folders that cannot be read, and what the check of the language finds.
+    pub fn with_dirs(dirs: &[PathBuf]) -> Result<Self, Faults> {
+        let builtin = BUILTIN.iter().map(|(name, source)| RuleFile {
+            name: (*name).to_owned(),
+            place: place(Path::new(name)),
+            source: (*source).to_owned(),
+        });
+        let mut faults = Vec::new();
+        let mut layers = vec![builtin.collect::<Vec<_>>()];
+        layers.extend(dirs.iter().map(|dir| read_dir(dir, &mut faults)));
+        Self::load(layers, faults)
+    }
+
+    /// The rules, by id.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The rule with this id.
+    pub fn rule(&self, id: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.id() == id)
+    }
+
+    pub(super) fn printers(&self) -> &Printers {
+        &self.printers
+    }
+
+    /// A library of one rule whose relations lead nowhere.
+    pub(super) fn single(rule: Rule) -> Self {
+        let rules = vec![rule];
+        Self { printers: Printers::new(&rules), rules }
+    }
+
+    fn load(layers: Vec<Vec<RuleFile>>, mut faults: Vec<Fault>) -> Result<Self, Faults> {
+        let mut files: BTreeMap<String, RuleFile> = BTreeMap::new();
+        for layer in layers {
+            let mut own: BTreeMap<String, RuleFile> = BTreeMap::new();
+            for file in layer {
+                if let Some(first) = own.get(&file.place.stem) {
+                    let message = format!("`{}` has the same id: ids are unique", first.name);
+                    faults.push(Fault { file: file.name, line: 1, message });
+                } else {
+                    own.insert(file.place.stem.clone(), file);
+                }
+            }
+            files.extend(own);
+        }
+        let ids: BTreeSet<String> = files.keys().cloned().collect();
+        let (mut rules, mut headers) = (Vec::new(), Vec::new());
+        for file in files.values() {
+            let mut log = Log::new(&file.name, &file.source);
+            if let Some(raw) = raw::read(&mut log) {
+                headers.push(Header::new(&raw, &file.name, |span| log.line(span)));
+                rules.extend(check(&raw, &file.place, &mut log));
+            }
+            faults.append(&mut log.faults);
+        }
+        faults.extend(relations(&headers, &ids));
+        Faults::check(faults)?;
+        Ok(Self { printers: Printers::new(&rules), rules })
+    }
+}
+
+/// The category is the folder's name, the id the file's.
+pub(super) fn place(path: &Path) -> Place {
+    let word =
+        |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default();
+    Place { category: word(path.parent().and_then(Path::file_name)), stem: word(path.file_stem()) }
+}
+
+/// The rule files in a folder, by path. A folder without any is a fault: it was named for a reason.
+fn read_dir(dir: &Path, faults: &mut Vec<Fault>) -> Vec<RuleFile> {
+    let mut files = Vec::new();
+    let before = faults.len();
+    // Made absolute, so that `.` has a name to serve as category.
+    let root = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+    collect(&root, dir, &mut files, faults);
+    if files.is_empty() && faults.len() == before {
+        faults.push(unreadable(dir, "it holds no rule: a rule is a file that ends in .toml"));
+    }
+    files
+}
+
+fn collect(folder: &Path, shown: &Path, files: &mut Vec<RuleFile>, faults: &mut Vec<Fault>) {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            return faults.push(unreadable(shown, &format!("it cannot be read as a folder of rules: {error}")));
+        }
+    };
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let shown = shown.join(path.file_name().unwrap_or_default());
+        // A linked folder may lead back here.
+        if path.is_dir() && !path.is_symlink() {
+            collect(&path, &shown, files, faults);
+        } else if path.extension().is_some_and(|extension| extension == "toml") {
+            match fs::read_to_string(&path) {
+                Ok(source) => files.push(RuleFile { name: shown.display().to_string(), place: place(&path), source }),
+                Err(error) => faults.push(unreadable(&shown, &format!("it cannot be read: {error}"))),
+            }
+        }
+    }
+}
+
+fn unreadable(path: &Path, message: &str) -> Fault {
+    Fault { file: path.display().to_string(), line: 1, message: message.to_owned() }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Loads rule files given as text.
+    pub(in crate::rules) fn load(sources: &[(&str, &str)]) -> Result<Library, Faults> {
+        let files = sources.iter().map(|(name, source)| RuleFile {
+            name: (*name).to_owned(),
+            place: place(Path::new(name)),
+            source: (*source).to_owned(),
+        });
+        Library::load(vec![files.collect()], Vec::new())
+    }
+}

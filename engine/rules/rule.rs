@@ -1,0 +1,278 @@
+//! A rule that has been checked: what the rest of the program may rely on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::facts::{EntityKind, FactValue};
+
+use super::expr::Program;
+use super::outcome::{Confidence, Severity};
+
+/// A fact by its full name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FactRef {
+    /// The kind of entity.
+    pub kind: EntityKind,
+    /// The name without the entity's own prefix.
+    pub name: &'static str,
+}
+
+impl fmt::Display for FactRef {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}.{}", self.kind.name(), self.name)
+    }
+}
+
+/// Whether a rule has proved itself on real reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It has.
+    Stable,
+    /// It has not: shown as such.
+    Experimental,
+}
+
+/// A threshold that users may override.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Param {
+    /// Its name, without `params.`.
+    pub name: String,
+    /// A whole or a finite number.
+    pub default: FactValue,
+    /// The unit as the rule file writes it: `ns`, `share`, `ratio` …
+    pub unit: &'static str,
+    /// What it is for.
+    pub doc: String,
+    /// Why an absolute threshold is right; absent for those that follow from the report.
+    pub fixed: Option<String>,
+}
+
+/// Where a claim of the rule is documented.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// An https address.
+    pub url: String,
+    /// What it says that the rule relies on.
+    pub supports: String,
+}
+
+/// A link to another rule, between findings about the same entities.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relation {
+    /// The id of the other rule.
+    pub rule: String,
+    /// Both findings are about the same of each of these.
+    pub on: Vec<EntityKind>,
+}
+
+/// One rule.
+#[derive(Debug)]
+pub struct Rule {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) category: String,
+    pub(super) file: String,
+    pub(super) source: String,
+    pub(super) for_each: EntityKind,
+    pub(super) severity: Option<Severity>,
+    pub(super) status: Status,
+    pub(super) once: bool,
+    pub(super) collect: Option<String>,
+    pub(super) params: Vec<Param>,
+    pub(super) references: Vec<Reference>,
+    pub(super) explains: Vec<Relation>,
+    pub(super) suppressed_by: Vec<Relation>,
+    pub(super) code: Code,
+    pub(super) tests: Vec<Case>,
+}
+
+impl Rule {
+    /// The id, which users name it by; the file's stem.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What a user would call it.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The folder that it lies in: the kind of cause.
+    pub fn category(&self) -> &str {
+        &self.category
+    }
+
+    /// The file that it was read from; built-in rules begin with `rules/`.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// What the file says.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What it is asked about.
+    pub fn for_each(&self) -> EntityKind {
+        self.for_each
+    }
+
+    /// The fixed severity; absent when it follows from the estimate.
+    pub fn severity(&self) -> Option<Severity> {
+        self.severity
+    }
+
+    /// Whether it has proved itself.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Whether the cost occurs once in a run, so that more steps do not make it larger.
+    pub fn once(&self) -> bool {
+        self.once
+    }
+
+    /// How to capture what the rule needs; absent where the facts' own options say it.
+    pub fn collect(&self) -> Option<&str> {
+        self.collect.as_deref()
+    }
+
+    /// Its thresholds, by name.
+    pub fn params(&self) -> &[Param] {
+        &self.params
+    }
+
+    /// Where its claims are documented.
+    pub fn references(&self) -> &[Reference] {
+        &self.references
+    }
+
+    /// The symptoms that this rule is the cause of.
+    pub fn explains(&self) -> &[Relation] {
+        &self.explains
+    }
+
+    /// The rules that, when they find something, make this one silent.
+    pub fn suppressed_by(&self) -> &[Relation] {
+        &self.suppressed_by
+    }
+
+    /// The ledger account that its estimate claims; absent without an estimate.
+    pub fn claims(&self) -> Option<&str> {
+        self.code.estimate.as_ref().map(|estimate| estimate.account.as_str())
+    }
+
+    /// The facts that it needs: one absent, and the outcome is unknown.
+    pub fn needs(&self) -> &[FactRef] {
+        &self.code.needs
+    }
+
+    /// The facts of its example.
+    pub fn example(&self) -> &FactTable {
+        &self.code.example
+    }
+}
+
+/// Facts of one entity and its ancestors, one of each kind.
+pub type FactTable = BTreeMap<FactRef, FactValue>;
+
+/// The compiled parts of a rule.
+#[derive(Debug)]
+pub(super) struct Code {
+    pub(super) condition: Option<Program>,
+    pub(super) condition_needs: Vec<FactRef>,
+    pub(super) needs: Vec<FactRef>,
+    pub(super) values: Vec<(String, Program)>,
+    pub(super) whens: Vec<When>,
+    pub(super) estimate: Option<EstimateCode>,
+    pub(super) confidence: Confidence,
+    pub(super) lower: Vec<Lower>,
+    pub(super) summary: Text,
+    pub(super) verify: Text,
+    pub(super) look: Option<Text>,
+    pub(super) advice: BTreeMap<String, Text>,
+    pub(super) example: FactTable,
+}
+
+impl Code {
+    /// Every template of the rule.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &Text> {
+        self.whens
+            .iter()
+            .map(|when| &when.says)
+            .chain([&self.summary, &self.verify])
+            .chain(&self.look)
+            .chain(self.advice.values())
+    }
+}
+
+/// A template: the name under which it was compiled, and the values that it uses.
+#[derive(Debug)]
+pub(super) struct Text {
+    pub(super) name: String,
+    pub(super) source: String,
+    pub(super) values: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct When {
+    pub(super) expr: Program,
+    pub(super) says: Text,
+}
+
+#[derive(Debug)]
+pub(super) struct EstimateCode {
+    pub(super) recoverable_ns: Program,
+    pub(super) account: String,
+    /// The device fact that holds the account.
+    pub(super) holds: &'static str,
+    pub(super) basis: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Lower {
+    pub(super) to: Confidence,
+    pub(super) when: Program,
+    pub(super) because: String,
+}
+
+/// A test in a rule file: whole facts, not what differs from the example.
+#[derive(Debug, Clone)]
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) line: usize,
+    pub(super) facts: FactTable,
+    pub(super) params: BTreeMap<String, FactValue>,
+    pub(super) expect: Expect,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Expect {
+    pub(super) outcome: Expected,
+    pub(super) recoverable_ns: Option<i64>,
+    pub(super) confidence: Option<Confidence>,
+    pub(super) missing: Option<Vec<String>>,
+    pub(super) summary: Option<String>,
+}
+
+/// The outcomes that a test may expect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expected {
+    Finding,
+    Pass,
+    NotApplicable,
+    Unknown,
+}
+
+impl Expected {
+    pub(super) const ALL: [Self; 4] = [Self::Finding, Self::Pass, Self::NotApplicable, Self::Unknown];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Finding => "finding",
+            Self::Pass => "pass",
+            Self::NotApplicable => "not_applicable",
+            Self::Unknown => "unknown",
+        }
+    }
+}
