@@ -6,6 +6,7 @@ mod load;
 mod output;
 mod progress;
 mod review;
+mod rules;
 mod scope;
 
 use std::path::PathBuf;
@@ -21,11 +22,13 @@ Examples:
   coldspot review run.nsys-rep --range step/3      the third annotation named 'step' alone
   coldspot review run.sqlite --fail-on high        exit code 1 when something grave is found
   coldspot facts run.sqlite --format json          all numbers
-  coldspot facts --list                            what the numbers mean, and which capture brings them
+  coldspot facts --list                            what the numbers mean
+  coldspot rules show pageable-copy                what a rule looks for, and why
+  coldspot rules test my-rules                     run the tests that rule files carry
 
 A report comes from NVIDIA Nsight Systems:
   nsys profile --trace=cuda,nvtx,osrt -o run ./program
-  nsys export --type sqlite run.nsys-rep           (coldspot does this itself where nsys is installed)
+  nsys export --type sqlite run.nsys-rep           (coldspot can do this itself)
 ";
 
 /// Reads a GPU profile and says where the time went, why, and what to change first.
@@ -42,6 +45,9 @@ enum Command {
     Review(review::Arguments),
     /// Print the facts that rules see.
     Facts(facts::Arguments),
+    /// List, show, test and check rules.
+    #[command(subcommand)]
+    Rules(rules::Task),
 }
 
 /// Which report, and how it is read.
@@ -95,6 +101,7 @@ pub(crate) fn main() -> ExitCode {
     let result = match cli.command {
         Command::Review(arguments) => review::run(&arguments),
         Command::Facts(arguments) => facts::run(&arguments),
+        Command::Rules(task) => rules::run(&task),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use coldspot::findings::{self, Review, RuleCard};
 use coldspot::render::{Templates, review_json};
-use coldspot::rules::outcome::{Judgement, Severity};
+use coldspot::rules::outcome::Severity;
+use coldspot::rules::{Library, Params, evaluate};
 
 use super::exit::{Exit, Failure};
 use super::{Output, Reading, output};
@@ -78,10 +79,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Faults of rules and templates first: reading may take minutes.
     let templates =
         Templates::load(arguments.templates.as_deref()).map_err(|error| Failure::new(Exit::Rules, error))?;
+    let library = Library::with_dirs(&arguments.rules).map_err(|faults| Failure::new(Exit::Rules, faults))?;
     let facts = arguments.reading.facts(&arguments.report)?;
-    // STUB until the rules are merged.
-    let (rules, judgements): (Vec<RuleCard>, Vec<Judgement>) = (Vec::new(), Vec::new());
-    let review = findings::review(&facts, &rules, &judgements, templates.scorecard());
+    let judgements = evaluate(&library, &facts, &Params::default());
+    let review = findings::review(&facts, &RuleCard::of_library(&library), &judgements, templates.scorecard());
     let name = arguments.report.file_name().unwrap_or(arguments.report.as_os_str()).to_string_lossy();
     let text = match arguments.format {
         Format::Markdown => templates.review(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,

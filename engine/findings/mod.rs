@@ -59,10 +59,12 @@ pub struct Finding {
     pub title: String,
     /// The rule's folder: the cause that it looks for.
     pub category: String,
-    /// By the share of the window that it can gain; the rule's own where it has no estimate.
+    /// The rule's own where it fixes one, else by the share of the window that it can gain.
     pub severity: Severity,
     /// Whether the cost occurs once, so that a longer run would hardly see it.
     pub once: bool,
+    /// Whether the rule has yet to prove itself on real reports.
+    pub is_experimental: bool,
     /// What it is about.
     pub subject: Subject,
     /// The most that it can gain; absent where time cannot be claimed.
@@ -176,6 +178,7 @@ pub fn review(facts: &Facts, rules: &[RuleCard], judgements: &[Judgement], score
     let causes = relations::causes(facts, rules, &occurrences);
     let findings = rank::findings(facts, rules, &occurrences, &causes);
     let counts = count(rules, &judgements);
+    let capture = capture::notes(facts);
     let devices: Vec<DeviceReview> = facts
         .of_kind(EntityKind::Device)
         .filter(|(_, device)| device.int("window_ns").is_some_and(|window| window > 0))
@@ -186,13 +189,13 @@ pub fn review(facts: &Facts, rules: &[RuleCard], judgements: &[Judgement], score
         })
         .collect();
     Review {
-        verdict: verdict::verdict(&devices, &findings, &counts),
+        verdict: verdict::verdict(&devices, &findings, &capture, &counts),
         devices,
         findings,
         suppressed,
         unjudged: unjudged::unjudged(facts, rules, &judgements),
         errors: failures(rules, &judgements),
-        capture: capture::notes(facts),
+        capture,
         counts,
     }
 }

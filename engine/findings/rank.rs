@@ -34,10 +34,10 @@ pub(super) fn occurrences<'a>(facts: &Facts, rules: &[RuleCard], judgements: &[&
     found
         .map(|(rule, entity, found)| {
             let gain = gain(facts, entity, found);
-            let severity = match &gain {
-                Some(gain) => severity_of(gain.share),
-                None => rules[rule].severity.unwrap_or(Severity::Info),
-            };
+            // A severity that the rule fixes is its author's word; only without one does the gain decide.
+            let severity = rules[rule]
+                .severity
+                .unwrap_or_else(|| gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.share)));
             Occurrence { rule, entity, found, gain, severity }
         })
         .collect()
@@ -151,6 +151,7 @@ fn finding(
         // On a short window of a second device the same rule may matter more than where it gains most.
         severity: group.iter().map(|place| occurrences[*place].severity).fold(best.severity, Severity::max),
         once: rule.once,
+        is_experimental: rule.is_experimental,
         subject: subject(facts, best.entity),
         gain: best.gain.clone(),
         confidence: found.confidence,

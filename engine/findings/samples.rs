@@ -26,6 +26,7 @@ impl Sample {
             for_each,
             severity: None,
             once: false,
+            is_experimental: false,
             collect: None,
             references: Vec::new(),
             explains: Vec::new(),

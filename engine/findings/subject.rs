@@ -61,9 +61,8 @@ fn label(entity: &Entity) -> Writer {
             words.own(kind).own(&number)
         }
         EntityKind::Kernel => words.code(&names::shorten(name_of(entity))),
-        EntityKind::CopyGroup => words.value(name_of(entity)),
         EntityKind::SyncGroup => words.code(entity.text("api").unwrap_or(&entity.key)),
-        EntityKind::Range => words.code(name_of(entity)),
+        EntityKind::CopyGroup | EntityKind::Range => words.code(name_of(entity)),
     }
 }
 

@@ -17,7 +17,7 @@ fn the_verdict_is_one_true_sentence() {
     );
     assert_eq!(
         verdict(nothing()),
-        "No GPU work was recorded, so there is nothing to judge: the driver kept the profiler from recording."
+        "No GPU work was recorded, so there is nothing to judge. The profiler says of the driver or device: “CUPTI_ERROR_NOT_INITIALIZED: the driver is older than 470.”"
     );
     assert!(verdict(hostile()).starts_with("Read with care (events were lost): GPU 0"));
 }

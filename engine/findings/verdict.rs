@@ -5,13 +5,14 @@ use super::{Counts, DeviceReview, Finding, Gain};
 use crate::rules::outcome::{Sentence, Severity};
 use crate::text::number::{duration, percent};
 
-pub(super) fn verdict(devices: &[DeviceReview], findings: &[Finding], counts: &Counts) -> Sentence {
+/// `notes` are what the capture was missing.
+pub(super) fn verdict(devices: &[DeviceReview], findings: &[Finding], notes: &[Sentence], counts: &Counts) -> Sentence {
     let capture = findings.iter().find(|finding| finding.gain.is_none() && finding.severity == Severity::High);
     if devices.is_empty() {
-        let words = Writer::default().own("No GPU work was recorded, so there is nothing to judge");
-        return match capture {
-            Some(finding) => words.own(": ").value(&lower_first(&finding.title)).own(".").done(),
-            None => words.own(".").done(),
+        let words = Writer::default().own("No GPU work was recorded, so there is nothing to judge.");
+        return match notes.first() {
+            Some(note) => words.own(" ").sentence(note).done(),
+            None => words.done(),
         };
     }
     let words = match capture {

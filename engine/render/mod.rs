@@ -5,10 +5,12 @@ pub mod facts;
 mod filters;
 mod json;
 mod markdown;
+mod rule_page;
 mod view;
 
 pub use json::review_json;
 pub use markdown::{TemplateError, Templates};
+pub use rule_page::rule_page;
 
 #[cfg(test)]
 mod tests;

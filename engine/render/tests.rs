@@ -84,3 +84,30 @@ fn json_holds_nothing_that_a_terminal_acts_on() {
     let name = facts.of_kind(crate::facts::EntityKind::Device).next().unwrap().1.text("name").unwrap();
     assert_eq!(parsed["devices"][0]["name"], name);
 }
+
+#[test]
+fn every_key_of_the_json_is_documented() {
+    fn keys(value: &serde_json::Value, into: &mut std::collections::BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(object) => {
+                for (key, value) in object {
+                    into.insert(key.clone());
+                    keys(value, into);
+                }
+            }
+            serde_json::Value::Array(array) => array.iter().for_each(|value| keys(value, into)),
+            _ => {}
+        }
+    }
+    let mut found = std::collections::BTreeSet::new();
+    for sample in [two_gpus(), hostile(), nothing()] {
+        let json = review_json(&sample.review(), "run.sqlite").unwrap();
+        keys(&serde_json::from_str(&json).unwrap(), &mut found);
+    }
+    let documented = include_str!("../../docs/json.md");
+    let missing: Vec<_> = found
+        .iter()
+        .filter(|key| !documented.contains(&format!("`{key}`")) && !documented.contains(&format!("\"{key}\"")))
+        .collect();
+    assert!(found.len() > 50 && missing.is_empty(), "{missing:?}");
+}

@@ -72,6 +72,7 @@ struct Finding<'a> {
     category: &'a str,
     severity: Severity,
     once: bool,
+    experimental: bool,
     subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gain: Option<Gain<'a>>,
@@ -237,6 +238,7 @@ impl<'a> Finding<'a> {
             category: &finding.category,
             severity: finding.severity,
             once: finding.once,
+            experimental: finding.is_experimental,
             subject: Subject::new(&finding.subject),
             gain: finding.gain.as_ref().map(Gain::new),
             confidence: finding.confidence,
