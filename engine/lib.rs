@@ -5,6 +5,7 @@
 
 pub mod facts;
 pub mod findings;
+pub mod ledger;
 pub mod read;
 pub mod render;
 pub mod rules;

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use coldspot::facts::{EntityId, EntityKind, Facts};
+use coldspot::facts::{self, EntityId, EntityKind, Facts};
+use coldspot::ledger::Scope;
 use coldspot::read::{self, Progress, ReadOptions};
-use coldspot::timeline::Timeline;
+use coldspot::text::escape;
 
 use super::Reading;
 use super::exit::{Exit, Failure};
 use super::progress::Bar;
-use super::scope::Scope;
 
 impl Reading {
     /// The facts of a report, as the options ask.
@@ -26,15 +26,10 @@ impl Reading {
 
 fn load_facts(path: &Path, options: &ReadOptions, scope: &Scope, progress: &dyn Progress) -> Result<Facts, Failure> {
     let timeline = read::read(path, options, progress).map_err(|error| Failure::new(Exit::Report, error))?;
-    extract(&timeline, scope)
-}
-
-// STUB until `coldspot::facts::extract` exists: the run alone. Scope becomes `coldspot::ledger::Scope`.
-fn extract(timeline: &Timeline, _scope: &Scope) -> Result<Facts, Failure> {
-    let mut facts = Facts::default();
-    let run = facts.add(EntityKind::Run, "run", &[]);
-    facts.get_mut(run).set("gpu_op_count", i64::try_from(timeline.gpu_op_count()).unwrap_or(i64::MAX));
-    Ok(facts)
+    facts::extract(&timeline, scope).map_err(|error| {
+        // Annotations are named in the message.
+        Failure::new(Exit::Usage, format!("{}: {}", path.display(), escape::plain(&error.to_string())))
+    })
 }
 
 /// The facts of one GPU, with the run and the processes.

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use coldspot::ledger::Scope;
 use exit::{Exit, Failure};
 
 const EXAMPLES: &str = "\
@@ -55,10 +56,10 @@ enum Command {
 struct Reading {
     /// Measure between two times since the start of the capture: `1.5s..2s`, `100ms..`, `..2s` (ns, us, ms or s).
     #[arg(long, value_name = "START..END", value_parser = scope::window, conflicts_with = "range")]
-    window: Option<scope::Scope>,
+    window: Option<Scope>,
     /// Measure in one annotation (NVTX range) of this name; `NAME/3` is the third of them in time.
     #[arg(long, value_name = "NAME[/N]", value_parser = scope::range)]
-    range: Option<scope::Scope>,
+    range: Option<Scope>,
     /// Look at one GPU only, by the number that the report gives it.
     #[arg(long, value_name = "N")]
     device: Option<i64>,

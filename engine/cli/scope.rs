@@ -1,16 +1,6 @@
 //! `--window` and `--range`: which part of a report is measured.
 
-/// What of the recording is looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum Scope {
-    /// From the first to the last operation of each device.
-    #[default]
-    All,
-    /// Between two moments, in nanoseconds since the start of the capture.
-    Times { start: Option<i64>, end: Option<i64> },
-    /// One annotation of that name, counted from 1 in time.
-    Range { name: String, number: usize },
-}
+use coldspot::ledger::Scope;
 
 /// `1.5s..2s`, `100ms..`, `..2s`.
 pub(super) fn window(text: &str) -> Result<Scope, String> {

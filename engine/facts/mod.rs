@@ -3,7 +3,9 @@
 //! [`catalogue`] documents every fact; [`store`] holds the entities of one report.
 
 pub mod catalogue;
+pub mod extract;
 pub mod store;
 
 pub use catalogue::{EntityKind, Fact, FactType, Needs, Unit};
+pub use extract::{ScopeError, extract};
 pub use store::{Entity, EntityId, FactValue, Facts};

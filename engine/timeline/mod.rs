@@ -72,6 +72,8 @@ pub struct Source {
     pub product_version: Option<String>,
     /// The version of the export's schema, where it says.
     pub schema_version: Option<String>,
+    /// What the capture was set to record, in the profiler's words; empty where it does not say.
+    pub capture_types: Vec<String>,
 }
 
 /// One process.

@@ -117,7 +117,7 @@ pub(super) const IDLE_ACTIVITY: &[Fact] = &[
         "Still inside a blocking wait although the device had run dry: the tail of the wait.",
     ),
     fact("idle_query_ns", Int, CudaApi, "Polling a stream or an event."),
-    fact("idle_copy_call_ns", Int, CudaApi, "Inside a copy or memset call that stages pageable memory or blocks."),
+    fact("idle_copy_call_ns", Int, CudaApi, "Inside a copy call that stages pageable memory or blocks."),
     fact("idle_allocate_ns", Int, CudaApi, "Allocation, free, registration of memory, pool trimming."),
     fact("idle_init_ns", Int, CudaApi, "Set-up of contexts, streams, events, devices and libraries."),
     fact(
@@ -149,7 +149,7 @@ pub(super) const IDLE_TRIGGER: &[Fact] = &[
         "dry_in_copy_ns",
         Int,
         CudaApi,
-        "Stretches that began while the thread was in a copy or memset call that stages pageable memory or blocks.",
+        "Stretches that began while the thread was in a copy call that stages pageable memory or blocks.",
     ),
     fact(
         "dry_in_allocate_ns",
@@ -281,12 +281,7 @@ const COPIES: &[Fact] = &[
         CudaApi,
         "Copies of at most 64 bytes to the host that a blocking wait or the copy call itself follows on the same thread: values read back one at a time.",
     ),
-    fact(
-        "readback_idle_ns",
-        Int,
-        CudaApi,
-        "Idle time of stretches that began while the thread waited for such a value.",
-    ),
+    fact("readback_idle_ns", Int, CudaApi, "Idle time of stretches that began when such a copy had ended."),
     fact("readback_first_start_ns", Int, CudaApi, "When the first such copy begins; absent without them."),
 ];
 
@@ -295,7 +290,7 @@ const STORMS: &[Fact] = &[
         "storm_count",
         Int,
         CudaTrace,
-        "Stretches of at least 20 kernels in a row, none over 10 us, nothing else between them, none further than 50 us from the one before.",
+        "Stretches of at least 20 kernels in a row, none over 10 us and none further than 50 us from the one before; only memsets and copies within the device as short as that come between them.",
     ),
     fact("storm_ns", Int, CudaTrace, "Length of those stretches together."),
     fact("storm_kernel_count", Int, CudaTrace, "Kernels in them."),

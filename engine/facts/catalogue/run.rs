@@ -27,6 +27,13 @@ pub(super) const RUN: &[Fact] = &[
     fact("range_count", Int, Report, "Annotations recorded that have a duration."),
     fact("os_call_count", Int, Report, "OS runtime calls recorded."),
     fact("metric_sample_count", Int, Report, "Samples of GPU metrics recorded."),
+    fact("launch_call_count", Int, CudaApi, "CUDA API calls that launch a kernel or a graph."),
+    fact(
+        "cuda_trace_requested",
+        Bool,
+        Report,
+        "Whether the capture was set to record CUDA; exporters before 2023 do not say.",
+    ),
     fact(
         "api_error_count",
         Int,

@@ -91,6 +91,16 @@ impl Reader<'_> {
                 }
             })?;
         }
+        // The other rows of this table hold command lines and the environment.
+        const CAPTURE: &str = "META_DATA_CAPTURE";
+        if self.schema.has_column(CAPTURE, "name") && self.schema.has_column(CAPTURE, "value") {
+            let sql = "SELECT DISTINCT value FROM META_DATA_CAPTURE WHERE name = 'CAPTURE_EVENT_TYPE' ORDER BY value LIMIT 100";
+            let mut statement = self.db.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                info.source.capture_types.extend(Cells(row).text(0).map(str::to_owned));
+            }
+        }
         Ok(())
     }
 

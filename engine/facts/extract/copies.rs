@@ -1,0 +1,147 @@
+//! Facts of groups of copies: direction, host memory and API on one device.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::tally::{CopyKey, copy_key};
+use super::{Context, DeviceContext, Parents, device};
+use crate::facts::{Entity, EntityKind, Facts};
+use crate::ledger::{Op, OpKind};
+use crate::timeline::api::ApiClass;
+use crate::timeline::columns::{Direction, HostMemory};
+use crate::timeline::interval::{Interval, Union};
+use crate::timeline::{NONE, Timeline};
+
+/// A copy no larger than this is small: the driver handles it apart, and starting it costs more than moving it.
+const SMALL_BYTES: i64 = 65_536;
+
+const fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::HostToDevice => "host_to_device",
+        Direction::DeviceToHost => "device_to_host",
+        Direction::DeviceToDevice => "device_to_device",
+        Direction::Peer => "peer",
+        Direction::HostToHost => "host_to_host",
+        Direction::Unknown => "unknown",
+    }
+}
+
+const fn memory_name(memory: HostMemory) -> &'static str {
+    match memory {
+        HostMemory::Pageable => "pageable",
+        HostMemory::Pinned => "pinned",
+        HostMemory::Managed => "managed",
+        HostMemory::None => "none",
+        HostMemory::Unknown => "unknown",
+    }
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
+    let timeline = context.timeline;
+    let mut groups: FxHashMap<CopyKey, Vec<Op>> = FxHashMap::default();
+    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Copy) {
+        groups.entry(copy_key(timeline, op)).or_default().push(op);
+    }
+    // By name, not by place: places depend on the exporter.
+    let groups: BTreeMap<String, (CopyKey, Vec<Op>)> =
+        groups.into_iter().map(|(key, ops)| (group_name(timeline, key), (key, ops))).collect();
+    let prefix = facts.get(parents.device).key.clone();
+    for (name, (key, ops)) in groups {
+        let id = facts.add(EntityKind::CopyGroup, format!("{prefix}/{name}"), &[parents.device, parents.run]);
+        let entity = facts.get_mut(id);
+        entity.set("name", name);
+        set(context, device, key, &ops, entity);
+    }
+}
+
+fn group_name(timeline: &Timeline, (direction, memory, api): CopyKey) -> String {
+    let way = direction_name(direction).replace('_', " ");
+    let memory = match memory {
+        HostMemory::None => String::new(),
+        known => format!(", {}", memory_name(known)),
+    };
+    let api = if api == NONE { String::new() } else { format!(", {}", timeline.name(api)) };
+    format!("{way}{memory}{api}")
+}
+
+fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], facts: &mut Entity) {
+    let timeline = context.timeline;
+    let (direction, memory, api) = key;
+    facts.set("direction", direction_name(direction));
+    facts.set("host_memory", memory_name(memory));
+    if api != NONE {
+        facts.set("api", timeline.name(api));
+        let class = context.calls.class.get(api as usize).copied().unwrap_or(ApiClass::Other);
+        facts.set("is_blocking_call", class == ApiClass::CopyBlocking);
+    }
+    let window = device.window();
+    let bytes_of = |op: &Op| timeline.copies.bytes[op.index as usize];
+    let bytes: i128 = ops.iter().map(|op| i128::from(bytes_of(op))).sum();
+    let busy = Union::of(ops.iter().map(|op| op.interval().clip(window)));
+    let clamped = |sum: i128| i64::try_from(sum).unwrap_or(i64::MAX);
+    let sum = |ops: &mut dyn Iterator<Item = &Op>| {
+        clamped(ops.map(|op| i128::from(op.interval().clip(window).len_ns())).sum())
+    };
+    facts.set("count", ops.len() as i64);
+    facts.set("bytes", clamped(bytes));
+    facts.set("sum_ns", sum(&mut ops.iter()));
+    facts.set("busy_ns", busy.len_ns());
+    facts.set("exposed_ns", device.tally.exposed_copies.get(&key).copied().unwrap_or(0));
+    facts.set("overlapped_ns", busy.common_ns(&device.tally.kernels_run));
+    if busy.len_ns() > 0 {
+        facts.set("achieved_gbps", bytes as f64 / busy.len_ns() as f64);
+    }
+    facts.set_some("pinned_gbps", device::pinned_gbps(timeline, device, direction));
+    let small = || ops.iter().filter(|op| bytes_of(op) <= SMALL_BYTES);
+    facts.set("small_count", small().count() as i64);
+    facts.set("small_sum_ns", sum(&mut small()));
+    sizes(ops.iter().map(bytes_of).collect(), facts);
+    times(timeline, ops, facts);
+    host_calls(context, device, ops, facts);
+}
+
+fn sizes(mut sizes: Vec<i64>, facts: &mut Entity) {
+    let mut counts: FxHashMap<i64, i64> = FxHashMap::default();
+    for size in &sizes {
+        *counts.entry(*size).or_default() += 1;
+    }
+    if let Some((size, count)) = counts.into_iter().max_by_key(|(size, count)| (*count, *size)) {
+        facts.set("same_size_count", count);
+        facts.set("same_size_bytes", size);
+    }
+    facts.set_some("largest_bytes", sizes.iter().max().copied());
+    facts.set_some("median_bytes", device::median(&mut sizes));
+}
+
+fn times(timeline: &Timeline, ops: &[Op], facts: &mut Entity) {
+    facts.set_some("first_start_ns", ops.iter().map(|op| op.start).min());
+    if let Some(longest) = ops.iter().max_by_key(|op| (op.interval().len_ns(), -op.start)) {
+        facts.set("longest_ns", longest.interval().len_ns());
+        facts.set("longest_start_ns", longest.start);
+    }
+    let streams: FxHashSet<u32> = ops.iter().map(|op| op.stream(timeline)).collect();
+    facts.set("stream_count", streams.len() as i64);
+}
+
+/// What the host spent in the calls that asked for the copies.
+fn host_calls(context: &Context<'_>, device: &DeviceContext, ops: &[Op], facts: &mut Entity) {
+    let api = &context.timeline.api;
+    let mut calls: Vec<u32> = ops.iter().filter_map(|op| op.call(context.timeline)).collect();
+    calls.sort_unstable();
+    calls.dedup();
+    if calls.is_empty() {
+        return;
+    }
+    let intervals = calls.iter().map(|call| Interval::new(api.start[*call as usize], api.end[*call as usize]));
+    let (mut sum, mut idle, mut longest) = (0_i64, 0_i64, 0_i64);
+    for interval in intervals {
+        let inside = interval.clip(device.window());
+        sum = sum.saturating_add(interval.len_ns());
+        idle = idle.saturating_add(inside.len_ns() - device::busy_within(device, inside));
+        longest = longest.max(interval.len_ns());
+    }
+    facts.set("call_ns", sum);
+    facts.set("call_idle_ns", idle);
+    facts.set("call_longest_ns", longest);
+}

@@ -1,0 +1,105 @@
+//! Facts of a device's idle time.
+
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::idle::{Trigger, host_work_ns, main_thread};
+use crate::ledger::{Account, Activity, OpKind};
+use crate::timeline::{NONE, Timeline};
+
+const ACTIVITIES: [(&str, Activity); 13] = [
+    ("idle_spacing_ns", Activity::Spacing),
+    ("idle_queue_ns", Activity::Queue),
+    ("idle_profiler_ns", Activity::Profiler),
+    ("idle_load_ns", Activity::Load),
+    ("idle_sync_ns", Activity::Sync),
+    ("idle_query_ns", Activity::Query),
+    ("idle_copy_call_ns", Activity::CopyCall),
+    ("idle_allocate_ns", Activity::Allocate),
+    ("idle_init_ns", Activity::Init),
+    ("idle_launch_ns", Activity::Launch),
+    ("idle_blocked_ns", Activity::Blocked),
+    ("idle_host_ns", Activity::Host),
+    ("idle_unknown_ns", Activity::Unknown),
+];
+
+const TRIGGERS: [(&str, Trigger); 7] = [
+    ("dry_queued_ns", Trigger::Queued),
+    ("dry_in_sync_ns", Trigger::Sync),
+    ("dry_in_copy_ns", Trigger::Copy),
+    ("dry_in_allocate_ns", Trigger::Allocate),
+    ("dry_in_launch_ns", Trigger::Launch),
+    ("dry_elsewhere_ns", Trigger::Elsewhere),
+    ("dry_unknown_ns", Trigger::Unknown),
+];
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let stretches = &device.tally.stretches;
+    facts.set("idle_stretch_count", stretches.len() as i64);
+    if let Some(longest) =
+        stretches.iter().map(|stretch| stretch.interval).max_by_key(|part| (part.len_ns(), -part.start))
+    {
+        facts.set("idle_longest_ns", longest.len_ns());
+        facts.set("idle_longest_start_ns", longest.start);
+    }
+    for (name, activity) in ACTIVITIES {
+        facts.set(name, device.idle.activity_ns(activity));
+    }
+    for (name, trigger) in TRIGGERS {
+        facts.set(name, device.idle.trigger[trigger as usize]);
+    }
+    let timeline = context.timeline;
+    if timeline.api.is_empty() {
+        return;
+    }
+    facts.set("idle_guessed_ns", device.idle.guessed_ns);
+    details(timeline, device, facts);
+    host(context, device, facts);
+    super::device::readbacks(context, device, facts);
+    let mut launches = launch_durations(context, device);
+    facts.set_some("launch_call_median_ns", super::device::median(&mut launches));
+}
+
+fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    const CALLS: [(&str, Activity); 7] = [
+        ("idle_load_call", Activity::Load),
+        ("idle_allocate_call", Activity::Allocate),
+        ("idle_init_call", Activity::Init),
+        ("idle_launch_call", Activity::Launch),
+        ("idle_query_call", Activity::Query),
+        ("idle_copy_call", Activity::CopyCall),
+        ("idle_blocked_call", Activity::Blocked),
+    ];
+    let idle = &device.idle;
+    for (name, activity) in CALLS {
+        facts.set_some(name, idle.main_call(activity).map(|(call, _)| timeline.name(call)));
+    }
+    facts.set_some("idle_blocked_call_ns", idle.main_call(Activity::Blocked).map(|(_, named)| named.sum_ns));
+    let allocations = idle.calls.iter().filter(|((activity, _), _)| *activity == Activity::Allocate);
+    facts.set("idle_allocate_call_count", allocations.map(|(_, named)| named.count).sum::<i64>());
+    let longest = |activity: Activity| Some(idle.activity[activity as usize]).filter(|named| named.sum_ns > 0);
+    facts.set_some("idle_load_longest_start_ns", longest(Activity::Load).map(|named| named.longest_start_ns));
+    facts.set_some("idle_allocate_longest_start_ns", longest(Activity::Allocate).map(|named| named.longest_start_ns));
+    facts.set_some("idle_blocked_longest_start_ns", longest(Activity::Blocked).map(|named| named.longest_start_ns));
+    facts.set_some("idle_host_longest_ns", longest(Activity::Host).map(|named| named.longest_ns));
+    facts.set_some("idle_host_longest_start_ns", longest(Activity::Host).map(|named| named.longest_start_ns));
+    facts.set("idle_host_os_captured", !timeline.os_calls.start.is_empty());
+    facts.set("once_ns", idle.activity_ns(Activity::Load) + idle.activity_ns(Activity::Init));
+}
+
+/// What overlap could win: had the host run ahead, the window would still be the larger of the host's and the device's work.
+fn host(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let Some(thread) = main_thread(context.timeline, &device.ops) else { return };
+    let window = device.window();
+    let host_work = host_work_ns(context.timeline, &context.calls, thread, window);
+    let busy = window.len_ns() - device.tally.accounts[Account::Idle as usize];
+    facts.set("host_work_ns", host_work);
+    facts.set("overlap_ceiling_ns", window.len_ns() - host_work.max(busy));
+}
+
+/// How long each call that launched a kernel of this device took.
+fn launch_durations(context: &Context<'_>, device: &DeviceContext) -> Vec<i64> {
+    let timeline = context.timeline;
+    let kernels = device.ops.in_window().filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Communication));
+    let calls = kernels.filter_map(|op| op.call(timeline)).filter(|call| *call != NONE);
+    calls.map(|call| timeline.api.end[call as usize] - timeline.api.start[call as usize]).collect()
+}

@@ -1,0 +1,112 @@
+//! What the name of a kernel tells.
+
+use regex::Regex;
+
+use crate::timeline::{NONE, Timeline};
+
+/// What a name tells. Names tell nothing certain: rules built on them say so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Traits {
+    pub(super) is_communication: bool,
+    pub(super) is_matrix_product: bool,
+    pub(super) is_transpose: bool,
+    pub(super) is_elementwise: bool,
+    pub(super) precision: Option<&'static str>,
+}
+
+/// Names of collectives: NCCL and RCCL kernels, NVSHMEM, and the one-shot reductions of serving engines.
+const COMMUNICATION: &str = r"(?i)^(nccl|rccl|ncclDevKernel|nvshmem|mscclKernel)|ncclKernel|ncclDevKernel|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce";
+const MATRIX: &str = r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv";
+const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
+const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*kernel|triton_poi_";
+/// The first that fits counts.
+const PRECISIONS: [(&str, &str); 7] = [
+    (r"(?i)(tf32|s1688gemm|TF32)", "tf32"),
+    (r"(?i)(e4m3|e5m2|fp8|f8f8|qmma)", "fp8"),
+    (r"(?i)(bf16|bfloat16|s16816gemm_bf16)", "bf16"),
+    (r"(?i)(hgemm|fp16|f16|half|h884|h1688|h16816|s884gemm|s161616)", "fp16"),
+    (r"(?i)(i8816|int8|imma|igemm)", "int8"),
+    (r"(?i)(dgemm|d884|fp64|double)", "fp64"),
+    (r"(?i)(sgemm|ffma|simt_sgemm|fp32|f32f32)", "fp32"),
+];
+
+struct Patterns {
+    communication: Regex,
+    matrix: Regex,
+    transpose: Regex,
+    elementwise: Regex,
+    precisions: Vec<(Regex, &'static str)>,
+}
+
+impl Patterns {
+    /// `None` never happens: the patterns are constants, and a test compiles them.
+    fn new() -> Option<Self> {
+        let precisions = PRECISIONS.iter().map(|(pattern, name)| Some((Regex::new(pattern).ok()?, *name)));
+        Some(Self {
+            communication: Regex::new(COMMUNICATION).ok()?,
+            matrix: Regex::new(MATRIX).ok()?,
+            transpose: Regex::new(TRANSPOSE).ok()?,
+            elementwise: Regex::new(ELEMENTWISE).ok()?,
+            precisions: precisions.collect::<Option<_>>()?,
+        })
+    }
+
+    fn traits(&self, short: &str, full: &str) -> Traits {
+        let is_matrix_product = self.matrix.is_match(short) || self.matrix.is_match(beginning(full));
+        let precision = self.precisions.iter().find(|(pattern, _)| pattern.is_match(short)).map(|(_, name)| *name);
+        Traits {
+            is_communication: self.communication.is_match(short),
+            is_matrix_product,
+            is_transpose: self.transpose.is_match(short),
+            is_elementwise: !is_matrix_product
+                && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full))),
+            precision: precision.filter(|_| is_matrix_product),
+        }
+    }
+}
+
+/// Enough of a demangled name to tell; template arguments further on name types of other things.
+fn beginning(full: &str) -> &str {
+    let end = (0..=200.min(full.len())).rev().find(|at| full.is_char_boundary(*at)).unwrap_or(0);
+    &full[..end]
+}
+
+/// The traits of every kernel name, by its place; other names have none.
+pub(super) fn traits(timeline: &Timeline) -> Vec<Traits> {
+    let mut traits = vec![Traits::default(); timeline.names.len()];
+    let Some(patterns) = Patterns::new() else { return traits };
+    let mut last = NONE;
+    let mut known = vec![false; timeline.names.len()];
+    for (short, full) in timeline.kernels.name.iter().zip(&timeline.kernels.full_name) {
+        let place = *short as usize;
+        if *short == last || known.get(place).copied().unwrap_or(true) {
+            continue;
+        }
+        last = *short;
+        known[place] = true;
+        traits[place] = patterns.traits(timeline.name(*short), timeline.name(*full));
+    }
+    traits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell() {
+        let patterns = Patterns::new().expect("patterns compile");
+        let of = |name: &str| patterns.traits(name, name);
+        assert!(of("ncclDevKernel_AllReduce_Sum_f32_RING_LL").is_communication);
+        assert!(of("ncclKernel_AllGather").is_communication);
+        assert!(!of("vectorized_elementwise_kernel").is_communication);
+        assert!(of("vectorized_elementwise_kernel").is_elementwise);
+        assert!(of("ampere_sgemm_128x64_tn").is_matrix_product);
+        assert_eq!(of("ampere_sgemm_128x64_tn").precision, Some("fp32"));
+        assert_eq!(of("ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn").precision, Some("bf16"));
+        assert_eq!(of("cutlass_80_tensorop_s1688gemm_128x256_16x3_nt_align4").precision, Some("tf32"));
+        assert_eq!(of("volta_h884gemm_64x64_ldg8_tn").precision, Some("fp16"));
+        assert_eq!(of("reduce_half_kernel").precision, None);
+        assert!(of("nchwToNhwcKernel").is_transpose);
+    }
+}

@@ -1,0 +1,254 @@
+//! Takes a timeline apart into facts, one file a group.
+
+mod copies;
+mod device;
+mod idle;
+mod kernel_names;
+mod kernels;
+mod metrics;
+mod occupancy;
+mod ranges;
+mod run;
+mod storms;
+mod streams;
+mod syncs;
+mod tally;
+
+use crate::facts::EntityKind;
+use crate::facts::store::{EntityId, Facts};
+use crate::ledger::idle::IdleReading;
+use crate::ledger::{Calls, DeviceOps, Scope, idle as ledger_idle};
+use crate::timeline::interval::{Interval, Union};
+use crate::timeline::{NONE, Timeline};
+use kernel_names::Traits;
+use tally::Tally;
+
+/// Why nothing can be looked at in the way that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScopeError {
+    /// No operation lies in the window.
+    #[error(
+        "no GPU operation lies in the window that was asked for; the operations of this report lie between {first_ns} and {last_ns} ns"
+    )]
+    Empty {
+        /// When the first operation begins.
+        first_ns: i64,
+        /// When the last one ends.
+        last_ns: i64,
+    },
+    /// No annotation has that name, or not that many.
+    #[error("the report has {found} annotation(s) named '{name}', number {number} was asked for; {hint}")]
+    NoSuchRange {
+        /// The name asked for.
+        name: String,
+        /// The number asked for.
+        number: usize,
+        /// How many there are.
+        found: usize,
+        /// Names that are there.
+        hint: String,
+    },
+    /// The annotation launched nothing.
+    #[error("no GPU operation was launched inside annotation '{name}' (number {number})")]
+    NothingLaunched {
+        /// The name asked for.
+        name: String,
+        /// The number asked for.
+        number: usize,
+    },
+}
+
+/// What every group of facts is extracted from.
+struct Context<'timeline> {
+    timeline: &'timeline Timeline,
+    calls: Calls,
+    /// What kernel names tell, by place of the name.
+    traits: Vec<Traits>,
+    devices: Vec<DeviceContext>,
+}
+
+/// One device with everything that was tallied of it.
+struct DeviceContext {
+    ops: DeviceOps,
+    tally: Tally,
+    idle: IdleReading,
+    storms: storms::Storms,
+    /// Places of the processes that ran work on it.
+    processes: Vec<u32>,
+}
+
+impl DeviceContext {
+    fn window(&self) -> Interval {
+        self.ops.window
+    }
+}
+
+/// All facts of a timeline, measured in a scope.
+///
+/// # Errors
+/// When the scope leaves no GPU operation, although the report has some.
+pub fn extract(timeline: &Timeline, scope: &Scope) -> Result<Facts, ScopeError> {
+    let context = Context::new(timeline, scope)?;
+    let mut facts = Facts::default();
+    let run = facts.add(EntityKind::Run, "run", &[]);
+    run::extract(&context, facts.get_mut(run));
+    let processes = run::processes(&context, &mut facts, run);
+    for device in &context.devices {
+        let key = format!("gpu{}", timeline.devices[device.ops.device as usize].number);
+        let id = facts.add(EntityKind::Device, key, &[run]);
+        let parents = Parents { run, device: id, processes: &processes };
+        device::extract(&context, device, facts.get_mut(id));
+        idle::extract(&context, device, facts.get_mut(id));
+        metrics::extract(&context, device, facts.get_mut(id));
+        streams::extract(&context, device, &parents, &mut facts);
+        kernels::extract(&context, device, &parents, &mut facts);
+        copies::extract(&context, device, &parents, &mut facts);
+        syncs::extract(&context, device, &parents, &mut facts);
+        ranges::extract(&context, device, &parents, &mut facts);
+    }
+    Ok(facts)
+}
+
+/// The entities that those of a device hang below.
+struct Parents<'facts> {
+    run: EntityId,
+    device: EntityId,
+    /// By place of the process.
+    processes: &'facts [Option<EntityId>],
+}
+
+impl Parents<'_> {
+    /// Below the device and a process, when it is known.
+    fn with_process(&self, process: u32) -> Vec<EntityId> {
+        let process = self.processes.get(process as usize).copied().flatten();
+        [Some(self.device), process, Some(self.run)].into_iter().flatten().collect()
+    }
+}
+
+impl<'timeline> Context<'timeline> {
+    fn new(timeline: &'timeline Timeline, scope: &Scope) -> Result<Self, ScopeError> {
+        let traits = kernel_names::traits(timeline);
+        let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
+        let mut ops = DeviceOps::all(timeline, &is_communication);
+        apply_scope(timeline, &mut ops, scope)?;
+        let calls = Calls::new(timeline);
+        let storms: Vec<storms::Storms> = ops.iter().map(|ops| storms::Storms::find(timeline, ops)).collect();
+        let tallies: Vec<Tally> = std::thread::scope(|scope| {
+            let handles: Vec<_> = ops.iter().map(|ops| scope.spawn(|| Tally::new(timeline, ops))).collect();
+            handles.into_iter().filter_map(|handle| handle.join().ok()).collect()
+        });
+        let stretches: Vec<_> = tallies.iter().map(|tally| tally.stretches.clone()).collect();
+        let unions: Vec<Union> = storms.iter().map(|storms| storms.parts.clone()).collect();
+        let annotated = annotated_threads(timeline);
+        let keeps = |thread: u32| annotated.get(thread as usize).copied().unwrap_or(false);
+        let readings = ledger_idle::read(timeline, &calls, &stretches, &unions, keeps);
+        let devices = ops.into_iter().zip(tallies).zip(readings).zip(storms);
+        let devices = devices.map(|(((ops, tally), idle), storms)| {
+            let processes = processes_of(timeline, &ops);
+            DeviceContext { ops, tally, idle, storms, processes }
+        });
+        Ok(Self { timeline, calls, traits, devices: devices.collect() })
+    }
+
+    /// How often each API was called by a process within a window.
+    fn calls_of(&self, process: u32, window: Option<Interval>) -> impl Iterator<Item = u32> + '_ {
+        let timeline = self.timeline;
+        let threads = (0_u32..).zip(&timeline.threads).filter(move |(_, thread)| thread.process == process);
+        threads.flat_map(|(thread, _)| self.calls.of_thread(thread)).copied().filter(move |call| {
+            let interval = Interval::new(timeline.api.start[*call as usize], timeline.api.end[*call as usize]);
+            window.is_none_or(|window| interval.start < window.end && interval.end > window.start)
+        })
+    }
+}
+
+fn annotated_threads(timeline: &Timeline) -> Vec<bool> {
+    let mut annotated = vec![false; timeline.threads.len()];
+    for thread in &timeline.ranges.thread {
+        if let Some(annotated) = annotated.get_mut(*thread as usize) {
+            *annotated = true;
+        }
+    }
+    annotated
+}
+
+fn processes_of(timeline: &Timeline, ops: &DeviceOps) -> Vec<u32> {
+    let mut seen = vec![false; timeline.streams.len()];
+    for op in ops.in_window() {
+        if let Some(seen) = seen.get_mut(op.stream(timeline) as usize) {
+            *seen = true;
+        }
+    }
+    let used = timeline.streams.iter().zip(seen).filter(|(_, seen)| *seen).map(|(stream, _)| stream.process);
+    let mut processes: Vec<u32> = used.collect();
+    processes.sort_unstable();
+    processes.dedup();
+    processes
+}
+
+/// Narrows the windows; devices of which nothing is left are dropped.
+fn apply_scope(timeline: &Timeline, devices: &mut Vec<DeviceOps>, scope: &Scope) -> Result<(), ScopeError> {
+    let first_ns = devices.iter().map(|device| device.window.start).min();
+    let last_ns = devices.iter().map(|device| device.window.end).max();
+    let (Some(first_ns), Some(last_ns)) = (first_ns, last_ns) else { return Ok(()) };
+    match scope {
+        Scope::All => return Ok(()),
+        Scope::Times { start, end } => {
+            let to = Interval::new(start.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX));
+            devices.retain_mut(|device| device.narrow(to));
+        }
+        Scope::Range { name, number } => {
+            let (range, threads_process) = find_range(timeline, name, *number)?;
+            devices.retain_mut(|device| {
+                launched_in(timeline, device, range, threads_process).is_some_and(|launched| device.narrow(launched))
+            });
+            if devices.is_empty() {
+                return Err(ScopeError::NothingLaunched { name: name.clone(), number: *number });
+            }
+        }
+    }
+    if devices.is_empty() { Err(ScopeError::Empty { first_ns, last_ns }) } else { Ok(()) }
+}
+
+/// When an annotation was entered and left, and by which process.
+fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interval, u32), ScopeError> {
+    let ranges = &timeline.ranges;
+    let wanted = timeline.names.find(name);
+    let mut places: Vec<usize> = (0..ranges.len())
+        .filter(|place| {
+            ranges.labels.get(ranges.label[*place] as usize).map(|label| label.name) == wanted && wanted.is_some()
+        })
+        .collect();
+    places.sort_by_key(|place| (ranges.start[*place], ranges.thread[*place]));
+    let place = number.checked_sub(1).and_then(|index| places.get(index)).copied();
+    place
+        .map(|place| (Interval::new(ranges.start[place], ranges.end[place]), timeline.process_of(ranges.thread[place])))
+        .ok_or_else(|| ScopeError::NoSuchRange {
+            name: name.to_owned(),
+            number,
+            found: places.len(),
+            hint: range_hint(timeline, name),
+        })
+}
+
+/// The annotations whose names are nearest to one that is not there.
+fn range_hint(timeline: &Timeline, name: &str) -> String {
+    let mut known: Vec<&str> = timeline.ranges.labels.iter().map(|label| timeline.name(label.name)).collect();
+    known.sort_unstable();
+    known.dedup();
+    known.sort_by_key(|known| strsim::levenshtein(known, name));
+    match known.as_slice() {
+        [] => "the report has no annotations: capture them with nsys profile --trace=cuda,nvtx".to_owned(),
+        names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// From the first start to the last end of what a process launched on a device within a range.
+fn launched_in(timeline: &Timeline, device: &DeviceOps, range: Interval, process: u32) -> Option<Interval> {
+    let launched = device.ops.iter().filter(|op| {
+        let Some(call) = op.call(timeline) else { return false };
+        let start = timeline.api.start[call as usize];
+        let thread = timeline.api.thread[call as usize];
+        range.start <= start && start < range.end && (process == NONE || timeline.process_of(thread) == process)
+    });
+    launched.map(|op| op.interval()).reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
+}

@@ -1,0 +1,180 @@
+//! Facts of the run and of its processes.
+
+use rustc_hash::FxHashMap;
+
+use super::Context;
+use crate::facts::store::EntityId;
+use crate::facts::{Entity, EntityKind, Facts};
+use crate::timeline::api::ApiClass;
+use crate::timeline::{NONE, NameId, NoticeLevel, Timeline};
+
+pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
+    let timeline = context.timeline;
+    facts.set("format", "nsys-sqlite");
+    facts.set_some("product_version", timeline.source.product_version.clone());
+    facts.set_some("schema_version", timeline.source.schema_version.clone());
+    facts.set_some("duration_ns", duration(timeline));
+    facts.set("device_count", context.devices.len() as i64);
+    facts.set("process_count", active_processes(context).len() as i64);
+    facts.set("gpu_op_count", timeline.gpu_op_count() as i64);
+    facts.set("kernel_count", timeline.kernels.ops.len() as i64);
+    facts.set("api_call_count", timeline.api.len() as i64);
+    facts.set("range_count", timeline.ranges.len() as i64);
+    facts.set("os_call_count", timeline.os_calls.start.len() as i64);
+    facts.set("metric_sample_count", timeline.metrics.iter().map(|series| series.value.len() as i64).sum::<i64>());
+    facts.set("graph_launch_count", timeline.graphs.ops.len() as i64);
+    facts.set("dropped_event_count", timeline.dropped.iter().map(|dropped| dropped.count as i64).sum::<i64>());
+    facts.set("device_identity_known", timeline.device_identity_known);
+    let types = &timeline.source.capture_types;
+    if !types.is_empty() {
+        facts.set("cuda_trace_requested", types.iter().any(|kind| kind == "Cuda"));
+    }
+    if !timeline.api.is_empty() {
+        let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
+        facts.set("launch_call_count", launches.count() as i64);
+        facts.set("api_error_count", timeline.api.errors.iter().map(|(_, count)| *count as i64).sum::<i64>());
+        facts.set_some("api_error_call", timeline.api.errors.first().map(|(name, _)| timeline.name(*name)));
+    }
+    let (framework, evidence) = framework(timeline);
+    facts.set("framework", framework);
+    facts.set_some("framework_evidence", evidence);
+    notices(timeline, facts);
+}
+
+fn duration(timeline: &Timeline) -> Option<i64> {
+    let columns = [
+        (&timeline.kernels.ops.start, &timeline.kernels.ops.end),
+        (&timeline.graphs.ops.start, &timeline.graphs.ops.end),
+        (&timeline.copies.ops.start, &timeline.copies.ops.end),
+        (&timeline.memsets.ops.start, &timeline.memsets.ops.end),
+        (&timeline.migrations.ops.start, &timeline.migrations.ops.end),
+        (&timeline.api.start, &timeline.api.end),
+        (&timeline.os_calls.start, &timeline.os_calls.end),
+        (&timeline.ranges.start, &timeline.ranges.end),
+    ];
+    let first = columns.iter().filter_map(|(start, _)| start.iter().min()).min()?;
+    let last = columns.iter().filter_map(|(_, end)| end.iter().max()).max()?;
+    Some(last - first)
+}
+
+/// Processes that called CUDA or ran GPU work.
+fn active_processes(context: &Context<'_>) -> Vec<u32> {
+    let timeline = context.timeline;
+    let callers = (0_u32..).zip(&timeline.threads).filter(|(thread, _)| !context.calls.of_thread(*thread).is_empty());
+    let mut active: Vec<u32> = callers.map(|(_, thread)| thread.process).collect();
+    active.extend(timeline.streams.iter().map(|stream| stream.process));
+    active.retain(|process| *process != NONE);
+    active.sort_unstable();
+    active.dedup();
+    active
+}
+
+/// Adds the active processes; their entities by place of the process.
+pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId) -> Vec<Option<EntityId>> {
+    let timeline = context.timeline;
+    let mut ids = vec![None; timeline.processes.len()];
+    for process in active_processes(context) {
+        let Some(known) = timeline.processes.get(process as usize) else { continue };
+        let key = if timeline.processes.iter().filter(|other| other.pid == known.pid).count() > 1 {
+            format!("process{}@{}", known.pid, known.key >> 24)
+        } else {
+            format!("process{}", known.pid)
+        };
+        let id = facts.add(EntityKind::Process, key, &[run]);
+        ids[process as usize] = Some(id);
+        let entity = facts.get_mut(id);
+        entity.set("pid", known.pid);
+        entity.set_some("name", known.name.clone());
+        if !timeline.api.is_empty() {
+            api_use(context, process, entity);
+        }
+    }
+    ids
+}
+
+fn api_use(context: &Context<'_>, process: u32, facts: &mut Entity) {
+    let timeline = context.timeline;
+    let mut sums: FxHashMap<NameId, (i64, i64)> = FxHashMap::default();
+    let mut threads = 0;
+    for (thread, _) in (0_u32..).zip(&timeline.threads).filter(|(_, thread)| thread.process == process) {
+        let calls = context.calls.of_thread(thread);
+        threads += i64::from(!calls.is_empty());
+        for call in calls {
+            let place = *call as usize;
+            let sum = sums.entry(timeline.api.name[place]).or_default();
+            *sum = (sum.0 + 1, sum.1.saturating_add(timeline.api.end[place] - timeline.api.start[place]));
+        }
+    }
+    let of = |wanted: fn(ApiClass) -> bool| {
+        let fitting = sums.iter().filter(|(name, _)| wanted(context.calls.class[**name as usize]));
+        fitting.fold((0, 0_i64), |all, (_, sum)| (all.0 + sum.0, all.1.saturating_add(sum.1)))
+    };
+    let launches = of(|class| class == ApiClass::Launch);
+    let allocations = of(|class| class == ApiClass::Allocate);
+    facts.set("api_call_count", of(|_| true).0);
+    facts.set("launch_call_count", launches.0);
+    facts.set("launch_call_ns", launches.1);
+    facts.set("sync_call_ns", of(|class| matches!(class, ApiClass::Wait(_))).1);
+    facts.set("query_call_count", of(|class| class == ApiClass::Query).0);
+    facts.set("allocate_call_count", allocations.0);
+    facts.set("allocate_call_ns", allocations.1);
+    facts.set("thread_count", threads);
+}
+
+/// What names of kernels and annotations give a framework away, the most telling first.
+const KERNEL_MARKS: [(&str, &str); 11] = [
+    ("at::native", "pytorch"),
+    ("c10::", "pytorch"),
+    ("torch::", "pytorch"),
+    ("tensorflow::", "tensorflow"),
+    ("Eigen::internal", "tensorflow"),
+    ("cupy_", "cupy"),
+    ("cudapy", "numba"),
+    ("julia_", "julia"),
+    ("__omp_offloading", "openmp"),
+    ("triton_", "pytorch"),
+    ("input_reduce_fusion", "jax"),
+];
+const RANGE_MARKS: [(&str, &str); 5] = [
+    ("aten::", "pytorch"),
+    ("autograd::", "pytorch"),
+    ("ProfilerStep", "pytorch"),
+    ("TSL:", "jax"),
+    ("XlaModule", "jax"),
+];
+
+fn framework(timeline: &Timeline) -> (&'static str, Option<String>) {
+    let mut ids: Vec<NameId> = timeline.kernels.full_name.iter().chain(&timeline.kernels.name).copied().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let kernels: Vec<&str> = ids.into_iter().map(|id| timeline.name(id)).collect();
+    let ranges = || timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
+    for (mark, framework) in KERNEL_MARKS {
+        if let Some(name) = kernels.iter().filter(|name| name.contains(mark)).min() {
+            return (framework, Some((*name).to_owned()));
+        }
+    }
+    for (mark, framework) in RANGE_MARKS {
+        if let Some(name) = ranges().filter(|name| name.starts_with(mark)).min() {
+            return (framework, Some(name.to_owned()));
+        }
+    }
+    ("cuda", None)
+}
+
+fn notices(timeline: &Timeline, facts: &mut Entity) {
+    let find = |words: &[&str], from: NoticeLevel| {
+        let notices = timeline.notices.iter().filter(|notice| notice.level >= from);
+        let fitting = notices.filter(|notice| words.iter().any(|word| notice.text.contains(word)));
+        fitting.max_by_key(|notice| notice.level).map(|notice| notice.text.clone())
+    };
+    let lost =
+        ["Not all CUDA events", "CUPTI events might be missing", "events were dropped", "events have been dropped"];
+    facts.set_some("lost_event_notice", find(&lost, NoticeLevel::Info));
+    facts.set_some(
+        "driver_notice",
+        find(&["is not supported by this build", "driver version", "driver is not"], NoticeLevel::Warning),
+    );
+    let other = ["CUDA profiling might", "CUDA injection", "CUPTI", "No CUDA events"];
+    facts.set_some("capture_notice", find(&other, NoticeLevel::Warning));
+}

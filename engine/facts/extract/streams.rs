@@ -1,0 +1,89 @@
+//! Facts of streams, and of how a device's streams were used together.
+
+use std::collections::BTreeMap;
+
+use super::{Context, DeviceContext, Parents};
+use crate::facts::{EntityKind, Facts};
+use crate::ledger::OpKind;
+use crate::timeline::StreamKind;
+use crate::timeline::api::creates_stream;
+use crate::timeline::interval::{Interval, Union};
+
+#[derive(Debug, Default)]
+struct Use {
+    kernel_count: i64,
+    copy_count: i64,
+    all: Vec<Interval>,
+    kernels: Vec<Interval>,
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
+    let timeline = context.timeline;
+    let mut streams: BTreeMap<u32, Use> = BTreeMap::new();
+    for op in device.ops.in_window() {
+        if matches!(op.kind, OpKind::Migration) {
+            continue;
+        }
+        let stream = streams.entry(op.stream(timeline)).or_default();
+        let part = op.interval().clip(device.window());
+        stream.all.push(part);
+        if op.kind.is_kernel() {
+            stream.kernel_count += 1;
+            stream.kernels.push(part);
+        }
+        stream.copy_count += i64::from(op.kind == OpKind::Copy);
+    }
+    let mut used = 0;
+    let (mut kernel_ns, mut default_kernel_ns, mut is_known) = (0_i64, 0_i64, false);
+    let prefix = facts.get(parents.device).key.clone();
+    for (place, stream) in streams {
+        let known = timeline.streams[place as usize];
+        used += i64::from(stream.kernel_count + stream.copy_count > 0);
+        let kernels_run = Union::of(stream.kernels).len_ns();
+        kernel_ns = kernel_ns.saturating_add(kernels_run);
+        is_known |= known.kind != StreamKind::Unknown;
+        if known.kind == StreamKind::Default {
+            default_kernel_ns = default_kernel_ns.saturating_add(kernels_run);
+        }
+        let pid = timeline.processes.get(known.process as usize).map_or(0, |process| process.pid);
+        let key = format!("{prefix}/{pid}/{}/{}", known.context, known.number);
+        let id = facts.add(EntityKind::Stream, key, &parents.with_process(known.process));
+        let entity = facts.get_mut(id);
+        entity.set("number", known.number);
+        entity.set("kind", kind_name(known.kind));
+        entity.set("kernel_count", stream.kernel_count);
+        entity.set("copy_count", stream.copy_count);
+        entity.set("busy_ns", Union::of(stream.all).len_ns());
+        entity.set("kernel_ns", kernels_run);
+    }
+    let with_kernels = facts.of_kind(EntityKind::Stream).filter(|(_, stream)| {
+        stream.ancestors.contains(&parents.device) && stream.int("kernel_count").is_some_and(|count| count > 0)
+    });
+    let with_kernels = with_kernels.count() as i64;
+    let entity = facts.get_mut(parents.device);
+    entity.set("stream_used_count", used);
+    entity.set("stream_kernel_count", with_kernels);
+    if is_known && kernel_ns > 0 {
+        entity.set("default_stream_kernel_share", default_kernel_ns as f64 / kernel_ns as f64);
+    }
+    entity.set("concurrent_ns", device.tally.concurrent_ns);
+    entity.set("kernel_concurrent_ns", device.tally.kernel_concurrent_ns);
+    if !timeline.api.is_empty() {
+        entity.set("stream_created_count", created(context, device));
+    }
+}
+
+const fn kind_name(kind: StreamKind) -> &'static str {
+    match kind {
+        StreamKind::Default => "default",
+        StreamKind::Blocking => "blocking",
+        StreamKind::NonBlocking => "non_blocking",
+        StreamKind::Unknown => "unknown",
+    }
+}
+
+fn created(context: &Context<'_>, device: &DeviceContext) -> i64 {
+    let timeline = context.timeline;
+    let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, None));
+    calls.filter(|call| creates_stream(timeline.name(timeline.api.name[*call as usize]))).count() as i64
+}

@@ -1,0 +1,386 @@
+//! What a host thread did at each moment: its API calls, OS calls, overheads and time off the CPU, the most telling first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use crate::timeline::api::{ApiClass, classify};
+use crate::timeline::columns::{Direction, HostMemory, OverheadKind};
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, NameId, Timeline};
+
+/// Host code between two API calls closer than this counts as launching.
+pub const LAUNCH_GAP_NS: i64 = 50_000;
+/// A kernel's first launch that takes longer than this loads code.
+pub const SLOW_FIRST_LAUNCH_NS: i64 = 100_000;
+
+/// What the launching thread was doing, in order of precedence: the first that holds owns the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Activity {
+    /// The launch had returned: the usual distance of two operations.
+    Spacing,
+    /// The launch had returned long before.
+    Queue,
+    /// The profiler's own overhead.
+    Profiler,
+    /// Loading code.
+    Load,
+    /// A blocking wait.
+    Sync,
+    /// Polling.
+    Query,
+    /// A copy call that stages pageable memory or blocks.
+    CopyCall,
+    /// Memory management.
+    Allocate,
+    /// Set-up.
+    Init,
+    /// Inside a launch that waits for room in the queue.
+    QueueFull,
+    /// A launch or another asynchronous call, or little host code between two calls.
+    Launch,
+    /// An OS call, or off the CPU.
+    Blocked,
+    /// Host code.
+    Host,
+    /// Not captured.
+    Unknown,
+}
+
+impl Activity {
+    /// How many there are.
+    pub const COUNT: usize = 14;
+
+    /// Whether the host does nothing here but wait for the device.
+    pub const fn waits_for_device(self) -> bool {
+        matches!(self, Self::Sync | Self::Query | Self::CopyCall | Self::QueueFull)
+    }
+}
+
+/// The API calls of a timeline, as activities, and by thread.
+#[derive(Debug)]
+pub struct Calls {
+    /// What each call is, by its place.
+    pub activity: Vec<Activity>,
+    /// The class of each name, by its place; `Other` for names of no API.
+    pub class: Vec<ApiClass>,
+    /// The calls of each thread by start.
+    by_thread: Vec<Vec<u32>>,
+    os_by_thread: Vec<Vec<u32>>,
+    overheads_by_thread: Vec<Vec<u32>>,
+    /// Overheads that name no thread.
+    overheads_of_all: Vec<u32>,
+    off_cpu_by_thread: Vec<Vec<u32>>,
+}
+
+fn by_thread(threads: &[u32], starts: &[i64], count: usize) -> (Vec<Vec<u32>>, Vec<u32>) {
+    let mut lists = vec![Vec::new(); count];
+    let mut unnamed = Vec::new();
+    for (place, thread) in (0_u32..).zip(threads) {
+        lists.get_mut(*thread as usize).unwrap_or(&mut unnamed).push(place);
+    }
+    for list in lists.iter_mut().chain([&mut unnamed]) {
+        let start = |place: &u32| starts.get(*place as usize).copied().unwrap_or(i64::MAX);
+        if !list.is_sorted_by_key(start) {
+            list.sort_by_key(start);
+        }
+    }
+    (lists, unnamed)
+}
+
+impl Calls {
+    /// Of a timeline.
+    pub fn new(timeline: &Timeline) -> Self {
+        let count = timeline.threads.len();
+        let mut class = vec![ApiClass::Other; timeline.names.len()];
+        let mut known = vec![false; timeline.names.len()];
+        for name in &timeline.api.name {
+            if let Some(known) = known.get_mut(*name as usize).filter(|known| !**known) {
+                *known = true;
+                class[*name as usize] = classify(timeline.name(*name));
+            }
+        }
+        let mut activity: Vec<Activity> = timeline
+            .api
+            .name
+            .iter()
+            .map(|name| class.get(*name as usize).map_or(Activity::Unknown, |class| activity_of(*class)))
+            .collect();
+        mark_copies(timeline, &mut activity);
+        mark_first_launches(timeline, &mut activity);
+        let (overheads_by_thread, overheads_of_all) =
+            by_thread(&timeline.overheads.thread, &timeline.overheads.start, count);
+        Self {
+            activity,
+            class,
+            by_thread: by_thread(&timeline.api.thread, &timeline.api.start, count).0,
+            os_by_thread: by_thread(&timeline.os_calls.thread, &timeline.os_calls.start, count).0,
+            overheads_by_thread,
+            overheads_of_all,
+            off_cpu_by_thread: by_thread(&timeline.off_cpu.thread, &timeline.off_cpu.start, count).0,
+        }
+    }
+
+    /// The calls of a thread by start.
+    pub fn of_thread(&self, thread: u32) -> &[u32] {
+        self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
+    }
+
+    /// The class of the call at a place.
+    pub fn class_of(&self, timeline: &Timeline, call: u32) -> ApiClass {
+        let name = timeline.api.name.get(call as usize).copied().unwrap_or(NONE);
+        self.class.get(name as usize).copied().unwrap_or(ApiClass::Other)
+    }
+
+    /// For each process the thread that called CUDA most often; of several, the first.
+    pub fn busiest_threads(&self, timeline: &Timeline) -> FxHashMap<u32, u32> {
+        let mut busiest: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
+        for (thread, calls) in (0_u32..).zip(&self.by_thread).filter(|(_, calls)| !calls.is_empty()) {
+            let best = busiest.entry(timeline.process_of(thread)).or_insert((0, thread));
+            if calls.len() > best.0 {
+                *best = (calls.len(), thread);
+            }
+        }
+        busiest.into_iter().map(|(process, (_, thread))| (process, thread)).collect()
+    }
+
+    /// Lays out a thread: calls `visit` for each stretch in which it does one thing, with the name of the call (or
+    /// [`NONE`]), in time order, over `[first start, last end)` of `within`.
+    pub fn lay_out(
+        &self,
+        timeline: &Timeline,
+        thread: u32,
+        within: Interval,
+        visit: impl FnMut(Interval, Activity, NameId),
+    ) {
+        Layout::new(self, timeline, thread).run(within, visit);
+    }
+}
+
+const fn activity_of(class: ApiClass) -> Activity {
+    match class {
+        ApiClass::Wait(_) => Activity::Sync,
+        ApiClass::Query => Activity::Query,
+        ApiClass::CopyBlocking => Activity::CopyCall,
+        ApiClass::Allocate => Activity::Allocate,
+        ApiClass::Load => Activity::Load,
+        ApiClass::Init => Activity::Init,
+        ApiClass::Launch | ApiClass::CopyAsync | ApiClass::Memset | ApiClass::Other => Activity::Launch,
+    }
+}
+
+/// A copy call stages pageable memory whatever its name; one within the device blocks no host, whatever its name.
+fn mark_copies(timeline: &Timeline, activity: &mut [Activity]) {
+    let copies = &timeline.copies;
+    for ((call, memory), direction) in copies.ops.call.iter().zip(&copies.host_memory).zip(&copies.direction) {
+        let Some(activity) = activity.get_mut(*call as usize) else { continue };
+        if !matches!(*activity, Activity::Launch | Activity::CopyCall) {
+            continue;
+        }
+        match (memory, direction) {
+            (HostMemory::Pageable, _) => *activity = Activity::CopyCall,
+            (_, Direction::DeviceToDevice) => *activity = Activity::Launch,
+            _ => {}
+        }
+    }
+}
+
+fn mark_first_launches(timeline: &Timeline, activity: &mut [Activity]) {
+    let mut first: FxHashMap<(u32, NameId), u32> = FxHashMap::default();
+    let start_of = |call: u32| timeline.api.start.get(call as usize).copied().unwrap_or(i64::MAX);
+    let kernels = &timeline.kernels;
+    for ((call, stream), name) in kernels.ops.call.iter().zip(&kernels.ops.stream).zip(&kernels.full_name) {
+        if *call == NONE {
+            continue;
+        }
+        let process = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
+        let earliest = first.entry((process, *name)).or_insert(*call);
+        if start_of(*call) < start_of(*earliest) {
+            *earliest = *call;
+        }
+    }
+    for call in first.into_values() {
+        let duration = timeline.api.end.get(call as usize).map_or(0, |end| end - start_of(call));
+        if duration > SLOW_FIRST_LAUNCH_NS
+            && let Some(activity @ Activity::Launch) = activity.get_mut(call as usize)
+        {
+            *activity = Activity::Load;
+        }
+    }
+}
+
+/// Something that a thread is in, until it ends.
+type Inside = (i64, Reverse<i64>, NameId);
+
+/// A source of intervals by start.
+struct Source<'calls> {
+    places: &'calls [u32],
+    next: usize,
+}
+
+struct Layout<'calls> {
+    calls: &'calls Calls,
+    timeline: &'calls Timeline,
+    sources: [Source<'calls>; 5],
+    /// What the thread is in, by activity; the innermost on top. Ended ones are dropped when they come to the top.
+    inside: [BinaryHeap<Inside>; Activity::COUNT],
+    ends: BinaryHeap<Reverse<i64>>,
+    last_call_end: i64,
+    last_call_activity: Activity,
+    /// When the thread first did anything that was recorded.
+    begins: i64,
+}
+
+const API: usize = 0;
+
+impl<'calls> Layout<'calls> {
+    fn new(calls: &'calls Calls, timeline: &'calls Timeline, thread: u32) -> Self {
+        let of = |lists: &'calls [Vec<u32>]| lists.get(thread as usize).map_or(&[][..], |list| list);
+        let places = [
+            of(&calls.by_thread),
+            of(&calls.os_by_thread),
+            of(&calls.overheads_by_thread),
+            &calls.overheads_of_all,
+            of(&calls.off_cpu_by_thread),
+        ];
+        let mut layout = Self {
+            calls,
+            timeline,
+            sources: places.map(|places| Source { places, next: 0 }),
+            inside: Default::default(),
+            ends: BinaryHeap::new(),
+            last_call_end: i64::MIN,
+            last_call_activity: Activity::Unknown,
+            begins: i64::MAX,
+        };
+        layout.begins = (0..layout.sources.len()).filter_map(|source| layout.peek(source)).min().unwrap_or(i64::MAX);
+        layout
+    }
+
+    /// When the next interval of a source begins.
+    fn peek(&self, source: usize) -> Option<i64> {
+        let starts = match source {
+            API => &self.timeline.api.start,
+            1 => &self.timeline.os_calls.start,
+            2 | 3 => &self.timeline.overheads.start,
+            _ => &self.timeline.off_cpu.start,
+        };
+        let source = &self.sources[source];
+        source.places.get(source.next).and_then(|place| starts.get(*place as usize)).copied()
+    }
+
+    /// Enters the next interval of a source.
+    fn enter(&mut self, source: usize) {
+        let place = self.sources[source].places[self.sources[source].next] as usize;
+        self.sources[source].next += 1;
+        let timeline = self.timeline;
+        let (start, end, name, activity) = match source {
+            API => (
+                timeline.api.start[place],
+                timeline.api.end[place],
+                timeline.api.name[place],
+                self.calls.activity[place],
+            ),
+            1 => (
+                timeline.os_calls.start[place],
+                timeline.os_calls.end[place],
+                timeline.os_calls.name[place],
+                Activity::Blocked,
+            ),
+            2 | 3 => {
+                let activity = match timeline.overheads.kind[place] {
+                    OverheadKind::Profiler => Activity::Profiler,
+                    OverheadKind::Load => Activity::Load,
+                    OverheadKind::QueueFull => Activity::QueueFull,
+                };
+                (
+                    timeline.overheads.start[place],
+                    timeline.overheads.end[place],
+                    timeline.overheads.name[place],
+                    activity,
+                )
+            }
+            _ => (timeline.off_cpu.start[place], timeline.off_cpu.end[place], NONE, Activity::Blocked),
+        };
+        if source == API && end >= self.last_call_end {
+            (self.last_call_end, self.last_call_activity) = (end, activity);
+        }
+        if end > start {
+            self.inside[activity as usize].push((start, Reverse(end), name));
+            self.ends.push(Reverse(end));
+        }
+    }
+
+    fn next_boundary(&self, now: i64) -> Option<i64> {
+        let starts = (0..self.sources.len()).filter_map(|source| self.peek(source));
+        starts.chain(self.ends.peek().map(|Reverse(end)| *end)).min().map(|next| next.max(now))
+    }
+
+    fn run(mut self, within: Interval, mut visit: impl FnMut(Interval, Activity, NameId)) {
+        let mut now = self.begins.min(within.start);
+        while now < within.end {
+            while let Some(source) =
+                (0..self.sources.len()).find(|source| self.peek(*source).is_some_and(|start| start <= now))
+            {
+                self.enter(source);
+            }
+            while self.ends.peek().is_some_and(|Reverse(end)| *end <= now) {
+                self.ends.pop();
+            }
+            let until = self.next_boundary(now).unwrap_or(within.end).min(within.end);
+            let part = Interval::new(now, until).clip(within);
+            if part.len_ns() > 0 {
+                let (activity, name) = self.doing(now);
+                visit(part, activity, name);
+            }
+            now = until;
+        }
+    }
+
+    fn doing(&mut self, now: i64) -> (Activity, NameId) {
+        let in_gap = self.gap_activity();
+        for (place, heap) in self.inside.iter_mut().enumerate() {
+            while heap.peek().is_some_and(|(_, Reverse(end), _)| *end <= now) {
+                heap.pop();
+            }
+            if let Some((_, _, name)) = heap.peek() {
+                return (ACTIVITIES[place], *name);
+            }
+            if let Some((activity, name)) = in_gap.filter(|(activity, _)| *activity as usize == place) {
+                return (activity, name);
+            }
+        }
+        let is_recorded = self.begins <= now && self.next_boundary(now).is_some();
+        (if is_recorded { Activity::Host } else { Activity::Unknown }, NONE)
+    }
+
+    /// Host code between two API calls close together is launching; between two polls it is polling.
+    fn gap_activity(&self) -> Option<(Activity, NameId)> {
+        let next = self.peek(API)?;
+        if self.last_call_end == i64::MIN || next.saturating_sub(self.last_call_end) >= LAUNCH_GAP_NS {
+            return None;
+        }
+        let place = *self.sources[API].places.get(self.sources[API].next)? as usize;
+        let next_activity = self.calls.activity.get(place).copied();
+        let polls = self.last_call_activity == Activity::Query && next_activity == Some(Activity::Query);
+        Some((if polls { Activity::Query } else { Activity::Launch }, NONE))
+    }
+}
+
+const ACTIVITIES: [Activity; Activity::COUNT] = [
+    Activity::Spacing,
+    Activity::Queue,
+    Activity::Profiler,
+    Activity::Load,
+    Activity::Sync,
+    Activity::Query,
+    Activity::CopyCall,
+    Activity::Allocate,
+    Activity::Init,
+    Activity::QueueFull,
+    Activity::Launch,
+    Activity::Blocked,
+    Activity::Host,
+    Activity::Unknown,
+];

@@ -1,0 +1,166 @@
+//! What one device ran, in time order, and the window in which it is measured.
+
+use crate::timeline::columns::GpuOps;
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, Timeline};
+
+/// What kind of operation it is, in the order of precedence of the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OpKind {
+    /// A kernel that is not communication.
+    Kernel,
+    /// A graph launch whose kernels are hidden.
+    Graph,
+    /// A communication kernel.
+    Communication,
+    /// A copy.
+    Copy,
+    /// A unified-memory migration.
+    Migration,
+    /// A memset.
+    Memset,
+}
+
+impl OpKind {
+    /// Every kind, in order of precedence.
+    pub const ALL: [Self; 6] =
+        [Self::Kernel, Self::Graph, Self::Communication, Self::Copy, Self::Migration, Self::Memset];
+
+    /// The columns that operations of this kind are in.
+    pub fn columns(self, timeline: &Timeline) -> &GpuOps {
+        match self {
+            Self::Kernel | Self::Communication => &timeline.kernels.ops,
+            Self::Graph => &timeline.graphs.ops,
+            Self::Copy => &timeline.copies.ops,
+            Self::Migration => &timeline.migrations.ops,
+            Self::Memset => &timeline.memsets.ops,
+        }
+    }
+
+    /// Whether kernels run: compute or communication.
+    pub const fn is_kernel(self) -> bool {
+        matches!(self, Self::Kernel | Self::Graph | Self::Communication)
+    }
+}
+
+/// One operation of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Op {
+    /// When it begins.
+    pub start: i64,
+    /// When it ends.
+    pub end: i64,
+    /// Its place in the columns of its kind.
+    pub index: u32,
+    /// What it is.
+    pub kind: OpKind,
+}
+
+impl Op {
+    /// When it runs.
+    pub const fn interval(self) -> Interval {
+        Interval::new(self.start, self.end)
+    }
+
+    /// The place of the API call that asked for it, if the report has it.
+    pub fn call(self, timeline: &Timeline) -> Option<u32> {
+        self.kind.columns(timeline).call.get(self.index as usize).copied().filter(|call| *call != NONE)
+    }
+
+    /// The place of its stream.
+    pub fn stream(self, timeline: &Timeline) -> u32 {
+        self.kind.columns(timeline).stream.get(self.index as usize).copied().unwrap_or(NONE)
+    }
+}
+
+/// Everything one device ran.
+#[derive(Debug)]
+pub struct DeviceOps {
+    /// The place of the device.
+    pub device: u32,
+    /// All its operations by start, then precedence, then place; also those outside the window.
+    pub ops: Vec<Op>,
+    /// Where facts are measured.
+    pub window: Interval,
+}
+
+/// What of the recording is looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// From the first to the last operation of each device.
+    #[default]
+    All,
+    /// No further than these moments.
+    Times {
+        /// The first nanosecond; the beginning when `None`.
+        start: Option<i64>,
+        /// The first nanosecond after; the end when `None`.
+        end: Option<i64>,
+    },
+    /// From the first start to the last end of the operations launched inside one annotation.
+    Range {
+        /// The annotation's text.
+        name: String,
+        /// Which of those with that text, counted from 1 in time order.
+        number: usize,
+    },
+}
+
+impl DeviceOps {
+    /// The operations of every device, by place of the device; `is_communication` is by name of kernel.
+    pub fn all(timeline: &Timeline, is_communication: &[bool]) -> Vec<Self> {
+        let mut lists: Vec<Vec<Op>> = timeline.devices.iter().map(|_| Vec::new()).collect();
+        for kind in [OpKind::Kernel, OpKind::Graph, OpKind::Copy, OpKind::Migration, OpKind::Memset] {
+            let columns = kind.columns(timeline);
+            let times = columns.start.iter().zip(&columns.end).zip(&columns.stream);
+            for (index, ((start, end), stream)) in (0_u32..).zip(times) {
+                let device = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.device);
+                let Some(list) = lists.get_mut(device as usize) else { continue };
+                let kind = match kind {
+                    OpKind::Kernel if is_communication_kernel(timeline, is_communication, index) => {
+                        OpKind::Communication
+                    }
+                    other => other,
+                };
+                list.push(Op { start: *start, end: *end, index, kind });
+            }
+        }
+        (0_u32..).zip(lists).map(|(device, ops)| Self::new(device, ops)).collect()
+    }
+
+    fn new(device: u32, mut ops: Vec<Op>) -> Self {
+        let key = |op: &Op| (op.start, op.kind, op.index);
+        if !ops.is_sorted_by_key(key) {
+            ops.sort_unstable_by_key(key);
+        }
+        let start = ops.first().map_or(0, |op| op.start);
+        let end = ops.iter().map(|op| op.end).max().unwrap_or(0);
+        Self { device, ops, window: Interval::new(start, end) }
+    }
+
+    /// Narrows the window; returns whether anything of it is left.
+    pub fn narrow(&mut self, to: Interval) -> bool {
+        self.window = self.window.clip(to);
+        self.window.len_ns() > 0
+    }
+
+    /// The operations that touch the window.
+    pub fn in_window(&self) -> impl Iterator<Item = Op> + '_ {
+        let window = self.window;
+        let last = self.ops.partition_point(|op| op.start <= window.end);
+        self.ops[..last].iter().copied().filter(move |op| touches(*op, window))
+    }
+}
+
+/// Whether an operation counts in a window. One without length counts where it stands.
+fn touches(op: Op, window: Interval) -> bool {
+    if op.start == op.end {
+        return window.start <= op.start && op.start <= window.end;
+    }
+    op.start < window.end && op.end > window.start
+}
+
+fn is_communication_kernel(timeline: &Timeline, is_communication: &[bool], index: u32) -> bool {
+    let name = timeline.kernels.name.get(index as usize).copied().unwrap_or(NONE);
+    is_communication.get(name as usize).copied().unwrap_or(false)
+}

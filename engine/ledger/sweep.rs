@@ -1,0 +1,268 @@
+//! One walk over a device's operations that hands each moment of the window to exactly one account.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::ops::{DeviceOps, Op, OpKind};
+use crate::timeline::interval::Interval;
+use crate::timeline::{Geometry, Timeline};
+
+/// The accounts of the window, in order of precedence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Account {
+    /// A kernel that is not communication runs, or a graph whose kernels are hidden.
+    Compute,
+    /// Only communication kernels.
+    Communication,
+    /// No kernel, but a copy.
+    Copy,
+    /// Only migrations.
+    Migration,
+    /// Only memsets.
+    Memset,
+    /// Nothing.
+    Idle,
+}
+
+impl Account {
+    /// Every account, in order of precedence.
+    pub const ALL: [Self; 6] =
+        [Self::Compute, Self::Communication, Self::Copy, Self::Migration, Self::Memset, Self::Idle];
+}
+
+/// A stretch of the window in which the same operations run.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// When.
+    pub interval: Interval,
+    /// Whose it is.
+    pub account: Account,
+    /// The operation that owns it: of those of the account's kind, the one that began first. `None` when idle.
+    pub owner: Option<Op>,
+    /// Blocks of all kernels that run together; `None` when some kernel's grid is not known.
+    pub blocks: Option<i64>,
+    /// Kernels and graphs that run, communication among them.
+    pub kernels: u32,
+    /// Copies between host and device that run.
+    pub host_copies: u32,
+    /// Copies that run.
+    pub copies: u32,
+    /// Migrations that run.
+    pub migrations: u32,
+    /// Streams that run anything.
+    pub streams: u32,
+    /// Streams that run kernels.
+    pub kernel_streams: u32,
+    /// The operation that ends it, when it is idle and one follows.
+    pub next: Option<Op>,
+    /// An operation that ended when it began, when it is idle.
+    pub previous: Option<Op>,
+}
+
+/// Walks the operations and calls `visit` for every moment of the window, in time order. The moments are disjoint and
+/// cover the window.
+pub fn sweep(timeline: &Timeline, device: &DeviceOps, mut visit: impl FnMut(&Moment)) {
+    let mut state = State::new(timeline);
+    let window = device.window;
+    let mut pending = device.ops.iter().copied().peekable();
+    let mut now = pending.peek().map_or(window.start, |op| op.start.min(window.start));
+    while now < window.end {
+        let next_start = pending.peek().map(|op| op.start);
+        let next_end = state.next_end();
+        let until = [next_start, next_end].into_iter().flatten().min().unwrap_or(window.end).max(now);
+        let interval = Interval::new(now, until).clip(window);
+        if interval.len_ns() > 0 {
+            visit(&state.moment(interval, pending.peek().copied()));
+        }
+        now = until;
+        state.finish(now);
+        while let Some(op) = pending.next_if(|op| op.start <= now) {
+            state.begin(op);
+        }
+        if next_start.is_none() && next_end.is_none() {
+            break;
+        }
+    }
+}
+
+struct State<'timeline> {
+    timeline: &'timeline Timeline,
+    /// Running operations by end.
+    ends: BinaryHeap<Reverse<(i64, OpKey)>>,
+    /// Operations of each account by start, some of which may have ended: those are dropped when they come to the top.
+    owners: [BinaryHeap<Reverse<OpKey>>; 5],
+    running: [u32; 6],
+    host_copies: u32,
+    blocks: i64,
+    kernels_without_grid: u32,
+    streams: Counts,
+    kernel_streams: Counts,
+    last_ended: Option<Op>,
+    now: i64,
+}
+
+/// An operation in the order in which it takes precedence over others of its account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct OpKey {
+    start: i64,
+    kind: OpKind,
+    index: u32,
+    end: i64,
+}
+
+impl OpKey {
+    const fn op(self) -> Op {
+        Op { start: self.start, end: self.end, index: self.index, kind: self.kind }
+    }
+}
+
+/// How many of each thing run, and how many different things.
+struct Counts {
+    each: Vec<u32>,
+    different: u32,
+}
+
+impl Counts {
+    fn add(&mut self, place: u32) {
+        if let Some(count) = self.each.get_mut(place as usize) {
+            self.different += u32::from(*count == 0);
+            *count += 1;
+        }
+    }
+
+    fn remove(&mut self, place: u32) {
+        if let Some(count) = self.each.get_mut(place as usize) {
+            *count = count.saturating_sub(1);
+            self.different -= u32::from(*count == 0);
+        }
+    }
+}
+
+const fn account(kind: OpKind) -> Account {
+    match kind {
+        OpKind::Kernel | OpKind::Graph => Account::Compute,
+        OpKind::Communication => Account::Communication,
+        OpKind::Copy => Account::Copy,
+        OpKind::Migration => Account::Migration,
+        OpKind::Memset => Account::Memset,
+    }
+}
+
+impl<'timeline> State<'timeline> {
+    fn new(timeline: &'timeline Timeline) -> Self {
+        let counts = || Counts { each: vec![0; timeline.streams.len()], different: 0 };
+        Self {
+            timeline,
+            ends: BinaryHeap::new(),
+            owners: Default::default(),
+            running: [0; 6],
+            host_copies: 0,
+            blocks: 0,
+            kernels_without_grid: 0,
+            streams: counts(),
+            kernel_streams: counts(),
+            last_ended: None,
+            now: i64::MIN,
+        }
+    }
+
+    fn next_end(&self) -> Option<i64> {
+        self.ends.peek().map(|Reverse((end, _))| *end)
+    }
+
+    fn begin(&mut self, op: Op) {
+        if op.end <= op.start {
+            return;
+        }
+        let key = OpKey { start: op.start, kind: op.kind, index: op.index, end: op.end };
+        self.ends.push(Reverse((op.end, key)));
+        self.owners[account(op.kind) as usize].push(Reverse(key));
+        self.change(op, true);
+    }
+
+    fn finish(&mut self, now: i64) {
+        self.now = now;
+        while let Some(Reverse((_, key))) = self.ends.peek().copied().filter(|Reverse((end, _))| *end <= now) {
+            self.ends.pop();
+            self.change(key.op(), false);
+            self.last_ended = Some(key.op());
+        }
+    }
+
+    fn change(&mut self, op: Op, begins: bool) {
+        let step = |count: &mut u32| *count = if begins { *count + 1 } else { count.saturating_sub(1) };
+        step(&mut self.running[op.kind as usize]);
+        if op.kind == OpKind::Copy && self.is_host_copy(op) {
+            step(&mut self.host_copies);
+        }
+        if op.kind.is_kernel() {
+            match self.grid_blocks(op) {
+                Some(blocks) if begins => self.blocks = self.blocks.saturating_add(blocks),
+                Some(blocks) => self.blocks = self.blocks.saturating_sub(blocks),
+                None => step(&mut self.kernels_without_grid),
+            }
+        }
+        let stream = op.stream(self.timeline);
+        let counts = [Some(&mut self.streams), op.kind.is_kernel().then_some(&mut self.kernel_streams)];
+        for counts in counts.into_iter().flatten() {
+            if begins { counts.add(stream) } else { counts.remove(stream) }
+        }
+    }
+
+    fn is_host_copy(&self, op: Op) -> bool {
+        use crate::timeline::columns::Direction::{DeviceToHost, HostToDevice};
+        matches!(self.timeline.copies.direction.get(op.index as usize), Some(HostToDevice | DeviceToHost))
+    }
+
+    /// Blocks of a kernel's grid, as far as they matter for filling a device; `None` for graphs and unknown grids.
+    fn grid_blocks(&self, op: Op) -> Option<i64> {
+        const ENOUGH: i64 = 1 << 20;
+        kernel_geometry(self.timeline, op)
+            .map(|geometry| geometry.grid_blocks)
+            .filter(|blocks| *blocks > 0)
+            .map(|blocks| blocks.min(ENOUGH))
+    }
+
+    fn owner(&mut self, account: Account) -> Option<Op> {
+        let heap = self.owners.get_mut(account as usize)?;
+        while heap.peek().is_some_and(|Reverse(key)| key.end <= self.now) {
+            heap.pop();
+        }
+        heap.peek().map(|Reverse(key)| key.op())
+    }
+
+    fn moment(&mut self, interval: Interval, next: Option<Op>) -> Moment {
+        let [kernel, graph, communication, copy, migration, memset] = self.running;
+        let account = match (kernel + graph, communication, copy, migration, memset) {
+            (1.., ..) => Account::Compute,
+            (_, 1.., ..) => Account::Communication,
+            (_, _, 1.., ..) => Account::Copy,
+            (_, _, _, 1.., _) => Account::Migration,
+            (.., 1..) => Account::Memset,
+            _ => Account::Idle,
+        };
+        Moment {
+            interval,
+            account,
+            owner: self.owner(account),
+            blocks: (self.kernels_without_grid == 0).then_some(self.blocks),
+            kernels: kernel + graph + communication,
+            host_copies: self.host_copies,
+            copies: copy,
+            migrations: migration,
+            streams: self.streams.different,
+            kernel_streams: self.kernel_streams.different,
+            next: next.filter(|_| account == Account::Idle),
+            previous: self.last_ended.filter(|_| account == Account::Idle),
+        }
+    }
+}
+
+/// The launch geometry of a kernel; `None` for other operations.
+pub fn kernel_geometry(timeline: &Timeline, op: Op) -> Option<Geometry> {
+    if !matches!(op.kind, OpKind::Kernel | OpKind::Communication) {
+        return None;
+    }
+    let place = timeline.kernels.geometry.get(op.index as usize)?;
+    timeline.geometries.get(*place as usize).copied()
+}
