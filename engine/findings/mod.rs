@@ -189,7 +189,7 @@ pub fn review(facts: &Facts, rules: &[RuleCard], judgements: &[Judgement], score
         })
         .collect();
     Review {
-        verdict: verdict::verdict(&devices, &findings, &capture, &counts),
+        verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts),
         devices,
         findings,
         suppressed,

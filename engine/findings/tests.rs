@@ -23,6 +23,29 @@ fn the_verdict_is_one_true_sentence() {
 }
 
 #[test]
+fn the_verdict_does_not_take_busy_for_healthy() {
+    let mut sample = healthy();
+    let device = sample.facts.of_kind(EntityKind::Device).next().unwrap().0;
+    sample.facts.get_mut(device).set("compute_ns", 100_000_000);
+    sample.facts.get_mut(device).set("exposed_copy_ns", 12_222_000_000);
+    let verdict = sample.review().verdict.plain;
+    assert!(verdict.contains("is busy 99.8 % of its 12.3 s window, 0.8 % with compute; still, no rule"), "{verdict}");
+}
+
+#[test]
+fn a_handful_of_operations_is_no_healthy_device() {
+    let mut sample = healthy();
+    let run = sample.facts.of_kind(EntityKind::Run).next().unwrap().0;
+    sample.facts.get_mut(run).set("gpu_op_count", 1);
+    sample.facts.get_mut(run).set("duration_ns", 20_000_000_000_000);
+    let verdict = sample.review().verdict.plain;
+    assert!(
+        verdict.starts_with("Next to no GPU work was recorded: 1 operation, 12.3 s of a capture of 20,000 s."),
+        "{verdict}"
+    );
+}
+
+#[test]
 fn findings_are_ranked_and_one_rule_is_one_item() {
     let review = two_gpus().review();
     let order: Vec<&str> = review.findings.iter().map(|finding| finding.rule.as_str()).collect();

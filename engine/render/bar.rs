@@ -53,10 +53,11 @@ pub(super) fn rows(parts: &[Part]) -> Vec<Part> {
             });
         }
     }
-    let is_split = |row: &Part| row.of == "idle" && row.account != row.label && row.label != "idle";
-    for row in &mut rows {
-        if is_split(row) {
-            row.label = format!("idle: {}", row.label);
+    for row in rows.iter_mut().filter(|row| row.account != row.of || row.label.ends_with("parts")) {
+        match row.of {
+            "idle" => row.label = format!("idle: {}", row.label),
+            "exposed_copy" if row.account == row.of => row.label = format!("copy: {}", row.label),
+            _ => {}
         }
     }
     // Within an account the largest first; "smaller parts" last.

@@ -20,6 +20,7 @@ pub(super) fn install(env: &mut Environment<'static>) {
     env.add_filter("rate", |rate: f64| safe(number::rate(rate)));
     env.add_filter("ratio", |ratio: f64| safe(number::ratio(ratio)));
     env.add_filter("code", |text: String| safe(escape::code(&text)));
+    env.add_filter("own", |text: String| safe(own(&text)));
     env.add_filter("link", |url: String| safe(link(&url)));
     env.add_filter("sign", |account: String| safe(bar::sign(&account).to_owned()));
     env.add_filter("left", |value: Value, width: usize| pad(&value, |text| format!("{text:<width$}")));
@@ -48,6 +49,11 @@ fn write(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error
 fn pad(value: &Value, pad: impl Fn(&str) -> String) -> Value {
     let text = pad(&value.to_string());
     if value.is_safe() { safe(text) } else { Value::from(text) }
+}
+
+/// Markdown that the author of a rule wrote, fit for a cell of a table.
+fn own(text: &str) -> String {
+    text.replace(['\n', '\r'], " ").replace('|', "\\|")
 }
 
 /// An address that a rule names. Only the web's: anything else is printed as text.

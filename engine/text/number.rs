@@ -54,11 +54,8 @@ pub fn percent_beside(share: f64, target: f64) -> String {
     if share == target || !share.is_finite() || text != percent(target) {
         return text;
     }
-    // Cut, not rounded, so that it stays on its side of the target.
-    let thousandths = share * 100_000.0;
-    let cut = if share < target { thousandths.floor() } else { thousandths.ceil() };
-    let decimals = if (share - target).abs() >= 0.001 { 1 } else { 3 };
-    format!("{} %", trim(&format!("{:.decimals$}", cut / 1_000.0)))
+    let finer = |decimals: usize| format!("{} %", trim(&format!("{:.decimals$}", share * 100.0)));
+    (1..4).map(finer).find(|finer| *finer != text).unwrap_or(text)
 }
 
 /// A count with its thousands apart: `18,320`.
@@ -215,7 +212,9 @@ mod tests {
         }
         assert_eq!(percent(f64::NAN), "n/a");
         assert_eq!(percent_beside(0.8477, 0.85), "84.8 %");
+        assert_eq!(percent_beside(0.84907, 0.85), "84.9 %");
         assert_eq!(percent_beside(0.84996, 0.85), "84.996 %");
+        assert_eq!(percent_beside(0.85002, 0.85), "85.002 %");
         assert_eq!(percent_beside(0.5, 0.85), "50 %");
         assert_eq!(percent_beside(0.85, 0.85), "85 %");
     }
