@@ -72,6 +72,44 @@ fn a_review_is_printed_or_written() {
 }
 
 #[test]
+fn findings_end_the_run_with_1_where_that_is_asked_for() {
+    let report = fixture("pageable-copies-2021.sqlite");
+    coldspot(&["review", &report]).success().stderr("");
+    coldspot(&["review", &report, "--fail-on", "medium"]).code(1).stdout(contains("pageable")).stderr("");
+    coldspot(&["review", &fixture("healthy.sqlite"), "--fail-on", "medium"]).success();
+}
+
+#[test]
+fn an_annotation_or_a_window_narrows_what_is_measured() {
+    let report = fixture("training-step.sqlite");
+    let window_of = |arguments: &[&str]| {
+        let arguments: Vec<&str> = ["facts", &report, "--format", "json"].iter().chain(arguments).copied().collect();
+        let facts = coldspot(&arguments).success();
+        let json: serde_json::Value = serde_json::from_slice(&facts.get_output().stdout).unwrap();
+        json["devices"][0]["window_ns"].as_i64().unwrap()
+    };
+    let whole = window_of(&[]);
+    assert!(window_of(&["--range", "ProfilerStep#1"]) < whole);
+    assert!(window_of(&["--window", "..100ms"]) < whole);
+    coldspot(&["review", &report, "--range", "no such"]).code(2).stderr(contains("no such"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_written_file_is_as_open_as_any_other() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+    write(folder.path(), "plain.md", "");
+    let path = folder.path().join("review.md").display().to_string();
+    coldspot(&["review", &fixture("healthy.sqlite"), "--output", &path]).success();
+    assert_eq!(mode("review.md"), mode("plain.md"));
+    coldspot(&["review", &fixture("healthy.sqlite"), "--output", "/dev/full"])
+        .code(2)
+        .stderr(contains("cannot be written"));
+}
+
+#[test]
 fn facts_are_listed() {
     coldspot(&["facts", "--list"])
         .success()

@@ -141,6 +141,11 @@ pub(crate) fn two_gpus() -> Sample {
     let copies = copy_group(&mut sample, first, run, "host to device, pageable, cudaMemcpy");
     let others = copy_group(&mut sample, second, run, "host to device, pageable, cudaMemcpyAsync");
 
+    judge_two_gpus(&mut sample, [first, second], [copies, others]);
+    sample
+}
+
+fn judge_two_gpus(sample: &mut Sample, [first, second]: [EntityId; 2], [copies, others]: [EntityId; 2]) {
     let pageable = sample.rule("pageable-copy", "Copies wait on pageable host memory", EntityKind::CopyGroup);
     let idle = sample.rule("copy-bound", "The device waits for copies", EntityKind::Device);
     let waits = sample.rule("sync-gap", "The device runs dry in waits", EntityKind::Device);
@@ -184,7 +189,6 @@ pub(crate) fn two_gpus() -> Sample {
     }
     sample.judge(ranges, first, Outcome::Unknown { missing: vec!["device.idle_host_range".to_owned()] });
     sample.judge(ranges, second, Outcome::Pass);
-    sample
 }
 
 fn copy_group(sample: &mut Sample, device: EntityId, run: EntityId, name: &str) -> EntityId {
