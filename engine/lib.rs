@@ -4,8 +4,10 @@
 //! it apart, [`rules`] match the facts, [`findings`] are ranked, [`render`] prints them.
 
 pub mod facts;
+pub mod findings;
 pub mod ledger;
 pub mod read;
+pub mod render;
 pub mod rules;
 pub mod text;
 pub mod timeline;

@@ -59,6 +59,25 @@ pub fn code(text: &str) -> String {
     format!("{fence}{pad}{content}{pad}{fence}")
 }
 
+/// JSON that means the same, without characters that a terminal or the log of a pipeline would act on.
+pub fn json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut before = ' ';
+    for c in json.chars() {
+        // Outside of ASCII, and doubled, these occur within strings only, where any character may be written so.
+        if (c == '#' && before == '#') || (!c.is_ascii() && is_invisible(c)) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+        before = c;
+    }
+    out
+}
+
 /// Cuts the middle out of a text that is longer than `longest` characters.
 pub(super) fn shorten_middle(text: &str, longest: usize) -> String {
     let length = text.chars().count();
@@ -79,7 +98,9 @@ fn needs_backslash(c: char, before: Option<char>, after: Option<char>, so_far: &
         '_' => !(is_word(before) && is_word(after)),
         // Lists, rules and headings, or a forge's slash command: only where a line begins.
         '-' | '+' | '=' | '/' | ':' => so_far.is_empty(),
-        '.' | ')' => !so_far.is_empty() && so_far.iter().all(char::is_ascii_digit),
+        '.' | ')' if after.is_none_or(char::is_whitespace) => {
+            !so_far.is_empty() && so_far.iter().all(char::is_ascii_digit)
+        }
         _ => false,
     }
 }

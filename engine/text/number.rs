@@ -48,6 +48,16 @@ pub fn percent(share: f64) -> String {
     format!("{sign}{} %", trim(&digits))
 }
 
+/// A share beside its target: with more digits where both would print alike although they differ.
+pub fn percent_beside(share: f64, target: f64) -> String {
+    let text = percent(share);
+    if share == target || !share.is_finite() || text != percent(target) {
+        return text;
+    }
+    let finer = |decimals: usize| format!("{} %", trim(&format!("{:.decimals$}", share * 100.0)));
+    (1..4).map(finer).find(|finer| *finer != text).unwrap_or(text)
+}
+
 /// A count with its thousands apart: `18,320`.
 pub fn count(count: i64) -> String {
     format!("{}{}", minus(count), thousands(count.unsigned_abs()))
@@ -201,6 +211,12 @@ mod tests {
             assert_eq!(percent(share), text);
         }
         assert_eq!(percent(f64::NAN), "n/a");
+        assert_eq!(percent_beside(0.8477, 0.85), "84.8 %");
+        assert_eq!(percent_beside(0.84907, 0.85), "84.9 %");
+        assert_eq!(percent_beside(0.84996, 0.85), "84.996 %");
+        assert_eq!(percent_beside(0.85002, 0.85), "85.002 %");
+        assert_eq!(percent_beside(0.5, 0.85), "50 %");
+        assert_eq!(percent_beside(0.85, 0.85), "85 %");
     }
 
     proptest! {

@@ -1,0 +1,56 @@
+//! Exit codes, documented once: `--help` prints this table.
+
+use std::process::ExitCode;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Exit {
+    Ok = 0,
+    Findings = 1,
+    Usage = 2,
+    Report = 3,
+    Rules = 4,
+    /// Reserved: nothing compares yet.
+    Comparison = 5,
+}
+
+impl Exit {
+    const ALL: [Self; 6] = [Self::Ok, Self::Findings, Self::Usage, Self::Report, Self::Rules, Self::Comparison];
+
+    const fn meaning(self) -> &'static str {
+        match self {
+            Self::Ok => "nothing at or over --fail-on",
+            Self::Findings => "findings at or over --fail-on",
+            Self::Usage => "wrong usage, or the output cannot be written",
+            Self::Report => "the report cannot be read",
+            Self::Rules => "a rule or a template is wrong",
+            Self::Comparison => "the two sides of a comparison cannot be compared",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// The table that `--help` prints.
+pub(super) fn table() -> String {
+    let rows: Vec<String> = Exit::ALL.iter().map(|exit| format!("  {}  {}\n", *exit as u8, exit.meaning())).collect();
+    format!("Exit codes:\n{}", rows.concat())
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) exit: Exit,
+    pub(super) message: String,
+}
+
+impl Failure {
+    pub(super) fn new(exit: Exit, error: impl ToString) -> Self {
+        Self { exit, message: error.to_string() }
+    }
+}

@@ -1,0 +1,48 @@
+//! `coldspot facts`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use coldspot::render::facts::{catalogue_json, catalogue_text, facts_json, facts_text};
+
+use super::exit::{Exit, Failure};
+use super::{Output, Reading, output};
+
+/// What `coldspot facts` takes.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// A report: an .sqlite export of Nsight Systems, or an .nsys-rep.
+    #[arg(required_unless_present = "list")]
+    report: Option<PathBuf>,
+    /// Print what facts there are: name, type, unit, which capture brings them, meaning.
+    #[arg(long, conflicts_with = "report")]
+    list: bool,
+    /// The format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// One object; docs/json.md describes it.
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let text = match (&arguments.report, arguments.format) {
+        (None, Format::Text) => catalogue_text(),
+        (None, Format::Json) => catalogue_json(),
+        (Some(report), Format::Text) => facts_text(&arguments.reading.facts(report)?),
+        (Some(report), Format::Json) => {
+            facts_json(&arguments.reading.facts(report)?).map_err(|error| Failure::new(Exit::Report, error))?
+        }
+    };
+    output::deliver(&text, arguments.output.output.as_deref())?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,84 @@
+//! From a path to facts.
+
+use std::path::Path;
+
+use coldspot::facts::{self, EntityId, EntityKind, Facts};
+use coldspot::ledger::Scope;
+use coldspot::read::{self, Progress, ReadOptions};
+use coldspot::text::escape;
+
+use super::Reading;
+use super::exit::{Exit, Failure};
+use super::progress::Bar;
+
+impl Reading {
+    /// The facts of a report, as the options ask.
+    pub(super) fn facts(&self, path: &Path) -> Result<Facts, Failure> {
+        let options = ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone() };
+        let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
+        let facts = load_facts(path, &options, &scope, &Bar::new(self.quiet))?;
+        match self.device {
+            Some(number) => only_device(&facts, number),
+            None => Ok(facts),
+        }
+    }
+}
+
+fn load_facts(path: &Path, options: &ReadOptions, scope: &Scope, progress: &dyn Progress) -> Result<Facts, Failure> {
+    let timeline = read::read(path, options, progress).map_err(|error| Failure::new(Exit::Report, error))?;
+    facts::extract(&timeline, scope).map_err(|error| {
+        // Annotations are named in the message.
+        Failure::new(Exit::Usage, format!("{}: {}", path.display(), escape::plain(&error.to_string())))
+    })
+}
+
+/// The facts of one GPU, with the run and the processes.
+fn only_device(facts: &Facts, number: i64) -> Result<Facts, Failure> {
+    let numbers: Vec<i64> = facts.of_kind(EntityKind::Device).filter_map(|(_, device)| device.int("number")).collect();
+    if !numbers.contains(&number) {
+        let known: Vec<String> = numbers.iter().map(i64::to_string).collect();
+        let known = if known.is_empty() { "no GPU work".to_owned() } else { format!("GPU {}", known.join(", ")) };
+        return Err(Failure::new(Exit::Usage, format!("--device {number}: the report holds {known}")));
+    }
+    let mut kept = Facts::default();
+    let mut places: Vec<(EntityId, EntityId)> = Vec::new();
+    for (id, entity) in facts.iter() {
+        let device = facts.related(id, EntityKind::Device).map(|device| facts.get(device).int("number"));
+        if device.is_some_and(|device| device != Some(number)) {
+            continue;
+        }
+        let moved = |old: &EntityId| places.iter().find(|(before, _)| before == old).map(|(_, after)| *after);
+        let parents: Vec<EntityId> = entity.ancestors.iter().filter_map(moved).collect();
+        let place = kept.add(entity.kind, entity.key.clone(), &parents);
+        for (name, value) in entity.facts() {
+            kept.get_mut(place).set(name, value.clone());
+        }
+        places.push((id, place));
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_device_keeps_the_run_and_what_is_its_own() {
+        let mut facts = Facts::default();
+        let run = facts.add(EntityKind::Run, "run", &[]);
+        for number in [3, 5] {
+            let device = facts.add(EntityKind::Device, format!("gpu{number}"), &[run]);
+            facts.get_mut(device).set("number", number);
+            let kernel = facts.add(EntityKind::Kernel, "k", &[device, run]);
+            facts.get_mut(kernel).set("launch_count", number);
+        }
+        let kept = only_device(&facts, 5).unwrap();
+        assert_eq!(kept.iter().count(), 3);
+        let (kernel, entity) = kept.of_kind(EntityKind::Kernel).next().unwrap();
+        assert_eq!(entity.int("launch_count"), Some(5));
+        assert_eq!(kept.get(kept.related(kernel, EntityKind::Device).unwrap()).int("number"), Some(5));
+        assert!(kept.related(kernel, EntityKind::Run).is_some());
+        let failure = only_device(&facts, 4).unwrap_err();
+        assert_eq!((failure.exit, failure.message.as_str()), (Exit::Usage, "--device 4: the report holds GPU 3, 5"));
+    }
+}

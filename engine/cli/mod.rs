@@ -1,0 +1,114 @@
+//! The command line: one file a subcommand.
+
+mod exit;
+mod facts;
+mod load;
+mod output;
+mod progress;
+mod review;
+mod rules;
+mod scope;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use coldspot::ledger::Scope;
+use exit::{Exit, Failure};
+
+const EXAMPLES: &str = "\
+Examples:
+  coldspot review run.sqlite                       what to change first, as Markdown
+  coldspot review run.nsys-rep --range step/3      the third annotation named 'step' alone
+  coldspot review run.sqlite --fail-on high        exit code 1 when something grave is found
+  coldspot facts run.sqlite --format json          all numbers
+  coldspot facts --list                            what the numbers mean
+  coldspot rules show pageable-copy                what a rule looks for, and why
+  coldspot rules test my-rules                     run the tests that rule files carry
+
+A report comes from NVIDIA Nsight Systems:
+  nsys profile --trace=cuda,nvtx,osrt -o run ./program
+  nsys export --type sqlite run.nsys-rep           (coldspot can do this itself)
+";
+
+/// Reads a GPU profile and says where the time went, why, and what to change first.
+#[derive(Debug, Parser)]
+#[command(name = "coldspot", version, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Review a report: where the time of each GPU went, and what to change first.
+    Review(review::Arguments),
+    /// Print the facts that rules see.
+    Facts(facts::Arguments),
+    /// List, show, test and check rules.
+    #[command(subcommand)]
+    Rules(rules::Task),
+}
+
+/// Which report, and how it is read.
+#[derive(Debug, Args)]
+struct Reading {
+    /// Measure between two times since the start of the capture: `1.5s..2s`, `100ms..`, `..2s` (ns, us, ms or s).
+    #[arg(long, value_name = "START..END", value_parser = scope::window, conflicts_with = "range")]
+    window: Option<Scope>,
+    /// Measure in one annotation (NVTX range) of this name; `NAME/3` is the third of them in time.
+    #[arg(long, value_name = "NAME[/N]", value_parser = scope::range)]
+    range: Option<Scope>,
+    /// Look at one GPU only, by the number that the report gives it.
+    #[arg(long, value_name = "N")]
+    device: Option<i64>,
+    /// Threads to read with; as many as the machine has by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// The nsys program that exports .nsys-rep files; looked for on PATH by default.
+    #[arg(long, value_name = "PATH")]
+    nsys: Option<PathBuf>,
+    /// No progress bar and no warnings.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Where the result goes.
+#[derive(Debug, Args)]
+struct Output {
+    /// Write to this file instead of standard output; it is replaced whole or not at all.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the command that the arguments name.
+pub(crate) fn main() -> ExitCode {
+    let codes = exit::table();
+    let command = Cli::command().after_help(format!("{EXAMPLES}\n{codes}"));
+    let mut command =
+        command.mut_subcommand("review", |review| review.after_help(format!("{}\n{codes}", review::EXAMPLES)));
+    let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|found| Cli::from_arg_matches(&found));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        // Help and version are no errors, and clap prints them to standard output.
+        Err(error) => {
+            let is_error = error.use_stderr();
+            // A closed pipe is all that can go wrong here.
+            let _ = error.print();
+            return if is_error { Exit::Usage } else { Exit::Ok }.into();
+        }
+    };
+    let result = match cli.command {
+        Command::Review(arguments) => review::run(&arguments),
+        Command::Facts(arguments) => facts::run(&arguments),
+        Command::Rules(task) => rules::run(&task),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(Failure { exit, message }) => {
+            output::complain(&format!("coldspot: {message}"));
+            exit.into()
+        }
+    }
+}

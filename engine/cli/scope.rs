@@ -1,0 +1,82 @@
+//! `--window` and `--range`: which part of a report is measured.
+
+use coldspot::ledger::Scope;
+
+/// `1.5s..2s`, `100ms..`, `..2s`.
+pub(super) fn window(text: &str) -> Result<Scope, String> {
+    let (start, end) = text.split_once("..").ok_or("write two times with two dots between them, such as 1.5s..2s")?;
+    let side = |text: &str| if text.trim().is_empty() { Ok(None) } else { time(text.trim()).map(Some) };
+    let (start, end) = (side(start)?, side(end)?);
+    match (start, end) {
+        (None, None) => Err("name at least one time, such as 100ms..".to_owned()),
+        (Some(start), Some(end)) if start >= end => Err("the window ends before it begins".to_owned()),
+        _ => Ok(Scope::Times { start, end }),
+    }
+}
+
+/// `NAME`, or `NAME/N` for the N-th of that name.
+pub(super) fn range(text: &str) -> Result<Scope, String> {
+    let numbered = text.rsplit_once('/').and_then(|(name, number)| Some((name, number.parse::<usize>().ok()?)));
+    let (name, number) = numbered.unwrap_or((text, 1));
+    match (name.is_empty(), number) {
+        (true, _) => Err("name an annotation".to_owned()),
+        (_, 0) => Err("annotations are counted from 1".to_owned()),
+        _ => Ok(Scope::Range { name: name.to_owned(), number }),
+    }
+}
+
+/// A time with its unit, in nanoseconds: exactly, without floats.
+fn time(text: &str) -> Result<i64, String> {
+    const UNITS: [(&str, u32); 5] = [("ns", 0), ("us", 3), ("µs", 3), ("ms", 6), ("s", 9)];
+    let (digits, power) = UNITS
+        .into_iter()
+        .find_map(|(unit, power)| Some((text.strip_suffix(unit)?.trim_end(), power)))
+        .ok_or_else(|| format!("'{text}' has no unit: write {text}s, {text}ms, {text}us or {text}ns"))?;
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(part) || digits.trim_matches('.').is_empty() {
+        return Err(format!("'{text}' is no time: write it like 1.5s or 100ms"));
+    }
+    if part.len() > power as usize {
+        return Err(format!("'{text}' is finer than a nanosecond"));
+    }
+    let padded = format!("{whole}{part:0<width$}", width = power as usize);
+    padded.parse().map_err(|_| format!("'{text}' is too long"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact_and_need_a_unit() {
+        assert_eq!(time("1.5s"), Ok(1_500_000_000));
+        assert_eq!(time("0.000000001s"), Ok(1));
+        assert_eq!(time("12.345678s"), Ok(12_345_678_000));
+        assert_eq!(time("100 ms"), Ok(100_000_000));
+        assert_eq!(time("7us"), Ok(7_000));
+        assert_eq!(time(".5us"), Ok(500));
+        for wrong in ["5", "s", ".s", "1.2.3s", "-1s", "1e3s", "0.5ns", "99999999999s", "١s"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn windows_may_be_open() {
+        assert_eq!(window("1s..2s"), Ok(Scope::Times { start: Some(1_000_000_000), end: Some(2_000_000_000) }));
+        assert_eq!(window("..2ns"), Ok(Scope::Times { start: None, end: Some(2) }));
+        for wrong in ["1s", "..", "2s..1s", "1s..1s", "1..2s"] {
+            assert!(window(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_counted_from_one() {
+        let of = |name: &str, number| Ok(Scope::Range { name: name.to_owned(), number });
+        assert_eq!(range("step"), of("step", 1));
+        assert_eq!(range("step/3"), of("step", 3));
+        assert_eq!(range("a/b"), of("a/b", 1));
+        assert_eq!(range("a/2/1"), of("a/2", 1));
+        assert!(range("step/0").is_err() && range("/3").is_err() && range("").is_err());
+    }
+}

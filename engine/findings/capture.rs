@@ -1,0 +1,47 @@
+//! What the capture itself was missing.
+
+use super::sentence::Writer;
+use crate::facts::{EntityKind, FactValue, Facts};
+use crate::rules::outcome::Sentence;
+use crate::text::number;
+
+pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
+    let Some((_, run)) = facts.of_kind(EntityKind::Run).next() else { return Vec::new() };
+    let mut notes = Vec::new();
+    for (name, words) in [
+        ("lost_event_notice", "The profiler says that events may be missing: "),
+        ("driver_notice", "The profiler says of the driver or device: "),
+        ("capture_notice", "The profiler warned: "),
+    ] {
+        if let Some(notice) = run.text(name) {
+            notes.push(Writer::default().own(words).own("“").value(notice).own("”").done());
+        }
+    }
+    let positive = |name: &str| run.int(name).filter(|count| *count > 0);
+    if let Some(count) = positive("dropped_event_count") {
+        let words =
+            "that could not be used: reversed or lost times, ids that refer to nothing, values of the wrong type.";
+        notes
+            .push(Writer::default().own(&format!("The report holds {} {words}", counted(count, "row", "rows"))).done());
+    }
+    if let Some(count) = positive("graph_launch_count") {
+        let launches = counted(count, "CUDA graph launch is", "CUDA graph launches are");
+        let words = "recorded as a whole: the kernels in them are hidden, and count as compute together. \
+                     `nsys profile --cuda-graph-trace=node` records them one by one, at some cost.";
+        notes.push(Writer::default().own(&format!("{launches} {words}")).done());
+    }
+    if positive("gpu_op_count").is_some() && run.int("api_call_count") == Some(0) {
+        let words = "No CUDA API calls were recorded, so nothing tells what the host did while a GPU was idle.";
+        notes.push(Writer::default().own(words).done());
+    }
+    if run.get("device_identity_known") == Some(&FactValue::Bool(false)) {
+        let words = "Several processes use the same CUDA device number, and the export does not say whether they mean the \
+                     same GPU: the devices below may each be several GPUs.";
+        notes.push(Writer::default().own(words).done());
+    }
+    notes
+}
+
+fn counted(count: i64, one: &str, many: &str) -> String {
+    format!("{} {}", number::count(count), if count == 1 { one } else { many })
+}

@@ -1,0 +1,186 @@
+//! The scorecard: a few shares of a device's window, each held against a target. The targets are data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::catalogue::{self, EntityKind, FactType};
+use crate::facts::{Entity, FactValue};
+
+/// The shares that are looked at, with their targets: `templates/scorecard.toml`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scorecard {
+    #[serde(rename = "score")]
+    entries: Vec<Entry>,
+}
+
+/// A scorecard that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScorecardError {
+    /// It is no scorecard.
+    #[error("{file}: {source}")]
+    Toml {
+        /// The file.
+        file: String,
+        /// Why.
+        source: Box<toml::de::Error>,
+    },
+    /// An entry has no target, or two.
+    #[error("{file}: score {id:?} needs one target: at_least or at_most")]
+    Target {
+        /// The file.
+        file: String,
+        /// The entry.
+        id: String,
+    },
+    /// It names something that is not in the catalogue.
+    #[error(
+        "{file}: score {id:?} names {fact:?}, which is no number of a device; `coldspot facts --list` prints all facts"
+    )]
+    Fact {
+        /// The file.
+        file: String,
+        /// The entry.
+        id: String,
+        /// What it names.
+        fact: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: String,
+    title: String,
+    measure: Measure,
+    at_least: Option<f64>,
+    at_most: Option<f64>,
+    only_if: Option<Condition>,
+    /// The fact that says where the measure comes from.
+    source: Option<String>,
+    why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum Measure {
+    Ratio { sum: Vec<String>, of: String },
+    Fact { fact: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Condition {
+    measure: Measure,
+    at_least: f64,
+}
+
+/// One share of a device, held against its target.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Score {
+    /// The entry's id.
+    pub id: String,
+    /// What is measured.
+    pub title: String,
+    /// The share; absent when the report does not tell, or when it does not matter on this device.
+    pub share: Option<f64>,
+    /// Whether a larger share is better.
+    pub is_floor: bool,
+    /// The target.
+    pub target: f64,
+    /// Whether the target is met; absent with the share.
+    pub meets: Option<bool>,
+    /// Where the share comes from, such as `sampled`; absent when there is one source only.
+    pub source: Option<String>,
+    /// Why this target.
+    pub why: String,
+}
+
+impl Scorecard {
+    /// Reads a scorecard; `file` names it in messages.
+    ///
+    /// # Errors
+    /// When it is no scorecard, or names what is no number of a device.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ScorecardError> {
+        let card: Self = toml::from_str(text)
+            .map_err(|source| ScorecardError::Toml { file: file.to_owned(), source: Box::new(source) })?;
+        for entry in &card.entries {
+            if entry.at_least.is_some() == entry.at_most.is_some() {
+                return Err(ScorecardError::Target { file: file.to_owned(), id: entry.id.clone() });
+            }
+            let condition = entry.only_if.iter().map(|condition| &condition.measure);
+            let mut names = std::iter::once(&entry.measure).chain(condition).flat_map(Measure::names);
+            let unknown = names.find(|name| !is_number(name)).or(entry.source.as_deref().filter(|name| !is_fact(name)));
+            if let Some(fact) = unknown {
+                let (file, id, fact) = (file.to_owned(), entry.id.clone(), fact.to_owned());
+                return Err(ScorecardError::Fact { file, id, fact });
+            }
+        }
+        Ok(card)
+    }
+
+    pub(super) fn of(&self, device: &Entity) -> Vec<Score> {
+        self.entries.iter().map(|entry| entry.score(device)).collect()
+    }
+}
+
+impl Entry {
+    fn score(&self, device: &Entity) -> Score {
+        let matters = self
+            .only_if
+            .as_ref()
+            .is_none_or(|condition| condition.measure.share(device).is_some_and(|share| share >= condition.at_least));
+        let share = self.measure.share(device).filter(|_| matters);
+        let (is_floor, target) = match self.at_least {
+            Some(target) => (true, target),
+            None => (false, self.at_most.unwrap_or(1.0)),
+        };
+        let source = self.source.as_ref().filter(|_| share.is_some()).and_then(|fact| device.text(fact));
+        Score {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            share,
+            is_floor,
+            target,
+            meets: share.map(|share| if is_floor { share >= target } else { share <= target }),
+            source: source.map(str::to_owned),
+            why: self.why.clone(),
+        }
+    }
+}
+
+impl Measure {
+    fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Ratio { sum, of } => sum.iter().chain([of]).map(String::as_str).collect(),
+            Self::Fact { fact } => vec![fact],
+        }
+    }
+
+    fn share(&self, device: &Entity) -> Option<f64> {
+        match self {
+            Self::Fact { fact } => number(device, fact),
+            Self::Ratio { sum, of } => {
+                let whole = number(device, of).filter(|whole| *whole > 0.0)?;
+                let parts: Option<f64> = sum.iter().map(|name| number(device, name)).sum();
+                Some(parts? / whole)
+            }
+        }
+    }
+}
+
+fn number(device: &Entity, fact: &str) -> Option<f64> {
+    match device.get(fact) {
+        Some(FactValue::Int(value)) => Some(*value as f64),
+        Some(FactValue::Float(value)) => Some(*value),
+        _ => None,
+    }
+}
+
+fn is_fact(name: &str) -> bool {
+    catalogue::find(EntityKind::Device, name).is_some()
+}
+
+fn is_number(name: &str) -> bool {
+    let fact = catalogue::find(EntityKind::Device, name);
+    fact.is_some_and(|fact| matches!(fact.kind, FactType::Int | FactType::Float))
+}

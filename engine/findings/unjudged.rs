@@ -1,0 +1,114 @@
+//! What could not be judged, and what to capture so that it can.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::RuleCard;
+use crate::facts::Facts;
+use crate::facts::catalogue::{self, EntityKind, Needs};
+use crate::rules::outcome::{Judgement, Outcome};
+
+/// Rules that want the same of a capture.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unjudged {
+    /// The rules, by id.
+    pub rules: Vec<UnjudgedRule>,
+    /// The absent facts, with their full names.
+    pub missing: Vec<String>,
+    /// What to capture; absent when that was captured and the report still does not tell.
+    pub capture: Option<String>,
+}
+
+/// A rule that could not be judged for some entities.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnjudgedRule {
+    /// The rule's id.
+    pub id: String,
+    /// The rule's title.
+    pub title: String,
+    /// Entities that it could not be judged for.
+    pub unknown_count: usize,
+    /// Entities that it was asked about.
+    pub asked_count: usize,
+}
+
+/// Rules that want the same: how many entities each could not be judged for, and the facts they lack.
+#[derive(Default)]
+struct Group {
+    unknown: BTreeMap<usize, usize>,
+    missing: BTreeSet<String>,
+}
+
+pub(super) fn unjudged(facts: &Facts, rules: &[RuleCard], judgements: &[&Judgement]) -> Vec<Unjudged> {
+    let mut asked = vec![0usize; rules.len()];
+    let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
+    for judgement in judgements {
+        asked[judgement.rule] += 1;
+        if let Outcome::Unknown { missing } = &judgement.outcome {
+            let group = groups.entry(option(facts, &rules[judgement.rule], missing)).or_default();
+            *group.unknown.entry(judgement.rule).or_default() += 1;
+            group.missing.extend(missing.iter().cloned());
+        }
+    }
+    let mut out: Vec<Unjudged> = groups
+        .into_iter()
+        .map(|(capture, Group { unknown, missing })| {
+            let mut rules: Vec<UnjudgedRule> = unknown
+                .into_iter()
+                .map(|(rule, unknown_count)| UnjudgedRule {
+                    id: rules[rule].id.clone(),
+                    title: rules[rule].title.clone(),
+                    unknown_count,
+                    asked_count: asked[rule],
+                })
+                .collect();
+            rules.sort_by(|a, b| a.id.cmp(&b.id));
+            Unjudged { rules, missing: missing.into_iter().collect(), capture }
+        })
+        .collect();
+    // What a reader can do something about comes first, and there what decides most.
+    out.sort_by_key(|group| (group.capture.is_none(), std::cmp::Reverse(group.rules.len())));
+    out
+}
+
+/// What to capture for these facts: nothing, when the capture holds what they come from.
+fn option(facts: &Facts, rule: &RuleCard, missing: &[String]) -> Option<String> {
+    let needs: Vec<Needs> = missing.iter().filter_map(|name| needs(name)).collect();
+    let wanted: Vec<Needs> = needs.iter().copied().filter(|needs| !is_captured(facts, *needs)).collect();
+    if wanted.is_empty() && !needs.is_empty() {
+        return None;
+    }
+    if rule.collect.is_some() {
+        return rule.collect.clone();
+    }
+    // Options of one program: said once, joined.
+    let mut options: Vec<&str> = Vec::new();
+    for option in wanted.iter().map(|needs| needs.option().trim_start_matches("nsys profile ")) {
+        if !option.is_empty() && !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    (!options.is_empty()).then(|| format!("nsys profile {}", options.join(" ")))
+}
+
+fn needs(full_name: &str) -> Option<Needs> {
+    let (kind, name) = full_name.split_once('.')?;
+    Some(catalogue::find(EntityKind::from_name(kind)?, name)?.needs)
+}
+
+/// Whether the report shows that this was captured: then a fact is absent for another reason, and the advice to capture
+/// it again would be wrong.
+fn is_captured(facts: &Facts, needs: Needs) -> bool {
+    let run = facts.of_kind(EntityKind::Run).next().map(|(_, run)| run);
+    let counts = |name: &str| run.and_then(|run| run.int(name)).is_some_and(|count| count > 0);
+    match needs {
+        Needs::Report => true,
+        Needs::CudaTrace | Needs::DeviceInfo => counts("gpu_op_count"),
+        Needs::CudaApi => counts("api_call_count"),
+        Needs::Nvtx => counts("range_count"),
+        Needs::OsRuntime => counts("os_call_count"),
+        Needs::GpuMetrics => counts("metric_sample_count"),
+        Needs::PageFaults | Needs::MemoryUsage => false,
+    }
+}

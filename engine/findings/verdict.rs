@@ -1,0 +1,132 @@
+//! The one sentence at the top.
+
+use super::sentence::Writer;
+use super::{Counts, DeviceReview, Finding, Gain};
+use crate::facts::{EntityKind, Facts};
+use crate::rules::outcome::{Sentence, Severity};
+use crate::text::number::{duration, percent};
+
+/// With a smaller share of compute, silence is no praise.
+const WELL_USED: f64 = 0.85;
+/// A capture with fewer operations, in a smaller share of its time, holds next to no GPU work.
+const FEW_OPERATIONS: i64 = 10;
+const SHORT_SHARE: f64 = 0.001;
+
+/// `notes` are what the capture was missing.
+pub(super) fn verdict(
+    facts: &Facts,
+    devices: &[DeviceReview],
+    findings: &[Finding],
+    notes: &[Sentence],
+    counts: &Counts,
+) -> Sentence {
+    let capture = findings.iter().find(|finding| finding.gain.is_none() && finding.severity == Severity::High);
+    if devices.is_empty() {
+        let words = Writer::default().own("No GPU work was recorded, so there is nothing to judge.");
+        return match notes.first() {
+            Some(note) => words.own(" ").sentence(note).done(),
+            None => words.done(),
+        };
+    }
+    if let Some(next_to_nothing) = next_to_nothing(facts, devices) {
+        return next_to_nothing;
+    }
+    let words = match capture {
+        Some(finding) => Writer::default().own("Read with care (").own(&lower_first(&finding.title)).own("): "),
+        None => Writer::default(),
+    };
+    let top = findings.iter().find(|finding| finding.severity > Severity::Info && finding.gain.is_some());
+    match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
+        Some((finding, gain)) => loss(words, devices, finding, gain),
+        None => healthy(words, devices, counts),
+    }
+}
+
+/// A handful of operations in a long capture: the program's work was not recorded, whatever the shares say.
+fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> {
+    let (_, run) = facts.of_kind(EntityKind::Run).next()?;
+    let (operations, length_ns) = (run.int("gpu_op_count")?, run.int("duration_ns")?);
+    let window_ns: i64 = devices.iter().map(|device| device.window_ns).sum();
+    if operations >= FEW_OPERATIONS || window_ns as f64 >= SHORT_SHARE * length_ns as f64 {
+        return None;
+    }
+    let counted = if operations == 1 { "1 operation".to_owned() } else { format!("{operations} operations") };
+    let (window, length) = (duration(window_ns), duration(length_ns));
+    let words = format!(
+        "Next to no GPU work was recorded: {counted}, {window} of a capture of {length}. That is too little to judge."
+    );
+    Some(Writer::default().own(&words).done())
+}
+
+fn loss(words: Writer, devices: &[DeviceReview], finding: &Finding, gain: &Gain) -> Sentence {
+    let device = devices.iter().find(|device| Some(&device.key) == finding.subject.device.as_ref());
+    let words = match device.or(devices.first().filter(|_| devices.len() == 1)) {
+        Some(device) => words.sentence(&device.label).own(&format!(
+            " computes {} of its {} window",
+            share(device.compute_ns, device),
+            duration(device.window_ns)
+        )),
+        None => words.own(&format!("{} GPUs ran work", devices.len())),
+    };
+    let words = words.own("; most to gain: ").own(&lower_first(&finding.title));
+    let part = if gain.share < 0.9995 { format!(", {}", percent(gain.share)) } else { ", all of it".to_owned() };
+    words.own(&format!(" (up to {}{part}).", duration(gain.recoverable_ns))).done()
+}
+
+fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts) -> Sentence {
+    let busy = spread(devices, |device| device.busy_ns);
+    let compute = spread(devices, |device| device.compute_ns);
+    let words = match devices {
+        [device] => words.sentence(&device.label).own(&format!(
+            " is busy {} of its {} window",
+            span(busy),
+            duration(device.window_ns)
+        )),
+        [_, _] => words.own(&format!("Both GPUs are busy {} of their windows", span(busy))),
+        _ => words.own(&format!("All {} GPUs are busy {} of their windows", devices.len(), span(busy))),
+    };
+    // Busy is not health: copies keep a device busy too.
+    let words = match busy.0 - compute.0 {
+        apart if apart > 0.01 => words.own(&format!(", {} with compute", span(compute))),
+        _ => words,
+    };
+    let but = if compute.0 < WELL_USED { "; still, no rule found" } else { "; no rule found" };
+    let unjudged = match counts.rules - counts.rules_judged {
+        0 => String::new(),
+        1 => ", of which 1 could not be judged fully".to_owned(),
+        count => format!(", of which {count} could not be judged fully"),
+    };
+    let asked = match counts.rules {
+        1 => "1 rule".to_owned(),
+        rules => format!("{rules} rules"),
+    };
+    words.own(&format!("{but} anything that could gain 1 % of it ({asked} asked{unjudged}).")).done()
+}
+
+/// The least and the most that devices have of their windows.
+fn spread(devices: &[DeviceReview], ns: impl Fn(&DeviceReview) -> i64) -> (f64, f64) {
+    let shares = devices.iter().map(|device| ns(device) as f64 / device.window_ns as f64);
+    shares.fold((f64::INFINITY, 0.0), |(least, most), share| (share.min(least), share.max(most)))
+}
+
+fn span((least, most): (f64, f64)) -> String {
+    match (percent(least), percent(most)) {
+        (least, most) if least == most => least,
+        (least, most) => format!("{least} to {most}"),
+    }
+}
+
+fn share(ns: i64, device: &DeviceReview) -> String {
+    percent(ns as f64 / device.window_ns as f64)
+}
+
+/// A title within a sentence. Names and abbreviations keep their capitals.
+fn lower_first(title: &str) -> String {
+    let mut chars = title.chars();
+    let (Some(first), rest) = (chars.next(), chars.as_str()) else { return String::new() };
+    if rest.chars().next().is_some_and(char::is_lowercase) || rest.starts_with(' ') {
+        first.to_lowercase().chain(rest.chars()).collect()
+    } else {
+        title.to_owned()
+    }
+}

@@ -1,0 +1,67 @@
+//! What templates can do with values. What these filters return is harmless, and is not escaped again.
+
+use minijinja::value::Value;
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State};
+
+use super::bar;
+use crate::text::{escape, number};
+
+/// Adds the filters, and the escaping of everything that is not marked as safe.
+pub(super) fn install(env: &mut Environment<'static>) {
+    env.set_auto_escape_callback(|_| AutoEscape::Custom("markdown".into()));
+    env.set_formatter(write);
+    env.add_filter("duration", |ns: i64| safe(number::duration(ns)));
+    env.add_filter("bytes", |bytes: i64| safe(number::bytes(bytes)));
+    env.add_filter("count", |count: i64| safe(number::count(count)));
+    env.add_filter("instant", |ns: i64| safe(number::instant(ns)));
+    env.add_filter("percent", |share: f64| safe(number::percent(share)));
+    env.add_filter("percent_beside", |share: f64, target: f64| safe(number::percent_beside(share, target)));
+    env.add_filter("gbps", |rate: f64| safe(number::gbps(rate)));
+    env.add_filter("rate", |rate: f64| safe(number::rate(rate)));
+    env.add_filter("ratio", |ratio: f64| safe(number::ratio(ratio)));
+    env.add_filter("code", |text: String| safe(escape::code(&text)));
+    env.add_filter("own", |text: String| safe(own(&text)));
+    env.add_filter("link", |url: String| safe(link(&url)));
+    env.add_filter("sign", |account: String| safe(bar::sign(&account).to_owned()));
+    env.add_filter("left", |value: Value, width: usize| pad(&value, |text| format!("{text:<width$}")));
+    env.add_filter("right", |value: Value, width: usize| pad(&value, |text| format!("{text:>width$}")));
+}
+
+fn safe(text: String) -> Value {
+    Value::from_safe_string(text)
+}
+
+fn write(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
+    // The engine has refused names that do not exist; what is left is `x if condition` without an else.
+    if value.is_undefined() {
+        return Ok(());
+    }
+    let text = match value.as_str() {
+        Some(text) if !value.is_safe() && *state.auto_escape() != AutoEscape::None => escape::markdown(text),
+        Some(text) => text.to_owned(),
+        None if value.is_number() => value.to_string(),
+        None => escape::markdown(&value.to_string()),
+    };
+    out.write_str(&text).map_err(|_| Error::new(ErrorKind::WriteFailure, "cannot write"))
+}
+
+/// Padded text is as safe as it was.
+fn pad(value: &Value, pad: impl Fn(&str) -> String) -> Value {
+    let text = pad(&value.to_string());
+    if value.is_safe() { safe(text) } else { Value::from(text) }
+}
+
+/// Markdown that the author of a rule wrote, fit for a cell of a table.
+fn own(text: &str) -> String {
+    text.replace(['\n', '\r'], " ").replace('|', "\\|")
+}
+
+/// An address that a rule names. Only the web's: anything else is printed as text.
+fn link(url: &str) -> String {
+    let is_plain = url.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '<' | '>' | '`' | '\\' | '|'));
+    if is_plain && (url.starts_with("https://") || url.starts_with("http://")) {
+        format!("<{url}>")
+    } else {
+        escape::markdown(url)
+    }
+}

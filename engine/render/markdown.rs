@@ -1,0 +1,179 @@
+//! A review as Markdown, through templates that users may replace.
+
+use std::path::{Path, PathBuf};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
+
+use super::view::{Part, View};
+use super::{bar, filters};
+use crate::findings::{Review, Scorecard, ScorecardError};
+
+const REVIEW: &str = "review.md.j2";
+const FINDING: &str = "finding.md.j2";
+const SCORECARD: &str = "scorecard.toml";
+
+/// Steps of the template engine: far more than a long review takes, and an end to a loop that has none.
+const FUEL: u64 = 50_000_000;
+
+/// The built-in templates.
+const BUILTIN: &[(&str, &str)] =
+    &[(REVIEW, include_str!("../../templates/review.md.j2")), (FINDING, include_str!("../../templates/finding.md.j2"))];
+
+/// A template that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateError {
+    /// It cannot be read.
+    #[error("{path}: cannot be read: {source}")]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A folder of templates without one that coldspot uses.
+    #[error("{path}: holds none of the templates that coldspot uses: {REVIEW}, {FINDING}, {SCORECARD}")]
+    Empty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It does not parse, or it fails.
+    #[error("template {}: {}", .0.name().unwrap_or("?"), describe(.0))]
+    Template(Box<minijinja::Error>),
+    /// The scorecard is wrong.
+    #[error(transparent)]
+    Scorecard(#[from] ScorecardError),
+}
+
+/// The templates of one run.
+#[derive(Debug)]
+pub struct Templates {
+    env: Environment<'static>,
+    scorecard: Scorecard,
+}
+
+impl Templates {
+    /// The built-in templates, with those of `folder` in their place where it has files of the same name. Other `.j2`
+    /// files in it may be included.
+    ///
+    /// # Errors
+    /// When a file cannot be read or does not parse, or the folder holds no template that coldspot uses.
+    pub fn load(folder: Option<&Path>) -> Result<Self, TemplateError> {
+        let mut env = Environment::new();
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build();
+        env.set_syntax(syntax.map_err(failed)?);
+        env.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+        env.set_fuel(Some(FUEL));
+        filters::install(&mut env);
+        for (name, source) in BUILTIN {
+            env.add_template(name, source).map_err(failed)?;
+        }
+        let mut scorecard = None;
+        if let Some(folder) = folder {
+            for (name, path) in files(folder)? {
+                let source = read(&path)?;
+                match name.as_str() {
+                    SCORECARD => scorecard = Some(Scorecard::parse(&source, &path.display().to_string())?),
+                    _ => env.add_template_owned(name, source).map_err(failed)?,
+                }
+            }
+        }
+        let scorecard = match scorecard {
+            Some(scorecard) => scorecard,
+            None => Scorecard::parse(include_str!("../../templates/scorecard.toml"), SCORECARD)?,
+        };
+        Ok(Self { env, scorecard })
+    }
+
+    /// The scorecard that reviews are made with.
+    pub fn scorecard(&self) -> &Scorecard {
+        &self.scorecard
+    }
+
+    /// A review as Markdown. `report` is the name of the file that was reviewed.
+    ///
+    /// # Errors
+    /// When a template of the user fails.
+    pub fn review(&self, review: &Review, report: &str) -> Result<String, TemplateError> {
+        let view = View::new(review, report);
+        let drawings: Vec<Drawing> = view
+            .devices
+            .iter()
+            .map(|device| Drawing { bar: bar::bar(&device.parts, device.window_ns), rows: bar::rows(&device.parts) })
+            .collect();
+        let columns = columns(review);
+        let page = Page { review: view, drawings, columns };
+        let template = self.env.get_template(REVIEW).map_err(failed)?;
+        template.render(minijinja::value::Serde(&page)).map_err(failed)
+    }
+}
+
+/// What templates see: the review as in JSON, and for each device a bar with its rows.
+#[derive(Serialize)]
+struct Page<'a> {
+    #[serde(flatten)]
+    review: View<'a>,
+    drawings: Vec<Drawing>,
+    columns: Vec<Column<'a>>,
+}
+
+/// A score that at least one device has.
+#[derive(Serialize)]
+struct Column<'a> {
+    /// Its place among each device's scores.
+    place: usize,
+    title: &'a str,
+    is_floor: bool,
+    target: f64,
+}
+
+#[derive(Serialize)]
+struct Drawing {
+    bar: String,
+    rows: Vec<Part>,
+}
+
+fn columns(review: &Review) -> Vec<Column<'_>> {
+    let scores = review.devices.first().map_or(&[][..], |device| &device.scores);
+    let is_known = |place: usize| {
+        review.devices.iter().any(|device| device.scores.get(place).is_some_and(|score| score.share.is_some()))
+    };
+    scores
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| is_known(*place))
+        .map(|(place, score)| Column { place, title: &score.title, is_floor: score.is_floor, target: score.target })
+        .collect()
+}
+
+fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, TemplateError> {
+    let unreadable = |source| TemplateError::Read { path: folder.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.ends_with(".j2") || name == SCORECARD {
+            files.push((name, path));
+        }
+    }
+    files.sort();
+    if !files.iter().any(|(name, _)| [REVIEW, FINDING, SCORECARD].contains(&name.as_str())) {
+        return Err(TemplateError::Empty { path: folder.to_owned() });
+    }
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<String, TemplateError> {
+    std::fs::read_to_string(path).map_err(|source| TemplateError::Read { path: path.to_owned(), source })
+}
+
+fn failed(error: minijinja::Error) -> TemplateError {
+    TemplateError::Template(Box::new(error))
+}
+
+fn describe(error: &minijinja::Error) -> String {
+    let line = error.line().map_or_else(String::new, |line| format!("line {line}: "));
+    let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    format!("{line}{detail}")
+}

@@ -1,0 +1,113 @@
+use super::*;
+use crate::findings::samples::{Sample, healthy, hostile, nothing, two_gpus};
+
+fn markdown(sample: &Sample) -> String {
+    Templates::load(None).unwrap().review(&sample.review(), "run.sqlite").unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn two_gpus_as_markdown() {
+    insta::assert_snapshot!(markdown(&two_gpus()));
+}
+
+#[test]
+fn hostile_names_as_markdown() {
+    insta::assert_snapshot!(markdown(&hostile()));
+}
+
+#[test]
+fn a_healthy_device_as_markdown() {
+    insta::assert_snapshot!(markdown(&healthy()));
+}
+
+#[test]
+fn a_capture_of_nothing_as_markdown() {
+    insta::assert_snapshot!(markdown(&nothing()));
+}
+
+#[test]
+fn two_gpus_as_json() {
+    insta::assert_snapshot!(review_json(&two_gpus().review(), "run.sqlite").unwrap());
+}
+
+#[test]
+fn facts_as_text_and_json() {
+    insta::assert_snapshot!(facts::facts_text(&hostile().facts));
+    insta::assert_snapshot!(facts::facts_json(&healthy().facts).unwrap());
+}
+
+#[test]
+fn a_parser_finds_nothing_of_the_report_but_text() {
+    use pulldown_cmark::{Event, Options, Parser, Tag};
+    let page = markdown(&hostile());
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_FOOTNOTES;
+    for event in Parser::new_ext(&page, options) {
+        match event {
+            Event::Html(html) | Event::InlineHtml(html) => {
+                let ours = ["<details>", "</details>", "<summary>", "</summary>"];
+                let tags: Vec<&str> = html.matches(['<']).collect();
+                let known: usize = ours.iter().map(|tag| html.matches(tag).count()).sum();
+                assert_eq!(tags.len(), known, "{html}");
+            }
+            Event::Start(Tag::Link { .. } | Tag::Image { .. }) => panic!("a link or image"),
+            _ => {}
+        }
+    }
+    assert!(page.lines().all(|line| !line.trim_start().starts_with("::")));
+}
+
+#[test]
+fn a_folder_replaces_templates_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    file("notes.txt", "not a template");
+    let load = || Templates::load(Some(folder.path()));
+    assert!(load().unwrap_err().to_string().contains("holds none of the templates"));
+    file("review.md.j2", "{% include 'more.j2' %} {{ report }}");
+    file("more.j2", "mine:");
+    let review = hostile().review();
+    assert_eq!(load().unwrap().review(&review, "<a>").unwrap(), "mine: \\<a\\>");
+    file("review.md.j2", "{{ reprot }}");
+    assert!(load().unwrap().review(&review, "a").is_err());
+    file("review.md.j2", "\n{% if %}");
+    assert!(load().unwrap_err().to_string().contains("line 2"));
+    file("review.md.j2", "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}");
+    assert!(load().unwrap().review(&review, "a").is_err());
+}
+
+#[test]
+fn json_holds_nothing_that_a_terminal_acts_on() {
+    let facts = hostile().facts;
+    let json = facts::facts_json(&facts).unwrap();
+    assert!(!json.contains(['\u{1b}', '\u{202e}']) && json.contains("\\u202e"));
+    let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let name = facts.of_kind(crate::facts::EntityKind::Device).next().unwrap().1.text("name").unwrap();
+    assert_eq!(parsed["devices"][0]["name"], name);
+}
+
+#[test]
+fn every_key_of_the_json_is_documented() {
+    fn keys(value: &serde_json::Value, into: &mut std::collections::BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(object) => {
+                for (key, value) in object {
+                    into.insert(key.clone());
+                    keys(value, into);
+                }
+            }
+            serde_json::Value::Array(array) => array.iter().for_each(|value| keys(value, into)),
+            _ => {}
+        }
+    }
+    let mut found = std::collections::BTreeSet::new();
+    for sample in [two_gpus(), hostile(), nothing()] {
+        let json = review_json(&sample.review(), "run.sqlite").unwrap();
+        keys(&serde_json::from_str(&json).unwrap(), &mut found);
+    }
+    let documented = include_str!("../../docs/json.md");
+    let missing: Vec<_> = found
+        .iter()
+        .filter(|key| !documented.contains(&format!("`{key}`")) && !documented.contains(&format!("\"{key}\"")))
+        .collect();
+    assert!(found.len() > 50 && missing.is_empty(), "{missing:?}");
+}
