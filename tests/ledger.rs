@@ -1,7 +1,7 @@
 //! The ledger's promise, on random timelines: every nanosecond of a window belongs to exactly one account, and idle time
 //! to exactly one activity and one trigger.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use coldspot::facts::{EntityKind, Facts, extract};
 use coldspot::ledger::Scope;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::host::{Activity, Calls};
-use super::ops::{DeviceOps, Op, OpKind};
+use super::ops::{DeviceOps, OpKind, OpRef};
 use crate::timeline::interval::{Interval, Union};
 use crate::timeline::{NONE, NameId, Timeline};
 
@@ -18,9 +18,9 @@ pub struct Stretch {
     /// When.
     pub interval: Interval,
     /// The operation that ends it; `None` at the end of the window when none follows.
-    pub next: Option<Op>,
+    pub next: Option<OpRef>,
     /// An operation that ended when it began; `None` at the beginning of the window.
-    pub previous: Option<Op>,
+    pub previous: Option<OpRef>,
 }
 
 /// Where the launching thread was when the device ran dry.
@@ -149,7 +149,7 @@ struct Query {
 pub fn read(
     timeline: &Timeline,
     calls: &Calls,
-    stretches: &[Vec<Stretch>],
+    stretches: &[&[Stretch]],
     storms: &[Union],
     keeps_pieces: impl Fn(u32) -> bool,
 ) -> Vec<IdleReading> {
@@ -158,7 +158,7 @@ pub fn read(
         storms.iter().map(|storms| IdleReading { storms: storms.clone(), ..IdleReading::default() }).collect();
     let mut by_thread: BTreeMap<u32, BTreeMap<usize, Vec<Query>>> = BTreeMap::new();
     for (device, (reading, stretches)) in readings.iter_mut().zip(stretches).enumerate() {
-        for stretch in stretches {
+        for stretch in *stretches {
             if let Some(query) = place(timeline, &busiest, *stretch, reading) {
                 by_thread.entry(query.thread).or_default().entry(device).or_default().push(query);
             }

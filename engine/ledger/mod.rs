@@ -10,5 +10,5 @@ pub mod sweep;
 
 pub use host::{Activity, Calls};
 pub use idle::{IdleReading, Stretch};
-pub use ops::{DeviceOps, Op, OpKind, Scope};
+pub use ops::{DeviceOps, Op, OpKind, OpRef, Scope};
 pub use sweep::{Account, Moment};

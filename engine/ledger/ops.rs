@@ -62,6 +62,32 @@ impl Op {
         Interval::new(self.start, self.end)
     }
 
+    /// The same without its times.
+    pub const fn reference(self) -> OpRef {
+        OpRef { kind: self.kind, index: self.index }
+    }
+
+    /// The place of the API call that asked for it, if the report has it.
+    pub fn call(self, timeline: &Timeline) -> Option<u32> {
+        self.reference().call(timeline)
+    }
+
+    /// The place of its stream.
+    pub fn stream(self, timeline: &Timeline) -> u32 {
+        self.reference().stream(timeline)
+    }
+}
+
+/// One operation without its times: its kind, and its place in the columns of that kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpRef {
+    /// What it is.
+    pub kind: OpKind,
+    /// Its place in the columns of its kind.
+    pub index: u32,
+}
+
+impl OpRef {
     /// The place of the API call that asked for it, if the report has it.
     pub fn call(self, timeline: &Timeline) -> Option<u32> {
         self.kind.columns(timeline).call.get(self.index as usize).copied().filter(|call| *call != NONE)

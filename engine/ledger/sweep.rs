@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::ops::{DeviceOps, Op, OpKind};
+use super::ops::{DeviceOps, Op, OpKind, OpRef};
 use crate::timeline::interval::Interval;
 use crate::timeline::{Geometry, Timeline};
 
@@ -54,9 +54,9 @@ pub struct Moment {
     /// Streams that run kernels.
     pub kernel_streams: u32,
     /// The operation that ends it, when it is idle and one follows.
-    pub next: Option<Op>,
+    pub next: Option<OpRef>,
     /// An operation that ended when it began, when it is idle.
-    pub previous: Option<Op>,
+    pub previous: Option<OpRef>,
 }
 
 /// Walks the operations and calls `visit` for every moment of the window, in time order. The moments are disjoint and
@@ -252,8 +252,8 @@ impl<'timeline> State<'timeline> {
             migrations: migration,
             streams: self.streams.different,
             kernel_streams: self.kernel_streams.different,
-            next: next.filter(|_| account == Account::Idle),
-            previous: self.last_ended.filter(|_| account == Account::Idle),
+            next: next.filter(|_| account == Account::Idle).map(Op::reference),
+            previous: self.last_ended.filter(|_| account == Account::Idle).map(Op::reference),
         }
     }
 }

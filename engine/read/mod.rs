@@ -82,3 +82,14 @@ pub fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Resu
         sniff::Format::NsysRep => nsys::rep::read(path, options, progress),
     }
 }
+
+/// Steps through every event table and takes every column that `read` takes, on one thread, keeping nothing: what SQLite
+/// itself costs, which the benchmark compares a review with. Returns the number of cells.
+///
+/// # Errors
+/// When the file is no Nsight Systems export, or is damaged.
+#[doc(hidden)]
+pub fn scan_floor(path: &Path) -> Result<u64, ReadError> {
+    nsys::scan_floor(path)
+        .map_err(|error| ReadError::Damaged { path: path.display().to_string(), detail: error.to_string() })
+}

@@ -137,7 +137,7 @@ impl<'timeline> Context<'timeline> {
             let handles: Vec<_> = ops.iter().map(|ops| scope.spawn(|| Tally::new(timeline, ops))).collect();
             handles.into_iter().filter_map(|handle| handle.join().ok()).collect()
         });
-        let stretches: Vec<_> = tallies.iter().map(|tally| tally.stretches.clone()).collect();
+        let stretches: Vec<_> = tallies.iter().map(|tally| tally.stretches.as_slice()).collect();
         let unions: Vec<Union> = storms.iter().map(|storms| storms.parts.clone()).collect();
         let annotated = annotated_threads(timeline);
         let keeps = |thread: u32| annotated.get(thread as usize).copied().unwrap_or(false);

@@ -175,6 +175,9 @@ fn notices(timeline: &Timeline, facts: &mut Entity) {
         "driver_notice",
         find(&["is not supported by this build", "driver version", "driver is not"], NoticeLevel::Warning),
     );
-    let other = ["CUDA profiling might", "CUDA injection", "CUPTI", "No CUDA events"];
-    facts.set_some("capture_notice", find(&other, NoticeLevel::Warning));
+    // Children of the program that never touch CUDA bring the last two about, too.
+    let general = ["CUDA injection", "CUPTI"];
+    let nothing_came = ["CUDA injection", "CUPTI", "CUDA profiling might", "No CUDA events"];
+    let other: &[&str] = if timeline.gpu_op_count() > 0 { &general } else { &nothing_came };
+    facts.set_some("capture_notice", find(other, NoticeLevel::Warning));
 }

@@ -43,6 +43,12 @@ pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) 
     }
 }
 
+/// A bare scan of the columns that reading takes.
+pub(super) fn scan_floor(path: &Path) -> rusqlite::Result<u64> {
+    let db = database::open(path)?;
+    scan::floor(&db, &database::Schema::probe(&db)?)
+}
+
 /// What a database turns out to be.
 enum Content {
     Report(Box<Timeline>),
