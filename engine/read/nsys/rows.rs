@@ -465,7 +465,8 @@ impl NvtxRows {
 /// PyTorch appends a running number to each annotation of an operator: `aten::view, op_id = 17`.
 fn without_counters(text: &str) -> &str {
     const COUNTERS: [&str; 2] = [", op_id = ", ", seq = "];
-    COUNTERS.iter().filter_map(|counter| text.find(counter)).min().map_or(text, |at| &text[..at])
+    let mut commas = text.match_indices(',').map(|(at, _)| at);
+    commas.find(|at| COUNTERS.iter().any(|counter| text[*at..].starts_with(counter))).map_or(text, |at| &text[..at])
 }
 
 #[cfg(test)]

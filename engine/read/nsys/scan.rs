@@ -85,8 +85,12 @@ fn plan(db: &Connection, schema: &Schema) -> rusqlite::Result<(Vec<Job>, u64)> {
     let mut jobs = Vec::new();
     let mut total = 0_u64;
     for table in Table::ALL.into_iter().filter(|table| schema.has(table.name())) {
-        let sql = format!("SELECT min(rowid), max(rowid) FROM \"{}\"", table.name());
-        let ends = db.query_row(&sql, [], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?)))?;
+        // Asked for together, they would cost a scan of the table.
+        let end = |which: &str| {
+            let sql = format!("SELECT {which}(rowid) FROM \"{}\"", table.name());
+            db.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0))
+        };
+        let ends = (end("min")?, end("max")?);
         let (Some(low), Some(high)) = ends else { continue };
         let span = i128::from(high) - i128::from(low) + 1;
         let step = i64::try_from(span / i128::from(MAX_CHUNKS) + 1).unwrap_or(i64::MAX).max(CHUNK_ROWS);
