@@ -47,9 +47,15 @@ pub(super) fn sniff(path: &Path) -> Result<Format, ReadError> {
             "looks like JSON; traces of the PyTorch Profiler cannot be read yet",
             "Record the program with Nsight Systems: nsys profile --trace=cuda,nvtx,osrt PROGRAM",
         ),
-        bytes if super::nsys::rep::is_rep(bytes) || matches!(extension.as_str(), "nsys-rep" | "qdrep") => {
-            return Ok(Format::NsysRep);
-        }
+        bytes if super::nsys::rep::is_rep(bytes) => return Ok(Format::NsysRep),
+        bytes if bytes.starts_with(b"U3w[END]NVIDIA Nsight Systems Stream") => not_a_report(
+            "is a raw recording of Nsight Systems (.qdstrm), which it could not turn into a report",
+            "Do that with its importer: QdstrmImporter --input-file FILE.qdstrm",
+        ),
+        _ if matches!(extension.as_str(), "nsys-rep" | "qdrep") => not_a_report(
+            "is named as a report of Nsight Systems, but does not begin as one",
+            "Copy it again from where it was made",
+        ),
         _ => not_a_report("is no report that coldspot knows", EXPORT),
     })
 }

@@ -63,15 +63,31 @@ pub fn git_lfs_pointer(folder: &Path) -> PathBuf {
     file(folder, "pointer.sqlite", text)
 }
 
-/// Binary that is no SQLite, under the name of an export. The format of `.nsys-rep` is not public: this only looks
-/// like a binary report that holds the version of its maker.
+/// A report of Nsight Systems under the name of an export.
 pub fn nsys_rep_named_sqlite(folder: &Path) -> PathBuf {
     file(folder, "renamed.sqlite", binary_report("2025.5.2.266"))
 }
 
-/// A binary report under its right name.
+/// A report of Nsight Systems under its right name.
 pub fn nsys_rep(folder: &Path, version: &str) -> PathBuf {
     file(folder, "report.nsys-rep", binary_report(version))
+}
+
+/// A report whose last bytes are missing.
+pub fn nsys_rep_cut_off(folder: &Path, version: &str) -> PathBuf {
+    let report = binary_report(version);
+    file(folder, "cut.nsys-rep", &report[..report.len() / 2])
+}
+
+/// Something else under the name of a report of Nsight Systems.
+pub fn noise_named_nsys_rep(folder: &Path) -> PathBuf {
+    file(folder, "noise.nsys-rep", noise())
+}
+
+/// What is left of a recording when nsys does not find its importer.
+pub fn raw_recording(folder: &Path) -> PathBuf {
+    let start = b"U3w[END]NVIDIA Nsight Systems Stream 2022.4.2.1-df9881f!";
+    file(folder, "recording.qdstrm", start.iter().copied().chain(noise()).collect::<Vec<u8>>())
 }
 
 /// A healthy export under the name of a binary report.
@@ -79,9 +95,14 @@ pub fn sqlite_named_nsys_rep(folder: &Path) -> PathBuf {
     healthy(folder, "renamed.nsys-rep")
 }
 
+/// The format is not public: this begins and ends as real reports do, with nothing of use between.
 fn binary_report(version: &str) -> Vec<u8> {
-    let noise = (0_u32..4096).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8);
-    [0x00, 0x01, 0xFE, 0xCA].into_iter().chain(version.bytes()).chain([0]).chain(noise).collect()
+    let tag = format!("NVIDIA Tegra Profiler Report {}-0v0.\n\x0bLocal (CLI)", version.replace('.', "@"));
+    tag.into_bytes().into_iter().chain(noise()).chain(*b"U3w[END]").collect()
+}
+
+fn noise() -> Vec<u8> {
+    (0_u32..4096).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
 
 pub fn directory(folder: &Path) -> PathBuf {
@@ -303,11 +324,13 @@ pub fn all_strange_reports(folder: &Path) -> Vec<PathBuf> {
 
 /// All inputs that are no report at all: reading them must end in one message.
 pub fn all_foreign_files(folder: &Path) -> Vec<PathBuf> {
-    let makers: [fn(&Path) -> PathBuf; 8] = [
+    let makers: [fn(&Path) -> PathBuf; 10] = [
         empty_file,
         overwritten_pages,
         git_lfs_pointer,
         nsys_rep_named_sqlite,
+        noise_named_nsys_rep,
+        raw_recording,
         directory,
         missing,
         foreign_sqlite,

@@ -1,0 +1,244 @@
+//! Runs the user's nsys: no shell, a time limit, a folder of its own.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::text::escape;
+
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+const OUTPUT_KEPT_BYTES: u64 = 4096;
+const LONGEST_LINE: usize = 300;
+
+/// Finds nsys: the one that the user names, or the first in the folders of `search`, which is written as PATH is.
+pub(super) fn find(named: Option<&Path>, search: Option<&OsStr>) -> Option<PathBuf> {
+    if let Some(named) = named {
+        // It runs in another folder than ours.
+        return Some(std::path::absolute(named).unwrap_or_else(|_| named.to_owned()));
+    }
+    let name = format!("nsys{}", std::env::consts::EXE_SUFFIX);
+    // A relative folder would let whatever lies beside a report run.
+    let folders = std::env::split_paths(search?).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(&name)).find(|file| is_program(file))
+}
+
+#[cfg(unix)]
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(file: &Path) -> bool {
+    file.is_file()
+}
+
+/// A private temporary folder, removed with all that is in it when this goes.
+pub(super) struct Scratch {
+    folder: TempDir,
+}
+
+impl Scratch {
+    /// Makes the folder where the system keeps temporary files (TMPDIR).
+    pub(super) fn new() -> std::io::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("coldspot-");
+        // An export holds the environment of the recorded program.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let folder = builder.tempdir()?;
+        // nsys runs the Python files that it finds where it works: that folder stays empty.
+        std::fs::create_dir(folder.path().join("work"))?;
+        std::fs::create_dir(folder.path().join("home"))?;
+        Ok(Self { folder })
+    }
+
+    /// Where the export goes.
+    pub(super) fn export(&self) -> PathBuf {
+        self.folder.path().join("report.sqlite")
+    }
+
+    /// Whether nsys was still writing the export when it ended.
+    pub(super) fn is_unfinished(&self) -> bool {
+        ["report.sqlite-journal", "report.sqlite-wal"]
+            .iter()
+            .any(|name| self.folder.path().join(name).metadata().is_ok_and(|found| found.len() > 0))
+    }
+
+    /// A path to the report that no program takes for an option or for another kind of file, whatever its name is.
+    pub(super) fn stand_in(&self, report: &Path) -> std::io::Result<PathBuf> {
+        let report = std::path::absolute(report)?;
+        #[cfg(unix)]
+        {
+            let link = self.folder.path().join("report.nsys-rep");
+            std::os::unix::fs::symlink(report, &link)?;
+            Ok(link)
+        }
+        #[cfg(not(unix))]
+        Ok(report)
+    }
+}
+
+/// How a run ended.
+pub(super) struct Ended {
+    /// The exit status.
+    pub(super) status: ExitStatus,
+    /// The end of the standard output.
+    pub(super) output: String,
+    /// The last line that it wrote to the standard error, else to the standard output; empty when there is none.
+    pub(super) last_line: String,
+}
+
+/// Why a run did not end by itself.
+#[derive(Debug)]
+pub(super) enum RunError {
+    /// It could not be started or watched.
+    Io(std::io::Error),
+    /// It was ended at the time limit.
+    TooLong,
+}
+
+impl From<std::io::Error> for RunError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Ends the program when this goes, on whatever way.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both do nothing when it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs a program to its end, or ends it at the limit. What it starts itself is not ended with it.
+pub(super) fn run(program: &Path, args: &[OsString], scratch: &Scratch, limit: Duration) -> Result<Ended, RunError> {
+    // Files, because a pipe would stay open as long as anything that the program started.
+    let output = scratch.folder.path().join("stdout");
+    let errors = scratch.folder.path().join("stderr");
+    let home = scratch.folder.path().join("home");
+    let mut command = Command::new(program);
+    command.args(args).current_dir(scratch.folder.path().join("work")).env_clear();
+    // Windows starts nothing without SystemRoot.
+    command.envs(["PATH", "SystemRoot"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(["HOME", "TMPDIR", "TMP", "TEMP"].iter().map(|name| (name, &home))).env("LANG", "C");
+    command.stdin(Stdio::null()).stdout(File::create(&output)?).stderr(File::create(&errors)?);
+    let deadline = Instant::now() + limit;
+    let mut running = Running(command.spawn()?);
+    let mut pause = Duration::from_millis(1);
+    let status = loop {
+        if let Some(status) = running.0.try_wait()? {
+            break status;
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(RunError::TooLong);
+        }
+        std::thread::sleep(pause.min(left));
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    };
+    let output = end_of(&output)?;
+    let last_line = last_line(&end_of(&errors)?).or_else(|| last_line(&output)).unwrap_or_default();
+    Ok(Ended { status, output, last_line })
+}
+
+fn end_of(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_KEPT_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(OUTPUT_KEPT_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn last_line(text: &str) -> Option<String> {
+    let lines = text.split(['\n', '\r']).map(escape::plain);
+    let shown = lines.map(|line| line.trim().trim_end_matches('.').chars().take(LONGEST_LINE).collect::<String>());
+    shown.rev().find(|line| !line.is_empty())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn what_does_not_end_is_ended_at_the_limit() {
+        let scratch = Scratch::new().unwrap();
+        let folder = scratch.folder.path().to_owned();
+        let start = Instant::now();
+        // The shell writes its number, then becomes the program that hangs.
+        let args = ["-c".into(), "echo $$; exec sleep 60".into()];
+        let ended = run(Path::new("/bin/sh"), &args, &scratch, Duration::from_millis(400));
+        assert!(matches!(ended, Err(RunError::TooLong)));
+        assert!(start.elapsed() < Duration::from_secs(30));
+        let number = std::fs::read_to_string(folder.join("stdout")).unwrap();
+        let is_alive =
+            Command::new("/bin/sh").args(["-c", &format!("kill -0 {number}")]).stderr(Stdio::null()).status();
+        assert!(!number.trim().is_empty() && !is_alive.unwrap().success(), "still runs");
+        drop(scratch);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn what_a_child_leaves_running_does_not_keep_us() {
+        let scratch = Scratch::new().unwrap();
+        let start = Instant::now();
+        let args = ["-c".into(), "sleep 20 & echo done".into()];
+        let ended = run(Path::new("/bin/sh"), &args, &scratch, Duration::from_secs(15)).unwrap();
+        assert!(start.elapsed() < Duration::from_secs(15));
+        assert!(ended.status.success());
+        assert_eq!(ended.last_line, "done");
+    }
+
+    #[test]
+    fn much_output_is_not_kept() {
+        let scratch = Scratch::new().unwrap();
+        let args =
+            ["-c".into(), "head -c 9000000 /dev/zero | tr '\\0' x; head -c 9000 /dev/zero | tr '\\0' e >&2".into()];
+        let ended = run(Path::new("/bin/sh"), &args, &scratch, Duration::from_secs(60)).unwrap();
+        assert_eq!(ended.output.len() as u64, OUTPUT_KEPT_BYTES);
+        assert_eq!(ended.last_line, "e".repeat(LONGEST_LINE));
+    }
+
+    #[test]
+    fn the_private_folder_is_gone_after_a_panic() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let panicked = std::thread::spawn(move || {
+            let scratch = Scratch::new().unwrap();
+            assert_eq!(scratch.folder.path().metadata().unwrap().permissions().mode() & 0o077, 0);
+            sender.send(scratch.folder.path().to_owned()).unwrap();
+            panic!("on purpose");
+        });
+        assert!(panicked.join().is_err());
+        assert!(!receiver.recv().unwrap().exists());
+    }
+
+    #[test]
+    fn nsys_is_the_first_program_of_that_name_in_an_absolute_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let folders = ["none", "no-program", "folder", "first", "second"].map(|name| root.path().join(name));
+        folders.iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+        std::fs::write(folders[1].join("nsys"), "").unwrap();
+        std::fs::create_dir(folders[2].join("nsys")).unwrap();
+        symlink("/bin/true", folders[3].join("nsys")).unwrap();
+        symlink("/bin/true", folders[4].join("nsys")).unwrap();
+        let relative = [PathBuf::new(), PathBuf::from(".")];
+        let search = std::env::join_paths(relative.iter().chain(&folders)).unwrap();
+        assert_eq!(find(None, Some(&search)), Some(folders[3].join("nsys")));
+        assert_eq!(find(None, Some(OsStr::new(""))), None);
+        assert_eq!(find(None, None), None);
+        let named = find(Some(Path::new("tools/nsys")), Some(&search)).unwrap();
+        assert!(named.is_absolute() && named.ends_with("tools/nsys"));
+    }
+}
