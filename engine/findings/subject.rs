@@ -63,6 +63,7 @@ fn label(entity: &Entity) -> Writer {
         EntityKind::Kernel => words.code(&names::shorten(name_of(entity))),
         EntityKind::SyncGroup => words.code(entity.text("api").unwrap_or(&entity.key)),
         EntityKind::CopyGroup | EntityKind::Range => words.code(name_of(entity)),
+        EntityKind::Step => words.own("step").own(&number),
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     COMPUTE_USE,
     USE,
     STREAMS,
+    STEPS,
     METRICS,
 ];
 
@@ -183,18 +184,18 @@ const IDLE_DETAIL: &[Fact] = &[
         "Idle time whose ending operation has no API call in the report, read on the process's busiest API thread instead.",
     ),
     fact("idle_load_longest_start_ns", Int, CudaApi, "When the longest idle stretch in loading begins."),
-    fact("idle_load_call", Text, CudaApi, "The call or overhead that loading time was mostly spent in."),
-    fact("idle_allocate_call", Text, CudaApi, "The API that allocation time was mostly spent in."),
+    fact("idle_load_call", Text, CudaApi, "The call or overhead that takes the largest part of the loading time."),
+    fact("idle_allocate_call", Text, CudaApi, "The API that takes the largest part of the allocation time."),
     fact("idle_allocate_call_count", Int, CudaApi, "Allocation calls that the device was idle in."),
     fact("idle_allocate_longest_start_ns", Int, CudaApi, "When the longest idle stretch in allocation begins."),
-    fact("idle_init_call", Text, CudaApi, "The API that set-up time was mostly spent in."),
-    fact("idle_launch_call", Text, CudaApi, "The API that launch time was mostly spent in."),
-    fact("idle_query_call", Text, CudaApi, "The polling API that time was mostly spent in."),
-    fact("idle_copy_call", Text, CudaApi, "The copy API that time was mostly spent in."),
-    fact("idle_blocked_call", Text, OsRuntime, "The OS call that blocked time was mostly spent in."),
+    fact("idle_init_call", Text, CudaApi, "The API that takes the largest part of the set-up time."),
+    fact("idle_launch_call", Text, CudaApi, "The API that takes the largest part of the launch time."),
+    fact("idle_query_call", Text, CudaApi, "The API that takes the largest part of the polling time."),
+    fact("idle_copy_call", Text, CudaApi, "The copy API that takes the largest part of that time."),
+    fact("idle_blocked_call", Text, OsRuntime, "The OS call that takes the largest part of the blocked time."),
     fact("idle_blocked_call_ns", Int, OsRuntime, "How much of the blocked time was spent in that call."),
     fact("idle_blocked_longest_start_ns", Int, CudaApi, "When the longest idle stretch in an OS call begins."),
-    fact("idle_host_range", Text, Nvtx, "The annotation, innermost, that most of the host code ran in."),
+    fact("idle_host_range", Text, Nvtx, "The annotation, innermost, that takes the largest part of the host code."),
     fact("idle_host_range_ns", Int, Nvtx, "How much of the host code ran in that annotation."),
     fact("idle_host_longest_ns", Int, CudaApi, "The longest single piece of host code that the device was idle for."),
     fact("idle_host_longest_start_ns", Int, CudaApi, "When the longest idle stretch in host code begins."),
@@ -216,7 +217,7 @@ const IDLE_DETAIL: &[Fact] = &[
         CudaApi,
         "The most that overlap can win: the window without the larger of host_work_ns and the device's busy time.",
     ),
-    fact("once_ns", Int, CudaApi, "Idle time in loading and set-up, which occurs once."),
+    fact("once_ns", Int, CudaApi, "Idle time in loading and set-up, most of which occurs once."),
 ];
 
 const COUNTS: &[Fact] = &[
@@ -386,6 +387,32 @@ const STREAMS: &[Fact] = &[
     ),
     fact("concurrent_ns", Int, CudaTrace, "Time in which operations of two or more streams run."),
     fact("kernel_concurrent_ns", Int, CudaTrace, "Time in which kernels of two or more streams run."),
+];
+
+const STEPS: &[Fact] = &[
+    fact(
+        "step_name",
+        Text,
+        CudaTrace,
+        "The annotation that repeats, without its numbers; absent, like all facts of steps, when none does.",
+    ),
+    fact("step_count", Int, CudaTrace, "Steps in the window."),
+    fact(
+        "step_median_ns",
+        Int,
+        CudaTrace,
+        "Median length of a step, from its first GPU operation to that of the next.",
+    ),
+    fact("step_slowest_ns", Int, CudaTrace, "Length of the slowest step that is not warm-up."),
+    fact("step_slowest_number", Int, CudaTrace, "Which one that is, counted from 1."),
+    fact("step_slowest_start_ns", Int, CudaTrace, "When it begins."),
+    fact("step_excess_ns", Int, CudaTrace, "What all steps that are not warm-up take beyond the median."),
+    fact("warm_up_step_count", Int, CudaTrace, "Leading steps that take over 1.5 times the median."),
+    fact("warm_up_ns", Int, CudaTrace, "From the start of the window to the first step that is not warm-up."),
+    fact("steady_start_ns", Int, CudaTrace, "When that step begins."),
+    fact("steady_ns", Int, CudaTrace, "From there to the end of the last step."),
+    fact("steady_idle_ns", Int, CudaTrace, "Time of the steady steps in which nothing runs."),
+    fact("steady_kernel_ns", Int, CudaTrace, "Time of the steady steps in which a kernel or graph launch runs."),
 ];
 
 const METRICS: &[Fact] = &[

@@ -186,3 +186,18 @@ pub(super) const RANGE: &[Fact] = &[
     fact("longest_ns", Int, Nvtx, "The longest time in it."),
     fact("longest_start_ns", Int, Nvtx, "When that one begins."),
 ];
+
+pub(super) const STEP: &[Fact] = &[
+    fact("number", Int, CudaTrace, "Which step it is, counted from 1."),
+    fact("is_warm_up", Bool, CudaTrace, "Whether it is one of the leading steps that take over 1.5 times the median."),
+    fact("start_ns", Int, CudaTrace, "When its first GPU operation begins."),
+    fact("duration_ns", Int, CudaTrace, "Until the next step begins."),
+    fact("kernel_ns", Int, CudaTrace, "Time in it in which a kernel or graph launch runs."),
+    fact("kernel_median_ns", Int, CudaTrace, "The same, median of the steps."),
+    fact("other_busy_ns", Int, CudaTrace, "Time in it in which only copies, memsets or migrations run."),
+    fact("idle_ns", Int, CudaTrace, "Time in it in which nothing runs."),
+    fact("idle_median_ns", Int, CudaTrace, "The same, median of the steps."),
+    fact("kernel_count", Int, CudaTrace, "Kernels and graph launches that begin in it."),
+    fact("kernel_median_count", Int, CudaTrace, "The same, median of the steps."),
+    fact("copy_bytes", Int, CudaTrace, "Bytes of the copies that begin in it."),
+];

@@ -30,11 +30,13 @@ pub enum EntityKind {
     SyncGroup,
     /// An annotation (NVTX) of one name in one process, seen from one device.
     Range,
+    /// One round of what the program repeats, on one device.
+    Step,
 }
 
 impl EntityKind {
     /// Every kind, in the order of the facts file.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Run,
         Self::Process,
         Self::Device,
@@ -43,6 +45,7 @@ impl EntityKind {
         Self::CopyGroup,
         Self::SyncGroup,
         Self::Range,
+        Self::Step,
     ];
 
     /// The name in rules: `copy_group`.
@@ -56,6 +59,7 @@ impl EntityKind {
             Self::CopyGroup => "copy_group",
             Self::SyncGroup => "sync_group",
             Self::Range => "range",
+            Self::Step => "step",
         }
     }
 
@@ -70,6 +74,7 @@ impl EntityKind {
             Self::CopyGroup => "copy_groups",
             Self::SyncGroup => "sync_groups",
             Self::Range => "ranges",
+            Self::Step => "steps",
         }
     }
 
@@ -78,7 +83,7 @@ impl EntityKind {
         match self {
             Self::Run => &[],
             Self::Process | Self::Device => &[Self::Run],
-            Self::Kernel | Self::CopyGroup => &[Self::Device, Self::Run],
+            Self::Kernel | Self::CopyGroup | Self::Step => &[Self::Device, Self::Run],
             Self::Stream | Self::SyncGroup | Self::Range => &[Self::Device, Self::Process, Self::Run],
         }
     }
@@ -256,6 +261,7 @@ pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
         EntityKind::CopyGroup => &[groups::COPY_GROUP],
         EntityKind::SyncGroup => &[groups::SYNC_GROUP],
         EntityKind::Range => &[groups::RANGE],
+        EntityKind::Step => &[groups::STEP],
     };
     parts.iter().copied().flatten()
 }

@@ -9,6 +9,7 @@ mod metrics;
 mod occupancy;
 mod ranges;
 mod run;
+mod steps;
 mod storms;
 mod streams;
 mod syncs;
@@ -105,6 +106,7 @@ pub fn extract(timeline: &Timeline, scope: &Scope) -> Result<Facts, ScopeError> 
         copies::extract(&context, device, &parents, &mut facts);
         syncs::extract(&context, device, &parents, &mut facts);
         ranges::extract(&context, device, &parents, &mut facts);
+        steps::extract(&context, device, &parents, &mut facts);
     }
     Ok(facts)
 }
