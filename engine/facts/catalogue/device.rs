@@ -186,7 +186,12 @@ const IDLE_DETAIL: &[Fact] = &[
     fact("idle_load_longest_start_ns", Int, CudaApi, "When the longest idle stretch in loading begins."),
     fact("idle_load_call", Text, CudaApi, "The call or overhead that takes the largest part of the loading time."),
     fact("idle_allocate_call", Text, CudaApi, "The API that takes the largest part of the allocation time."),
-    fact("idle_allocate_call_count", Int, CudaApi, "Allocation calls that the device was idle in."),
+    fact(
+        "idle_allocate_call_count",
+        Int,
+        CudaApi,
+        "Calls that allocate, free or register memory during which the device was idle, at least in part.",
+    ),
     fact("idle_allocate_longest_start_ns", Int, CudaApi, "When the longest idle stretch in allocation begins."),
     fact("idle_init_call", Text, CudaApi, "The API that takes the largest part of the set-up time."),
     fact("idle_launch_call", Text, CudaApi, "The API that takes the largest part of the launch time."),
@@ -283,6 +288,12 @@ const COPIES: &[Fact] = &[
         "Copies of at most 64 bytes to the host that a blocking wait or the copy call itself follows on the same thread: values read back one at a time.",
     ),
     fact("readback_idle_ns", Int, CudaApi, "Idle time of stretches that began when such a copy had ended."),
+    fact(
+        "blocking_copy_call_ns",
+        Int,
+        CudaApi,
+        "Host time inside copy calls that stage pageable memory or block, summed over the threads of the processes on this device.",
+    ),
     fact("readback_first_start_ns", Int, CudaApi, "When the first such copy begins; absent without them."),
 ];
 
@@ -384,6 +395,12 @@ const STREAMS: &[Fact] = &[
         Float,
         CudaTrace,
         "The part of kernel time on the legacy default stream; absent when the export does not tell which stream that is.",
+    ),
+    fact(
+        "blocking_stream_count",
+        Int,
+        CudaTrace,
+        "Created streams that wait for the legacy default stream, and it for them, and that ran kernels, copies or graphs; absent when the export does not tell the kinds of streams.",
     ),
     fact("concurrent_ns", Int, CudaTrace, "Time in which operations of two or more streams run."),
     fact("kernel_concurrent_ns", Int, CudaTrace, "Time in which kernels of two or more streams run."),

@@ -138,7 +138,12 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
     fact("call_count", Int, CudaApi, "Calls in the window."),
     fact("call_ns", Int, CudaApi, "Host time inside the calls, summed over threads."),
     fact("call_busy_ns", Int, CudaApi, "The part of it in which this device was busy: the wait cost nothing here."),
-    fact("tail_ns", Int, CudaApi, "Idle time of the device while the launching thread was still inside the wait."),
+    fact(
+        "tail_ns",
+        Int,
+        CudaApi,
+        "The part of dry_ns in which the launching thread was inside a wait: as a rule this one, which had not returned yet.",
+    ),
     fact("dry_ns", Int, CudaApi, "Idle time of the stretches that began while the launching thread was in this wait."),
     fact("dry_stretch_count", Int, CudaApi, "Those stretches."),
     fact(
@@ -151,7 +156,7 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         "run_ahead_ns",
         Int,
         CudaApi,
-        "What running ahead could have won: the smaller of dry_ns and the device's overlap_ceiling_ns.",
+        "What running ahead could have won: the smallest of dry_ns, call_ns (without the waits the host would be that much earlier, and no more) and the device's overlap_ceiling_ns.",
     ),
     fact("longest_dry_ns", Int, CudaApi, "The longest of those stretches; absent without them."),
     fact("longest_dry_start_ns", Int, CudaApi, "When the longest of those stretches begins; absent without them."),

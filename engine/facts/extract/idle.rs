@@ -4,6 +4,7 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::idle::{Trigger, host_work_ns, main_thread};
 use crate::ledger::{Account, Activity, OpKind};
+use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
 const ACTIVITIES: [(&str, Activity); 13] = [
@@ -54,6 +55,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("idle_guessed_ns", device.idle.guessed_ns);
     details(timeline, device, facts);
     host(context, device, facts);
+    host_calls(context, device, facts);
     super::device::readbacks(context, device, facts);
     let mut launches = launch_durations(context, device);
     facts.set_some("launch_call_median_ns", super::device::median(&mut launches));
@@ -74,8 +76,6 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
         facts.set_some(name, idle.main_call(activity).map(|(call, _)| timeline.name(call)));
     }
     facts.set_some("idle_blocked_call_ns", idle.main_call(Activity::Blocked).map(|(_, named)| named.sum_ns));
-    let allocations = idle.calls.iter().filter(|((activity, _), _)| *activity == Activity::Allocate);
-    facts.set("idle_allocate_call_count", allocations.map(|(_, named)| named.count).sum::<i64>());
     let longest = |activity: Activity| Some(idle.activity[activity as usize]).filter(|named| named.sum_ns > 0);
     facts.set_some("idle_load_longest_start_ns", longest(Activity::Load).map(|named| named.longest_start_ns));
     facts.set_some("idle_allocate_longest_start_ns", longest(Activity::Allocate).map(|named| named.longest_start_ns));
@@ -94,6 +94,24 @@ fn host(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let busy = window.len_ns() - device.tally.accounts[Account::Idle as usize];
     facts.set("host_work_ns", host_work);
     facts.set("overlap_ceiling_ns", window.len_ns() - host_work.max(busy));
+}
+
+/// The host's side of allocations and blocking copies, over all threads of the processes on this device.
+fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let (api, window) = (&context.timeline.api, device.window());
+    let (mut allocations, mut copy_call_ns) = (0, 0_i64);
+    for call in device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window))) {
+        let inside = Interval::new(api.start[call as usize], api.end[call as usize]).clip(window);
+        match context.calls.activity.get(call as usize) {
+            Some(Activity::Allocate) => {
+                allocations += i64::from(super::device::busy_within(device, inside) < inside.len_ns());
+            }
+            Some(Activity::CopyCall) => copy_call_ns = copy_call_ns.saturating_add(inside.len_ns()),
+            _ => {}
+        }
+    }
+    facts.set("idle_allocate_call_count", allocations);
+    facts.set("blocking_copy_call_ns", copy_call_ns);
 }
 
 /// How long each call that launched a kernel of this device took.

@@ -33,12 +33,14 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         }
         stream.copy_count += i64::from(op.kind == OpKind::Copy);
     }
-    let mut used = 0;
+    let (mut used, mut blocking) = (0, 0);
     let (mut kernel_ns, mut default_kernel_ns, mut is_known) = (0_i64, 0_i64, false);
     let prefix = facts.get(parents.device).key.clone();
     for (place, stream) in streams {
         let known = timeline.streams[place as usize];
-        used += i64::from(stream.kernel_count + stream.copy_count > 0);
+        let is_used = stream.kernel_count + stream.copy_count > 0;
+        used += i64::from(is_used);
+        blocking += i64::from(is_used && known.kind == StreamKind::Blocking);
         let kernels_run = Union::of(stream.kernels).len_ns();
         kernel_ns = kernel_ns.saturating_add(kernels_run);
         is_known |= known.kind != StreamKind::Unknown;
@@ -63,6 +65,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     let entity = facts.get_mut(parents.device);
     entity.set("stream_used_count", used);
     entity.set("stream_kernel_count", with_kernels);
+    entity.set_some("blocking_stream_count", is_known.then_some(blocking));
     if is_known && kernel_ns > 0 {
         entity.set("default_stream_kernel_share", default_kernel_ns as f64 / kernel_ns as f64);
     }

@@ -61,8 +61,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
             entity.set("call_ns", waits.call_ns);
             entity.set("call_busy_ns", waits.busy_ns);
             let drained = device.idle.drained.get(&(*process, Trigger::Sync, name)).copied().unwrap_or_default();
-            let tail = device.idle.calls.get(&(Activity::Sync, name)).map_or(0, |named| named.sum_ns);
-            drain(entity, drained, tail, ceiling);
+            // Without the waits the host would be ahead by what it spent in them, and by no more.
+            drain(entity, drained, ceiling.map(|ceiling| ceiling.min(waits.call_ns)));
             entity.set_some("range", ranges.get(&name).map(|range| timeline.name(*range)));
         }
     }
@@ -92,9 +92,9 @@ fn waits(context: &Context<'_>, device: &DeviceContext, process: u32) -> FxHashM
     groups
 }
 
-fn drain(entity: &mut Entity, drained: Drained, tail_ns: i64, ceiling: Option<i64>) {
+fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
     let stretches = drained.stretches;
-    entity.set("tail_ns", tail_ns);
+    entity.set("tail_ns", drained.tail_ns);
     entity.set("dry_ns", stretches.sum_ns);
     entity.set("dry_stretch_count", stretches.count);
     entity.set("dry_host_ns", drained.host_ns);
@@ -105,11 +105,11 @@ fn drain(entity: &mut Entity, drained: Drained, tail_ns: i64, ceiling: Option<i6
     }
 }
 
-/// For each wait the innermost annotation that most of the idle time it drained the device into lies in.
+/// For each wait the innermost annotation that most of the idle time inside it lies in.
 fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> FxHashMap<NameId, NameId> {
     let mut times: BTreeMap<(NameId, NameId), i64> = BTreeMap::new();
     super::ranges::attribute(timeline, &device.idle.pieces, |piece, innermost, _| {
-        if piece.trigger == Trigger::Sync && innermost != NONE {
+        if piece.trigger == Trigger::Sync && piece.activity == Activity::Sync && innermost != NONE {
             let name = timeline.ranges.labels[timeline.ranges.label[innermost as usize] as usize].name;
             *times.entry((piece.trigger_name, name)).or_default() += piece.interval.len_ns();
         }
