@@ -6,6 +6,7 @@
 pub mod facts;
 pub mod findings;
 pub mod ledger;
+mod parallel;
 pub mod read;
 pub mod render;
 pub mod rules;

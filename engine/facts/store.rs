@@ -137,6 +137,27 @@ impl Facts {
         EntityId(self.entities.len() - 1)
     }
 
+    /// How many entities there are.
+    pub fn len(&self) -> usize {
+        self.entities.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entities.is_empty()
+    }
+
+    /// Takes over the entities of facts that began as a copy of the first `shared` entities of these.
+    pub(crate) fn graft(&mut self, branch: Self, shared: usize) {
+        let moved = self.entities.len() - shared;
+        let place = |id: EntityId| if id.0 < shared { id } else { EntityId(id.0 + moved) };
+        let grown = branch.entities.into_iter().skip(shared).map(|mut entity| {
+            entity.ancestors.iter_mut().for_each(|ancestor| *ancestor = place(*ancestor));
+            entity
+        });
+        self.entities.extend(grown);
+    }
+
     /// The entity at a place that [`Facts::add`] returned.
     pub fn get(&self, id: EntityId) -> &Entity {
         &self.entities[id.0]

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::host::{Activity, Calls};
 use super::ops::{DeviceOps, OpKind, OpRef};
+use crate::parallel;
 use crate::timeline::interval::{Interval, Union};
 use crate::timeline::{NONE, NameId, Timeline};
 
@@ -102,6 +103,14 @@ impl Named {
             (self.longest_ns, self.longest_start_ns) = (interval.len_ns(), interval.start);
         }
     }
+
+    fn merge(&mut self, other: Self) {
+        self.sum_ns += other.sum_ns;
+        self.count += other.count;
+        if other.longest_ns > self.longest_ns {
+            (self.longest_ns, self.longest_start_ns) = (other.longest_ns, other.longest_start_ns);
+        }
+    }
 }
 
 /// Idle time that a wait drained the device into.
@@ -145,13 +154,14 @@ struct Query {
     host: Interval,
 }
 
-/// Reads the idle stretches of all devices; `storms` are each device's stretches of short kernels, `keeps_pieces` says of which threads pieces are wanted.
+/// Reads the idle stretches of all devices; `storms` are each device's stretches of short kernels, `keeps_pieces` says of
+/// which threads pieces are wanted.
 pub fn read(
     timeline: &Timeline,
     calls: &Calls,
     stretches: &[&[Stretch]],
     storms: &[Union],
-    keeps_pieces: impl Fn(u32) -> bool,
+    keeps_pieces: impl Fn(u32) -> bool + Sync,
 ) -> Vec<IdleReading> {
     let busiest = calls.busiest_threads(timeline);
     let mut readings: Vec<IdleReading> =
@@ -164,8 +174,14 @@ pub fn read(
             }
         }
     }
-    for (thread, queries) in &by_thread {
-        walk(timeline, calls, *thread, queries, &mut readings, keeps_pieces(*thread));
+    let by_thread: Vec<_> = by_thread.into_iter().collect();
+    let walked = parallel::map(&by_thread, |(thread, queries)| {
+        walk(timeline, calls, *thread, queries, storms, keeps_pieces(*thread))
+    });
+    for (device, part) in walked.into_iter().flatten() {
+        if let Some(reading) = readings.get_mut(device) {
+            reading.merge(part);
+        }
     }
     readings
 }
@@ -246,6 +262,7 @@ impl IdleReading {
 /// How far a thread has been read for one device: the queries of a device follow each other in time.
 struct Cursor<'queries> {
     device: usize,
+    reading: IdleReading,
     queries: &'queries [Query],
     /// The trigger of the first query, once its first moment is known.
     trigger: Option<(Trigger, NameId)>,
@@ -268,24 +285,31 @@ fn walk(
     calls: &Calls,
     thread: u32,
     queries: &BTreeMap<usize, Vec<Query>>,
-    readings: &mut [IdleReading],
+    storms: &[Union],
     keep: bool,
-) {
+) -> Vec<(usize, IdleReading)> {
     let hosts = || queries.values().flatten().map(|query| query.host);
     let (Some(first), Some(last)) = (hosts().map(|host| host.start).min(), hosts().map(|host| host.end).max()) else {
-        return;
+        return Vec::new();
     };
-    let mut cursors: Vec<Cursor<'_>> =
-        queries.iter().map(|(device, queries)| Cursor { device: *device, queries, trigger: None }).collect();
+    let mut cursors: Vec<Cursor<'_>> = queries
+        .iter()
+        .map(|(device, queries)| Cursor {
+            device: *device,
+            reading: IdleReading { storms: storms.get(*device).cloned().unwrap_or_default(), ..IdleReading::default() },
+            queries,
+            trigger: None,
+        })
+        .collect();
     let process = timeline.process_of(thread);
     calls.lay_out(timeline, thread, Interval::new(first, last), |interval, activity, name| {
         for cursor in &mut cursors {
-            let Some(reading) = readings.get_mut(cursor.device) else { continue };
             cursor.advance(interval.start);
             while let [query, ..] = cursor.queries
                 && query.host.start < interval.end
             {
                 let part = query.host.clip(interval);
+                let reading = &mut cursor.reading;
                 let (trigger, trigger_name) =
                     *cursor.trigger.get_or_insert_with(|| reading.begin(process, query.stretch, activity, name));
                 let piece = Piece { interval: part, activity, name, thread, trigger, trigger_name };
@@ -297,9 +321,28 @@ fn walk(
             }
         }
     });
+    cursors.into_iter().map(|cursor| (cursor.device, cursor.reading)).collect()
 }
 
 impl IdleReading {
+    /// Takes in what was read on another thread.
+    fn merge(&mut self, other: Self) {
+        self.activity.iter_mut().zip(other.activity).for_each(|(own, other)| own.merge(other));
+        self.trigger.iter_mut().zip(other.trigger).for_each(|(own, other)| *own += other);
+        for (key, named) in other.calls {
+            self.calls.entry(key).or_default().merge(named);
+        }
+        for (key, drained) in other.drained {
+            let own = self.drained.entry(key).or_default();
+            own.stretches.merge(drained.stretches);
+            own.host_ns += drained.host_ns;
+            own.tail_ns += drained.tail_ns;
+        }
+        self.guessed_ns += other.guessed_ns;
+        self.storm_launch_ns += other.storm_launch_ns;
+        self.pieces.extend(other.pieces);
+    }
+
     /// Books a stretch under what the thread was doing when it began.
     fn begin(&mut self, process: u32, stretch: Interval, activity: Activity, name: NameId) -> (Trigger, NameId) {
         let trigger = Trigger::of(activity);

@@ -19,6 +19,7 @@ use crate::facts::EntityKind;
 use crate::facts::store::{EntityId, Facts};
 use crate::ledger::idle::IdleReading;
 use crate::ledger::{Calls, DeviceOps, Scope, idle as ledger_idle};
+use crate::parallel;
 use crate::timeline::interval::{Interval, Union};
 use crate::timeline::{NONE, Timeline};
 use kernel_names::Traits;
@@ -94,21 +95,36 @@ pub fn extract(timeline: &Timeline, scope: &Scope) -> Result<Facts, ScopeError> 
     let run = facts.add(EntityKind::Run, "run", &[]);
     run::extract(&context, facts.get_mut(run));
     let processes = run::processes(&context, &mut facts, run);
-    for device in &context.devices {
-        let key = format!("gpu{}", timeline.devices[device.ops.device as usize].number);
-        let id = facts.add(EntityKind::Device, key, &[run]);
-        let parents = Parents { run, device: id, processes: &processes };
-        device::extract(&context, device, facts.get_mut(id));
-        idle::extract(&context, device, facts.get_mut(id));
-        metrics::extract(&context, device, facts.get_mut(id));
-        streams::extract(&context, device, &parents, &mut facts);
-        kernels::extract(&context, device, &parents, &mut facts);
-        copies::extract(&context, device, &parents, &mut facts);
-        syncs::extract(&context, device, &parents, &mut facts);
-        ranges::extract(&context, device, &parents, &mut facts);
-        steps::extract(&context, device, &parents, &mut facts);
-    }
+    let branches = parallel::map(&context.devices, |device| {
+        let mut branch = facts.clone();
+        device_facts(&context, device, run, &processes, &mut branch);
+        branch
+    });
+    let shared = facts.len();
+    branches.into_iter().for_each(|branch| facts.graft(branch, shared));
     Ok(facts)
+}
+
+/// Everything about one device.
+fn device_facts(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    run: EntityId,
+    processes: &[Option<EntityId>],
+    facts: &mut Facts,
+) {
+    let key = format!("gpu{}", context.timeline.devices[device.ops.device as usize].number);
+    let id = facts.add(EntityKind::Device, key, &[run]);
+    let parents = Parents { run, device: id, processes };
+    device::extract(context, device, facts.get_mut(id));
+    idle::extract(context, device, facts.get_mut(id));
+    metrics::extract(context, device, facts.get_mut(id));
+    streams::extract(context, device, &parents, facts);
+    kernels::extract(context, device, &parents, facts);
+    copies::extract(context, device, &parents, facts);
+    syncs::extract(context, device, &parents, facts);
+    ranges::extract(context, device, &parents, facts);
+    steps::extract(context, device, &parents, facts);
 }
 
 /// The entities that those of a device hang below.
@@ -134,11 +150,8 @@ impl<'timeline> Context<'timeline> {
         let mut ops = DeviceOps::all(timeline, &is_communication);
         apply_scope(timeline, &mut ops, scope)?;
         let calls = Calls::new(timeline);
-        let storms: Vec<storms::Storms> = ops.iter().map(|ops| storms::Storms::find(timeline, ops)).collect();
-        let tallies: Vec<Tally> = std::thread::scope(|scope| {
-            let handles: Vec<_> = ops.iter().map(|ops| scope.spawn(|| Tally::new(timeline, ops))).collect();
-            handles.into_iter().filter_map(|handle| handle.join().ok()).collect()
-        });
+        let walked = parallel::map(&ops, |ops| (storms::Storms::find(timeline, ops), Tally::new(timeline, ops)));
+        let (storms, tallies): (Vec<_>, Vec<_>) = walked.into_iter().unzip();
         let stretches: Vec<_> = tallies.iter().map(|tally| tally.stretches.as_slice()).collect();
         let unions: Vec<Union> = storms.iter().map(|storms| storms.parts.clone()).collect();
         let annotated = annotated_threads(timeline);
