@@ -96,6 +96,27 @@ impl Union {
     }
 }
 
+/// The length of a union of intervals that come in order of their starts, without keeping them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunningLength {
+    sum_ns: i64,
+    end: Option<i64>,
+}
+
+impl RunningLength {
+    /// Adds an interval that does not start before the last one added.
+    pub fn push(&mut self, part: Interval) {
+        let from = self.end.map_or(part.start, |end| end.max(part.start));
+        self.sum_ns += Interval::new(from, part.end).len_ns();
+        self.end = Some(from.max(part.end));
+    }
+
+    /// The length in nanoseconds.
+    pub const fn len_ns(self) -> i64 {
+        self.sum_ns
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +139,11 @@ mod tests {
             let union = Union::of(parts.clone());
             let counted = (0..250).filter(|moment| covered(&parts, *moment)).count();
             prop_assert_eq!(union.len_ns(), counted as i64);
+            let mut sorted = parts.clone();
+            sorted.sort_by_key(|part| part.start);
+            let mut running = RunningLength::default();
+            sorted.into_iter().for_each(|part| running.push(part));
+            prop_assert_eq!(running.len_ns(), union.len_ns());
             for moment in 0..250 {
                 prop_assert_eq!(union.contains(moment), covered(&parts, moment));
             }

@@ -34,11 +34,8 @@ const TRIGGERS: [(&str, Trigger); 7] = [
 ];
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let stretches = &device.tally.stretches;
-    facts.set("idle_stretch_count", stretches.len() as i64);
-    if let Some(longest) =
-        stretches.iter().map(|stretch| stretch.interval).max_by_key(|part| (part.len_ns(), -part.start))
-    {
+    facts.set("idle_stretch_count", device.tally.stretch_count);
+    if let Some(longest) = device.tally.longest_stretch {
         facts.set("idle_longest_ns", longest.len_ns());
         facts.set("idle_longest_start_ns", longest.start);
     }

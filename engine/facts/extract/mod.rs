@@ -158,7 +158,8 @@ impl<'timeline> Context<'timeline> {
         let keeps = |thread: u32| annotated.get(thread as usize).copied().unwrap_or(false);
         let readings = ledger_idle::read(timeline, &calls, &stretches, &unions, keeps);
         let devices = ops.into_iter().zip(tallies).zip(readings).zip(storms);
-        let devices = devices.map(|(((ops, tally), idle), storms)| {
+        let devices = devices.map(|(((ops, mut tally), idle), storms)| {
+            tally.forget_stretches();
             let processes = processes_of(timeline, &ops);
             DeviceContext { ops, tally, idle, storms, processes }
         });

@@ -7,14 +7,14 @@ use crate::facts::{EntityKind, Facts};
 use crate::ledger::OpKind;
 use crate::timeline::StreamKind;
 use crate::timeline::api::creates_stream;
-use crate::timeline::interval::{Interval, Union};
+use crate::timeline::interval::RunningLength;
 
 #[derive(Debug, Default)]
 struct Use {
     kernel_count: i64,
     copy_count: i64,
-    all: Vec<Interval>,
-    kernels: Vec<Interval>,
+    all: RunningLength,
+    kernels: RunningLength,
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
@@ -41,7 +41,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         let is_used = stream.kernel_count + stream.copy_count > 0;
         used += i64::from(is_used);
         blocking += i64::from(is_used && known.kind == StreamKind::Blocking);
-        let kernels_run = Union::of(stream.kernels).len_ns();
+        let kernels_run = stream.kernels.len_ns();
         kernel_ns = kernel_ns.saturating_add(kernels_run);
         is_known |= known.kind != StreamKind::Unknown;
         if known.kind == StreamKind::Default {
@@ -55,7 +55,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         entity.set("kind", kind_name(known.kind));
         entity.set("kernel_count", stream.kernel_count);
         entity.set("copy_count", stream.copy_count);
-        entity.set("busy_ns", Union::of(stream.all).len_ns());
+        entity.set("busy_ns", stream.all.len_ns());
         entity.set("kernel_ns", kernels_run);
     }
     let with_kernels = facts.of_kind(EntityKind::Stream).filter(|(_, stream)| {

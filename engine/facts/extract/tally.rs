@@ -7,7 +7,7 @@ use crate::ledger::idle::Stretch;
 use crate::ledger::sweep::{kernel_geometry, sweep};
 use crate::ledger::{Account, DeviceOps, Moment, Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory};
-use crate::timeline::interval::Union;
+use crate::timeline::interval::{Interval, Union};
 use crate::timeline::{DeviceProperties, NONE, NameId, Timeline};
 
 /// Copies that belong together: direction, host memory, and the API that asked (or [`NONE`]).
@@ -54,7 +54,10 @@ pub(super) struct Tally {
     pub(super) occupancy_ns: f64,
     pub(super) occupancy_known_ns: i64,
     pub(super) kernels: FxHashMap<NameId, KernelTally>,
+    /// The idle stretches; after they have been read, only those that began when a copy ended.
     pub(super) stretches: Vec<Stretch>,
+    pub(super) stretch_count: i64,
+    pub(super) longest_stretch: Option<Interval>,
     /// When anything runs.
     pub(super) busy: Union,
     /// When kernels or graphs run.
@@ -84,6 +87,12 @@ impl Tally {
         tally
     }
 
+    /// Frees what is needed no more once idle time has been read.
+    pub(super) fn forget_stretches(&mut self) {
+        self.stretches.retain(|stretch| stretch.previous.is_some_and(|op| op.kind == OpKind::Copy));
+        self.stretches.shrink_to_fit();
+    }
+
     fn account(&mut self, timeline: &Timeline, moment: &Moment) {
         let length = moment.interval.len_ns();
         self.accounts[moment.account as usize] += length;
@@ -97,6 +106,9 @@ impl Tally {
         add_if(moment.streams > 1, |tally| &mut tally.concurrent_ns);
         add_if(moment.kernel_streams > 1, |tally| &mut tally.kernel_concurrent_ns);
         if moment.account == Account::Idle {
+            self.stretch_count += 1;
+            self.longest_stretch =
+                self.longest_stretch.filter(|longest| longest.len_ns() >= length).or(Some(moment.interval));
             self.stretches.push(Stretch { interval: moment.interval, next: moment.next, previous: moment.previous });
         } else {
             self.busy.push(moment.interval);
