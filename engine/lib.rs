@@ -5,6 +5,7 @@
 
 pub mod facts;
 pub mod findings;
+pub mod interrupt;
 pub mod ledger;
 mod parallel;
 pub mod read;

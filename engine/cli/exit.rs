@@ -15,6 +15,9 @@ pub(super) enum Exit {
     Comparison = 5,
 }
 
+/// What shells expect of a program that Ctrl-C ended.
+pub(super) const INTERRUPTED: i32 = 130;
+
 impl Exit {
     const ALL: [Self; 6] = [Self::Ok, Self::Findings, Self::Usage, Self::Report, Self::Rules, Self::Comparison];
 

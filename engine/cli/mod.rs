@@ -84,6 +84,11 @@ struct Output {
 
 /// Runs the command that the arguments name.
 pub(crate) fn main() -> ExitCode {
+    // Without a handler an interruption leaves temporary folders behind, which is all that is lost.
+    let _ = ctrlc::set_handler(|| {
+        coldspot::interrupt::remove_temporary_folders();
+        std::process::exit(exit::INTERRUPTED);
+    });
     let codes = exit::table();
     let command = Cli::command().after_help(format!("{EXAMPLES}\n{codes}"));
     let mut command =

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::interrupt;
+
 use crate::text::escape;
 
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
@@ -43,6 +45,12 @@ pub(super) struct Scratch {
     folder: TempDir,
 }
 
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        interrupt::forget(self.folder.path());
+    }
+}
+
 impl Scratch {
     /// Makes the folder where the system keeps temporary files (TMPDIR).
     pub(super) fn new() -> std::io::Result<Self> {
@@ -52,6 +60,7 @@ impl Scratch {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
         let folder = builder.tempdir()?;
+        interrupt::remember(folder.path());
         // nsys runs the Python files that it finds where it works: that folder stays empty.
         std::fs::create_dir(folder.path().join("work"))?;
         std::fs::create_dir(folder.path().join("home"))?;
