@@ -96,8 +96,7 @@ fn rules_and_templates_are_found_beside_the_file() {
     let project = Project::new("templates = 'look'\n[rules]\ndirs = ['ours']");
     fs::create_dir(project.path().join("look")).unwrap();
     fs::write(project.path().join("look/review.md.j2"), "mine {{ report }}").unwrap();
-    fs::create_dir(project.path().join("ours")).unwrap();
-    project.coldspot(&["rules", "list"]).code(4).stderr(contains("it holds no rule"));
+    project.coldspot(&["rules", "list"]).code(2).stderr(contains("coldspot.toml:3: there is no folder `ours`"));
     project.coldspot(&["rules", "new", "big-kernel"]).success().stdout(contains("ours/big-kernel.toml: written"));
     project.coldspot(&["rules", "new", "big-kernel"]).code(2).stderr(contains("there is such a file already"));
     project.coldspot(&["rules", "list"]).success().stdout(contains("big-kernel"));
@@ -105,6 +104,8 @@ fn rules_and_templates_are_found_beside_the_file() {
     project.coldspot(&["config", "check"]).success().stdout(contains("coldspot.toml: nothing wrong"));
     // The folder is loaded by the file already; naming it again neither doubles its faults nor hides its rules.
     project.coldspot(&["rules", "test", "../ours"]).success().stdout("7 tests of 1 rule: all pass\n");
+    fs::create_dir(project.path().join("ours/empty")).unwrap();
+    project.coldspot(&["rules", "test", "../ours/empty"]).code(4).stderr(contains("holds no rule"));
     let path = project.path().join("ours/big-kernel.toml");
     fs::write(&path, fs::read_to_string(&path).unwrap().replace("kernel.alone_ns * params", "kernel.alon_ns * params"))
         .unwrap();

@@ -110,7 +110,14 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
 }
 
 fn load(dir: Option<&Path>, project: &Project) -> Result<Library, Failure> {
-    Ok(project.setup(&dir.map(Path::to_owned).into_iter().collect::<Vec<_>>(), None)?.library)
+    let library = project.setup(&dir.map(Path::to_owned).into_iter().collect::<Vec<_>>(), None)?.library;
+    // Loaded as a part of a folder that coldspot.toml names, it may be empty.
+    match dir {
+        Some(dir) if chosen(&library, Some(dir)).is_empty() => {
+            Err(Failure::new(Exit::Rules, format!("{}: it holds no rule that is in use", dir.display())))
+        }
+        _ => Ok(library),
+    }
 }
 
 fn show(library: &Library, id: &str, format: PageFormat) -> Result<String, Failure> {
@@ -142,7 +149,7 @@ fn new(id: &str, dir: Option<&Path>, project: &Project) -> Result<String, Failur
     }
     let configured = match dir {
         Some(_) => None,
-        None => project.file()?.and_then(|(_, file)| file.rule_dirs().into_iter().next()),
+        None => project.file()?.and_then(|(_, file)| file.first_rule_dir()),
     };
     let dir = dir.map(Path::to_owned).or(configured).unwrap_or_else(|| PathBuf::from("my-rules"));
     let path = dir.join(format!("{id}.toml"));
@@ -173,7 +180,7 @@ fn test(library: &Library, dir: Option<&Path>) -> Result<Exit, Failure> {
     Ok(if failed == 0 { Exit::Ok } else { Exit::Rules })
 }
 
-/// The rules of the folder, or all; a folder without any did not load.
+/// The rules of the folder, or all.
 fn chosen<'a>(library: &'a Library, dir: Option<&Path>) -> Vec<&'a Rule> {
     let is_chosen = |rule: &&Rule| dir.is_none_or(|dir| is_within(Path::new(rule.file()), dir));
     library.rules().iter().filter(is_chosen).collect()

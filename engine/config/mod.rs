@@ -90,6 +90,11 @@ impl ConfigFile {
         self.raw.rules.dirs.iter().map(|dir| self.path(dir.get_ref())).filter(|dir| dir.is_dir()).collect()
     }
 
+    /// Where a new rule goes: the first folder of rules that it names, whether or not it is there yet.
+    pub fn first_rule_dir(&self) -> Option<PathBuf> {
+        self.raw.rules.dirs.first().map(|dir| self.path(dir.get_ref()))
+    }
+
     /// The folder of templates that it names, if there is one.
     pub fn templates(&self) -> Option<PathBuf> {
         self.raw.templates.as_ref().map(|dir| self.path(dir.get_ref())).filter(|dir| dir.is_dir())
