@@ -30,7 +30,8 @@ fn everything_that_can_be_said() {
         off = ["no-gpu-work"]
         [params.pageable-copy]
         min_share = 0.05
-        usual_pinned_gbps = 50
+        [params.sync-gap]
+        min_share = 1
         [severity]
         sync-gap = "low"
         [review]
@@ -49,7 +50,7 @@ fn everything_that_can_be_said() {
         "#,
     )
     .unwrap();
-    assert_eq!(config.params().get("pageable-copy", "usual_pinned_gbps"), Some(&50.into()));
+    assert_eq!(config.params().get("sync-gap", "min_share"), Some(&1.into()));
     assert_eq!(config.params().get("pageable-copy", "min_share"), Some(&0.05.into()));
     assert_eq!((config.severity("sync-gap"), config.severity("pageable-copy")), (Some(Severity::Low), None));
     assert_eq!(config.fail_on(), Some(Threshold::At(Severity::Medium)));
@@ -90,8 +91,9 @@ of = []
 min_share = 0.1
 [params.pageable-copy]
 min_shar = 0.1
-usual_pinned_gbps = "many"
 min_share = 1.5
+[params.sync-gap]
+min_share = "many"
 [severity]
 sync-gap = "hgh"
 [review]
@@ -119,16 +121,16 @@ rule = "sync-gap"
             "coldspot.toml:5: unknown key `of`; known are `dirs` and `off`".to_owned(),
             "coldspot.toml:6: there is no rule `pageable-copi`; did you mean `pageable-copy`?".to_owned(),
             "coldspot.toml:9: rule `pageable-copy` has no param `min_shar`; did you mean `min_share`?".to_owned(),
-            "coldspot.toml:10: `pageable-copy.usual_pinned_gbps` must be a finite number, in gbps".to_owned(),
-            "coldspot.toml:11: `pageable-copy.min_share` is a share: between 0 and 1".to_owned(),
-            "coldspot.toml:13: unknown severity `hgh`; did you mean `high`?".to_owned(),
-            "coldspot.toml:15: unknown fail_on `info`; known are `high`, `medium`, `low` and `never`".to_owned(),
-            "coldspot.toml:17: the scorecard has no `gpu_bussy`; did you mean `gpu_busy`?".to_owned(),
-            "coldspot.toml:18: `scorecard.gpu_busy` is a share: between 0 and 1".to_owned(),
-            "coldspot.toml:20: there is no rule `pageable-copies`; did you mean `pageable-copy`?".to_owned(),
-            "coldspot.toml:24: an ignore needs a `reason`: it is shown in every review".to_owned(),
-            "coldspot.toml:25: `until` is a day, written as \"2026-12-31\"".to_owned(),
-            "coldspot.toml:27: an ignore needs a `reason`: it is shown in every review".to_owned(),
+            "coldspot.toml:10: `pageable-copy.min_share` is a share: between 0 and 1".to_owned(),
+            "coldspot.toml:12: `sync-gap.min_share` must be a finite number, in share".to_owned(),
+            "coldspot.toml:14: unknown severity `hgh`; did you mean `high`?".to_owned(),
+            "coldspot.toml:16: unknown fail_on `info`; known are `high`, `medium`, `low` and `never`".to_owned(),
+            "coldspot.toml:18: the scorecard has no `gpu_bussy`; did you mean `gpu_busy`?".to_owned(),
+            "coldspot.toml:19: `scorecard.gpu_busy` is a share: between 0 and 1".to_owned(),
+            "coldspot.toml:21: there is no rule `pageable-copies`; did you mean `pageable-copy`?".to_owned(),
+            "coldspot.toml:25: an ignore needs a `reason`: it is shown in every review".to_owned(),
+            "coldspot.toml:26: `until` is a day, written as \"2026-12-31\"".to_owned(),
+            "coldspot.toml:28: an ignore needs a `reason`: it is shown in every review".to_owned(),
         ]
     );
 }
