@@ -2,7 +2,9 @@
 //!
 //! The way of the data, one module a stage: [`read`] makes a [`timeline`] of a report file, [`ledger`] and [`facts`] take
 //! it apart, [`rules`] match the facts, [`findings`] are ranked, [`render`] prints them.
+//! [`config`] is what a project decides about all of it.
 
+pub mod config;
 pub mod facts;
 pub mod findings;
 pub mod interrupt;

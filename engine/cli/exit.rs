@@ -25,7 +25,7 @@ impl Exit {
         match self {
             Self::Ok => "nothing at or over --fail-on",
             Self::Findings => "findings at or over --fail-on",
-            Self::Usage => "wrong usage, or the output cannot be written",
+            Self::Usage => "wrong usage, a wrong coldspot.toml, or the output cannot be written",
             Self::Report => "the report cannot be read",
             Self::Rules => "a rule or a template is wrong",
             Self::Comparison => "the two sides of a comparison cannot be compared",

@@ -1,10 +1,12 @@
 //! The command line: one file a subcommand.
 
+mod config;
 mod exit;
 mod facts;
 mod load;
 mod output;
 mod progress;
+mod project;
 mod review;
 mod rules;
 mod scope;
@@ -25,6 +27,7 @@ Examples:
   coldspot facts run.sqlite --format json          all numbers
   coldspot facts --list                            what the numbers mean
   coldspot rules show pageable-copy                what a rule looks for, and why
+  coldspot rules new slow-reduce --dir my-rules    begin a rule of one's own
   coldspot rules test my-rules                     run the tests that rule files carry
 
 A report comes from NVIDIA Nsight Systems:
@@ -46,9 +49,12 @@ enum Command {
     Review(review::Arguments),
     /// Print the facts that rules see.
     Facts(facts::Arguments),
-    /// List, show, test and check rules.
+    /// List, show, write, test and check rules.
     #[command(subcommand)]
     Rules(rules::Task),
+    /// Check coldspot.toml, or print its schema.
+    #[command(subcommand)]
+    Config(config::Task),
 }
 
 /// Which report, and how it is read.
@@ -108,6 +114,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Review(arguments) => review::run(&arguments),
         Command::Facts(arguments) => facts::run(&arguments),
         Command::Rules(task) => rules::run(&task),
+        Command::Config(task) => config::run(&task),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -96,18 +96,34 @@ impl Templates {
     /// # Errors
     /// When a template of the user fails.
     pub fn review(&self, review: &Review, report: &str) -> Result<String, TemplateError> {
-        let view = View::new(review, report);
-        let drawings: Vec<Drawing> = view
-            .devices
-            .iter()
-            .map(|device| Drawing { bar: bar::bar(&device.parts, device.window_ns), rows: bar::rows(&device.parts) })
-            .collect();
-        let columns = columns(review);
-        let page = Page { review: view, drawings, columns };
         let template = self.env.get_template(REVIEW).map_err(failed)?;
-        template.render(minijinja::value::Serde(&page)).map_err(failed)
+        template.render(minijinja::value::Serde(&page(review, report))).map_err(failed)
+    }
+
+    /// The first finding of a review alone, as the review prints it.
+    ///
+    /// # Errors
+    /// When a template of the user fails.
+    pub fn first_finding(&self, review: &Review) -> Result<String, TemplateError> {
+        let scope = minijinja::value::Serde(page(review, ""));
+        // Named as Markdown templates are, so that it escapes as they do.
+        self.env.render_named_str("one-finding.md.j2", ONE_FINDING, scope).map_err(failed)
     }
 }
+
+fn page<'a>(review: &'a Review, report: &'a str) -> Page<'a> {
+    let view = View::new(review, report);
+    let drawings: Vec<Drawing> = view
+        .devices
+        .iter()
+        .map(|device| Drawing { bar: bar::bar(&device.parts, device.window_ns), rows: bar::rows(&device.parts) })
+        .collect();
+    let columns = columns(review);
+    Page { review: view, drawings, columns }
+}
+
+/// One finding of a review, by the macro that reviews print it with.
+const ONE_FINDING: &str = "{% import \"finding.md.j2\" as show %}{{ show.finding(findings[0], 1) }}";
 
 /// What templates see: the review as in JSON, and for each device a bar with its rows.
 #[derive(Serialize)]
