@@ -16,10 +16,10 @@ use coldspot::rules::{Library, Params, evaluate};
 use support::SchemaVersion;
 
 /// The rules of these folders that must find something, for each scenario; all others must not.
-const CATEGORIES: [&str; 5] = ["copies", "sync", "streams", "memory", "communication"];
+const CATEGORIES: [&str; 7] = ["copies", "sync", "streams", "memory", "communication", "steps", "device"];
 
 const EXPECTED: [(&str, &[&str]); 22] = [
-    ("allocate-each-step", &["allocation"]),
+    ("allocate-each-step", &["allocation", "memsets"]),
     ("busy-under-waits", &[]),
     ("exposed-collectives", &["exposed-communication"]),
     ("fused-kernels", &[]),
@@ -32,8 +32,8 @@ const EXPECTED: [(&str, &[&str]); 22] = [
     ("pinned-copies", &["overlap-copies"]),
     ("pipeline-overlapped", &[]),
     ("pipeline-serial", &["overlap-copies"]),
-    ("profiler-steps", &["sync-gap"]),
-    ("shared-correlation-ids", &["sync-gap"]),
+    ("profiler-steps", &["sync-gap", "warm-up"]),
+    ("shared-correlation-ids", &["sync-gap", "unequal-devices"]),
     ("starved-by-loader", &["overlap-copies"]),
     ("sync-each-kernel", &["sync-gap"]),
     ("tiny-kernels", &[]),

@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 
 use super::relations::root;
 use super::subject::subject;
-use super::{Also, Finding, Gain, RuleCard};
+use super::{Also, Finding, Gain, Reference, RuleCard};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
 
@@ -163,8 +163,17 @@ fn finding(
         advice: found.advice.clone(),
         verify: found.verify.clone(),
         look: found.look.clone(),
-        references: rule.references.clone(),
+        references: references(facts, rule),
         also: also.collect(),
         symptoms,
     }
+}
+
+/// The pages that fit the program: those of PyTorch only where it is used, unless there is no other.
+fn references(facts: &Facts, rule: &RuleCard) -> Vec<Reference> {
+    let run = facts.of_kind(EntityKind::Run).next();
+    let is_pytorch = run.is_none_or(|(_, run)| run.text("framework") == Some("pytorch"));
+    let fits = |reference: &&Reference| is_pytorch || !reference.url.contains("pytorch.org/");
+    let fitting: Vec<Reference> = rule.references.iter().filter(fits).cloned().collect();
+    if fitting.is_empty() { rule.references.clone() } else { fitting }
 }

@@ -9,6 +9,9 @@ use crate::facts::{Entity, FactValue};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scorecard {
+    /// A shorter window is not held against targets: its scores are all absent.
+    #[serde(default)]
+    least_window_ns: i64,
     #[serde(rename = "score")]
     entries: Vec<Entry>,
 }
@@ -133,16 +136,17 @@ impl Scorecard {
     }
 
     pub(super) fn of(&self, device: &Entity) -> Vec<Score> {
-        self.entries.iter().map(|entry| entry.score(device)).collect()
+        let is_long_enough = device.int("window_ns").is_none_or(|window| window >= self.least_window_ns);
+        self.entries.iter().map(|entry| entry.score(device, is_long_enough)).collect()
     }
 }
 
 impl Entry {
-    fn score(&self, device: &Entity) -> Score {
-        let matters = self
-            .only_if
-            .as_ref()
-            .is_none_or(|condition| condition.measure.share(device).is_some_and(|share| share >= condition.at_least));
+    fn score(&self, device: &Entity, is_long_enough: bool) -> Score {
+        let matters = is_long_enough
+            && self.only_if.as_ref().is_none_or(|condition| {
+                condition.measure.share(device).is_some_and(|share| share >= condition.at_least)
+            });
         let share = self.measure.share(device).filter(|_| matters);
         let (is_floor, target) = match self.at_least {
             Some(target) => (true, target),

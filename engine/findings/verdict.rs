@@ -31,11 +31,14 @@ pub(super) fn verdict(
     if let Some(next_to_nothing) = next_to_nothing(facts, devices) {
         return next_to_nothing;
     }
+    let top = findings.iter().find(|finding| finding.severity > Severity::Info && finding.gain.is_some());
+    if let (Some(finding), None) = (capture, top) {
+        return Writer::default().sentence(&finding.summary).own(".").done();
+    }
     let words = match capture {
         Some(finding) => Writer::default().own("Read with care (").own(&lower_first(&finding.title)).own("): "),
         None => Writer::default(),
     };
-    let top = findings.iter().find(|finding| finding.severity > Severity::Info && finding.gain.is_some());
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => loss(words, devices, finding, gain),
         None => healthy(words, devices, counts),

@@ -137,6 +137,8 @@ pub struct IdleReading {
     pub drained: BTreeMap<(u32, Trigger, NameId), Drained>,
     /// Idle time read on a thread that was only guessed.
     pub guessed_ns: i64,
+    /// The host code in it.
+    pub guessed_host_ns: i64,
     /// Launching within the storms of short kernels.
     pub storm_launch_ns: i64,
     storms: Union,
@@ -152,6 +154,8 @@ struct Query {
     stretch: Interval,
     /// The part of it that the thread has to explain.
     host: Interval,
+    /// Whether the thread is only guessed: the operation that ends the stretch has no call.
+    is_guess: bool,
 }
 
 /// Reads the idle stretches of all devices; `storms` are each device's stretches of short kernels, `keeps_pieces` says of
@@ -208,7 +212,7 @@ fn place(
             return None;
         }
         if let Some(thread) = thread {
-            return Some(Query { thread, stretch: whole, host });
+            return Some(Query { thread, stretch: whole, host, is_guess: false });
         }
         reading.book(Activity::Unknown, NONE, host);
         reading.trigger[Trigger::Unknown as usize] += whole.len_ns();
@@ -222,7 +226,7 @@ fn place(
     });
     if let Some(thread) = guess {
         reading.guessed_ns += whole.len_ns();
-        return Some(Query { thread, stretch: whole, host: whole });
+        return Some(Query { thread, stretch: whole, host: whole, is_guess: true });
     }
     reading.book(Activity::Unknown, NONE, whole);
     reading.trigger[Trigger::Unknown as usize] += whole.len_ns();
@@ -314,6 +318,9 @@ fn walk(
                     *cursor.trigger.get_or_insert_with(|| reading.begin(process, query.stretch, activity, name));
                 let piece = Piece { interval: part, activity, name, thread, trigger, trigger_name };
                 reading.take(process, piece, keep);
+                if query.is_guess && activity == Activity::Host {
+                    reading.guessed_host_ns += part.len_ns();
+                }
                 if query.host.end > interval.end {
                     break;
                 }

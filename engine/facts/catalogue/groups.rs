@@ -122,6 +122,12 @@ pub(super) const COPY_GROUP: &[Fact] = &[
     ),
     fact("median_bytes", Int, CudaTrace, "The median size of a copy."),
     fact("largest_bytes", Int, CudaTrace, "The size of the largest copy."),
+    fact(
+        "before_kernels_bytes",
+        Int,
+        CudaTrace,
+        "Bytes of the copies that begin before the first kernel or graph launch of the window; absent when none runs in it.",
+    ),
     fact("small_count", Int, CudaTrace, "Copies of at most 64 KiB."),
     fact("small_sum_ns", Int, CudaTrace, "Durations of those, summed."),
     fact("same_size_count", Int, CudaTrace, "Copies that have the commonest size."),
@@ -164,7 +170,7 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         "range",
         Text,
         Nvtx,
-        "The innermost annotation that most of these waits happen in; absent outside annotations.",
+        "The innermost annotation that at least half of the idle time in these waits lies in; absent when none does.",
     ),
 ];
 

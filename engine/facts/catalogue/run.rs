@@ -1,7 +1,7 @@
 //! Facts of the run and of its processes.
 
 use super::FactType::{Bool, Choice, Int, Text};
-use super::Needs::{CudaApi, Report};
+use super::Needs::{CudaApi, CudaTrace, Report};
 use super::{Fact, fact};
 
 pub(super) const RUN: &[Fact] = &[
@@ -15,6 +15,8 @@ pub(super) const RUN: &[Fact] = &[
     fact("schema_version", Text, Report, "The version of the export's schema; exporters before 2022 do not say."),
     fact("duration_ns", Int, Report, "From the first to the last event of any kind."),
     fact("device_count", Int, Report, "GPUs that ran at least one operation."),
+    fact("device_compute_max_ns", Int, CudaTrace, "The largest compute_ns of all GPUs; absent when no GPU ran work."),
+    fact("device_compute_min_ns", Int, CudaTrace, "The smallest compute_ns of all GPUs; absent when no GPU ran work."),
     fact("process_count", Int, Report, "Processes that called CUDA or ran work on a GPU."),
     fact(
         "gpu_op_count",

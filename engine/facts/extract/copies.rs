@@ -85,6 +85,12 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     };
     facts.set("count", ops.len() as i64);
     facts.set("bytes", clamped(bytes));
+    let first_kernel = device.ops.in_window().filter(|op| op.kind.is_kernel()).map(|op| op.start).min();
+    facts.set_some(
+        "before_kernels_bytes",
+        first_kernel
+            .map(|first| clamped(ops.iter().filter(|op| op.start < first).map(|op| i128::from(bytes_of(op))).sum())),
+    );
     facts.set("sum_ns", sum(&mut ops.iter()));
     facts.set("busy_ns", busy.len_ns());
     facts.set("exposed_ns", device.tally.exposed_copies.get(&key).copied().unwrap_or(0));

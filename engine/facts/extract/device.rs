@@ -262,7 +262,8 @@ fn compute_use(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
         facts.set("underfilled_kernel", timeline.name(*name));
         facts.set("underfilled_kernel_ns", kernel.underfilled_ns);
     }
-    if tally.known_grid_ns > 0 {
+    // Kernels hidden in graphs have no grid: where they are most of the time, the rest stands for nothing.
+    if tally.known_grid_ns > 0 && 2 * tally.known_grid_ns >= tally.accounts[Account::Compute as usize] {
         let filled = (tally.filled_ns - tally.tail_ns) / tally.known_grid_ns as f64;
         facts.set("sm_filled_share", filled.clamp(0.0, 1.0));
         facts.set("tail_sm_ns", tally.tail_ns as i64);

@@ -50,6 +50,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     facts.set("idle_guessed_ns", device.idle.guessed_ns);
+    facts.set("idle_host_guessed_ns", device.idle.guessed_host_ns);
     details(timeline, device, facts);
     host(context, device, facts);
     host_calls(context, device, facts);
@@ -77,6 +78,7 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("idle_load_longest_start_ns", longest(Activity::Load).map(|named| named.longest_start_ns));
     facts.set_some("idle_allocate_longest_start_ns", longest(Activity::Allocate).map(|named| named.longest_start_ns));
     facts.set_some("idle_blocked_longest_start_ns", longest(Activity::Blocked).map(|named| named.longest_start_ns));
+    facts.set_some("idle_launch_longest_start_ns", longest(Activity::Launch).map(|named| named.longest_start_ns));
     facts.set_some("idle_host_longest_ns", longest(Activity::Host).map(|named| named.longest_ns));
     facts.set_some("idle_host_longest_start_ns", longest(Activity::Host).map(|named| named.longest_start_ns));
     facts.set("idle_host_os_captured", !timeline.os_calls.start.is_empty());

@@ -27,6 +27,7 @@ struct Sums {
     host_ns: i64,
     innermost_host_ns: i64,
     innermost_idle_ns: i64,
+    innermost_blocked_ns: i64,
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
@@ -35,11 +36,18 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         return;
     }
     let sums = sums(timeline, device);
-    let host_range = sums.iter().max_by_key(|(key, sums)| (sums.innermost_host_ns, std::cmp::Reverse(**key)));
-    if let Some(((_, label), best)) = host_range.filter(|(_, sums)| sums.innermost_host_ns > 0) {
-        let entity = facts.get_mut(parents.device);
-        entity.set("idle_host_range", name(timeline, *label));
-        entity.set("idle_host_range_ns", best.innermost_host_ns);
+    let entity = facts.get_mut(parents.device);
+    let most = |of: fn(&Sums) -> i64| {
+        let best = sums.iter().max_by_key(|(key, sums)| (of(sums), std::cmp::Reverse(**key)));
+        best.map(|((_, label), sums)| (name(timeline, *label), of(sums))).filter(|(_, ns)| *ns > 0)
+    };
+    if let Some((range, ns)) = most(|sums| sums.innermost_host_ns) {
+        entity.set("idle_host_range", range);
+        entity.set("idle_host_range_ns", ns);
+    }
+    if let Some((range, ns)) = most(|sums| sums.innermost_blocked_ns) {
+        entity.set("idle_blocked_range", range);
+        entity.set("idle_blocked_range_ns", ns);
     }
     let prefix = facts.get(parents.device).key.clone();
     for process in &device.processes {
@@ -113,6 +121,7 @@ fn sums(timeline: &Timeline, device: &DeviceContext) -> BTreeMap<(u32, u32), Sum
             let sums = sums.entry((process, ranges.label[innermost as usize])).or_default();
             sums.innermost_idle_ns += length;
             sums.innermost_host_ns += if is_host { length } else { 0 };
+            sums.innermost_blocked_ns += if piece.activity == Activity::Blocked { length } else { 0 };
         }
         for label in open {
             let sums = sums.entry((process, *label)).or_default();

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::Context;
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
+use crate::ledger::Account;
 use crate::timeline::api::ApiClass;
 use crate::timeline::{NONE, NameId, NoticeLevel, Timeline};
 
@@ -15,6 +16,9 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set_some("schema_version", timeline.source.schema_version.clone());
     facts.set_some("duration_ns", duration(timeline));
     facts.set("device_count", context.devices.len() as i64);
+    let compute = || context.devices.iter().map(|device| device.tally.accounts[Account::Compute as usize]);
+    facts.set_some("device_compute_max_ns", compute().max());
+    facts.set_some("device_compute_min_ns", compute().min());
     facts.set("process_count", active_processes(context).len() as i64);
     facts.set("gpu_op_count", timeline.gpu_op_count() as i64);
     facts.set("kernel_count", timeline.kernels.ops.len() as i64);

@@ -105,11 +105,16 @@ fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
     }
 }
 
-/// For each wait the innermost annotation that most of the idle time inside it lies in.
+/// For each wait the innermost annotation that at least half of the idle time inside it lies in.
 fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> FxHashMap<NameId, NameId> {
     let mut times: BTreeMap<(NameId, NameId), i64> = BTreeMap::new();
+    let mut whole: FxHashMap<NameId, i64> = FxHashMap::default();
     super::ranges::attribute(timeline, &device.idle.pieces, |piece, innermost, _| {
-        if piece.trigger == Trigger::Sync && piece.activity == Activity::Sync && innermost != NONE {
+        if piece.trigger != Trigger::Sync || piece.activity != Activity::Sync {
+            return;
+        }
+        *whole.entry(piece.trigger_name).or_default() += piece.interval.len_ns();
+        if innermost != NONE {
             let name = timeline.ranges.labels[timeline.ranges.label[innermost as usize] as usize].name;
             *times.entry((piece.trigger_name, name)).or_default() += piece.interval.len_ns();
         }
@@ -121,5 +126,6 @@ fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> FxHashMap<NameId,
             *entry = (time, range);
         }
     }
-    best.into_iter().map(|(api, (_, range))| (api, range)).collect()
+    let is_most = |(api, (time, _)): &(NameId, (i64, NameId))| 2 * time >= whole.get(api).copied().unwrap_or(0);
+    best.into_iter().filter(is_most).map(|(api, (_, range))| (api, range)).collect()
 }
