@@ -59,7 +59,7 @@ fn check_against_independent(path: &Path) {
             ("memset_bytes", expected.memset_bytes),
             ("memset_sum_ns", expected.memset_sum_ns),
             ("exposed_memset_ns", expected.exposed_memset_ns),
-            ("stream_kernel_count", expected.kernel_stream_count),
+            ("stream_used_count", expected.kernel_stream_count),
         ] {
             assert_eq!(int(name), Some(value), "{}: device {number}: {name}", path.display());
         }

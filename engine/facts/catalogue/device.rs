@@ -391,8 +391,8 @@ const USE: &[Fact] = &[
 ];
 
 const STREAMS: &[Fact] = &[
-    fact("stream_used_count", Int, CudaTrace, "Streams that ran kernels, copies or graphs."),
-    fact("stream_kernel_count", Int, CudaTrace, "Streams that ran kernels or graphs."),
+    fact("stream_active_count", Int, CudaTrace, "Streams that ran kernels, copies or graphs."),
+    fact("stream_used_count", Int, CudaTrace, "Streams that ran kernels or graphs."),
     fact(
         "stream_created_count",
         Int,

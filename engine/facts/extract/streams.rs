@@ -63,8 +63,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     });
     let with_kernels = with_kernels.count() as i64;
     let entity = facts.get_mut(parents.device);
-    entity.set("stream_used_count", used);
-    entity.set("stream_kernel_count", with_kernels);
+    entity.set("stream_active_count", used);
+    entity.set("stream_used_count", with_kernels);
     entity.set_some("blocking_stream_count", is_known.then_some(blocking));
     if is_known && kernel_ns > 0 {
         entity.set("default_stream_kernel_share", default_kernel_ns as f64 / kernel_ns as f64);
