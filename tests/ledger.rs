@@ -241,3 +241,14 @@ fn work_that_was_queued_blames_no_wait() {
     assert_eq!(device(&facts, "idle_spacing_ns"), 7_000);
     assert_eq!(device(&facts, "idle_queue_ns"), 5_000);
 }
+
+#[test]
+fn idle_time_before_a_migration_is_read_on_a_guessed_thread_and_counted_as_such() {
+    // A kernel, then a migration that no call asked for, while the only thread runs host code between two calls.
+    let ops = [(0, 0, 100, 0, Some(0)), (3, 400, 50, 0, None)];
+    let hosts = [(0, -20, 10), (8, 600, 10)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    assert_eq!(device(&facts, "idle_guessed_ns"), 300_000);
+    assert_eq!(device(&facts, "idle_host_guessed_ns"), 300_000);
+    assert_eq!(device(&facts, "idle_host_ns"), 300_000);
+}

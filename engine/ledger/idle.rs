@@ -72,14 +72,20 @@ pub struct Piece {
     pub interval: Interval,
     /// What the thread did.
     pub activity: Activity,
-    /// The call that it was in, or [`NONE`].
-    pub name: NameId,
     /// The thread.
     pub thread: u32,
     /// Where the thread was when the device ran dry.
     pub trigger: Trigger,
     /// The call that it was in then, or [`NONE`].
     pub trigger_name: NameId,
+}
+
+impl Piece {
+    /// Whether another piece is the same thing, later.
+    fn goes_on_in(&self, next: &Self) -> bool {
+        let of = |piece: &Self| (piece.activity, piece.thread, piece.trigger, piece.trigger_name);
+        self.interval.end == next.interval.start && of(self) == of(next)
+    }
 }
 
 /// Time spent in calls of one name.
@@ -146,16 +152,22 @@ pub struct IdleReading {
     pub pieces: Vec<Piece>,
 }
 
-/// A stretch to be read on a thread: until the launch returned.
+/// A stretch to be read on a thread.
 #[derive(Debug, Clone, Copy)]
 struct Query {
-    thread: u32,
     /// The stretch.
     stretch: Interval,
-    /// The part of it that the thread has to explain.
-    host: Interval,
+    /// The launch had returned from here on: the thread has to explain what is before.
+    returned: i64,
     /// Whether the thread is only guessed: the operation that ends the stretch has no call.
     is_guess: bool,
+}
+
+impl Query {
+    /// The part of the stretch that the thread has to explain.
+    const fn host(self) -> Interval {
+        Interval::new(self.stretch.start, self.returned)
+    }
 }
 
 /// Reads the idle stretches of all devices; `storms` are each device's stretches of short kernels, `keeps_pieces` says of
@@ -173,8 +185,8 @@ pub fn read(
     let mut by_thread: BTreeMap<u32, BTreeMap<usize, Vec<Query>>> = BTreeMap::new();
     for (device, (reading, stretches)) in readings.iter_mut().zip(stretches).enumerate() {
         for stretch in *stretches {
-            if let Some(query) = place(timeline, &busiest, *stretch, reading) {
-                by_thread.entry(query.thread).or_default().entry(device).or_default().push(query);
+            if let Some((thread, query)) = place(timeline, &busiest, *stretch, reading) {
+                by_thread.entry(thread).or_default().entry(device).or_default().push(query);
             }
         }
     }
@@ -196,7 +208,7 @@ fn place(
     busiest: &FxHashMap<u32, u32>,
     stretch: Stretch,
     reading: &mut IdleReading,
-) -> Option<Query> {
+) -> Option<(u32, Query)> {
     let whole = stretch.interval;
     let call = stretch.next.and_then(|op| op.call(timeline));
     if let Some(call) = call {
@@ -212,7 +224,7 @@ fn place(
             return None;
         }
         if let Some(thread) = thread {
-            return Some(Query { thread, stretch: whole, host, is_guess: false });
+            return Some((thread, Query { stretch: whole, returned, is_guess: false }));
         }
         reading.book(Activity::Unknown, NONE, host);
         reading.trigger[Trigger::Unknown as usize] += whole.len_ns();
@@ -226,7 +238,7 @@ fn place(
     });
     if let Some(thread) = guess {
         reading.guessed_ns += whole.len_ns();
-        return Some(Query { thread, stretch: whole, host: whole, is_guess: true });
+        return Some((thread, Query { stretch: whole, returned: whole.end, is_guess: true }));
     }
     reading.book(Activity::Unknown, NONE, whole);
     reading.trigger[Trigger::Unknown as usize] += whole.len_ns();
@@ -276,7 +288,7 @@ impl Cursor<'_> {
     /// Leaves behind the queries that end before a moment.
     fn advance(&mut self, moment: i64) {
         while let [query, rest @ ..] = self.queries
-            && query.host.end <= moment
+            && query.returned <= moment
         {
             (self.queries, self.trigger) = (rest, None);
         }
@@ -292,7 +304,7 @@ fn walk(
     storms: &[Union],
     keep: bool,
 ) -> Vec<(usize, IdleReading)> {
-    let hosts = || queries.values().flatten().map(|query| query.host);
+    let hosts = || queries.values().flatten().map(|query| query.host());
     let (Some(first), Some(last)) = (hosts().map(|host| host.start).min(), hosts().map(|host| host.end).max()) else {
         return Vec::new();
     };
@@ -310,21 +322,21 @@ fn walk(
         for cursor in &mut cursors {
             cursor.advance(interval.start);
             while let [query, ..] = cursor.queries
-                && query.host.start < interval.end
+                && query.stretch.start < interval.end
             {
-                let part = query.host.clip(interval);
+                let part = query.host().clip(interval);
                 let reading = &mut cursor.reading;
                 let (trigger, trigger_name) =
                     *cursor.trigger.get_or_insert_with(|| reading.begin(process, query.stretch, activity, name));
-                let piece = Piece { interval: part, activity, name, thread, trigger, trigger_name };
-                reading.take(process, piece, keep);
+                let piece = Piece { interval: part, activity, thread, trigger, trigger_name };
+                reading.take(process, piece, name, keep);
                 if query.is_guess && activity == Activity::Host {
                     reading.guessed_host_ns += part.len_ns();
                 }
-                if query.host.end > interval.end {
+                if query.returned > interval.end {
                     break;
                 }
-                cursor.advance(query.host.end);
+                cursor.advance(query.returned);
             }
         }
     });
@@ -346,6 +358,7 @@ impl IdleReading {
             own.tail_ns += drained.tail_ns;
         }
         self.guessed_ns += other.guessed_ns;
+        self.guessed_host_ns += other.guessed_host_ns;
         self.storm_launch_ns += other.storm_launch_ns;
         self.pieces.extend(other.pieces);
     }
@@ -359,8 +372,8 @@ impl IdleReading {
     }
 
     /// Books a piece under what the thread was doing in it.
-    fn take(&mut self, process: u32, piece: Piece, keep: bool) {
-        self.book(piece.activity, piece.name, piece.interval);
+    fn take(&mut self, process: u32, piece: Piece, name: NameId, keep: bool) {
+        self.book(piece.activity, name, piece.interval);
         let drained = self.drained.entry((process, piece.trigger, piece.trigger_name)).or_default();
         match piece.activity {
             Activity::Sync => drained.tail_ns += piece.interval.len_ns(),
@@ -369,8 +382,12 @@ impl IdleReading {
             }
             _ => {}
         }
-        if keep {
-            self.pieces.push(piece);
+        if !keep {
+            return;
+        }
+        match self.pieces.last_mut() {
+            Some(last) if last.goes_on_in(&piece) => last.interval.end = piece.interval.end,
+            _ => self.pieces.push(piece),
         }
     }
 }
