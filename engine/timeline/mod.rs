@@ -8,7 +8,6 @@ pub mod api;
 pub mod columns;
 pub mod interval;
 pub mod names;
-pub mod os;
 
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OffCpu, OsCalls, Overheads, Ranges};
 pub use names::{NameId, Names};

@@ -89,7 +89,7 @@ pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId)
         let entity = facts.get_mut(id);
         entity.set("pid", known.pid);
         entity.set_some("name", known.name.clone());
-        if !timeline.api.is_empty() {
+        if context.calls_of(process, None).next().is_some() {
             api_use(context, process, entity);
         }
     }
