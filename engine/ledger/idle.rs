@@ -60,6 +60,7 @@ impl Trigger {
             | Activity::Query
             | Activity::Init
             | Activity::Blocked
+            | Activity::OffCpu
             | Activity::Host => Self::Elsewhere,
         }
     }
@@ -380,9 +381,8 @@ impl IdleReading {
 
     /// Books a piece under what the thread was doing in it.
     fn take(&mut self, process: u32, piece: Piece, name: NameId, keep: bool) {
-        // A launch that waits for room in the queue is a launch.
-        let activity = if piece.activity == Activity::QueueFull { Activity::Launch } else { piece.activity };
-        self.book(activity, name, piece.interval);
+        let piece = Piece { activity: piece.activity.account(), ..piece };
+        self.book(piece.activity, name, piece.interval);
         let drained = self.drained.entry((process, piece.trigger, piece.trigger_name)).or_default();
         match piece.activity {
             Activity::Sync => drained.tail_ns += piece.interval.len_ns(),

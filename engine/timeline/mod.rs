@@ -62,6 +62,8 @@ pub struct Timeline {
     pub dropped: Vec<Dropped>,
     /// Whether it is certain which GPU each operation ran on.
     pub device_identity_known: bool,
+    /// Whether the report holds samples of CPU call stacks.
+    pub has_cpu_samples: bool,
 }
 
 /// What the report file is.

@@ -20,6 +20,7 @@ use crate::facts::store::{EntityId, Facts};
 use crate::ledger::idle::IdleReading;
 use crate::ledger::{Calls, DeviceOps, Op, Scope, idle as ledger_idle};
 use crate::parallel;
+use crate::text::number;
 use crate::timeline::interval::{Interval, Union};
 use crate::timeline::{NONE, Timeline};
 use kernel_names::Traits;
@@ -30,7 +31,9 @@ use tally::Tally;
 pub enum ScopeError {
     /// No operation lies in the window.
     #[error(
-        "no GPU operation lies in the window that was asked for; the operations of this report lie between {first_ns} and {last_ns} ns"
+        "no GPU operation lies in the window that was asked for; the operations of this report lie between {} and {}",
+        number::instant(*first_ns),
+        number::instant(*last_ns)
     )]
     Empty {
         /// When the first operation begins.
@@ -67,6 +70,7 @@ struct Context<'timeline> {
     /// What kernel names tell, by place of the name.
     traits: Vec<Traits>,
     devices: Vec<DeviceContext>,
+    is_narrowed: bool,
 }
 
 /// One device with everything that was tallied of it.
@@ -163,7 +167,7 @@ impl<'timeline> Context<'timeline> {
             let processes = processes_of(timeline, &ops);
             DeviceContext { ops, tally, idle, storms, processes }
         });
-        Ok(Self { timeline, calls, traits, devices: devices.collect() })
+        Ok(Self { timeline, calls, traits, devices: devices.collect(), is_narrowed: *scope != Scope::All })
     }
 
     /// Whether the report has API calls of a process that ran work on a device.
@@ -272,7 +276,8 @@ fn range_hint(timeline: &Timeline, name: &str) -> String {
     let mut known: Vec<&str> = timeline.ranges.labels.iter().map(|label| timeline.name(label.name)).collect();
     known.sort_unstable();
     known.dedup();
-    known.sort_by_key(|known| strsim::levenshtein(known, name));
+    let wanted = name.to_lowercase();
+    known.sort_by_key(|known| (!known.to_lowercase().contains(&wanted), strsim::levenshtein(known, name)));
     match known.as_slice() {
         [] => "the report has no annotations: capture them with nsys profile --trace=cuda,nvtx".to_owned(),
         names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),

@@ -29,6 +29,8 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set("graph_launch_count", timeline.graphs.ops.len() as i64);
     facts.set("dropped_event_count", timeline.dropped.iter().map(|dropped| dropped.count as i64).sum::<i64>());
     facts.set("device_identity_known", timeline.device_identity_known);
+    facts.set("cpu_samples_captured", timeline.has_cpu_samples);
+    facts.set("is_narrowed", context.is_narrowed);
     let types = &timeline.source.capture_types;
     if !types.is_empty() {
         facts.set("cuda_trace_requested", types.iter().any(|kind| kind == "Cuda"));
