@@ -5,7 +5,7 @@ mod card;
 mod rank;
 mod relations;
 mod scorecard;
-mod sentence;
+pub(crate) mod sentence;
 mod spent;
 mod subject;
 mod unjudged;
