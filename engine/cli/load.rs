@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coldspot::facts::{self, file, EntityId, EntityKind, Facts};
+use coldspot::facts::{self, EntityId, EntityKind, Facts, file};
 use coldspot::ledger::Scope;
 use coldspot::read::{self, Progress, ReadOptions};
 use coldspot::text::escape;

@@ -45,9 +45,7 @@ pub enum FactsFileError {
         found: String,
     },
     /// It is JSON of coldspot, but of another kind.
-    #[error(
-        "{path}: holds {found}, not facts. Write facts with: coldspot facts REPORT --format json --output FILE"
-    )]
+    #[error("{path}: holds {found}, not facts. Write facts with: coldspot facts REPORT --format json --output FILE")]
     Other {
         /// The file.
         path: String,
@@ -120,12 +118,7 @@ fn parse(file: &Map<String, Value>) -> Result<Facts, String> {
     }
 }
 
-fn add(
-    facts: &mut Facts,
-    places: &mut Places,
-    kind: EntityKind,
-    entity: &Map<String, Value>,
-) -> Result<(), String> {
+fn add(facts: &mut Facts, places: &mut Places, kind: EntityKind, entity: &Map<String, Value>) -> Result<(), String> {
     let Some(key) = entity.get("id").and_then(Value::as_str) else { return Err("it has no id".to_owned()) };
     let mut parents = Vec::new();
     for ancestor in kind.ancestors() {

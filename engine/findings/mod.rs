@@ -2,6 +2,7 @@
 
 mod capture;
 mod card;
+mod fingerprint;
 mod rank;
 mod relations;
 mod scorecard;
@@ -17,6 +18,7 @@ use crate::facts::{EntityKind, Facts};
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Sentence, Severity};
 
 pub use card::{Reference, RelationTo, RuleCard};
+pub use fingerprint::{Fingerprints, Seen, digest};
 pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use spent::{DeviceReview, Part};
 pub use subject::Subject;
