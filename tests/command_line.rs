@@ -125,7 +125,16 @@ fn rules_are_listed_shown_and_tested() {
     coldspot(&["rules", "list"]).success().stdout(contains("pageable-copy"));
     coldspot(&["rules", "show", "pageable-copy"])
         .success()
-        .stdout(contains("## Thresholds").and(contains("id = \"pageable-copy\"")));
+        .stdout(contains("## Thresholds").and(contains("### 1. Copies wait on pageable host memory")));
+    coldspot(&["rules", "show", "pageable-copy", "--format", "toml"])
+        .success()
+        .stdout(contains("id = \"pageable-copy\""));
+    let list = coldspot(&["rules", "list", "--format", "json"]).success();
+    let json: serde_json::Value = serde_json::from_slice(&list.get_output().stdout).unwrap();
+    assert_eq!(json["schema"], "coldspot.rules/1");
+    let rules = json["rules"].as_array().unwrap();
+    let copies = rules.iter().find(|rule| rule["id"] == "pageable-copy").unwrap();
+    assert_eq!((&copies["account"], &copies["params"][0]["unit"]), (&"exposed_copy".into(), &"share".into()));
     coldspot(&["rules", "test"]).success().stdout(contains("all pass"));
     coldspot(&["rules", "check", "rules"]).success().stdout(contains("nothing wrong"));
     coldspot(&["rules", "test", "docs"]).code(4).stderr(contains("holds no rule"));

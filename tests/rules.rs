@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use coldspot::rules::outcome::Outcome;
-use coldspot::rules::{Library, testing};
+use coldspot::rules::{Library, skeleton, testing};
 
 fn builtin() -> Library {
     Library::builtin().unwrap_or_else(|faults| panic!("{faults}"))
@@ -25,6 +25,19 @@ fn built_in_rules_pass_their_tests_and_the_unit_probe() {
         .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(reports.len() >= builtin().rules().len() * 2, "every rule has its example and a test");
+}
+
+#[test]
+fn the_rule_to_begin_with_passes_and_its_tests_would_notice_a_mistake() {
+    let root = tempfile::tempdir().expect("a folder");
+    let text = skeleton("my-first-rule").expect("a sound id");
+    fs::write(root.path().join("my-first-rule.toml"), text).expect("a file to write");
+    let library = Library::with_dirs(&[root.path().to_owned()]).unwrap_or_else(|faults| panic!("{faults}"));
+    let problems: Vec<_> = testing::run(&library).into_iter().filter(|report| !report.passed()).collect();
+    assert!(problems.is_empty(), "{problems:?}");
+    let mutants = testing::mutants(&library);
+    let own: Vec<_> = mutants.iter().filter(|mutant| mutant.rule == "my-first-rule").collect();
+    assert!(!own.is_empty() && own.iter().all(|mutant| !mutant.survived), "{own:?}");
 }
 
 #[test]

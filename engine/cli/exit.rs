@@ -11,7 +11,6 @@ pub(super) enum Exit {
     Usage = 2,
     Report = 3,
     Rules = 4,
-    /// Reserved: nothing compares yet.
     Comparison = 5,
 }
 
@@ -20,9 +19,9 @@ impl Exit {
 
     const fn meaning(self) -> &'static str {
         match self {
-            Self::Ok => "nothing at or over --fail-on",
-            Self::Findings => "findings at or over --fail-on",
-            Self::Usage => "wrong usage, or the output cannot be written",
+            Self::Ok => "nothing at or over --fail-on, and every gate holds",
+            Self::Findings => "findings at or over --fail-on, or another gate that does not hold",
+            Self::Usage => "wrong usage, a wrong coldspot.toml, or the output cannot be written",
             Self::Report => "the report cannot be read",
             Self::Rules => "a rule or a template is wrong",
             Self::Comparison => "the two sides of a comparison cannot be compared",

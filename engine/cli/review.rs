@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use coldspot::findings::{self, Review, RuleCard};
-use coldspot::render::{Templates, review_json};
-use coldspot::rules::outcome::Severity;
-use coldspot::rules::{Library, Params, evaluate};
+use clap::Args;
+use coldspot::findings::{Baseline, Review, Stale, Threshold};
+use coldspot::render::{self, Notes};
+use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
+use super::format::{FailOn, Format};
+use super::judge::{Judge, name_of};
+use super::project::Project;
 use super::{Output, Reading, output};
 
 pub(super) const EXAMPLES: &str = "\
@@ -23,79 +25,77 @@ Examples:
 /// What `coldspot review` takes.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A report: an .sqlite export of Nsight Systems, or an .nsys-rep.
+    /// A report: an .sqlite export of Nsight Systems, an .nsys-rep, or a facts file that `coldspot facts` wrote.
     report: PathBuf,
     /// The format.
     #[arg(long, value_enum, default_value_t = Format::Markdown)]
     format: Format,
-    /// End with exit code 1 when there are findings of this severity or above.
-    #[arg(long, value_enum, default_value_t = FailOn::Never, value_name = "SEVERITY")]
-    fail_on: FailOn,
+    /// End with exit code 1 when there are findings of this severity or above; by default what coldspot.toml says, else
+    /// never.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    fail_on: Option<FailOn>,
     /// A folder of rules that add to the built-in ones, or replace those of the same id; may be given again.
     #[arg(long = "rules", value_name = "DIR")]
     rules: Vec<PathBuf>,
     /// A folder of templates that replace the built-in ones of the same name.
     #[arg(long, value_name = "DIR")]
     templates: Option<PathBuf>,
+    /// A file that `coldspot baseline write` made: findings that it holds are counted and folded away.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    #[command(flatten)]
+    project: Project,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     output: Output,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people and forges.
-    Markdown,
-    /// One object; docs/json.md describes it.
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FailOn {
-    /// At least 20 % of a GPU's window can be gained, or the capture cannot be trusted.
-    High,
-    /// At least 5 %.
-    Medium,
-    /// At least 1 %.
-    Low,
-    /// Whatever is found.
-    Never,
-}
-
-impl FailOn {
-    fn is_reached(self, review: &Review) -> bool {
-        let least = match self {
-            Self::High => Severity::High,
-            Self::Medium => Severity::Medium,
-            Self::Low => Severity::Low,
-            Self::Never => return false,
-        };
-        review.worst().is_some_and(|worst| worst >= least)
-    }
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    // Faults of rules and templates first: reading may take minutes.
-    let templates =
-        Templates::load(arguments.templates.as_deref()).map_err(|error| Failure::new(Exit::Rules, error))?;
-    let library = Library::with_dirs(&arguments.rules).map_err(|faults| Failure::new(Exit::Rules, faults))?;
+    let judge = Judge::new(&arguments.project, &arguments.rules, arguments.templates.as_deref())?;
+    let baseline = match &arguments.baseline {
+        Some(path) => Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?),
+        None => None,
+    };
     let facts = arguments.reading.facts(&arguments.report)?;
-    let judgements = evaluate(&library, &facts, &Params::default());
-    let review = findings::review(&facts, &RuleCard::of_library(&library), &judgements, templates.scorecard());
-    let name = arguments.report.file_name().unwrap_or(arguments.report.as_os_str()).to_string_lossy();
+    let mut review = judge.review(&facts);
+    if let Some(baseline) = &baseline {
+        baseline.fold(&facts, &mut review);
+    }
+    let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.fail_on()).unwrap_or(Threshold::Never);
+    let name = name_of(&arguments.report);
+    let notes = || Notes::of_review(&facts, &review, &name, &judge.library, threshold);
     let text = match arguments.format {
-        Format::Markdown => templates.review(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
-        Format::Json => review_json(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
+        Format::Markdown => judge.templates.review(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
+        Format::Json => render::review_json(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
+        Format::Sarif => render::sarif(&notes()),
+        Format::Github => render::github(&notes()),
+        Format::Junit => render::junit(&notes()),
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
-    if !review.errors.is_empty() && !arguments.reading.quiet {
-        let ids: Vec<&str> = review.errors.iter().map(|error| error.rule.as_str()).collect();
-        output::complain(&format!("coldspot: these rules went wrong, the review says how: {}", ids.join(", ")));
+    if !arguments.reading.quiet {
+        warn(&review);
     }
     Ok(match () {
-        () if arguments.fail_on.is_reached(&review) => Exit::Findings,
+        () if threshold.is_reached(&review) => Exit::Findings,
         () if !review.errors.is_empty() => Exit::Rules,
         () => Exit::Ok,
     })
+}
+
+/// What the author of a rule or of a coldspot.toml should know.
+fn warn(review: &Review) {
+    if !review.errors.is_empty() {
+        let ids: Vec<&str> = review.errors.iter().map(|error| error.rule.as_str()).collect();
+        output::complain(&format!("coldspot: these rules went wrong, the review says how: {}", ids.join(", ")));
+    }
+    for stale in &review.stale_ignores {
+        let entity = stale.entity.as_ref().map_or_else(String::new, |entity| format!(" of {entity}"));
+        let why = match (&stale.why, &stale.until) {
+            (Stale::Expired, Some(until)) => format!("has expired after {until}: the finding counts again"),
+            (Stale::Expired, None) => "has expired".to_owned(),
+            (Stale::MatchesNothing, _) => "matches nothing in this report".to_owned(),
+        };
+        output::complain(&escape::plain(&format!("coldspot: the ignore of {}{entity} {why}", stale.rule)));
+    }
 }

@@ -1,39 +1,64 @@
 //! `coldspot rules`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
-use coldspot::render::facts::table;
-use coldspot::render::rule_page;
-use coldspot::rules::outcome::Severity;
+use clap::{Args, Subcommand, ValueEnum};
+use coldspot::render::{rule_list_json, rule_list_text, rule_page};
 use coldspot::rules::testing::{self, TestReport};
-use coldspot::rules::{Library, Rule, Status};
+use coldspot::rules::{Library, Rule, rule_schema, skeleton};
 
 use super::exit::{Exit, Failure};
 use super::output;
+use super::project::{Project, Setup, is_within};
 
 /// What `coldspot rules` does.
 #[derive(Debug, Subcommand)]
 pub(super) enum Task {
     /// List all rules.
-    List(Source),
-    /// Show one rule: what it looks for, its thresholds, its example, its file.
-    Show {
-        /// The rule's id, as `coldspot rules list` prints it.
-        id: String,
+    List {
+        /// The format.
+        #[arg(long, value_enum, default_value_t = ListFormat::Text)]
+        format: ListFormat,
         #[command(flatten)]
         source: Source,
     },
-    /// Run the tests that rule files carry: those of the built-in rules, or those in a folder.
+    /// Show one rule: what it looks for and why, what it can gain, its example as a finding.
+    Show {
+        /// The rule's id, as `coldspot rules list` prints it.
+        id: String,
+        /// The format.
+        #[arg(long, value_enum, default_value_t = PageFormat::Markdown)]
+        format: PageFormat,
+        #[command(flatten)]
+        source: Source,
+    },
+    /// Write a commented rule to begin with, which passes its own tests.
+    New {
+        /// The rule's id: lower-case words with hyphens between them.
+        id: String,
+        /// The folder to write it to; by default the first that coldspot.toml names, else my-rules.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+        #[command(flatten)]
+        project: Project,
+    },
+    /// Run the tests that rule files carry: of all rules, or of those in a folder.
     Test {
         /// A folder of rules, which may build on the built-in ones.
         dir: Option<PathBuf>,
+        #[command(flatten)]
+        project: Project,
     },
     /// Check rule files without running their tests.
     Check {
         /// A folder of rules, which may build on the built-in ones.
         dir: Option<PathBuf>,
+        #[command(flatten)]
+        project: Project,
     },
+    /// Print the JSON Schema of rule files, for editors.
+    Schema,
 }
 
 /// Which rules.
@@ -42,46 +67,60 @@ pub(super) struct Source {
     /// A folder of rules that add to the built-in ones, or replace those of the same id; may be given again.
     #[arg(long = "rules", value_name = "DIR")]
     rules: Vec<PathBuf>,
+    #[command(flatten)]
+    project: Project,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ListFormat {
+    /// A table.
+    Text,
+    /// One object; docs/json.md describes it.
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum PageFormat {
+    /// The page, as docs/rules has it.
+    Markdown,
+    /// The rule's file, to begin one's own from.
+    Toml,
 }
 
 pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
-    match task {
-        Task::List(source) => list(&load(&source.rules)?),
-        Task::Show { id, source } => show(&load(&source.rules)?, id),
-        Task::Test { dir } => test(dir.as_deref()),
-        Task::Check { dir } => check(dir.as_deref()),
-    }
-}
-
-fn load(dirs: &[PathBuf]) -> Result<Library, Failure> {
-    Library::with_dirs(dirs).map_err(|faults| Failure::new(Exit::Rules, faults))
-}
-
-fn list(library: &Library) -> Result<Exit, Failure> {
-    let heads = ["rule", "cause", "asked of each", "severity", "title"].map(str::to_owned);
-    let rows: Vec<[String; 5]> = library
-        .rules()
-        .iter()
-        .map(|rule| {
-            let severity = rule.severity().map_or("by gain", Severity::name);
-            let title = match rule.status() {
-                Status::Stable => rule.title().to_owned(),
-                Status::Experimental => format!("{} (experimental)", rule.title()),
-            };
-            [
-                rule.id().to_owned(),
-                rule.category().to_owned(),
-                rule.for_each().name().to_owned(),
-                severity.to_owned(),
-                title,
-            ]
-        })
-        .collect();
-    output::deliver(&table(std::iter::once(&heads).chain(&rows)), None)?;
+    let text = match task {
+        Task::List { format, source } => {
+            let Setup { library, config, .. } = source.project.setup(&source.rules, None)?;
+            match format {
+                ListFormat::Text => rule_list_text(&library, &config),
+                ListFormat::Json => rule_list_json(&library, &config),
+            }
+        }
+        Task::Show { id, format, source } => show(&source.project.setup(&source.rules, None)?.library, id, *format)?,
+        Task::New { id, dir, project } => new(id, dir.as_deref(), project)?,
+        Task::Test { dir, project } => return test(&load(dir.as_deref(), project)?, dir.as_deref()),
+        Task::Check { dir, project } => {
+            let library = load(dir.as_deref(), project)?;
+            format!("{}: nothing wrong\n", counted(chosen(&library, dir.as_deref()).len(), "rule"))
+        }
+        Task::Schema => rule_schema(),
+    };
+    output::deliver(&text, None)?;
     Ok(Exit::Ok)
 }
 
-fn show(library: &Library, id: &str) -> Result<Exit, Failure> {
+fn load(dir: Option<&Path>, project: &Project) -> Result<Library, Failure> {
+    let library = project.setup(&dir.map(Path::to_owned).into_iter().collect::<Vec<_>>(), None)?.library;
+    // Loaded as a part of a folder that coldspot.toml names, it may be empty.
+    match dir {
+        Some(dir) if chosen(&library, Some(dir)).is_empty() => {
+            Err(Failure::new(Exit::Rules, format!("{}: it holds no rule that is in use", dir.display())))
+        }
+        _ => Ok(library),
+    }
+}
+
+fn show(library: &Library, id: &str, format: PageFormat) -> Result<String, Failure> {
     let Some(rule) = library.rule(id) else {
         let nearest = library
             .rules()
@@ -91,15 +130,42 @@ fn show(library: &Library, id: &str) -> Result<Exit, Failure> {
         let message = format!("there is no rule '{id}'{hint} `coldspot rules list` lists them all");
         return Err(Failure::new(Exit::Usage, message));
     };
-    output::deliver(&rule_page(library, rule), None)?;
-    Ok(Exit::Ok)
+    match format {
+        PageFormat::Markdown => rule_page(library, rule).map_err(|error| Failure::new(Exit::Rules, error)),
+        PageFormat::Toml => Ok(rule.source().to_owned()),
+    }
 }
 
-fn test(dir: Option<&Path>) -> Result<Exit, Failure> {
-    let library = load(&dir.map(Path::to_owned).into_iter().collect::<Vec<_>>())?;
-    let rules = chosen(&library, dir);
+fn new(id: &str, dir: Option<&Path>, project: &Project) -> Result<String, Failure> {
+    let wrong = |message: String| Failure::new(Exit::Usage, message);
+    let text = skeleton(id).ok_or_else(|| {
+        wrong(format!(
+            "'{id}' is no id for a rule: write lower-case words with hyphens between them, such as slow-copy"
+        ))
+    })?;
+    if Library::builtin().is_ok_and(|library| library.rule(id).is_some()) {
+        let message = "is the id of a built-in rule; to replace that, begin with `coldspot rules show";
+        return Err(wrong(format!("'{id}' {message} {id} --format toml`")));
+    }
+    let configured = match dir {
+        Some(_) => None,
+        None => project.file()?.and_then(|(_, file)| file.first_rule_dir()),
+    };
+    let dir = dir.map(Path::to_owned).or(configured).unwrap_or_else(|| PathBuf::from("my-rules"));
+    let path = dir.join(format!("{id}.toml"));
+    if path.exists() {
+        return Err(wrong(format!("{}: there is such a file already", path.display())));
+    }
+    fs::create_dir_all(&dir).map_err(|error| wrong(format!("{}: cannot be made: {error}", dir.display())))?;
+    output::deliver(&text, Some(&path))?;
+    let (path, dir) = (path.display(), dir.display());
+    Ok(format!("{path}: written. Its tests:  coldspot rules test {dir}\n"))
+}
+
+fn test(library: &Library, dir: Option<&Path>) -> Result<Exit, Failure> {
+    let rules = chosen(library, dir);
     let is_chosen = |report: &TestReport| rules.iter().any(|rule| rule.id() == report.rule);
-    let reports: Vec<TestReport> = testing::run(&library).into_iter().filter(is_chosen).collect();
+    let reports: Vec<TestReport> = testing::run(library).into_iter().filter(is_chosen).collect();
     let mut text = String::new();
     let mut failed = 0;
     for report in &reports {
@@ -114,16 +180,9 @@ fn test(dir: Option<&Path>) -> Result<Exit, Failure> {
     Ok(if failed == 0 { Exit::Ok } else { Exit::Rules })
 }
 
-fn check(dir: Option<&Path>) -> Result<Exit, Failure> {
-    let library = load(&dir.map(Path::to_owned).into_iter().collect::<Vec<_>>())?;
-    let rules = chosen(&library, dir);
-    output::deliver(&format!("{}: nothing wrong\n", counted(rules.len(), "rule")), None)?;
-    Ok(Exit::Ok)
-}
-
-/// The rules of the folder, or all; a folder without any did not load.
+/// The rules of the folder, or all.
 fn chosen<'a>(library: &'a Library, dir: Option<&Path>) -> Vec<&'a Rule> {
-    let is_chosen = |rule: &&Rule| dir.is_none_or(|dir| Path::new(rule.file()).starts_with(dir));
+    let is_chosen = |rule: &&Rule| dir.is_none_or(|dir| is_within(Path::new(rule.file()), dir));
     library.rules().iter().filter(is_chosen).collect()
 }
 

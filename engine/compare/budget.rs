@@ -230,7 +230,7 @@ impl Limit {
             // A bare number is the most that is allowed.
             _ => return Ok(Self::Fixed(Ordering::AtMost, amount(text, unit)?)),
         };
-        let rest = text.trim_start_matches(['+', '-', '\u{2212}']).trim();
+        let rest = text.strip_prefix(['+', '-', '\u{2212}']).unwrap_or(text).trim();
         match rest.strip_suffix('%') {
             Some(percent) => Ok(Self::ByShare(sign * number(percent.trim())? / 100.0)),
             None => Ok(Self::By(sign * amount(rest, unit)?)),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::measure::{Change, Measure, Noise};
 use super::side::{Run, Side, int, name_of};
 use super::work::Work;
-use crate::facts::{EntityKind, Facts};
+use crate::facts::EntityKind;
 
 /// What changed less than this part of the window of all devices is left out.
 const LEAST_SHARE: f64 = 0.001;
@@ -38,7 +38,7 @@ type Named = BTreeMap<String, Calls>;
 /// Those that changed, the largest difference first: of the totals, or of what the head's calls took longer or shorter
 /// each where totals of different work cannot be compared.
 pub(super) fn calls(kind: EntityKind, base: Side<'_>, head: Side<'_>, work: &Work, noise: &Noise) -> Vec<CallChange> {
-    let named = [base, head].map(|side| side.runs.iter().map(|run| named(&run.facts, kind)).collect::<Vec<Named>>());
+    let named = [base, head].map(|side| side.runs.iter().map(|run| named(run, kind)).collect::<Vec<Named>>());
     let names: std::collections::BTreeSet<&String> = named.iter().flatten().flat_map(BTreeMap::keys).collect();
     let is_comparable = work.basis.is_comparable();
     let window = head.median(|run: &Run| run.sum("window_ns")) / work.units()[1];
@@ -64,8 +64,8 @@ pub(super) fn calls(kind: EntityKind, base: Side<'_>, head: Side<'_>, work: &Wor
 
 /// The part of the head's time in kernels of both sides whose calls take as long as before.
 pub(super) fn same_call_share(base: Side<'_>, head: Side<'_>, noise: &Noise) -> Option<f64> {
-    let named = [base, head]
-        .map(|side| side.runs.iter().map(|run| named(&run.facts, EntityKind::Kernel)).collect::<Vec<Named>>());
+    let named =
+        [base, head].map(|side| side.runs.iter().map(|run| named(run, EntityKind::Kernel)).collect::<Vec<Named>>());
     let names: std::collections::BTreeSet<&String> = named.iter().flatten().flat_map(BTreeMap::keys).collect();
     let (mut all, mut same) = (0.0, 0.0);
     for change in names.into_iter().filter_map(|name| change(name, &named, [1, 1], noise)) {
@@ -92,13 +92,23 @@ fn change(name: &str, named: &[Vec<Named>; 2], units: [i64; 2], noise: &Noise) -
     })
 }
 
-fn named(facts: &Facts, kind: EntityKind) -> Named {
+fn named(run: &Run, kind: EntityKind) -> Named {
     let count_fact = if kind == EntityKind::Kernel { "launch_count" } else { "count" };
+    let step = run.step_name().filter(|_| kind == EntityKind::Range);
     let mut named = Named::new();
-    for (_, entity) in facts.of_kind(kind) {
-        let calls = named.entry(name_of(entity).to_owned()).or_default();
+    for (_, entity) in run.facts.of_kind(kind) {
+        let name = name_of(entity);
+        // Steps carry their numbers, and are one thing.
+        let name = step.filter(|step| is_step(name, step)).unwrap_or(name);
+        let calls = named.entry(name.to_owned()).or_default();
         calls.count += int(entity, count_fact);
         calls.sum_ns = calls.sum_ns.saturating_add(int(entity, "sum_ns"));
     }
     named
+}
+
+/// Whether an annotation is a step: the step's name, with a number for its `#` or behind it.
+fn is_step(name: &str, step: &str) -> bool {
+    let bare = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit() || c == '#').to_owned();
+    step.ends_with('#') && name != bare(name) && bare(name) == bare(step)
 }

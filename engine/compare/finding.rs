@@ -65,7 +65,7 @@ pub enum State {
     Better,
     /// Only the base has it.
     Gone,
-    /// Only one side has it, but noise or the amount of work can be why.
+    /// It differs, but noise or the amount of work can be why.
     Unclear,
     /// What changed, if anything, is noise.
     Unchanged,
@@ -168,6 +168,8 @@ impl Context<'_> {
         };
         let account = shown.seen.gain.map(|gain| gain.account.clone());
         let because = match state {
+            State::Unchanged => None,
+            _ if self.is_stretched(device) => Some("time between rounds makes up much of the longer side".to_owned()),
             State::New | State::Gone => self.doubt(gain, share, device, account.as_deref()),
             _ => None,
         };
@@ -191,6 +193,21 @@ impl Context<'_> {
             share,
             because,
         })
+    }
+
+    /// Whether time between rounds of work, which only the longer side has, changes what shares of its window mean.
+    fn is_stretched(&self, device: Option<usize>) -> bool {
+        let is_stretched = |device: &DeviceChange| {
+            let windows = [device.window.base.median, device.window.head.median];
+            (0..2).any(|side| {
+                let per_unit = device.between_rounds_ns[side] / self.units[side];
+                per_unit as f64 >= self.noise.floor_share * windows[side] as f64 && per_unit > 0
+            })
+        };
+        match device.and_then(|place| self.devices.get(place)) {
+            Some(device) => is_stretched(device),
+            None => self.devices.iter().any(is_stretched),
+        }
     }
 
     /// Of the device's window, or of all windows together.

@@ -97,7 +97,15 @@ fn device(place: usize, sides: [Side<'_>; 2], work: &Work, noise: &Noise) -> Opt
         }
     }
     names.sort_by_key(|(_, of, _)| ACCOUNTS.iter().position(|(account, _)| account == of));
-    names.retain(|(account, of, _)| account != of && (between_rounds_ns == [0, 0] || *of != "idle"));
+    // Absent is not zero: an account that one side cannot split is not split.
+    let is_split = |ledger: &Ledger, of: &str| {
+        ledger.accounts.get(of).is_none_or(|ns| *ns == 0)
+            || ledger.parts.iter().any(|part| part.of == of && part.account != of)
+    };
+    names.retain(|(account, of, _)| {
+        let can_split = ledgers.iter().flatten().all(|ledger| is_split(ledger, of));
+        account != of && can_split && (between_rounds_ns == [0, 0] || *of != "idle")
+    });
     let part_ns = |ledger: &Ledger, account: &str| {
         ledger.parts.iter().filter(|part| part.account == account).map(|part| part.ns).sum()
     };

@@ -75,11 +75,20 @@ pub(super) fn work(base: Side<'_>, head: Side<'_>) -> Work {
     let steps = steps(base, head);
     let basis = match (devices_differ(base, head), &steps) {
         (Some(because), _) => Basis::None { because },
-        _ if is_same(&launches, [1, 1]) => Basis::Run,
-        (None, Some((name, _))) => Basis::Step { name: name.clone() },
-        (None, None) => match multiple(&launches) {
-            Some([base_count, head_count]) => Basis::Unit { base_count, head_count },
-            None => Basis::None { because: different(&launches) },
+        (None, None) if is_same(&launches, [1, 1]) => Basis::Run,
+        // The same work in the same steps: a step is what the verdict is about, so all else is per step too.
+        (None, Some((name, [base, head]))) if base == head && is_same(&launches, [1, 1]) => {
+            Basis::Step { name: name.clone() }
+        }
+        (None, steps) => match (multiple(&launches), steps) {
+            // As many times the steps as the work: rounds of the same, which the ledger can be compared by.
+            (Some([base_count, head_count]), steps)
+                if steps.as_ref().is_none_or(|(_, steps)| is_ratio(*steps, [base_count, head_count])) =>
+            {
+                Basis::Unit { base_count, head_count }
+            }
+            (_, Some((name, _))) => Basis::Step { name: name.clone() },
+            (_, None) => Basis::None { because: different(&launches) },
         },
     };
     let mut work = Work {
@@ -183,6 +192,12 @@ fn multiple(launches: &[Counts; 2]) -> Option<[i64; 2]> {
     ((2..=MOST_UNITS).contains(&factor) && is_same(launches, units)).then_some(units)
 }
 
+/// Whether counts are to each other as the units are, give or take one step at a seam.
+fn is_ratio([base, head]: [i64; 2], units: [i64; 2]) -> bool {
+    let (longer, shorter, times) = if units[1] > units[0] { (head, base, units[1]) } else { (base, head, units[0]) };
+    longer.abs_diff(shorter.saturating_mul(times)) < times.unsigned_abs()
+}
+
 fn differ([base, head]: [i64; 2], units: [i64; 2]) -> bool {
     let (base, head) = (base as f64 / units[0] as f64, head as f64 / units[1] as f64);
     (base - head).abs() > SAME_SHARE * base.max(head)
@@ -218,14 +233,14 @@ fn differences(work: &Work, launches: &[Counts; 2], units: [i64; 2], base: Side<
         found.push(amount("kernels are launched", work.launch_count, units, per, number::count));
         found.extend(only_on_one_side(launches));
     }
-    let sums: [(&str, &str, fn(i64) -> String); 2] =
-        [("copy_bytes", "bytes are copied", number::bytes), ("communication_count", "collectives run", number::count)];
-    for (fact, words, print) in sums {
+    let mut compare = |fact: &str, words: &str, print: fn(i64) -> String| {
         let sums = [base, head].map(|side| side.median(|run| run.sum(fact)));
         if differ(sums, units) {
             found.push(amount(words, sums, units, per, print));
         }
-    }
+    };
+    compare("copy_bytes", "bytes are copied", number::bytes);
+    compare("communication_count", "collectives run", number::count);
     found
 }
 

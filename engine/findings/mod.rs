@@ -1,8 +1,10 @@
 //! What the rules said of one report, put in one order: the [`Review`].
 
+mod baseline;
 mod capture;
 mod card;
 mod fingerprint;
+mod ignored;
 mod rank;
 mod relations;
 mod scorecard;
@@ -17,8 +19,10 @@ use serde::Serialize;
 use crate::facts::{EntityKind, Facts};
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Sentence, Severity};
 
+pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
 pub use card::{Reference, RelationTo, RuleCard};
 pub use fingerprint::{Fingerprints, Seen, digest};
+pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
 pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use spent::{DeviceReview, Part};
 pub use subject::Subject;
@@ -35,6 +39,14 @@ pub struct Review {
     pub findings: Vec<Finding>,
     /// Findings that another finding makes pointless.
     pub suppressed: Vec<Suppressed>,
+    /// Findings that the user has accepted, by the ignore that sets them aside.
+    pub ignored: Vec<Ignored>,
+    /// Ignores that set nothing aside.
+    pub stale_ignores: Vec<StaleIgnore>,
+    /// Rules that the user has switched off, by id.
+    pub rules_off: Vec<String>,
+    /// What a baseline took out of the findings; absent without one.
+    pub known: Option<Known>,
     /// What could not be judged, and what to capture.
     pub unjudged: Vec<Unjudged>,
     /// Rules that went wrong.
@@ -49,6 +61,25 @@ impl Review {
     /// The gravest severity of all findings that are shown, symptoms among them; `None` without findings.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(Finding::worst).max()
+    }
+}
+
+/// From which severity on findings are too grave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threshold {
+    /// This one.
+    At(Severity),
+    /// Whatever is found.
+    Never,
+}
+
+impl Threshold {
+    /// Whether a review holds such a finding.
+    pub fn is_reached(self, review: &Review) -> bool {
+        match self {
+            Self::At(least) => review.worst().is_some_and(|worst| worst >= least),
+            Self::Never => false,
+        }
     }
 }
 
@@ -170,36 +201,62 @@ pub struct Counts {
     pub unknown: usize,
     /// The rule went wrong.
     pub failed: usize,
+    /// Of the findings, those that the user has accepted, and those that they explain.
+    pub ignored: usize,
 }
 
 /// Puts what the rules said in order. `judgements` name rules by their place in `rules`; one that names none is left out.
 pub fn review(facts: &Facts, rules: &[RuleCard], judgements: &[Judgement], scorecard: &Scorecard) -> Review {
+    review_under(facts, rules, judgements, scorecard, &Policy::default())
+}
+
+/// The same, with what the user has accepted set aside.
+pub fn review_under(
+    facts: &Facts,
+    rules: &[RuleCard],
+    judgements: &[Judgement],
+    scorecard: &Scorecard,
+    policy: &Policy,
+) -> Review {
     let judgements: Vec<&Judgement> = judgements.iter().filter(|judgement| judgement.rule < rules.len()).collect();
     let occurrences = rank::occurrences(facts, rules, &judgements);
+    let stale_ignores = policy.stale(facts, rules, &occurrences);
     let (occurrences, suppressed) = relations::suppress(facts, rules, occurrences);
     let causes = relations::causes(facts, rules, &occurrences);
-    let findings = rank::findings(facts, rules, &occurrences, &causes);
-    let counts = count(rules, &judgements);
+    let places = policy.places(facts, rules, &occurrences, &causes);
+    let findings = rank::findings(facts, rules, &occurrences, &causes, &places);
+    let ignored = policy.ignored(facts, rules, &occurrences, &places);
+    let counts = Counts { ignored: places.iter().flatten().count(), ..count(rules, &judgements) };
+    let shown: Vec<rank::Occurrence<'_>> =
+        occurrences.into_iter().zip(&places).filter(|(_, ignore)| ignore.is_none()).map(|(this, _)| this).collect();
     let capture = capture::notes(facts);
-    let devices: Vec<DeviceReview> = facts
-        .of_kind(EntityKind::Device)
-        .filter(|(_, device)| device.int("window_ns").is_some_and(|window| window > 0))
-        .map(|(id, device)| DeviceReview {
-            recoverable_ns: spent::recoverable(facts, id, &occurrences),
-            scores: scorecard.of(device),
-            ..spent::device(device)
-        })
-        .collect();
+    let devices = devices(facts, scorecard, &shown);
     Review {
         verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts),
         devices,
         findings,
         suppressed,
+        ignored,
+        stale_ignores,
+        rules_off: policy.rules_off.clone(),
+        known: None,
         unjudged: unjudged::unjudged(facts, rules, &judgements),
         errors: failures(rules, &judgements),
         capture,
         counts,
     }
+}
+
+fn devices(facts: &Facts, scorecard: &Scorecard, shown: &[rank::Occurrence<'_>]) -> Vec<DeviceReview> {
+    facts
+        .of_kind(EntityKind::Device)
+        .filter(|(_, device)| device.int("window_ns").is_some_and(|window| window > 0))
+        .map(|(id, device)| DeviceReview {
+            recoverable_ns: spent::recoverable(facts, id, shown),
+            scores: scorecard.of(device),
+            ..spent::device(device)
+        })
+        .collect()
 }
 
 fn count(rules: &[RuleCard], judgements: &[&Judgement]) -> Counts {
@@ -235,6 +292,8 @@ fn failures(rules: &[RuleCard], judgements: &[&Judgement]) -> Vec<RuleFailure> {
     failures
 }
 
+#[cfg(test)]
+mod ignored_tests;
 #[cfg(test)]
 pub(crate) mod samples;
 #[cfg(test)]

@@ -16,8 +16,8 @@ pub(super) struct Occurrence<'a> {
     pub(super) rule: usize,
     pub(super) entity: EntityId,
     pub(super) found: &'a Match,
-    gain: Option<Gain>,
-    severity: Severity,
+    pub(super) gain: Option<Gain>,
+    pub(super) severity: Severity,
 }
 
 impl Occurrence<'_> {
@@ -85,14 +85,16 @@ pub(super) fn order(facts: &Facts, rules: &[RuleCard], a: &Occurrence<'_>, b: &O
     key(a).cmp(&key(b)).then_with(|| name(a).cmp(&name(b)))
 }
 
-/// One finding a rule, symptoms under their causes, in order. `causes` says for each occurrence what explains it.
+/// One finding a rule, symptoms under their causes, in order. `causes` says for each occurrence what explains it,
+/// `ignored` what sets it aside: such are left out.
 pub(super) fn findings(
     facts: &Facts,
     rules: &[RuleCard],
     occurrences: &[Occurrence<'_>],
     causes: &[Option<usize>],
+    ignored: &[Option<usize>],
 ) -> Vec<Finding> {
-    let mut places: Vec<usize> = (0..occurrences.len()).collect();
+    let mut places: Vec<usize> = (0..occurrences.len()).filter(|place| ignored[*place].is_none()).collect();
     places.sort_by(|a, b| order(facts, rules, &occurrences[*a], &occurrences[*b]));
     let tops: Vec<usize> = places.iter().copied().filter(|place| causes[*place].is_none()).collect();
     by_rule(&tops, occurrences)

@@ -1,8 +1,9 @@
 //! Reports made by hand, for tests.
 
-use super::{Reference, RelationTo, Review, RuleCard, Scorecard, review};
+use super::{Ignore, Policy, Reference, RelationTo, Review, RuleCard, Scorecard, review_under};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::rules::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Sentence, Severity};
+use crate::text::glob::Glob;
 
 /// Facts with answers to them.
 #[derive(Default)]
@@ -14,8 +15,12 @@ pub(crate) struct Sample {
 
 impl Sample {
     pub(crate) fn review(&self) -> Review {
+        self.review_under(&Policy::default())
+    }
+
+    pub(crate) fn review_under(&self, policy: &Policy) -> Review {
         let scorecard = Scorecard::parse(include_str!("../../templates/scorecard.toml"), "scorecard.toml").unwrap();
-        review(&self.facts, &self.rules, &self.judgements, &scorecard)
+        review_under(&self.facts, &self.rules, &self.judgements, &scorecard, policy)
     }
 
     pub(crate) fn rule(&mut self, id: &str, title: &str, for_each: EntityKind) -> usize {
@@ -245,4 +250,23 @@ pub(crate) fn nothing() -> Sample {
     sample.rules[none].severity = Some(Severity::High);
     sample.find(none, run, None, "Not one GPU operation was recorded");
     sample
+}
+
+/// Accepts the copies of the first GPU, and two things that there are not.
+pub(crate) fn policy() -> Policy {
+    let ignore = |rule: &str, entity: Option<&str>, until: Option<&str>, is_expired| Ignore {
+        rule: rule.to_owned(),
+        entity: entity.map(Glob::new),
+        reason: "The <loader> is being @rewritten.".to_owned(),
+        until: until.map(str::to_owned),
+        is_expired,
+    };
+    Policy {
+        ignores: vec![
+            ignore("pageable-copy", Some("* cudaMemcpy"), Some("2026-12-31"), false),
+            ignore("sync-gap", None, Some("2025-12-31"), true),
+            ignore("launch-bound", Some("gpu7"), None, false),
+        ],
+        rules_off: vec!["tiny".to_owned()],
+    }
 }

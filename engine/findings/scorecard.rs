@@ -118,6 +118,20 @@ impl Scorecard {
         Ok(card)
     }
 
+    /// The ids of its entries, in order.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.id.as_str())
+    }
+
+    /// Sets the target of an entry, a share, and says who set it; an id that there is not is left alone.
+    pub fn set_target(&mut self, id: &str, target: f64, why: &str) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.id == id) {
+            let bound = if entry.at_least.is_some() { &mut entry.at_least } else { &mut entry.at_most };
+            *bound = Some(target);
+            why.clone_into(&mut entry.why);
+        }
+    }
+
     pub(super) fn of(&self, device: &Entity) -> Vec<Score> {
         self.entries.iter().map(|entry| entry.score(device)).collect()
     }

@@ -100,7 +100,13 @@ fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts) -> Sentence
         1 => "1 rule".to_owned(),
         rules => format!("{rules} rules"),
     };
-    words.own(&format!("{but} anything that could gain 1 % of it ({asked} asked{unjudged}).")).done()
+    let ignored = match counts.ignored {
+        0 => String::new(),
+        1 => "; 1 finding is ignored".to_owned(),
+        count => format!("; {count} findings are ignored"),
+    };
+    let other = if counts.ignored == 0 { "anything" } else { "anything else" };
+    words.own(&format!("{but} {other} that could gain 1 % of it ({asked} asked{unjudged}{ignored}).")).done()
 }
 
 /// The least and the most that devices have of their windows.

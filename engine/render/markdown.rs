@@ -12,14 +12,18 @@ use crate::findings::{Review, Scorecard, ScorecardError};
 
 const REVIEW: &str = "review.md.j2";
 const FINDING: &str = "finding.md.j2";
+pub(super) const COMPARE: &str = "compare.md.j2";
 const SCORECARD: &str = "scorecard.toml";
 
 /// Steps of the template engine: far more than a long review takes, and an end to a loop that has none.
 const FUEL: u64 = 50_000_000;
 
 /// The built-in templates.
-const BUILTIN: &[(&str, &str)] =
-    &[(REVIEW, include_str!("../../templates/review.md.j2")), (FINDING, include_str!("../../templates/finding.md.j2"))];
+const BUILTIN: &[(&str, &str)] = &[
+    (REVIEW, include_str!("../../templates/review.md.j2")),
+    (FINDING, include_str!("../../templates/finding.md.j2")),
+    (COMPARE, include_str!("../../templates/compare.md.j2")),
+];
 
 /// A template that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +37,7 @@ pub enum TemplateError {
         source: std::io::Error,
     },
     /// A folder of templates without one that coldspot uses.
-    #[error("{path}: holds none of the templates that coldspot uses: {REVIEW}, {FINDING}, {SCORECARD}")]
+    #[error("{path}: holds none of the templates that coldspot uses: {REVIEW}, {FINDING}, {COMPARE}, {SCORECARD}")]
     Empty {
         /// The folder.
         path: PathBuf,
@@ -49,7 +53,7 @@ pub enum TemplateError {
 /// The templates of one run.
 #[derive(Debug)]
 pub struct Templates {
-    env: Environment<'static>,
+    pub(super) env: Environment<'static>,
     scorecard: Scorecard,
 }
 
@@ -96,18 +100,34 @@ impl Templates {
     /// # Errors
     /// When a template of the user fails.
     pub fn review(&self, review: &Review, report: &str) -> Result<String, TemplateError> {
-        let view = View::new(review, report);
-        let drawings: Vec<Drawing> = view
-            .devices
-            .iter()
-            .map(|device| Drawing { bar: bar::bar(&device.parts, device.window_ns), rows: bar::rows(&device.parts) })
-            .collect();
-        let columns = columns(review);
-        let page = Page { review: view, drawings, columns };
         let template = self.env.get_template(REVIEW).map_err(failed)?;
-        template.render(minijinja::value::Serde(&page)).map_err(failed)
+        template.render(minijinja::value::Serde(&page(review, report))).map_err(failed)
+    }
+
+    /// The first finding of a review alone, as the review prints it.
+    ///
+    /// # Errors
+    /// When a template of the user fails.
+    pub fn first_finding(&self, review: &Review) -> Result<String, TemplateError> {
+        let scope = minijinja::value::Serde(page(review, ""));
+        // Named as Markdown templates are, so that it escapes as they do.
+        self.env.render_named_str("one-finding.md.j2", ONE_FINDING, scope).map_err(failed)
     }
 }
+
+fn page<'a>(review: &'a Review, report: &'a str) -> Page<'a> {
+    let view = View::new(review, report);
+    let drawings: Vec<Drawing> = view
+        .devices
+        .iter()
+        .map(|device| Drawing { bar: bar::bar(&device.parts, device.window_ns), rows: bar::rows(&device.parts) })
+        .collect();
+    let columns = columns(review);
+    Page { review: view, drawings, columns }
+}
+
+/// One finding of a review, by the macro that reviews print it with.
+const ONE_FINDING: &str = "{% import \"finding.md.j2\" as show %}{{ show.finding(findings[0], 1) }}";
 
 /// What templates see: the review as in JSON, and for each device a bar with its rows.
 #[derive(Serialize)]
@@ -158,7 +178,7 @@ fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, TemplateError> {
         }
     }
     files.sort();
-    if !files.iter().any(|(name, _)| [REVIEW, FINDING, SCORECARD].contains(&name.as_str())) {
+    if !files.iter().any(|(name, _)| [REVIEW, FINDING, COMPARE, SCORECARD].contains(&name.as_str())) {
         return Err(TemplateError::Empty { path: folder.to_owned() });
     }
     Ok(files)
@@ -168,7 +188,7 @@ fn read(path: &Path) -> Result<String, TemplateError> {
     std::fs::read_to_string(path).map_err(|source| TemplateError::Read { path: path.to_owned(), source })
 }
 
-fn failed(error: minijinja::Error) -> TemplateError {
+pub(super) fn failed(error: minijinja::Error) -> TemplateError {
     TemplateError::Template(Box::new(error))
 }
 

@@ -1,72 +1,188 @@
-//! A rule's page: what it looks for, before its file.
+//! A rule's page, made from the rule: what it looks for and why, what it can gain, what to do, its example as a finding.
 
 use crate::facts::FactValue;
+use crate::findings::{RuleCard, review};
 use crate::rules::outcome::{Outcome, Severity};
 use crate::rules::{Library, Relation, Rule, Status, testing};
 
-/// What a rule looks for, its thresholds and its example, and then its file, word for word.
-pub fn rule_page(library: &Library, rule: &Rule) -> String {
-    let mut page = format!("# {}\n\n", rule.title());
-    let severity = rule.severity().map_or("by the share of the window that it can gain", Severity::name);
-    let mut line = |label: &str, text: &str| page.push_str(&format!("{label:<15} {text}\n"));
-    line("rule", rule.id());
-    line("file", rule.file());
-    line("asked of each", rule.for_each().name());
-    line("severity", severity);
-    if rule.status() == Status::Experimental {
-        line("status", "experimental: it has yet to prove itself on real reports");
-    }
-    if rule.once() {
-        line("occurs", "once in a run");
-    }
-    if let Some(account) = rule.claims() {
-        line("claims", &format!("device.{account}_ns"));
-    }
-    let needs: Vec<String> = rule.needs().iter().map(ToString::to_string).collect();
-    line("needs", &needs.join(", "));
-    if let Some(collect) = rule.collect() {
-        line("capture with", collect);
-    }
-    for (label, relations) in [("explains", rule.explains()), ("silent under", rule.suppressed_by())] {
-        if !relations.is_empty() {
-            line(label, &relations.iter().map(relation).collect::<Vec<_>>().join("; "));
+use super::markdown::{TemplateError, Templates};
+
+/// The page of a rule, as Markdown that reads well on a terminal too.
+///
+/// # Errors
+/// When the example cannot be printed as a finding.
+pub fn rule_page(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
+    let sections = [
+        head(rule),
+        conditions(library, rule),
+        references(rule),
+        thresholds(rule),
+        gain(rule),
+        advice(library, rule),
+        relations(rule),
+        example(library, rule)?,
+        tests(rule),
+    ];
+    Ok(format!(
+        "{}\n",
+        sections.iter().filter(|section| !section.is_empty()).map(String::as_str).collect::<String>().trim_end()
+    ))
+}
+
+/// The index of all pages: a list a folder.
+pub fn rule_index(library: &Library) -> String {
+    let mut categories: Vec<&str> = library.rules().iter().map(Rule::category).collect();
+    categories.sort_unstable();
+    categories.dedup();
+    let mut page = "# The built-in rules\n\nEach page is made from its rule file, which `rules/` holds; `coldspot rules show ID` prints it.\n".to_owned();
+    for category in categories {
+        page.push_str(&format!(
+            "\n## {category}\n\n| rule | asked of each | severity | what it finds |\n|---|---|---|---|\n"
+        ));
+        for rule in library.rules().iter().filter(|rule| rule.category() == category) {
+            let severity = rule.severity().map_or("by gain", Severity::name);
+            let experimental = if rule.status() == Status::Experimental { " (experimental)" } else { "" };
+            let (id, kind, title) = (rule.id(), rule.for_each().name(), rule.title().replace('|', "\\|"));
+            page.push_str(&format!("| [{id}]({id}.md) | {kind} | {severity} | {title}{experimental} |\n"));
         }
     }
-    if !rule.params().is_empty() {
-        page.push_str("\n## Thresholds\n\n");
-        for param in rule.params() {
-            let why = param.fixed.as_ref().map_or_else(String::new, |why| format!(" Fixed: {why}"));
-            let default = value(&param.default);
-            page.push_str(&format!("- {} = {default} ({}): {}{why}\n", param.name, param.unit, param.doc));
-        }
-    }
-    page.push_str(&example(library, rule));
-    if !rule.references().is_empty() {
-        page.push_str("\n## References\n\n");
-        for reference in rule.references() {
-            page.push_str(&format!("- {}: {}\n", reference.url, reference.supports));
-        }
-    }
-    page.push_str(&format!("\n## {}\n\n```toml\n{}\n```\n", rule.file(), rule.source().trim_end()));
     page
 }
 
-/// What the rule says of its example.
-fn example(library: &Library, rule: &Rule) -> String {
-    let Outcome::Finding(found) = testing::example(library, rule) else { return String::new() };
-    let mut text = format!("\n## Its example, as a finding\n\n{}\n\n", found.summary.markdown);
-    for sentence in &found.evidence {
-        text.push_str(&format!("- {}\n", sentence.markdown));
+fn head(rule: &Rule) -> String {
+    let mut text = format!("# {}\n\n", rule.title());
+    let severity = match rule.severity() {
+        Some(severity) => format!("{}, whatever it can gain", severity.name()),
+        None => "by the share of the window that it can gain".to_owned(),
+    };
+    let mut line = |label: &str, value: &str| text.push_str(&format!("- **{label}**: {value}\n"));
+    line("Rule", &format!("{}, in {}", code(rule.id()), code(rule.file())));
+    line("Asked of each", &code(rule.for_each().name()));
+    line("Severity", &severity);
+    if rule.status() == Status::Experimental {
+        line("Status", "experimental: it has yet to prove itself on real reports");
     }
-    for (label, sentence) in [("What to do.", &found.advice), ("How to check.", &found.verify)] {
-        text.push_str(&format!("\n**{label}** {}\n", sentence.markdown));
+    if rule.once() {
+        line("Occurs", "once in a run, so that a longer run hardly has it");
+    }
+    let needs: Vec<String> = rule.needs().iter().map(|fact| code(&fact.to_string())).collect();
+    line("Needs", &format!("{}; one absent, and it cannot judge", needs.join(", ")));
+    if let Some(collect) = rule.collect() {
+        line("Capture with", &code(collect));
     }
     text
 }
 
-fn relation(relation: &Relation) -> String {
-    let kinds: Vec<&str> = relation.on.iter().map(|kind| kind.name()).collect();
-    format!("{} (same {})", relation.rule, kinds.join(", "))
+/// Each condition, with the sentence that it prints for the example.
+fn conditions(library: &Library, rule: &Rule) -> String {
+    let mut text = "\n## What it looks for\n\n".to_owned();
+    if let Some(condition) = rule.condition() {
+        text.push_str(&format!("It applies where {}.\n\n", code(condition)));
+    }
+    let evidence = match testing::example(library, rule) {
+        Outcome::Finding(found) => found.evidence,
+        _ => Vec::new(),
+    };
+    text.push_str("It is a finding when all of this holds; the sentences are what it prints for its example:\n\n");
+    for (place, when) in rule.whens().enumerate() {
+        text.push_str(&format!("{}. {}\n", place + 1, code(when)));
+        if let Some(sentence) = evidence.get(place) {
+            text.push_str(&format!("   “{}”\n", sentence.markdown));
+        }
+    }
+    let values: Vec<String> = rule
+        .values()
+        .map(|(name, expr)| format!("- {} is {}\n", code(&format!("values.{name}")), code(expr)))
+        .collect();
+    if !values.is_empty() {
+        text.push_str(&format!("\nIn these expressions:\n\n{}", values.concat()));
+    }
+    text
+}
+
+fn thresholds(rule: &Rule) -> String {
+    if rule.params().is_empty() {
+        return String::new();
+    }
+    let mut text = "\n## Thresholds\n\n".to_owned();
+    for param in rule.params() {
+        let why = param.fixed.as_ref().map_or_else(String::new, |why| format!(" An absolute number, because: {why}"));
+        let setting = code(&format!("params.{} = {}", param.name, value(&param.default)));
+        text.push_str(&format!("- {setting} ({}): {}{why}\n", param.unit, param.doc));
+    }
+    let example = rule.params().first().map(|param| format!("{} = …", param.name)).unwrap_or_default();
+    text.push_str(&format!(
+        "\nA project sets its own in `coldspot.toml`, under `[params.{}]`: `{example}`.\n",
+        rule.id()
+    ));
+    text
+}
+
+fn gain(rule: &Rule) -> String {
+    let mut text = "\n## The most it can gain, and how sure it is\n\n".to_owned();
+    match (rule.estimate(), rule.claims()) {
+        (Some((expr, basis)), Some(account)) => {
+            let account = code(&format!("device.{account}_ns"));
+            text.push_str(&format!("{} nanoseconds, and never more than {account} holds. {basis}\n", code(expr)));
+        }
+        _ => text.push_str("It claims no time.\n"),
+    }
+    text.push_str(&format!("\nConfidence is {}", rule.confidence().name()));
+    for (to, because) in rule.lower() {
+        text.push_str(&format!("; {} where this holds: {}", to.name(), because.trim_end_matches('.')));
+    }
+    text.push_str(".\n");
+    text
+}
+
+fn advice(library: &Library, rule: &Rule) -> String {
+    let mut text = "\n## What to do\n\n".to_owned();
+    for (framework, sentence) in testing::advice(library, rule) {
+        text.push_str(&format!("- **{framework}**: {}\n", sentence.markdown));
+    }
+    text
+}
+
+fn relations(rule: &Rule) -> String {
+    let list = |intro: &str, relations: &[Relation]| -> String {
+        relations
+            .iter()
+            .map(|relation| {
+                let kinds: Vec<String> = relation.on.iter().map(|kind| code(kind.name())).collect();
+                format!("- {intro} {} of the same {}\n", code(&relation.rule), kinds.join(" and "))
+            })
+            .collect()
+    };
+    let lines = list("It explains", rule.explains()) + &list("It is silent where there is", rule.suppressed_by());
+    if lines.is_empty() { lines } else { format!("\n## Beside other rules\n\n{lines}") }
+}
+
+fn references(rule: &Rule) -> String {
+    if rule.references().is_empty() {
+        return String::new();
+    }
+    let lines: String = rule.references().iter().map(|r| format!("- <{}>: {}\n", r.url, r.supports)).collect();
+    format!("\n## Why: what it relies on\n\n{lines}")
+}
+
+/// What a review prints where a report is like the example.
+fn example(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
+    let templates = Templates::load(None)?;
+    let (facts, judgement) = testing::example_report(library, rule);
+    let review = review(&facts, &RuleCard::of_library(library), &[judgement], templates.scorecard());
+    let finding = if review.findings.is_empty() { String::new() } else { templates.first_finding(&review)? };
+    Ok(format!("\n## Its example, as a finding\n\n{}\n", finding.trim()))
+}
+
+fn tests(rule: &Rule) -> String {
+    let lines: String = rule.tests().map(|name| format!("- {name}\n")).collect();
+    format!("\n## What its tests say\n\n{lines}")
+}
+
+/// What the author of a rule wrote, word for word: an expression with a `|` must stay one.
+fn code(text: &str) -> String {
+    let fence = if text.contains('`') { "``" } else { "`" };
+    format!("{fence}{}{fence}", text.lines().map(str::trim).collect::<Vec<_>>().join(" "))
 }
 
 fn value(value: &FactValue) -> String {

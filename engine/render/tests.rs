@@ -1,5 +1,5 @@
 use super::*;
-use crate::findings::samples::{Sample, healthy, hostile, nothing, two_gpus};
+use crate::findings::samples::{Sample, healthy, hostile, nothing, policy, two_gpus};
 
 fn markdown(sample: &Sample) -> String {
     Templates::load(None).unwrap().review(&sample.review(), "run.sqlite").unwrap_or_else(|error| panic!("{error}"))
@@ -8,6 +8,14 @@ fn markdown(sample: &Sample) -> String {
 #[test]
 fn two_gpus_as_markdown() {
     insta::assert_snapshot!(markdown(&two_gpus()));
+}
+
+#[test]
+fn ignored_findings_as_markdown() {
+    let review = two_gpus().review_under(&policy());
+    let page = Templates::load(None).unwrap().review(&review, "run.sqlite").unwrap_or_else(|error| panic!("{error}"));
+    let from = page.find("<details>").unwrap();
+    insta::assert_snapshot!(&page[from..]);
 }
 
 #[test]
@@ -100,8 +108,9 @@ fn every_key_of_the_json_is_documented() {
         }
     }
     let mut found = std::collections::BTreeSet::new();
-    for sample in [two_gpus(), hostile(), nothing()] {
-        let json = review_json(&sample.review(), "run.sqlite").unwrap();
+    let reviews = [two_gpus(), hostile(), nothing()].map(|sample| sample.review());
+    for review in reviews.into_iter().chain([two_gpus().review_under(&policy())]) {
+        let json = review_json(&review, "run.sqlite").unwrap();
         keys(&serde_json::from_str(&json).unwrap(), &mut found);
     }
     let documented = include_str!("../../docs/json.md");

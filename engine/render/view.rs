@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::facts::EntityKind;
-use crate::findings::{self, Review};
+use crate::findings::{self, Review, Stale};
 use crate::rules::outcome::{Confidence, Sentence, Severity};
 
 pub(super) const SCHEMA: &str = "coldspot.review/1";
@@ -18,6 +18,11 @@ pub(super) struct View<'a> {
     pub(super) devices: Vec<Device<'a>>,
     findings: Vec<Finding<'a>>,
     suppressed: Vec<Suppressed<'a>>,
+    ignored: Vec<Ignored<'a>>,
+    stale_ignores: Vec<StaleIgnore<'a>>,
+    rules_off: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<&'a findings::Known>,
     unjudged: Vec<Unjudged<'a>>,
     errors: Vec<Failure<'a>>,
     capture: &'a [Sentence],
@@ -133,6 +138,39 @@ struct Suppressed<'a> {
 }
 
 #[derive(Serialize)]
+struct Ignored<'a> {
+    rule: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entity: Option<&'a str>,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<&'a str>,
+    findings: Vec<IgnoredFinding<'a>>,
+}
+
+#[derive(Serialize)]
+struct IgnoredFinding<'a> {
+    rule: &'a str,
+    title: &'a str,
+    severity: Severity,
+    subject: Subject<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gain: Option<Gain<'a>>,
+    summary: &'a Sentence,
+}
+
+#[derive(Serialize)]
+struct StaleIgnore<'a> {
+    rule: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entity: Option<&'a str>,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<&'a str>,
+    why: Stale,
+}
+
+#[derive(Serialize)]
 struct Unjudged<'a> {
     rules: Vec<UnjudgedRule<'a>>,
     missing: &'a [String],
@@ -164,12 +202,14 @@ struct Counts {
     not_applicable: usize,
     unknown: usize,
     failed: usize,
+    ignored: usize,
 }
 
 impl<'a> View<'a> {
     /// `report` is the name of the file that was reviewed.
     pub(super) fn new(review: &'a Review, report: &'a str) -> Self {
-        let findings::Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed } = review.counts;
+        let findings::Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed, ignored } =
+            review.counts;
         Self {
             schema: SCHEMA,
             coldspot: env!("CARGO_PKG_VERSION"),
@@ -178,10 +218,14 @@ impl<'a> View<'a> {
             devices: review.devices.iter().map(Device::new).collect(),
             findings: review.findings.iter().map(Finding::new).collect(),
             suppressed: review.suppressed.iter().map(Suppressed::new).collect(),
+            ignored: review.ignored.iter().map(Ignored::new).collect(),
+            stale_ignores: review.stale_ignores.iter().map(StaleIgnore::new).collect(),
+            rules_off: &review.rules_off,
+            known: review.known.as_ref(),
             unjudged: review.unjudged.iter().map(Unjudged::new).collect(),
             errors: review.errors.iter().map(Failure::new).collect(),
             capture: &review.capture,
-            counts: Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed },
+            counts: Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed, ignored },
         }
     }
 }
@@ -281,6 +325,38 @@ impl<'a> Suppressed<'a> {
             by: &suppressed.by,
             subject: Subject::new(&suppressed.subject),
             summary: &suppressed.summary,
+        }
+    }
+}
+
+impl<'a> Ignored<'a> {
+    fn new(ignored: &'a findings::Ignored) -> Self {
+        let finding = |finding: &'a findings::IgnoredFinding| IgnoredFinding {
+            rule: &finding.rule,
+            title: &finding.title,
+            severity: finding.severity,
+            subject: Subject::new(&finding.subject),
+            gain: finding.gain.as_ref().map(Gain::new),
+            summary: &finding.summary,
+        };
+        Self {
+            rule: &ignored.rule,
+            entity: ignored.entity.as_deref(),
+            reason: &ignored.reason,
+            until: ignored.until.as_deref(),
+            findings: ignored.findings.iter().map(finding).collect(),
+        }
+    }
+}
+
+impl<'a> StaleIgnore<'a> {
+    fn new(stale: &'a findings::StaleIgnore) -> Self {
+        Self {
+            rule: &stale.rule,
+            entity: stale.entity.as_deref(),
+            reason: &stale.reason,
+            until: stale.until.as_deref(),
+            why: stale.why,
         }
     }
 }

@@ -1,9 +1,9 @@
-//! What is wrong with rule files: every fault, with its file and line.
+//! What is wrong with files that users write: every fault, with its file and line.
 
 use std::fmt;
 use std::ops::Range;
 
-/// One thing that is wrong with a rule file.
+/// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The file, as it was named.
@@ -20,17 +20,23 @@ impl fmt::Display for Fault {
     }
 }
 
-/// All that is wrong with a set of rule files; never empty.
+/// All that is wrong with a set of files; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults(Vec<Fault>);
 
 impl Faults {
-    pub(super) fn check(mut faults: Vec<Fault>) -> Result<(), Self> {
+    /// An error when there are faults.
+    pub(crate) fn check(mut faults: Vec<Fault>) -> Result<(), Self> {
         if faults.is_empty() {
             return Ok(());
         }
         faults.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
         Err(Self(faults))
+    }
+
+    /// A single fault.
+    pub(crate) fn one(fault: Fault) -> Self {
+        Self(vec![fault])
     }
 
     /// The faults, by file and line.
@@ -50,24 +56,24 @@ impl std::error::Error for Faults {}
 
 /// Collects the faults of one file.
 #[derive(Debug)]
-pub(super) struct Log<'a> {
-    pub(super) file: &'a str,
-    pub(super) source: &'a str,
-    pub(super) faults: Vec<Fault>,
+pub(crate) struct Log<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) source: &'a str,
+    pub(crate) faults: Vec<Fault>,
 }
 
 impl<'a> Log<'a> {
-    pub(super) fn new(file: &'a str, source: &'a str) -> Self {
+    pub(crate) fn new(file: &'a str, source: &'a str) -> Self {
         Self { file, source, faults: Vec::new() }
     }
 
     /// The line of a place in the file.
-    pub(super) fn line(&self, span: &Range<usize>) -> usize {
+    pub(crate) fn line(&self, span: &Range<usize>) -> usize {
         let end = span.start.min(self.source.len());
         self.source.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    pub(super) fn at(&mut self, span: Range<usize>, message: impl Into<String>) {
+    pub(crate) fn at(&mut self, span: Range<usize>, message: impl Into<String>) {
         let fault = Fault { file: self.file.to_owned(), line: self.line(&span), message: message.into() };
         // Two expressions on one line may be wrong in the same way: once is enough.
         if !self.faults.contains(&fault) {
@@ -80,7 +86,7 @@ impl<'a> Log<'a> {
 const ALIKE: f64 = 0.75;
 
 /// The known name that looks most like a misspelt one.
-pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
         .map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate))
@@ -90,7 +96,7 @@ pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// The end of a message about an unknown name: the nearest one, or all when they are few.
-pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.into_iter().collect();
     if let Some(best) = nearest(name, known.iter().copied()) {
         return format!("; did you mean `{best}`?");
@@ -102,7 +108,7 @@ pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
 }
 
 /// Names in a row: `a`, `b` and `c`.
-pub(super) fn listed(names: &[&str]) -> String {
+pub(crate) fn listed(names: &[&str]) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.as_slice() {
         [] => String::new(),

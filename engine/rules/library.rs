@@ -13,6 +13,9 @@ use super::rule::Rule;
 /// The built-in rule files, `rules/<category>/<id>.toml`, and what they say.
 const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
 
+/// A project's configuration may lie among its rules.
+const CONFIG: &str = "coldspot.toml";
+
 /// Rules that know of each other, by id.
 #[derive(Debug)]
 pub struct Library {
@@ -62,6 +65,13 @@ impl Library {
     /// The rule with this id.
     pub fn rule(&self, id: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.id() == id)
+    }
+
+    /// The library without some rules. Relations to them lead nowhere then.
+    #[must_use]
+    pub fn without(mut self, ids: &BTreeSet<String>) -> Self {
+        self.rules.retain(|rule| !ids.contains(rule.id()));
+        self
     }
 
     pub(super) fn printers(&self) -> &Printers {
@@ -138,7 +148,7 @@ fn collect(folder: &Path, shown: &Path, files: &mut Vec<RuleFile>, faults: &mut 
         // A linked folder may lead back here.
         if path.is_dir() && !path.is_symlink() {
             collect(&path, &shown, files, faults);
-        } else if path.extension().is_some_and(|extension| extension == "toml") {
+        } else if path.extension().is_some_and(|extension| extension == "toml") && !path.ends_with(CONFIG) {
             match fs::read_to_string(&path) {
                 Ok(source) => files.push(RuleFile { name: shown.display().to_string(), place: place(&path), source }),
                 Err(error) => faults.push(unreadable(&shown, &format!("it cannot be read: {error}"))),

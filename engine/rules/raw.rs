@@ -1,172 +1,273 @@
 //! What a rule file says, before anything is checked: each value with its place, for error messages.
+//!
+//! The JSON Schema that editors use is made from these structs: their comments are what an editor shows.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
-use super::fault::{Log, did_you_mean};
+use super::fault::Log;
+use super::outcome::{Confidence, Severity};
+use super::{schema, shape};
 
 pub(super) type Text = Spanned<String>;
 pub(super) type FactTables = BTreeMap<Text, BTreeMap<Text, Spanned<toml::Value>>>;
 
-#[derive(Debug, Deserialize)]
+/// # A coldspot rule
+///
+/// What to look for in the facts of one entity, what to say of it, what it can gain, and tests. The file is named after
+/// the id.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRule {
+    /// The version of the rule language: 1.
+    #[schemars(schema_with = "schema::version")]
     pub(super) schema: Spanned<i64>,
+    /// The rule's name for users, equal to the file's name without `.toml`.
+    #[schemars(with = "String")]
     pub(super) id: Text,
+    /// What a user would call the problem.
+    #[schemars(with = "String")]
     pub(super) title: Text,
+    /// The kind of entity that the rule is asked about, one at a time.
+    #[schemars(schema_with = "schema::entity")]
     pub(super) for_each: Text,
+    /// A condition for the rule to apply at all. Where it does not hold, the answer is "not applicable".
     #[serde(rename = "where")]
+    #[schemars(with = "Option<String>")]
     pub(super) condition: Option<Text>,
+    /// Facts that the rule can do without, as `entity.fact`. Where any other fact that it names is absent, the answer is
+    /// "unknown".
     #[serde(default)]
+    #[schemars(schema_with = "schema::fact_names")]
     pub(super) optional: Vec<Text>,
+    /// How to capture what the rule needs, shown when a needed fact is absent.
     pub(super) collect: Option<String>,
+    /// A fixed severity. Without it, the share of the window that can be gained decides.
+    #[schemars(with = "Option<Severity>")]
     pub(super) severity: Option<Text>,
+    /// `experimental` until the rule has proved itself on real reports; shown as such.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::status")]
     pub(super) status: Option<Text>,
+    /// Whether the cost occurs once in a run, so that a longer run hardly has it.
     #[serde(default)]
     pub(super) once: bool,
+    /// Thresholds, by name. Expressions name them `params.NAME`; users override them in coldspot.toml.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, RawParam>")]
     pub(super) params: BTreeMap<Text, RawParam>,
+    /// Named intermediate results, by name: expressions over facts and params, not over each other.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub(super) values: BTreeMap<Text, Text>,
+    /// Conditions: all must hold. Each says as evidence what it saw.
     pub(super) when: Vec<RawWhen>,
+    /// The most that a change can gain.
     pub(super) estimate: Option<RawEstimate>,
+    /// How sure the finding is.
     pub(super) confidence: RawConfidence,
+    /// Links to other rules.
     #[serde(default)]
     pub(super) relations: RawRelations,
+    /// What the finding says.
     pub(super) message: RawMessage,
+    /// What to do, by framework; `default` where a framework has no advice of its own.
+    #[schemars(schema_with = "schema::advice")]
     pub(super) advice: Spanned<BTreeMap<Text, Text>>,
+    /// Where the rule's knowledge comes from.
     #[serde(default)]
     pub(super) references: Vec<RawReference>,
+    /// Facts for which the rule finds something, by entity. Every test starts from them; the rule's page shows them.
+    #[schemars(schema_with = "schema::fact_tables")]
     pub(super) example: Spanned<FactTables>,
+    /// Tests: what differs from the example, and the outcome that is expected.
     #[serde(default)]
     pub(super) tests: Vec<RawTest>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A threshold
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawParam {
+    /// The number, in the unit.
+    #[schemars(with = "f64")]
     pub(super) default: Spanned<toml::Value>,
+    /// The unit. Times and sizes are rescaled by the unit probe.
+    #[schemars(schema_with = "schema::unit")]
     pub(super) unit: Text,
+    /// What it is for, as a sentence.
+    #[schemars(with = "String")]
     pub(super) doc: Text,
+    /// Why an absolute threshold is right here, as a sentence.
+    #[schemars(with = "Option<String>")]
     pub(super) fixed: Option<Text>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A condition with its evidence
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawWhen {
+    /// An expression that gives true or false.
+    #[schemars(with = "String")]
     pub(super) expr: Text,
+    /// The sentence that is printed when it holds. Values go in as `{{ entity.fact | filter }}`.
+    #[schemars(with = "String")]
     pub(super) says: Text,
 }
 
-#[derive(Debug, Deserialize)]
+/// The most that a change can gain
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawEstimate {
+    /// An expression that gives nanoseconds.
+    #[schemars(with = "String")]
     pub(super) recoverable_ns: Text,
+    /// The account of the device's ledger that it draws on: never more than is in it.
+    #[schemars(schema_with = "schema::account")]
     pub(super) claims: Text,
+    /// Why it is a bound, as a sentence.
+    #[schemars(with = "String")]
     pub(super) basis: Text,
 }
 
-#[derive(Debug, Deserialize)]
+/// How sure the finding is
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawConfidence {
+    /// Where nothing lowers it.
+    #[schemars(with = "Confidence")]
     pub(super) base: Text,
+    /// What lowers it.
     #[serde(default)]
     pub(super) lower: Vec<RawLower>,
 }
 
-#[derive(Debug, Deserialize)]
+/// What lowers confidence
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawLower {
+    /// The confidence then.
+    #[schemars(with = "Confidence")]
     pub(super) to: Text,
+    /// An expression that gives true or false.
+    #[schemars(with = "String")]
     pub(super) when: Text,
+    /// Why, as a sentence.
+    #[schemars(with = "String")]
     pub(super) because: Text,
 }
 
-#[derive(Debug, Deserialize, Default)]
+/// Links to other rules
+#[derive(Debug, Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRelations {
+    /// Symptoms: findings of these rules are shown under this one.
     #[serde(default)]
     pub(super) explains: Vec<RawRelation>,
+    /// Where one of these rules finds something, this one is silent.
     #[serde(default)]
     pub(super) suppressed_by: Vec<RawRelation>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A link to another rule
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRelation {
+    /// The id of the other rule.
+    #[schemars(with = "String")]
     pub(super) rule: Text,
+    /// Both findings must be about the same of each of these.
+    #[schemars(schema_with = "schema::entities")]
     pub(super) on: Spanned<Vec<Text>>,
 }
 
-#[derive(Debug, Deserialize)]
+/// What the finding says
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawMessage {
+    /// What it is, in one line.
+    #[schemars(with = "String")]
     pub(super) summary: Text,
+    /// How to check that the change helped.
+    #[schemars(with = "String")]
     pub(super) verify: Text,
+    /// Where to look in the profiler: times and names.
+    #[schemars(with = "Option<String>")]
     pub(super) look: Option<Text>,
 }
 
-#[derive(Debug, Deserialize)]
+/// Where the rule's knowledge comes from
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawReference {
+    /// An address that begins with https://.
+    #[schemars(with = "String", regex(pattern = "^https://"))]
     pub(super) url: Text,
+    /// What it says that the rule relies on, as a sentence.
+    #[schemars(with = "String")]
     pub(super) supports: Text,
 }
 
-#[derive(Debug, Deserialize)]
+/// A test
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawTest {
+    /// What is tested, in words.
+    #[schemars(with = "String", length(min = 1))]
     pub(super) name: Text,
+    /// Facts that differ from the example.
     #[serde(default)]
+    #[schemars(schema_with = "schema::fact_tables")]
     pub(super) set: FactTables,
+    /// Facts of the example that are absent, as `entity.fact`.
     #[serde(default)]
+    #[schemars(schema_with = "schema::fact_names")]
     pub(super) unset: Vec<Text>,
+    /// Params that differ from their defaults.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, f64>")]
     pub(super) params: BTreeMap<Text, Spanned<toml::Value>>,
+    /// What must come out. A test that expects nothing is refused.
+    #[schemars(with = "RawExpect")]
     pub(super) expect: Option<Spanned<RawExpect>>,
 }
 
-#[derive(Debug, Deserialize)]
+/// What must come out
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawExpect {
+    /// The answer.
+    #[schemars(schema_with = "schema::outcome")]
     pub(super) outcome: Option<Text>,
+    /// The estimate of a finding.
+    #[schemars(with = "Option<i64>")]
     pub(super) recoverable_ns: Option<Spanned<i64>>,
+    /// The confidence of a finding.
+    #[schemars(with = "Option<Confidence>")]
     pub(super) confidence: Option<Text>,
+    /// The facts that an unknown lacks, as `entity.fact`.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::fact_names")]
     pub(super) missing: Option<Vec<Text>>,
+    /// Words that the summary of a finding holds.
+    #[schemars(with = "Option<String>")]
     pub(super) summary: Option<Text>,
 }
 
 /// The version of the rule language that this engine reads.
 pub(super) const SCHEMA: i64 = 1;
 
-/// Reads one file. Every unknown key is a fault of its own; any other mistake of shape ends the reading of this file.
+/// Reads one file.
 pub(super) fn read(log: &mut Log<'_>) -> Option<RawRule> {
-    let mut tree = match DeTable::parse(log.source) {
-        Ok(tree) => tree,
-        Err(error) => {
-            log.at(error.span().unwrap_or_default(), one_line(error.message()));
-            return None;
-        }
-    };
+    let tree = shape::parse(log)?;
     if newer_schema(&tree, log) {
         return None;
     }
-    loop {
-        let error = match RawRule::deserialize(toml::de::Deserializer::from(tree.clone())) {
-            Ok(rule) => return Some(rule),
-            Err(error) => error,
-        };
-        let span = error.span().unwrap_or_default();
-        log.at(span.clone(), explain(error.message()));
-        // Taken out, the next reading finds the next mistake.
-        if !(error.message().starts_with("unknown field") && remove(tree.get_mut(), &span)) {
-            return None;
-        }
-    }
+    shape::read(tree, log)
 }
 
 /// A file of a newer language may hold anything, so that nothing else of it is reported.
@@ -178,36 +279,4 @@ fn newer_schema(tree: &Spanned<DeTable<'_>>, log: &mut Log<'_>) -> bool {
         format!("`schema = {number}` is newer than this coldspot, which reads schema {SCHEMA}: update coldspot");
     log.at(value.span(), message);
     true
-}
-
-fn one_line(message: &str) -> String {
-    message.lines().collect::<Vec<_>>().join(", ")
-}
-
-fn explain(message: &str) -> String {
-    let mut names = message.split('`').skip(1).step_by(2);
-    match names.next() {
-        Some(name) if message.starts_with("unknown field") => {
-            format!("unknown key `{name}`{}", did_you_mean(name, names))
-        }
-        Some(name) if message.starts_with("missing field") => format!("the key `{name}` is missing"),
-        _ => one_line(message),
-    }
-}
-
-/// Takes the key at `span` out, however deep it is.
-fn remove(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
-    let key = table.keys().find(|key| key.span() == *span).cloned();
-    if let Some(key) = key {
-        return table.remove(&key).is_some();
-    }
-    table.iter_mut().any(|(_, value)| remove_in(value.get_mut(), span))
-}
-
-fn remove_in(value: &mut DeValue<'_>, span: &Range<usize>) -> bool {
-    match value {
-        DeValue::Table(table) => remove(table, span),
-        DeValue::Array(items) => items.iter_mut().any(|item| remove_in(item.get_mut(), span)),
-        _ => false,
-    }
 }

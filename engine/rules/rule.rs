@@ -167,6 +167,42 @@ impl Rule {
         &self.code.needs
     }
 
+    /// The condition for it to apply at all, as the file writes it.
+    pub fn condition(&self) -> Option<&str> {
+        self.code.condition.as_ref().map(|program| program.source.as_str())
+    }
+
+    /// Its named intermediate results: name and expression.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.code.values.iter().map(|(name, program)| (name.as_str(), program.source.as_str()))
+    }
+
+    /// Its conditions, in the order of a finding's evidence.
+    pub fn whens(&self) -> impl Iterator<Item = &str> {
+        self.code.whens.iter().map(|when| when.expr.source.as_str())
+    }
+
+    /// The expression of its estimate, and why it is a bound; absent without an estimate.
+    pub fn estimate(&self) -> Option<(&str, &str)> {
+        let estimate = self.code.estimate.as_ref()?;
+        Some((&estimate.recoverable_ns.source, &estimate.basis))
+    }
+
+    /// How sure it is where nothing lowers that.
+    pub fn confidence(&self) -> Confidence {
+        self.code.confidence
+    }
+
+    /// What lowers its confidence: to what, and why.
+    pub fn lower(&self) -> impl Iterator<Item = (Confidence, &str)> {
+        self.code.lower.iter().map(|lower| (lower.to, lower.because.as_str()))
+    }
+
+    /// What its tests are about, the example's own left out.
+    pub fn tests(&self) -> impl Iterator<Item = &str> {
+        self.tests.iter().skip(1).map(|test| test.name.as_str())
+    }
+
     /// The facts of its example.
     pub fn example(&self) -> &FactTable {
         &self.code.example

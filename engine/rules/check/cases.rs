@@ -63,7 +63,20 @@ fn case(raw: &RawTest, example: &FactTable, scope: &Scope, log: &mut Log<'_>) ->
         }
     }
     let expect = expect(raw, scope, log)?;
+    if is_the_example_again(raw, &expect) {
+        let message =
+            "says no more than [example], which runs as a test too: change a fact, or expect a number or words";
+        log.at(raw.name.span(), format!("the test `{}` {message}", raw.name.get_ref()));
+    }
     Some(Case { name: raw.name.get_ref().clone(), line: log.line(&raw.name.span()), facts, params, expect })
+}
+
+/// Whether a test changes nothing and asserts nothing of the finding that the example is.
+fn is_the_example_again(raw: &RawTest, expect: &Expect) -> bool {
+    let sets = raw.set.values().any(|table| !table.is_empty());
+    let changes = sets || !raw.unset.is_empty() || !raw.params.is_empty();
+    let asserts = expect.recoverable_ns.is_some() || expect.confidence.is_some() || expect.summary.is_some();
+    !changes && !asserts && expect.outcome == Expected::Finding
 }
 
 fn expect(test: &RawTest, scope: &Scope, log: &mut Log<'_>) -> Option<Expect> {

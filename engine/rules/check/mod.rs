@@ -20,6 +20,7 @@ use crate::facts::{EntityKind, FactType, FactValue, Needs, Unit, catalogue};
 use super::expr::{Program, message};
 use super::fault::{Log, did_you_mean};
 use super::outcome::{Confidence, Severity};
+use super::params::number;
 use super::raw::{self, RawEstimate, RawParam, RawRule};
 use super::rule::{Code, EstimateCode, FactRef, Lower, Param, Reference, Rule, Status, Text, When};
 use types::{Dimension, Type};
@@ -74,6 +75,21 @@ pub(super) fn check(raw: &RawRule, place: &Place, log: &mut Log<'_>) -> Option<R
     })
 }
 
+/// What the status of a rule may be.
+pub(super) const STATUSES: [&str; 2] = ["stable", "experimental"];
+
+/// Where advice stands for frameworks without advice of their own.
+pub(super) const FRAMEWORK_DEFAULT: &str = "default";
+
+/// What advice may be given for.
+pub(super) fn frameworks() -> impl Iterator<Item = &'static str> {
+    let known = match catalogue::find(EntityKind::Run, "framework").map(|fact| fact.kind) {
+        Some(FactType::Choice(known)) => known,
+        _ => &[],
+    };
+    std::iter::once(FRAMEWORK_DEFAULT).chain(known.iter().copied())
+}
+
 fn is_experimental(raw: &RawRule) -> bool {
     raw.status.as_ref().is_some_and(|status| status.get_ref() == "experimental")
 }
@@ -108,16 +124,12 @@ fn head(raw: &RawRule, place: &Place, log: &mut Log<'_>) {
         log.at(raw.id.span(), "a rule without [estimate] needs a `severity`: nothing else tells how much it matters");
     }
     if let Some(word) = &raw.status {
-        one_of("status", word, ["stable", "experimental"], log);
-    }
-    let mut frameworks = vec!["default"];
-    if let Some(FactType::Choice(known)) = catalogue::find(EntityKind::Run, "framework").map(|fact| fact.kind) {
-        frameworks.extend(known);
+        one_of("status", word, STATUSES, log);
     }
     for framework in raw.advice.get_ref().keys() {
-        one_of("framework", framework, frameworks.iter().copied(), log);
+        one_of("framework", framework, frameworks(), log);
     }
-    if !raw.advice.get_ref().keys().any(|key| key.get_ref() == "default") {
+    if !raw.advice.get_ref().keys().any(|key| key.get_ref() == FRAMEWORK_DEFAULT) {
         log.at(raw.advice.span(), "[advice] needs a `default`, for frameworks that it does not name");
     }
     for reference in &raw.references {
@@ -162,16 +174,7 @@ fn confidence(word: &raw::Text, log: &mut Log<'_>) -> Option<Confidence> {
     Confidence::ALL.into_iter().find(|known| known.name() == word.get_ref())
 }
 
-/// A number of the file as a fact's value.
-fn number(value: &toml::Value) -> Option<FactValue> {
-    match value {
-        toml::Value::Integer(number) => Some(FactValue::Int(*number)),
-        toml::Value::Float(number) if number.is_finite() => Some(FactValue::Float(*number)),
-        _ => None,
-    }
-}
-
-const UNITS: [(&str, Unit); 9] = [
+pub(super) const UNITS: [(&str, Unit); 9] = [
     ("ns", Unit::Ns),
     ("bytes", Unit::Bytes),
     ("count", Unit::Count),

@@ -418,6 +418,19 @@ fn tests_assert_something_and_cover_the_outcomes() {
 }
 
 #[test]
+fn a_test_that_only_repeats_the_example_is_none() {
+    let pass = "expect = { outcome = \"pass\" }";
+    let again = "the test `hidden` says no more than [example], which runs as a test too: change a fact, or expect a number or words";
+    let found = broken(&format!("set = {{ copy_group.exposed_ns = 1 }}\n{pass}"), "expect = { outcome = \"finding\" }");
+    assert!(found.contains(&format!("47: {again}")), "{found:?}");
+    let found = broken(
+        &format!("set = {{ copy_group.exposed_ns = 1 }}\n{pass}"),
+        "expect = { outcome = \"finding\", confidence = \"high\" }",
+    );
+    assert!(found.iter().all(|fault| !fault.contains("says no more")), "{found:?}");
+}
+
+#[test]
 fn rules_without_estimate_or_ledger() {
     let estimate =
         "[estimate]\nrecoverable_ns = \"copy_group.exposed_ns\"\nclaims = \"exposed_copy\"\nbasis = \"A bound.\"\n";

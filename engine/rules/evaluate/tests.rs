@@ -162,23 +162,6 @@ fn users_override_params() {
     assert_eq!(judge_with(&facts, &params), Outcome::Pass);
     params.set("late", "least", 99.5);
     assert_eq!(judge_with(&facts, &params).name(), "finding");
-    assert_eq!(params.faults(&library()), Vec::<String>::new());
-}
-
-#[test]
-fn overrides_that_fit_nothing_are_named() {
-    let mut params = Params::default();
-    params.set("lat", "least", 1);
-    params.set("late", "leest", 1);
-    params.set("late", "least", "many");
-    assert_eq!(
-        params.faults(&library()),
-        [
-            "there is no rule `lat`; did you mean `late`?",
-            "`late.least` must be a finite number, in ns",
-            "rule `late` has no param `leest`; did you mean `least`?",
-        ]
-    );
 }
 
 #[test]

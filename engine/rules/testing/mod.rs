@@ -8,11 +8,12 @@ mod probe;
 
 use crate::facts::{EntityId, EntityKind, Facts};
 
+use super::check::FRAMEWORK_DEFAULT;
 use super::evaluate::evaluate_one;
 use super::library::Library;
-use super::outcome::{Match, Outcome};
+use super::outcome::{Judgement, Match, Outcome, Sentence};
 use super::params::Params;
-use super::rule::{Case, Expected, FactTable, Rule};
+use super::rule::{Case, Expected, FactRef, FactTable, Rule};
 
 pub use mutants::{Mutant, mutants};
 
@@ -47,6 +48,33 @@ pub fn run(library: &Library) -> Vec<TestReport> {
 /// What a rule says of its own example: for the rule's page.
 pub fn example(library: &Library, rule: &Rule) -> Outcome {
     judge(library, rule, rule.example(), &Params::default())
+}
+
+/// The facts of a rule's example, with what the rule says of them: to review them like those of a report.
+pub fn example_report(library: &Library, rule: &Rule) -> (Facts, Judgement) {
+    let (facts, entity) = facts(rule.for_each, rule.example());
+    let outcome = evaluate_one(library, rule, &facts, entity, &Params::default());
+    let place = library.rules().iter().position(|known| known.id == rule.id).unwrap_or_default();
+    (facts, Judgement { rule: place, entity, outcome })
+}
+
+/// A rule's advice for each framework, printed for its example; the default first.
+pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
+    let mut frameworks: Vec<&String> = rule.code.advice.keys().collect();
+    frameworks.sort_by_key(|framework| (*framework != FRAMEWORK_DEFAULT, *framework));
+    let framework = FactRef { kind: EntityKind::Run, name: "framework" };
+    let print = |name: &String| {
+        let mut table = rule.example().clone();
+        match name.as_str() {
+            FRAMEWORK_DEFAULT => table.remove(&framework),
+            _ => table.insert(framework, name.as_str().into()),
+        };
+        match judge(library, rule, &table, &Params::default()) {
+            Outcome::Finding(found) => Some((name.clone(), found.advice)),
+            _ => None,
+        }
+    };
+    frameworks.into_iter().filter_map(print).collect()
 }
 
 fn report(library: &Library, rule: &Rule, case: &Case) -> TestReport {

@@ -1,0 +1,39 @@
+//! `coldspot config`.
+
+use clap::Subcommand;
+use coldspot::config::{FILE_NAME, config_schema};
+
+use super::exit::{Exit, Failure};
+use super::output;
+use super::project::Project;
+
+/// What `coldspot config` does.
+#[derive(Debug, Subcommand)]
+pub(super) enum Task {
+    /// Check coldspot.toml against the rules and the scorecard in use.
+    Check {
+        #[command(flatten)]
+        project: Project,
+    },
+    /// Print the JSON Schema of coldspot.toml, for editors.
+    Schema,
+}
+
+pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
+    match task {
+        Task::Check { project } => check(project),
+        Task::Schema => {
+            output::deliver(&config_schema(), None)?;
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+fn check(project: &Project) -> Result<Exit, Failure> {
+    let Some((path, _)) = project.file()? else {
+        return Err(Failure::new(Exit::Usage, format!("there is no {FILE_NAME} here or in a folder above")));
+    };
+    project.setup(&[], None)?;
+    output::deliver(&format!("{}: nothing wrong\n", path.display()), None)?;
+    Ok(Exit::Ok)
+}

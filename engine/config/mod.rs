@@ -1,0 +1,163 @@
+//! `coldspot.toml`: what a project decides about its reviews.
+//!
+//! Two stages, as for rules: [`ConfigFile`] holds what the file says, [`Config`] what of it holds against the rules and
+//! the scorecard in use. All faults of the file are reported together, each with its line.
+
+mod check;
+mod raw;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::compare::Budgets;
+use crate::findings::{Ignore, Policy, RuleCard, Scorecard, Threshold};
+use crate::rules::fault::{Fault, Faults, Log};
+use crate::rules::outcome::Severity;
+use crate::rules::schema::document;
+use crate::rules::{Library, Params};
+use crate::text::date::Date;
+
+use raw::RawConfig;
+
+/// The name of the file that is looked for.
+pub const FILE_NAME: &str = "coldspot.toml";
+
+/// The nearest `coldspot.toml`: in the folder, or in one above it.
+pub fn find(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().map(|above| above.join(FILE_NAME)).find(|path| path.is_file())
+}
+
+/// The JSON Schema (draft 7, which TOML editors read) of `coldspot.toml`.
+pub fn config_schema() -> String {
+    document::<RawConfig>()
+}
+
+/// A file that has been read, but not held against rules yet.
+#[derive(Debug)]
+pub struct ConfigFile {
+    /// The file, as messages name it.
+    name: String,
+    /// The folder that paths in the file are relative to.
+    folder: PathBuf,
+    source: String,
+    raw: RawConfig,
+    /// Keys that there are not: reported with all other faults.
+    faults: Vec<Fault>,
+}
+
+/// What a project decides about its reviews, checked. Without a file: nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    params: Params,
+    severities: BTreeMap<String, Severity>,
+    off: BTreeSet<String>,
+    ignores: Vec<Ignore>,
+    targets: BTreeMap<String, f64>,
+    fail_on: Option<Threshold>,
+    budgets: Budgets,
+}
+
+impl ConfigFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no TOML, or has another shape than a `coldspot.toml`.
+    pub fn read(path: &Path) -> Result<Self, Faults> {
+        let name = path.display().to_string();
+        let source = fs::read_to_string(path).map_err(|error| {
+            Faults::one(Fault { file: name.clone(), line: 1, message: format!("it cannot be read: {error}") })
+        })?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Self::parse(name, folder, source)
+    }
+
+    fn parse(name: String, folder: &Path, source: String) -> Result<Self, Faults> {
+        let mut log = Log::new(&name, &source);
+        let raw = raw::read(&mut log);
+        let faults = log.faults;
+        if let Some(raw) = raw {
+            return Ok(Self { folder: folder.to_owned(), raw, faults, name, source });
+        }
+        // What could not be read has said why.
+        Faults::check(faults).and_then(|()| {
+            Err(Faults::one(Fault { file: name, line: 1, message: "it is no coldspot.toml".to_owned() }))
+        })
+    }
+
+    /// The folders of rules that it names, those that there are.
+    pub fn rule_dirs(&self) -> Vec<PathBuf> {
+        self.raw.rules.dirs.iter().map(|dir| self.path(dir.get_ref())).filter(|dir| dir.is_dir()).collect()
+    }
+
+    /// Where a new rule goes: the first folder of rules that it names, whether or not it is there yet.
+    pub fn first_rule_dir(&self) -> Option<PathBuf> {
+        self.raw.rules.dirs.first().map(|dir| self.path(dir.get_ref()))
+    }
+
+    /// The folder of templates that it names, if there is one.
+    pub fn templates(&self) -> Option<PathBuf> {
+        self.raw.templates.as_ref().map(|dir| self.path(dir.get_ref())).filter(|dir| dir.is_dir())
+    }
+
+    fn path(&self, relative: &str) -> PathBuf {
+        // `.` would show in every message about a file in it.
+        if self.folder == Path::new(".") { PathBuf::from(relative) } else { self.folder.join(relative) }
+    }
+
+    /// Holds the file against the rules and the scorecard in use. `today` decides which ignores have expired.
+    ///
+    /// # Errors
+    /// All that is wrong with the file.
+    pub fn check(&self, library: &Library, scorecard: &Scorecard, today: Date) -> Result<Config, Faults> {
+        check::check(self, library, scorecard, today)
+    }
+}
+
+impl Config {
+    /// The thresholds that it sets.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The ids of the rules that it switches off.
+    pub fn off(&self) -> &BTreeSet<String> {
+        &self.off
+    }
+
+    /// The severity that it gives a rule; absent where it leaves the rule as it is.
+    pub fn severity(&self, rule: &str) -> Option<Severity> {
+        self.severities.get(rule).copied()
+    }
+
+    /// From which severity on a review fails; absent where it does not say.
+    pub fn fail_on(&self) -> Option<Threshold> {
+        self.fail_on
+    }
+
+    /// How far numbers may go in a comparison.
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    /// Gives rules the severities that it sets.
+    pub fn set_severities(&self, cards: &mut [RuleCard]) {
+        for card in cards {
+            card.severity = self.severity(&card.id).or(card.severity);
+        }
+    }
+
+    /// Gives the scorecard the targets that it sets.
+    pub fn set_targets(&self, scorecard: &mut Scorecard) {
+        for (id, target) in &self.targets {
+            scorecard.set_target(id, *target, "The target is the project's own, from its coldspot.toml.");
+        }
+    }
+
+    /// What it sets aside and switches off.
+    pub fn policy(&self) -> Policy {
+        Policy { ignores: self.ignores.clone(), rules_off: self.off.iter().cloned().collect() }
+    }
+}

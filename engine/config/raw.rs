@@ -1,0 +1,117 @@
+//! What a `coldspot.toml` says, before anything is checked. The comments are what an editor shows.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::rules::fault::Log;
+use crate::rules::outcome::Severity;
+use crate::rules::shape;
+
+pub(super) type Text = Spanned<String>;
+pub(super) type Number = Spanned<toml::Value>;
+
+/// # What a project decides about its coldspot reviews
+///
+/// The file is named coldspot.toml and is found upward from the working directory. Paths in it are relative to it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawConfig {
+    /// A folder of templates that replace the built-in ones of the same name.
+    #[schemars(with = "Option<String>")]
+    pub(super) templates: Option<Text>,
+    /// Which rules are in use.
+    #[serde(default)]
+    pub(super) rules: RawRules,
+    /// Thresholds to use instead of a rule's own: by rule, then by name. `coldspot rules show ID` lists them.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
+    pub(super) params: BTreeMap<Text, BTreeMap<Text, Number>>,
+    /// Severities to use instead of a rule's own, or of what it can gain: by rule.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Severity>")]
+    pub(super) severity: BTreeMap<Text, Text>,
+    /// How a review ends.
+    #[serde(default)]
+    pub(super) review: RawReview,
+    /// How far a number may go in `coldspot compare`: by name, such as step_time = "+5%" or findings.new = 0.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub(super) budgets: BTreeMap<Text, Number>,
+    /// Targets of the scorecard, as shares from 0 to 1: by id, such as gpu_busy.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Share>")]
+    pub(super) scorecard: BTreeMap<Text, Number>,
+    /// Findings that are accepted: kept and counted, but folded away and left out of `fail_on`.
+    #[serde(default)]
+    pub(super) ignore: Vec<RawIgnore>,
+}
+
+/// Which rules are in use
+#[derive(Debug, Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRules {
+    /// Folders of rules that add to the built-in ones, or replace those of the same id.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub(super) dirs: Vec<Text>,
+    /// Ids of rules that are not asked.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub(super) off: Vec<Text>,
+}
+
+/// How a review ends
+#[derive(Debug, Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawReview {
+    /// End with exit code 1 when there are findings of this severity or above. `--fail-on` goes before it.
+    #[schemars(with = "Option<FailOn>")]
+    pub(super) fail_on: Option<Text>,
+}
+
+/// Findings that are accepted
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawIgnore {
+    /// The id of the rule.
+    #[schemars(with = "String")]
+    pub(super) rule: Text,
+    /// Which entities: a pattern over their ids (`subject.id` in the JSON of a review), where `*` is any text. All without
+    /// it.
+    #[schemars(with = "Option<String>")]
+    pub(super) entity: Option<Text>,
+    /// Why it is accepted: shown in every review.
+    #[schemars(with = "String", length(min = 1))]
+    pub(super) reason: Option<Text>,
+    /// The last day on which it holds, as 2026-12-31, in UTC. No end without it.
+    #[schemars(with = "Option<String>", regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
+    pub(super) until: Option<Spanned<toml::Value>>,
+}
+
+/// The severities that a review may fail on.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum FailOn {
+    /// At least 20 % of a window can be gained, or the capture cannot be trusted.
+    High,
+    /// At least 5 %.
+    Medium,
+    /// At least 1 %.
+    Low,
+    /// Whatever is found.
+    Never,
+}
+
+/// A part of one.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Share(#[schemars(range(min = 0.0, max = 1.0))] f64);
+
+pub(super) fn read(log: &mut Log<'_>) -> Option<RawConfig> {
+    let tree = shape::parse(log)?;
+    shape::read(tree, log)
+}

@@ -1,0 +1,68 @@
+//! Reads a TOML file into its structs: every unknown key is noted with its place and the nearest known name.
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::fault::{Log, did_you_mean};
+
+/// The tree of a file; none when it is no TOML.
+pub(crate) fn parse<'a>(log: &mut Log<'a>) -> Option<Spanned<DeTable<'a>>> {
+    match DeTable::parse(log.source) {
+        Ok(tree) => Some(tree),
+        Err(error) => {
+            log.at(error.span().unwrap_or_default(), one_line(error.message()));
+            None
+        }
+    }
+}
+
+/// Reads the tree. Every unknown key is a fault of its own; any other mistake of shape ends the reading.
+pub(crate) fn read<T: DeserializeOwned>(mut tree: Spanned<DeTable<'_>>, log: &mut Log<'_>) -> Option<T> {
+    loop {
+        let error = match T::deserialize(toml::de::Deserializer::from(tree.clone())) {
+            Ok(read) => return Some(read),
+            Err(error) => error,
+        };
+        let span = error.span().unwrap_or_default();
+        log.at(span.clone(), explain(error.message()));
+        // Taken out, the next reading finds the next mistake.
+        if !(error.message().starts_with("unknown field") && remove(tree.get_mut(), &span)) {
+            return None;
+        }
+    }
+}
+
+fn one_line(message: &str) -> String {
+    message.lines().collect::<Vec<_>>().join(", ")
+}
+
+fn explain(message: &str) -> String {
+    let mut names = message.split('`').skip(1).step_by(2);
+    match names.next() {
+        Some(name) if message.starts_with("unknown field") => {
+            format!("unknown key `{name}`{}", did_you_mean(name, names))
+        }
+        Some(name) if message.starts_with("missing field") => format!("the key `{name}` is missing"),
+        _ => one_line(message),
+    }
+}
+
+/// Takes the key at `span` out, however deep it is.
+fn remove(table: &mut DeTable<'_>, span: &Range<usize>) -> bool {
+    let key = table.keys().find(|key| key.span() == *span).cloned();
+    if let Some(key) = key {
+        return table.remove(&key).is_some();
+    }
+    table.iter_mut().any(|(_, value)| remove_in(value.get_mut(), span))
+}
+
+fn remove_in(value: &mut DeValue<'_>, span: &Range<usize>) -> bool {
+    match value {
+        DeValue::Table(table) => remove(table, span),
+        DeValue::Array(items) => items.iter_mut().any(|item| remove_in(item.get_mut(), span)),
+        _ => false,
+    }
+}
