@@ -95,8 +95,12 @@ fn shares(comparison: &Comparison) -> Vec<Sentence> {
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let shares = found.into_iter().map(|(_, sentence)| sentence);
     let calls = comparison.same_call_share.map(|share| {
-        let share = number::percent(share);
-        Writer::default().own(&format!("a call takes as long as before for {share} of the kernel time")).done()
+        let words = match share {
+            0.9995.. => "a call takes as long as before for every kernel of both sides".to_owned(),
+            0.5.. => format!("a call takes as long as before for {} of the kernel time", number::percent(share)),
+            _ => format!("a call takes longer or shorter for {} of the kernel time", number::percent(1.0 - share)),
+        };
+        Writer::default().own(&words).done()
     });
     shares.take(MOST - 1).chain(calls).collect()
 }

@@ -244,6 +244,7 @@ fn differences(work: &Work, launches: &[Counts; 2], units: [i64; 2], base: Side<
     found
 }
 
+/// `11 % fewer kernels are launched: 3,587 against 4,010`.
 fn amount(words: &str, sums: [i64; 2], units: [i64; 2], per: &str, print: impl Fn(i64) -> String) -> Sentence {
     let [base, head] = [sums[0] / units[0], sums[1] / units[1]];
     let share = if base == 0 {
@@ -251,6 +252,9 @@ fn amount(words: &str, sums: [i64; 2], units: [i64; 2], per: &str, print: impl F
     } else {
         format!("{} ", number::percent(base.abs_diff(head) as f64 / base as f64))
     };
+    if base == head {
+        return own(&format!("as many {words}{per}, but other ones"));
+    }
     let way = if head > base { "more" } else { "fewer" };
     own(&format!("{share}{way} {words}{per}: {} against {}", print(head), print(base)))
 }
