@@ -4,6 +4,7 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::idle::{Trigger, host_work_ns, main_thread};
 use crate::ledger::{Account, Activity, OpKind};
+use crate::text::paths::without_folders;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
@@ -73,7 +74,7 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     ];
     let idle = &device.idle;
     for (name, activity) in CALLS {
-        facts.set_some(name, idle.main_call(activity).map(|(call, _)| timeline.name(call)));
+        facts.set_some(name, idle.main_call(activity).map(|(call, _)| without_folders(timeline.name(call))));
     }
     facts.set_some("idle_blocked_call_ns", idle.main_call(Activity::Blocked).map(|(_, named)| named.sum_ns));
     let longest = |activity: Activity| Some(idle.activity[activity as usize]).filter(|named| named.sum_ns > 0);

@@ -6,6 +6,7 @@ use super::Context;
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::Account;
+use crate::text::paths::without_folders;
 use crate::timeline::api::ApiClass;
 use crate::timeline::{NONE, NameId, NoticeLevel, Timeline};
 
@@ -172,7 +173,7 @@ fn notices(timeline: &Timeline, facts: &mut Entity) {
     let find = |words: &[&str], from: NoticeLevel| {
         let notices = timeline.notices.iter().filter(|notice| notice.level >= from);
         let fitting = notices.filter(|notice| words.iter().any(|word| notice.text.contains(word)));
-        fitting.max_by_key(|notice| notice.level).map(|notice| notice.text.clone())
+        fitting.max_by_key(|notice| notice.level).map(|notice| without_folders(&notice.text))
     };
     let lost =
         ["Not all CUDA events", "CUPTI events might be missing", "events were dropped", "events have been dropped"];
