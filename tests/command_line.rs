@@ -149,3 +149,17 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         Command::new("bash").args(["-c", &script]).assert().success().stderr("");
     }
 }
+
+#[test]
+fn a_report_is_never_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("run.sqlite");
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/healthy.sqlite"), &report).unwrap();
+    let before = std::fs::read(&report).unwrap();
+    for subcommand in [&["review"][..], &["facts"]] {
+        let mut command = assert_cmd::Command::cargo_bin("coldspot").unwrap();
+        command.args(subcommand).arg(&report).arg("--output").arg(folder.path().join("./run.sqlite"));
+        command.assert().code(2).stderr(predicates::str::contains("would be written over"));
+    }
+    assert_eq!(std::fs::read(&report).unwrap(), before);
+}

@@ -35,6 +35,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     let Task::Write(arguments) = task;
+    output::spare([arguments.report.as_path()], Some(&arguments.file))?;
     let judge = Judge::new(&arguments.project, &arguments.rules, None)?;
     let facts = arguments.reading.facts(&arguments.report)?;
     let baseline = Baseline::of(&facts, &judge.review(&facts));

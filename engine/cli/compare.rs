@@ -67,6 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         [base, head] => (std::slice::from_ref(base), std::slice::from_ref(head)),
         _ => (arguments.base.as_slice(), arguments.head.as_slice()),
     };
+    output::spare(base.iter().chain(head).map(PathBuf::as_path), arguments.output.output.as_deref())?;
     let (base, head) = (runs(arguments, &judge, base)?, runs(arguments, &judge, head)?);
     let mut comparison = compare::compare(&base, &head).map_err(|error| Failure::new(Exit::Usage, error))?;
     let least = match arguments.fail_on.map(Threshold::from) {

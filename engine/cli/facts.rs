@@ -35,6 +35,7 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    output::spare(arguments.report.as_deref(), arguments.output.output.as_deref())?;
     let text = match (&arguments.report, arguments.format) {
         (None, Format::Text) => catalogue_text(),
         (None, Format::Json) => catalogue_json(),

@@ -15,6 +15,34 @@ pub(super) fn deliver(text: &str, output: Option<&Path>) -> Result<(), Failure> 
     result.map_err(|error| Failure::new(Exit::Usage, format!("{place}: cannot be written: {error}")))
 }
 
+/// Refuses to write over a file that is read.
+pub(super) fn spare<'a>(inputs: impl IntoIterator<Item = &'a Path>, output: Option<&Path>) -> Result<(), Failure> {
+    let Some(output) = output else { return Ok(()) };
+    let Ok(target) = fs::canonicalize(output) else { return Ok(()) };
+    match inputs.into_iter().find(|input| fs::canonicalize(input).is_ok_and(|input| is_same(&input, &target))) {
+        Some(input) => {
+            let message =
+                format!("{}: is read, and would be written over: give --output another name", input.display());
+            Err(Failure::new(Exit::Usage, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether two paths lead to one file, hard links included.
+fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let identity = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+        identity(one).is_some_and(|identity_of_one| identity(other) == Some(identity_of_one))
+    }
+    #[cfg(not(unix))]
+    {
+        one == other
+    }
+}
+
 /// One message on standard error. When even that is closed there is nobody to tell.
 pub(super) fn complain(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{message}");

@@ -52,6 +52,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    output::spare([arguments.report.as_path()], arguments.output.output.as_deref())?;
     let judge = Judge::new(&arguments.project, &arguments.rules, arguments.templates.as_deref())?;
     let baseline = match &arguments.baseline {
         Some(path) => Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?),

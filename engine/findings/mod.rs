@@ -11,6 +11,7 @@ mod scorecard;
 pub(crate) mod sentence;
 mod spent;
 mod subject;
+mod total;
 mod unjudged;
 mod verdict;
 

@@ -4,6 +4,7 @@ use std::cmp::{Ordering, Reverse};
 
 use super::relations::root;
 use super::subject::subject;
+use super::total;
 use super::{Also, Finding, Gain, Reference, RuleCard};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
@@ -79,7 +80,9 @@ pub(super) fn order(facts: &Facts, rules: &[RuleCard], a: &Occurrence<'_>, b: &O
             (None, _) => 2,
         };
         let severity = if this.gain.is_some() { Severity::Info } else { this.severity };
-        (group, Reverse(severity), Reverse(this.recoverable_ns()), Reverse(this.found.confidence))
+        // What has no estimate goes by the time that it is about.
+        let alone = facts.get(this.entity).int("alone_ns").filter(|_| this.gain.is_none());
+        (group, Reverse(severity), Reverse(this.recoverable_ns()), Reverse(this.found.confidence), Reverse(alone))
     };
     let name = |this: &Occurrence<'_>| (rules[this.rule].id.clone(), facts.get(this.entity).key.clone(), this.entity);
     key(a).cmp(&key(b)).then_with(|| name(a).cmp(&name(b)))
@@ -97,7 +100,7 @@ pub(super) fn findings(
     let mut places: Vec<usize> = (0..occurrences.len()).filter(|place| ignored[*place].is_none()).collect();
     places.sort_by(|a, b| order(facts, rules, &occurrences[*a], &occurrences[*b]));
     let tops: Vec<usize> = places.iter().copied().filter(|place| causes[*place].is_none()).collect();
-    by_rule(&tops, occurrences)
+    let mut findings: Vec<Finding> = by_rule(&tops, occurrences)
         .into_iter()
         .map(|group| {
             let below: Vec<usize> = places
@@ -111,7 +114,14 @@ pub(super) fn findings(
                 .collect();
             finding(facts, rules, occurrences, &group, symptoms)
         })
-        .collect()
+        .collect();
+    // Several entities of a rule gain more together than the best of them, by which the groups came.
+    findings.sort_by_key(|finding| match &finding.gain {
+        None if finding.severity == Severity::High => (0, Reverse(0)),
+        Some(gain) => (1, Reverse(gain.recoverable_ns)),
+        None => (2, Reverse(0)),
+    });
+    findings
 }
 
 /// Groups by rule, in the order of each group's first.
@@ -137,6 +147,8 @@ fn finding(
 ) -> Finding {
     let best = &occurrences[group[0]];
     let (rule, found) = (&rules[best.rule], best.found);
+    let gain = total::gain(facts, occurrences, group);
+    let together = gain.as_ref().filter(|_| rule.severity.is_none()).map(|gain| severity_of(gain.share));
     let also = group[1..].iter().map(|place| {
         let other = &occurrences[*place];
         Also {
@@ -151,11 +163,15 @@ fn finding(
         title: rule.title.clone(),
         category: rule.category.clone(),
         // On a short window of a second device the same rule may matter more than where it gains most.
-        severity: group.iter().map(|place| occurrences[*place].severity).fold(best.severity, Severity::max),
+        severity: group
+            .iter()
+            .map(|place| occurrences[*place].severity)
+            .chain(together)
+            .fold(best.severity, Severity::max),
         once: rule.once,
         is_experimental: rule.is_experimental,
         subject: subject(facts, best.entity),
-        gain: best.gain.clone(),
+        gain,
         confidence: found.confidence,
         because: found.because.clone(),
         summary: found.summary.clone(),

@@ -41,7 +41,10 @@ pub(super) fn verdict(
     };
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => loss(words, devices, finding, gain),
-        None => healthy(words, devices, counts),
+        None => {
+            let unnumbered = findings.iter().find(|finding| finding.severity > Severity::Info);
+            hidden(healthy(words, devices, counts), facts, unnumbered)
+        }
     }
 }
 
@@ -76,7 +79,24 @@ fn loss(words: Writer, devices: &[DeviceReview], finding: &Finding, gain: &Gain)
     words.own(&format!(" (up to {}{part}).", duration(gain.recoverable_ns))).done()
 }
 
-fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts) -> Sentence {
+/// What keeps a clean verdict from being the whole truth: work inside graphs, and findings without a number.
+fn hidden(words: Writer, facts: &Facts, unnumbered: Option<&Finding>) -> Sentence {
+    let sum = |name: &str| facts.of_kind(EntityKind::Device).filter_map(|(_, device)| device.int(name)).sum::<i64>();
+    let words = if 2 * i128::from(sum("graph_union_ns")) >= i128::from(sum("window_ns")) {
+        words
+            .own(" Most of that time is inside graph launches recorded as a whole: what runs in them cannot be judged.")
+    } else {
+        words
+    };
+    match unnumbered {
+        Some(finding) => {
+            words.own(" No number can be put on what is found: ").own(&lower_first(&finding.title)).own(".").done()
+        }
+        None => words.done(),
+    }
+}
+
+fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts) -> Writer {
     let busy = spread(devices, |device| device.busy_ns);
     let compute = spread(devices, |device| device.compute_ns);
     let words = match devices {
@@ -109,7 +129,7 @@ fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts) -> Sentence
         count => format!("; {count} findings are ignored"),
     };
     let other = if counts.ignored == 0 { "anything" } else { "anything else" };
-    words.own(&format!("{but} {other} that could gain 1 % of it ({asked} asked{unjudged}{ignored}).")).done()
+    words.own(&format!("{but} {other} that could gain 1 % of it ({asked} asked{unjudged}{ignored})."))
 }
 
 /// The least and the most that devices have of their windows.
