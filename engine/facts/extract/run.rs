@@ -161,12 +161,22 @@ fn framework(timeline: &Timeline) -> (&'static str, Option<String>) {
             return (framework, Some((*name).to_owned()));
         }
     }
+    if let Some(name) = kernels.iter().filter(|name| is_openacc(name)).min() {
+        return ("openacc", Some((*name).to_owned()));
+    }
     for (mark, framework) in RANGE_MARKS {
         if let Some(name) = ranges().filter(|name| name.starts_with(mark)).min() {
             return (framework, Some(name.to_owned()));
         }
     }
     ("cuda", None)
+}
+
+/// The NVIDIA HPC compilers name the kernel of a loop after its function and line: `solve_25_gpu`.
+fn is_openacc(name: &str) -> bool {
+    let stem = name.strip_suffix("_gpu").or_else(|| name.strip_suffix("_gpu__red"));
+    let line = stem.and_then(|stem| stem.rsplit_once('_')).map(|(_, line)| line);
+    line.is_some_and(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn notices(timeline: &Timeline, facts: &mut Entity) {
@@ -187,4 +197,15 @@ fn notices(timeline: &Timeline, facts: &mut Entity) {
     let nothing_came = ["CUDA injection", "CUPTI", "CUDA profiling might", "No CUDA events"];
     let other: &[&str] = if timeline.gpu_op_count() > 0 { &general } else { &nothing_came };
     facts.set_some("capture_notice", find(other, NoticeLevel::Warning));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_openacc;
+
+    #[test]
+    fn kernels_of_openacc_are_named_after_their_line() {
+        assert!(is_openacc("solve_25_gpu") && is_openacc("solve_25_gpu__red"));
+        assert!(!is_openacc("copy_to_gpu") && !is_openacc("_gpu") && !is_openacc("solve_25"));
+    }
 }
