@@ -2,11 +2,12 @@
 //!
 //! The way of the data, one module a stage: [`read`] makes a [`timeline`] of a report file, [`ledger`] and [`facts`] take
 //! it apart, [`rules`] match the facts, [`findings`] are ranked, [`render`] prints them.
-//! [`config`] is what a project decides about all of it.
+//! [`config`] is what a project decides about all of it, [`forge`] posts the result on a pull request.
 
 pub mod config;
 pub mod facts;
 pub mod findings;
+pub mod forge;
 pub mod interrupt;
 pub mod ledger;
 mod parallel;

@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+mod comment;
 mod config;
 mod exit;
 mod facts;
@@ -52,6 +53,8 @@ enum Command {
     /// List, show, write, test and check rules.
     #[command(subcommand)]
     Rules(rules::Task),
+    /// Post the comment of a pull request, or update it where it is there already.
+    Comment(comment::Arguments),
     /// Check coldspot.toml, or print its schema.
     #[command(subcommand)]
     Config(config::Task),
@@ -97,8 +100,10 @@ pub(crate) fn main() -> ExitCode {
     });
     let codes = exit::table();
     let command = Cli::command().after_help(format!("{EXAMPLES}\n{codes}"));
-    let mut command =
+    let command =
         command.mut_subcommand("review", |review| review.after_help(format!("{}\n{codes}", review::EXAMPLES)));
+    let mut command =
+        command.mut_subcommand("comment", |comment| comment.after_help(format!("{}\n{codes}", comment::EXAMPLES)));
     let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|found| Cli::from_arg_matches(&found));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -114,6 +119,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Review(arguments) => review::run(&arguments),
         Command::Facts(arguments) => facts::run(&arguments),
         Command::Rules(task) => rules::run(&task),
+        Command::Comment(arguments) => comment::run(&arguments),
         Command::Config(task) => config::run(&task),
     };
     match result {
