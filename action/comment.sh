@@ -16,6 +16,8 @@ if [[ $GITHUB_EVENT_NAME == pull_request && -n $HEAD_REPOSITORY && $HEAD_REPOSIT
     notice "no comment: a pull request from a fork may not write; docs/github-action.md shows the two workflows that can"
 fi
 options=()
+# A review and a comparison of one pull request stand beside each other.
+if [[ -z $IN_MARKER && $IN_MODE == review ]]; then IN_MARKER='<!-- coldspot:review -->'; fi
 if [[ -n $IN_MARKER ]]; then options+=("--marker=$IN_MARKER"); fi
 if [[ -n $IN_AUTHOR ]]; then options+=("--author=$IN_AUTHOR"); fi
 "$IN_BINARY" comment --repo="$GITHUB_REPOSITORY" --pull="$IN_PULL" --body="$IN_BODY" "${options[@]}"

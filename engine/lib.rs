@@ -1,9 +1,11 @@
 //! coldspot reads a GPU profile and says where the time went, why, and what to change first.
 //!
 //! The way of the data, one module a stage: [`read`] makes a [`timeline`] of a report file, [`ledger`] and [`facts`] take
-//! it apart, [`rules`] match the facts, [`findings`] are ranked, [`render`] prints them.
-//! [`config`] is what a project decides about all of it, [`forge`] posts the result on a pull request.
+//! it apart, [`rules`] match the facts, [`findings`] are ranked, [`compare`] holds two reviews against each other,
+//! [`render`] prints them. [`config`] is what a project decides about all of it, [`forge`] posts the result on a pull
+//! request.
 
+pub mod compare;
 pub mod config;
 pub mod facts;
 pub mod findings;

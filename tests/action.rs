@@ -131,6 +131,40 @@ fn a_review_goes_to_the_summary_and_its_code_to_the_outputs() {
 }
 
 #[test]
+fn a_comparison_of_facts_is_what_the_comment_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let facts = folder.path().join("facts.json");
+    let report = root().join("fixtures/training-step.sqlite");
+    let mut made = Command::new(cargo_bin("coldspot"));
+    assert!(made.args(["facts", "--format", "json", "--output"]).arg(&facts).arg(&report).status().unwrap().success());
+    let step = Step::new("run.sh").with("IN_MODE", "compare").with("IN_BASE", &facts.display().to_string());
+    let done = step.with("IN_HEAD", &report.display().to_string()).with("IN_SARIF", "true").run();
+    let outputs = done.outputs();
+    assert_eq!((outputs["exit-code"].as_str(), outputs["verdict"].as_str()), ("0", "pass"), "{}", done.printed());
+    assert!(fs::read_to_string(&outputs["sarif"]).unwrap().contains("2.1.0"));
+    let text = fs::read_to_string(&outputs["markdown"]).unwrap();
+    assert!(text.contains("no change"), "{text}");
+    let forge = Forge::new().of_app();
+    for said in ["posted", "unchanged"] {
+        let step = on_pull_request("12", "me/project", &forge).with("IN_BODY", &outputs["markdown"]);
+        let done = step.run();
+        assert!(done.printed().contains(said), "{}", done.printed());
+    }
+    assert_eq!(forge.bodies(), [text], "the marker is the one that the comparison writes");
+}
+
+#[test]
+fn a_review_stands_beside_a_comparison() {
+    let forge = Forge::new().with_comment(OURS, "<!-- coldspot:compare -->\ncompared");
+    let step = on_pull_request("12", "me/project", &forge).with("IN_MODE", "review");
+    let body = step.folder.path().join("body.md");
+    fs::write(&body, "# reviewed").unwrap();
+    let done = step.with("IN_BODY", &body.display().to_string()).run();
+    assert!(done.output.status.success(), "{}", done.printed());
+    assert_eq!(forge.bodies()[1], "<!-- coldspot:review -->\n# reviewed");
+}
+
+#[test]
 fn a_report_that_cannot_be_read_leaves_nothing_to_post() {
     let done = Step::new("run.sh").with("IN_MODE", "review").with("IN_REPORT", "/no/such.sqlite").run();
     assert!(done.output.status.success(), "the last step ends the job, after those that tell about it");
@@ -203,13 +237,18 @@ fn annotations_and_sarif_are_runs_of_their_own() {
     assert!(fs::metadata(&done.outputs()["sarif"]).unwrap().is_file());
 }
 
+/// The step that comments, in a workflow for a pull request.
+fn on_pull_request(pull: &str, head: &str, forge: &Forge) -> Step {
+    let step = Step::new("comment.sh").with("IN_PULL", pull).with("HEAD_REPOSITORY", head);
+    let step = step.with("GITHUB_API_URL", &forge.url).with("GITHUB_REPOSITORY", "me/project");
+    step.with("GITHUB_EVENT_NAME", "pull_request").with("GITHUB_TOKEN", TOKEN)
+}
+
 fn comment(forge: &Forge, head: &str, pull: &str) -> Done {
-    let step = Step::new("comment.sh");
+    let step = on_pull_request(pull, head, forge);
     let body = step.folder.path().join("body.md");
     fs::write(&body, "<!-- coldspot:compare -->\n12 ms faster\n").unwrap();
-    let step = step.with("IN_BODY", &body.display().to_string()).with("IN_PULL", pull).with("GITHUB_TOKEN", TOKEN);
-    let step = step.with("GITHUB_API_URL", &forge.url).with("GITHUB_REPOSITORY", "me/project");
-    let done = step.with("GITHUB_EVENT_NAME", "pull_request").with("HEAD_REPOSITORY", head).run();
+    let done = step.with("IN_BODY", &body.display().to_string()).run();
     assert!(!done.printed().contains(TOKEN));
     done
 }

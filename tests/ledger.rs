@@ -147,8 +147,17 @@ const TRIGGERS: [&str; 7] = [
     "dry_unknown_ns",
 ];
 
+/// A part of the idle time that is absent, because nothing is known of the host, holds nothing.
 fn device(facts: &Facts, name: &str) -> i64 {
-    facts.of_kind(EntityKind::Device).next().unwrap().1.int(name).unwrap_or_else(|| panic!("device.{name} is absent"))
+    let is_part = ACTIVITIES.contains(&name) || TRIGGERS.contains(&name);
+    facts
+        .of_kind(EntityKind::Device)
+        .next()
+        .unwrap()
+        .1
+        .int(name)
+        .or(is_part.then_some(0))
+        .unwrap_or_else(|| panic!("device.{name} is absent"))
 }
 
 fn sum(facts: &Facts, names: &[&str]) -> i64 {

@@ -11,7 +11,6 @@ pub(super) enum Exit {
     Usage = 2,
     Report = 3,
     Rules = 4,
-    /// Reserved: nothing compares yet.
     Comparison = 5,
     Forge = 6,
 }
@@ -25,8 +24,8 @@ impl Exit {
 
     const fn meaning(self) -> &'static str {
         match self {
-            Self::Ok => "nothing at or over --fail-on",
-            Self::Findings => "findings at or over --fail-on",
+            Self::Ok => "nothing at or over --fail-on, and every gate holds",
+            Self::Findings => "findings at or over --fail-on, or another gate that does not hold",
             Self::Usage => "wrong usage, a wrong coldspot.toml, or the output cannot be written",
             Self::Report => "the report cannot be read",
             Self::Rules => "a rule or a template is wrong",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coldspot::facts::{self, EntityId, EntityKind, Facts};
+use coldspot::facts::{self, EntityId, EntityKind, Facts, file};
 use coldspot::ledger::Scope;
 use coldspot::read::{self, Progress, ReadOptions};
 use coldspot::text::escape;
@@ -16,11 +16,26 @@ impl Reading {
     pub(super) fn facts(&self, path: &Path) -> Result<Facts, Failure> {
         let options = ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone() };
         let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
-        let facts = load_facts(path, &options, &scope, &Bar::new(self.quiet))?;
+        let facts = match file::is_facts_file(path) {
+            true => self.facts_file(path)?,
+            false => load_facts(path, &options, &scope, &Bar::new(self.quiet))?,
+        };
         match self.device {
             Some(number) => only_device(&facts, number),
             None => Ok(facts),
         }
+    }
+
+    /// Facts saved earlier. Their window was chosen when they were.
+    fn facts_file(&self, path: &Path) -> Result<Facts, Failure> {
+        if self.window.is_some() || self.range.is_some() {
+            let message = format!(
+                "{}: is a facts file, whose window is fixed; give --window and --range when writing it with `coldspot facts`",
+                path.display()
+            );
+            return Err(Failure::new(Exit::Usage, message));
+        }
+        file::read(path).map_err(|error| Failure::new(Exit::Report, error))
     }
 }
 

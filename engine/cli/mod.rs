@@ -1,9 +1,13 @@
 //! The command line: one file a subcommand.
 
+mod baseline;
 mod comment;
+mod compare;
 mod config;
 mod exit;
 mod facts;
+mod format;
+mod judge;
 mod load;
 mod output;
 mod progress;
@@ -25,6 +29,7 @@ Examples:
   coldspot review run.sqlite                       what to change first, as Markdown
   coldspot review run.nsys-rep --range step/3      the third annotation named 'step' alone
   coldspot review run.sqlite --fail-on high        exit code 1 when something grave is found
+  coldspot compare base.sqlite head.sqlite         what a change did, and why
   coldspot facts run.sqlite --format json          all numbers
   coldspot facts --list                            what the numbers mean
   coldspot rules show pageable-copy                what a rule looks for, and why
@@ -48,6 +53,11 @@ struct Cli {
 enum Command {
     /// Review a report: where the time of each GPU went, and what to change first.
     Review(review::Arguments),
+    /// Compare two reports, or several runs of each side: what changed, why, and whether it may pass.
+    Compare(compare::Arguments),
+    /// Write down the findings that are known.
+    #[command(subcommand)]
+    Baseline(baseline::Task),
     /// Print the facts that rules see.
     Facts(facts::Arguments),
     /// List, show, write, test and check rules.
@@ -100,10 +110,11 @@ pub(crate) fn main() -> ExitCode {
     });
     let codes = exit::table();
     let command = Cli::command().after_help(format!("{EXAMPLES}\n{codes}"));
-    let command =
-        command.mut_subcommand("review", |review| review.after_help(format!("{}\n{codes}", review::EXAMPLES)));
-    let mut command =
-        command.mut_subcommand("comment", |comment| comment.after_help(format!("{}\n{codes}", comment::EXAMPLES)));
+    let examples = |examples: &str| format!("{examples}\n{codes}");
+    let mut command = command
+        .mut_subcommand("review", |review| review.after_help(examples(review::EXAMPLES)))
+        .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)))
+        .mut_subcommand("comment", |comment| comment.after_help(examples(comment::EXAMPLES)));
     let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|found| Cli::from_arg_matches(&found));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -117,6 +128,8 @@ pub(crate) fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Review(arguments) => review::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Baseline(task) => baseline::run(&task),
         Command::Facts(arguments) => facts::run(&arguments),
         Command::Rules(task) => rules::run(&task),
         Command::Comment(arguments) => comment::run(&arguments),

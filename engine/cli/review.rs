@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use coldspot::findings::{self, Review, RuleCard, Stale, Threshold};
-use coldspot::render::review_json;
-use coldspot::rules::evaluate;
-use coldspot::rules::outcome::Severity;
+use clap::Args;
+use coldspot::findings::{Baseline, Review, Stale, Threshold};
+use coldspot::render::{self, Notes};
 use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
-use super::project::{Project, Setup};
+use super::format::{FailOn, Format};
+use super::judge::{Judge, name_of};
+use super::project::Project;
 use super::{Output, Reading, output};
 
 pub(super) const EXAMPLES: &str = "\
@@ -25,7 +25,7 @@ Examples:
 /// What `coldspot review` takes.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A report: an .sqlite export of Nsight Systems, or an .nsys-rep.
+    /// A report: an .sqlite export of Nsight Systems, an .nsys-rep, or a facts file that `coldspot facts` wrote.
     report: PathBuf,
     /// The format.
     #[arg(long, value_enum, default_value_t = Format::Markdown)]
@@ -40,6 +40,9 @@ pub(super) struct Arguments {
     /// A folder of templates that replace the built-in ones of the same name.
     #[arg(long, value_name = "DIR")]
     templates: Option<PathBuf>,
+    /// A file that `coldspot baseline write` made: findings that it holds are counted and folded away.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
     #[command(flatten)]
     project: Project,
     #[command(flatten)]
@@ -48,59 +51,31 @@ pub(super) struct Arguments {
     output: Output,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people and forges.
-    Markdown,
-    /// One object; docs/json.md describes it.
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FailOn {
-    /// At least 20 % of a GPU's window can be gained, or the capture cannot be trusted.
-    High,
-    /// At least 5 %.
-    Medium,
-    /// At least 1 %.
-    Low,
-    /// Whatever is found.
-    Never,
-}
-
-impl From<FailOn> for Threshold {
-    fn from(word: FailOn) -> Self {
-        match word {
-            FailOn::High => Self::At(Severity::High),
-            FailOn::Medium => Self::At(Severity::Medium),
-            FailOn::Low => Self::At(Severity::Low),
-            FailOn::Never => Self::Never,
-        }
-    }
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    // Faults of rules, templates and configuration first: reading may take minutes.
-    let Setup { library, templates, config } =
-        arguments.project.setup(&arguments.rules, arguments.templates.as_deref())?;
-    let library = library.without(config.off());
-    let mut cards = RuleCard::of_library(&library);
-    config.set_severities(&mut cards);
-    let mut scorecard = templates.scorecard().clone();
-    config.set_targets(&mut scorecard);
+    let judge = Judge::new(&arguments.project, &arguments.rules, arguments.templates.as_deref())?;
+    let baseline = match &arguments.baseline {
+        Some(path) => Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?),
+        None => None,
+    };
     let facts = arguments.reading.facts(&arguments.report)?;
-    let judgements = evaluate(&library, &facts, config.params());
-    let review = findings::review_under(&facts, &cards, &judgements, &scorecard, &config.policy());
-    let name = arguments.report.file_name().unwrap_or(arguments.report.as_os_str()).to_string_lossy();
+    let mut review = judge.review(&facts);
+    if let Some(baseline) = &baseline {
+        baseline.fold(&facts, &mut review);
+    }
+    let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.fail_on()).unwrap_or(Threshold::Never);
+    let name = name_of(&arguments.report);
+    let notes = || Notes::of_review(&facts, &review, &name, &judge.library, threshold);
     let text = match arguments.format {
-        Format::Markdown => templates.review(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
-        Format::Json => review_json(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
+        Format::Markdown => judge.templates.review(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
+        Format::Json => render::review_json(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
+        Format::Sarif => render::sarif(&notes()),
+        Format::Github => render::github(&notes()),
+        Format::Junit => render::junit(&notes()),
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
     if !arguments.reading.quiet {
         warn(&review);
     }
-    let threshold = arguments.fail_on.map(Threshold::from).or(config.fail_on()).unwrap_or(Threshold::Never);
     Ok(match () {
         () if threshold.is_reached(&review) => Exit::Findings,
         () if !review.errors.is_empty() => Exit::Rules,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Spanned;
 
+use crate::compare::Budgets;
 use crate::findings::{Ignore, Scorecard, Threshold};
 use crate::rules::fault::{Faults, Log, did_you_mean};
 use crate::rules::outcome::Severity;
@@ -39,6 +40,7 @@ pub(super) fn check(
         ignores: raw.ignore.iter().filter_map(|ignore| checker.ignore(ignore, today)).collect(),
         targets: checker.targets(file, scorecard),
         fail_on: raw.review.fail_on.as_ref().and_then(|word| checker.fail_on(word)),
+        budgets: checker.budgets(&raw.budgets),
     };
     Faults::check(checker.log.faults)?;
     Ok(config)
@@ -135,6 +137,33 @@ impl<'a> Checker<'a> {
             }
         }
         targets
+    }
+
+    fn budgets(&mut self, raw: &BTreeMap<Text, Spanned<toml::Value>>) -> Budgets {
+        let mut budgets = Budgets::default();
+        for (name, value) in raw {
+            self.budget(&mut budgets, name.get_ref(), value.get_ref(), name.span());
+        }
+        budgets
+    }
+
+    /// `findings.new = 0` without quotes is a table in a table to TOML.
+    fn budget(&mut self, budgets: &mut Budgets, name: &str, value: &toml::Value, place: std::ops::Range<usize>) {
+        let limit = match value {
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Integer(number) => number.to_string(),
+            toml::Value::Float(number) => number.to_string(),
+            toml::Value::Table(table) => {
+                for (key, value) in table {
+                    self.budget(budgets, &format!("{name}.{key}"), value, place.clone());
+                }
+                return;
+            }
+            _ => return self.log.at(place, format!("budget `{name}` is a limit such as \"+5%\", or a number")),
+        };
+        if let Err(error) = budgets.set(name, &limit) {
+            self.log.at(place, error.to_string());
+        }
     }
 
     fn ignore(&mut self, raw: &RawIgnore, today: Date) -> Option<Ignore> {

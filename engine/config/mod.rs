@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::compare::Budgets;
 use crate::findings::{Ignore, Policy, RuleCard, Scorecard, Threshold};
 use crate::rules::fault::{Fault, Faults, Log};
 use crate::rules::outcome::Severity;
@@ -56,6 +57,7 @@ pub struct Config {
     ignores: Vec<Ignore>,
     targets: BTreeMap<String, f64>,
     fail_on: Option<Threshold>,
+    budgets: Budgets,
 }
 
 impl ConfigFile {
@@ -133,6 +135,11 @@ impl Config {
     /// From which severity on a review fails; absent where it does not say.
     pub fn fail_on(&self) -> Option<Threshold> {
         self.fail_on
+    }
+
+    /// How far numbers may go in a comparison.
+    pub fn budgets(&self) -> &Budgets {
+        &self.budgets
     }
 
     /// Gives rules the severities that it sets.

@@ -36,6 +36,10 @@ pub(super) struct RawConfig {
     /// How a review ends.
     #[serde(default)]
     pub(super) review: RawReview,
+    /// How far a number may go in `coldspot compare`: by name, such as step_time = "+5%" or findings.new = 0.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub(super) budgets: BTreeMap<Text, Number>,
     /// Targets of the scorecard, as shares from 0 to 1: by id, such as gpu_busy.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Share>")]

@@ -4,6 +4,7 @@
 
 pub mod catalogue;
 pub mod extract;
+pub mod file;
 pub mod store;
 
 pub use catalogue::{EntityKind, Fact, FactType, Needs, Unit};

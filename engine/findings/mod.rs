@@ -1,12 +1,14 @@
 //! What the rules said of one report, put in one order: the [`Review`].
 
+mod baseline;
 mod capture;
 mod card;
+mod fingerprint;
 mod ignored;
 mod rank;
 mod relations;
 mod scorecard;
-mod sentence;
+pub(crate) mod sentence;
 mod spent;
 mod subject;
 mod unjudged;
@@ -17,7 +19,9 @@ use serde::Serialize;
 use crate::facts::{EntityKind, Facts};
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Sentence, Severity};
 
+pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
 pub use card::{Reference, RelationTo, RuleCard};
+pub use fingerprint::{Fingerprints, Seen, digest};
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
 pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use spent::{DeviceReview, Part};
@@ -41,6 +45,8 @@ pub struct Review {
     pub stale_ignores: Vec<StaleIgnore>,
     /// Rules that the user has switched off, by id.
     pub rules_off: Vec<String>,
+    /// What a baseline took out of the findings; absent without one.
+    pub known: Option<Known>,
     /// What could not be judged, and what to capture.
     pub unjudged: Vec<Unjudged>,
     /// Rules that went wrong.
@@ -233,6 +239,7 @@ pub fn review_under(
         ignored,
         stale_ignores,
         rules_off: policy.rules_off.clone(),
+        known: None,
         unjudged: unjudged::unjudged(facts, rules, &judgements),
         errors: failures(rules, &judgements),
         capture,

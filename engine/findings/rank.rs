@@ -43,7 +43,7 @@ pub(super) fn occurrences<'a>(facts: &Facts, rules: &[RuleCard], judgements: &[&
         .collect()
 }
 
-fn severity_of(share: f64) -> Severity {
+pub(super) fn severity_of(share: f64) -> Severity {
     SEVERITIES.into_iter().find(|(least, _)| share >= *least).map_or(Severity::Info, |(_, severity)| severity)
 }
 

@@ -5,38 +5,38 @@ use crate::text::escape;
 
 /// Grows a sentence out of our own words and the report's.
 #[derive(Default)]
-pub(super) struct Writer(Sentence);
+pub(crate) struct Writer(Sentence);
 
 impl Writer {
     /// Our own words, which may hold Markdown that also reads well as text.
-    pub(super) fn own(mut self, words: &str) -> Self {
+    pub(crate) fn own(mut self, words: &str) -> Self {
         self.0.markdown.push_str(words);
         self.0.plain.push_str(words);
         self
     }
 
     /// Words of the report.
-    pub(super) fn value(mut self, words: &str) -> Self {
+    pub(crate) fn value(mut self, words: &str) -> Self {
         self.0.markdown.push_str(&escape::markdown(words));
         self.0.plain.push_str(&escape::plain(words));
         self
     }
 
     /// A name of the report, as code.
-    pub(super) fn code(mut self, name: &str) -> Self {
+    pub(crate) fn code(mut self, name: &str) -> Self {
         self.0.markdown.push_str(&escape::code(name));
         self.0.plain.push_str(&escape::plain(name));
         self
     }
 
     /// Another sentence.
-    pub(super) fn sentence(mut self, other: &Sentence) -> Self {
+    pub(crate) fn sentence(mut self, other: &Sentence) -> Self {
         self.0.markdown.push_str(&other.markdown);
         self.0.plain.push_str(&other.plain);
         self
     }
 
-    pub(super) fn done(self) -> Sentence {
+    pub(crate) fn done(self) -> Sentence {
         self.0
     }
 }

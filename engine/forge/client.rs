@@ -10,6 +10,7 @@ use ureq::{Agent, Body};
 
 use super::error::said;
 use super::{Api, ForgeError, Token};
+use crate::text::escape;
 
 /// How often one request is sent, at most.
 const ATTEMPTS: u32 = 5;
@@ -59,7 +60,8 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) fn read<T: DeserializeOwned>(&self, doing: &'static str) -> Result<T, ForgeError> {
-        serde_json::from_slice(&self.body).map_err(|error| ForgeError::Answer { doing, why: error.to_string() })
+        serde_json::from_slice(&self.body)
+            .map_err(|error| ForgeError::Answer { doing, why: escape::plain(&error.to_string()) })
     }
 }
 
@@ -141,7 +143,7 @@ impl<'a> Client<'a> {
 
     fn send_once(&self, call: &Call) -> Result<Answer, (ForgeError, Next)> {
         let network = |error: ureq::Error| {
-            let error = ForgeError::Network { doing: call.doing, why: error.to_string() };
+            let error = ForgeError::Network { doing: call.doing, why: escape::plain(&error.to_string()) };
             (error, Next::Doubt)
         };
         let mut response = self.exchange(call).map_err(network)?;

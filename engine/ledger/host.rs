@@ -40,8 +40,10 @@ pub enum Activity {
     QueueFull,
     /// A launch or another asynchronous call, or little host code between two calls.
     Launch,
-    /// An OS call, or off the CPU.
+    /// An OS call.
     Blocked,
+    /// Off the CPU outside of any recorded OS call; booked as blocked.
+    OffCpu,
     /// Host code.
     Host,
     /// Not captured.
@@ -50,7 +52,16 @@ pub enum Activity {
 
 impl Activity {
     /// How many there are.
-    pub const COUNT: usize = 14;
+    pub const COUNT: usize = 15;
+
+    /// What it is booked as: a launch that waits for room in the queue is a launch, time off the CPU is blocked.
+    pub const fn account(self) -> Self {
+        match self {
+            Self::QueueFull => Self::Launch,
+            Self::OffCpu => Self::Blocked,
+            other => other,
+        }
+    }
 
     /// Whether the host does nothing here but wait for the device.
     pub const fn waits_for_device(self) -> bool {
@@ -301,7 +312,7 @@ impl<'calls> Layout<'calls> {
                     activity,
                 )
             }
-            _ => (timeline.off_cpu.start[place], timeline.off_cpu.end[place], NONE, Activity::Blocked),
+            _ => (timeline.off_cpu.start[place], timeline.off_cpu.end[place], NONE, Activity::OffCpu),
         };
         if source == API && end >= self.last_call_end {
             (self.last_call_end, self.last_call_activity) = (end, activity);
@@ -381,6 +392,7 @@ const ACTIVITIES: [Activity; Activity::COUNT] = [
     Activity::QueueFull,
     Activity::Launch,
     Activity::Blocked,
+    Activity::OffCpu,
     Activity::Host,
     Activity::Unknown,
 ];

@@ -60,6 +60,7 @@ impl Trigger {
             | Activity::Query
             | Activity::Init
             | Activity::Blocked
+            | Activity::OffCpu
             | Activity::Host => Self::Elsewhere,
         }
     }
@@ -99,14 +100,22 @@ pub struct Named {
     pub longest_ns: i64,
     /// When the longest begins.
     pub longest_start_ns: i64,
+    /// The piece that was added last, which the next may go on.
+    last: Interval,
 }
 
 impl Named {
+    /// Adds a piece, which may go on where the last one ended.
     fn add(&mut self, interval: Interval) {
         self.sum_ns += interval.len_ns();
-        self.count += 1;
-        if interval.len_ns() > self.longest_ns {
-            (self.longest_ns, self.longest_start_ns) = (interval.len_ns(), interval.start);
+        if self.count > 0 && self.last.end == interval.start {
+            self.last.end = interval.end;
+        } else {
+            self.count += 1;
+            self.last = interval;
+        }
+        if self.last.len_ns() > self.longest_ns {
+            (self.longest_ns, self.longest_start_ns) = (self.last.len_ns(), self.last.start);
         }
     }
 
@@ -251,7 +260,7 @@ impl IdleReading {
             return;
         }
         self.activity[activity as usize].add(interval);
-        if matches!(activity, Activity::Launch | Activity::QueueFull) {
+        if activity == Activity::Launch {
             self.storm_launch_ns += self.storms.overlap_ns(interval);
         }
         if name != NONE {
@@ -268,10 +277,9 @@ impl IdleReading {
             .map(|((_, name), named)| (*name, *named))
     }
 
-    /// Nanoseconds of one activity; a full launch queue counts as launching.
+    /// Nanoseconds of one activity.
     pub fn activity_ns(&self, activity: Activity) -> i64 {
-        let own = self.activity[activity as usize].sum_ns;
-        if activity == Activity::Launch { own + self.activity[Activity::QueueFull as usize].sum_ns } else { own }
+        self.activity[activity as usize].sum_ns
     }
 }
 
@@ -373,6 +381,7 @@ impl IdleReading {
 
     /// Books a piece under what the thread was doing in it.
     fn take(&mut self, process: u32, piece: Piece, name: NameId, keep: bool) {
+        let piece = Piece { activity: piece.activity.account(), ..piece };
         self.book(piece.activity, name, piece.interval);
         let drained = self.drained.entry((process, piece.trigger, piece.trigger_name)).or_default();
         match piece.activity {

@@ -64,7 +64,8 @@ pub struct Moment {
 pub fn sweep(timeline: &Timeline, device: &DeviceOps, mut visit: impl FnMut(&Moment)) {
     let mut state = State::new(timeline);
     let window = device.window;
-    let mut pending = device.ops.iter().copied().peekable();
+    // One without length holds no moment, and ends no idle stretch.
+    let mut pending = device.ops.iter().copied().filter(|op| op.end > op.start).peekable();
     let mut now = pending.peek().map_or(window.start, |op| op.start.min(window.start));
     while now < window.end {
         let next_start = pending.peek().map(|op| op.start);
@@ -171,9 +172,6 @@ impl<'timeline> State<'timeline> {
     }
 
     fn begin(&mut self, op: Op) {
-        if op.end <= op.start {
-            return;
-        }
         let key = OpKey { start: op.start, kind: op.kind, index: op.index, end: op.end };
         self.ends.push(Reverse((op.end, key)));
         self.owners[account(op.kind) as usize].push(Reverse(key));
@@ -203,7 +201,9 @@ impl<'timeline> State<'timeline> {
             }
         }
         let stream = op.stream(self.timeline);
-        let counts = [Some(&mut self.streams), op.kind.is_kernel().then_some(&mut self.kernel_streams)];
+        // A migration runs on no stream of the program.
+        let any = (op.kind != OpKind::Migration).then_some(&mut self.streams);
+        let counts = [any, op.kind.is_kernel().then_some(&mut self.kernel_streams)];
         for counts in counts.into_iter().flatten() {
             if begins { counts.add(stream) } else { counts.remove(stream) }
         }

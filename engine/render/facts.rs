@@ -5,10 +5,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::facts::catalogue::{self, Fact, FactType, Needs, Unit};
+use crate::facts::file::SCHEMA;
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::text::{escape, number};
-
-const SCHEMA: &str = "coldspot.facts/1";
 
 /// All facts as one JSON object: one array per kind of entity; in each entity its `id`, the ids of its ancestors, and
 /// its facts by name, in the order of the catalogue.

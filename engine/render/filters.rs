@@ -4,7 +4,7 @@ use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State};
 
 use super::bar;
-use crate::text::{escape, number};
+use crate::text::{escape, names, number};
 
 /// Adds the filters, and the escaping of everything that is not marked as safe.
 pub(super) fn install(env: &mut Environment<'static>) {
@@ -20,6 +20,8 @@ pub(super) fn install(env: &mut Environment<'static>) {
     env.add_filter("rate", |rate: f64| safe(number::rate(rate)));
     env.add_filter("ratio", |ratio: f64| safe(number::ratio(ratio)));
     env.add_filter("code", |text: String| safe(escape::code(&text)));
+    // Escaped like any other string: it is still the report's.
+    env.add_filter("short", |name: String| names::shorten(&name));
     env.add_filter("own", |text: String| safe(own(&text)));
     env.add_filter("link", |url: String| safe(link(&url)));
     env.add_filter("sign", |account: String| safe(bar::sign(&account).to_owned()));

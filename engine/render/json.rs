@@ -1,6 +1,9 @@
-//! A review as JSON.
+//! Reviews and comparisons as JSON.
+
+use serde::Serialize;
 
 use super::view::View;
+use crate::compare::Comparison;
 use crate::findings::Review;
 use crate::text::escape;
 
@@ -12,4 +15,25 @@ pub fn review_json(review: &Review, report: &str) -> Result<String, serde_json::
     let mut json = serde_json::to_string_pretty(&View::new(review, report))?;
     json.push('\n');
     Ok(escape::json(&json))
+}
+
+/// A comparison as one JSON object, as `docs/json.md` documents it.
+///
+/// # Errors
+/// None for a comparison that [`crate::compare::compare`] made; the signature is serde's.
+pub fn comparison_json(comparison: &Comparison) -> Result<String, serde_json::Error> {
+    let object = Object { schema: COMPARISON_SCHEMA, coldspot: env!("CARGO_PKG_VERSION"), comparison };
+    let mut json = serde_json::to_string_pretty(&object)?;
+    json.push('\n');
+    Ok(escape::json(&json))
+}
+
+const COMPARISON_SCHEMA: &str = "coldspot.comparison/1";
+
+#[derive(Serialize)]
+struct Object<'a> {
+    schema: &'static str,
+    coldspot: &'static str,
+    #[serde(flatten)]
+    comparison: &'a Comparison,
 }

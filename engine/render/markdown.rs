@@ -12,14 +12,18 @@ use crate::findings::{Review, Scorecard, ScorecardError};
 
 const REVIEW: &str = "review.md.j2";
 const FINDING: &str = "finding.md.j2";
+pub(super) const COMPARE: &str = "compare.md.j2";
 const SCORECARD: &str = "scorecard.toml";
 
 /// Steps of the template engine: far more than a long review takes, and an end to a loop that has none.
 const FUEL: u64 = 50_000_000;
 
 /// The built-in templates.
-const BUILTIN: &[(&str, &str)] =
-    &[(REVIEW, include_str!("../../templates/review.md.j2")), (FINDING, include_str!("../../templates/finding.md.j2"))];
+const BUILTIN: &[(&str, &str)] = &[
+    (REVIEW, include_str!("../../templates/review.md.j2")),
+    (FINDING, include_str!("../../templates/finding.md.j2")),
+    (COMPARE, include_str!("../../templates/compare.md.j2")),
+];
 
 /// A template that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +37,7 @@ pub enum TemplateError {
         source: std::io::Error,
     },
     /// A folder of templates without one that coldspot uses.
-    #[error("{path}: holds none of the templates that coldspot uses: {REVIEW}, {FINDING}, {SCORECARD}")]
+    #[error("{path}: holds none of the templates that coldspot uses: {REVIEW}, {FINDING}, {COMPARE}, {SCORECARD}")]
     Empty {
         /// The folder.
         path: PathBuf,
@@ -49,7 +53,7 @@ pub enum TemplateError {
 /// The templates of one run.
 #[derive(Debug)]
 pub struct Templates {
-    env: Environment<'static>,
+    pub(super) env: Environment<'static>,
     scorecard: Scorecard,
 }
 
@@ -174,7 +178,7 @@ fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, TemplateError> {
         }
     }
     files.sort();
-    if !files.iter().any(|(name, _)| [REVIEW, FINDING, SCORECARD].contains(&name.as_str())) {
+    if !files.iter().any(|(name, _)| [REVIEW, FINDING, COMPARE, SCORECARD].contains(&name.as_str())) {
         return Err(TemplateError::Empty { path: folder.to_owned() });
     }
     Ok(files)
@@ -184,7 +188,7 @@ fn read(path: &Path) -> Result<String, TemplateError> {
     std::fs::read_to_string(path).map_err(|source| TemplateError::Read { path: path.to_owned(), source })
 }
 
-fn failed(error: minijinja::Error) -> TemplateError {
+pub(super) fn failed(error: minijinja::Error) -> TemplateError {
     TemplateError::Template(Box::new(error))
 }
 

@@ -21,6 +21,8 @@ pub(super) struct View<'a> {
     ignored: Vec<Ignored<'a>>,
     stale_ignores: Vec<StaleIgnore<'a>>,
     rules_off: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<&'a findings::Known>,
     unjudged: Vec<Unjudged<'a>>,
     errors: Vec<Failure<'a>>,
     capture: &'a [Sentence],
@@ -219,6 +221,7 @@ impl<'a> View<'a> {
             ignored: review.ignored.iter().map(Ignored::new).collect(),
             stale_ignores: review.stale_ignores.iter().map(StaleIgnore::new).collect(),
             rules_off: &review.rules_off,
+            known: review.known.as_ref(),
             unjudged: review.unjudged.iter().map(Unjudged::new).collect(),
             errors: review.errors.iter().map(Failure::new).collect(),
             capture: &review.capture,

@@ -5,3 +5,4 @@ pub mod escape;
 pub mod glob;
 pub mod names;
 pub mod number;
+pub mod paths;

@@ -88,12 +88,6 @@ impl Union {
         }
         total
     }
-
-    /// Whether a moment lies in it.
-    pub fn contains(&self, moment: i64) -> bool {
-        let next = self.parts.partition_point(|part| part.end <= moment);
-        self.parts.get(next).is_some_and(|part| part.start <= moment)
-    }
 }
 
 /// The length of a union of intervals that come in order of their starts, without keeping them.
@@ -144,9 +138,6 @@ mod tests {
             let mut running = RunningLength::default();
             sorted.into_iter().for_each(|part| running.push(part));
             prop_assert_eq!(running.len_ns(), union.len_ns());
-            for moment in 0..250 {
-                prop_assert_eq!(union.contains(moment), covered(&parts, moment));
-            }
         }
 
         #[test]

@@ -8,7 +8,6 @@ pub mod api;
 pub mod columns;
 pub mod interval;
 pub mod names;
-pub mod os;
 
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OffCpu, OsCalls, Overheads, Ranges};
 pub use names::{NameId, Names};
@@ -63,6 +62,8 @@ pub struct Timeline {
     pub dropped: Vec<Dropped>,
     /// Whether it is certain which GPU each operation ran on.
     pub device_identity_known: bool,
+    /// Whether the report holds samples of CPU call stacks.
+    pub has_cpu_samples: bool,
 }
 
 /// What the report file is.

@@ -5,7 +5,7 @@ use super::Needs::{CudaApi, CudaTrace, DeviceInfo, Nvtx, Report};
 use super::{Fact, fact};
 
 pub(super) const STREAM: &[Fact] = &[
-    fact("number", Int, Report, "The stream id of the report, unique in its process."),
+    fact("number", Int, Report, "The stream id of the report, unique in its context."),
     fact(
         "kind",
         Choice(&["default", "blocking", "non_blocking", "unknown"]),
@@ -50,7 +50,7 @@ pub(super) const KERNEL: &[Fact] = &[
         "underfilled_ns",
         Int,
         DeviceInfo,
-        "Time of launches with fewer blocks than the device has multiprocessors, while nothing ran beside them.",
+        "Time that it owns (as for alone_ns) in which the kernels that run have fewer blocks together than the device has multiprocessors.",
     ),
     fact("unused_sm_ns", Int, DeviceInfo, "The same, weighted by the multiprocessors without a block."),
     fact(
@@ -110,10 +110,15 @@ pub(super) const COPY_GROUP: &[Fact] = &[
         "Time of the exposed-copy account that they own: no kernel runs, and of the copies that run one of these began first.",
     ),
     fact("overlapped_ns", Int, CudaTrace, "Time in which one of them and a kernel run."),
-    fact("call_ns", Int, CudaApi, "Host time inside their calls."),
+    fact("call_ns", Int, CudaApi, "Host time inside their calls, clipped to the window."),
     fact("call_idle_ns", Int, CudaApi, "The part of call_ns in which the device runs nothing."),
     fact("call_longest_ns", Int, CudaApi, "The longest of their calls."),
-    fact("achieved_gbps", Float, CudaTrace, "Bytes over busy_ns."),
+    fact(
+        "achieved_gbps",
+        Float,
+        CudaTrace,
+        "Bytes over the time in which at least one of them runs, also outside the window.",
+    ),
     fact(
         "pinned_gbps",
         Float,
@@ -199,16 +204,16 @@ pub(super) const RANGE: &[Fact] = &[
 ];
 
 pub(super) const STEP: &[Fact] = &[
-    fact("number", Int, CudaTrace, "Which step it is, counted from 1."),
-    fact("is_warm_up", Bool, CudaTrace, "Whether it is one of the leading steps that take over 1.5 times the median."),
-    fact("start_ns", Int, CudaTrace, "When its first GPU operation begins."),
-    fact("duration_ns", Int, CudaTrace, "Until the next step begins."),
-    fact("kernel_ns", Int, CudaTrace, "Time in it in which a kernel or graph launch runs."),
-    fact("kernel_median_ns", Int, CudaTrace, "The same, median of the steps."),
-    fact("other_busy_ns", Int, CudaTrace, "Time in it in which only copies, memsets or migrations run."),
-    fact("idle_ns", Int, CudaTrace, "Time in it in which nothing runs."),
-    fact("idle_median_ns", Int, CudaTrace, "The same, median of the steps."),
-    fact("kernel_count", Int, CudaTrace, "Kernels and graph launches that begin in it."),
-    fact("kernel_median_count", Int, CudaTrace, "The same, median of the steps."),
-    fact("copy_bytes", Int, CudaTrace, "Bytes of the copies that begin in it."),
+    fact("number", Int, Nvtx, "Which step it is, counted from 1."),
+    fact("is_warm_up", Bool, Nvtx, "Whether it is one of the leading steps that take over 1.5 times the median."),
+    fact("start_ns", Int, Nvtx, "When its first GPU operation begins."),
+    fact("duration_ns", Int, Nvtx, "Until the next step begins."),
+    fact("kernel_ns", Int, Nvtx, "Time in it in which a kernel or graph launch runs."),
+    fact("kernel_median_ns", Int, Nvtx, "The same, median of the steps."),
+    fact("other_busy_ns", Int, Nvtx, "Time in it in which only copies, memsets or migrations run."),
+    fact("idle_ns", Int, Nvtx, "Time in it in which nothing runs."),
+    fact("idle_median_ns", Int, Nvtx, "The same, median of the steps."),
+    fact("kernel_count", Int, Nvtx, "Kernels and graph launches that begin in it."),
+    fact("kernel_median_count", Int, Nvtx, "The same, median of the steps."),
+    fact("copy_bytes", Int, Nvtx, "Bytes of the copies that begin in it."),
 ];

@@ -29,6 +29,13 @@ pub(super) const RUN: &[Fact] = &[
     fact("range_count", Int, Report, "Annotations recorded that have a duration."),
     fact("os_call_count", Int, Report, "OS runtime calls recorded."),
     fact("metric_sample_count", Int, Report, "Samples of GPU metrics recorded."),
+    fact(
+        "cpu_samples_captured",
+        Bool,
+        Report,
+        "Whether the report holds samples of call stacks of the CPU, which coldspot does not read.",
+    ),
+    fact("is_narrowed", Bool, Report, "Whether the user narrowed the window to a time span or an annotation."),
     fact("launch_call_count", Int, CudaApi, "CUDA API calls that launch a kernel or a graph."),
     fact(
         "cuda_trace_requested",

@@ -236,7 +236,7 @@ fn storms(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let busy = device.tally.busy.common_ns(&storms.parts);
     facts.set("storm_idle_ns", length - busy);
     facts.set("storm_kernel_name_count", storms.names.len() as i64);
-    if !timeline.api.is_empty() {
+    if context.knows_host_of(device) {
         facts.set("storm_launch_idle_ns", device.idle.storm_launch_ns);
     }
     let Some(longest) = storms.longest else { return };

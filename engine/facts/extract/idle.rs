@@ -4,8 +4,9 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::idle::{Trigger, host_work_ns, main_thread};
 use crate::ledger::{Account, Activity, OpKind};
+use crate::text::paths::without_folders;
+use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, Timeline};
 
 const ACTIVITIES: [(&str, Activity); 13] = [
     ("idle_spacing_ns", Activity::Spacing),
@@ -39,14 +40,16 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("idle_longest_ns", longest.len_ns());
         facts.set("idle_longest_start_ns", longest.start);
     }
-    for (name, activity) in ACTIVITIES {
+    // Without the calls of its processes nothing is known of the host: then only the unknown has a number.
+    let is_known = context.knows_host_of(device);
+    for (name, activity) in ACTIVITIES.into_iter().filter(|(_, activity)| is_known || *activity == Activity::Unknown) {
         facts.set(name, device.idle.activity_ns(activity));
     }
-    for (name, trigger) in TRIGGERS {
+    for (name, trigger) in TRIGGERS.into_iter().filter(|(_, trigger)| is_known || *trigger == Trigger::Unknown) {
         facts.set(name, device.idle.trigger[trigger as usize]);
     }
     let timeline = context.timeline;
-    if timeline.api.is_empty() {
+    if !is_known {
         return;
     }
     facts.set("idle_guessed_ns", device.idle.guessed_ns);
@@ -71,7 +74,7 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     ];
     let idle = &device.idle;
     for (name, activity) in CALLS {
-        facts.set_some(name, idle.main_call(activity).map(|(call, _)| timeline.name(call)));
+        facts.set_some(name, idle.main_call(activity).map(|(call, _)| without_folders(timeline.name(call))));
     }
     facts.set_some("idle_blocked_call_ns", idle.main_call(Activity::Blocked).map(|(_, named)| named.sum_ns));
     let longest = |activity: Activity| Some(idle.activity[activity as usize]).filter(|named| named.sum_ns > 0);
@@ -117,6 +120,9 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
 fn launch_durations(context: &Context<'_>, device: &DeviceContext) -> Vec<i64> {
     let timeline = context.timeline;
     let kernels = device.ops.in_window().filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Communication));
-    let calls = kernels.filter_map(|op| op.call(timeline)).filter(|call| *call != NONE);
-    calls.map(|call| timeline.api.end[call as usize] - timeline.api.start[call as usize]).collect()
+    let mut calls: Vec<u32> = kernels.filter_map(|op| op.call(timeline)).collect();
+    // The kernels of a graph share the call that launched it.
+    calls.sort_unstable();
+    calls.dedup();
+    calls.into_iter().map(|call| timeline.api.end[call as usize] - timeline.api.start[call as usize]).collect()
 }

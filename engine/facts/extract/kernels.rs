@@ -104,6 +104,7 @@ fn geometry(timeline: &Timeline, device: &DeviceContext, launches: &Launches, fa
     facts.set("theoretical_occupancy_share", fit.share);
     facts.set("occupancy_limiter", fit.limiter);
     if let Some(sm_count) = properties.sm_count.filter(|_| fit.blocks_per_sm > 0) {
-        facts.set("waves", geometry.grid_blocks as f64 / (sm_count * fit.blocks_per_sm) as f64);
+        let wave = sm_count.saturating_mul(fit.blocks_per_sm);
+        facts.set_some("waves", positive(geometry.grid_blocks).map(|blocks| blocks as f64 / wave as f64));
     }
 }

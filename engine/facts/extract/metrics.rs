@@ -29,26 +29,31 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         |metric: Metric| context.timeline.metrics.iter().find(|series| series.gpu == number && series.metric == metric);
     let window = Union::of([device.window()]);
     let computing = &device.tally.kernels_run;
-    let mean = |metric: Metric, within: &Union| series(metric).and_then(|series| mean(series, within));
+    let mean =
+        |metric: Metric, within: &Union, take: Take| series(metric).and_then(|series| mean(series, within, take));
     for (name, metric) in WHILE_COMPUTING {
-        facts.set_some(name, mean(metric, computing).map(share));
+        facts.set_some(name, mean(metric, computing, Take::WholePeriods).map(share));
     }
     for (name, metric) in WHOLE_WINDOW {
-        facts.set_some(name, mean(metric, &window).map(share));
+        facts.set_some(name, mean(metric, &window, Take::Moments).map(share));
     }
-    let dram = mean(Metric::DramRead, computing).zip(mean(Metric::DramWrite, computing));
+    let dram = mean(Metric::DramRead, computing, Take::WholePeriods).zip(mean(
+        Metric::DramWrite,
+        computing,
+        Take::WholePeriods,
+    ));
     facts.set_some("sampled_dram_share", dram.map(|(read, write)| share(read + write).min(1.0)));
     if let Some(clock) = series(Metric::GpcClock) {
-        let values = values_within(clock, computing);
+        let values = values_within(clock, computing, Take::WholePeriods);
         if values.len() >= ENOUGH_SAMPLES {
             facts.set("sampled_clock_mean_mhz", values.iter().sum::<f64>() / values.len() as f64);
             facts.set("sampled_clock_max_mhz", values.iter().copied().fold(0.0, f64::max));
         }
     }
     if let Some(active) = series(Metric::SmActive) {
-        facts.set("sample_count", values_within(active, &window).len() as i64);
+        facts.set("sample_count", values_within(active, &window, Take::Moments).len() as i64);
     }
-    let sampled = mean(Metric::SmActive, computing).map(share);
+    let sampled = mean(Metric::SmActive, computing, Take::WholePeriods).map(share);
     let derived = match facts.get("sm_filled_share") {
         Some(crate::facts::FactValue::Float(share)) => Some(*share),
         _ => None,
@@ -62,20 +67,37 @@ fn share(percent: f64) -> f64 {
     percent / 100.0
 }
 
-/// The values of the samples that fall into a union.
-fn values_within(series: &MetricSeries, within: &Union) -> Vec<f64> {
+/// Which samples belong to a union of intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Take {
+    /// Those taken in it.
+    Moments,
+    /// Those whose whole period lies in it: a sample stands for the time since the one before, and a short kernel's
+    /// would mostly speak of the time around it.
+    WholePeriods,
+}
+
+/// The values of the samples that belong to a union.
+fn values_within(series: &MetricSeries, within: &Union, take: Take) -> Vec<f64> {
+    let reach = if take == Take::WholePeriods { period(series) } else { 0 };
     let mut parts = within.parts().iter().peekable();
     let mut values = Vec::new();
     for (time, value) in series.time_ns.iter().zip(&series.value) {
-        while parts.next_if(|part| part.end <= *time).is_some() {}
-        if parts.peek().is_some_and(|part| part.start <= *time) {
+        while parts.next_if(|part| part.end < *time).is_some() {}
+        if parts.peek().is_some_and(|part| part.start <= time - reach) {
             values.push(f64::from(*value));
         }
     }
     values
 }
 
-fn mean(series: &MetricSeries, within: &Union) -> Option<f64> {
-    let values = values_within(series, within);
+/// The usual distance of two samples.
+fn period(series: &MetricSeries) -> i64 {
+    let mut distances: Vec<i64> = series.time_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    super::device::median(&mut distances).unwrap_or(0)
+}
+
+fn mean(series: &MetricSeries, within: &Union, take: Take) -> Option<f64> {
+    let values = values_within(series, within, take);
     (values.len() >= ENOUGH_SAMPLES).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -18,8 +18,9 @@ mod tally;
 use crate::facts::EntityKind;
 use crate::facts::store::{EntityId, Facts};
 use crate::ledger::idle::IdleReading;
-use crate::ledger::{Calls, DeviceOps, Scope, idle as ledger_idle};
+use crate::ledger::{Calls, DeviceOps, Op, Scope, idle as ledger_idle};
 use crate::parallel;
+use crate::text::number;
 use crate::timeline::interval::{Interval, Union};
 use crate::timeline::{NONE, Timeline};
 use kernel_names::Traits;
@@ -30,7 +31,9 @@ use tally::Tally;
 pub enum ScopeError {
     /// No operation lies in the window.
     #[error(
-        "no GPU operation lies in the window that was asked for; the operations of this report lie between {first_ns} and {last_ns} ns"
+        "no GPU operation lies in the window that was asked for; the operations of this report lie between {} and {}",
+        number::instant(*first_ns),
+        number::instant(*last_ns)
     )]
     Empty {
         /// When the first operation begins.
@@ -67,6 +70,7 @@ struct Context<'timeline> {
     /// What kernel names tell, by place of the name.
     traits: Vec<Traits>,
     devices: Vec<DeviceContext>,
+    is_narrowed: bool,
 }
 
 /// One device with everything that was tallied of it.
@@ -88,7 +92,7 @@ impl DeviceContext {
 /// All facts of a timeline, measured in a scope.
 ///
 /// # Errors
-/// When the scope leaves no GPU operation, although the report has some.
+/// When the scope lies beside all GPU work, or names an annotation that is not there.
 pub fn extract(timeline: &Timeline, scope: &Scope) -> Result<Facts, ScopeError> {
     let context = Context::new(timeline, scope)?;
     let mut facts = Facts::default();
@@ -163,7 +167,16 @@ impl<'timeline> Context<'timeline> {
             let processes = processes_of(timeline, &ops);
             DeviceContext { ops, tally, idle, storms, processes }
         });
-        Ok(Self { timeline, calls, traits, devices: devices.collect() })
+        Ok(Self { timeline, calls, traits, devices: devices.collect(), is_narrowed: *scope != Scope::All })
+    }
+
+    /// Whether the report has API calls of a process that ran work on a device.
+    fn knows_host_of(&self, device: &DeviceContext) -> bool {
+        let has_calls = |process: &u32| match *process {
+            NONE => !self.timeline.api.is_empty(),
+            process => self.calls_of(process, None).next().is_some(),
+        };
+        device.processes.iter().any(has_calls)
     }
 
     /// How often each API was called by a process within a window.
@@ -187,9 +200,15 @@ fn annotated_threads(timeline: &Timeline) -> Vec<bool> {
     annotated
 }
 
+/// The processes that run work in the window; in a window without work, those that run any at all.
 fn processes_of(timeline: &Timeline, ops: &DeviceOps) -> Vec<u32> {
+    let in_window = processes_among(timeline, ops.in_window());
+    if in_window.is_empty() { processes_among(timeline, ops.ops.iter().copied()) } else { in_window }
+}
+
+fn processes_among(timeline: &Timeline, ops: impl Iterator<Item = Op>) -> Vec<u32> {
     let mut seen = vec![false; timeline.streams.len()];
-    for op in ops.in_window() {
+    for op in ops {
         if let Some(seen) = seen.get_mut(op.stream(timeline) as usize) {
             *seen = true;
         }
@@ -213,9 +232,20 @@ fn apply_scope(timeline: &Timeline, devices: &mut Vec<DeviceOps>, scope: &Scope)
             devices.retain_mut(|device| device.narrow(to));
         }
         Scope::Range { name, number } => {
-            let (range, threads_process) = find_range(timeline, name, *number)?;
+            let (range, thread) = find_range(timeline, name, *number)?;
+            // What its own thread launched; where that launched nothing, such as in an annotation around work that other
+            // threads do, what its process launched.
+            let by_thread = |call: u32| timeline.api.thread[call as usize] == thread;
+            let process = timeline.process_of(thread);
+            let by_process = |call: u32| timeline.process_of(timeline.api.thread[call as usize]) == process;
+            let has_own = devices.iter().any(|device| launched_in(timeline, device, range, by_thread).is_some());
             devices.retain_mut(|device| {
-                launched_in(timeline, device, range, threads_process).is_some_and(|launched| device.narrow(launched))
+                let launched = if has_own {
+                    launched_in(timeline, device, range, by_thread)
+                } else {
+                    launched_in(timeline, device, range, by_process)
+                };
+                launched.is_some_and(|launched| device.narrow(launched))
             });
             if devices.is_empty() {
                 return Err(ScopeError::NothingLaunched { name: name.clone(), number: *number });
@@ -225,7 +255,7 @@ fn apply_scope(timeline: &Timeline, devices: &mut Vec<DeviceOps>, scope: &Scope)
     if devices.is_empty() { Err(ScopeError::Empty { first_ns, last_ns }) } else { Ok(()) }
 }
 
-/// When an annotation was entered and left, and by which process.
+/// When an annotation was entered and left, and by which thread.
 fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interval, u32), ScopeError> {
     let ranges = &timeline.ranges;
     let wanted = timeline.names.find(name);
@@ -236,14 +266,9 @@ fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interva
         .collect();
     places.sort_by_key(|place| (ranges.start[*place], ranges.thread[*place]));
     let place = number.checked_sub(1).and_then(|index| places.get(index)).copied();
-    place
-        .map(|place| (Interval::new(ranges.start[place], ranges.end[place]), timeline.process_of(ranges.thread[place])))
-        .ok_or_else(|| ScopeError::NoSuchRange {
-            name: name.to_owned(),
-            number,
-            found: places.len(),
-            hint: range_hint(timeline, name),
-        })
+    place.map(|place| (Interval::new(ranges.start[place], ranges.end[place]), ranges.thread[place])).ok_or_else(|| {
+        ScopeError::NoSuchRange { name: name.to_owned(), number, found: places.len(), hint: range_hint(timeline, name) }
+    })
 }
 
 /// The annotations whose names are nearest to one that is not there.
@@ -251,20 +276,25 @@ fn range_hint(timeline: &Timeline, name: &str) -> String {
     let mut known: Vec<&str> = timeline.ranges.labels.iter().map(|label| timeline.name(label.name)).collect();
     known.sort_unstable();
     known.dedup();
-    known.sort_by_key(|known| strsim::levenshtein(known, name));
+    let wanted = name.to_lowercase();
+    known.sort_by_key(|known| (!known.to_lowercase().contains(&wanted), strsim::levenshtein(known, name)));
     match known.as_slice() {
         [] => "the report has no annotations: capture them with nsys profile --trace=cuda,nvtx".to_owned(),
         names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
     }
 }
 
-/// From the first start to the last end of what a process launched on a device within a range.
-fn launched_in(timeline: &Timeline, device: &DeviceOps, range: Interval, process: u32) -> Option<Interval> {
+/// From the first start to the last end of what was launched on a device within a range, by calls that count.
+fn launched_in(
+    timeline: &Timeline,
+    device: &DeviceOps,
+    range: Interval,
+    counts: impl Fn(u32) -> bool,
+) -> Option<Interval> {
     let launched = device.ops.iter().filter(|op| {
         let Some(call) = op.call(timeline) else { return false };
         let start = timeline.api.start[call as usize];
-        let thread = timeline.api.thread[call as usize];
-        range.start <= start && start < range.end && (process == NONE || timeline.process_of(thread) == process)
+        range.start <= start && start < range.end && counts(call)
     });
     launched.map(|op| op.interval()).reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
 }

@@ -8,6 +8,8 @@ use crate::timeline::{DeviceProperties, Geometry};
 const WARP: i64 = 32;
 const REGISTER_UNIT: i64 = 256;
 const SHARED_UNIT: i64 = 128;
+/// Parts of a multiprocessor with a scheduler and registers of their own.
+const QUARTERS: i64 = 4;
 
 /// What a launch geometry allows on one multiprocessor.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,7 +24,9 @@ pub(super) struct Occupancy {
 /// `None` when a limit that is needed, or the geometry, is not known.
 pub(super) fn theoretical(properties: &DeviceProperties, geometry: Geometry) -> Option<Occupancy> {
     let max_warps = properties.max_warps_per_sm?;
-    if geometry.block_threads <= 0 {
+    // No GPU has blocks as large as this: a report that says so is not to be reckoned with.
+    const ABSURD: i64 = 1 << 20;
+    if !(1..ABSURD).contains(&geometry.block_threads) || !(1..ABSURD).contains(&max_warps) {
         return None;
     }
     let block_warps = (geometry.block_threads + WARP - 1) / WARP;
@@ -37,7 +41,7 @@ pub(super) fn theoretical(properties: &DeviceProperties, geometry: Geometry) -> 
         ("block_size", by_warps),
     ];
     let (limiter, blocks_per_sm) = limits.into_iter().min_by_key(|(_, blocks)| *blocks)?;
-    let warps = blocks_per_sm * block_warps;
+    let warps = blocks_per_sm.saturating_mul(block_warps);
     let share = (warps as f64 / max_warps as f64).min(1.0);
     Some(Occupancy { blocks_per_sm, share, limiter: if warps >= max_warps { "none" } else { limiter } })
 }
@@ -47,7 +51,8 @@ fn by_registers(properties: &DeviceProperties, geometry: Geometry, block_warps: 
         return Some(i64::MAX);
     }
     let warp_registers = (geometry.registers.min(255) * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
-    Some(properties.registers_per_sm? / warp_registers / block_warps)
+    // Each quarter of a multiprocessor hands out its own registers.
+    Some(properties.registers_per_sm? / QUARTERS / warp_registers * QUARTERS / block_warps)
 }
 
 fn by_shared(properties: &DeviceProperties, geometry: Geometry) -> Option<i64> {
@@ -85,6 +90,10 @@ mod tests {
         assert_eq!((full.blocks_per_sm, full.limiter), (8, "none"));
         let registers = theoretical(&a100(), geometry(256, 128, 0)).expect("known");
         assert_eq!((registers.blocks_per_sm, registers.share, registers.limiter), (2, 0.25, "registers"));
+        let quarters = theoretical(&a100(), geometry(32, 144, 0)).expect("known");
+        assert_eq!((quarters.blocks_per_sm, quarters.limiter), (12, "registers"));
+        let quarters = theoretical(&a100(), geometry(96, 96, 0)).expect("known");
+        assert_eq!(quarters.blocks_per_sm, 6);
         let shared = theoretical(&a100(), geometry(128, 32, 98_304)).expect("known");
         assert_eq!((shared.blocks_per_sm, shared.limiter), (1, "shared_memory"));
         let blocks = theoretical(&a100(), geometry(32, 16, 0)).expect("known");

@@ -6,6 +6,7 @@ use super::Context;
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::Account;
+use crate::text::paths::without_folders;
 use crate::timeline::api::ApiClass;
 use crate::timeline::{NONE, NameId, NoticeLevel, Timeline};
 
@@ -29,6 +30,8 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set("graph_launch_count", timeline.graphs.ops.len() as i64);
     facts.set("dropped_event_count", timeline.dropped.iter().map(|dropped| dropped.count as i64).sum::<i64>());
     facts.set("device_identity_known", timeline.device_identity_known);
+    facts.set("cpu_samples_captured", timeline.has_cpu_samples);
+    facts.set("is_narrowed", context.is_narrowed);
     let types = &timeline.source.capture_types;
     if !types.is_empty() {
         facts.set("cuda_trace_requested", types.iter().any(|kind| kind == "Cuda"));
@@ -89,7 +92,7 @@ pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId)
         let entity = facts.get_mut(id);
         entity.set("pid", known.pid);
         entity.set_some("name", known.name.clone());
-        if !timeline.api.is_empty() {
+        if context.calls_of(process, None).next().is_some() {
             api_use(context, process, entity);
         }
     }
@@ -170,7 +173,7 @@ fn notices(timeline: &Timeline, facts: &mut Entity) {
     let find = |words: &[&str], from: NoticeLevel| {
         let notices = timeline.notices.iter().filter(|notice| notice.level >= from);
         let fitting = notices.filter(|notice| words.iter().any(|word| notice.text.contains(word)));
-        fitting.max_by_key(|notice| notice.level).map(|notice| notice.text.clone())
+        fitting.max_by_key(|notice| notice.level).map(|notice| without_folders(&notice.text))
     };
     let lost =
         ["Not all CUDA events", "CUPTI events might be missing", "events were dropped", "events have been dropped"];

@@ -62,6 +62,29 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     entities(context.timeline, device, parents, &steps, warm_up, facts);
 }
 
+/// What one step holds.
+#[derive(Debug, Clone, Copy)]
+struct Content {
+    busy_ns: i64,
+    kernel_ns: i64,
+    kernel_count: i64,
+    copy_bytes: i64,
+}
+
+fn content(timeline: &Timeline, device: &DeviceContext, step: Interval) -> Content {
+    let first = device.ops.ops.partition_point(|op| op.start < step.start);
+    let inside = device.ops.ops[first..].iter().take_while(|op| op.start < step.end);
+    let (mut kernel_count, mut copy_bytes) = (0, 0_i64);
+    for op in inside {
+        kernel_count += i64::from(op.kind.is_kernel());
+        if op.kind == OpKind::Copy {
+            copy_bytes = copy_bytes.saturating_add(timeline.copies.bytes[op.index as usize]);
+        }
+    }
+    let busy_ns = device.tally.busy.overlap_ns(step);
+    Content { busy_ns, kernel_ns: device.tally.kernels_run.overlap_ns(step), kernel_count, copy_bytes }
+}
+
 fn entities(
     timeline: &Timeline,
     device: &DeviceContext,
@@ -70,60 +93,33 @@ fn entities(
     warm_up: usize,
     facts: &mut Facts,
 ) {
-    let mut shown: Vec<(usize, Interval)> = steps.intervals.iter().copied().enumerate().collect();
-    shown.sort_by_key(|(number, step)| (-step.len_ns(), *number));
+    let of = |step: &Interval| (*step, content(timeline, device, *step));
+    let all: Vec<(Interval, Content)> = steps.intervals.iter().map(of).collect();
+    let median =
+        |value: fn(&(Interval, Content)) -> i64| device::median(&mut all.iter().map(value).collect::<Vec<_>>());
+    let kernel_median = median(|(_, content)| content.kernel_ns);
+    let idle_median = median(|(step, content)| step.len_ns() - content.busy_ns);
+    let count_median = median(|(_, content)| content.kernel_count);
+    let mut shown: Vec<(usize, &(Interval, Content))> = all.iter().enumerate().collect();
+    shown.sort_by_key(|(number, (step, _))| (-step.len_ns(), *number));
     shown.truncate(REPORTED);
     shown.sort_by_key(|(number, _)| *number);
     let prefix = facts.get(parents.device).key.clone();
-    let mut median = Medians::default();
-    let mut ids = Vec::new();
-    for (number, step) in shown {
-        let busy = device.tally.busy.overlap_ns(step);
-        let kernels = device.tally.kernels_run.overlap_ns(step);
-        let first = device.ops.ops.partition_point(|op| op.start < step.start);
-        let inside = device.ops.ops[first..].iter().take_while(|op| op.start < step.end);
-        let (mut kernel_count, mut copy_bytes) = (0, 0_i64);
-        for op in inside {
-            kernel_count += i64::from(op.kind.is_kernel());
-            if op.kind == OpKind::Copy {
-                copy_bytes = copy_bytes.saturating_add(timeline.copies.bytes[op.index as usize]);
-            }
-        }
+    for (number, (step, content)) in shown {
         let id = facts.add(EntityKind::Step, format!("{prefix}/step{}", number + 1), &[parents.device, parents.run]);
         let entity = facts.get_mut(id);
         entity.set("number", number as i64 + 1);
         entity.set("is_warm_up", number < warm_up);
         entity.set("start_ns", step.start);
         entity.set("duration_ns", step.len_ns());
-        entity.set("kernel_ns", kernels);
-        entity.set("other_busy_ns", busy - kernels);
-        entity.set("idle_ns", step.len_ns() - busy);
-        entity.set("kernel_count", kernel_count);
-        entity.set("copy_bytes", copy_bytes);
-        median.push(kernels, step.len_ns() - busy, kernel_count);
-        ids.push(id);
-    }
-    let (kernel_ns, idle_ns, kernel_count) = median.get();
-    for id in ids {
-        let entity = facts.get_mut(id);
-        entity.set_some("kernel_median_ns", kernel_ns);
-        entity.set_some("idle_median_ns", idle_ns);
-        entity.set_some("kernel_median_count", kernel_count);
-    }
-}
-
-#[derive(Debug, Default)]
-struct Medians(Vec<i64>, Vec<i64>, Vec<i64>);
-
-impl Medians {
-    fn push(&mut self, kernel_ns: i64, idle_ns: i64, kernel_count: i64) {
-        self.0.push(kernel_ns);
-        self.1.push(idle_ns);
-        self.2.push(kernel_count);
-    }
-
-    fn get(mut self) -> (Option<i64>, Option<i64>, Option<i64>) {
-        (device::median(&mut self.0), device::median(&mut self.1), device::median(&mut self.2))
+        entity.set("kernel_ns", content.kernel_ns);
+        entity.set_some("kernel_median_ns", kernel_median);
+        entity.set("other_busy_ns", content.busy_ns - content.kernel_ns);
+        entity.set("idle_ns", step.len_ns() - content.busy_ns);
+        entity.set_some("idle_median_ns", idle_median);
+        entity.set("kernel_count", content.kernel_count);
+        entity.set_some("kernel_median_count", count_median);
+        entity.set("copy_bytes", content.copy_bytes);
     }
 }
 
@@ -140,8 +136,12 @@ fn without_numbers(text: &str) -> String {
     plain
 }
 
-/// Words that programs call their steps by, the most telling first.
-const STEP_WORDS: [&str; 5] = ["profilerstep", "step", "iter", "batch", "epoch"];
+/// The rank of a name that does not sound like a step, and of one that is an operator of a framework.
+const NOT_CALLED_STEP: usize = 2;
+const OPERATOR: usize = 3;
+/// How much of the time annotations cover that are steps by their name, and those that are steps by nothing else.
+const NAMED_SHARE: f64 = 0.5;
+const UNNAMED_SHARE: f64 = 0.8;
 
 /// Annotations of the launching thread that repeat, do not nest in each other, and cover the window: those named like a
 /// step, else those that nothing encloses and that follow each other closely. Operators that a framework annotates (`aten::mul`) are no steps.
@@ -160,7 +160,7 @@ fn from_ranges(context: &Context<'_>, device: &DeviceContext) -> Option<Steps> {
         outermost_end = outermost_end.max(interval.end);
         let label = ranges.label[place];
         let key = names.entry(label).or_insert_with(|| rank(timeline.name(ranges.labels[label as usize].name)));
-        if key.0 > STEP_WORDS.len() || (key.0 == STEP_WORDS.len() && !is_outermost) {
+        if key.0 == OPERATOR || (key.0 == NOT_CALLED_STEP && !is_outermost) {
             continue;
         }
         let list = candidates.entry(key.clone()).or_default();
@@ -170,26 +170,52 @@ fn from_ranges(context: &Context<'_>, device: &DeviceContext) -> Option<Steps> {
     }
     candidates.into_iter().filter(|(_, list)| (FEWEST..=MOST).contains(&list.len())).find_map(|((rank, name), list)| {
         let is_flat = list.windows(2).all(|pair| pair[0].end <= pair[1].start);
-        let is_step = is_flat && (rank < STEP_WORDS.len() || is_dense(&list));
+        let is_step = is_flat && is_dense(&list, if rank < NOT_CALLED_STEP { NAMED_SHARE } else { UNNAMED_SHARE });
         let intervals = is_step.then(|| on_device(timeline, device, &list))?;
         covers(device, &intervals).then_some(Steps { name, intervals })
     })
 }
 
-/// Whether annotations follow each other closely, as the rounds of a loop do.
-fn is_dense(ranges: &[Interval]) -> bool {
-    const SHARE: f64 = 0.8;
+/// Whether annotations cover at least a share of the time from the first to the last, as the rounds of a loop do.
+fn is_dense(ranges: &[Interval], share: f64) -> bool {
     let whole = Interval::new(ranges.first().map_or(0, |first| first.start), ranges.last().map_or(0, |last| last.end));
     let inside: i64 = ranges.iter().map(|range| range.len_ns()).sum();
-    inside as f64 >= SHARE * whole.len_ns() as f64
+    inside as f64 >= share * whole.len_ns() as f64
 }
 
 /// How much a name sounds like a step (less is more), and the name without its numbers.
 fn rank(name: &str) -> (usize, String) {
     let plain = without_numbers(name);
-    let lower = plain.to_ascii_lowercase();
-    let rank = STEP_WORDS.iter().position(|word| lower.contains(word)).unwrap_or(STEP_WORDS.len());
-    (if plain.contains("::") { STEP_WORDS.len() + 1 } else { rank }, plain)
+    let words = words(&plain);
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let rank = if plain.contains("::") {
+        OPERATOR
+    } else if has(&["step", "iter", "iteration"]) {
+        0
+    } else if words.last().is_some_and(|last| ["batch", "epoch"].contains(&last.as_str())) {
+        // A batch norm is none.
+        1
+    } else {
+        NOT_CALLED_STEP
+    };
+    (rank, plain)
+}
+
+/// The words of a name, in lower case: `ProfilerStep#`, `train_step` and `step # of #` all have `step`.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before_is_lower = false;
+    for character in name.chars() {
+        if !character.is_ascii_alphabetic() || (character.is_ascii_uppercase() && before_is_lower) {
+            words.push(String::new());
+        }
+        before_is_lower = character.is_ascii_lowercase();
+        if let (true, Some(word)) = (character.is_ascii_alphabetic(), words.last_mut()) {
+            word.push(character.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// From the first operation that one annotation launched to the first that the next one launched.
@@ -206,7 +232,11 @@ fn on_device(timeline: &Timeline, device: &DeviceContext, ranges: &[Interval]) -
             last_end = last_end.max(op.end);
         }
     }
-    intervals(first.into_iter().flatten().collect(), last_end)
+    let window = device.window();
+    let mut steps = intervals(first.into_iter().flatten().filter(|first| *first >= window.start).collect(), last_end);
+    // One that the window cuts is no whole step.
+    steps.retain(|step| step.end <= window.end);
+    steps
 }
 
 /// Steps that begin at these moments and end where the next begins.
@@ -231,6 +261,23 @@ fn covers(device: &DeviceContext, steps: &[Interval]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_are_told_by_whole_words() {
+        for (name, expected) in [
+            ("ProfilerStep#7", 0),
+            ("train_step", 0),
+            ("Iteration 12", 0),
+            ("step 3 of 90", 0),
+            ("batch 4", 1),
+            ("BatchNorm2d", NOT_CALLED_STEP),
+            ("batchnorm0", NOT_CALLED_STEP),
+            ("log writer", NOT_CALLED_STEP),
+            ("aten::step", OPERATOR),
+        ] {
+            assert_eq!(rank(name).0, expected, "{name}");
+        }
+    }
 
     #[test]
     fn numbers_are_no_part_of_a_step_name() {

@@ -33,7 +33,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         }
         stream.copy_count += i64::from(op.kind == OpKind::Copy);
     }
-    let (mut used, mut blocking) = (0, 0);
+    let (mut used, mut blocking, mut created_known) = (0, 0, false);
     let (mut kernel_ns, mut default_kernel_ns, mut is_known) = (0_i64, 0_i64, false);
     let prefix = facts.get(parents.device).key.clone();
     for (place, stream) in streams {
@@ -44,6 +44,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         let kernels_run = stream.kernels.len_ns();
         kernel_ns = kernel_ns.saturating_add(kernels_run);
         is_known |= known.kind != StreamKind::Unknown;
+        created_known |= matches!(known.kind, StreamKind::Blocking | StreamKind::NonBlocking);
         if known.kind == StreamKind::Default {
             default_kernel_ns = default_kernel_ns.saturating_add(kernels_run);
         }
@@ -65,7 +66,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     let entity = facts.get_mut(parents.device);
     entity.set("stream_active_count", used);
     entity.set("stream_used_count", with_kernels);
-    entity.set_some("blocking_stream_count", is_known.then_some(blocking));
+    entity.set_some("blocking_stream_count", created_known.then_some(blocking));
     if is_known && kernel_ns > 0 {
         entity.set("default_stream_kernel_share", default_kernel_ns as f64 / kernel_ns as f64);
     }

@@ -63,7 +63,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
             let drained = device.idle.drained.get(&(*process, Trigger::Sync, name)).copied().unwrap_or_default();
             // Without the waits the host would be ahead by what it spent in them, and by no more.
             drain(entity, drained, ceiling.map(|ceiling| ceiling.min(waits.call_ns)));
-            entity.set_some("range", ranges.get(&name).map(|range| timeline.name(*range)));
+            entity.set_some("range", ranges.get(&(*process, name)).map(|range| timeline.name(*range)));
         }
     }
 }
@@ -105,27 +105,31 @@ fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
     }
 }
 
+/// A process and the API that it waits in.
+type Wait = (u32, NameId);
+
 /// For each wait the innermost annotation that at least half of the idle time inside it lies in.
-fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> FxHashMap<NameId, NameId> {
-    let mut times: BTreeMap<(NameId, NameId), i64> = BTreeMap::new();
-    let mut whole: FxHashMap<NameId, i64> = FxHashMap::default();
+fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> FxHashMap<Wait, NameId> {
+    let mut times: BTreeMap<(Wait, NameId), i64> = BTreeMap::new();
+    let mut whole: FxHashMap<Wait, i64> = FxHashMap::default();
     super::ranges::attribute(timeline, &device.idle.pieces, |piece, innermost, _| {
         if piece.trigger != Trigger::Sync || piece.activity != Activity::Sync {
             return;
         }
-        *whole.entry(piece.trigger_name).or_default() += piece.interval.len_ns();
+        let wait = (timeline.process_of(piece.thread), piece.trigger_name);
+        *whole.entry(wait).or_default() += piece.interval.len_ns();
         if innermost != NONE {
             let name = timeline.ranges.labels[timeline.ranges.label[innermost as usize] as usize].name;
-            *times.entry((piece.trigger_name, name)).or_default() += piece.interval.len_ns();
+            *times.entry((wait, name)).or_default() += piece.interval.len_ns();
         }
     });
-    let mut best: FxHashMap<NameId, (i64, NameId)> = FxHashMap::default();
-    for ((api, range), time) in times {
-        let entry = best.entry(api).or_insert((0, range));
+    let mut best: FxHashMap<Wait, (i64, NameId)> = FxHashMap::default();
+    for ((wait, range), time) in times {
+        let entry = best.entry(wait).or_insert((0, range));
         if time > entry.0 {
             *entry = (time, range);
         }
     }
-    let is_most = |(api, (time, _)): &(NameId, (i64, NameId))| 2 * time >= whole.get(api).copied().unwrap_or(0);
-    best.into_iter().filter(is_most).map(|(api, (_, range))| (api, range)).collect()
+    let is_most = |(wait, (time, _)): &(Wait, (i64, NameId))| 2 * time >= whole.get(wait).copied().unwrap_or(0);
+    best.into_iter().filter(is_most).map(|(wait, (_, range))| (wait, range)).collect()
 }

@@ -158,7 +158,7 @@ impl Tally {
             }
         }
         let Some(geometry) = kernel_geometry(timeline, owner) else { return };
-        if geometry.grid_blocks == 1 && (1..=32).contains(&geometry.block_threads) {
+        if moment.kernels == 1 && geometry.grid_blocks == 1 && (1..=32).contains(&geometry.block_threads) {
             self.one_thread_ns += length;
         }
         let place = timeline.kernels.geometry[owner.index as usize] as usize;
@@ -178,9 +178,12 @@ fn fit(properties: Option<&DeviceProperties>, geometry: crate::timeline::Geometr
     let sm_count = properties.and_then(|properties| properties.sm_count);
     let tail_share = match (occupancy, sm_count) {
         (Some(occupancy), Some(sm_count)) if geometry.grid_blocks >= sm_count && occupancy.blocks_per_sm > 0 => {
-            let waves = geometry.grid_blocks as f64 / (sm_count * occupancy.blocks_per_sm) as f64;
-            let in_last = waves.fract();
-            if in_last > 0.0 && waves > 1.0 { (1.0 - in_last) / waves.ceil() } else { 0.0 }
+            let wave = sm_count.saturating_mul(occupancy.blocks_per_sm);
+            let (whole, last) = (geometry.grid_blocks / wave, geometry.grid_blocks % wave);
+            // Blocks spread over the multiprocessors first: one is empty only when the last wave has fewer blocks than
+            // there are multiprocessors.
+            let empty = if last == 0 { 0 } else { (sm_count - last).max(0) };
+            empty as f64 / sm_count as f64 / (whole + 1) as f64
         }
         _ => 0.0,
     };

@@ -341,8 +341,12 @@ fn close_ranges(timeline: &mut Timeline) {
     let last_of = |column: &[i64]| column.iter().copied().filter(|end| *end != i64::MAX).max();
     let columns = [
         &timeline.kernels.ops.end,
+        &timeline.graphs.ops.end,
         &timeline.copies.ops.end,
+        &timeline.memsets.ops.end,
+        &timeline.migrations.ops.end,
         &timeline.api.end,
+        &timeline.os_calls.end,
         &timeline.ranges.end,
         &timeline.ranges.start,
     ];

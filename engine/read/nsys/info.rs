@@ -57,6 +57,14 @@ pub(super) fn read(db: &Connection, schema: &Schema) -> rusqlite::Result<Info> {
     Ok(info)
 }
 
+/// Whether a table is there and holds a row.
+pub(super) fn has_rows(db: &Connection, schema: &Schema, table: &str) -> rusqlite::Result<bool> {
+    if !schema.has(table) {
+        return Ok(false);
+    }
+    db.query_row(&format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")"), [], |row| row.get(0))
+}
+
 /// The last part of a path, whichever way its slashes lean.
 fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)

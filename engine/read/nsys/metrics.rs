@@ -77,12 +77,13 @@ fn read_tables(db: &Connection, schema: &Schema, samples: &mut Samples) -> rusql
             wanted.insert((kind, id), metric);
         }
     }
-    let time = if schema.has_column("GPU_METRICS", "timestamp") { "timestamp" } else { "rawTimestamp" };
-    let mut statement = db.prepare(&schema.select("GPU_METRICS", &[time, "typeId", "metricId", "value"]))?;
+    let mut statement =
+        db.prepare(&schema.select("GPU_METRICS", &["timestamp", "typeId", "metricId", "value", "rawTimestamp"]))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let cells = Cells(row);
-        let (Some(time), Some(kind), Some(id), Some(value)) = (cells.int(0), cells.int(1), cells.int(2), cells.int(3))
+        let (Some(time), Some(kind), Some(id), Some(value)) =
+            (cells.int(0).or_else(|| cells.int(4)), cells.int(1), cells.int(2), cells.int(3))
         else {
             continue;
         };

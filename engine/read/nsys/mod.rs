@@ -71,6 +71,7 @@ fn read_database(path: &Path, threads: usize, progress: &dyn Progress) -> rusqli
     let chunks = scan::scan(path, &db, &schema, threads, progress)?;
     let mut timeline = assemble::assemble(&db, &schema, info, chunks)?;
     timeline.metrics = metrics::read(&db, &schema)?;
+    timeline.has_cpu_samples = info::has_rows(&db, &schema, "SAMPLING_CALLCHAINS")?;
     timeline.page_faults = assemble::page_faults(&db, &schema, &timeline)?;
     Ok(Content::Report(Box::new(timeline)))
 }

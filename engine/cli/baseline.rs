@@ -1,0 +1,43 @@
+//! `coldspot baseline`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use coldspot::findings::Baseline;
+
+use super::exit::{Exit, Failure};
+use super::judge::Judge;
+use super::project::Project;
+use super::{Reading, output};
+
+/// What `coldspot baseline` does.
+#[derive(Debug, Subcommand)]
+pub(super) enum Task {
+    /// Write the findings of a report to a file: `coldspot review --baseline FILE` then shows only what is new.
+    Write(Arguments),
+}
+
+/// What `coldspot baseline write` takes.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The file to write.
+    file: PathBuf,
+    /// A report, or a facts file.
+    report: PathBuf,
+    /// A folder of rules that add to the built-in ones, or replace those of the same id; may be given again.
+    #[arg(long = "rules", value_name = "DIR")]
+    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    project: Project,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
+    let Task::Write(arguments) = task;
+    let judge = Judge::new(&arguments.project, &arguments.rules, None)?;
+    let facts = arguments.reading.facts(&arguments.report)?;
+    let baseline = Baseline::of(&facts, &judge.review(&facts));
+    output::deliver(&baseline.to_json(), Some(&arguments.file))?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,44 @@
+//! From facts to a review, under what the project decides.
+
+use std::path::{Path, PathBuf};
+
+use coldspot::config::Config;
+use coldspot::facts::Facts;
+use coldspot::findings::{self, Review, RuleCard, Scorecard};
+use coldspot::render::Templates;
+use coldspot::rules::{Library, evaluate};
+
+use super::exit::Failure;
+use super::project::{Project, Setup};
+
+/// All that reviews of one run of coldspot share.
+pub(super) struct Judge {
+    pub(super) library: Library,
+    pub(super) templates: Templates,
+    pub(super) config: Config,
+    cards: Vec<RuleCard>,
+    scorecard: Scorecard,
+}
+
+impl Judge {
+    /// Faults of rules, templates and configuration come first: reading may take minutes.
+    pub(super) fn new(project: &Project, rules: &[PathBuf], templates: Option<&Path>) -> Result<Self, Failure> {
+        let Setup { library, templates, config } = project.setup(rules, templates)?;
+        let library = library.without(config.off());
+        let mut cards = RuleCard::of_library(&library);
+        config.set_severities(&mut cards);
+        let mut scorecard = templates.scorecard().clone();
+        config.set_targets(&mut scorecard);
+        Ok(Self { library, templates, config, cards, scorecard })
+    }
+
+    pub(super) fn review(&self, facts: &Facts) -> Review {
+        let judgements = evaluate(&self.library, facts, self.config.params());
+        findings::review_under(facts, &self.cards, &judgements, &self.scorecard, &self.config.policy())
+    }
+}
+
+/// A report's name for readers: without its folder.
+pub(super) fn name_of(report: &Path) -> String {
+    report.file_name().unwrap_or(report.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,63 @@
+//! Sentences about changes that read right in both directions.
+
+use super::measure::{Change, Trend};
+use crate::text::number;
+
+/// `12 ms (8 %) faster`, `12 ms (8 %) slower`, `no change`.
+pub(super) fn speed(change: &Change) -> String {
+    sized(change, number::duration, "slower", "faster")
+}
+
+/// `12 ms (8 %) more`, `12 ms (8 %) less`, `no change`.
+pub(super) fn time(change: &Change) -> String {
+    sized(change, number::duration, "more", "less")
+}
+
+/// `120 (8 %) more`, `120 (8 %) fewer`, for what can be counted.
+pub(super) fn counted(base: i64, head: i64) -> String {
+    let share = (base != 0).then(|| format!(" ({})", number::percent(base.abs_diff(head) as f64 / base as f64)));
+    let size = number::count(i64::try_from(base.abs_diff(head)).unwrap_or(i64::MAX));
+    match head.cmp(&base) {
+        std::cmp::Ordering::Greater => format!("{size}{} more", share.unwrap_or_default()),
+        std::cmp::Ordering::Less => format!("{size}{} fewer", share.unwrap_or_default()),
+        std::cmp::Ordering::Equal => "no change".to_owned(),
+    }
+}
+
+fn sized(change: &Change, print: impl Fn(i64) -> String, up: &str, down: &str) -> String {
+    let size = print(i64::try_from(change.difference.unsigned_abs()).unwrap_or(i64::MAX));
+    let share = change.share.map_or_else(String::new, |share| format!(" ({})", number::percent(share.abs())));
+    match change.trend() {
+        Trend::Up => format!("{size}{share} {up}"),
+        Trend::Down => format!("{size}{share} {down}"),
+        Trend::Same => "no change".to_owned(),
+    }
+}
+
+/// `1 kernel`, `3,210 kernels`.
+pub(super) fn many(count: i64, one: &str) -> String {
+    format!("{} {one}{}", number::count(count), if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::{Measure, Noise};
+    use super::*;
+
+    fn change(base: i64, head: i64) -> Change {
+        let one = |value| Measure::of([value]).unwrap();
+        Change::new(one(base), one(head), &Noise::new(1, 1))
+    }
+
+    #[test]
+    fn both_directions_read_right() {
+        assert_eq!(speed(&change(100_000_000, 112_000_000)), "12 ms (12 %) slower");
+        assert_eq!(speed(&change(112_000_000, 100_000_000)), "12 ms (11 %) faster");
+        assert_eq!(speed(&change(100, 100)), "no change");
+        assert_eq!(time(&change(0, 1_500)), "1.5 µs more");
+        assert_eq!(time(&change(1_500, 0)), "1.5 µs (100 %) less");
+        assert_eq!(counted(4_010, 3_587), "423 (11 %) fewer");
+        assert_eq!(counted(0, 5), "5 more");
+        assert_eq!(counted(5, 5), "no change");
+    }
+}

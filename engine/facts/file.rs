@@ -1,0 +1,242 @@
+//! Facts files: what `coldspot facts --format json` writes, read back. They stand wherever a report can.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value};
+
+use super::catalogue::{self, EntityKind, Fact, FactType, Unit};
+use super::store::{EntityId, FactValue, Facts};
+use crate::text::escape;
+
+/// The shape of a facts file; a change that breaks readers needs a new number.
+pub const SCHEMA: &str = "coldspot.facts/1";
+
+const SCHEMA_NAME: &str = "coldspot.facts/";
+const SCHEMA_NUMBER: u64 = 1;
+/// Files whose first bytes hold none of coldspot's keys are something else.
+const HEAD_BYTES: u64 = 4096;
+/// Larger numbers are no times, bytes or counts of a run, and sums of many of them would not fit.
+const LARGEST: i64 = 1 << 56;
+
+/// Why a facts file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FactsFileError {
+    /// It cannot be read from the disk.
+    #[error("{path}: cannot be read: {source}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A newer coldspot wrote it.
+    #[error(
+        "{path}: is a facts file of schema {found}; this coldspot reads up to {SCHEMA}. Update coldspot, or write the \
+         file again with this one: coldspot facts REPORT --format json --output FILE"
+    )]
+    Newer {
+        /// The file.
+        path: String,
+        /// Its schema.
+        found: String,
+    },
+    /// It is JSON of coldspot, but of another kind.
+    #[error("{path}: holds {found}, not facts. Write facts with: coldspot facts REPORT --format json --output FILE")]
+    Other {
+        /// The file.
+        path: String,
+        /// Its schema.
+        found: String,
+    },
+    /// It is damaged.
+    #[error(
+        "{path}: the facts file is damaged ({detail}). Write it again with: coldspot facts REPORT --format json --output FILE"
+    )]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What is wrong, and where.
+        detail: String,
+    },
+}
+
+/// Whether a file's first bytes are those of JSON that coldspot writes. A file that cannot be opened is not.
+pub fn is_facts_file(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    let text = String::from_utf8_lossy(&head);
+    read.is_ok() && text.trim_start().starts_with('{') && (text.contains(SCHEMA_NAME) || text.contains("\"coldspot\":"))
+}
+
+/// The facts in a file.
+///
+/// # Errors
+/// When it cannot be read, is of a newer schema, holds something else, or is damaged: it is read whole or not at all.
+/// Facts that this version does not know are left out, as are arrays of kinds that it does not know.
+pub fn read(path: &Path) -> Result<Facts, FactsFileError> {
+    let name = path.display().to_string();
+    let bytes = fs::read(path).map_err(|source| FactsFileError::Read { path: name.clone(), source })?;
+    let damaged = |detail: String| FactsFileError::Damaged { path: name.clone(), detail: escape::plain(&detail) };
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let Value::Object(file) = value else { return Err(damaged("it is no object".to_owned())) };
+    let Some(schema) = file.get("schema").and_then(Value::as_str) else {
+        return Err(damaged("it names no schema".to_owned()));
+    };
+    match schema.strip_prefix(SCHEMA_NAME).map(str::parse) {
+        Some(Ok(SCHEMA_NUMBER)) => parse(&file).map_err(damaged),
+        Some(Ok(1u64..)) => Err(FactsFileError::Newer { path: name, found: escape::plain(schema) }),
+        Some(_) => Err(damaged(format!("its schema is {schema}"))),
+        None => Err(FactsFileError::Other { path: name, found: escape::plain(schema) }),
+    }
+}
+
+type Places = FxHashMap<(EntityKind, String), EntityId>;
+
+fn parse(file: &Map<String, Value>) -> Result<Facts, String> {
+    let mut facts = Facts::default();
+    let mut places = Places::default();
+    for kind in EntityKind::ALL {
+        let entities = match file.get(kind.plural()) {
+            Some(Value::Array(entities)) => entities,
+            // Older writers did not know every kind.
+            None if kind != EntityKind::Run => continue,
+            _ => return Err(format!("`{}` is no array", kind.plural())),
+        };
+        for (index, entity) in entities.iter().enumerate() {
+            let within = |problem: String| format!("{}[{index}]: {problem}", kind.plural());
+            let Value::Object(entity) = entity else { return Err(within("it is no object".to_owned())) };
+            add(&mut facts, &mut places, kind, entity).map_err(within)?;
+        }
+    }
+    match facts.of_kind(EntityKind::Run).count() {
+        1 => Ok(facts),
+        count => Err(format!("it holds {count} runs; a facts file holds one")),
+    }
+}
+
+fn add(facts: &mut Facts, places: &mut Places, kind: EntityKind, entity: &Map<String, Value>) -> Result<(), String> {
+    let Some(key) = entity.get("id").and_then(Value::as_str) else { return Err("it has no id".to_owned()) };
+    let mut parents = Vec::new();
+    for ancestor in kind.ancestors() {
+        let Some(parent) = entity.get(ancestor.name()) else { continue };
+        let parent = parent.as_str().unwrap_or_default();
+        match places.get(&(*ancestor, parent.to_owned())) {
+            Some(place) => parents.push(*place),
+            None => return Err(format!("`{key}` names the {} `{parent}`, which is not there", ancestor.name())),
+        }
+    }
+    if kind != EntityKind::Run && parents.last().is_none_or(|last| facts.get(*last).kind != EntityKind::Run) {
+        return Err(format!("`{key}` names no run"));
+    }
+    let place = facts.add(kind, key, &parents);
+    if places.insert((kind, key.to_owned()), place).is_some() {
+        return Err(format!("the id `{key}` is there twice"));
+    }
+    for fact in catalogue::of_kind(kind) {
+        let Some(json) = entity.get(fact.name).filter(|_| !kind.ancestors().iter().any(|a| a.name() == fact.name))
+        else {
+            continue;
+        };
+        if let Some(value) = value_of(fact, json).map_err(|problem| format!("`{}` {problem}", fact.name))? {
+            facts.get_mut(place).set(fact.name, value);
+        }
+    }
+    Ok(())
+}
+
+/// A value of the fact's type; `None` for a word that this version does not know.
+fn value_of(fact: &Fact, json: &Value) -> Result<Option<FactValue>, String> {
+    let value = match (fact.kind, json) {
+        (FactType::Bool, Value::Bool(value)) => FactValue::Bool(*value),
+        (FactType::Int, Value::Number(number)) => FactValue::Int(whole(fact, number.as_i64())?),
+        // Tools that rewrite JSON may print 1.0 as 1.
+        (FactType::Float, Value::Number(number)) => {
+            FactValue::Float(number.as_f64().filter(|value| value.is_finite()).ok_or("is too large")?)
+        }
+        (FactType::Text, Value::String(text)) => FactValue::Text(text.clone()),
+        (FactType::Choice(known), Value::String(text)) if known.contains(&text.as_str()) => {
+            FactValue::Text(text.clone())
+        }
+        (FactType::Choice(_), Value::String(_)) => return Ok(None),
+        _ => return Err(format!("is not of type {}", fact.kind.name())),
+    };
+    Ok(Some(value))
+}
+
+fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
+    let number = number.filter(|number| number.unsigned_abs() <= LARGEST.unsigned_abs()).ok_or("is out of range")?;
+    // Times on the clock of the capture may lie before its start; lengths and counts may not be negative.
+    let is_instant = fact.name.ends_with("start_ns") || fact.name.ends_with("end_ns");
+    let is_amount = matches!(fact.unit(), Unit::Ns | Unit::Bytes | Unit::Count) && !is_instant;
+    if is_amount && number < 0 { Err("is negative".to_owned()) } else { Ok(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::facts::facts_json;
+
+    fn sample() -> Facts {
+        let mut facts = Facts::default();
+        let run = facts.add(EntityKind::Run, "run", &[]);
+        facts.get_mut(run).set("framework", "pytorch");
+        let process = facts.add(EntityKind::Process, "process1", &[run]);
+        let device = facts.add(EntityKind::Device, "gpu0", &[run]);
+        facts.get_mut(device).set("window_ns", 2_000_000_000);
+        facts.get_mut(device).set("window_start_ns", -5);
+        facts.get_mut(device).set("memory_bandwidth_gbps", 0.1 + 0.2);
+        let range = facts.add(EntityKind::Range, "gpu0/1/\u{1b}[31m", &[device, process, run]);
+        facts.get_mut(range).set("name", "a \u{202e} ##[error] \u{1b}[31m");
+        facts
+    }
+
+    fn load(text: &str) -> Result<Facts, FactsFileError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("facts.json");
+        fs::write(&path, text).unwrap();
+        read(&path)
+    }
+
+    #[test]
+    fn facts_read_back_as_they_were_written() {
+        let text = facts_json(&sample()).unwrap();
+        let facts = load(&text).unwrap();
+        assert_eq!(facts, sample());
+        assert_eq!(facts_json(&facts).unwrap(), text);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let text = facts_json(&sample()).unwrap();
+        let error = |from: &str, to: &str| {
+            assert!(text.contains(from), "{from}");
+            load(&text.replace(from, to)).unwrap_err().to_string()
+        };
+        for (from, to, expected) in [
+            ("facts/1", "facts/2", "Update coldspot"),
+            ("facts/1", "review/1", "holds coldspot.review/1, not facts"),
+            ("facts/1", "facts/x", "damaged"),
+            ("2000000000", "null", "`window_ns` is not of type integer"),
+            ("2000000000", "-1", "`window_ns` is negative"),
+            ("2000000000", "4611686018427387904", "`window_ns` is out of range"),
+            ("\"id\": \"gpu0\"", "\"id\": \"gpu1\"", "names the device `gpu0`, which is not there"),
+            ("\"runs\"", "\"walks\"", "`runs` is no array"),
+        ] {
+            let message = error(from, to);
+            assert!(message.contains(expected) && message.contains("facts.json"), "{message}");
+        }
+        assert!(load(&text[..text.len() / 2]).unwrap_err().to_string().contains("damaged"));
+    }
+
+    #[test]
+    fn newer_keys_and_words_are_left_out() {
+        let text = facts_json(&sample()).unwrap().replace("\"pytorch\"", "\"mojo\", \"not_yet_known\": [1]");
+        let facts = load(&text).unwrap();
+        let (_, run) = facts.of_kind(EntityKind::Run).next().unwrap();
+        assert_eq!(run.text("framework"), None);
+    }
+}

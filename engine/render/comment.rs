@@ -1,0 +1,43 @@
+//! A comparison as a comment on a forge.
+
+use serde::Serialize;
+
+use super::markdown::{COMPARE, TemplateError, Templates, failed};
+use crate::compare::Comparison;
+
+/// Comments longer than this many bytes are cut: the smallest limit of the forges, with room for what a bot adds.
+const LONGEST: usize = 65_000;
+/// How many lines each list may have: as many as anybody reads, and fewer until the comment fits.
+const LINES: [usize; 5] = [30, 15, 8, 4, 2];
+
+#[derive(Serialize)]
+struct Page<'a> {
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    coldspot: &'static str,
+    /// The most lines of a list.
+    lines: usize,
+    /// Whether the comment was cut to fit.
+    is_cut: bool,
+    longest: usize,
+}
+
+impl Templates {
+    /// A comparison as Markdown that fits a comment: shorter lists where it would not, and a note that says so.
+    ///
+    /// # Errors
+    /// When a template of the user fails.
+    pub fn comparison(&self, comparison: &Comparison) -> Result<String, TemplateError> {
+        let template = self.env.get_template(COMPARE).map_err(failed)?;
+        let mut text = String::new();
+        for (place, lines) in LINES.into_iter().enumerate() {
+            let page =
+                Page { comparison, coldspot: env!("CARGO_PKG_VERSION"), lines, is_cut: place > 0, longest: LONGEST };
+            text = template.render(minijinja::value::Serde(&page)).map_err(failed)?;
+            if text.len() < LONGEST {
+                break;
+            }
+        }
+        Ok(text)
+    }
+}

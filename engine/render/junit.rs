@@ -1,0 +1,65 @@
+//! JUnit's XML: gates and findings as tests. What ends the run with exit code 1 is a failed test, and nothing else is.
+
+use super::notes::{Note, Notes};
+use crate::compare::GateOutcome;
+
+/// The notes as one test suite.
+pub fn junit(notes: &Notes) -> String {
+    let gates = notes.gates.iter().map(|gate| {
+        let name = format!("{} {}", gate.name, gate.limit);
+        let body = match gate.outcome {
+            GateOutcome::Passed => output(&gate.says),
+            GateOutcome::Failed => failure("failed", &gate.says),
+            GateOutcome::Unknown => failure("could not be evaluated", &gate.says),
+        };
+        (case("gates", &name, &body), gate.outcome != GateOutcome::Passed)
+    });
+    let findings = notes.notes.iter().map(|note| (of_note(note), note.is_failure));
+    let verdict = (case("verdict", notes.title, &output(&notes.verdict)), false);
+    let cases: Vec<(String, bool)> = std::iter::once(verdict).chain(gates).chain(findings).collect();
+    let failed = cases.iter().filter(|(_, failed)| *failed).count();
+    let body: String = cases.iter().map(|(case, _)| case.as_str()).collect();
+    let counts = format!("tests=\"{}\" failures=\"{failed}\" errors=\"0\"", cases.len());
+    let name = xml(notes.title);
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{name}\" {counts}>\n  \
+         <testsuite name=\"{name}\" {counts}>\n{body}  </testsuite>\n</testsuites>\n"
+    )
+}
+
+fn of_note(note: &Note) -> String {
+    let name = format!("{} ({})", note.title, note.fingerprint);
+    let body = if note.is_failure { failure(note.severity.name(), &note.message) } else { output(&note.message) };
+    case(&note.rule, &name, &body)
+}
+
+fn case(class: &str, name: &str, body: &str) -> String {
+    format!("    <testcase classname=\"coldspot.{}\" name=\"{}\">{body}</testcase>\n", xml(class), xml(name))
+}
+
+fn failure(kind: &str, message: &str) -> String {
+    format!("<failure type=\"{}\" message=\"{}\"/>", xml(kind), xml(message))
+}
+
+fn output(text: &str) -> String {
+    format!("<system-out>{}</system-out>", xml(text))
+}
+
+/// Text for content and attributes; characters that XML does not allow are left out.
+fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            '\t' | '\n' | '\r' => out.push(' '),
+            '\u{fffe}' | '\u{ffff}' => {}
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
