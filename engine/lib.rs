@@ -2,12 +2,14 @@
 //!
 //! The way of the data, one module a stage: [`read`] makes a [`timeline`] of a report file, [`ledger`] and [`facts`] take
 //! it apart, [`rules`] match the facts, [`findings`] are ranked, [`compare`] holds two reviews against each other,
-//! [`render`] prints them. [`config`] is what a project decides about all of it.
+//! [`render`] prints them. [`config`] is what a project decides about all of it, [`forge`] posts the result on a pull
+//! request.
 
 pub mod compare;
 pub mod config;
 pub mod facts;
 pub mod findings;
+pub mod forge;
 pub mod interrupt;
 pub mod ledger;
 mod parallel;

@@ -12,13 +12,15 @@ pub(super) enum Exit {
     Report = 3,
     Rules = 4,
     Comparison = 5,
+    Forge = 6,
 }
 
 /// What shells expect of a program that Ctrl-C ended.
 pub(super) const INTERRUPTED: i32 = 130;
 
 impl Exit {
-    const ALL: [Self; 6] = [Self::Ok, Self::Findings, Self::Usage, Self::Report, Self::Rules, Self::Comparison];
+    const ALL: [Self; 7] =
+        [Self::Ok, Self::Findings, Self::Usage, Self::Report, Self::Rules, Self::Comparison, Self::Forge];
 
     const fn meaning(self) -> &'static str {
         match self {
@@ -28,6 +30,7 @@ impl Exit {
             Self::Report => "the report cannot be read",
             Self::Rules => "a rule or a template is wrong",
             Self::Comparison => "the two sides of a comparison cannot be compared",
+            Self::Forge => "the forge did not take the comment",
         }
     }
 }

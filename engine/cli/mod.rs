@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod baseline;
+mod comment;
 mod compare;
 mod config;
 mod exit;
@@ -62,6 +63,8 @@ enum Command {
     /// List, show, write, test and check rules.
     #[command(subcommand)]
     Rules(rules::Task),
+    /// Post the comment of a pull request, or update it where it is there already.
+    Comment(comment::Arguments),
     /// Check coldspot.toml, or print its schema.
     #[command(subcommand)]
     Config(config::Task),
@@ -107,10 +110,11 @@ pub(crate) fn main() -> ExitCode {
     });
     let codes = exit::table();
     let command = Cli::command().after_help(format!("{EXAMPLES}\n{codes}"));
-    let mut command =
-        command.mut_subcommand("review", |review| review.after_help(format!("{}\n{codes}", review::EXAMPLES)));
-    command =
-        command.mut_subcommand("compare", |compare| compare.after_help(format!("{}\n{codes}", compare::EXAMPLES)));
+    let examples = |examples: &str| format!("{examples}\n{codes}");
+    let mut command = command
+        .mut_subcommand("review", |review| review.after_help(examples(review::EXAMPLES)))
+        .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)))
+        .mut_subcommand("comment", |comment| comment.after_help(examples(comment::EXAMPLES)));
     let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|found| Cli::from_arg_matches(&found));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -128,6 +132,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Baseline(task) => baseline::run(&task),
         Command::Facts(arguments) => facts::run(&arguments),
         Command::Rules(task) => rules::run(&task),
+        Command::Comment(arguments) => comment::run(&arguments),
         Command::Config(task) => config::run(&task),
     };
     match result {

@@ -1,0 +1,100 @@
+//! `coldspot comment`.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use coldspot::forge::{self, Api, CommentBody, Marker, Posted, Repository, Request, Token};
+
+use super::exit::{Exit, Failure};
+use super::output;
+
+/// The variable of the token: an argument would show in the list of processes.
+const TOKEN: &str = "GITHUB_TOKEN";
+/// Workflows have the address of their forge here.
+const API: &str = "GITHUB_API_URL";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  coldspot compare base.sqlite head.sqlite --output comment.md
+  GITHUB_TOKEN=… coldspot comment --repo me/project --pull 12 --body comment.md
+";
+
+/// What `coldspot comment` takes. The token is in the environment variable GITHUB_TOKEN.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The repository that the pull request is to.
+    #[arg(long, value_name = "OWNER/NAME")]
+    repo: Repository,
+    /// The number of the pull request.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pull: u64,
+    /// The text, in Markdown, as `coldspot compare` or `coldspot review` writes it.
+    #[arg(long, value_name = "FILE")]
+    body: PathBuf,
+    /// The invisible first line by which the comment is found again: one for each comment that is to stand beside the
+    /// others [default: '<!-- coldspot:compare -->']
+    #[arg(long, value_name = "TEXT")]
+    marker: Option<Marker>,
+    /// The address of the forge's REST interface [default: GITHUB_API_URL, else https://api.github.com]
+    #[arg(long, value_name = "URL")]
+    api: Option<Api>,
+    /// The account that the token belongs to, such as 'github-actions[bot]'; the forge is asked by default.
+    #[arg(long, value_name = "LOGIN")]
+    author: Option<String>,
+    /// How long all of it may take, waits for a rate limit included.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    time_limit: u64,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    // Everything that can be wrong here is found before the forge hears of it.
+    let marker = arguments.marker.clone().unwrap_or_default();
+    let body = body(&arguments.body, &marker)?;
+    let (api, token) = (api(arguments.api.as_ref())?, token()?);
+    let request = Request {
+        api: &api,
+        token: &token,
+        author: arguments.author.as_deref(),
+        repository: &arguments.repo,
+        pull: arguments.pull,
+        marker: &marker,
+        body: &body,
+        time_limit: Duration::from_secs(arguments.time_limit),
+    };
+    let place = format!("{}#{}", arguments.repo, arguments.pull);
+    let posted = forge::post(&request).map_err(|error| Failure::new(Exit::Forge, format!("{place}: {error}")))?;
+    if body.is_cut() {
+        output::complain("coldspot: the comment was cut, for a forge takes 65,536 characters");
+    }
+    let done = match posted {
+        Posted::Created => "posted",
+        Posted::Updated => "updated",
+        Posted::Unchanged => "unchanged",
+    };
+    output::deliver(&format!("comment {done} on {place}\n"), None)?;
+    Ok(Exit::Ok)
+}
+
+fn body(path: &Path, marker: &Marker) -> Result<CommentBody, Failure> {
+    let fail = |error: String| Failure::new(Exit::Usage, format!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
+    CommentBody::new(&text, marker).map_err(|error| fail(error.to_string()))
+}
+
+fn api(argument: Option<&Api>) -> Result<Api, Failure> {
+    match (argument, env::var(API)) {
+        (Some(api), _) => Ok(api.clone()),
+        (None, Ok(url)) if !url.is_empty() => {
+            url.parse().map_err(|error| Failure::new(Exit::Usage, format!("{API}: {error}")))
+        }
+        _ => Ok(Api::github()),
+    }
+}
+
+fn token() -> Result<Token, Failure> {
+    let fail = |why: &str| Failure::new(Exit::Usage, format!("the environment variable {TOKEN} {why}"));
+    let text = env::var(TOKEN).map_err(|_| fail("is not set: it holds the token that posts the comment"))?;
+    Token::new(&text).map_err(|error| fail(&error.to_string()))
+}
