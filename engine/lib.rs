@@ -8,6 +8,7 @@
 pub mod compare;
 pub mod config;
 pub mod facts;
+mod files;
 pub mod findings;
 pub mod forge;
 pub mod interrupt;

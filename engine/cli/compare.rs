@@ -9,6 +9,7 @@ use coldspot::render;
 
 use super::exit::{Exit, Failure};
 use super::format::{FailOn, Format};
+use super::guard::Guard;
 use super::judge::{Judge, name_of};
 use super::project::Project;
 use super::{Output, Reading, output};
@@ -75,6 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         _ => None,
     };
     comparison.gates = compare::gates(&comparison, [&base, &head], least, &budgets);
+    let guard = Guard::new();
     let text = match arguments.format {
         Format::Markdown => {
             judge.templates.comparison(&comparison).map_err(|error| Failure::new(Exit::Rules, error))?
@@ -84,6 +86,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Format::Github => render::github(&render::Notes::of_comparison(&comparison, &judge.library)),
         Format::Junit => render::junit(&render::Notes::of_comparison(&comparison, &judge.library)),
     };
+    drop(guard);
     output::deliver(&text, arguments.output.output.as_deref())?;
     Ok(exit(&comparison, arguments.allow_unknown_gates))
 }

@@ -1,10 +1,11 @@
 //! From a path to facts.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use coldspot::facts::{self, EntityId, EntityKind, Facts, file};
 use coldspot::ledger::Scope;
-use coldspot::read::{self, Progress, ReadOptions};
+use coldspot::read::{self, Limits, Progress, ReadOptions};
 use coldspot::text::escape;
 
 use super::Reading;
@@ -14,7 +15,11 @@ use super::progress::Bar;
 impl Reading {
     /// The facts of a report, as the options ask.
     pub(super) fn facts(&self, path: &Path) -> Result<Facts, Failure> {
-        let options = ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone() };
+        let mut limits = Limits::default();
+        for (name, value) in &self.limits {
+            limits.set(name, *value);
+        }
+        let options = ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits };
         let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
         let facts = match file::is_facts_file(path) {
             true => self.facts_file(path)?,
@@ -40,7 +45,8 @@ impl Reading {
 }
 
 fn load_facts(path: &Path, options: &ReadOptions, scope: &Scope, progress: &dyn Progress) -> Result<Facts, Failure> {
-    let timeline = read::read(path, options, progress).map_err(|error| Failure::new(Exit::Report, error))?;
+    let timeline = read::read(path, options, progress)
+        .map_err(|error| Failure::new(Exit::Report, escape::plain(&error.to_string())))?;
     facts::extract(&timeline, scope).map_err(|error| {
         // Annotations are named in the message.
         Failure::new(Exit::Usage, format!("{}: {}", path.display(), escape::plain(&error.to_string())))
@@ -56,19 +62,19 @@ fn only_device(facts: &Facts, number: i64) -> Result<Facts, Failure> {
         return Err(Failure::new(Exit::Usage, format!("--device {number}: the report holds {known}")));
     }
     let mut kept = Facts::default();
-    let mut places: Vec<(EntityId, EntityId)> = Vec::new();
+    let mut places: HashMap<EntityId, EntityId> = HashMap::new();
     for (id, entity) in facts.iter() {
         let device = facts.related(id, EntityKind::Device).map(|device| facts.get(device).int("number"));
         if device.is_some_and(|device| device != Some(number)) {
             continue;
         }
-        let moved = |old: &EntityId| places.iter().find(|(before, _)| before == old).map(|(_, after)| *after);
+        let moved = |old: &EntityId| places.get(old).copied();
         let parents: Vec<EntityId> = entity.ancestors.iter().filter_map(moved).collect();
         let place = kept.add(entity.kind, entity.key.clone(), &parents);
         for (name, value) in entity.facts() {
             kept.get_mut(place).set(name, value.clone());
         }
-        places.push((id, place));
+        places.insert(id, place);
     }
     Ok(kept)
 }

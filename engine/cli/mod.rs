@@ -7,6 +7,7 @@ mod config;
 mod exit;
 mod facts;
 mod format;
+mod guard;
 mod judge;
 mod load;
 mod output;
@@ -88,6 +89,10 @@ struct Reading {
     /// The nsys program that exports .nsys-rep files; looked for on PATH by default.
     #[arg(long, value_name = "PATH")]
     nsys: Option<PathBuf>,
+    /// Take in more, or less, of a report than usual: `rows` of one table, `name-bytes` of one name, different `names`.
+    /// Reaching a limit is said in the review. May be given again.
+    #[arg(long = "limit", value_name = "NAME=N", value_parser = scope::limit)]
+    limits: Vec<(&'static str, u32)>,
     /// No progress bar and no warnings.
     #[arg(long)]
     quiet: bool,

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
+use coldspot::text::escape;
+
 use super::exit::{Exit, Failure};
 
 /// Prints to standard output, or writes a file.
@@ -45,7 +47,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 /// One message on standard error. When even that is closed there is nobody to tell.
 pub(super) fn complain(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "{message}");
+    // Messages quote files, and files are hostile.
+    let _ = writeln!(io::stderr().lock(), "{}", escape::log(message));
 }
 
 /// A reader that has seen enough, such as `head`, is no error.

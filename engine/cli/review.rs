@@ -9,6 +9,7 @@ use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
 use super::format::{FailOn, Format};
+use super::guard::Guard;
 use super::judge::{Judge, name_of};
 use super::project::Project;
 use super::{Output, Reading, output};
@@ -66,6 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.fail_on()).unwrap_or(Threshold::Never);
     let name = name_of(&arguments.report);
     let notes = || Notes::of_review(&facts, &review, &name, &judge.library, threshold);
+    let guard = Guard::new();
     let text = match arguments.format {
         Format::Markdown => judge.templates.review(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
         Format::Json => render::review_json(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
@@ -73,6 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Format::Github => render::github(&notes()),
         Format::Junit => render::junit(&notes()),
     };
+    drop(guard);
     output::deliver(&text, arguments.output.output.as_deref())?;
     if !arguments.reading.quiet {
         warn(&review);

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use coldspot::render::{rule_list_json, rule_list_text, rule_page};
 use coldspot::rules::testing::{self, TestReport};
 use coldspot::rules::{Library, Rule, rule_schema, skeleton};
+use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
 use super::output;
@@ -92,7 +93,7 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
         Task::List { format, source } => {
             let Setup { library, config, .. } = source.project.setup(&source.rules, None)?;
             match format {
-                ListFormat::Text => rule_list_text(&library, &config),
+                ListFormat::Text => escape::log(&rule_list_text(&library, &config)),
                 ListFormat::Json => rule_list_json(&library, &config),
             }
         }
@@ -131,7 +132,10 @@ fn show(library: &Library, id: &str, format: PageFormat) -> Result<String, Failu
         return Err(Failure::new(Exit::Usage, message));
     };
     match format {
-        PageFormat::Markdown => rule_page(library, rule).map_err(|error| Failure::new(Exit::Rules, error)),
+        PageFormat::Markdown => match rule_page(library, rule) {
+            Ok(page) => Ok(escape::log(&page)),
+            Err(error) => Err(Failure::new(Exit::Rules, error)),
+        },
         PageFormat::Toml => Ok(rule.source().to_owned()),
     }
 }
@@ -176,7 +180,7 @@ fn test(library: &Library, dir: Option<&Path>) -> Result<Exit, Failure> {
     }
     let verdict = if failed == 0 { "all pass".to_owned() } else { format!("{failed} failed") };
     text.push_str(&format!("{} of {}: {verdict}\n", counted(reports.len(), "test"), counted(rules.len(), "rule")));
-    output::deliver(&text, None)?;
+    output::deliver(&escape::log(&text), None)?;
     Ok(if failed == 0 { Exit::Ok } else { Exit::Rules })
 }
 

@@ -1,6 +1,7 @@
-//! `--window` and `--range`: which part of a report is measured.
+//! `--window`, `--range` and `--limit`: which part of a report is measured.
 
 use coldspot::ledger::Scope;
+use coldspot::read::Limits;
 
 /// `1.5s..2s`, `100ms..`, `..2s`.
 pub(super) fn window(text: &str) -> Result<Scope, String> {
@@ -23,6 +24,16 @@ pub(super) fn range(text: &str) -> Result<Scope, String> {
         (_, 0) => Err("annotations are counted from 1".to_owned()),
         _ => Ok(Scope::Range { name: name.to_owned(), number }),
     }
+}
+
+/// `NAME=N`.
+pub(super) fn limit(text: &str) -> Result<(&'static str, u32), String> {
+    let known = Limits::NAMES.map(|(name, what)| format!("{name} ({what})")).join(", ");
+    let (name, number) = text.split_once('=').ok_or_else(|| format!("write NAME=N; limits are {known}"))?;
+    let found = Limits::NAMES.iter().find(|(limit, _)| *limit == name);
+    let (name, _) = found.ok_or_else(|| format!("there is no limit '{name}'; limits are {known}"))?;
+    let number = number.parse().ok().filter(|number| *number > 0);
+    number.map(|number| (*name, number)).ok_or_else(|| format!("'{text}' needs a number from 1 to {}", u32::MAX))
 }
 
 /// A time with its unit, in nanoseconds: exactly, without floats.
@@ -67,6 +78,14 @@ mod tests {
         assert_eq!(window("..2ns"), Ok(Scope::Times { start: None, end: Some(2) }));
         for wrong in ["1s", "..", "2s..1s", "1s..1s", "1..2s"] {
             assert!(window(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn limits_are_known_and_not_zero() {
+        assert_eq!(limit("rows=5"), Ok(("rows", 5)));
+        for wrong in ["rows", "rows=", "rows=0", "rows=-1", "rows=99999999999", "row=1", "=1", ""] {
+            assert!(limit(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -216,7 +216,7 @@ impl Context<'_> {
             let of = |device: &DeviceChange| [device.window.base, device.window.head][side].median;
             match device.and_then(|place| self.devices.get(place)) {
                 Some(device) => of(device),
-                None => self.devices.iter().map(of).sum(),
+                None => self.devices.iter().map(of).fold(0, i64::saturating_add),
             }
         };
         let share = |measure: Measure, side| measure.median as f64 / window(side).max(1) as f64;

@@ -40,14 +40,15 @@ impl Run {
     fn counts(&self, kind: EntityKind, fact: &str) -> BTreeMap<String, i64> {
         let mut counts = BTreeMap::new();
         for (_, entity) in self.facts.of_kind(kind) {
-            *counts.entry(name_of(entity).to_owned()).or_default() += int(entity, fact);
+            let count: &mut i64 = counts.entry(name_of(entity).to_owned()).or_default();
+            *count = count.saturating_add(int(entity, fact));
         }
         counts
     }
 
     /// The sum of a fact over the devices.
     pub(super) fn sum(&self, fact: &str) -> i64 {
-        self.devices().iter().map(|(_, device)| int(device, fact)).sum()
+        self.devices().iter().map(|(_, device)| int(device, fact)).fold(0, i64::saturating_add)
     }
 
     /// What the run repeats, when every device does.

@@ -135,7 +135,7 @@ fn own(words: &str) -> Sentence {
 }
 
 fn total(counts: &Counts) -> i64 {
-    counts.values().sum()
+    counts.values().copied().fold(0, i64::saturating_add)
 }
 
 /// What both sides repeat, and how often.

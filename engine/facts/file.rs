@@ -1,6 +1,6 @@
 //! Facts files: what `coldspot facts --format json` writes, read back. They stand wherever a report can.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -20,6 +20,9 @@ const SCHEMA_NUMBER: u64 = 1;
 const HEAD_BYTES: u64 = 4096;
 /// Larger numbers are no times, bytes or counts of a run, and sums of many of them would not fit.
 const LARGEST: i64 = 1 << 56;
+/// Facts are small: thousands of entities of a hundred facts each.
+const MOST_BYTES: u64 = 64 << 20;
+const MOST_ENTITIES: usize = 50_000;
 
 /// Why a facts file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -79,8 +82,14 @@ pub fn is_facts_file(path: &Path) -> bool {
 /// Facts that this version does not know are left out, as are arrays of kinds that it does not know.
 pub fn read(path: &Path) -> Result<Facts, FactsFileError> {
     let name = path.display().to_string();
-    let bytes = fs::read(path).map_err(|source| FactsFileError::Read { path: name.clone(), source })?;
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|source| FactsFileError::Read { path: name.clone(), source })?;
     let damaged = |detail: String| FactsFileError::Damaged { path: name.clone(), detail: escape::plain(&detail) };
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(damaged("it is larger than any".to_owned()));
+    }
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     let Value::Object(file) = value else { return Err(damaged("it is no object".to_owned())) };
     let Some(schema) = file.get("schema").and_then(Value::as_str) else {
@@ -106,6 +115,9 @@ fn parse(file: &Map<String, Value>) -> Result<Facts, String> {
             None if kind != EntityKind::Run => continue,
             _ => return Err(format!("`{}` is no array", kind.plural())),
         };
+        if facts.len() + entities.len() > MOST_ENTITIES {
+            return Err(format!("it holds more than {MOST_ENTITIES} entities"));
+        }
         for (index, entity) in entities.iter().enumerate() {
             let within = |problem: String| format!("{}[{index}]: {problem}", kind.plural());
             let Value::Object(entity) = entity else { return Err(within("it is no object".to_owned())) };
@@ -177,6 +189,8 @@ fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::render::facts::facts_json;
 

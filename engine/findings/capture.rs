@@ -1,7 +1,7 @@
 //! What the capture itself was missing.
 
 use super::sentence::Writer;
-use crate::facts::{EntityKind, FactValue, Facts};
+use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::rules::outcome::Sentence;
 use crate::text::number;
 
@@ -24,6 +24,7 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         notes
             .push(Writer::default().own(&format!("The report holds {} {words}", counted(count, "row", "rows"))).done());
     }
+    notes.extend(limits(facts, run));
     if let Some(count) = positive("graph_launch_count") {
         let launches = counted(count, "CUDA graph launch is", "CUDA graph launches are");
         let words = "recorded as a whole: the kernels in them are hidden, and count as compute together. \
@@ -40,6 +41,44 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         notes.push(Writer::default().own(words).done());
     }
     notes
+}
+
+/// What was left out because a limit was reached, and the way out where there is one.
+fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
+    let of_devices = |name: &str| -> i64 {
+        facts.of_kind(EntityKind::Device).filter_map(|(_, device)| device.int(name)).fold(0, i64::saturating_add)
+    };
+    let of_run = |name: &str| run.int(name).unwrap_or(0);
+    let left_out = of_run("left_out_count").saturating_add(of_devices("left_out_count"));
+    let counts = [
+        (
+            of_run("unread_row_count"),
+            "row",
+            "beyond the limit of rows of one table: not read. `--limit rows=N` raises it.",
+        ),
+        (of_run("cut_name_count"), "name", "longer than the limit: cut off. `--limit name-bytes=N` raises it."),
+        (
+            of_run("merged_name_count"),
+            "mention",
+            "of names beyond the limit of different names: taken for one. `--limit names=N` raises it.",
+        ),
+        (
+            left_out,
+            "kernel, stream, group of copies or process",
+            "beyond the limit: counted in the sums, without facts of their own.",
+        ),
+        (
+            of_devices("too_deep_range_count"),
+            "annotation",
+            "entered while 200 were open on the thread: not told of idle time.",
+        ),
+    ];
+    let reached = counts.into_iter().filter(|(count, _, _)| *count > 0);
+    reached
+        .map(|(count, what, words)| {
+            Writer::default().own(&format!("A limit was reached: {} × {what} {words}", number::count(count))).done()
+        })
+        .collect()
 }
 
 fn counted(count: i64, one: &str, many: &str) -> String {

@@ -53,7 +53,10 @@ fn gain(facts: &Facts, entity: EntityId, found: &Match) -> Option<Gain> {
     let estimate = found.estimate.as_ref()?;
     let window_ns: i64 = match facts.related(entity, EntityKind::Device) {
         Some(device) => facts.get(device).int("window_ns")?,
-        None => facts.of_kind(EntityKind::Device).filter_map(|(_, device)| device.int("window_ns")).sum(),
+        None => facts
+            .of_kind(EntityKind::Device)
+            .filter_map(|(_, device)| device.int("window_ns"))
+            .fold(0, i64::saturating_add),
     };
     if window_ns <= 0 {
         return None;
@@ -100,14 +103,16 @@ pub(super) fn findings(
     let mut places: Vec<usize> = (0..occurrences.len()).filter(|place| ignored[*place].is_none()).collect();
     places.sort_by(|a, b| order(facts, rules, &occurrences[*a], &occurrences[*b]));
     let tops: Vec<usize> = places.iter().copied().filter(|place| causes[*place].is_none()).collect();
+    let roots: Vec<(usize, usize)> = places
+        .iter()
+        .filter(|place| causes[**place].is_some())
+        .map(|place| (*place, occurrences[root(causes, *place)].rule))
+        .collect();
     let mut findings: Vec<Finding> = by_rule(&tops, occurrences)
         .into_iter()
         .map(|group| {
-            let below: Vec<usize> = places
-                .iter()
-                .copied()
-                .filter(|place| causes[*place].is_some() && group.contains(&root(causes, *place)))
-                .collect();
+            let rule = occurrences[group[0]].rule;
+            let below: Vec<usize> = roots.iter().filter(|(_, root)| *root == rule).map(|(place, _)| *place).collect();
             let symptoms = by_rule(&below, occurrences)
                 .iter()
                 .map(|symptoms| finding(facts, rules, occurrences, symptoms, Vec::new()))

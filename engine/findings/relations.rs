@@ -1,9 +1,13 @@
 //! Which findings explain, or replace, others.
 
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
 use super::rank::{Occurrence, order};
 use super::subject::subject;
 use super::{RelationTo, RuleCard, Suppressed};
-use crate::facts::{EntityId, Facts};
+use crate::facts::{EntityId, EntityKind, Facts};
 
 /// Takes out the findings that another one makes pointless. A finding that is taken out still takes out others, so that
 /// the order of rules does not matter.
@@ -12,15 +16,14 @@ pub(super) fn suppress<'a>(
     rules: &[RuleCard],
     occurrences: Vec<Occurrence<'a>>,
 ) -> (Vec<Occurrence<'a>>, Vec<Suppressed>) {
+    let index = Index::new(facts, rules, &occurrences);
     let replaced_by: Vec<Option<usize>> = occurrences
         .iter()
         .map(|this| {
-            let relations = &rules[this.rule].suppressed_by;
-            let by = |other: &&Occurrence<'_>| {
-                other.rule != this.rule
-                    && relations.iter().any(|relation| holds(facts, relation, rules, this.entity, other))
-            };
-            occurrences.iter().find(by).map(|other| other.rule)
+            let relations = rules[this.rule].suppressed_by.iter();
+            let others = relations.flat_map(|relation| index.find(relation, this.entity));
+            let first = others.filter(|other| occurrences[**other].rule != this.rule).min();
+            first.map(|other| occurrences[*other].rule)
         })
         .collect();
     let mut kept = Vec::new();
@@ -44,10 +47,12 @@ pub(super) fn suppress<'a>(
 /// A cause that can gain less than half of what its symptom can is not the whole cause: both are shown. So a symptom
 /// never drags a large gain into the small print.
 pub(super) fn causes(facts: &Facts, rules: &[RuleCard], occurrences: &[Occurrence<'_>]) -> Vec<Option<usize>> {
+    let index = Index::new(facts, rules, occurrences);
     let mut causes: Vec<Option<usize>> = vec![None; occurrences.len()];
     for (place, this) in occurrences.iter().enumerate() {
-        let best = (0..occurrences.len())
-            .filter(|other| *other != place && explains(facts, rules, &occurrences[*other], this))
+        let best = index
+            .explaining(rules, this)
+            .filter(|other| *other != place && is_large_enough(&occurrences[*other], this))
             // Rules without cycles make none here; a cycle would hide all its findings.
             .filter(|other| root(&causes, *other) != place)
             .min_by(|a, b| order(facts, rules, &occurrences[*a], &occurrences[*b]));
@@ -64,24 +69,70 @@ pub(super) fn root(causes: &[Option<usize>], mut place: usize) -> usize {
     place
 }
 
-fn explains(facts: &Facts, rules: &[RuleCard], cause: &Occurrence<'_>, symptom: &Occurrence<'_>) -> bool {
-    let is_large_enough = match (cause.recoverable_ns(), symptom.recoverable_ns()) {
+fn is_large_enough(cause: &Occurrence<'_>, symptom: &Occurrence<'_>) -> bool {
+    match (cause.recoverable_ns(), symptom.recoverable_ns()) {
         (Some(cause), Some(symptom)) => cause >= symptom - cause,
         _ => true,
-    };
-    is_large_enough
-        && rules[cause.rule].explains.iter().any(|relation| {
-            relation.rule == rules[symptom.rule].id && same(facts, relation, cause.entity, symptom.entity)
+    }
+}
+
+/// What a relation looks findings up by: the rule, and the entities that both are about.
+type Key<'a> = (&'a str, &'a [EntityKind], Vec<EntityId>);
+
+/// Findings by every relation that names their rule. A report can have thousands of findings: comparing each with each
+/// would not end.
+struct Index<'a> {
+    facts: &'a Facts,
+    /// By what a relation says of the finding it leads to.
+    led_to: FxHashMap<Key<'a>, Vec<usize>>,
+    /// By what a rule says that it explains: the explained rule, and the places of those that explain.
+    explaining: FxHashMap<Key<'a>, Vec<usize>>,
+}
+
+impl<'a> Index<'a> {
+    fn new(facts: &'a Facts, rules: &'a [RuleCard], occurrences: &[Occurrence<'_>]) -> Self {
+        let (mut led_to, mut explaining) = (FxHashMap::default(), FxHashMap::default());
+        let mut wanted: FxHashMap<&str, BTreeSet<&[EntityKind]>> = FxHashMap::default();
+        for relation in rules.iter().flat_map(|rule| &rule.suppressed_by) {
+            wanted.entry(&relation.rule).or_default().insert(&relation.on);
+        }
+        for (place, occurrence) in occurrences.iter().enumerate() {
+            let rule = &rules[occurrence.rule];
+            let enter = |into: &mut FxHashMap<Key<'a>, Vec<usize>>, name: &'a str, on: &'a [EntityKind]| {
+                if let Some(subjects) = subjects(facts, on, occurrence.entity) {
+                    into.entry((name, on, subjects)).or_default().push(place);
+                }
+            };
+            for on in wanted.get(rule.id.as_str()).into_iter().flatten() {
+                enter(&mut led_to, &rule.id, on);
+            }
+            for relation in &rule.explains {
+                enter(&mut explaining, &relation.rule, &relation.on);
+            }
+        }
+        Self { facts, led_to, explaining }
+    }
+
+    /// The findings that a relation leads to from an entity.
+    fn find(&self, relation: &'a RelationTo, from: EntityId) -> impl Iterator<Item = &usize> {
+        let subjects = subjects(self.facts, &relation.on, from);
+        let found = subjects.and_then(|subjects| self.led_to.get(&(relation.rule.as_str(), &*relation.on, subjects)));
+        found.into_iter().flatten()
+    }
+
+    /// The findings that explain one.
+    fn explaining<'b>(&'b self, rules: &'a [RuleCard], of: &'b Occurrence<'_>) -> impl Iterator<Item = usize> + 'b {
+        let rule = rules[of.rule].id.as_str();
+        let relations = rules.iter().flat_map(|rule| &rule.explains).filter(move |relation| relation.rule == rule);
+        let ways: BTreeSet<&[EntityKind]> = relations.map(|relation| &*relation.on).collect();
+        ways.into_iter().flat_map(move |on| {
+            let subjects = subjects(self.facts, on, of.entity);
+            subjects.and_then(|subjects| self.explaining.get(&(rule, on, subjects))).into_iter().flatten().copied()
         })
+    }
 }
 
-fn holds(facts: &Facts, relation: &RelationTo, rules: &[RuleCard], entity: EntityId, other: &Occurrence<'_>) -> bool {
-    relation.rule == rules[other.rule].id && same(facts, relation, entity, other.entity)
-}
-
-fn same(facts: &Facts, relation: &RelationTo, a: EntityId, b: EntityId) -> bool {
-    relation.on.iter().all(|kind| {
-        let a = facts.related(a, *kind);
-        a.is_some() && a == facts.related(b, *kind)
-    })
+/// The entities of these kinds that an entity is, or is below; `None` when one is missing.
+fn subjects(facts: &Facts, on: &[EntityKind], entity: EntityId) -> Option<Vec<EntityId>> {
+    on.iter().map(|kind| facts.related(entity, *kind)).collect()
 }

@@ -1,6 +1,8 @@
 //! Idle time, read twice: by what the launching thread was doing at each moment, and by where it was when the device ran dry.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -10,6 +12,8 @@ use crate::parallel;
 use crate::timeline::interval::{Interval, Union};
 use crate::timeline::{NONE, NameId, Timeline};
 
+/// Batches of threads that are walked side by side.
+const MOST_BATCHES: usize = 256;
 /// Up to this much of the time between a launch and its start is the ordinary distance of two operations.
 pub const SPACING_NS: i64 = 5_000;
 
@@ -156,7 +160,7 @@ pub struct IdleReading {
     pub guessed_host_ns: i64,
     /// Launching within the storms of short kernels.
     pub storm_launch_ns: i64,
-    storms: Union,
+    storms: Arc<Union>,
     /// The pieces on threads that wrote annotations, in time order on each thread.
     pub pieces: Vec<Piece>,
 }
@@ -185,23 +189,38 @@ pub fn read(
     timeline: &Timeline,
     calls: &Calls,
     stretches: &[&[Stretch]],
-    storms: &[Union],
+    storms: &[Arc<Union>],
     keeps_pieces: impl Fn(u32) -> bool + Sync,
 ) -> Vec<IdleReading> {
     let busiest = calls.busiest_threads(timeline);
     let mut readings: Vec<IdleReading> =
-        storms.iter().map(|storms| IdleReading { storms: storms.clone(), ..IdleReading::default() }).collect();
-    let mut by_thread: BTreeMap<u32, BTreeMap<usize, Vec<Query>>> = BTreeMap::new();
+        storms.iter().map(|storms| IdleReading { storms: Arc::clone(storms), ..IdleReading::default() }).collect();
+    let mut by_thread: BTreeMap<u32, Vec<(usize, Vec<Query>)>> = BTreeMap::new();
     for (device, (reading, stretches)) in readings.iter_mut().zip(stretches).enumerate() {
         for stretch in *stretches {
             if let Some((thread, query)) = place(timeline, &busiest, *stretch, reading) {
-                by_thread.entry(thread).or_default().entry(device).or_default().push(query);
+                let of_thread = by_thread.entry(thread).or_default();
+                match of_thread.last_mut() {
+                    Some((last, queries)) if *last == device => queries.push(query),
+                    _ => of_thread.push((device, vec![query])),
+                }
             }
         }
     }
     let by_thread: Vec<_> = by_thread.into_iter().collect();
-    let walked = parallel::map(&by_thread, |(thread, queries)| {
-        walk(timeline, calls, *thread, queries, storms, keeps_pieces(*thread))
+    // Threads can be hundreds of thousands: those of a batch are put together at once.
+    let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MOST_BATCHES).max(1)).collect();
+    let walked = parallel::map(&batches, |batch| {
+        let mut parts: BTreeMap<usize, IdleReading> = BTreeMap::new();
+        for (thread, queries) in *batch {
+            for (device, part) in walk(timeline, calls, *thread, queries, storms, keeps_pieces(*thread)) {
+                match parts.entry(device) {
+                    Entry::Vacant(vacant) => _ = vacant.insert(part),
+                    Entry::Occupied(mut known) => known.get_mut().merge(part),
+                }
+            }
+        }
+        parts
     });
     for (device, part) in walked.into_iter().flatten() {
         if let Some(reading) = readings.get_mut(device) {
@@ -308,11 +327,11 @@ fn walk(
     timeline: &Timeline,
     calls: &Calls,
     thread: u32,
-    queries: &BTreeMap<usize, Vec<Query>>,
-    storms: &[Union],
+    queries: &[(usize, Vec<Query>)],
+    storms: &[Arc<Union>],
     keep: bool,
 ) -> Vec<(usize, IdleReading)> {
-    let hosts = || queries.values().flatten().map(|query| query.host());
+    let hosts = || queries.iter().flat_map(|(_, queries)| queries).map(|query| query.host());
     let (Some(first), Some(last)) = (hosts().map(|host| host.start).min(), hosts().map(|host| host.end).max()) else {
         return Vec::new();
     };

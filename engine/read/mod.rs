@@ -1,11 +1,13 @@
 //! Readers: one folder or file a report format. Nothing outside this module knows a table or a column.
 
+mod limits;
 mod nsys;
 mod sniff;
 
 use std::path::{Path, PathBuf};
 
 use crate::timeline::Timeline;
+pub use limits::{Limits, Reached};
 
 /// Told how far reading has come.
 pub trait Progress: Sync {
@@ -25,6 +27,8 @@ pub struct ReadOptions {
     pub threads: Option<usize>,
     /// The `nsys` program that exports `.nsys-rep` files; looked for on PATH when `None`.
     pub nsys: Option<PathBuf>,
+    /// How much is taken in.
+    pub limits: Limits,
 }
 
 /// Why a report cannot be read. Each message says which file, what was expected, and the way out.

@@ -25,8 +25,12 @@ pub(super) fn install(env: &mut Environment<'static>) {
     env.add_filter("own", |text: String| safe(own(&text)));
     env.add_filter("link", |url: String| safe(link(&url)));
     env.add_filter("sign", |account: String| safe(bar::sign(&account).to_owned()));
-    env.add_filter("left", |value: Value, width: usize| pad(&value, |text| format!("{text:<width$}")));
-    env.add_filter("right", |value: Value, width: usize| pad(&value, |text| format!("{text:>width$}")));
+    env.add_filter("left", |value: Value, width: u8| {
+        pad(&value, |text| format!("{text:<width$}", width = width.into()))
+    });
+    env.add_filter("right", |value: Value, width: u8| {
+        pad(&value, |text| format!("{text:>width$}", width = width.into()))
+    });
 }
 
 fn safe(text: String) -> Value {

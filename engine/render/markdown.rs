@@ -1,14 +1,18 @@
 //! A review as Markdown, through templates that users may replace.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use minijinja::ErrorKind::WriteFailure;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use super::view::{Part, View};
 use super::{bar, filters};
+use crate::files::read_inside;
 use crate::findings::{Review, Scorecard, ScorecardError};
+use crate::text::longest_tag;
 
 const REVIEW: &str = "review.md.j2";
 const FINDING: &str = "finding.md.j2";
@@ -76,7 +80,7 @@ impl Templates {
         let mut scorecard = None;
         if let Some(folder) = folder {
             for (name, path) in files(folder)? {
-                let source = read(&path)?;
+                let source = read(folder, &path)?;
                 match name.as_str() {
                     SCORECARD => scorecard = Some(Scorecard::parse(&source, &path.display().to_string())?),
                     _ => env.add_template_owned(name, source).map_err(failed)?,
@@ -101,7 +105,9 @@ impl Templates {
     /// When a template of the user fails.
     pub fn review(&self, review: &Review, report: &str) -> Result<String, TemplateError> {
         let template = self.env.get_template(REVIEW).map_err(failed)?;
-        template.render(minijinja::value::Serde(&page(review, report))).map_err(failed)
+        let mut printed = Bounded(Vec::new());
+        template.render_captured_to(minijinja::value::Serde(&page(review, report)), &mut printed).map_err(failed)?;
+        String::from_utf8(printed.0).map_err(|error| failed(minijinja::Error::new(WriteFailure, error.to_string())))
     }
 
     /// The first finding of a review alone, as the review prints it.
@@ -112,6 +118,26 @@ impl Templates {
         let scope = minijinja::value::Serde(page(review, ""));
         // Named as Markdown templates are, so that it escapes as they do.
         self.env.render_named_str("one-finding.md.j2", ONE_FINDING, scope).map_err(failed)
+    }
+}
+
+/// Output that has an end, whatever a template does.
+struct Bounded(Vec<u8>);
+
+/// Bytes of a review: two hundred times a long one.
+const MOST_BYTES: usize = 64 << 20;
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MOST_BYTES {
+            return Err(io::Error::other("the review would be larger than 64 MiB"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -184,8 +210,21 @@ fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, TemplateError> {
     Ok(files)
 }
 
-fn read(path: &Path) -> Result<String, TemplateError> {
-    std::fs::read_to_string(path).map_err(|source| TemplateError::Read { path: path.to_owned(), source })
+fn read(folder: &Path, path: &Path) -> Result<String, TemplateError> {
+    read_inside(folder, path)
+        .and_then(with_short_tags)
+        .map_err(|source| TemplateError::Read { path: path.to_owned(), source })
+}
+
+/// Bytes of one tag.
+const MOST_TAG_BYTES: usize = 2_048;
+
+/// The parser calls itself for each operator within a tag: of enough of them it would end the program.
+fn with_short_tags(source: String) -> io::Result<String> {
+    if longest_tag(&source) > MOST_TAG_BYTES {
+        return Err(io::Error::other(format!("a tag is longer than {MOST_TAG_BYTES} bytes")));
+    }
+    Ok(source)
 }
 
 pub(super) fn failed(error: minijinja::Error) -> TemplateError {
@@ -195,5 +234,6 @@ pub(super) fn failed(error: minijinja::Error) -> TemplateError {
 fn describe(error: &minijinja::Error) -> String {
     let line = error.line().map_or_else(String::new, |line| format!("line {line}: "));
     let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-    format!("{line}{detail}")
+    let why = std::error::Error::source(error).map_or_else(String::new, |source| format!(": {source}"));
+    format!("{line}{detail}{why}")
 }

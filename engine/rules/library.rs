@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::files::read_inside;
+
 use super::check::{Header, Place, check, relations};
 use super::fault::{Fault, Faults, Log};
 use super::print::Printers;
@@ -127,14 +129,14 @@ fn read_dir(dir: &Path, faults: &mut Vec<Fault>) -> Vec<RuleFile> {
     let before = faults.len();
     // Made absolute, so that `.` has a name to serve as category.
     let root = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
-    collect(&root, dir, &mut files, faults);
+    collect(&root, &root, dir, &mut files, faults);
     if files.is_empty() && faults.len() == before {
         faults.push(unreadable(dir, "it holds no rule: a rule is a file that ends in .toml"));
     }
     files
 }
 
-fn collect(folder: &Path, shown: &Path, files: &mut Vec<RuleFile>, faults: &mut Vec<Fault>) {
+fn collect(root: &Path, folder: &Path, shown: &Path, files: &mut Vec<RuleFile>, faults: &mut Vec<Fault>) {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) => {
@@ -147,9 +149,9 @@ fn collect(folder: &Path, shown: &Path, files: &mut Vec<RuleFile>, faults: &mut 
         let shown = shown.join(path.file_name().unwrap_or_default());
         // A linked folder may lead back here.
         if path.is_dir() && !path.is_symlink() {
-            collect(&path, &shown, files, faults);
+            collect(root, &path, &shown, files, faults);
         } else if path.extension().is_some_and(|extension| extension == "toml") && !path.ends_with(CONFIG) {
-            match fs::read_to_string(&path) {
+            match read_inside(root, &path) {
                 Ok(source) => files.push(RuleFile { name: shown.display().to_string(), place: place(&path), source }),
                 Err(error) => faults.push(unreadable(&shown, &format!("it cannot be read: {error}"))),
             }

@@ -64,8 +64,9 @@ pub fn json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut before = ' ';
     for c in json.chars() {
-        // Outside of ASCII, and doubled, these occur within strings only, where any character may be written so.
-        if (c == '#' && before == '#') || (!c.is_ascii() && is_invisible(c)) {
+        // Outside of ASCII, and doubled, these occur within strings only, where any character may be written so. The
+        // deletion is the one control character that JSON itself lets pass.
+        if (c == '#' && before == '#') || c == '\u{7f}' || (!c.is_ascii() && is_invisible(c)) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 out.push_str(&format!("\\u{unit:04x}"));
@@ -76,6 +77,37 @@ pub fn json(json: &str) -> String {
         before = c;
     }
     out
+}
+
+/// Messages for a terminal or the log of a pipeline, which quote reports, rules and templates: line breaks and the
+/// distances of words stay, for what is aligned; nothing is a command or hidden.
+pub fn log(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let line: String = line.chars().filter(|c| *c == '\n' || *c == '\t' || !is_invisible(*c)).collect();
+        // Pipelines look for commands behind blanks too.
+        if line.trim_start().starts_with("::") {
+            out.push(JOINER);
+        }
+        out.push_str(&line);
+    }
+    // A heading of Markdown has a blank there.
+    let mut safe = String::with_capacity(out.len());
+    let mut hashes = 0;
+    for c in out.chars() {
+        if hashes > 1 && (c == '[' || c.is_alphanumeric()) {
+            safe.pop();
+            safe.extend([JOINER, '#']);
+        }
+        hashes = if c == '#' { hashes + 1 } else { 0 };
+        safe.push(c);
+    }
+    safe
+}
+
+/// Whether a text holds characters that nobody sees, line breaks and tabs apart.
+pub fn has_invisible(text: &str) -> bool {
+    text.chars().any(|c| !matches!(c, '\n' | '\r' | '\t') && is_invisible(c))
 }
 
 /// Cuts the middle out of a text that is longer than `longest` characters.

@@ -36,6 +36,8 @@ impl Interval {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Union {
     parts: Vec<Interval>,
+    /// The length of all parts before each.
+    before: Vec<i64>,
 }
 
 impl Union {
@@ -54,14 +56,17 @@ impl Union {
     pub fn push(&mut self, part: Interval) {
         match self.parts.last_mut() {
             Some(last) if part.start <= last.end => last.end = last.end.max(part.end),
-            _ if part.len_ns() > 0 => self.parts.push(part),
+            _ if part.len_ns() > 0 => {
+                self.before.push(self.len_ns());
+                self.parts.push(part);
+            }
             _ => {}
         }
     }
 
     /// Its length in nanoseconds.
     pub fn len_ns(&self) -> i64 {
-        self.parts.iter().map(|part| part.len_ns()).sum()
+        self.before.last().zip(self.parts.last()).map_or(0, |(before, last)| before + last.len_ns())
     }
 
     /// The intervals that it is made of.
@@ -72,7 +77,15 @@ impl Union {
     /// How long one interval overlaps it.
     pub fn overlap_ns(&self, with: Interval) -> i64 {
         let first = self.parts.partition_point(|part| part.end <= with.start);
-        self.parts[first..].iter().take_while(|part| part.start < with.end).map(|part| part.overlap_ns(with)).sum()
+        match self.parts.get(first) {
+            Some(part) if part.start < with.end && with.end <= part.end => part.overlap_ns(with),
+            Some(part) if part.start < with.end && with.start < with.end => {
+                let last = first + self.parts[first..].partition_point(|part| part.start < with.end) - 1;
+                let ends = if last == first { 0 } else { (with.start - part.start).max(0) };
+                self.before[last] - self.before[first] - ends + self.parts[last].overlap_ns(with)
+            }
+            _ => 0,
+        }
     }
 
     /// How long the two overlap.

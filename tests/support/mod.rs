@@ -5,8 +5,12 @@
 
 pub mod damage;
 pub mod export;
+pub mod formats;
+pub mod heavy;
+pub mod hostile;
 pub mod independent;
 pub mod language;
+pub mod mutate;
 pub mod recording;
 mod simulate;
 

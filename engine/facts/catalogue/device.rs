@@ -183,6 +183,18 @@ const IDLE_DETAIL: &[Fact] = &[
         CudaApi,
         "Idle time whose ending operation has no API call in the report, read on the process's busiest API thread instead.",
     ),
+    fact(
+        "left_out_count",
+        Int,
+        Report,
+        "Kernels, streams and groups of copies beyond the limit, which have no facts of their own; absent when none.",
+    ),
+    fact(
+        "too_deep_range_count",
+        Int,
+        Nvtx,
+        "Annotations entered while 200 were open on their thread, which explain no idle time; absent when none.",
+    ),
     fact("idle_host_guessed_ns", Int, CudaApi, "The part of idle_guessed_ns in which that thread ran host code."),
     fact("idle_load_longest_start_ns", Int, CudaApi, "When the longest idle stretch in loading begins."),
     fact("idle_load_call", Text, CudaApi, "The call or overhead that takes the largest part of the loading time."),

@@ -64,6 +64,15 @@ pub(super) const RUN: &[Fact] = &[
         Report,
         "Rows that could not be used: reversed or lost times, ids that refer to nothing, values of the wrong type.",
     ),
+    fact("unread_row_count", Int, Report, "Rows beyond the limit of rows of a table; absent when none."),
+    fact("cut_name_count", Int, Report, "Names longer than the limit, whose end was cut off; absent when none."),
+    fact(
+        "merged_name_count",
+        Int,
+        Report,
+        "Mentions of names beyond the limit of different names, taken for one; absent when none.",
+    ),
+    fact("left_out_count", Int, Report, "Processes beyond the first thousand, which have no facts; absent when none."),
     fact("lost_event_notice", Text, Report, "The profiler's own words when it says that events may be missing."),
     fact(
         "driver_notice",

@@ -43,15 +43,22 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     for op in device.ops.in_window().filter(|op| op.kind == OpKind::Copy) {
         groups.entry(copy_key(timeline, op)).or_default().push(op);
     }
+    let mut groups: Vec<(String, CopyKey, Vec<Op>)> =
+        groups.into_iter().map(|(key, ops)| (group_name(timeline, key), key, ops)).collect();
     // By name, not by place: places depend on the exporter.
-    let groups: BTreeMap<String, (CopyKey, Vec<Op>)> =
-        groups.into_iter().map(|(key, ops)| (group_name(timeline, key), (key, ops))).collect();
+    let by_name = |a: &(String, CopyKey, Vec<Op>), b: &(String, CopyKey, Vec<Op>)| (&a.0, a.1).cmp(&(&b.0, b.1));
+    groups.sort_by(|a, b| b.2.len().cmp(&a.2.len()).then_with(|| by_name(a, b)));
+    super::keep(&mut groups, context.most_entities(), facts.get_mut(parents.device));
+    groups.sort_by(by_name);
+    let mut rates: BTreeMap<Direction, Option<f64>> = BTreeMap::new();
     let prefix = facts.get(parents.device).key.clone();
-    for (name, (key, ops)) in groups {
+    for (name, key, ops) in groups {
         let id = facts.add(EntityKind::CopyGroup, format!("{prefix}/{name}"), &[parents.device, parents.run]);
         let entity = facts.get_mut(id);
         entity.set("name", name);
         set(context, device, key, &ops, entity);
+        let rate = rates.entry(key.0).or_insert_with(|| device::pinned_gbps(timeline, device, key.0));
+        entity.set_some("pinned_gbps", *rate);
     }
 }
 
@@ -100,7 +107,6 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     if whole > 0 {
         facts.set("achieved_gbps", bytes as f64 / whole as f64);
     }
-    facts.set_some("pinned_gbps", device::pinned_gbps(timeline, device, direction));
     let small = || ops.iter().filter(|op| bytes_of(op) <= SMALL_BYTES);
     facts.set("small_count", small().count() as i64);
     facts.set("small_sum_ns", sum(&mut small()));

@@ -48,6 +48,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     }
     let mut kernels: Vec<(NameId, Launches)> = kernels.into_iter().collect();
     kernels.sort_by(|a, b| b.1.sum_ns.cmp(&a.1.sum_ns).then_with(|| timeline.name(a.0).cmp(timeline.name(b.0))));
+    super::keep(&mut kernels, context.most_entities(), facts.get_mut(parents.device));
     let prefix = facts.get(parents.device).key.clone();
     for (name, launches) in kernels {
         let key = format!("{prefix}/{}", timeline.name(name));

@@ -15,8 +15,10 @@ mod streams;
 mod syncs;
 mod tally;
 
+use std::sync::Arc;
+
 use crate::facts::EntityKind;
-use crate::facts::store::{EntityId, Facts};
+use crate::facts::store::{Entity, EntityId, Facts};
 use crate::ledger::idle::IdleReading;
 use crate::ledger::{Calls, DeviceOps, Op, Scope, idle as ledger_idle};
 use crate::parallel;
@@ -63,12 +65,17 @@ pub enum ScopeError {
     },
 }
 
+/// Entities of one kind over all devices. Every rule is asked of every entity, and nobody reads ten thousand of them.
+const MOST_ENTITIES: usize = 8_000;
+
 /// What every group of facts is extracted from.
 struct Context<'timeline> {
     timeline: &'timeline Timeline,
     calls: Calls,
     /// What kernel names tell, by place of the name.
     traits: Vec<Traits>,
+    /// The threads of each process, by its place.
+    threads: Vec<Vec<u32>>,
     devices: Vec<DeviceContext>,
     is_narrowed: bool,
 }
@@ -131,6 +138,15 @@ fn device_facts(
     steps::extract(context, device, &parents, facts);
 }
 
+/// Keeps the first of what is sorted by weight, and notes on the device how many are left out.
+fn keep<T>(sorted: &mut Vec<T>, most: usize, device: &mut Entity) {
+    let left_out = sorted.len().saturating_sub(most) as i64;
+    if left_out > 0 {
+        device.set("left_out_count", device.int("left_out_count").unwrap_or(0) + left_out);
+        sorted.truncate(most);
+    }
+}
+
 /// The entities that those of a device hang below.
 struct Parents<'facts> {
     run: EntityId,
@@ -157,7 +173,7 @@ impl<'timeline> Context<'timeline> {
         let walked = parallel::map(&ops, |ops| (storms::Storms::find(timeline, ops), Tally::new(timeline, ops)));
         let (storms, tallies): (Vec<_>, Vec<_>) = walked.into_iter().unzip();
         let stretches: Vec<_> = tallies.iter().map(|tally| tally.stretches.as_slice()).collect();
-        let unions: Vec<Union> = storms.iter().map(|storms| storms.parts.clone()).collect();
+        let unions: Vec<Arc<Union>> = storms.iter().map(|storms| Arc::new(storms.parts.clone())).collect();
         let annotated = annotated_threads(timeline);
         let keeps = |thread: u32| annotated.get(thread as usize).copied().unwrap_or(false);
         let readings = ledger_idle::read(timeline, &calls, &stretches, &unions, keeps);
@@ -167,7 +183,8 @@ impl<'timeline> Context<'timeline> {
             let processes = processes_of(timeline, &ops);
             DeviceContext { ops, tally, idle, storms, processes }
         });
-        Ok(Self { timeline, calls, traits, devices: devices.collect(), is_narrowed: *scope != Scope::All })
+        let threads = threads_of(timeline);
+        Ok(Self { timeline, calls, traits, threads, devices: devices.collect(), is_narrowed: *scope != Scope::All })
     }
 
     /// Whether the report has API calls of a process that ran work on a device.
@@ -179,15 +196,35 @@ impl<'timeline> Context<'timeline> {
         device.processes.iter().any(has_calls)
     }
 
+    /// The threads of a process.
+    fn threads_of(&self, process: u32) -> &[u32] {
+        self.threads.get(process as usize).map_or(&[], |threads| threads)
+    }
+
+    /// Entities of one kind that a device may have: those with most time, when there are more.
+    fn most_entities(&self) -> usize {
+        (MOST_ENTITIES / self.devices.len().max(1)).clamp(50, 1_000)
+    }
+
     /// How often each API was called by a process within a window.
     fn calls_of(&self, process: u32, window: Option<Interval>) -> impl Iterator<Item = u32> + '_ {
         let timeline = self.timeline;
-        let threads = (0_u32..).zip(&timeline.threads).filter(move |(_, thread)| thread.process == process);
-        threads.flat_map(|(thread, _)| self.calls.of_thread(thread)).copied().filter(move |call| {
+        let threads = self.threads_of(process).iter();
+        threads.flat_map(|thread| self.calls.of_thread(*thread)).copied().filter(move |call| {
             let interval = Interval::new(timeline.api.start[*call as usize], timeline.api.end[*call as usize]);
             window.is_none_or(|window| interval.start < window.end && interval.end > window.start)
         })
     }
+}
+
+fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
+    let mut threads = vec![Vec::new(); timeline.processes.len()];
+    for (place, thread) in (0_u32..).zip(&timeline.threads) {
+        if let Some(threads) = threads.get_mut(thread.process as usize) {
+            threads.push(place);
+        }
+    }
+    threads
 }
 
 fn annotated_threads(timeline: &Timeline) -> Vec<bool> {

@@ -15,6 +15,10 @@ use crate::timeline::{NONE, Timeline};
 /// thousand names, and a reader looks at the ones that matter.
 const MOST_BY_TIME: usize = 100;
 
+/// Annotations of one thread that may be open at once; those that are entered beyond it explain no idle time. Each
+/// moment is booked under all that are open.
+const DEEPEST: usize = 200;
+
 /// What one annotation text of one process adds up to on one device.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
@@ -35,8 +39,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     if timeline.ranges.is_empty() {
         return;
     }
-    let sums = sums(timeline, device);
+    let (sums, too_deep) = sums(timeline, device);
     let entity = facts.get_mut(parents.device);
+    entity.set_some("too_deep_range_count", Some(too_deep).filter(|count| *count > 0));
     let most = |of: fn(&Sums) -> i64| {
         let best = sums.iter().max_by_key(|(key, sums)| (of(sums), std::cmp::Reverse(**key)));
         best.map(|((_, label), sums)| (name(timeline, *label), of(sums))).filter(|(_, ns)| *ns > 0)
@@ -50,10 +55,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         entity.set("idle_blocked_range_ns", ns);
     }
     let prefix = facts.get(parents.device).key.clone();
-    for process in &device.processes {
+    let most = (context.most_entities() / device.processes.len().max(1)).clamp(1, MOST_BY_TIME);
+    for process in device.processes.iter().take(context.most_entities()) {
         let mut of_process: Vec<(u32, Sums)> =
-            sums.iter().filter(|((of, _), _)| of == process).map(|((_, label), sums)| (*label, *sums)).collect();
-        keep_most(timeline, &mut of_process);
+            sums.range((*process, 0)..=(*process, NONE)).map(|((_, label), sums)| (*label, *sums)).collect();
+        keep_most(timeline, &mut of_process, most);
         let pid = timeline.processes.get(*process as usize).map_or(0, |process| process.pid);
         for (label, sums) in of_process {
             let domain = timeline.ranges.domain_name(*process, label).map(|domain| timeline.name(domain));
@@ -84,18 +90,18 @@ fn name(timeline: &Timeline, label: u32) -> &str {
 }
 
 /// The labels with most host time and most idle time, in the order of their names.
-fn keep_most(timeline: &Timeline, labels: &mut Vec<(u32, Sums)>) {
+fn keep_most(timeline: &Timeline, labels: &mut Vec<(u32, Sums)>, most: usize) {
     let mut kept = BTreeSet::new();
     for rank in [(|sums: &Sums| sums.sum_ns) as fn(&Sums) -> i64, |sums| sums.idle_ns] {
         labels.sort_by(|a, b| rank(&b.1).cmp(&rank(&a.1)).then_with(|| name(timeline, a.0).cmp(name(timeline, b.0))));
-        kept.extend(labels.iter().take(MOST_BY_TIME).map(|(label, _)| *label));
+        kept.extend(labels.iter().take(most).map(|(label, _)| *label));
     }
     labels.retain(|(label, _)| kept.contains(label));
     labels.sort_by(|a, b| name(timeline, a.0).cmp(name(timeline, b.0)));
 }
 
-/// By process and label.
-fn sums(timeline: &Timeline, device: &DeviceContext) -> BTreeMap<(u32, u32), Sums> {
+/// By process and label; and how many annotations lie too deep to be told of idle time.
+fn sums(timeline: &Timeline, device: &DeviceContext) -> (BTreeMap<(u32, u32), Sums>, i64) {
     let ranges = &timeline.ranges;
     let window = device.window();
     let mut sums: FxHashMap<(u32, u32), Sums> = FxHashMap::default();
@@ -113,7 +119,7 @@ fn sums(timeline: &Timeline, device: &DeviceContext) -> BTreeMap<(u32, u32), Sum
             (sums.longest_ns, sums.longest_start_ns) = (part.len_ns(), *start);
         }
     }
-    attribute(timeline, &device.idle.pieces, |piece, innermost, open| {
+    let too_deep = attribute(timeline, &device.idle.pieces, |piece, innermost, open| {
         let length = piece.interval.len_ns();
         let is_host = piece.activity == Activity::Host;
         let process = timeline.process_of(piece.thread);
@@ -129,12 +135,13 @@ fn sums(timeline: &Timeline, device: &DeviceContext) -> BTreeMap<(u32, u32), Sum
             sums.host_ns += if is_host { length } else { 0 };
         }
     });
-    sums.into_iter().collect()
+    (sums.into_iter().collect(), too_deep)
 }
 
 /// Cuts pieces of idle time at the edges of the annotations of their thread, and calls `visit` for each part with the
-/// innermost annotation (its place, or [`NONE`]) and the labels of all that enclose it, each once.
-pub(super) fn attribute(timeline: &Timeline, pieces: &[Piece], mut visit: impl FnMut(&Piece, u32, &[u32])) {
+/// innermost annotation (its place, or [`NONE`]) and the labels of all that enclose it, each once. Returns how many
+/// annotations were left out because too many were open.
+pub(super) fn attribute(timeline: &Timeline, pieces: &[Piece], mut visit: impl FnMut(&Piece, u32, &[u32])) -> i64 {
     let mut by_thread: BTreeMap<u32, Vec<&Piece>> = BTreeMap::new();
     for piece in pieces {
         by_thread.entry(piece.thread).or_default().push(piece);
@@ -145,6 +152,7 @@ pub(super) fn attribute(timeline: &Timeline, pieces: &[Piece], mut visit: impl F
             list.push(place);
         }
     }
+    let mut too_deep = 0;
     for (thread, pieces) in by_thread {
         let mut places = ranges.remove(&thread).unwrap_or_default();
         let key = |place: &u32| {
@@ -153,8 +161,11 @@ pub(super) fn attribute(timeline: &Timeline, pieces: &[Piece], mut visit: impl F
         if !places.is_sorted_by_key(key) {
             places.sort_by_key(key);
         }
-        Nest { timeline, places: &places, next: 0, open: Vec::new(), labels: Vec::new() }.cut(&pieces, &mut visit);
+        let mut nest = Nest { timeline, places: &places, next: 0, open: Vec::new(), labels: Vec::new(), too_deep: 0 };
+        nest.cut(&pieces, &mut visit);
+        too_deep += nest.too_deep;
     }
+    too_deep
 }
 
 /// The annotations of one thread that are open at a moment.
@@ -166,10 +177,11 @@ struct Nest<'timeline> {
     /// Open ones in the order in which they were entered.
     open: Vec<u32>,
     labels: Vec<u32>,
+    too_deep: i64,
 }
 
 impl Nest<'_> {
-    fn cut(mut self, pieces: &[&Piece], visit: &mut impl FnMut(&Piece, u32, &[u32])) {
+    fn cut(&mut self, pieces: &[&Piece], visit: &mut impl FnMut(&Piece, u32, &[u32])) {
         for piece in pieces {
             let mut now = piece.interval.start;
             while now < piece.interval.end {
@@ -189,8 +201,15 @@ impl Nest<'_> {
         while let Some(place) = self.places.get(self.next).copied().filter(|place| ranges.start[*place as usize] <= now)
         {
             self.next += 1;
-            if ranges.end[place as usize] > now {
-                self.open.push(place);
+            if ranges.end[place as usize] <= now {
+                continue;
+            }
+            if self.open.len() >= DEEPEST {
+                self.open.retain(|place| ranges.end[*place as usize] > now);
+            }
+            match self.open.len() {
+                DEEPEST.. => self.too_deep += 1,
+                _ => self.open.push(place),
             }
         }
         self.open.retain(|place| ranges.end[*place as usize] > now);

@@ -29,6 +29,14 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set("metric_sample_count", timeline.metrics.iter().map(|series| series.value.len() as i64).sum::<i64>());
     facts.set("graph_launch_count", timeline.graphs.ops.len() as i64);
     facts.set("dropped_event_count", timeline.dropped.iter().map(|dropped| dropped.count as i64).sum::<i64>());
+    let reached = timeline.reached;
+    for (name, count) in [
+        ("unread_row_count", reached.row_count),
+        ("cut_name_count", reached.cut_name_count),
+        ("merged_name_count", reached.merged_name_count),
+    ] {
+        facts.set_some(name, i64::try_from(count).ok().filter(|count| *count > 0));
+    }
     facts.set("device_identity_known", timeline.device_identity_known);
     facts.set("cpu_samples_captured", timeline.has_cpu_samples);
     facts.set("is_narrowed", context.is_narrowed);
@@ -76,13 +84,25 @@ fn active_processes(context: &Context<'_>) -> Vec<u32> {
     active
 }
 
+/// Processes that get an entity of their own: the first by their ids.
+const MOST_PROCESSES: usize = 1_000;
+
 /// Adds the active processes; their entities by place of the process.
 pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId) -> Vec<Option<EntityId>> {
     let timeline = context.timeline;
     let mut ids = vec![None; timeline.processes.len()];
-    for process in active_processes(context) {
+    let mut pids: FxHashMap<i64, usize> = FxHashMap::default();
+    for process in &timeline.processes {
+        *pids.entry(process.pid).or_default() += 1;
+    }
+    let active = active_processes(context);
+    let left_out = active.len().saturating_sub(MOST_PROCESSES);
+    if left_out > 0 {
+        facts.get_mut(run).set("left_out_count", left_out as i64);
+    }
+    for process in active.into_iter().take(MOST_PROCESSES) {
         let Some(known) = timeline.processes.get(process as usize) else { continue };
-        let key = if timeline.processes.iter().filter(|other| other.pid == known.pid).count() > 1 {
+        let key = if pids.get(&known.pid).is_some_and(|count| *count > 1) {
             format!("process{}@{}", known.pid, known.key >> 24)
         } else {
             format!("process{}", known.pid)
@@ -103,8 +123,8 @@ fn api_use(context: &Context<'_>, process: u32, facts: &mut Entity) {
     let timeline = context.timeline;
     let mut sums: FxHashMap<NameId, (i64, i64)> = FxHashMap::default();
     let mut threads = 0;
-    for (thread, _) in (0_u32..).zip(&timeline.threads).filter(|(_, thread)| thread.process == process) {
-        let calls = context.calls.of_thread(thread);
+    for thread in context.threads_of(process) {
+        let calls = context.calls.of_thread(*thread);
         threads += i64::from(!calls.is_empty());
         for call in calls {
             let place = *call as usize;

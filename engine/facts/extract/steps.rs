@@ -17,6 +17,8 @@ use crate::timeline::interval::Interval;
 const FEWEST: usize = 3;
 /// More are no steps of a program but its inner loops.
 const MOST: usize = 10_000;
+/// Names that are looked at as steps; each costs a walk over the operations.
+const MOST_TRIED: usize = 50;
 /// Steps that cover a smaller part of the window than this are not what the program does.
 const COVERED_SHARE: f64 = 0.5;
 /// Leading steps longer than this many medians are warm-up.
@@ -168,10 +170,13 @@ fn from_ranges(context: &Context<'_>, device: &DeviceContext) -> Option<Steps> {
             list.push(interval);
         }
     }
-    candidates.into_iter().filter(|(_, list)| (FEWEST..=MOST).contains(&list.len())).find_map(|((rank, name), list)| {
+    let is_step = |((rank, _), list): &((usize, String), Vec<Interval>)| {
         let is_flat = list.windows(2).all(|pair| pair[0].end <= pair[1].start);
-        let is_step = is_flat && is_dense(&list, if rank < NOT_CALLED_STEP { NAMED_SHARE } else { UNNAMED_SHARE });
-        let intervals = is_step.then(|| on_device(timeline, device, &list))?;
+        let share = if *rank < NOT_CALLED_STEP { NAMED_SHARE } else { UNNAMED_SHARE };
+        (FEWEST..=MOST).contains(&list.len()) && is_flat && is_dense(list, share)
+    };
+    candidates.into_iter().filter(is_step).take(MOST_TRIED).find_map(|((_, name), list)| {
+        let intervals = on_device(timeline, device, &list);
         covers(device, &intervals).then_some(Steps { name, intervals })
     })
 }

@@ -1,6 +1,6 @@
 //! Facts of streams, and of how a device's streams were used together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Context, DeviceContext, Parents};
 use crate::facts::{EntityKind, Facts};
@@ -33,7 +33,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         }
         stream.copy_count += i64::from(op.kind == OpKind::Copy);
     }
-    let (mut used, mut blocking, mut created_known) = (0, 0, false);
+    let mut shown: Vec<(i64, u32)> = streams.iter().map(|(place, stream)| (stream.all.len_ns(), *place)).collect();
+    shown.sort_unstable_by_key(|(busy_ns, place)| (std::cmp::Reverse(*busy_ns), *place));
+    super::keep(&mut shown, context.most_entities(), facts.get_mut(parents.device));
+    let shown: BTreeSet<u32> = shown.into_iter().map(|(_, place)| place).collect();
+    let (mut used, mut blocking, mut with_kernels, mut created_known) = (0, 0, 0, false);
     let (mut kernel_ns, mut default_kernel_ns, mut is_known) = (0_i64, 0_i64, false);
     let prefix = facts.get(parents.device).key.clone();
     for (place, stream) in streams {
@@ -48,6 +52,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         if known.kind == StreamKind::Default {
             default_kernel_ns = default_kernel_ns.saturating_add(kernels_run);
         }
+        with_kernels += i64::from(stream.kernel_count > 0);
+        if !shown.contains(&place) {
+            continue;
+        }
         let pid = timeline.processes.get(known.process as usize).map_or(0, |process| process.pid);
         let key = format!("{prefix}/{pid}/{}/{}", known.context, known.number);
         let id = facts.add(EntityKind::Stream, key, &parents.with_process(known.process));
@@ -59,10 +67,6 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         entity.set("busy_ns", stream.all.len_ns());
         entity.set("kernel_ns", kernels_run);
     }
-    let with_kernels = facts.of_kind(EntityKind::Stream).filter(|(_, stream)| {
-        stream.ancestors.contains(&parents.device) && stream.int("kernel_count").is_some_and(|count| count > 0)
-    });
-    let with_kernels = with_kernels.count() as i64;
     let entity = facts.get_mut(parents.device);
     entity.set("stream_active_count", used);
     entity.set("stream_used_count", with_kernels);

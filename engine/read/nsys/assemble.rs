@@ -11,16 +11,29 @@ use super::info::Info;
 use super::join::Join;
 use super::keys::{Keys, NameKey};
 use super::rows::{HostRows, OpRows, ScheduleRows, Sink};
-use super::scan::Chunk;
+use super::scan::{Chunk, Scanned};
+use crate::read::{Limits, Reached};
 use crate::timeline::api::normal_name;
 use crate::timeline::columns::{GpuOps, Label, OverheadKind, Ranges};
 use crate::timeline::{Dropped, Geometry, NONE, NameId, PageFaults, Timeline};
 
+/// Stands for the names beyond the limit.
+const OTHER_NAME: &str = "(another name)";
+
 /// Joins everything. Chunks are used up one by one, so that only one exists beside the timeline.
-pub(super) fn assemble(db: &Connection, schema: &Schema, info: Info, chunks: Vec<Chunk>) -> rusqlite::Result<Timeline> {
-    let strings = strings(db, schema, &chunks)?;
+pub(super) fn assemble(
+    db: &Connection,
+    schema: &Schema,
+    info: Info,
+    scanned: Scanned,
+    limits: &Limits,
+) -> rusqlite::Result<Timeline> {
+    let Scanned { chunks, beyond } = scanned;
+    let mut reached = Reached { row_count: beyond, ..Reached::default() };
+    let strings = strings(db, schema, &chunks, limits, &mut reached)?;
     let identity = Identity::of(&chunks, &info);
-    let mut assembly = Assembly { strings, geometries: FxHashMap::default(), ..Assembly::new(identity) };
+    let mut assembly = Assembly { strings, most_names: limits.names, ..Assembly::new(identity) };
+    assembly.timeline.reached = reached;
     assembly.timeline.source = info.source;
     assembly.timeline.notices = info.notices;
     for chunk in chunks {
@@ -30,7 +43,13 @@ pub(super) fn assemble(db: &Connection, schema: &Schema, info: Info, chunks: Vec
 }
 
 /// The strings that rows refer to by id, and no others: call chains can have millions.
-fn strings(db: &Connection, schema: &Schema, chunks: &[Chunk]) -> rusqlite::Result<FxHashMap<i64, Box<str>>> {
+fn strings(
+    db: &Connection,
+    schema: &Schema,
+    chunks: &[Chunk],
+    limits: &Limits,
+    reached: &mut Reached,
+) -> rusqlite::Result<FxHashMap<i64, Box<str>>> {
     let wanted: FxHashSet<i64> = chunks
         .iter()
         .flat_map(|chunk| chunk.keys.names.list())
@@ -47,6 +66,8 @@ fn strings(db: &Connection, schema: &Schema, chunks: &[Chunk]) -> rusqlite::Resu
         if let (Some(id), Some(text)) = (cells.int(0), cells.text(1))
             && wanted.contains(&id)
         {
+            let (text, is_cut) = limits.cut(text);
+            reached.cut_name_count += u64::from(is_cut);
             strings.insert(id, text.into());
         }
     }
@@ -60,21 +81,23 @@ pub(super) fn page_faults(db: &Connection, schema: &Schema, timeline: &Timeline)
     if !schema.has(TABLE) {
         return Ok(Vec::new());
     }
+    // By the process and the number of the device, or by the number alone.
+    let mut used: FxHashMap<(Option<i64>, i64), u32> = FxHashMap::default();
+    for stream in &timeline.streams {
+        let Some(device) = timeline.devices.get(stream.device as usize) else { continue };
+        let process = timeline.processes.get(stream.process as usize).map(|process| process.key);
+        used.entry((process, device.number)).or_insert(stream.device);
+        used.entry((None, device.number)).or_insert(stream.device);
+    }
     let mut statement = db.prepare(&schema.select(TABLE, &["globalPid", "deviceId", "numberOfPageFaults"]))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let cells = Cells(row);
         let process = cells.int(0).map(|key| key >> 24);
-        let device = timeline.streams.iter().find(|stream| {
-            process
-                .is_none_or(|key| timeline.processes.get(stream.process as usize).is_some_and(|known| known.key == key))
-                && timeline
-                    .devices
-                    .get(stream.device as usize)
-                    .is_some_and(|device| Some(device.number) == cells.int(1))
-        });
-        if let Some(stream) = device {
-            *counts.entry(stream.device).or_default() += cells.int(2).unwrap_or(0).clamp(0, i64::from(u32::MAX));
+        let device = cells.int(1).and_then(|number| used.get(&(process, number)));
+        if let Some(device) = device {
+            let count = counts.entry(*device).or_default();
+            *count = count.saturating_add(cells.int(2).unwrap_or(0).clamp(0, i64::from(u32::MAX)));
         }
     }
     Ok(counts.into_iter().map(|(device, count)| PageFaults { device, count }).collect())
@@ -85,6 +108,7 @@ struct Assembly {
     timeline: Timeline,
     identity: Identity,
     strings: FxHashMap<i64, Box<str>>,
+    most_names: usize,
     geometries: FxHashMap<Geometry, u32>,
     labels: FxHashMap<Label, u32>,
     api_correlations: Vec<u32>,
@@ -123,7 +147,15 @@ impl Assembly {
                     NameKey::Text(place) => keys.texts.get(*place as usize).map_or("", |text| text),
                     NameKey::Missing => "",
                 };
-                self.timeline.names.intern(if are_api_names { normal_name(text) } else { text })
+                let text = if are_api_names { normal_name(text) } else { text };
+                let names = &mut self.timeline.names;
+                if names.len() < self.most_names {
+                    return names.intern(text);
+                }
+                names.find(text).unwrap_or_else(|| {
+                    self.timeline.reached.merged_name_count += 1;
+                    names.intern(OTHER_NAME)
+                })
             })
             .collect();
         let timeline = &mut self.timeline;
@@ -149,6 +181,7 @@ impl Assembly {
 
     fn take(&mut self, chunk: Chunk) {
         let table = chunk.table.name();
+        self.timeline.reached.cut_name_count += chunk.cut_name_count;
         for (reason, count) in &chunk.dropped {
             *self.dropped.entry((table, reason)).or_default() += count;
         }
@@ -293,6 +326,10 @@ impl Assembly {
         }
         timeline.migrations.ops.call.fill(NONE);
         off_cpu(timeline, std::mem::take(&mut self.schedule));
+        let lost = bound_overheads(timeline);
+        if lost > 0 {
+            self.dropped.insert(("PROFILER_OVERHEAD", "name no thread, and there are too many threads for them"), lost);
+        }
         close_ranges(timeline);
         timeline.api.errors = self.failed_calls.into_iter().collect();
         let names = &timeline.names;
@@ -315,6 +352,34 @@ impl Kept {
 /// The profiler files the loading of shared libraries under its overhead; the library would have been loaded without it.
 fn profiler_kind(name: &str) -> OverheadKind {
     if name.starts_with("dlopen") || name.starts_with("dlclose") { OverheadKind::Load } else { OverheadKind::Profiler }
+}
+
+/// An overhead that names no thread is laid out on each, so that many of them beside many threads would never end.
+/// Returns how many are left out.
+fn bound_overheads(timeline: &mut Timeline) -> u64 {
+    const MOST: usize = 4_000_000;
+    let columns = &mut timeline.overheads;
+    let kept = MOST / timeline.threads.len().max(1);
+    let unnamed = columns.thread.iter().filter(|thread| **thread == NONE).count();
+    if unnamed <= kept {
+        return 0;
+    }
+    let mut seen = 0;
+    let stays: Vec<bool> = columns
+        .thread
+        .iter()
+        .map(|thread| {
+            seen += usize::from(*thread == NONE);
+            *thread != NONE || seen <= kept
+        })
+        .collect();
+    let stays = Kept(stays);
+    columns.start = stays.of(&columns.start).copied().collect();
+    columns.end = stays.of(&columns.end).copied().collect();
+    columns.kind = stays.of(&columns.kind).copied().collect();
+    columns.name = stays.of(&columns.name).copied().collect();
+    columns.thread = stays.of(&columns.thread).copied().collect();
+    (unnamed - kept) as u64
 }
 
 /// Pairs the moments in which a thread left the CPU with those in which it came back.

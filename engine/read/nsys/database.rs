@@ -6,20 +6,28 @@ use std::io::Read;
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::read::ReadError;
 
-/// The ordinary tables of a database with their columns, and its views, which are never read: an export has none, and
-/// one could run anything in place of a table.
+/// The ordinary tables of a database that may be read, and what stands in place of one.
 #[derive(Debug, Default)]
 pub(super) struct Schema {
-    tables: BTreeMap<String, Vec<String>>,
-    views: Vec<String>,
+    tables: BTreeMap<String, Shape>,
+    disguised: Option<String>,
 }
 
-/// Beginnings of the names of tables that Nsight Systems writes.
+/// An ordinary table.
+#[derive(Debug)]
+struct Shape {
+    columns: Vec<String>,
+    /// The word for its row id: a column may hide the usual one.
+    row_id: &'static str,
+}
+
+/// Beginnings of the names of tables that only Nsight Systems writes.
 const BEGINNINGS: [&str; 11] = [
     "CUPTI_ACTIVITY_KIND_",
     "NVTX_EVENTS",
@@ -33,27 +41,37 @@ const BEGINNINGS: [&str; 11] = [
     "ANALYSIS_DETAILS",
     "DIAGNOSTIC_EVENT",
 ];
+/// Other tables that are read.
+const OTHERS: [&str; 4] = ["StringIds", "PROCESSES", "GENERIC_EVENTS", "CUDA_UM_GPU_PAGE_FAULT_EVENTS"];
+/// The words for a row id, the usual one first.
+const ROW_IDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
 fn is_nsys_name(table: &str) -> bool {
     BEGINNINGS.iter().any(|beginning| table.starts_with(beginning))
 }
 
 impl Schema {
-    /// Probes a database.
+    /// Probes a database. Views, virtual tables and tables without row ids are never touched, nor are tables that no
+    /// export has: each of them could run something, or cost anything.
     pub(super) fn probe(db: &Connection) -> rusqlite::Result<Self> {
-        let names = |kind: &str| -> rusqlite::Result<Vec<String>> {
-            let mut names = db.prepare("SELECT name FROM sqlite_master WHERE type = ?1")?;
-            names.query_map([kind], |row| row.get(0))?.collect()
-        };
-        let views = names("view")?;
-        let names = names("table")?;
-        let mut tables = BTreeMap::new();
-        for name in names {
-            let mut columns = db.prepare("SELECT name FROM pragma_table_info(?1)")?;
-            let columns = columns.query_map([&name], |row| row.get(0))?.collect::<Result<_, _>>()?;
-            tables.insert(name, columns);
+        let mut schema = Self::default();
+        let mut entries = db.prepare("SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view')")?;
+        let mut entries = entries.query([])?;
+        while let Some(entry) = entries.next()? {
+            let cells = Cells(entry);
+            let (Some(kind), Some(name), Some(sql)) = (cells.text(0), cells.text(1), cells.text(2)) else { continue };
+            if !is_nsys_name(name) && !OTHERS.contains(&name) {
+                continue;
+            }
+            let shape = if kind == "table" && is_plain(sql) { shape(db, name)? } else { None };
+            match shape {
+                Some(shape) => {
+                    schema.tables.insert(name.to_owned(), shape);
+                }
+                None => schema.disguised = schema.disguised.or(Some(disguise(kind, name))),
+            }
         }
-        Ok(Self { tables, views })
+        Ok(schema)
     }
 
     /// Whether a table is there. One without rows counts.
@@ -63,7 +81,7 @@ impl Schema {
 
     /// Whether a table has a column.
     pub(super) fn has_column(&self, table: &str, column: &str) -> bool {
-        self.tables.get(table).is_some_and(|columns| columns.iter().any(|known| known == column))
+        self.tables.get(table).is_some_and(|shape| shape.columns.iter().any(|known| known == column))
     }
 
     /// Whether any table is one that only Nsight Systems writes.
@@ -71,9 +89,14 @@ impl Schema {
         self.tables.keys().any(|table| is_nsys_name(table))
     }
 
-    /// A view under the name of a table that is read. An export has none.
+    /// What stands under the name of a table that is read and is none, in words.
     pub(super) fn disguised(&self) -> Option<&str> {
-        self.views.iter().find(|view| is_nsys_name(view) || *view == "StringIds").map(String::as_str)
+        self.disguised.as_deref()
+    }
+
+    /// The word for the row id of a table.
+    pub(super) fn row_id(&self, table: &str) -> &'static str {
+        self.tables.get(table).map_or(ROW_IDS[0], |shape| shape.row_id)
     }
 
     /// A SELECT of these columns in this order; a column that the table lacks is NULL.
@@ -83,6 +106,33 @@ impl Schema {
             .map(|column| if self.has_column(table, column) { format!("\"{column}\"") } else { "NULL".to_owned() })
             .collect();
         format!("SELECT {} FROM \"{table}\"", wanted.join(", "))
+    }
+}
+
+/// SQLite itself refuses a schema whose entries do not have the type and name that they say; this tells virtual tables.
+fn is_plain(sql: &str) -> bool {
+    sql.strip_prefix("CREATE TABLE").is_some_and(|rest| rest.starts_with([' ', '"', '\'', '`', '[', '\n', '\r', '\t']))
+}
+
+/// `None` for a table without row ids. Generated columns are not listed, and so never computed.
+fn shape(db: &Connection, name: &str) -> rusqlite::Result<Option<Shape>> {
+    let mut columns = db.prepare("SELECT name FROM pragma_table_info(?1)")?;
+    let columns: Vec<String> = columns.query_map([name], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    // A generated column hides a row id too, so SQLite is asked: the name of a column that a word stands for.
+    let is_row_id = |word: &&str| {
+        let is_own = columns.iter().any(|column| column.eq_ignore_ascii_case(word));
+        let hidden = "SELECT 1 FROM pragma_table_xinfo(?1) WHERE lower(name) = ?2";
+        !is_own
+            && db.prepare(hidden).and_then(|mut hidden| hidden.exists([name, word])) == Ok(false)
+            && db.prepare(&format!("SELECT {word} FROM \"{name}\"")).is_ok()
+    };
+    Ok(ROW_IDS.into_iter().find(is_row_id).map(|row_id| Shape { columns, row_id }))
+}
+
+fn disguise(kind: &str, name: &str) -> String {
+    match kind {
+        "view" => format!("a view named {name}"),
+        _ => format!("a virtual table, or one without row ids, named {name}"),
     }
 }
 
@@ -110,17 +160,54 @@ impl<'row> Cells<'row> {
 /// Opens the database for reading: never written, never waiting for another program's lock, nothing in its schema run.
 pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(uri(path), flags)?;
+    let mut db = Connection::open_with_flags(uri(path), flags)?;
+    for (limit, value) in LIMITS {
+        db.set_limit(limit, value)?;
+    }
+    bound_work(&mut db, path)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
     // One pass over each table gains nothing from a large page cache.
     db.execute_batch(
-        "PRAGMA cell_size_check = ON; PRAGMA cache_size = -2000; PRAGMA mmap_size = 0; PRAGMA query_only = ON;",
+        "PRAGMA cell_size_check = ON; PRAGMA cache_size = -2000; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON;",
     )?;
     Ok(db)
+}
+
+/// What SQLite may be asked for: above what an export needs, far below its own limits.
+const LIMITS: [(Limit, i32); 10] = [
+    (Limit::SQLITE_LIMIT_LENGTH, 128 << 20),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
+    (Limit::SQLITE_LIMIT_COLUMN, 1_000),
+    (Limit::SQLITE_LIMIT_EXPR_DEPTH, 100),
+    (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 10),
+    (Limit::SQLITE_LIMIT_VDBE_OP, 100_000),
+    (Limit::SQLITE_LIMIT_FUNCTION_ARG, 20),
+    (Limit::SQLITE_LIMIT_ATTACHED, 0),
+    (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+    (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+];
+
+/// Steps of SQLite's machine between two looks at the budget.
+const STEPS: i32 = 100_000;
+/// Steps that one connection may take for each byte of the file, and in any case. A row takes a step or two for each of
+/// its columns, and at least a byte for each.
+const STEPS_PER_BYTE: u64 = 20;
+const STEPS_ANYWAY: u64 = 20_000_000;
+
+/// Pages of a hostile file can refer to each other so that a scan never ends.
+fn bound_work(db: &mut Connection, path: &Path) -> rusqlite::Result<()> {
+    let length = std::fs::metadata(path).map_or(0, |file| file.len());
+    let mut left = length.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_ANYWAY) / STEPS as u64;
+    let is_over = move || {
+        left = left.saturating_sub(1);
+        left == 0
+    };
+    db.progress_handler(STEPS, Some(is_over))
 }
 
 /// The path as SQLite takes it with options; every byte that could end the path is escaped.

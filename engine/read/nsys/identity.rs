@@ -12,6 +12,9 @@ use crate::timeline::{Device, NONE, Process, Stream, StreamKind, Thread};
 /// What graphs that begin on the host carry as their ordinal.
 const NO_ORDINAL: i64 = i32::MAX as i64;
 
+/// More GPUs than this no machine has; operations on further ones are dropped.
+const MOST_DEVICES: usize = 128;
+
 /// Places for everything that the rows of all chunks refer to. Tables are sorted by key, so that they do not depend on
 /// the order in which chunks were read.
 #[derive(Debug, Default)]
@@ -65,11 +68,16 @@ impl Identity {
     }
 
     fn place_streams(&mut self, keys: &BTreeSet<StreamKey>, processes: &BTreeMap<i64, u32>, info: &Info) {
-        let numbers: Vec<(StreamKey, Number)> =
-            keys.iter().filter_map(|key| Some((*key, number(*key, keys, info)?))).collect();
-        let device_numbers: BTreeSet<i64> = numbers.iter().map(|(_, number)| number.value).collect();
+        let known = Known::new(keys, info);
+        let mut numbers: Vec<(StreamKey, Number)> =
+            keys.iter().filter_map(|key| Some((*key, known.number(*key)?))).collect();
+        let mut device_numbers: BTreeSet<i64> = numbers.iter().map(|(_, number)| number.value).collect();
+        if let Some(beyond) = device_numbers.iter().nth(MOST_DEVICES).copied() {
+            device_numbers.split_off(&beyond);
+            numbers.retain(|(_, number)| number.value < beyond);
+        }
         self.devices = device_numbers.iter().map(|number| device(*number, info)).collect();
-        self.devices_known = known(&numbers, info);
+        self.devices_known = are_known(&numbers, info);
         let places: BTreeMap<i64, u32> = device_numbers.into_iter().zip(0..).collect();
         for (key, number) in numbers {
             let process = key.process.and_then(|process| processes.get(&process)).copied().unwrap_or(NONE);
@@ -88,29 +96,49 @@ struct Number {
     is_mapped: bool,
 }
 
-fn number(key: StreamKey, all: &BTreeSet<StreamKey>, info: &Info) -> Option<Number> {
-    let ordinal = if key.ordinal == NO_ORDINAL { hidden_ordinal(key, all, info)? } else { key.ordinal };
-    let mapped = key.process.and_then(|process| info.ordinals.get(&(pid(process), ordinal)).copied());
-    if let Some(value) = mapped {
-        return Some(Number { value, is_mapped: true });
-    }
-    let gpu = info.gpus.iter().find(|gpu| gpu.ordinal == Some(ordinal)).map(|gpu| gpu.id);
-    Some(Number { value: gpu.unwrap_or(ordinal), is_mapped: false })
+/// What numbers are told from.
+struct Known<'info> {
+    info: &'info Info,
+    /// The GPU that has an ordinal.
+    gpus: FxHashMap<i64, i64>,
+    /// The only ordinal that a process uses; `None` where it uses several.
+    only: FxHashMap<Option<i64>, Option<i64>>,
 }
 
-/// The ordinal of a graph that begins on the host: that of its context, or the only one its process uses.
-fn hidden_ordinal(key: StreamKey, all: &BTreeSet<StreamKey>, info: &Info) -> Option<i64> {
-    let of_context = key.process.and_then(|process| info.contexts.get(&(pid(process), key.context)).copied());
-    let mut used = all
-        .iter()
-        .filter(|other| other.process == key.process && other.ordinal != NO_ORDINAL)
-        .map(|other| other.ordinal);
-    let first = used.next();
-    of_context.or_else(|| first.filter(|first| used.all(|other| other == *first)))
+impl<'info> Known<'info> {
+    fn new(keys: &BTreeSet<StreamKey>, info: &'info Info) -> Self {
+        let mut gpus = FxHashMap::default();
+        for gpu in &info.gpus {
+            if let Some(ordinal) = gpu.ordinal {
+                gpus.entry(ordinal).or_insert(gpu.id);
+            }
+        }
+        let mut only = FxHashMap::default();
+        for key in keys.iter().filter(|key| key.ordinal != NO_ORDINAL) {
+            let known = only.entry(key.process).or_insert(Some(key.ordinal));
+            *known = known.filter(|ordinal| *ordinal == key.ordinal);
+        }
+        Self { info, gpus, only }
+    }
+
+    fn number(&self, key: StreamKey) -> Option<Number> {
+        let ordinal = if key.ordinal == NO_ORDINAL { self.hidden_ordinal(key)? } else { key.ordinal };
+        let mapped = key.process.and_then(|process| self.info.ordinals.get(&(pid(process), ordinal)).copied());
+        if let Some(value) = mapped {
+            return Some(Number { value, is_mapped: true });
+        }
+        Some(Number { value: self.gpus.get(&ordinal).copied().unwrap_or(ordinal), is_mapped: false })
+    }
+
+    /// The ordinal of a graph that begins on the host: that of its context, or the only one its process uses.
+    fn hidden_ordinal(&self, key: StreamKey) -> Option<i64> {
+        let of_context = key.process.and_then(|process| self.info.contexts.get(&(pid(process), key.context)).copied());
+        of_context.or_else(|| self.only.get(&key.process).copied().flatten())
+    }
 }
 
 /// Ordinals are certain where they are mapped, where there is one GPU, or where each is used by one process only.
-fn known(numbers: &[(StreamKey, Number)], info: &Info) -> bool {
+fn are_known(numbers: &[(StreamKey, Number)], info: &Info) -> bool {
     let mut users: BTreeMap<i64, BTreeSet<Option<i64>>> = BTreeMap::new();
     for (key, number) in numbers.iter().filter(|(_, number)| !number.is_mapped) {
         users.entry(number.value).or_default().insert(key.process);

@@ -3,15 +3,19 @@
 //! The captured environment, command lines and program output are never selected.
 
 use rusqlite::Connection;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::database::{Cells, Schema};
 use crate::timeline::{DeviceProperties, Notice, NoticeLevel, Source, StreamKind};
 
 /// Notices kept; a capture that failed a thousand times has said enough.
 const MAX_NOTICES: usize = 1_000;
-/// Bytes of one notice.
+/// Bytes of one notice, and of the names of processes and GPUs.
 const MAX_NOTICE_BYTES: usize = 600;
+/// Rows of the table of GPUs.
+const MAX_GPUS: usize = 1_024;
+/// No GPU has more multiprocessors, warps, blocks, registers or bytes of shared memory for each.
+const MOST_OF_A_GPU: i64 = 1 << 24;
 
 /// What the small tables say.
 #[derive(Debug, Default)]
@@ -48,7 +52,7 @@ pub(super) fn read(db: &Connection, schema: &Schema) -> rusqlite::Result<Info> {
     reader.source(&mut info)?;
     reader.rows("PROCESSES", &["globalPid", "name"], |cells| {
         if let (Some(key), Some(name)) = (cells.int(0), cells.text(1)) {
-            info.process_names.insert(key >> 24, file_name(name).to_owned());
+            info.process_names.insert(key >> 24, shortened(file_name(name)).to_owned());
         }
     })?;
     reader.gpus(&mut info)?;
@@ -91,7 +95,7 @@ impl Reader<'_> {
     fn source(&self, info: &mut Info) -> rusqlite::Result<()> {
         for table in ["META_DATA_EXPORT", "EXPORT_META_DATA"] {
             self.rows(table, &["name", "value"], |cells| {
-                let value = || cells.text(1).map(str::to_owned);
+                let value = || cells.text(1).map(shortened).map(str::to_owned);
                 match cells.text(0) {
                     Some("EXPORT_PRODUCT_VERSION") => info.source.product_version = value(),
                     Some("EXPORT_SCHEMA_VERSION") => info.source.schema_version = value(),
@@ -106,7 +110,7 @@ impl Reader<'_> {
             let mut statement = self.db.prepare(sql)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                info.source.capture_types.extend(Cells(row).text(0).map(str::to_owned));
+                info.source.capture_types.extend(Cells(row).text(0).map(shortened).map(str::to_owned));
             }
         }
         Ok(())
@@ -128,19 +132,22 @@ impl Reader<'_> {
             "maxShmemPerSm",
         ];
         self.rows("TARGET_INFO_GPU", &COLUMNS, |cells| {
-            let positive = |column| cells.int(column).filter(|value| *value > 0);
+            // What a GPU cannot have is not known; products of these stay far from overflow.
+            let positive = |column| cells.int(column).filter(|value| (1..=MOST_OF_A_GPU).contains(value));
             let properties = DeviceProperties {
-                name: cells.text(2).map(str::to_owned),
+                name: cells.text(2).map(shortened).map(str::to_owned),
                 sm_count: positive(3),
                 compute_capability: positive(4).zip(cells.int(5)),
-                memory_bandwidth: positive(6),
-                total_memory_bytes: positive(7),
+                memory_bandwidth: cells.int(6).filter(|value| *value > 0),
+                total_memory_bytes: cells.int(7).filter(|value| *value > 0),
                 max_warps_per_sm: positive(8),
                 max_blocks_per_sm: positive(9),
                 registers_per_sm: positive(10),
                 shared_memory_per_sm_bytes: positive(11),
             };
-            if let Some(id) = cells.int(0) {
+            if let Some(id) = cells.int(0)
+                && info.gpus.len() < MAX_GPUS
+            {
                 info.gpus.push(Gpu { id, ordinal: cells.int(1), properties });
             }
         })?;
@@ -181,6 +188,7 @@ impl Reader<'_> {
     }
 
     fn notices(&self, info: &mut Info) -> rusqlite::Result<()> {
+        let mut known = FxHashSet::default();
         self.rows("DIAGNOSTIC_EVENT", &["severity", "text"], |cells| {
             let level = match cells.int(0) {
                 Some(3) => NoticeLevel::Error,
@@ -189,7 +197,7 @@ impl Reader<'_> {
                 _ => return,
             };
             let Some(text) = cells.text(1).map(shortened) else { return };
-            if info.notices.len() < MAX_NOTICES && !info.notices.iter().any(|notice| notice.text == text) {
+            if info.notices.len() < MAX_NOTICES && known.insert(text.to_owned()) {
                 info.notices.push(Notice { level, text: text.to_owned() });
             }
         })

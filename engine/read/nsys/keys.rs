@@ -1,9 +1,11 @@
 //! Interning within one chunk of a table, so that chunks can be read on several threads and joined afterwards.
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::read::Limits;
 use crate::timeline::Geometry;
 
 /// Places for keys, in the order in which they are first seen.
@@ -21,6 +23,12 @@ impl<K> Default for Intern<K> {
 }
 
 impl<K: Copy + Eq + Hash> Intern<K> {
+    /// Ends interning; what is left is the list.
+    fn seal(&mut self) {
+        self.places = FxHashMap::default();
+        self.list.shrink_to_fit();
+    }
+
     /// The place of a key. Rows that follow each other often have the same one.
     pub(super) fn place(&mut self, key: K) -> u32 {
         if let Some((last, place)) = self.last
@@ -72,11 +80,28 @@ pub(super) struct Keys {
     pub(super) geometries: Intern<Geometry>,
     /// NVTX domain and place in `names`.
     pub(super) labels: Intern<(i64, u32)>,
-    pub(super) texts: Vec<Box<str>>,
-    text_places: FxHashMap<Box<str>, u32>,
+    pub(super) texts: Vec<Arc<str>>,
+    text_places: FxHashMap<Arc<str>, u32>,
+    limits: Limits,
+    cut_name_count: u64,
 }
 
 impl Keys {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Ends interning, when all rows have been read; how many names were cut.
+    pub(super) fn seal(&mut self) -> u64 {
+        self.names.seal();
+        self.threads.seal();
+        self.streams.seal();
+        self.geometries.seal();
+        self.labels.seal();
+        self.text_places = FxHashMap::default();
+        self.cut_name_count
+    }
+
     /// The place of a name given by id.
     pub(super) fn string_id(&mut self, id: Option<i64>) -> u32 {
         self.names.place(id.map_or(NameKey::Missing, NameKey::Id))
@@ -84,12 +109,15 @@ impl Keys {
 
     /// The place of a name given as text.
     pub(super) fn text(&mut self, text: &str) -> u32 {
+        let (text, is_cut) = self.limits.cut(text);
+        self.cut_name_count += u64::from(is_cut);
         let place = match self.text_places.get(text) {
             Some(place) => *place,
             None => {
                 let place = self.texts.len() as u32;
-                self.texts.push(text.into());
-                self.text_places.insert(text.into(), place);
+                let text: Arc<str> = text.into();
+                self.texts.push(Arc::clone(&text));
+                self.text_places.insert(text, place);
                 place
             }
         };

@@ -15,7 +15,7 @@ mod scan;
 
 use std::path::Path;
 
-use super::{Progress, ReadError, ReadOptions};
+use super::{Limits, Progress, ReadError, ReadOptions};
 use crate::timeline::Timeline;
 
 /// Reads a SQLite export.
@@ -31,13 +31,13 @@ pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) 
         found: found.to_owned(),
         way_out: "Export the report with: nsys export --type sqlite FILE.nsys-rep".to_owned(),
     };
-    match read_database(path, threads, progress) {
+    match read_database(path, threads, &options.limits, progress) {
         Ok(Content::Report(timeline)) => Ok(*timeline),
         Ok(Content::Foreign) => {
             Err(not_a_report("is a SQLite database, but none that Nsight Systems exports: it has none of its tables"))
         }
-        Ok(Content::Disguised(view)) => {
-            Err(not_a_report(&format!("has a view named {view} where an export has a table, and is not read")))
+        Ok(Content::Disguised(what)) => {
+            Err(not_a_report(&format!("has {what} where an export has an ordinary table, and is not read")))
         }
         Err(error) => Err(ReadError::Damaged { path: path.display().to_string(), detail: error.to_string() }),
     }
@@ -54,22 +54,22 @@ enum Content {
     Report(Box<Timeline>),
     /// None of the tables of an export.
     Foreign,
-    /// A view, of this name, in place of a table.
+    /// Something else, in these words, under the name of a table.
     Disguised(String),
 }
 
-fn read_database(path: &Path, threads: usize, progress: &dyn Progress) -> rusqlite::Result<Content> {
+fn read_database(path: &Path, threads: usize, limits: &Limits, progress: &dyn Progress) -> rusqlite::Result<Content> {
     let db = database::open(path)?;
     let schema = database::Schema::probe(&db)?;
-    if let Some(view) = schema.disguised() {
-        return Ok(Content::Disguised(view.to_owned()));
+    if let Some(what) = schema.disguised() {
+        return Ok(Content::Disguised(what.to_owned()));
     }
     if !schema.is_nsys() {
         return Ok(Content::Foreign);
     }
     let info = info::read(&db, &schema)?;
-    let chunks = scan::scan(path, &db, &schema, threads, progress)?;
-    let mut timeline = assemble::assemble(&db, &schema, info, chunks)?;
+    let chunks = scan::scan(path, &db, &schema, &scan::Options { threads, limits, progress })?;
+    let mut timeline = assemble::assemble(&db, &schema, info, chunks, limits)?;
     timeline.metrics = metrics::read(&db, &schema)?;
     timeline.has_cpu_samples = info::has_rows(&db, &schema, "SAMPLING_CALLCHAINS")?;
     timeline.page_faults = assemble::page_faults(&db, &schema, &timeline)?;

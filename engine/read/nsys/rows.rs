@@ -292,6 +292,9 @@ fn op_times(cells: &Cells<'_>) -> Result<(i64, i64), Reason> {
     check(start, end)
 }
 
+/// No block has more threads, now or soon: such a value is none.
+const MOST_BLOCK_THREADS: i64 = 1 << 16;
+
 impl KernelRows {
     fn push(&mut self, cells: &Cells<'_>, keys: &mut Keys) -> Result<(), Reason> {
         self.ops.push(cells, keys)?;
@@ -303,7 +306,7 @@ impl KernelRows {
         };
         let geometry = Geometry {
             grid_blocks: product([9, 10, 11]),
-            block_threads: product([12, 13, 14]),
+            block_threads: Some(product([12, 13, 14])).filter(|threads| *threads <= MOST_BLOCK_THREADS).unwrap_or(0),
             registers: cells.int(15).unwrap_or(0).max(0),
             shared_memory_bytes: cells.int(16).unwrap_or(0).max(0).saturating_add(cells.int(17).unwrap_or(0).max(0)),
         };

@@ -1,6 +1,7 @@
 //! From what a file says to a rule that cannot misspell a fact, mix units or print a bare number.
 
 mod cases;
+mod prose;
 mod relations;
 mod template;
 mod types;
@@ -16,6 +17,7 @@ use minijinja::machinery::{parse, parse_expr};
 use minijinja::syntax::SyntaxConfig;
 
 use crate::facts::{EntityKind, FactType, FactValue, Needs, Unit, catalogue};
+use crate::text::longest_tag;
 
 use super::expr::{Program, message};
 use super::fault::{Log, did_you_mean};
@@ -27,6 +29,9 @@ use types::{Dimension, Type};
 use walk::{Scope, Uses, Walk};
 
 pub(super) use relations::{Header, relations};
+
+/// Bytes of one expression.
+const MOST_BYTES: usize = 1_024;
 
 /// Where a rule file lies.
 #[derive(Debug, Clone)]
@@ -40,6 +45,7 @@ pub(super) struct Place {
 /// The checked rule; none when faults have been noted.
 pub(super) fn check(raw: &RawRule, place: &Place, log: &mut Log<'_>) -> Option<Rule> {
     head(raw, place, log);
+    prose::check(raw, log);
     let for_each = entity_kind(&raw.for_each, log)?;
     let mut checker = Checker::new(raw, for_each, log);
     let code = checker.code(raw);
@@ -359,6 +365,9 @@ impl<'a, 'log> Checker<'a, 'log> {
 
     fn typed(&mut self, text: &raw::Text, values_allowed: bool, wanted: Wanted) -> (Option<Program>, Option<Type>) {
         let source = text.get_ref();
+        if !self.is_short(text, source.len()) {
+            return (None, None);
+        }
         let tree = match parse_expr(source) {
             Ok(tree) => tree,
             Err(error) => {
@@ -397,6 +406,9 @@ impl<'a, 'log> Checker<'a, 'log> {
     fn text(&mut self, key: &str, text: &raw::Text) -> Option<Text> {
         filled(key, text, self.log);
         let source = text.get_ref();
+        if !self.is_short(text, longest_tag(source)) {
+            return None;
+        }
         let tree = match parse(source, key, SyntaxConfig::default()) {
             Ok(tree) => tree,
             Err(error) => {
@@ -414,6 +426,16 @@ impl<'a, 'log> Checker<'a, 'log> {
         self.texts += 1;
         let values = uses.values.into_iter().collect();
         Some(Text { name: format!("{}:{}", self.rule, self.texts), source: source.clone(), values })
+    }
+
+    /// The parser calls itself for each operator: of enough of them it would end the program.
+    fn is_short(&mut self, text: &raw::Text, length: usize) -> bool {
+        let is_short = length <= MOST_BYTES;
+        if !is_short {
+            self.log.at(text.span(), format!("an expression is longer than {MOST_BYTES} bytes"));
+            self.unreadable = true;
+        }
+        is_short
     }
 
     /// Notes what a walk found; whether it found no fault.

@@ -155,3 +155,12 @@ proptest! {
         prop_assert_eq!(plain(&text), text);
     }
 }
+
+#[test]
+fn messages_keep_their_lines_and_hold_no_commands() {
+    assert_eq!(log("a:\n  b  c\n"), "a:\n  b  c\n");
+    assert_eq!(log("# A\n## B\n### C"), "# A\n## B\n### C");
+    assert_eq!(log("::error::x\n \u{1b}::y"), "\u{2060}::error::x\n\u{2060} ::y");
+    assert_eq!(log("x ##[error] ##vso[a] ###team"), "x #\u{2060}#[error] #\u{2060}#vso[a] ##\u{2060}#team");
+    assert_eq!(log("\u{202e}a\u{7}b\tc"), "ab\tc");
+}

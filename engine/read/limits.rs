@@ -1,0 +1,68 @@
+//! How much of a report is taken in. Whatever is left out for it is counted in [`Reached`] and said in the review.
+
+/// What a reader takes in at most. Far above honest reports; a user with a larger one raises them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Rows of one table. At most 4 billion.
+    pub rows: u64,
+    /// Bytes of one name; the rest is cut off.
+    pub name_bytes: usize,
+    /// Different names; further ones are taken for one.
+    pub names: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { rows: 200_000_000, name_bytes: 64 << 10, names: 2_000_000 }
+    }
+}
+
+/// What took a limit's toll.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Rows that were not read.
+    pub row_count: u64,
+    /// Names that were cut.
+    pub cut_name_count: u64,
+    /// Mentions of names that were taken for one.
+    pub merged_name_count: u64,
+}
+
+impl Limits {
+    /// The names by which users set them, with what they are.
+    pub const NAMES: [(&str, &str); 3] =
+        [("rows", "rows of one table"), ("name-bytes", "bytes of one name"), ("names", "different names")];
+
+    /// Sets a limit by its name; returns whether there is one of that name.
+    pub fn set(&mut self, name: &str, value: u32) -> bool {
+        match name {
+            "rows" => self.rows = u64::from(value),
+            "name-bytes" => self.name_bytes = value as usize,
+            "names" => self.names = value as usize,
+            _ => return false,
+        }
+        true
+    }
+
+    /// The beginning of a name, cut between characters; and whether anything was cut.
+    pub(super) fn cut<'text>(&self, text: &'text str) -> (&'text str, bool) {
+        if text.len() <= self.name_bytes {
+            return (text, false);
+        }
+        let end = (0..=self.name_bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        (&text[..end], true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_between_characters() {
+        let limits = Limits { name_bytes: 4, ..Limits::default() };
+        assert_eq!(limits.cut("abcd"), ("abcd", false));
+        assert_eq!(limits.cut("abcé"), ("abc", true));
+        assert_eq!(Limits { name_bytes: 0, ..limits }.cut("a"), ("", true));
+    }
+}

@@ -1,0 +1,131 @@
+//! The fuzz targets run over their seeds and simple changes of them, so that they work when somebody fuzzes, and so that
+//! what they found once stays found.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+#[path = "../fuzz/entries.rs"]
+mod entries;
+
+use std::fs;
+use std::path::Path;
+
+use support::mutate::Random;
+
+/// Every seed, and as many changes of each.
+fn run(target: &str, changes: usize, entry: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    for file in &files {
+        let seed = fs::read(file).unwrap();
+        entry(&seed);
+        let mut random = Random::new(seed.len() as u64);
+        for _ in 0..changes {
+            let mut changed = seed.clone();
+            for _ in 0..1 + random.below(4) {
+                change(&mut changed, &mut random);
+            }
+            entry(&changed);
+        }
+    }
+}
+
+/// Changes a byte, cuts, doubles, or puts in what grammars trip over.
+fn change(bytes: &mut Vec<u8>, random: &mut Random) {
+    const PIECES: [&str; 16] = [
+        "{{",
+        "}}",
+        "{%",
+        "%}",
+        "((((((((",
+        "[[[[[[[[",
+        "not ",
+        "'",
+        "\"",
+        "\\",
+        "\n",
+        "..",
+        "9999999999999999999",
+        "-",
+        "|",
+        "\u{202e}",
+    ];
+    if bytes.is_empty() {
+        return bytes.push(b'x');
+    }
+    let at = random.below(bytes.len());
+    match random.below(4) {
+        0 => bytes[at] = random.next() as u8,
+        1 => bytes.truncate(at),
+        2 => {
+            let piece = bytes[at..(at + 20).min(bytes.len())].to_vec();
+            bytes.splice(at..at, piece);
+        }
+        _ => _ = bytes.splice(at..at, random.pick(&PIECES).bytes()),
+    }
+}
+
+#[test]
+fn reports() {
+    // tests/mutation.rs changes reports far more often.
+    run("sqlite", 3, entries::sqlite);
+}
+
+#[test]
+fn facts_files() {
+    run("facts", 30, entries::facts);
+}
+
+#[test]
+fn configurations() {
+    run("config", 200, entries::config);
+}
+
+#[test]
+fn rule_files() {
+    run("rule", 20, entries::rule);
+}
+
+#[test]
+fn expressions() {
+    run("expression", 6, entries::expression);
+}
+
+#[test]
+fn templates() {
+    run("template", 60, entries::template);
+}
+
+#[test]
+fn strings() {
+    run("escape", 500, entries::escape);
+}
+
+#[test]
+fn times() {
+    run("times", 500, entries::times);
+}
+
+#[test]
+fn nests_are_too_deep_and_no_more() {
+    for (open, close) in
+        [("(", ")"), ("[", "]"), ("not ", ""), ("-", ""), ("{", "}"), ("1 if 1 else ", ""), ("min(", ")")]
+    {
+        for depth in [20_000, 1_000 / (open.len() + close.len())] {
+            let nested = format!("{}1{}", open.repeat(depth), close.repeat(depth));
+            entries::expression(nested.as_bytes());
+        }
+        entries::expression(format!("1{}", "+1".repeat(500)).as_bytes());
+        entries::expression(format!("{{{{ 1{} }}}}", "+1".repeat(500)).as_bytes());
+        entries::expression(format!("1{}", " | default(1)".repeat(70)).as_bytes());
+        entries::template(format!("{{{{ {} }}}}", open.repeat(1_900 / open.len())).as_bytes());
+    }
+    for block in ["{% if 1 %}", "{% for a in b %}", "{% macro a() %}", "{% set a %}", "{% filter own %}"] {
+        entries::template(block.repeat(100).as_bytes());
+    }
+    entries::rule(format!("a = {}1{}", "[".repeat(50_000), "]".repeat(50_000)).as_bytes());
+    entries::rule(format!("{}a = 1", "a.".repeat(50_000)).as_bytes());
+}

@@ -1,0 +1,31 @@
+//! Names that try to be something else than text.
+
+/// Each of these must arrive as text, in every format.
+pub const NAMES: &[&str] = &[
+    "",
+    " ",
+    "**bold** _em_ ~~gone~~ `code` ``two`` ```\nfence\n```",
+    "# heading\n\n- list\n1. one\n> quote\n\n---\n\n    code",
+    "| a | b |\n|---|---|\n| c | d |",
+    "[link](https://evil.example/a) ![image](https://evil.example/a.png) [ref][r]\n\n[r]: https://evil.example",
+    "<https://evil.example/auto> https://evil.example/bare www.evil.example me@evil.example mailto:me@evil.example",
+    "<script>alert(1)</script><img src=x onerror=alert(1)><!-- hidden --><details><summary>x</summary></details>",
+    "<!-- coldspot:compare --> --> ]]> ]]&gt; <![CDATA[ x",
+    "</code></pre></table></details><svg/onload=alert(1)>",
+    "&lt;b&gt; &#60;script&#62; &amp; &copy;",
+    "@octocat @org/team @everyone cc @all",
+    "fixes #1 closes owner/repo#2 GH-3 !4 %5 ~6 &7 $8 JIRA-9 da39a3ee5e6b4b0d3255bfef95601890afd80709",
+    "\u{1b}[31mred\u{1b}[0m \u{1b}]8;;https://evil.example\u{7}link\u{1b}]8;;\u{7} \u{9b}2J \u{1b}]0;title\u{1b}\\ \u{1b}c",
+    "a\u{0}b\u{7}c\u{8}d\r\ne\u{b}f\u{c}g\u{7f}h\u{85}i",
+    "\u{202e}exe.txt\u{202c} \u{2066}isolated\u{2069} \u{200f}rtl \u{61c}alm",
+    "zero\u{200b}width\u{200d}join\u{2060}er\u{feff}bom\u{ad}soft \u{e0041}\u{e0042}tags \u{fe0f}vs",
+    "::error file=a.c,line=1::owned\n::set-output name=x::y\n::add-mask::x",
+    "##[error]owned ##vso[task.setvariable variable=x]y ##teamcity[buildStatus text='x']",
+    "{{7*7}} {{ self }} {% for x in range(9) %}{{ x }}{% endfor %} {# gone #} ${7*7} <%= 7*7 %> #{7*7}",
+    "../../../../etc/passwd ..\\..\\windows file:///etc/passwd \\\\host\\share ~/x $HOME `id` $(id) ; id | id && id",
+    "'; DROP TABLE x; -- \" ' %s %n {} {0} \\u0000 \\x1b",
+    "$$x^2$$ $`x`$ \\(x\\) \\[x\\] :smile: /close /assign me",
+    "=cmd|' /C calc'!A0 +1 -1 @SUM(1)",
+    "e\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301} \u{1f469}\u{200d}\u{1f4bb} \u{fffd} \u{10ffff}",
+    "a::b<c<d<e<f<g<h<i<j<k<l<m<n<o<p<q<r<s<t(u(v(w(x(y(z",
+];
