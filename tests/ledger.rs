@@ -33,8 +33,9 @@ fn timeline(ops: &[Op], hosts: &[Host], scale: i64) -> Timeline {
         devices: vec![Device::default()],
         ..Timeline::default()
     };
-    timeline.streams =
-        (0..3).map(|number| Stream { process: 0, device: 0, context: 1, number, kind: StreamKind::Unknown }).collect();
+    timeline.streams = (0..3)
+        .map(|number| Stream { process: 0, device: 0, ordinal: 0, context: 1, number, kind: StreamKind::Unknown })
+        .collect();
     let kernel = timeline.names.intern("work");
     let collective = timeline.names.intern("ncclDevKernel_AllReduce");
     for (kind, start, length) in hosts {

@@ -152,6 +152,8 @@ pub struct Stream {
     pub process: u32,
     /// Its device.
     pub device: u32,
+    /// The CUDA ordinal that its process calls the device by.
+    pub ordinal: i64,
     /// The CUDA context that it belongs to.
     pub context: i64,
     /// Its number in the report.

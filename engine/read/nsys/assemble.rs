@@ -81,20 +81,19 @@ pub(super) fn page_faults(db: &Connection, schema: &Schema, timeline: &Timeline)
     if !schema.has(TABLE) {
         return Ok(Vec::new());
     }
-    // By the process and the number of the device, or by the number alone.
+    // Rows name the CUDA ordinal of their process. By process and ordinal, or by the ordinal alone.
     let mut used: FxHashMap<(Option<i64>, i64), u32> = FxHashMap::default();
     for stream in &timeline.streams {
-        let Some(device) = timeline.devices.get(stream.device as usize) else { continue };
         let process = timeline.processes.get(stream.process as usize).map(|process| process.key);
-        used.entry((process, device.number)).or_insert(stream.device);
-        used.entry((None, device.number)).or_insert(stream.device);
+        used.entry((process, stream.ordinal)).or_insert(stream.device);
+        used.entry((None, stream.ordinal)).or_insert(stream.device);
     }
     let mut statement = db.prepare(&schema.select(TABLE, &["globalPid", "deviceId", "numberOfPageFaults"]))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let cells = Cells(row);
         let process = cells.int(0).map(|key| key >> 24);
-        let device = cells.int(1).and_then(|number| used.get(&(process, number)));
+        let device = cells.int(1).and_then(|ordinal| used.get(&(process, ordinal)));
         if let Some(device) = device {
             let count = counts.entry(*device).or_default();
             *count = count.saturating_add(cells.int(2).unwrap_or(0).clamp(0, i64::from(u32::MAX)));

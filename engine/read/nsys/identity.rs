@@ -84,7 +84,14 @@ impl Identity {
             let kind = kind(key, info);
             let Some(device) = places.get(&number.value).copied() else { continue };
             self.stream_places.insert(key, self.streams.len() as u32);
-            self.streams.push(Stream { process, device, context: key.context, number: key.stream, kind });
+            self.streams.push(Stream {
+                process,
+                device,
+                ordinal: key.ordinal,
+                context: key.context,
+                number: key.stream,
+                kind,
+            });
         }
     }
 }
