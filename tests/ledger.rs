@@ -5,7 +5,8 @@
 
 use coldspot::facts::{EntityKind, Facts, extract};
 use coldspot::ledger::Scope;
-use coldspot::timeline::columns::{Direction, GpuOps, HostMemory, MigrationCause, OverheadKind};
+use coldspot::timeline::columns::{Direction, GpuOps, HostMemory, KernelShape, MigrationCause, OverheadKind};
+use coldspot::timeline::interval::Interval;
 use coldspot::timeline::{Device, NONE, Process, Stream, StreamKind, Thread, Timeline};
 use proptest::prelude::*;
 
@@ -38,48 +39,44 @@ fn timeline(ops: &[Op], hosts: &[Host], scale: i64) -> Timeline {
         .collect();
     let kernel = timeline.names.intern("work");
     let collective = timeline.names.intern("ncclDevKernel_AllReduce");
+    timeline.kernels.shapes =
+        [kernel, collective].map(|name| KernelShape { name, full_name: kernel, geometry: NONE }).to_vec();
     for (kind, start, length) in hosts {
-        let (start, end) = (start * scale, (start + length) * scale);
+        let times = Interval::new(start * scale, (start + length) * scale);
         match kind {
             0..9 => {
                 let name = timeline.names.intern(APIS[*kind as usize]);
-                timeline.api.start.push(start);
-                timeline.api.end.push(end);
+                timeline.api.times.push(times);
                 timeline.api.name.push(name);
                 timeline.api.thread.push(0);
             }
             9 => {
                 let name = timeline.names.intern("poll");
-                timeline.os_calls.start.push(start);
-                timeline.os_calls.end.push(end);
+                timeline.os_calls.times.push(times);
                 timeline.os_calls.name.push(name);
                 timeline.os_calls.thread.push(0);
             }
             _ => {
                 let name = timeline.names.intern("CUPTI Buffer flush");
-                timeline.overheads.start.push(start);
-                timeline.overheads.end.push(end);
+                timeline.overheads.times.push(times);
                 timeline.overheads.kind.push(OverheadKind::Profiler);
                 timeline.overheads.name.push(name);
-                timeline.overheads.thread.push(if start % 2 == 0 { 0 } else { NONE });
+                timeline.overheads.thread.push(if times.start % 2 == 0 { 0 } else { NONE });
             }
         }
     }
-    let calls = timeline.api.start.len();
+    let calls = timeline.api.len();
     for (kind, start, length, stream, call) in ops {
         let call = call.filter(|_| calls > 0).map_or(NONE, |call| (call % calls) as u32);
         let push = |columns: &mut GpuOps| {
-            columns.start.push(start * scale);
-            columns.end.push((start + length) * scale);
+            columns.times.push(Interval::new(start * scale, (start + length) * scale));
             columns.stream.push(*stream);
             columns.call.push(call);
         };
         match kind {
             0 | 1 => {
                 push(&mut timeline.kernels.ops);
-                timeline.kernels.name.push(if *kind == 0 { kernel } else { collective });
-                timeline.kernels.full_name.push(kernel);
-                timeline.kernels.geometry.push(NONE);
+                timeline.kernels.shape.push(u32::from(*kind));
             }
             2 => {
                 push(&mut timeline.copies.ops);

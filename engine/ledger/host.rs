@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::timeline::api::{ApiClass, classify};
 use crate::timeline::columns::{Direction, HostMemory, OverheadKind};
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// Host code between two API calls closer than this counts as launching.
 pub const LAUNCH_GAP_NS: i64 = 50_000;
@@ -85,14 +85,14 @@ pub struct Calls {
     off_cpu_by_thread: Vec<Vec<u32>>,
 }
 
-fn by_thread(threads: &[u32], starts: &[i64], count: usize) -> (Vec<Vec<u32>>, Vec<u32>) {
+fn by_thread(threads: &[u32], times: &Times, count: usize) -> (Vec<Vec<u32>>, Vec<u32>) {
     let mut lists = vec![Vec::new(); count];
     let mut unnamed = Vec::new();
     for (place, thread) in (0_u32..).zip(threads) {
         lists.get_mut(*thread as usize).unwrap_or(&mut unnamed).push(place);
     }
     for list in lists.iter_mut().chain([&mut unnamed]) {
-        let start = |place: &u32| starts.get(*place as usize).copied().unwrap_or(i64::MAX);
+        let start = |place: &u32| times.get(*place as usize).map_or(i64::MAX, |times| times.start);
         if !list.is_sorted_by_key(start) {
             list.sort_by_key(start);
         }
@@ -121,15 +121,15 @@ impl Calls {
         mark_copies(timeline, &mut activity);
         mark_first_launches(timeline, &mut activity);
         let (overheads_by_thread, overheads_of_all) =
-            by_thread(&timeline.overheads.thread, &timeline.overheads.start, count);
+            by_thread(&timeline.overheads.thread, &timeline.overheads.times, count);
         Self {
             activity,
             class,
-            by_thread: by_thread(&timeline.api.thread, &timeline.api.start, count).0,
-            os_by_thread: by_thread(&timeline.os_calls.thread, &timeline.os_calls.start, count).0,
+            by_thread: by_thread(&timeline.api.thread, &timeline.api.times, count).0,
+            os_by_thread: by_thread(&timeline.os_calls.thread, &timeline.os_calls.times, count).0,
             overheads_by_thread,
             overheads_of_all,
-            off_cpu_by_thread: by_thread(&timeline.off_cpu.thread, &timeline.off_cpu.start, count).0,
+            off_cpu_by_thread: by_thread(&timeline.off_cpu.thread, &timeline.off_cpu.times, count).0,
         }
     }
 
@@ -199,21 +199,21 @@ fn mark_copies(timeline: &Timeline, activity: &mut [Activity]) {
 
 fn mark_first_launches(timeline: &Timeline, activity: &mut [Activity]) {
     let mut first: FxHashMap<(u32, NameId), u32> = FxHashMap::default();
-    let start_of = |call: u32| timeline.api.start.get(call as usize).copied().unwrap_or(i64::MAX);
+    let times_of = |call: u32| timeline.api.times.get(call as usize);
+    let start_of = |call: u32| times_of(call).map_or(i64::MAX, |call| call.start);
     let kernels = &timeline.kernels;
-    for ((call, stream), name) in kernels.ops.call.iter().zip(&kernels.ops.stream).zip(&kernels.full_name) {
+    for ((call, stream), place) in kernels.ops.call.iter().zip(&kernels.ops.stream).zip(0..) {
         if *call == NONE {
             continue;
         }
         let process = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
-        let earliest = first.entry((process, *name)).or_insert(*call);
+        let earliest = first.entry((process, kernels.shape_of(place).full_name)).or_insert(*call);
         if start_of(*call) < start_of(*earliest) {
             *earliest = *call;
         }
     }
     for call in first.into_values() {
-        let duration = timeline.api.end.get(call as usize).map_or(0, |end| end - start_of(call));
-        if duration > SLOW_FIRST_LAUNCH_NS
+        if times_of(call).map_or(0, Interval::len_ns) > SLOW_FIRST_LAUNCH_NS
             && let Some(activity @ Activity::Launch) = activity.get_mut(call as usize)
         {
             *activity = Activity::Load;
@@ -226,8 +226,35 @@ type Inside = (i64, Reverse<i64>, NameId);
 
 /// A source of intervals by start.
 struct Source<'calls> {
+    times: &'calls Times,
     places: &'calls [u32],
     next: usize,
+    /// When the next interval begins; `i64::MAX` when there is none.
+    next_start: i64,
+}
+
+impl<'calls> Source<'calls> {
+    fn new(times: &'calls Times, places: &'calls [u32]) -> Self {
+        let mut source = Self { times, places, next: 0, next_start: i64::MAX };
+        source.look();
+        source
+    }
+
+    fn next_place(&self) -> Option<usize> {
+        self.places.get(self.next).map(|place| *place as usize)
+    }
+
+    fn look(&mut self) {
+        let next = self.next_place().and_then(|place| self.times.get(place));
+        self.next_start = next.map_or(i64::MAX, |next| next.start);
+    }
+
+    fn take(&mut self) -> Option<(usize, Interval)> {
+        let place = self.next_place()?;
+        self.next += 1;
+        self.look();
+        Some((place, self.times.get(place)?))
+    }
 }
 
 struct Layout<'calls> {
@@ -236,6 +263,8 @@ struct Layout<'calls> {
     sources: [Source<'calls>; 5],
     /// What the thread is in, by activity; the innermost on top. Ended ones are dropped when they come to the top.
     inside: [BinaryHeap<Inside>; Activity::COUNT],
+    /// Of each activity whether its heap holds anything.
+    is_inside: [bool; Activity::COUNT],
     ends: BinaryHeap<Reverse<i64>>,
     last_call_end: i64,
     last_call_activity: Activity,
@@ -248,93 +277,71 @@ const API: usize = 0;
 impl<'calls> Layout<'calls> {
     fn new(calls: &'calls Calls, timeline: &'calls Timeline, thread: u32) -> Self {
         let of = |lists: &'calls [Vec<u32>]| lists.get(thread as usize).map_or(&[][..], |list| list);
-        let places = [
-            of(&calls.by_thread),
-            of(&calls.os_by_thread),
-            of(&calls.overheads_by_thread),
-            &calls.overheads_of_all,
-            of(&calls.off_cpu_by_thread),
+        let sources = [
+            Source::new(&timeline.api.times, of(&calls.by_thread)),
+            Source::new(&timeline.os_calls.times, of(&calls.os_by_thread)),
+            Source::new(&timeline.overheads.times, of(&calls.overheads_by_thread)),
+            Source::new(&timeline.overheads.times, &calls.overheads_of_all),
+            Source::new(&timeline.off_cpu.times, of(&calls.off_cpu_by_thread)),
         ];
-        let mut layout = Self {
+        Self {
             calls,
             timeline,
-            sources: places.map(|places| Source { places, next: 0 }),
+            begins: sources.iter().map(|source| source.next_start).min().unwrap_or(i64::MAX),
+            sources,
             inside: Default::default(),
+            is_inside: [false; Activity::COUNT],
             ends: BinaryHeap::new(),
             last_call_end: i64::MIN,
             last_call_activity: Activity::Unknown,
-            begins: i64::MAX,
-        };
-        layout.begins = (0..layout.sources.len()).filter_map(|source| layout.peek(source)).min().unwrap_or(i64::MAX);
-        layout
+        }
     }
 
-    /// When the next interval of a source begins.
-    fn peek(&self, source: usize) -> Option<i64> {
-        let starts = match source {
-            API => &self.timeline.api.start,
-            1 => &self.timeline.os_calls.start,
-            2 | 3 => &self.timeline.overheads.start,
-            _ => &self.timeline.off_cpu.start,
-        };
-        let source = &self.sources[source];
-        source.places.get(source.next).and_then(|place| starts.get(*place as usize)).copied()
-    }
-
-    /// Enters the next interval of a source.
-    fn enter(&mut self, source: usize) {
-        let place = self.sources[source].places[self.sources[source].next] as usize;
-        self.sources[source].next += 1;
+    /// What the interval at a place of a source says, and its name.
+    fn says(&self, source: usize, place: usize) -> (Activity, NameId) {
         let timeline = self.timeline;
-        let (start, end, name, activity) = match source {
-            API => (
-                timeline.api.start[place],
-                timeline.api.end[place],
-                timeline.api.name[place],
-                self.calls.activity[place],
-            ),
-            1 => (
-                timeline.os_calls.start[place],
-                timeline.os_calls.end[place],
-                timeline.os_calls.name[place],
-                Activity::Blocked,
-            ),
+        match source {
+            API => (self.calls.activity[place], timeline.api.name[place]),
+            1 => (Activity::Blocked, timeline.os_calls.name[place]),
             2 | 3 => {
                 let activity = match timeline.overheads.kind[place] {
                     OverheadKind::Profiler => Activity::Profiler,
                     OverheadKind::Load => Activity::Load,
                     OverheadKind::QueueFull => Activity::QueueFull,
                 };
-                (
-                    timeline.overheads.start[place],
-                    timeline.overheads.end[place],
-                    timeline.overheads.name[place],
-                    activity,
-                )
+                (activity, timeline.overheads.name[place])
             }
-            _ => (timeline.off_cpu.start[place], timeline.off_cpu.end[place], NONE, Activity::OffCpu),
-        };
+            _ => (Activity::OffCpu, NONE),
+        }
+    }
+
+    /// Enters the next interval of a source.
+    fn enter(&mut self, source: usize) {
+        let Some((place, Interval { start, end })) = self.sources[source].take() else { return };
+        let (activity, name) = self.says(source, place);
         if source == API && end >= self.last_call_end {
             (self.last_call_end, self.last_call_activity) = (end, activity);
         }
         if end > start {
             self.inside[activity as usize].push((start, Reverse(end), name));
+            self.is_inside[activity as usize] = true;
             self.ends.push(Reverse(end));
         }
     }
 
     fn next_boundary(&self, now: i64) -> Option<i64> {
-        let starts = (0..self.sources.len()).filter_map(|source| self.peek(source));
-        starts.chain(self.ends.peek().map(|Reverse(end)| *end)).min().map(|next| next.max(now))
+        let next_end = self.ends.peek().map_or(i64::MAX, |Reverse(end)| *end);
+        let next = self.sources.iter().map(|source| source.next_start).fold(next_end, i64::min);
+        (next < i64::MAX).then(|| next.max(now))
     }
 
     fn run(mut self, within: Interval, mut visit: impl FnMut(Interval, Activity, NameId)) {
         let mut now = self.begins.min(within.start);
         while now < within.end {
-            while let Some(source) =
-                (0..self.sources.len()).find(|source| self.peek(*source).is_some_and(|start| start <= now))
-            {
-                self.enter(source);
+            for source in 0..self.sources.len() {
+                while self.sources[source].next_start <= now {
+                    self.enter(source);
+                }
             }
             while self.ends.peek().is_some_and(|Reverse(end)| *end <= now) {
                 self.ends.pop();
@@ -351,15 +358,19 @@ impl<'calls> Layout<'calls> {
 
     fn doing(&mut self, now: i64) -> (Activity, NameId) {
         let in_gap = self.gap_activity();
-        for (place, heap) in self.inside.iter_mut().enumerate() {
-            while heap.peek().is_some_and(|(_, Reverse(end), _)| *end <= now) {
-                heap.pop();
+        for (place, activity) in ACTIVITIES.into_iter().enumerate() {
+            if self.is_inside[place] {
+                let heap = &mut self.inside[place];
+                while heap.peek().is_some_and(|(_, Reverse(end), _)| *end <= now) {
+                    heap.pop();
+                }
+                if let Some((_, _, name)) = heap.peek() {
+                    return (activity, *name);
+                }
+                self.is_inside[place] = false;
             }
-            if let Some((_, _, name)) = heap.peek() {
-                return (ACTIVITIES[place], *name);
-            }
-            if let Some((activity, name)) = in_gap.filter(|(activity, _)| *activity as usize == place) {
-                return (activity, name);
+            if in_gap == Some(activity) {
+                return (activity, NONE);
             }
         }
         let is_recorded = self.begins <= now && self.next_boundary(now).is_some();
@@ -367,15 +378,15 @@ impl<'calls> Layout<'calls> {
     }
 
     /// Host code between two API calls close together is launching; between two polls it is polling.
-    fn gap_activity(&self) -> Option<(Activity, NameId)> {
-        let next = self.peek(API)?;
-        if self.last_call_end == i64::MIN || next.saturating_sub(self.last_call_end) >= LAUNCH_GAP_NS {
+    fn gap_activity(&self) -> Option<Activity> {
+        let next = &self.sources[API];
+        let place = next.next_place()?;
+        if self.last_call_end == i64::MIN || next.next_start.saturating_sub(self.last_call_end) >= LAUNCH_GAP_NS {
             return None;
         }
-        let place = *self.sources[API].places.get(self.sources[API].next)? as usize;
         let next_activity = self.calls.activity.get(place).copied();
         let polls = self.last_call_activity == Activity::Query && next_activity == Some(Activity::Query);
-        Some((if polls { Activity::Query } else { Activity::Launch }, NONE))
+        Some(if polls { Activity::Query } else { Activity::Launch })
     }
 }
 

@@ -88,6 +88,12 @@ pub struct OpRef {
 }
 
 impl OpRef {
+    /// The same with its times.
+    pub fn op(self, timeline: &Timeline) -> Op {
+        let Interval { start, end } = self.kind.columns(timeline).times.get(self.index as usize).unwrap_or_default();
+        Op { start, end, index: self.index, kind: self.kind }
+    }
+
     /// The place of the API call that asked for it, if the report has it.
     pub fn call(self, timeline: &Timeline) -> Option<u32> {
         self.kind.columns(timeline).call.get(self.index as usize).copied().filter(|call| *call != NONE)
@@ -105,7 +111,7 @@ pub struct DeviceOps {
     /// The place of the device.
     pub device: u32,
     /// All its operations by start, then precedence, then place; also those outside the window.
-    pub ops: Vec<Op>,
+    refs: Vec<OpRef>,
     /// Where facts are measured.
     pub window: Interval,
 }
@@ -138,8 +144,7 @@ impl DeviceOps {
         let mut lists: Vec<Vec<Op>> = timeline.devices.iter().map(|_| Vec::new()).collect();
         for kind in [OpKind::Kernel, OpKind::Graph, OpKind::Copy, OpKind::Migration, OpKind::Memset] {
             let columns = kind.columns(timeline);
-            let times = columns.start.iter().zip(&columns.end).zip(&columns.stream);
-            for (index, ((start, end), stream)) in (0_u32..).zip(times) {
+            for (index, (times, stream)) in (0_u32..).zip(columns.times.iter().zip(&columns.stream)) {
                 let device = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.device);
                 let Some(list) = lists.get_mut(device as usize) else { continue };
                 let kind = match kind {
@@ -148,7 +153,7 @@ impl DeviceOps {
                     }
                     other => other,
                 };
-                list.push(Op { start: *start, end: *end, index, kind });
+                list.push(Op { start: times.start, end: times.end, index, kind });
             }
         }
         (0_u32..).zip(lists).map(|(device, ops)| Self::new(device, ops)).collect()
@@ -156,12 +161,13 @@ impl DeviceOps {
 
     fn new(device: u32, mut ops: Vec<Op>) -> Self {
         let key = |op: &Op| (op.start, op.kind, op.index);
-        if !ops.is_sorted_by_key(key) {
-            ops.sort_unstable_by_key(key);
-        }
+        // The rows of each kind mostly are in order: the stable sort merges such runs.
+        ops.sort_by_key(key);
         let start = ops.first().map_or(0, |op| op.start);
         let end = ops.iter().map(|op| op.end).max().unwrap_or(0);
-        Self { device, ops, window: Interval::new(start, end) }
+        let mut refs = Vec::with_capacity(ops.len());
+        refs.extend(ops.iter().map(|op| op.reference()));
+        Self { device, refs, window: Interval::new(start, end) }
     }
 
     /// Narrows the window; returns whether anything of it is left.
@@ -170,11 +176,23 @@ impl DeviceOps {
         self.window.len_ns() > 0
     }
 
+    /// All its operations by start, then precedence, then place; also those outside the window.
+    pub fn all_ops<'all>(&'all self, timeline: &'all Timeline) -> impl Iterator<Item = Op> + Clone + 'all {
+        self.refs.iter().map(|op| op.op(timeline))
+    }
+
     /// The operations that touch the window.
-    pub fn in_window(&self) -> impl Iterator<Item = Op> + '_ {
+    pub fn in_window<'all>(&'all self, timeline: &'all Timeline) -> impl Iterator<Item = Op> + Clone + 'all {
         let window = self.window;
-        let last = self.ops.partition_point(|op| op.start <= window.end);
-        self.ops[..last].iter().copied().filter(move |op| touches(*op, window))
+        let of_window = self.all_ops(timeline).take_while(move |op| op.start <= window.end);
+        of_window.filter(move |op| touches(*op, window))
+    }
+
+    /// The operations that begin within an interval.
+    pub fn begun_in<'all>(&'all self, timeline: &'all Timeline, within: Interval) -> impl Iterator<Item = Op> + 'all {
+        let first = self.refs.partition_point(|op| op.op(timeline).start < within.start);
+        let from_there = self.refs[first..].iter().map(|op| op.op(timeline));
+        from_there.take_while(move |op| op.start < within.end)
     }
 }
 
@@ -187,6 +205,6 @@ fn touches(op: Op, window: Interval) -> bool {
 }
 
 fn is_communication_kernel(timeline: &Timeline, is_communication: &[bool], index: u32) -> bool {
-    let name = timeline.kernels.name.get(index as usize).copied().unwrap_or(NONE);
+    let name = timeline.kernels.shape_of(index).name;
     is_communication.get(name as usize).copied().unwrap_or(false)
 }

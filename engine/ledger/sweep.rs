@@ -65,7 +65,7 @@ pub fn sweep(timeline: &Timeline, device: &DeviceOps, mut visit: impl FnMut(&Mom
     let mut state = State::new(timeline);
     let window = device.window;
     // One without length holds no moment, and ends no idle stretch.
-    let mut pending = device.ops.iter().copied().filter(|op| op.end > op.start).peekable();
+    let mut pending = device.all_ops(timeline).filter(|op| op.end > op.start).peekable();
     let mut now = pending.peek().map_or(window.start, |op| op.start.min(window.start));
     while now < window.end {
         let next_start = pending.peek().map(|op| op.start);
@@ -263,6 +263,5 @@ pub fn kernel_geometry(timeline: &Timeline, op: Op) -> Option<Geometry> {
     if !matches!(op.kind, OpKind::Kernel | OpKind::Communication) {
         return None;
     }
-    let place = timeline.kernels.geometry.get(op.index as usize)?;
-    timeline.geometries.get(*place as usize).copied()
+    timeline.geometry_of(op.index)
 }

@@ -11,7 +11,7 @@ pub use limits::{Limits, Reached};
 
 /// Told how far reading has come.
 pub trait Progress: Sync {
-    /// `done` of about `total` rows have been read. Called from several threads, at most every few thousand rows.
+    /// `done` of about `total` rows have been read. Called a few times a second.
     fn rows(&self, done: u64, total: u64);
 }
 

@@ -1,14 +1,17 @@
 //! The columns of each kind of event. The vectors of one kind have the same length.
 
+use std::cmp::Reverse;
+
+use super::NONE;
+use super::interval::Interval;
 use super::names::NameId;
+use super::times::Times;
 
 /// What every operation of a GPU has.
 #[derive(Debug, Default)]
 pub struct GpuOps {
-    /// When it begins to run, nanoseconds since the start of the capture.
-    pub start: Vec<i64>,
-    /// When it ends; never before it begins.
-    pub end: Vec<i64>,
+    /// When it runs, nanoseconds since the start of the capture; it never ends before it begins.
+    pub times: Times,
     /// The place of its stream.
     pub stream: Vec<u32>,
     /// The place of the API call that asked for it, or [`super::NONE`].
@@ -18,12 +21,12 @@ pub struct GpuOps {
 impl GpuOps {
     /// How many operations.
     pub fn len(&self) -> usize {
-        self.start.len()
+        self.times.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.start.is_empty()
+        self.times.is_empty()
     }
 }
 
@@ -32,12 +35,35 @@ impl GpuOps {
 pub struct Kernels {
     /// When, where, and asked for by which call.
     pub ops: GpuOps,
+    /// The place of what was launched in `shapes`.
+    pub shape: Vec<u32>,
+    /// What was launched, each once.
+    pub shapes: Vec<KernelShape>,
+}
+
+impl Kernels {
+    /// What was launched as the kernel at a place.
+    pub fn shape_of(&self, place: u32) -> KernelShape {
+        let shape = self.shape.get(place as usize).and_then(|shape| self.shapes.get(*shape as usize));
+        shape.copied().unwrap_or_default()
+    }
+}
+
+/// Which kernel was launched, and how wide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelShape {
     /// The short name.
-    pub name: Vec<NameId>,
+    pub name: NameId,
     /// The demangled name.
-    pub full_name: Vec<NameId>,
+    pub full_name: NameId,
     /// The place of the launch geometry.
-    pub geometry: Vec<u32>,
+    pub geometry: u32,
+}
+
+impl Default for KernelShape {
+    fn default() -> Self {
+        Self { name: NONE, full_name: NONE, geometry: NONE }
+    }
 }
 
 /// Graph launches recorded as a whole.
@@ -132,10 +158,8 @@ pub struct Migrations {
 /// CUDA API calls, in time order on each thread.
 #[derive(Debug, Default)]
 pub struct ApiCalls {
-    /// When the call begins.
-    pub start: Vec<i64>,
-    /// When it returns.
-    pub end: Vec<i64>,
+    /// From the beginning of the call to its return.
+    pub times: Times,
     /// The name without version suffix.
     pub name: Vec<NameId>,
     /// The place of the calling thread, or [`super::NONE`].
@@ -147,22 +171,20 @@ pub struct ApiCalls {
 impl ApiCalls {
     /// How many calls.
     pub fn len(&self) -> usize {
-        self.start.len()
+        self.times.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.start.is_empty()
+        self.times.is_empty()
     }
 }
 
 /// OS runtime calls.
 #[derive(Debug, Default)]
 pub struct OsCalls {
-    /// When the call begins.
-    pub start: Vec<i64>,
-    /// When it returns.
-    pub end: Vec<i64>,
+    /// From the beginning of the call to its return.
+    pub times: Times,
     /// The name.
     pub name: Vec<NameId>,
     /// The place of the calling thread.
@@ -172,10 +194,8 @@ pub struct OsCalls {
 /// Stretches in which a thread was off the CPU.
 #[derive(Debug, Default)]
 pub struct OffCpu {
-    /// When the thread left the CPU.
-    pub start: Vec<i64>,
-    /// When it came back.
-    pub end: Vec<i64>,
+    /// From when the thread left the CPU to when it came back.
+    pub times: Times,
     /// The place of the thread.
     pub thread: Vec<u32>,
 }
@@ -194,10 +214,8 @@ pub enum OverheadKind {
 /// Overhead on the host.
 #[derive(Debug, Default)]
 pub struct Overheads {
-    /// When it begins.
-    pub start: Vec<i64>,
-    /// When it ends.
-    pub end: Vec<i64>,
+    /// From its beginning to its end.
+    pub times: Times,
     /// What it stands for.
     pub kind: Vec<OverheadKind>,
     /// The report's name for it.
@@ -209,29 +227,54 @@ pub struct Overheads {
 /// Annotations that have a duration.
 #[derive(Debug, Default)]
 pub struct Ranges {
-    /// When it was entered.
-    pub start: Vec<i64>,
-    /// When it was left; the end of the capture for one that was not.
-    pub end: Vec<i64>,
-    /// The place of its label in `labels`.
-    pub label: Vec<u32>,
-    /// The place of the thread that entered it.
-    pub thread: Vec<u32>,
+    /// Those of each thread that wrote any, in the order of the places of the threads.
+    pub threads: Vec<ThreadRanges>,
     /// Text and NVTX domain of the annotations.
     pub labels: Vec<Label>,
     /// Names of NVTX domains: process, domain, name.
     pub domains: Vec<(u32, i64, NameId)>,
 }
 
+/// The annotations that one thread entered: by start, and of those that start together the longer first.
+#[derive(Debug, Default)]
+pub struct ThreadRanges {
+    /// The place of the thread, or [`NONE`].
+    pub thread: u32,
+    /// From when it was entered to when it was left, or to the end of the capture for one that was not.
+    pub times: Times,
+    /// The place of its label in [`Ranges::labels`].
+    pub label: Vec<u32>,
+}
+
+impl ThreadRanges {
+    /// Puts them in order.
+    pub(crate) fn sort(&mut self) {
+        let key = |interval: Interval| (interval.start, Reverse(interval.end));
+        if self.times.iter().is_sorted_by_key(key) {
+            return;
+        }
+        let mut rows: Vec<(Interval, u32)> = self.times.iter().zip(self.label.iter().copied()).collect();
+        rows.sort_by_key(|(interval, _)| key(*interval));
+        self.times = rows.iter().map(|(interval, _)| *interval).collect();
+        self.label = rows.into_iter().map(|(_, label)| label).collect();
+    }
+}
+
 impl Ranges {
     /// How many annotations.
     pub fn len(&self) -> usize {
-        self.start.len()
+        self.threads.iter().map(|thread| thread.times.len()).sum()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.start.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.threads.is_empty()
+    }
+
+    /// The annotations of a thread; `None` where it wrote none.
+    pub fn of_thread(&self, thread: u32) -> Option<&ThreadRanges> {
+        let place = self.threads.binary_search_by_key(&thread, |ranges| ranges.thread).ok()?;
+        self.threads.get(place)
     }
 
     /// The name of a label's domain in one process; `None` for the default domain.

@@ -1,5 +1,7 @@
 //! Interval algebra over half-open intervals `[start, end)` of nanoseconds.
 
+use super::times::Times;
+
 /// One interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Interval {
@@ -33,12 +35,17 @@ impl Interval {
 }
 
 /// Disjoint intervals with gaps between them, in time order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Union {
-    parts: Vec<Interval>,
-    /// The length of all parts before each.
+    parts: Times,
+    /// The length of all parts before each block of parts.
     before: Vec<i64>,
+    /// The length of all parts but the last.
+    closed_ns: i64,
 }
+
+/// Parts of a block.
+const BLOCK: usize = 64;
 
 impl Union {
     /// The union of any intervals; those without length vanish.
@@ -54,45 +61,62 @@ impl Union {
 
     /// Adds an interval that does not start before the last one added.
     pub fn push(&mut self, part: Interval) {
-        match self.parts.last_mut() {
-            Some(last) if part.start <= last.end => last.end = last.end.max(part.end),
-            _ if part.len_ns() > 0 => {
-                self.before.push(self.len_ns());
+        if part.len_ns() == 0 {
+            return;
+        }
+        match self.parts.last() {
+            Some(last) if part.start <= last.end => {
+                if part.end > last.end {
+                    self.parts.pop();
+                    self.parts.push(Interval::new(last.start, part.end));
+                }
+            }
+            last => {
+                self.closed_ns += last.map_or(0, Interval::len_ns);
+                if self.parts.len().is_multiple_of(BLOCK) {
+                    self.before.push(self.closed_ns);
+                }
                 self.parts.push(part);
             }
-            _ => {}
         }
     }
 
     /// Its length in nanoseconds.
     pub fn len_ns(&self) -> i64 {
-        self.before.last().zip(self.parts.last()).map_or(0, |(before, last)| before + last.len_ns())
+        self.closed_ns + self.parts.last().map_or(0, Interval::len_ns)
     }
 
     /// The intervals that it is made of.
-    pub fn parts(&self) -> &[Interval] {
-        &self.parts
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = Interval> + ExactSizeIterator + '_ {
+        self.parts.iter()
     }
 
     /// How long one interval overlaps it.
     pub fn overlap_ns(&self, with: Interval) -> i64 {
-        let first = self.parts.partition_point(|part| part.end <= with.start);
+        let first = self.parts.partition_point(0, |part| part.end <= with.start);
         match self.parts.get(first) {
             Some(part) if part.start < with.end && with.end <= part.end => part.overlap_ns(with),
             Some(part) if part.start < with.end && with.start < with.end => {
-                let last = first + self.parts[first..].partition_point(|part| part.start < with.end) - 1;
+                let last = self.parts.partition_point(first, |part| part.start < with.end) - 1;
                 let ends = if last == first { 0 } else { (with.start - part.start).max(0) };
-                self.before[last] - self.before[first] - ends + self.parts[last].overlap_ns(with)
+                self.before(last) - self.before(first) - ends + self.parts.at(last).overlap_ns(with)
             }
             _ => 0,
         }
+    }
+
+    /// The length of all parts before one.
+    fn before(&self, place: usize) -> i64 {
+        let block = place / BLOCK;
+        let inside = (block * BLOCK..place).map(|place| self.parts.at(place).len_ns());
+        self.before.get(block).copied().unwrap_or(0) + inside.sum::<i64>()
     }
 
     /// How long the two overlap.
     pub fn common_ns(&self, other: &Self) -> i64 {
         let (mut left, mut right, mut total) = (0, 0, 0);
         while let (Some(a), Some(b)) = (self.parts.get(left), other.parts.get(right)) {
-            total += a.overlap_ns(*b);
+            total += a.overlap_ns(b);
             if a.end < b.end {
                 left += 1;
             } else {
@@ -131,20 +155,25 @@ mod tests {
 
     fn intervals() -> impl Strategy<Value = Vec<Interval>> {
         proptest::collection::vec(
-            (0..200i64, -5..40i64).prop_map(|(start, length)| Interval::new(start, start + length)),
-            0..30,
+            (0..4_000i64, -5..40i64).prop_map(|(start, length)| Interval::new(start, start + length)),
+            0..300,
         )
     }
 
-    fn covered(parts: &[Interval], moment: i64) -> bool {
-        parts.iter().any(|part| part.start <= moment && moment < part.end)
+    /// Of each moment whether an interval covers it.
+    fn covered(parts: &[Interval]) -> Vec<bool> {
+        let mut moments = vec![false; 4_050];
+        for part in parts.iter().filter(|part| part.len_ns() > 0) {
+            moments[part.start as usize..part.end as usize].fill(true);
+        }
+        moments
     }
 
     proptest! {
         #[test]
         fn union_counts_each_nanosecond_once(parts in intervals()) {
             let union = Union::of(parts.clone());
-            let counted = (0..250).filter(|moment| covered(&parts, *moment)).count();
+            let counted = covered(&parts).into_iter().filter(|covered| *covered).count();
             prop_assert_eq!(union.len_ns(), counted as i64);
             let mut sorted = parts.clone();
             sorted.sort_by_key(|part| part.start);
@@ -154,11 +183,14 @@ mod tests {
         }
 
         #[test]
-        fn overlap_counts_common_nanoseconds(left in intervals(), right in intervals()) {
-            let both = (0..250).filter(|moment| covered(&left, *moment) && covered(&right, *moment)).count() as i64;
+        fn overlap_counts_common_nanoseconds(left in intervals(), right in intervals(), from in 0..4_000_i64, length in 0..4_000_i64) {
+            let (of_left, of_right) = (covered(&left), covered(&right));
+            let both = of_left.iter().zip(&of_right).filter(|(left, right)| **left && **right).count() as i64;
+            let within = of_left.iter().skip(from as usize).take(length as usize).filter(|covered| **covered).count();
             let (left, right) = (Union::of(left), Union::of(right));
             prop_assert_eq!(left.common_ns(&right), both);
-            prop_assert_eq!(right.parts().iter().map(|part| left.overlap_ns(*part)).sum::<i64>(), both);
+            prop_assert_eq!(right.parts().map(|part| left.overlap_ns(part)).sum::<i64>(), both);
+            prop_assert_eq!(left.overlap_ns(Interval::new(from, from + length)), within as i64);
         }
     }
 }

@@ -8,9 +8,12 @@ pub mod api;
 pub mod columns;
 pub mod interval;
 pub mod names;
+pub mod times;
 
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OffCpu, OsCalls, Overheads, Ranges};
+pub use columns::{KernelShape, ThreadRanges};
 pub use names::{NameId, Names};
+pub use times::Times;
 
 /// No such place: the event refers to nothing.
 pub const NONE: u32 = u32::MAX;
@@ -255,6 +258,11 @@ impl Timeline {
     /// The process that a thread belongs to.
     pub fn process_of(&self, thread: u32) -> u32 {
         self.threads.get(thread as usize).map_or(NONE, |thread| thread.process)
+    }
+
+    /// What was launched as the kernel at a place, by its geometry.
+    pub fn geometry_of(&self, kernel: u32) -> Option<Geometry> {
+        self.geometries.get(self.kernels.shape_of(kernel).geometry as usize).copied()
     }
 
     /// The name at a place.

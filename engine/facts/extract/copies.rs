@@ -10,7 +10,7 @@ use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::{Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, HostMemory};
-use crate::timeline::interval::{Interval, Union};
+use crate::timeline::interval::Union;
 use crate::timeline::{NONE, Timeline};
 
 /// A copy no larger than this is small: the driver handles it apart, and starting it costs more than moving it.
@@ -40,7 +40,7 @@ const fn memory_name(memory: HostMemory) -> &'static str {
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
     let timeline = context.timeline;
     let mut groups: FxHashMap<CopyKey, Vec<Op>> = FxHashMap::default();
-    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Copy) {
+    for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Copy) {
         groups.entry(copy_key(timeline, op)).or_default().push(op);
     }
     let mut groups: Vec<(String, CopyKey, Vec<Op>)> =
@@ -92,7 +92,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     };
     facts.set("count", ops.len() as i64);
     facts.set("bytes", clamped(bytes));
-    let first_kernel = device.ops.in_window().filter(|op| op.kind.is_kernel()).map(|op| op.start).min();
+    let first_kernel = device.ops.in_window(timeline).filter(|op| op.kind.is_kernel()).map(|op| op.start).min();
     facts.set_some(
         "before_kernels_bytes",
         first_kernel
@@ -147,7 +147,7 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, ops: &[Op], facts: 
     if calls.is_empty() {
         return;
     }
-    let intervals = calls.iter().map(|call| Interval::new(api.start[*call as usize], api.end[*call as usize]));
+    let intervals = calls.iter().map(|call| api.times.at(*call as usize));
     let (mut sum, mut idle, mut longest) = (0_i64, 0_i64, 0_i64);
     for interval in intervals {
         let inside = interval.clip(device.window());

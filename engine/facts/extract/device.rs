@@ -87,7 +87,7 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let mut bytes = [0_i128; OpKind::ALL.len()];
     let mut graphs = Vec::new();
     let mut durations = Vec::new();
-    for op in device.ops.in_window() {
+    for op in device.ops.in_window(timeline) {
         let part = op.interval().clip(device.window());
         let sum = &mut sums[op.kind as usize];
         *sum = (sum.0 + 1, sum.1 + i128::from(part.len_ns()));
@@ -124,7 +124,7 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
 }
 
 /// The middle value, the lower of the two middle ones; `None` of nothing.
-pub(super) fn median(values: &mut [i64]) -> Option<i64> {
+pub(super) fn median<T: Ord + Copy>(values: &mut [T]) -> Option<T> {
     let middle = values.len().checked_sub(1)? / 2;
     Some(*values.select_nth_unstable(middle).1)
 }
@@ -133,7 +133,7 @@ fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let migrations = &timeline.migrations;
     let (mut to_device, mut to_host, mut caused, mut faulted) = (0_i128, 0_i128, 0_i128, 0_i128);
     let mut first = None;
-    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Migration) {
+    for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Migration) {
         first = first.or(Some(op.start));
         let place = op.index as usize;
         let bytes = i128::from(migrations.bytes[place]);
@@ -162,7 +162,7 @@ const LINK_BYTES: i128 = 10_000_000;
 /// The rate that pinned copies of a direction reach on a device, in 1e9 bytes a second.
 pub(super) fn pinned_gbps(timeline: &Timeline, device: &DeviceContext, direction: Direction) -> Option<f64> {
     let copies = &timeline.copies;
-    let of_link = device.ops.in_window().filter(|op| {
+    let of_link = device.ops.in_window(timeline).filter(|op| {
         let place = op.index as usize;
         op.kind == OpKind::Copy
             && copies.direction[place] == direction
@@ -183,7 +183,7 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let columns = &timeline.copies;
     let pageable = device
         .ops
-        .in_window()
+        .in_window(timeline)
         .filter(|op| op.kind == OpKind::Copy && columns.host_memory[op.index as usize] == HostMemory::Pageable);
     let pageable: Vec<i128> = pageable.map(|op| i128::from(columns.bytes[op.index as usize])).collect();
     facts.set("pageable_copy_count", pageable.len() as i64);
@@ -208,7 +208,7 @@ pub(super) fn readbacks(context: &Context<'_>, device: &DeviceContext, facts: &m
     }
     let (mut count, mut first) = (0, None);
     let mut is_readback = rustc_hash::FxHashSet::default();
-    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Copy) {
+    for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Copy) {
         let place = op.index as usize;
         let is_tiny = timeline.copies.bytes[place] <= READBACK_BYTES
             && timeline.copies.direction[place] == Direction::DeviceToHost;
@@ -218,9 +218,8 @@ pub(super) fn readbacks(context: &Context<'_>, device: &DeviceContext, facts: &m
             is_readback.insert(op.index);
         }
     }
-    let idle = device.tally.stretches.iter().filter(|stretch| {
-        stretch.previous.is_some_and(|op| op.kind == OpKind::Copy && is_readback.contains(&op.index))
-    });
+    let after = device.idle.after_copies.iter();
+    let idle = after.filter(|stretch| stretch.previous.is_some_and(|op| is_readback.contains(&op.index)));
     facts.set("readback_count", count);
     facts.set("readback_idle_ns", idle.map(|stretch| stretch.interval.len_ns()).sum::<i64>());
     facts.set_some("readback_first_start_ns", first);
@@ -241,7 +240,7 @@ fn storms(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     }
     let Some(longest) = storms.longest else { return };
     facts.set("storm_launches_per_s", storms.kernel_count as f64 / (length as f64 / 1e9));
-    facts.set_some("storm_median_ns", median(&mut storms.durations.clone()));
+    facts.set_some("storm_median_ns", median(&mut storms.durations.clone()).map(i64::from));
     facts.set("storm_longest_ns", longest.len_ns());
     facts.set("storm_longest_start_ns", longest.start);
     let commonest = storms.names.iter().max_by_key(|(name, count)| (**count, std::cmp::Reverse(timeline.name(**name))));

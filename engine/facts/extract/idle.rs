@@ -2,11 +2,10 @@
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::idle::{Trigger, host_work_ns, main_thread};
+use crate::ledger::idle::Trigger;
 use crate::ledger::{Account, Activity, OpKind};
 use crate::text::paths::without_folders;
 use crate::timeline::Timeline;
-use crate::timeline::interval::Interval;
 
 const ACTIVITIES: [(&str, Activity); 13] = [
     ("idle_spacing_ns", Activity::Spacing),
@@ -55,7 +54,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("idle_guessed_ns", device.idle.guessed_ns);
     facts.set("idle_host_guessed_ns", device.idle.guessed_host_ns);
     details(timeline, device, facts);
-    host(context, device, facts);
+    host(device, facts);
     host_calls(context, device, facts);
     super::device::readbacks(context, device, facts);
     let mut launches = launch_durations(context, device);
@@ -84,15 +83,14 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("idle_launch_longest_start_ns", longest(Activity::Launch).map(|named| named.longest_start_ns));
     facts.set_some("idle_host_longest_ns", longest(Activity::Host).map(|named| named.longest_ns));
     facts.set_some("idle_host_longest_start_ns", longest(Activity::Host).map(|named| named.longest_start_ns));
-    facts.set("idle_host_os_captured", !timeline.os_calls.start.is_empty());
+    facts.set("idle_host_os_captured", !timeline.os_calls.times.is_empty());
     facts.set("once_ns", idle.activity_ns(Activity::Load) + idle.activity_ns(Activity::Init));
 }
 
 /// What overlap could win: had the host run ahead, the window would still be the larger of the host's and the device's work.
-fn host(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let Some(thread) = main_thread(context.timeline, &device.ops) else { return };
+fn host(device: &DeviceContext, facts: &mut Entity) {
+    let Some(host_work) = device.idle.host_work_ns else { return };
     let window = device.window();
-    let host_work = host_work_ns(context.timeline, &context.calls, thread, window);
     let busy = window.len_ns() - device.tally.accounts[Account::Idle as usize];
     facts.set("host_work_ns", host_work);
     facts.set("overlap_ceiling_ns", window.len_ns() - host_work.max(busy));
@@ -103,7 +101,7 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
     let (api, window) = (&context.timeline.api, device.window());
     let (mut allocations, mut copy_call_ns) = (0, 0_i64);
     for call in device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window))) {
-        let inside = Interval::new(api.start[call as usize], api.end[call as usize]).clip(window);
+        let inside = api.times.at(call as usize).clip(window);
         match context.calls.activity.get(call as usize) {
             Some(Activity::Allocate) => {
                 allocations += i64::from(super::device::busy_within(device, inside) < inside.len_ns());
@@ -119,10 +117,10 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
 /// How long each call that launched a kernel of this device took.
 fn launch_durations(context: &Context<'_>, device: &DeviceContext) -> Vec<i64> {
     let timeline = context.timeline;
-    let kernels = device.ops.in_window().filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Communication));
+    let kernels = device.ops.in_window(timeline).filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Communication));
     let mut calls: Vec<u32> = kernels.filter_map(|op| op.call(timeline)).collect();
     // The kernels of a graph share the call that launched it.
     calls.sort_unstable();
     calls.dedup();
-    calls.into_iter().map(|call| timeline.api.end[call as usize] - timeline.api.start[call as usize]).collect()
+    calls.into_iter().map(|call| timeline.api.times.at(call as usize).len_ns()).collect()
 }

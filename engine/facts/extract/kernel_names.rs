@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use crate::timeline::{NONE, Timeline};
+use crate::timeline::Timeline;
 
 /// What a name tells. Names tell nothing certain: rules built on them say so.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,16 +75,14 @@ fn beginning(full: &str) -> &str {
 pub(super) fn traits(timeline: &Timeline) -> Vec<Traits> {
     let mut traits = vec![Traits::default(); timeline.names.len()];
     let Some(patterns) = Patterns::new() else { return traits };
-    let mut last = NONE;
     let mut known = vec![false; timeline.names.len()];
-    for (short, full) in timeline.kernels.name.iter().zip(&timeline.kernels.full_name) {
-        let place = *short as usize;
-        if *short == last || known.get(place).copied().unwrap_or(true) {
+    for shape in &timeline.kernels.shapes {
+        let place = shape.name as usize;
+        if known.get(place).copied().unwrap_or(true) {
             continue;
         }
-        last = *short;
         known[place] = true;
-        traits[place] = patterns.traits(timeline.name(*short), timeline.name(*full));
+        traits[place] = patterns.traits(timeline.name(shape.name), timeline.name(shape.full_name));
     }
     traits
 }

@@ -25,7 +25,7 @@ struct Launches {
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
     let timeline = context.timeline;
     let mut kernels: FxHashMap<NameId, Launches> = FxHashMap::default();
-    for op in device.ops.in_window() {
+    for op in device.ops.in_window(timeline) {
         let Some(name) = kernel_name(timeline, op) else { continue };
         let part = op.interval().clip(device.window()).len_ns();
         let launches = kernels.entry(name).or_insert_with(|| Launches {
@@ -38,12 +38,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         launches.sum_ns += i128::from(part);
         launches.min_ns = launches.min_ns.min(part);
         launches.streams.insert(op.stream(timeline));
-        let place = op.index as usize;
-        *launches.geometries.entry(timeline.kernels.geometry[place]).or_default() += i128::from(part);
+        let shape = timeline.kernels.shape_of(op.index);
+        *launches.geometries.entry(shape.geometry).or_default() += i128::from(part);
         if part > launches.longest_ns {
             launches.longest_ns = part;
             launches.longest_start_ns = op.start;
-            launches.longest_name = timeline.kernels.full_name[place];
+            launches.longest_name = shape.full_name;
         }
     }
     let mut kernels: Vec<(NameId, Launches)> = kernels.into_iter().collect();

@@ -80,7 +80,7 @@ enum Take {
 /// The values of the samples that belong to a union.
 fn values_within(series: &MetricSeries, within: &Union, take: Take) -> Vec<f64> {
     let reach = if take == Take::WholePeriods { period(series) } else { 0 };
-    let mut parts = within.parts().iter().peekable();
+    let mut parts = within.parts().peekable();
     let mut values = Vec::new();
     for (time, value) in series.time_ns.iter().zip(&series.value) {
         while parts.next_if(|part| part.end < *time).is_some() {}

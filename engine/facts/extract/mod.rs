@@ -19,12 +19,11 @@ use std::sync::Arc;
 
 use crate::facts::EntityKind;
 use crate::facts::store::{Entity, EntityId, Facts};
-use crate::ledger::idle::IdleReading;
-use crate::ledger::{Calls, DeviceOps, Op, Scope, idle as ledger_idle};
+use crate::ledger::{Calls, DeviceOps, IdleReading, Op, Scope, Stretches, walk};
 use crate::parallel;
 use crate::text::number;
-use crate::timeline::interval::{Interval, Union};
-use crate::timeline::{NONE, Timeline};
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
 use tally::Tally;
 
@@ -167,19 +166,22 @@ impl<'timeline> Context<'timeline> {
     fn new(timeline: &'timeline Timeline, scope: &Scope) -> Result<Self, ScopeError> {
         let traits = kernel_names::traits(timeline);
         let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
-        let mut ops = DeviceOps::all(timeline, &is_communication);
+        let (calls, mut ops) = parallel::both(|| Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
         apply_scope(timeline, &mut ops, scope)?;
-        let calls = Calls::new(timeline);
-        let walked = parallel::map(&ops, |ops| (storms::Storms::find(timeline, ops), Tally::new(timeline, ops)));
-        let (storms, tallies): (Vec<_>, Vec<_>) = walked.into_iter().unzip();
-        let stretches: Vec<_> = tallies.iter().map(|tally| tally.stretches.as_slice()).collect();
-        let unions: Vec<Arc<Union>> = storms.iter().map(|storms| Arc::new(storms.parts.clone())).collect();
-        let annotated = annotated_threads(timeline);
-        let keeps = |thread: u32| annotated.get(thread as usize).copied().unwrap_or(false);
-        let readings = ledger_idle::read(timeline, &calls, &stretches, &unions, keeps);
-        let devices = ops.into_iter().zip(tallies).zip(readings).zip(storms);
-        let devices = devices.map(|(((ops, mut tally), idle), storms)| {
-            tally.forget_stretches();
+        let busiest = calls.busiest_threads(timeline);
+        let swept = parallel::map(&ops, |ops| {
+            let storms = storms::Storms::find(timeline, ops);
+            let mut stretches = Stretches::new(timeline, &busiest, ops, Arc::clone(&storms.parts));
+            let tally = Tally::new(timeline, ops, |stretch| stretches.add(stretch));
+            (storms, tally, stretches)
+        });
+        let (mut tallies, mut stretches) = (Vec::new(), Vec::new());
+        for (storms, tally, of_device) in swept {
+            tallies.push((storms, tally));
+            stretches.push(of_device);
+        }
+        let readings = walk::read(timeline, &calls, stretches);
+        let devices = ops.into_iter().zip(tallies).zip(readings).map(|((ops, (storms, tally)), idle)| {
             let processes = processes_of(timeline, &ops);
             DeviceContext { ops, tally, idle, storms, processes }
         });
@@ -211,7 +213,7 @@ impl<'timeline> Context<'timeline> {
         let timeline = self.timeline;
         let threads = self.threads_of(process).iter();
         threads.flat_map(|thread| self.calls.of_thread(*thread)).copied().filter(move |call| {
-            let interval = Interval::new(timeline.api.start[*call as usize], timeline.api.end[*call as usize]);
+            let interval = timeline.api.times.at(*call as usize);
             window.is_none_or(|window| interval.start < window.end && interval.end > window.start)
         })
     }
@@ -227,20 +229,10 @@ fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
     threads
 }
 
-fn annotated_threads(timeline: &Timeline) -> Vec<bool> {
-    let mut annotated = vec![false; timeline.threads.len()];
-    for thread in &timeline.ranges.thread {
-        if let Some(annotated) = annotated.get_mut(*thread as usize) {
-            *annotated = true;
-        }
-    }
-    annotated
-}
-
 /// The processes that run work in the window; in a window without work, those that run any at all.
 fn processes_of(timeline: &Timeline, ops: &DeviceOps) -> Vec<u32> {
-    let in_window = processes_among(timeline, ops.in_window());
-    if in_window.is_empty() { processes_among(timeline, ops.ops.iter().copied()) } else { in_window }
+    let in_window = processes_among(timeline, ops.in_window(timeline));
+    if in_window.is_empty() { processes_among(timeline, ops.all_ops(timeline)) } else { in_window }
 }
 
 fn processes_among(timeline: &Timeline, ops: impl Iterator<Item = Op>) -> Vec<u32> {
@@ -296,15 +288,20 @@ fn apply_scope(timeline: &Timeline, devices: &mut Vec<DeviceOps>, scope: &Scope)
 fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interval, u32), ScopeError> {
     let ranges = &timeline.ranges;
     let wanted = timeline.names.find(name);
-    let mut places: Vec<usize> = (0..ranges.len())
-        .filter(|place| {
-            ranges.labels.get(ranges.label[*place] as usize).map(|label| label.name) == wanted && wanted.is_some()
-        })
-        .collect();
-    places.sort_by_key(|place| (ranges.start[*place], ranges.thread[*place]));
-    let place = number.checked_sub(1).and_then(|index| places.get(index)).copied();
-    place.map(|place| (Interval::new(ranges.start[place], ranges.end[place]), ranges.thread[place])).ok_or_else(|| {
-        ScopeError::NoSuchRange { name: name.to_owned(), number, found: places.len(), hint: range_hint(timeline, name) }
+    let is_wanted =
+        |label: &u32| wanted.is_some() && ranges.labels.get(*label as usize).map(|label| label.name) == wanted;
+    let of_thread = |of: &ThreadRanges| {
+        let fitting = of.times.iter().zip(&of.label).filter(|(_, label)| is_wanted(label));
+        fitting.map(|(times, _)| (times, of.thread)).collect::<Vec<_>>()
+    };
+    let mut found: Vec<(Interval, u32)> = ranges.threads.iter().flat_map(of_thread).collect();
+    found.sort_by_key(|(times, thread)| (times.start, *thread));
+    let place = number.checked_sub(1).and_then(|index| found.get(index)).copied();
+    place.ok_or_else(|| ScopeError::NoSuchRange {
+        name: name.to_owned(),
+        number,
+        found: found.len(),
+        hint: range_hint(timeline, name),
     })
 }
 
@@ -328,9 +325,9 @@ fn launched_in(
     range: Interval,
     counts: impl Fn(u32) -> bool,
 ) -> Option<Interval> {
-    let launched = device.ops.iter().filter(|op| {
+    let launched = device.all_ops(timeline).filter(|op| {
         let Some(call) = op.call(timeline) else { return false };
-        let start = timeline.api.start[call as usize];
+        let start = timeline.api.times.start(call as usize);
         range.start <= start && start < range.end && counts(call)
     });
     launched.map(|op| op.interval()).reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))

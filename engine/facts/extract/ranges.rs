@@ -2,22 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::FxHashMap;
-
 use super::{Context, DeviceContext, Parents};
 use crate::facts::{EntityKind, Facts};
-use crate::ledger::Activity;
-use crate::ledger::idle::Piece;
-use crate::timeline::interval::Interval;
+use crate::ledger::annotation::RangeIdle;
 use crate::timeline::{NONE, Timeline};
 
 /// Annotations reported for one device and process, by host time and by idle time each: a recording can have a hundred
 /// thousand names, and a reader looks at the ones that matter.
 const MOST_BY_TIME: usize = 100;
-
-/// Annotations of one thread that may be open at once; those that are entered beyond it explain no idle time. Each
-/// moment is booked under all that are open.
-const DEEPEST: usize = 200;
 
 /// What one annotation text of one process adds up to on one device.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,11 +19,7 @@ struct Sums {
     longest_ns: i64,
     longest_start_ns: i64,
     first_start_ns: Option<i64>,
-    idle_ns: i64,
-    host_ns: i64,
-    innermost_host_ns: i64,
-    innermost_idle_ns: i64,
-    innermost_blocked_ns: i64,
+    idle: RangeIdle,
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
@@ -39,18 +27,18 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     if timeline.ranges.is_empty() {
         return;
     }
-    let (sums, too_deep) = sums(timeline, device);
+    let sums = sums(timeline, device);
     let entity = facts.get_mut(parents.device);
-    entity.set_some("too_deep_range_count", Some(too_deep).filter(|count| *count > 0));
+    entity.set_some("too_deep_range_count", Some(device.idle.too_deep_count).filter(|count| *count > 0));
     let most = |of: fn(&Sums) -> i64| {
         let best = sums.iter().max_by_key(|(key, sums)| (of(sums), std::cmp::Reverse(**key)));
         best.map(|((_, label), sums)| (name(timeline, *label), of(sums))).filter(|(_, ns)| *ns > 0)
     };
-    if let Some((range, ns)) = most(|sums| sums.innermost_host_ns) {
+    if let Some((range, ns)) = most(|sums| sums.idle.innermost_host_ns) {
         entity.set("idle_host_range", range);
         entity.set("idle_host_range_ns", ns);
     }
-    if let Some((range, ns)) = most(|sums| sums.innermost_blocked_ns) {
+    if let Some((range, ns)) = most(|sums| sums.idle.innermost_blocked_ns) {
         entity.set("idle_blocked_range", range);
         entity.set("idle_blocked_range_ns", ns);
     }
@@ -77,10 +65,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
             entity.set("longest_ns", sums.longest_ns);
             entity.set("longest_start_ns", sums.longest_start_ns);
             entity.set_some("first_start_ns", sums.first_start_ns);
-            entity.set("idle_ns", sums.idle_ns);
-            entity.set("host_ns", sums.host_ns);
-            entity.set("innermost_host_ns", sums.innermost_host_ns);
-            entity.set("innermost_idle_ns", sums.innermost_idle_ns);
+            entity.set("idle_ns", sums.idle.idle_ns);
+            entity.set("host_ns", sums.idle.host_ns);
+            entity.set("innermost_host_ns", sums.idle.innermost_host_ns);
+            entity.set("innermost_idle_ns", sums.idle.innermost_idle_ns);
         }
     }
 }
@@ -92,7 +80,7 @@ fn name(timeline: &Timeline, label: u32) -> &str {
 /// The labels with most host time and most idle time, in the order of their names.
 fn keep_most(timeline: &Timeline, labels: &mut Vec<(u32, Sums)>, most: usize) {
     let mut kept = BTreeSet::new();
-    for rank in [(|sums: &Sums| sums.sum_ns) as fn(&Sums) -> i64, |sums| sums.idle_ns] {
+    for rank in [(|sums: &Sums| sums.sum_ns) as fn(&Sums) -> i64, |sums| sums.idle.idle_ns] {
         labels.sort_by(|a, b| rank(&b.1).cmp(&rank(&a.1)).then_with(|| name(timeline, a.0).cmp(name(timeline, b.0))));
         kept.extend(labels.iter().take(most).map(|(label, _)| *label));
     }
@@ -100,130 +88,54 @@ fn keep_most(timeline: &Timeline, labels: &mut Vec<(u32, Sums)>, most: usize) {
     labels.sort_by(|a, b| name(timeline, a.0).cmp(name(timeline, b.0)));
 }
 
-/// By process and label; and how many annotations lie too deep to be told of idle time.
-fn sums(timeline: &Timeline, device: &DeviceContext) -> (BTreeMap<(u32, u32), Sums>, i64) {
-    let ranges = &timeline.ranges;
+/// By process and label.
+fn sums(timeline: &Timeline, device: &DeviceContext) -> BTreeMap<(u32, u32), Sums> {
     let window = device.window();
-    let mut sums: FxHashMap<(u32, u32), Sums> = FxHashMap::default();
-    let rows = ranges.start.iter().zip(&ranges.end).zip(ranges.label.iter().zip(&ranges.thread));
-    for ((start, end), (label, thread)) in rows {
-        let part = Interval::new(*start, *end).clip(window);
-        if part.start > part.end || (part.len_ns() == 0 && start != end) {
-            continue;
-        }
-        let sums = sums.entry((timeline.process_of(*thread), *label)).or_default();
-        sums.count += 1;
-        sums.sum_ns = sums.sum_ns.saturating_add(part.len_ns());
-        sums.first_start_ns = Some(sums.first_start_ns.map_or(*start, |first| first.min(*start)));
-        if part.len_ns() > sums.longest_ns {
-            (sums.longest_ns, sums.longest_start_ns) = (part.len_ns(), *start);
-        }
-    }
-    let too_deep = attribute(timeline, &device.idle.pieces, |piece, innermost, open| {
-        let length = piece.interval.len_ns();
-        let is_host = piece.activity == Activity::Host;
-        let process = timeline.process_of(piece.thread);
-        if innermost != NONE {
-            let sums = sums.entry((process, ranges.label[innermost as usize])).or_default();
-            sums.innermost_idle_ns += length;
-            sums.innermost_host_ns += if is_host { length } else { 0 };
-            sums.innermost_blocked_ns += if piece.activity == Activity::Blocked { length } else { 0 };
-        }
-        for label in open {
-            let sums = sums.entry((process, *label)).or_default();
-            sums.idle_ns += length;
-            sums.host_ns += if is_host { length } else { 0 };
-        }
-    });
-    (sums.into_iter().collect(), too_deep)
-}
-
-/// Cuts pieces of idle time at the edges of the annotations of their thread, and calls `visit` for each part with the
-/// innermost annotation (its place, or [`NONE`]) and the labels of all that enclose it, each once. Returns how many
-/// annotations were left out because too many were open.
-pub(super) fn attribute(timeline: &Timeline, pieces: &[Piece], mut visit: impl FnMut(&Piece, u32, &[u32])) -> i64 {
-    let mut by_thread: BTreeMap<u32, Vec<&Piece>> = BTreeMap::new();
-    for piece in pieces {
-        by_thread.entry(piece.thread).or_default().push(piece);
-    }
-    let mut ranges: BTreeMap<u32, Vec<u32>> = by_thread.keys().map(|thread| (*thread, Vec::new())).collect();
-    for (place, thread) in (0_u32..).zip(&timeline.ranges.thread) {
-        if let Some(list) = ranges.get_mut(thread) {
-            list.push(place);
-        }
-    }
-    let mut too_deep = 0;
-    for (thread, pieces) in by_thread {
-        let mut places = ranges.remove(&thread).unwrap_or_default();
-        let key = |place: &u32| {
-            (timeline.ranges.start[*place as usize], std::cmp::Reverse(timeline.ranges.end[*place as usize]))
-        };
-        if !places.is_sorted_by_key(key) {
-            places.sort_by_key(key);
-        }
-        let mut nest = Nest { timeline, places: &places, next: 0, open: Vec::new(), labels: Vec::new(), too_deep: 0 };
-        nest.cut(&pieces, &mut visit);
-        too_deep += nest.too_deep;
-    }
-    too_deep
-}
-
-/// The annotations of one thread that are open at a moment.
-struct Nest<'timeline> {
-    timeline: &'timeline Timeline,
-    /// By start, outer ones first.
-    places: &'timeline [u32],
-    next: usize,
-    /// Open ones in the order in which they were entered.
-    open: Vec<u32>,
-    labels: Vec<u32>,
-    too_deep: i64,
-}
-
-impl Nest<'_> {
-    fn cut(&mut self, pieces: &[&Piece], visit: &mut impl FnMut(&Piece, u32, &[u32])) {
-        for piece in pieces {
-            let mut now = piece.interval.start;
-            while now < piece.interval.end {
-                self.advance(now);
-                let until = self.next_edge(now).min(piece.interval.end);
-                let part = Piece { interval: Interval::new(now, until), ..**piece };
-                visit(&part, self.open.last().copied().unwrap_or(NONE), &self.labels);
-                now = until;
-            }
-        }
-    }
-
-    /// Opens and closes annotations up to a moment.
-    fn advance(&mut self, now: i64) {
-        let ranges = &self.timeline.ranges;
-        let before = (self.next, self.open.len());
-        while let Some(place) = self.places.get(self.next).copied().filter(|place| ranges.start[*place as usize] <= now)
-        {
-            self.next += 1;
-            if ranges.end[place as usize] <= now {
+    let mut sums: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
+    // By label, of the thread that is looked at; labels are met again and again.
+    let mut of_thread: Vec<Sums> = vec![Sums::default(); timeline.ranges.labels.len()];
+    let mut met = Vec::new();
+    for ranges in &timeline.ranges.threads {
+        for (times, label) in ranges.times.iter().zip(&ranges.label) {
+            let part = times.clip(window);
+            if part.start > part.end || (part.len_ns() == 0 && times.start != times.end) {
                 continue;
             }
-            if self.open.len() >= DEEPEST {
-                self.open.retain(|place| ranges.end[*place as usize] > now);
+            let Some(sums) = of_thread.get_mut(*label as usize) else { continue };
+            if sums.count == 0 {
+                met.push(*label);
             }
-            match self.open.len() {
-                DEEPEST.. => self.too_deep += 1,
-                _ => self.open.push(place),
-            }
+            sums.add(times.start, part.len_ns());
         }
-        self.open.retain(|place| ranges.end[*place as usize] > now);
-        if before != (self.next, self.open.len()) {
-            self.labels = self.open.iter().map(|place| ranges.label[*place as usize]).collect();
-            self.labels.sort_unstable();
-            self.labels.dedup();
+        let process = timeline.process_of(ranges.thread);
+        for label in met.drain(..) {
+            let of_label = std::mem::take(&mut of_thread[label as usize]);
+            sums.entry((process, label)).or_default().merge(of_label);
+        }
+    }
+    for (key, idle) in &device.idle.ranges {
+        sums.entry(*key).or_default().idle = *idle;
+    }
+    sums
+}
+
+impl Sums {
+    /// Adds an annotation; they come by start.
+    fn add(&mut self, start_ns: i64, part_ns: i64) {
+        self.count += 1;
+        self.sum_ns = self.sum_ns.saturating_add(part_ns);
+        self.first_start_ns = self.first_start_ns.or(Some(start_ns));
+        if part_ns > self.longest_ns {
+            (self.longest_ns, self.longest_start_ns) = (part_ns, start_ns);
         }
     }
 
-    fn next_edge(&self, now: i64) -> i64 {
-        let ranges = &self.timeline.ranges;
-        let next_start = self.places.get(self.next).map(|place| ranges.start[*place as usize]);
-        let ends = self.open.iter().map(|place| ranges.end[*place as usize]);
-        ends.chain(next_start).filter(|edge| *edge > now).min().unwrap_or(i64::MAX)
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.first_start_ns = self.first_start_ns.into_iter().chain(other.first_start_ns).min();
+        if other.longest_ns > self.longest_ns {
+            (self.longest_ns, self.longest_start_ns) = (other.longest_ns, other.longest_start_ns);
+        }
     }
 }

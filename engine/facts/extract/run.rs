@@ -8,7 +8,8 @@ use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::Account;
 use crate::text::paths::without_folders;
 use crate::timeline::api::ApiClass;
-use crate::timeline::{NONE, NameId, NoticeLevel, Timeline};
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, NameId, NoticeLevel, Timeline, Times};
 
 pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
@@ -25,7 +26,7 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set("kernel_count", timeline.kernels.ops.len() as i64);
     facts.set("api_call_count", timeline.api.len() as i64);
     facts.set("range_count", timeline.ranges.len() as i64);
-    facts.set("os_call_count", timeline.os_calls.start.len() as i64);
+    facts.set("os_call_count", timeline.os_calls.times.len() as i64);
     facts.set("metric_sample_count", timeline.metrics.iter().map(|series| series.value.len() as i64).sum::<i64>());
     facts.set("graph_launch_count", timeline.graphs.ops.len() as i64);
     facts.set("dropped_event_count", timeline.dropped.iter().map(|dropped| dropped.count as i64).sum::<i64>());
@@ -58,18 +59,18 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
 
 fn duration(timeline: &Timeline) -> Option<i64> {
     let columns = [
-        (&timeline.kernels.ops.start, &timeline.kernels.ops.end),
-        (&timeline.graphs.ops.start, &timeline.graphs.ops.end),
-        (&timeline.copies.ops.start, &timeline.copies.ops.end),
-        (&timeline.memsets.ops.start, &timeline.memsets.ops.end),
-        (&timeline.migrations.ops.start, &timeline.migrations.ops.end),
-        (&timeline.api.start, &timeline.api.end),
-        (&timeline.os_calls.start, &timeline.os_calls.end),
-        (&timeline.ranges.start, &timeline.ranges.end),
+        &timeline.kernels.ops.times,
+        &timeline.graphs.ops.times,
+        &timeline.copies.ops.times,
+        &timeline.memsets.ops.times,
+        &timeline.migrations.ops.times,
+        &timeline.api.times,
+        &timeline.os_calls.times,
     ];
-    let first = columns.iter().filter_map(|(start, _)| start.iter().min()).min()?;
-    let last = columns.iter().filter_map(|(_, end)| end.iter().max()).max()?;
-    Some(last - first)
+    let ranges = timeline.ranges.threads.iter().map(|thread| &thread.times);
+    let all = columns.into_iter().chain(ranges).flat_map(Times::iter);
+    let whole = all.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))?;
+    Some(whole.end - whole.start)
 }
 
 /// Processes that called CUDA or ran GPU work.
@@ -129,7 +130,7 @@ fn api_use(context: &Context<'_>, process: u32, facts: &mut Entity) {
         for call in calls {
             let place = *call as usize;
             let sum = sums.entry(timeline.api.name[place]).or_default();
-            *sum = (sum.0 + 1, sum.1.saturating_add(timeline.api.end[place] - timeline.api.start[place]));
+            *sum = (sum.0 + 1, sum.1.saturating_add(timeline.api.times.at(place).len_ns()));
         }
     }
     let of = |wanted: fn(ApiClass) -> bool| {
@@ -171,7 +172,8 @@ const RANGE_MARKS: [(&str, &str); 5] = [
 ];
 
 fn framework(timeline: &Timeline) -> (&'static str, Option<String>) {
-    let mut ids: Vec<NameId> = timeline.kernels.full_name.iter().chain(&timeline.kernels.name).copied().collect();
+    let shapes = timeline.kernels.shapes.iter();
+    let mut ids: Vec<NameId> = shapes.flat_map(|shape| [shape.full_name, shape.name]).collect();
     ids.sort_unstable();
     ids.dedup();
     let kernels: Vec<&str> = ids.into_iter().map(|id| timeline.name(id)).collect();

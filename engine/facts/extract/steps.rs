@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::{Context, DeviceContext, Parents, device};
 use crate::facts::{EntityKind, Facts};
 use crate::ledger::OpKind;
-use crate::ledger::idle::main_thread;
+use crate::ledger::walk::main_thread;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
@@ -74,10 +74,8 @@ struct Content {
 }
 
 fn content(timeline: &Timeline, device: &DeviceContext, step: Interval) -> Content {
-    let first = device.ops.ops.partition_point(|op| op.start < step.start);
-    let inside = device.ops.ops[first..].iter().take_while(|op| op.start < step.end);
     let (mut kernel_count, mut copy_bytes) = (0, 0_i64);
-    for op in inside {
+    for op in device.ops.begun_in(timeline, step) {
         kernel_count += i64::from(op.kind.is_kernel());
         if op.kind == OpKind::Copy {
             copy_bytes = copy_bytes.saturating_add(timeline.copies.bytes[op.index as usize]);
@@ -149,19 +147,15 @@ const UNNAMED_SHARE: f64 = 0.8;
 /// step, else those that nothing encloses and that follow each other closely. Operators that a framework annotates (`aten::mul`) are no steps.
 fn from_ranges(context: &Context<'_>, device: &DeviceContext) -> Option<Steps> {
     let timeline = context.timeline;
-    let ranges = &timeline.ranges;
-    let thread = main_thread(timeline, &device.ops)?;
-    let mut places: Vec<usize> = (0..ranges.len()).filter(|place| ranges.thread[*place] == thread).collect();
-    places.sort_by_key(|place| (ranges.start[*place], std::cmp::Reverse(ranges.end[*place])));
+    let ranges = timeline.ranges.of_thread(main_thread(timeline, &device.ops)?)?;
     let mut names: FxHashMap<u32, (usize, String)> = FxHashMap::default();
     let mut candidates: BTreeMap<(usize, String), Vec<Interval>> = BTreeMap::new();
     let mut outermost_end = i64::MIN;
-    for place in places {
-        let interval = Interval::new(ranges.start[place], ranges.end[place]);
+    for (interval, label) in ranges.times.iter().zip(&ranges.label) {
         let is_outermost = interval.start >= outermost_end;
         outermost_end = outermost_end.max(interval.end);
-        let label = ranges.label[place];
-        let key = names.entry(label).or_insert_with(|| rank(timeline.name(ranges.labels[label as usize].name)));
+        let labels = &timeline.ranges.labels;
+        let key = names.entry(*label).or_insert_with(|| rank(timeline.name(labels[*label as usize].name)));
         if key.0 == OPERATOR || (key.0 == NOT_CALLED_STEP && !is_outermost) {
             continue;
         }
@@ -227,9 +221,9 @@ fn words(name: &str) -> Vec<String> {
 fn on_device(timeline: &Timeline, device: &DeviceContext, ranges: &[Interval]) -> Vec<Interval> {
     let mut first: Vec<Option<i64>> = vec![None; ranges.len()];
     let mut last_end = i64::MIN;
-    for op in device.ops.in_window() {
+    for op in device.ops.in_window(timeline) {
         let Some(call) = op.call(timeline) else { continue };
-        let launched = timeline.api.start[call as usize];
+        let launched = timeline.api.times.start(call as usize);
         let place = ranges.partition_point(|range| range.end <= launched);
         if ranges.get(place).is_some_and(|range| range.start <= launched) {
             let first = &mut first[place];

@@ -1,5 +1,7 @@
 //! Storms: stretches of short kernels launched back to back.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use crate::ledger::{DeviceOps, Op, OpKind};
@@ -18,13 +20,13 @@ const ENOUGH: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct Storms {
     /// From the first start to the last end of each, clipped to the window.
-    pub(super) parts: Union,
+    pub(super) parts: Arc<Union>,
     pub(super) count: i64,
     pub(super) kernel_count: i64,
     /// Time in which a kernel of a storm runs.
     pub(super) busy_ns: i64,
-    /// Durations of the kernels.
-    pub(super) durations: Vec<i64>,
+    /// Durations of the kernels, in nanoseconds: each is short.
+    pub(super) durations: Vec<u32>,
     pub(super) longest: Option<Interval>,
     /// Launches by short name.
     pub(super) names: FxHashMap<NameId, i64>,
@@ -33,34 +35,36 @@ pub(super) struct Storms {
 impl Storms {
     pub(super) fn find(timeline: &Timeline, device: &DeviceOps) -> Self {
         let mut storms = Self::default();
+        let mut parts = Union::default();
         let mut row: Vec<Op> = Vec::new();
         let mut last_end = i64::MIN;
-        for op in device.in_window().filter(|op| !is_filler(timeline, *op)) {
+        for op in device.in_window(timeline).filter(|op| !is_filler(timeline, *op)) {
             let is_short = op.kind == OpKind::Kernel && op.end - op.start <= SHORT_NS;
             if !is_short || op.start.saturating_sub(last_end) > APART_NS {
-                storms.close(timeline, &mut row, device.window);
+                storms.close(timeline, &mut row, device.window, &mut parts);
             }
             if is_short {
                 row.push(op);
             }
             last_end = if row.len() == 1 { op.end } else { last_end.max(op.end) };
         }
-        storms.close(timeline, &mut row, device.window);
+        storms.close(timeline, &mut row, device.window, &mut parts);
+        storms.parts = Arc::new(parts);
         storms
     }
 
-    fn close(&mut self, timeline: &Timeline, row: &mut Vec<Op>, window: Interval) {
+    fn close(&mut self, timeline: &Timeline, row: &mut Vec<Op>, window: Interval, parts: &mut Union) {
         if row.len() >= ENOUGH {
             let end = row.iter().map(|op| op.end).max().unwrap_or(0);
             let whole = Interval::new(row[0].start, end).clip(window);
             self.busy_ns += Union::of(row.iter().map(|op| op.interval().clip(window))).len_ns();
             self.count += 1;
             self.kernel_count += row.len() as i64;
-            self.durations.extend(row.iter().map(|op| op.end - op.start));
+            self.durations.extend(row.iter().map(|op| (op.end - op.start) as u32));
             self.longest = self.longest.filter(|longest| longest.len_ns() >= whole.len_ns()).or(Some(whole));
-            self.parts.push(whole);
+            parts.push(whole);
             for op in row.iter() {
-                *self.names.entry(timeline.kernels.name[op.index as usize]).or_default() += 1;
+                *self.names.entry(timeline.kernels.shape_of(op.index).name).or_default() += 1;
             }
         }
         row.clear();

@@ -20,7 +20,7 @@ struct Use {
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
     let timeline = context.timeline;
     let mut streams: BTreeMap<u32, Use> = BTreeMap::new();
-    for op in device.ops.in_window() {
+    for op in device.ops.in_window(timeline) {
         if matches!(op.kind, OpKind::Migration) {
             continue;
         }

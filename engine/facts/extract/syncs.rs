@@ -9,8 +9,7 @@ use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::Activity;
 use crate::ledger::idle::{Drained, Trigger};
 use crate::timeline::api::{ApiClass, WaitsFor};
-use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::{NameId, Timeline};
 
 /// A wait that begins this soon after a copy call waits for that copy.
 const SOON_NS: i64 = 50_000;
@@ -22,12 +21,12 @@ pub(super) fn is_waited_for(context: &Context<'_>, call: u32) -> bool {
         return true;
     }
     let calls = context.calls.of_thread(timeline.api.thread[call as usize]);
-    let start = |call: u32| timeline.api.start[call as usize];
+    let start = |call: u32| timeline.api.times.start(call as usize);
+    let end = timeline.api.times.end(call as usize);
     let after = calls.partition_point(|other| (start(*other), *other) <= (start(call), call));
-    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= timeline.api.end[call as usize]);
+    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= end);
     next.is_some_and(|next| {
-        matches!(context.calls.class_of(timeline, next), ApiClass::Wait(_))
-            && start(next) - timeline.api.end[call as usize] < SOON_NS
+        matches!(context.calls.class_of(timeline, next), ApiClass::Wait(_)) && start(next) - end < SOON_NS
     })
 }
 
@@ -83,7 +82,7 @@ fn waits(context: &Context<'_>, device: &DeviceContext, process: u32) -> FxHashM
         if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
             continue;
         }
-        let part = Interval::new(timeline.api.start[call as usize], timeline.api.end[call as usize]).clip(window);
+        let part = timeline.api.times.at(call as usize).clip(window);
         let waits = groups.entry(timeline.api.name[call as usize]).or_default();
         waits.count += 1;
         waits.call_ns = waits.call_ns.saturating_add(part.len_ns());
@@ -112,17 +111,13 @@ type Wait = (u32, NameId);
 fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> FxHashMap<Wait, NameId> {
     let mut times: BTreeMap<(Wait, NameId), i64> = BTreeMap::new();
     let mut whole: FxHashMap<Wait, i64> = FxHashMap::default();
-    super::ranges::attribute(timeline, &device.idle.pieces, |piece, innermost, _| {
-        if piece.trigger != Trigger::Sync || piece.activity != Activity::Sync {
-            return;
+    for ((process, call, label), time) in &device.idle.wait_tails {
+        let wait = (*process, *call);
+        *whole.entry(wait).or_default() += time;
+        if let Some(label) = timeline.ranges.labels.get(*label as usize) {
+            *times.entry((wait, label.name)).or_default() += time;
         }
-        let wait = (timeline.process_of(piece.thread), piece.trigger_name);
-        *whole.entry(wait).or_default() += piece.interval.len_ns();
-        if innermost != NONE {
-            let name = timeline.ranges.labels[timeline.ranges.label[innermost as usize] as usize].name;
-            *times.entry((wait, name)).or_default() += piece.interval.len_ns();
-        }
-    });
+    }
     let mut best: FxHashMap<Wait, (i64, NameId)> = FxHashMap::default();
     for ((wait, range), time) in times {
         let entry = best.entry(wait).or_insert((0, range));

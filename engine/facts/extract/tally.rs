@@ -54,8 +54,6 @@ pub(super) struct Tally {
     pub(super) occupancy_ns: f64,
     pub(super) occupancy_known_ns: i64,
     pub(super) kernels: FxHashMap<NameId, KernelTally>,
-    /// The idle stretches; after they have been read, only those that began when a copy ended.
-    pub(super) stretches: Vec<Stretch>,
     pub(super) stretch_count: i64,
     pub(super) longest_stretch: Option<Interval>,
     /// When anything runs.
@@ -73,24 +71,23 @@ struct Fit {
 }
 
 impl Tally {
-    pub(super) fn new(timeline: &Timeline, device: &DeviceOps) -> Self {
+    /// Of the moments of a device; each idle stretch is handed on in time order.
+    pub(super) fn new(timeline: &Timeline, device: &DeviceOps, mut idle: impl FnMut(Stretch)) -> Self {
         let properties = timeline.devices.get(device.device as usize).and_then(|device| device.properties.as_ref());
         let fits: Vec<Fit> = timeline.geometries.iter().map(|geometry| fit(properties, *geometry)).collect();
         let sm_count = properties.and_then(|properties| properties.sm_count);
         let mut tally = Self::default();
         sweep(timeline, device, |moment| {
             tally.account(timeline, moment);
-            if moment.account == Account::Compute {
-                tally.compute(timeline, moment, sm_count, &fits);
+            match moment.account {
+                Account::Compute => tally.compute(timeline, moment, sm_count, &fits),
+                Account::Idle => {
+                    idle(Stretch { interval: moment.interval, next: moment.next, previous: moment.previous });
+                }
+                _ => {}
             }
         });
         tally
-    }
-
-    /// Frees what is needed no more once idle time has been read.
-    pub(super) fn forget_stretches(&mut self) {
-        self.stretches.retain(|stretch| stretch.previous.is_some_and(|op| op.kind == OpKind::Copy));
-        self.stretches.shrink_to_fit();
     }
 
     fn account(&mut self, timeline: &Timeline, moment: &Moment) {
@@ -109,7 +106,6 @@ impl Tally {
             self.stretch_count += 1;
             self.longest_stretch =
                 self.longest_stretch.filter(|longest| longest.len_ns() >= length).or(Some(moment.interval));
-            self.stretches.push(Stretch { interval: moment.interval, next: moment.next, previous: moment.previous });
         } else {
             self.busy.push(moment.interval);
         }
@@ -161,7 +157,7 @@ impl Tally {
         if moment.kernels == 1 && geometry.grid_blocks == 1 && (1..=32).contains(&geometry.block_threads) {
             self.one_thread_ns += length;
         }
-        let place = timeline.kernels.geometry[owner.index as usize] as usize;
+        let place = timeline.kernels.shape_of(owner.index).geometry as usize;
         let Some(fit) = fits.get(place) else { return };
         if moment.kernels == 1 {
             self.tail_ns += length as f64 * fit.tail_share;
@@ -200,7 +196,5 @@ pub(super) fn copy_key(timeline: &Timeline, op: Op) -> CopyKey {
 
 /// The short name of a kernel; `None` for other operations.
 pub(super) fn kernel_name(timeline: &Timeline, op: Op) -> Option<NameId> {
-    matches!(op.kind, OpKind::Kernel | OpKind::Communication)
-        .then(|| timeline.kernels.name.get(op.index as usize).copied())
-        .flatten()
+    matches!(op.kind, OpKind::Kernel | OpKind::Communication).then(|| timeline.kernels.shape_of(op.index).name)
 }

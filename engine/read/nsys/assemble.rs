@@ -9,13 +9,15 @@ use super::database::{Cells, Schema};
 use super::identity::Identity;
 use super::info::Info;
 use super::join::Join;
-use super::keys::{Keys, NameKey};
+use super::keys::{KernelKey, Keys, NameKey};
+use super::rows::nvtx::NvtxRows;
 use super::rows::{HostRows, OpRows, ScheduleRows, Sink};
 use super::scan::{Chunk, Scanned};
 use crate::read::{Limits, Reached};
 use crate::timeline::api::normal_name;
-use crate::timeline::columns::{GpuOps, Label, OverheadKind, Ranges};
-use crate::timeline::{Dropped, Geometry, NONE, NameId, PageFaults, Timeline};
+use crate::timeline::columns::{GpuOps, KernelShape, Label, OverheadKind, ThreadRanges};
+use crate::timeline::interval::Interval;
+use crate::timeline::{Dropped, Geometry, NONE, NameId, PageFaults, Timeline, Times};
 
 /// Stands for the names beyond the limit.
 const OTHER_NAME: &str = "(another name)";
@@ -50,11 +52,10 @@ fn strings(
     limits: &Limits,
     reached: &mut Reached,
 ) -> rusqlite::Result<FxHashMap<i64, Box<str>>> {
-    let wanted: FxHashSet<i64> = chunks
-        .iter()
-        .flat_map(|chunk| chunk.keys.names.list())
-        .filter_map(|key| if let NameKey::Id(id) = key { Some(*id) } else { None })
-        .collect();
+    let names = chunks.iter().flat_map(|chunk| chunk.keys.names.list());
+    let ids = names.filter_map(|key| if let NameKey::Id(id) = key { Some(*id) } else { None });
+    let kernels = chunks.iter().flat_map(|chunk| chunk.keys.kernels.list());
+    let wanted: FxHashSet<i64> = ids.chain(kernels.flat_map(|key| [key.name, key.full_name]).flatten()).collect();
     let mut strings = FxHashMap::default();
     if !schema.has("StringIds") || wanted.is_empty() {
         return Ok(strings);
@@ -109,7 +110,10 @@ struct Assembly {
     strings: FxHashMap<i64, Box<str>>,
     most_names: usize,
     geometries: FxHashMap<Geometry, u32>,
+    shapes: FxHashMap<KernelShape, u32>,
     labels: FxHashMap<Label, u32>,
+    /// By place of the thread, those of no thread last.
+    ranges: BTreeMap<u32, ThreadRanges>,
     api_correlations: Vec<u32>,
     failed_calls: FxHashMap<NameId, u64>,
     schedule: Vec<ScheduleRows>,
@@ -122,7 +126,7 @@ struct Places {
     threads: Vec<u32>,
     /// `None` for a stream whose device is not known.
     streams: Vec<Option<u32>>,
-    geometries: Vec<u32>,
+    shapes: Vec<u32>,
     labels: Vec<u32>,
 }
 
@@ -140,31 +144,16 @@ impl Assembly {
             .names
             .list()
             .iter()
-            .map(|key| {
-                let text = match key {
-                    NameKey::Id(id) => self.strings.get(id).map_or("", |text| text),
-                    NameKey::Text(place) => keys.texts.get(*place as usize).map_or("", |text| text),
-                    NameKey::Missing => "",
-                };
-                let text = if are_api_names { normal_name(text) } else { text };
-                let names = &mut self.timeline.names;
-                if names.len() < self.most_names {
-                    return names.intern(text);
+            .map(|key| match key {
+                NameKey::Id(id) => self.string(Some(*id), are_api_names),
+                NameKey::Text(place) => {
+                    self.intern(keys.texts.get(*place as usize).map_or("", |text| text), are_api_names)
                 }
-                names.find(text).unwrap_or_else(|| {
-                    self.timeline.reached.merged_name_count += 1;
-                    names.intern(OTHER_NAME)
-                })
+                NameKey::Missing => self.string(None, are_api_names),
             })
             .collect();
+        let shapes = keys.kernels.list().iter().map(|key| self.shape(*key)).collect();
         let timeline = &mut self.timeline;
-        let geometries = keys.geometries.list().iter().map(|geometry| {
-            *self.geometries.entry(*geometry).or_insert_with(|| {
-                timeline.geometries.push(*geometry);
-                (timeline.geometries.len() - 1) as u32
-            })
-        });
-        let geometries = geometries.collect();
         let labels = keys.labels.list().iter().map(|(domain, name)| {
             let label = Label { name: at(&names, *name), domain: *domain };
             *self.labels.entry(label).or_insert_with(|| {
@@ -175,7 +164,42 @@ impl Assembly {
         let labels = labels.collect();
         let threads = keys.threads.list().iter().map(|key| self.identity.thread(*key)).collect();
         let streams = keys.streams.list().iter().map(|key| self.identity.stream(*key)).collect();
-        Places { names, threads, streams, geometries, labels }
+        Places { names, threads, streams, shapes, labels }
+    }
+
+    /// The timeline's place of a string of the table of strings.
+    fn string(&mut self, id: Option<i64>, is_api_name: bool) -> NameId {
+        let strings = std::mem::take(&mut self.strings);
+        let place = self.intern(id.and_then(|id| strings.get(&id)).map_or("", |text| text), is_api_name);
+        self.strings = strings;
+        place
+    }
+
+    fn intern(&mut self, text: &str, is_api_name: bool) -> NameId {
+        let text = if is_api_name { normal_name(text) } else { text };
+        let names = &mut self.timeline.names;
+        if names.len() < self.most_names {
+            return names.intern(text);
+        }
+        names.find(text).unwrap_or_else(|| {
+            self.timeline.reached.merged_name_count += 1;
+            names.intern(OTHER_NAME)
+        })
+    }
+
+    /// The timeline's place of what a kernel row launched.
+    fn shape(&mut self, key: KernelKey) -> u32 {
+        let (name, full_name) = (self.string(key.name, false), self.string(key.full_name, false));
+        let timeline = &mut self.timeline;
+        let geometry = *self.geometries.entry(key.geometry).or_insert_with(|| {
+            timeline.geometries.push(key.geometry);
+            (timeline.geometries.len() - 1) as u32
+        });
+        let shape = KernelShape { name, full_name, geometry };
+        *self.shapes.entry(shape).or_insert_with(|| {
+            timeline.kernels.shapes.push(shape);
+            (timeline.kernels.shapes.len() - 1) as u32
+        })
     }
 
     fn take(&mut self, chunk: Chunk) {
@@ -189,9 +213,7 @@ impl Assembly {
             Sink::Kernels(rows) => {
                 let kept = self.ops(table, &rows.ops, &places, |timeline| &mut timeline.kernels.ops);
                 let columns = &mut self.timeline.kernels;
-                columns.name.extend(kept.of(&rows.name).map(|name| at(&places.names, *name)));
-                columns.full_name.extend(kept.of(&rows.full_name).map(|name| at(&places.names, *name)));
-                columns.geometry.extend(kept.of(&rows.geometry).map(|geometry| at(&places.geometries, *geometry)));
+                columns.shape.extend(kept.of(&rows.shape).map(|shape| at(&places.shapes, *shape)));
             }
             Sink::Graphs(rows) => {
                 self.ops(table, &rows, &places, |timeline| &mut timeline.graphs.ops);
@@ -222,16 +244,14 @@ impl Assembly {
     }
 
     fn take_host(&mut self, rows: Sink, places: &Places) {
-        let threads =
-            |rows: &HostRows| rows.thread.iter().map(|thread| at(&places.threads, *thread)).collect::<Vec<_>>();
+        let threads = |rows: &HostRows| rows.thread.iter().map(|thread| at(&places.threads, *thread)).collect();
         let names = |rows: &HostRows| rows.name.iter().map(|name| at(&places.names, *name)).collect::<Vec<_>>();
         match rows {
             Sink::Api(rows) => {
                 let columns = &mut self.timeline.api;
-                columns.thread.extend(threads(&rows.calls));
+                columns.thread.extend::<Vec<u32>>(threads(&rows.calls));
                 columns.name.extend(names(&rows.calls));
-                columns.start.extend(rows.calls.start);
-                columns.end.extend(rows.calls.end);
+                columns.times.extend(rows.calls.times.iter());
                 self.api_correlations.extend(rows.correlation);
                 for name in rows.failed {
                     *self.failed_calls.entry(at(&places.names, name)).or_default() += 1;
@@ -239,10 +259,9 @@ impl Assembly {
             }
             Sink::OsCalls(rows) => {
                 let columns = &mut self.timeline.os_calls;
-                columns.thread.extend(threads(&rows));
+                columns.thread.extend::<Vec<u32>>(threads(&rows));
                 columns.name.extend(names(&rows));
-                columns.start.extend(rows.start);
-                columns.end.extend(rows.end);
+                columns.times.extend(rows.times.iter());
             }
             Sink::ProfilerOverheads(rows) => {
                 let kinds: Vec<_> =
@@ -250,27 +269,31 @@ impl Assembly {
                 self.overheads(&rows, kinds, threads(&rows), names(&rows));
             }
             Sink::CudaOverheads(rows, kinds) => self.overheads(&rows, kinds, threads(&rows), names(&rows)),
-            Sink::Nvtx(rows) => {
-                let columns = &mut self.timeline.ranges;
-                let thread_list: Vec<u32> = rows.thread.iter().map(|thread| at(&places.threads, *thread)).collect();
-                columns.thread.extend(thread_list);
-                columns.label.extend(rows.label.iter().map(|label| at(&places.labels, *label)));
-                columns.start.extend(rows.start);
-                columns.end.extend(rows.end);
-                for (thread, domain, name) in rows.domains {
-                    let thread = at(&places.threads, thread);
-                    let process = self.identity.threads.get(thread as usize).map_or(NONE, |thread| thread.process);
-                    self.timeline.ranges.domains.push((process, domain, at(&places.names, name)));
-                }
-            }
+            Sink::Nvtx(rows) => self.take_ranges(&rows, places),
             _ => {}
+        }
+    }
+
+    fn take_ranges(&mut self, rows: &NvtxRows, places: &Places) {
+        let mut first = 0;
+        for run in rows.thread.chunk_by(|a, b| a == b) {
+            let rows_of_run = first..first + run.len();
+            first += run.len();
+            let thread = run.first().map_or(NONE, |thread| at(&places.threads, *thread));
+            let ranges = self.ranges.entry(thread).or_default();
+            ranges.times.extend(rows_of_run.clone().map(|row| rows.times.at(row)));
+            ranges.label.extend(rows_of_run.map(|row| at(&places.labels, rows.label[row])));
+        }
+        for (thread, domain, name) in &rows.domains {
+            let thread = at(&places.threads, *thread);
+            let process = self.identity.threads.get(thread as usize).map_or(NONE, |thread| thread.process);
+            self.timeline.ranges.domains.push((process, *domain, at(&places.names, *name)));
         }
     }
 
     fn overheads(&mut self, rows: &HostRows, kinds: Vec<OverheadKind>, threads: Vec<u32>, names: Vec<NameId>) {
         let columns = &mut self.timeline.overheads;
-        columns.start.extend(&rows.start);
-        columns.end.extend(&rows.end);
+        columns.times.extend(rows.times.iter());
         columns.kind.extend(kinds);
         columns.thread.extend(threads);
         columns.name.extend(names);
@@ -292,8 +315,7 @@ impl Assembly {
             *self.dropped.entry((table, "on a device that the report does not name")).or_default() += lost;
         }
         let columns = columns(&mut self.timeline);
-        columns.start.extend(kept.of(&rows.start));
-        columns.end.extend(kept.of(&rows.end));
+        columns.times.extend(rows.times.iter().zip(&kept.0).filter(|(_, kept)| **kept).map(|(times, _)| times));
         columns.stream.extend(streams.into_iter().flatten());
         columns.call.extend(kept.of(&rows.correlation));
         kept
@@ -305,15 +327,7 @@ impl Assembly {
         timeline.device_identity_known = identity.devices_known;
         (timeline.processes, timeline.threads) = (identity.processes, identity.threads);
         (timeline.devices, timeline.streams) = (identity.devices, identity.streams);
-        let threads = &timeline.threads;
-        let join = Join::new(
-            timeline
-                .api
-                .thread
-                .iter()
-                .map(|thread| threads.get(*thread as usize).map_or(NONE, |thread| thread.process)),
-            &self.api_correlations,
-        );
+        let join = Join::new(&timeline.threads, timeline.processes.len(), &timeline.api.thread, &self.api_correlations);
         let streams = &timeline.streams;
         for ops in
             [&mut timeline.kernels.ops, &mut timeline.graphs.ops, &mut timeline.copies.ops, &mut timeline.memsets.ops]
@@ -329,7 +343,7 @@ impl Assembly {
         if lost > 0 {
             self.dropped.insert(("PROFILER_OVERHEAD", "name no thread, and there are too many threads for them"), lost);
         }
-        close_ranges(timeline);
+        timeline.ranges.threads = close_ranges(timeline, std::mem::take(&mut self.ranges));
         timeline.api.errors = self.failed_calls.into_iter().collect();
         let names = &timeline.names;
         timeline.api.errors.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| names.get(a.0).cmp(names.get(b.0))));
@@ -373,8 +387,7 @@ fn bound_overheads(timeline: &mut Timeline) -> u64 {
         })
         .collect();
     let stays = Kept(stays);
-    columns.start = stays.of(&columns.start).copied().collect();
-    columns.end = stays.of(&columns.end).copied().collect();
+    columns.times = columns.times.iter().zip(&stays.0).filter(|(_, stays)| **stays).map(|(times, _)| times).collect();
     columns.kind = stays.of(&columns.kind).copied().collect();
     columns.name = stays.of(&columns.name).copied().collect();
     columns.thread = stays.of(&columns.thread).copied().collect();
@@ -394,31 +407,31 @@ fn off_cpu(timeline: &mut Timeline, chunks: Vec<ScheduleRows>) {
         let [(thread, left, false), (same, back, true)] = pair else { continue };
         if thread == same && left < back {
             timeline.off_cpu.thread.push(*thread);
-            timeline.off_cpu.start.push(*left);
-            timeline.off_cpu.end.push(*back);
+            timeline.off_cpu.times.push(Interval::new(*left, *back));
         }
     }
 }
 
 /// A range that was never left lasts until the last event of its capture.
-fn close_ranges(timeline: &mut Timeline) {
-    let last_of = |column: &[i64]| column.iter().copied().filter(|end| *end != i64::MAX).max();
+fn close_ranges(timeline: &Timeline, ranges: BTreeMap<u32, ThreadRanges>) -> Vec<ThreadRanges> {
     let columns = [
-        &timeline.kernels.ops.end,
-        &timeline.graphs.ops.end,
-        &timeline.copies.ops.end,
-        &timeline.memsets.ops.end,
-        &timeline.migrations.ops.end,
-        &timeline.api.end,
-        &timeline.os_calls.end,
-        &timeline.ranges.end,
-        &timeline.ranges.start,
+        &timeline.kernels.ops.times,
+        &timeline.graphs.ops.times,
+        &timeline.copies.ops.times,
+        &timeline.memsets.ops.times,
+        &timeline.migrations.ops.times,
+        &timeline.api.times,
+        &timeline.os_calls.times,
     ];
-    let last = columns.into_iter().filter_map(|column| last_of(column)).max().unwrap_or(0);
-    let Ranges { start, end, .. } = &mut timeline.ranges;
-    for (start, end) in start.iter().zip(end.iter_mut()) {
-        if *end == i64::MAX {
-            *end = last.max(*start);
-        }
-    }
+    let ends = columns.into_iter().flat_map(Times::iter).map(|times| times.end);
+    let of_range = |range: Interval| if range.end == i64::MAX { range.start } else { range.end };
+    let left = ranges.values().flat_map(|ranges| ranges.times.iter()).map(of_range);
+    let last = ends.max().max(left.max()).unwrap_or(0);
+    let close = |(thread, mut ranges): (u32, ThreadRanges)| {
+        ranges.thread = thread;
+        ranges.times.close(last);
+        ranges.sort();
+        ranges
+    };
+    ranges.into_iter().map(close).collect()
 }

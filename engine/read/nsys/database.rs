@@ -101,11 +101,16 @@ impl Schema {
 
     /// A SELECT of these columns in this order; a column that the table lacks is NULL.
     pub(super) fn select(&self, table: &str, columns: &[&str]) -> String {
+        format!("SELECT {} FROM \"{table}\"", self.list(table, columns))
+    }
+
+    /// These columns in this order, as a SELECT takes them; one that the table lacks is NULL.
+    pub(super) fn list(&self, table: &str, columns: &[&str]) -> String {
         let wanted: Vec<String> = columns
             .iter()
             .map(|column| if self.has_column(table, column) { format!("\"{column}\"") } else { "NULL".to_owned() })
             .collect();
-        format!("SELECT {} FROM \"{table}\"", wanted.join(", "))
+        wanted.join(", ")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::timeline::NONE;
+use crate::timeline::{NONE, Thread};
 
 /// The API calls of one process by correlation id.
 #[derive(Debug)]
@@ -16,41 +16,44 @@ enum Calls {
 /// The API calls of a report by process and correlation id.
 #[derive(Debug, Default)]
 pub(super) struct Join {
-    by_process: FxHashMap<u32, Calls>,
+    /// By place of the process, those of no process last.
+    by_process: Vec<Option<Calls>>,
+    /// The only process that has any.
+    only: Option<usize>,
 }
 
 impl Join {
-    /// Of the process and correlation id of every call, by its place. When an id repeats within a process the first call
+    /// Of the thread and correlation id of every call, by its place. When an id repeats within a process the first call
     /// counts.
-    pub(super) fn new(processes: impl Iterator<Item = u32> + Clone, correlations: &[u32]) -> Self {
-        let keyed = || processes.clone().zip(correlations.iter().copied()).filter(|(_, id)| *id != NONE);
-        let mut spans: FxHashMap<u32, (u32, u32, u64)> = FxHashMap::default();
-        for (process, id) in keyed() {
-            let span = spans.entry(process).or_insert((id, id, 0));
-            *span = (span.0.min(id), span.1.max(id), span.2 + 1);
+    pub(super) fn new(threads: &[Thread], process_count: usize, callers: &[u32], correlations: &[u32]) -> Self {
+        let process = |thread: u32| threads.get(thread as usize).map_or(NONE, |thread| thread.process) as usize;
+        let rows = || {
+            let of_row = |(thread, id): (&u32, &u32)| (process(*thread).min(process_count), *id);
+            callers.iter().zip(correlations).map(of_row)
+        };
+        let mut spans: Vec<Option<(u32, u32, u64)>> = vec![None; process_count + 1];
+        for (process, id) in rows().filter(|(_, id)| *id != NONE) {
+            let (first, last, count) = spans[process].unwrap_or((id, id, 0));
+            spans[process] = Some((first.min(id), last.max(id), count + 1));
         }
-        let mut by_process: FxHashMap<u32, Calls> = spans
-            .into_iter()
-            .map(|(process, (first, last, count))| (process, Calls::new(first, last, count)))
-            .collect();
-        for (place, (process, id)) in (0_u32..).zip(processes.clone().zip(correlations.iter().copied())) {
-            if id != NONE
-                && let Some(calls) = by_process.get_mut(&process)
-            {
+        let calls = |span: (u32, u32, u64)| Calls::new(span.0, span.1, span.2);
+        let mut by_process: Vec<Option<Calls>> = spans.into_iter().map(|span| span.map(calls)).collect();
+        for (place, (process, id)) in (0_u32..).zip(rows()).filter(|(_, (_, id))| *id != NONE) {
+            if let Some(calls) = &mut by_process[process] {
                 calls.insert(id, place);
             }
         }
-        Self { by_process }
+        let mut having = by_process.iter().enumerate().filter(|(_, calls)| calls.is_some()).map(|(process, _)| process);
+        let only = having.next().filter(|_| having.next().is_none());
+        Self { by_process, only }
     }
 
     /// The call that a process made with this id, or [`NONE`]. An operation that names no process is looked up in the
     /// only process there is.
     pub(super) fn find(&self, process: u32, id: u32) -> u32 {
-        let calls = if process == NONE && self.by_process.len() == 1 {
-            self.by_process.values().next()
-        } else {
-            self.by_process.get(&process)
-        };
+        let last = self.by_process.len().saturating_sub(1);
+        let place = if process == NONE { self.only.unwrap_or(last) } else { process as usize };
+        let calls = self.by_process.get(place).and_then(Option::as_ref);
         calls.and_then(|calls| calls.get(id)).unwrap_or(NONE)
     }
 }

@@ -1,7 +1,6 @@
 //! Interning within one chunk of a table, so that chunks can be read on several threads and joined afterwards.
 
 use std::hash::Hash;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -71,17 +70,28 @@ pub(super) enum NameKey {
     Missing,
 }
 
+/// What a kernel row launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct KernelKey {
+    /// The id of its short name, in the table of strings.
+    pub(super) name: Option<i64>,
+    /// The id of its demangled name.
+    pub(super) full_name: Option<i64>,
+    pub(super) geometry: Geometry,
+}
+
 /// Everything that the rows of a chunk refer to.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     pub(super) names: Intern<NameKey>,
     pub(super) threads: Intern<i64>,
     pub(super) streams: Intern<StreamKey>,
-    pub(super) geometries: Intern<Geometry>,
+    pub(super) kernels: Intern<KernelKey>,
     /// NVTX domain and place in `names`.
     pub(super) labels: Intern<(i64, u32)>,
-    pub(super) texts: Vec<Arc<str>>,
-    text_places: FxHashMap<Arc<str>, u32>,
+    pub(super) texts: Vec<Box<str>>,
+    /// The places of texts in `names`.
+    text_places: FxHashMap<Box<[u8]>, u32>,
     limits: Limits,
     cut_name_count: u64,
 }
@@ -96,7 +106,7 @@ impl Keys {
         self.names.seal();
         self.threads.seal();
         self.streams.seal();
-        self.geometries.seal();
+        self.kernels.seal();
         self.labels.seal();
         self.text_places = FxHashMap::default();
         self.cut_name_count
@@ -107,20 +117,20 @@ impl Keys {
         self.names.place(id.map_or(NameKey::Missing, NameKey::Id))
     }
 
-    /// The place of a name given as text.
-    pub(super) fn text(&mut self, text: &str) -> u32 {
-        let (text, is_cut) = self.limits.cut(text);
+    /// The place of a name given as text; `None` for bytes that are no UTF-8.
+    pub(super) fn text(&mut self, text: &[u8]) -> Option<u32> {
+        if let Some(place) = self.text_places.get(text) {
+            return Some(*place);
+        }
+        let whole = std::str::from_utf8(text).ok()?;
+        let (text, is_cut) = self.limits.cut(whole);
         self.cut_name_count += u64::from(is_cut);
-        let place = match self.text_places.get(text) {
-            Some(place) => *place,
-            None => {
-                let place = self.texts.len() as u32;
-                let text: Arc<str> = text.into();
-                self.texts.push(Arc::clone(&text));
-                self.text_places.insert(text, place);
-                place
-            }
-        };
-        self.names.place(NameKey::Text(place))
+        if let Some(place) = self.text_places.get(text.as_bytes()).filter(|_| is_cut) {
+            return Some(*place);
+        }
+        let name = self.names.place(NameKey::Text(self.texts.len() as u32));
+        self.texts.push(text.into());
+        self.text_places.insert(text.as_bytes().into(), name);
+        Some(name)
     }
 }

@@ -12,6 +12,7 @@ mod metrics;
 pub(super) mod rep;
 mod rows;
 mod scan;
+mod take;
 
 use std::path::Path;
 

@@ -1,10 +1,13 @@
 //! The event tables: which columns are read, and what becomes of a row.
 
-use super::database::Cells;
-use super::keys::{Keys, StreamKey};
-use crate::timeline::Geometry;
-use crate::timeline::NONE;
+pub(super) mod nvtx;
+
+use super::keys::{KernelKey, Keys, StreamKey};
+use super::take::Cells;
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause, OverheadKind};
+use crate::timeline::interval::Interval;
+use crate::timeline::{Geometry, NONE, Times};
+use nvtx::NvtxRows;
 
 /// Why a row is left out.
 pub(super) type Reason = &'static str;
@@ -115,7 +118,7 @@ impl Table {
         match self {
             Self::Kernel => Sink::Kernels(KernelRows::default()),
             Self::Graph => Sink::Graphs(OpRows::default()),
-            Self::Copy => Sink::Copies(CopyRows::default()),
+            Self::Copy => Sink::Copies(Box::default()),
             Self::Memset => Sink::Memsets(MemsetRows::default()),
             Self::Api => Sink::Api(ApiRows::default()),
             Self::OsCall => Sink::OsCalls(HostRows::default()),
@@ -130,8 +133,7 @@ impl Table {
 /// What every GPU row has; the correlation id is [`NONE`] when there is none.
 #[derive(Debug, Default)]
 pub(super) struct OpRows {
-    pub(super) start: Vec<i64>,
-    pub(super) end: Vec<i64>,
+    pub(super) times: Times,
     pub(super) stream: Vec<u32>,
     pub(super) correlation: Vec<u32>,
 }
@@ -139,9 +141,7 @@ pub(super) struct OpRows {
 #[derive(Debug, Default)]
 pub(super) struct KernelRows {
     pub(super) ops: OpRows,
-    pub(super) name: Vec<u32>,
-    pub(super) full_name: Vec<u32>,
-    pub(super) geometry: Vec<u32>,
+    pub(super) shape: Vec<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -169,8 +169,7 @@ pub(super) struct MemsetRows {
 
 #[derive(Debug, Default)]
 pub(super) struct HostRows {
-    pub(super) start: Vec<i64>,
-    pub(super) end: Vec<i64>,
+    pub(super) times: Times,
     pub(super) thread: Vec<u32>,
     pub(super) name: Vec<u32>,
 }
@@ -190,23 +189,12 @@ pub(super) struct ScheduleRows {
     pub(super) is_in: Vec<bool>,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct NvtxRows {
-    pub(super) start: Vec<i64>,
-    /// `i64::MAX` for a range that was never left.
-    pub(super) end: Vec<i64>,
-    pub(super) thread: Vec<u32>,
-    pub(super) label: Vec<u32>,
-    /// Thread, domain and name of each domain that was created.
-    pub(super) domains: Vec<(u32, i64, u32)>,
-}
-
 /// The rows of one chunk of one table.
 #[derive(Debug)]
 pub(super) enum Sink {
     Kernels(KernelRows),
     Graphs(OpRows),
-    Copies(CopyRows),
+    Copies(Box<CopyRows>),
     Memsets(MemsetRows),
     Api(ApiRows),
     OsCalls(HostRows),
@@ -218,7 +206,7 @@ pub(super) enum Sink {
 
 impl Sink {
     /// Takes one row in.
-    pub(super) fn push(&mut self, cells: &Cells<'_>, keys: &mut Keys) -> Result<(), Reason> {
+    pub(super) fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
         match self {
             Self::Kernels(rows) => rows.push(cells, keys),
             Self::Graphs(rows) => rows.push(cells, keys),
@@ -242,19 +230,28 @@ impl Sink {
     }
 }
 
-fn times(cells: &Cells<'_>) -> Result<(i64, i64), Reason> {
+impl Sink {
+    /// Ends reading.
+    pub(super) fn seal(&mut self) {
+        if let Self::Nvtx(rows) = self {
+            rows.group();
+        }
+    }
+}
+
+fn times(cells: &Cells<'_, '_>) -> Result<Interval, Reason> {
     let (Some(start), Some(end)) = (cells.int(0), cells.int(1)) else { return Err(NO_TIMES) };
     check(start, end)
 }
 
-fn check(start: i64, end: i64) -> Result<(i64, i64), Reason> {
+fn check(start: i64, end: i64) -> Result<Interval, Reason> {
     if end < start {
         return Err(REVERSED);
     }
     if start < -ABSURD_NS || end > ABSURD_NS {
         return Err(ABSURD);
     }
-    Ok((start, end))
+    Ok(Interval::new(start, end))
 }
 
 fn correlation(id: Option<i64>) -> u32 {
@@ -267,10 +264,8 @@ const fn process_key(global_id: i64) -> i64 {
 }
 
 impl OpRows {
-    fn push(&mut self, cells: &Cells<'_>, keys: &mut Keys) -> Result<(), Reason> {
-        let (start, end) = op_times(cells)?;
-        self.start.push(start);
-        self.end.push(end);
+    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
+        self.times.push(op_times(cells)?);
         let key = StreamKey {
             process: cells.int(2).map(process_key),
             ordinal: cells.int(3).unwrap_or(0),
@@ -284,7 +279,7 @@ impl OpRows {
 }
 
 /// CUPTI writes zero for a time that it lost.
-fn op_times(cells: &Cells<'_>) -> Result<(i64, i64), Reason> {
+fn op_times(cells: &Cells<'_, '_>) -> Result<Interval, Reason> {
     let (Some(start), Some(end)) = (cells.int(0), cells.int(1)) else { return Err(NO_TIMES) };
     if start == 0 || end == 0 {
         return Err("times lost by the profiler");
@@ -296,7 +291,7 @@ fn op_times(cells: &Cells<'_>) -> Result<(i64, i64), Reason> {
 const MOST_BLOCK_THREADS: i64 = 1 << 16;
 
 impl KernelRows {
-    fn push(&mut self, cells: &Cells<'_>, keys: &mut Keys) -> Result<(), Reason> {
+    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
         self.ops.push(cells, keys)?;
         let product = |columns: [usize; 3]| {
             columns
@@ -310,15 +305,14 @@ impl KernelRows {
             registers: cells.int(15).unwrap_or(0).max(0),
             shared_memory_bytes: cells.int(16).unwrap_or(0).max(0).saturating_add(cells.int(17).unwrap_or(0).max(0)),
         };
-        self.geometry.push(keys.geometries.place(geometry));
-        self.name.push(keys.string_id(cells.int(7).or_else(|| cells.int(8))));
-        self.full_name.push(keys.string_id(cells.int(8).or_else(|| cells.int(7))));
+        let (short, full) = (cells.int(7), cells.int(8));
+        self.shape.push(keys.kernels.place(KernelKey { name: short.or(full), full_name: full.or(short), geometry }));
         Ok(())
     }
 }
 
 impl CopyRows {
-    fn push(&mut self, cells: &Cells<'_>, keys: &mut Keys) -> Result<(), Reason> {
+    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
         let kind = cells.int(8).unwrap_or(0);
         let bytes = cells.int(7).unwrap_or(0).max(0);
         if let Some(direction) = migration_direction(kind) {
@@ -386,10 +380,8 @@ fn host_memory(direction: Direction, source: Option<i64>, target: Option<i64>) -
 }
 
 impl HostRows {
-    fn push(&mut self, cells: &Cells<'_>, keys: &mut Keys, name_column: usize) -> Result<(), Reason> {
-        let (start, end) = times(cells)?;
-        self.start.push(start);
-        self.end.push(end);
+    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys, name_column: usize) -> Result<(), Reason> {
+        self.times.push(times(cells)?);
         self.thread.push(cells.int(2).map_or(NONE, |thread| keys.threads.place(thread)));
         self.name.push(keys.string_id(cells.int(name_column)));
         Ok(())
@@ -400,7 +392,7 @@ impl HostRows {
 const CUDA_ERROR_NOT_READY: i64 = 600;
 
 impl ApiRows {
-    fn push(&mut self, cells: &Cells<'_>, keys: &mut Keys) -> Result<(), Reason> {
+    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
         self.calls.push(cells, keys, 4)?;
         self.correlation.push(correlation(cells.int(3)));
         if cells.int(5).is_some_and(|value| value != 0 && value != CUDA_ERROR_NOT_READY) {
@@ -411,7 +403,7 @@ impl ApiRows {
 }
 
 impl ScheduleRows {
-    fn push(&mut self, cells: &Cells<'_>, keys: &mut Keys) -> Result<(), Reason> {
+    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
         let (Some(at), Some(thread), Some(is_in)) = (cells.int(0), cells.int(1), cells.int(2)) else {
             return Err(NO_TIMES);
         };
@@ -432,56 +424,9 @@ const fn overhead_kind(overhead_type: Option<i64>) -> Option<OverheadKind> {
     }
 }
 
-const NVTX_RANGES: [i64; 4] = [59, 60, 70, 71];
-const NVTX_DOMAIN: i64 = 75;
-
-impl NvtxRows {
-    fn push(&mut self, cells: &Cells<'_>, keys: &mut Keys) -> Result<(), Reason> {
-        let kind = cells.int(3).unwrap_or(-1);
-        let is_range = NVTX_RANGES.contains(&kind);
-        if !is_range && kind != NVTX_DOMAIN {
-            return Ok(());
-        }
-        let thread = cells.int(2).map_or(NONE, |thread| keys.threads.place(thread));
-        let domain = cells.int(6).unwrap_or(0);
-        let name = match cells.text(4) {
-            Some(text) => keys.text(without_counters(text)),
-            None => keys.string_id(cells.int(5)),
-        };
-        if !is_range {
-            self.domains.push((thread, domain, name));
-            return Ok(());
-        }
-        let start = cells.int(0).ok_or(NO_TIMES)?;
-        let (start, end) = match cells.int(1) {
-            Some(end) => check(start, end)?,
-            None => (check(start, start)?.0, i64::MAX),
-        };
-        self.start.push(start);
-        self.end.push(end);
-        self.thread.push(thread);
-        self.label.push(keys.labels.place((domain, name)));
-        Ok(())
-    }
-}
-
-/// PyTorch appends a running number to each annotation of an operator: `aten::view, op_id = 17`.
-fn without_counters(text: &str) -> &str {
-    const COUNTERS: [&str; 2] = [", op_id = ", ", seq = "];
-    let mut commas = text.match_indices(',').map(|(at, _)| at);
-    commas.find(|at| COUNTERS.iter().any(|counter| text[*at..].starts_with(counter))).map_or(text, |at| &text[..at])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn running_numbers_are_no_part_of_a_name() {
-        assert_eq!(without_counters("aten::view, op_id = 314290"), "aten::view");
-        assert_eq!(without_counters("aten::mul, seq = 5, op_id = 6"), "aten::mul");
-        assert_eq!(without_counters("step 5"), "step 5");
-    }
 
     #[test]
     fn host_memory_is_that_of_the_host_end() {

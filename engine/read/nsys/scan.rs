@@ -1,16 +1,18 @@
 //! Reads the event tables in parallel: each is cut by row id into chunks of a fixed size, so that the result does not
 //! depend on how many threads took part.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, ffi};
+use rusqlite::{Connection, OptionalExtension};
 
-use super::database::{self, Cells, Schema};
-use super::keys::Keys;
-use super::rows::{Reason, Sink, Table};
+use super::database::{self, Schema};
+use super::rows::Table;
+pub(super) use super::take::Chunk;
+use super::take::Taker;
 use crate::read::{Limits, Progress};
 
 /// Rows of a chunk: enough that a chunk costs far more than starting it, few enough to spread a table over threads.
@@ -18,7 +20,7 @@ const CHUNK_ROWS: i64 = 1 << 17;
 /// Row ids of a hostile file can be far apart; no table is cut into more chunks than this.
 const MAX_CHUNKS: i64 = 4_096;
 /// How often progress is told.
-const TELL_EVERY: u64 = 1 << 14;
+const TELL_EVERY: Duration = Duration::from_millis(50);
 
 /// How to scan.
 pub(super) struct Options<'a> {
@@ -45,17 +47,6 @@ struct Job {
     last: i64,
 }
 
-/// What was read of one stretch.
-#[derive(Debug)]
-pub(super) struct Chunk {
-    pub(super) table: Table,
-    pub(super) rows: Sink,
-    pub(super) keys: Keys,
-    pub(super) dropped: BTreeMap<Reason, u64>,
-    /// Names that were cut.
-    pub(super) cut_name_count: u64,
-}
-
 /// What was read of all event tables.
 pub(super) struct Scanned {
     pub(super) chunks: Vec<Chunk>,
@@ -67,40 +58,51 @@ pub(super) struct Scanned {
 pub(super) fn scan(path: &Path, db: &Connection, schema: &Schema, options: &Options<'_>) -> rusqlite::Result<Scanned> {
     let Plan { jobs, total, beyond } = plan(db, schema, options.limits)?;
     let next = AtomicUsize::new(0);
-    let done = AtomicU64::new(0);
-    let failed = AtomicBool::new(false);
-    let results: Mutex<Vec<(usize, rusqlite::Result<Chunk>)>> = Mutex::new(Vec::with_capacity(jobs.len()));
-    let work = |connection: rusqlite::Result<Connection>| {
-        let mut connection = Some(connection);
-        while !failed.load(Ordering::Relaxed) {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = jobs.get(index) else { return };
-            let chunk = match connection.take() {
-                Some(Ok(open)) => {
-                    let chunk = read(&open, schema, *job, options, |rows| {
-                        options.progress.rows(done.fetch_add(rows, Ordering::Relaxed) + rows, total);
-                    });
-                    connection = Some(Ok(open));
-                    chunk
-                }
-                Some(Err(error)) => Err(error),
-                None => return,
-            };
-            failed.fetch_or(chunk.is_err(), Ordering::Relaxed);
-            if let Ok(mut results) = results.lock() {
-                results.push((index, chunk));
+    let done = Arc::new(AtomicU64::new(0));
+    let (sender, chunks) = mpsc::channel();
+    let work = |sender: Sender<rusqlite::Result<(usize, Chunk)>>| {
+        let opened = database::open(path).and_then(|db| Ok((Taker::new(&db, *options.limits, &done)?, db)));
+        let (taker, db) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                _ = sender.send(Err(error));
+                return;
+            }
+        };
+        let next_job = || jobs.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed));
+        while let Some((index, job)) = next_job() {
+            let columns = schema.list(job.table.name(), job.table.columns());
+            let table = (job.table, schema.row_id(job.table.name()));
+            let chunk = taker.read(&db, table, &columns, (job.first, job.last)).map(|chunk| (index, chunk));
+            // Nobody listens any more when something went wrong elsewhere.
+            if sender.send(chunk).is_err() {
+                break;
             }
         }
     };
-    std::thread::scope(|scope| {
+    let mut results = std::thread::scope(|scope| {
         for _ in 0..options.threads.clamp(1, jobs.len().max(1)) {
-            scope.spawn(|| work(database::open(path)));
+            let sender = sender.clone();
+            scope.spawn(|| work(sender));
         }
-    });
-    let mut results = results.into_inner().unwrap_or_default();
+        drop(sender);
+        collect(chunks, || options.progress.rows(done.load(Ordering::Relaxed), total))
+    })?;
     results.sort_unstable_by_key(|(index, _)| *index);
-    let chunks = results.into_iter().map(|(_, chunk)| chunk).collect::<Result<_, _>>()?;
-    Ok(Scanned { chunks, beyond })
+    Ok(Scanned { chunks: results.into_iter().map(|(_, chunk)| chunk).collect(), beyond })
+}
+
+/// Takes all that is sent, up to the first error, and tells progress while it waits.
+fn collect<T>(sent: Receiver<rusqlite::Result<T>>, tell: impl Fn()) -> rusqlite::Result<Vec<T>> {
+    let mut all = Vec::new();
+    loop {
+        match sent.recv_timeout(TELL_EVERY) {
+            Ok(part) => all.push(part?),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(all),
+        }
+        tell();
+    }
 }
 
 /// The chunks to read, and how many rows there are about.
@@ -156,46 +158,6 @@ fn last_within(
     let rows = i64::try_from(limits.rows).unwrap_or(i64::MAX);
     let first_beyond: Option<i64> = db.query_row(&sql, [rows], |row| row.get(0)).optional()?;
     Ok(first_beyond.map(|first| (first.saturating_sub(1), beyond)))
-}
-
-fn read(
-    db: &Connection,
-    schema: &Schema,
-    job: Job,
-    options: &Options<'_>,
-    tell: impl Fn(u64),
-) -> rusqlite::Result<Chunk> {
-    let mut chunk = Chunk {
-        table: job.table,
-        rows: job.table.sink(),
-        keys: Keys::new(*options.limits),
-        dropped: BTreeMap::new(),
-        cut_name_count: 0,
-    };
-    let row_id = schema.row_id(job.table.name());
-    let sql = schema.select(job.table.name(), job.table.columns()) + &format!(" WHERE {row_id} BETWEEN ?1 AND ?2");
-    // Pages that refer to each other in a circle bring more rows than there are row ids.
-    let mut left = job.last.saturating_sub(job.first).saturating_add(1);
-    let mut statement = db.prepare(&sql)?;
-    let mut rows = statement.query([job.first, job.last])?;
-    let mut untold = 0;
-    while let Some(row) = rows.next()? {
-        if let Err(reason) = chunk.rows.push(&Cells(row), &mut chunk.keys) {
-            *chunk.dropped.entry(reason).or_default() += 1;
-        }
-        left -= 1;
-        if left < 0 {
-            return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), None));
-        }
-        untold += 1;
-        if untold == TELL_EVERY {
-            tell(untold);
-            untold = 0;
-        }
-    }
-    tell(untold);
-    chunk.cut_name_count = chunk.keys.seal();
-    Ok(chunk)
 }
 
 /// Steps through every event table on one thread and looks at every cell that `scan` takes.

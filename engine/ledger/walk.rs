@@ -1,0 +1,284 @@
+//! Idle stretches are handed to the threads that launched what ended them, and each thread is walked once.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::annotation::Nest;
+use super::host::{Activity, Calls};
+use super::idle::{IdleReading, Piece, SPACING_NS, Stretch, Trigger};
+use super::ops::{DeviceOps, OpKind};
+use crate::parallel;
+use crate::timeline::interval::{Interval, Union};
+use crate::timeline::{NONE, NameId, Timeline};
+
+/// Batches of threads that are walked side by side.
+const MOST_BATCHES: usize = 256;
+
+/// The idle stretches of one device, by the thread that has to explain them.
+pub struct Stretches<'all> {
+    timeline: &'all Timeline,
+    /// The busiest thread of each process.
+    busiest: &'all FxHashMap<u32, u32>,
+    reading: IdleReading,
+    by_thread: BTreeMap<u32, Vec<Query>>,
+    /// The window, and the thread that launches most in it.
+    window: Interval,
+    main_thread: Option<u32>,
+}
+
+/// A stretch to be read on a thread.
+#[derive(Debug, Clone, Copy)]
+struct Query {
+    stretch: Interval,
+    /// The launch had returned from here on: the thread has to explain what is before. `i64::MAX` when the thread is only
+    /// guessed: the operation that ends the stretch has no call.
+    returned: i64,
+}
+
+impl Query {
+    const fn is_guess(self) -> bool {
+        self.returned == i64::MAX
+    }
+
+    /// When the part that the thread has to explain ends.
+    fn until(self) -> i64 {
+        self.returned.min(self.stretch.end)
+    }
+
+    /// The part of the stretch that the thread has to explain.
+    fn host(self) -> Interval {
+        Interval::new(self.stretch.start, self.until())
+    }
+}
+
+impl<'all> Stretches<'all> {
+    /// Of a device; `storms` are its stretches of short kernels, `busiest` the busiest thread of each process.
+    pub fn new(
+        timeline: &'all Timeline,
+        busiest: &'all FxHashMap<u32, u32>,
+        ops: &DeviceOps,
+        storms: Arc<Union>,
+    ) -> Self {
+        Self {
+            timeline,
+            busiest,
+            reading: IdleReading::new(storms),
+            by_thread: BTreeMap::new(),
+            window: ops.window,
+            main_thread: main_thread(timeline, ops),
+        }
+    }
+
+    /// Adds a stretch, in time order: books what the launch had queued, and leaves the rest to a thread.
+    pub fn add(&mut self, stretch: Stretch) {
+        if stretch.previous.is_some_and(|op| op.kind == OpKind::Copy) {
+            self.reading.after_copies.push(stretch);
+        }
+        if let Some((thread, query)) = self.place(stretch) {
+            self.by_thread.entry(thread).or_default().push(query);
+        }
+    }
+
+    fn place(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
+        let whole = stretch.interval;
+        let Some(call) = stretch.next.and_then(|op| op.call(self.timeline)) else { return self.guess(stretch) };
+        let api = &self.timeline.api;
+        let thread = api.thread.get(call as usize).copied().filter(|thread| *thread != NONE);
+        let returned = api.times.get(call as usize).map_or(whole.end, |call| call.end).clamp(whole.start, whole.end);
+        let queued = Interval::new(returned, whole.end);
+        let spacing = Interval::new(whole.end - queued.len_ns().min(SPACING_NS), whole.end);
+        self.reading.book(Activity::Spacing, NONE, spacing);
+        self.reading.book(Activity::Queue, NONE, Interval::new(queued.start, spacing.start));
+        let host = Interval::new(whole.start, returned);
+        if host.len_ns() == 0 {
+            self.reading.trigger[Trigger::Queued as usize] += whole.len_ns();
+            return None;
+        }
+        if thread.is_none() {
+            self.reading.book_unknown(whole, host);
+        }
+        thread.map(|thread| (thread, Query { stretch: whole, returned }))
+    }
+
+    /// What no call asked for is read on the busiest thread of its process.
+    fn guess(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
+        let streams = &self.timeline.streams;
+        let process_of = |stream: u32| streams.get(stream as usize).map_or(NONE, |stream| stream.process);
+        let process = stretch.next.map(|op| process_of(op.stream(self.timeline)));
+        let guess = process.and_then(|process| {
+            let only = || (self.busiest.len() == 1).then(|| self.busiest.values().next()).flatten();
+            self.busiest.get(&process).or_else(|| if process == NONE { only() } else { None }).copied()
+        });
+        if guess.is_some() {
+            self.reading.guessed_ns += stretch.interval.len_ns();
+        } else {
+            self.reading.book_unknown(stretch.interval, stretch.interval);
+        }
+        guess.map(|thread| (thread, Query { stretch: stretch.interval, returned: i64::MAX }))
+    }
+}
+
+/// What one thread has to explain of one device.
+struct Question<'all> {
+    /// The place of the device among those asked about.
+    device: usize,
+    reading: &'all IdleReading,
+    queries: &'all [Query],
+    /// The window in which the thread's own work is wanted.
+    work: Option<Interval>,
+}
+
+impl Question<'_> {
+    fn hull(&self) -> Option<Interval> {
+        let asked = self.queries.iter().map(|query| query.host());
+        asked.chain(self.work).reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
+    }
+}
+
+/// Reads the idle stretches of all devices.
+pub fn read(timeline: &Timeline, calls: &Calls, stretches: Vec<Stretches<'_>>) -> Vec<IdleReading> {
+    let parts = walked(timeline, calls, &stretches);
+    let mut readings: Vec<IdleReading> = stretches.into_iter().map(|stretches| stretches.reading).collect();
+    for (device, part) in parts.into_iter().flatten() {
+        if let Some(reading) = readings.get_mut(device) {
+            reading.merge(part);
+        }
+    }
+    readings
+}
+
+/// What threads tell, by device, in parts.
+fn walked(timeline: &Timeline, calls: &Calls, stretches: &[Stretches<'_>]) -> Vec<BTreeMap<usize, IdleReading>> {
+    let mut by_thread: BTreeMap<u32, Vec<Question<'_>>> = BTreeMap::new();
+    for (device, stretches) in stretches.iter().enumerate() {
+        let (reading, main) = (&stretches.reading, stretches.main_thread);
+        for (thread, queries) in &stretches.by_thread {
+            let work = (main == Some(*thread)).then_some(stretches.window);
+            by_thread.entry(*thread).or_default().push(Question { device, reading, queries, work });
+        }
+        if let Some(main) = main.filter(|main| !stretches.by_thread.contains_key(main)) {
+            let work = Some(stretches.window);
+            by_thread.entry(main).or_default().push(Question { device, reading, queries: &[], work });
+        }
+    }
+    let by_thread: Vec<_> = by_thread.into_iter().collect();
+    // Threads can be hundreds of thousands: those of a batch are put together at once.
+    let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MOST_BATCHES).max(1)).collect();
+    parallel::map(&batches, |batch| {
+        let mut parts: BTreeMap<usize, IdleReading> = BTreeMap::new();
+        for (thread, questions) in *batch {
+            for (device, part) in walk(timeline, calls, *thread, questions) {
+                match parts.entry(device) {
+                    Entry::Vacant(vacant) => _ = vacant.insert(part),
+                    Entry::Occupied(mut known) => known.get_mut().merge(part),
+                }
+            }
+        }
+        parts
+    })
+}
+
+/// How far a thread has been read for one device: the queries of a device follow each other in time.
+struct Cursor<'all> {
+    device: usize,
+    reading: IdleReading,
+    queries: &'all [Query],
+    /// The trigger of the first query, once its first moment is known.
+    trigger: Option<(Trigger, NameId)>,
+    nest: Option<Nest<'all>>,
+    work: Option<Interval>,
+    /// The time of that window in which the thread merely waits for a device.
+    waiting_ns: i64,
+}
+
+impl Cursor<'_> {
+    /// Leaves behind the queries that end before a moment.
+    fn advance(&mut self, moment: i64) {
+        while let [query, rest @ ..] = self.queries
+            && query.until() <= moment
+        {
+            (self.queries, self.trigger) = (rest, None);
+        }
+    }
+
+    /// Hands what the thread did to every query that it overlaps.
+    fn visit(&mut self, process: u32, interval: Interval, activity: Activity, name: NameId) {
+        if let Some(work) = self.work.filter(|_| activity.waits_for_device()) {
+            self.waiting_ns += interval.overlap_ns(work);
+        }
+        self.advance(interval.start);
+        while let [query, ..] = self.queries
+            && query.stretch.start < interval.end
+        {
+            let part = query.host().clip(interval);
+            let (trigger, trigger_name) =
+                *self.trigger.get_or_insert_with(|| self.reading.begin(process, query.stretch, activity, name));
+            let piece = Piece { interval: part, activity: activity.account(), trigger, trigger_name };
+            self.reading.take(process, piece, name);
+            if let Some(nest) = &mut self.nest {
+                nest.take(&piece);
+            }
+            if query.is_guess() && activity == Activity::Host {
+                self.reading.guessed_host_ns += part.len_ns();
+            }
+            let until = query.until();
+            if until > interval.end {
+                break;
+            }
+            self.advance(until);
+        }
+    }
+
+    fn finish(mut self, process: u32) -> (usize, IdleReading) {
+        if let Some(mut nest) = self.nest.take() {
+            nest.finish();
+            self.reading.annotate(process, nest);
+        }
+        self.reading.host_work_ns = self.work.map(|work| work.len_ns() - self.waiting_ns);
+        (self.device, self.reading)
+    }
+}
+
+/// Lays the thread out once for all questions.
+fn walk<'all>(
+    timeline: &'all Timeline,
+    calls: &Calls,
+    thread: u32,
+    questions: &[Question<'all>],
+) -> Vec<(usize, IdleReading)> {
+    let hulls = || questions.iter().filter_map(Question::hull);
+    let (Some(first), Some(last)) = (hulls().map(|hull| hull.start).min(), hulls().map(|hull| hull.end).max()) else {
+        return Vec::new();
+    };
+    let ranges = timeline.ranges.of_thread(thread);
+    let cursor = |question: &Question<'all>| Cursor {
+        device: question.device,
+        reading: question.reading.sibling(),
+        queries: question.queries,
+        trigger: None,
+        nest: ranges.filter(|_| !question.queries.is_empty()).map(Nest::new),
+        work: question.work,
+        waiting_ns: 0,
+    };
+    let mut cursors: Vec<Cursor<'_>> = questions.iter().map(cursor).collect();
+    let process = timeline.process_of(thread);
+    calls.lay_out(timeline, thread, Interval::new(first, last), |interval, activity, name| {
+        cursors.iter_mut().for_each(|cursor| cursor.visit(process, interval, activity, name));
+    });
+    cursors.into_iter().map(|cursor| cursor.finish(process)).collect()
+}
+
+/// The thread that launches most operations of a device; of several, the first.
+pub fn main_thread(timeline: &Timeline, device: &DeviceOps) -> Option<u32> {
+    let mut launches: BTreeMap<u32, usize> = BTreeMap::new();
+    for op in device.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
+        let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize)).copied();
+        if let Some(thread) = thread.filter(|thread| *thread != NONE) {
+            *launches.entry(thread).or_default() += 1;
+        }
+    }
+    launches.into_iter().max_by_key(|(thread, count)| (*count, std::cmp::Reverse(*thread))).map(|(thread, _)| thread)
+}

@@ -1,0 +1,206 @@
+//! A column of intervals at half the size of two columns of times: recordings have them by the ten million.
+
+use super::interval::Interval;
+
+/// Rows of a block, as a power of two. Each row holds its distance from the first start of its block.
+const BLOCK_BITS: usize = 5;
+/// Bits of a length: a quarter of a second. What lasts longer is rare in any recording.
+const LENGTH_BITS: u32 = 28;
+/// The length of a row that does not fit.
+const FAR: u64 = (1 << LENGTH_BITS) - 1;
+/// Half of the distances that fit: half a minute. What begins further away from its neighbours is rare as well.
+const REACH: i64 = 1 << (63 - LENGTH_BITS);
+
+/// Intervals by place, each exact to the nanosecond. One that is long, or begins far away from the first of its block, is
+/// kept apart and costs more.
+#[derive(Debug, Default, Clone)]
+pub struct Times {
+    /// The first start of each block, less [`REACH`].
+    bases: Vec<i64>,
+    /// Distance from the base and length, in one word.
+    near: Vec<u64>,
+    /// Those that do not fit, by place.
+    far: Vec<(usize, Interval)>,
+}
+
+impl Times {
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.near.len()
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.near.is_empty()
+    }
+
+    /// Adds one at the end.
+    pub fn push(&mut self, interval: Interval) {
+        let place = self.near.len();
+        if place & ((1 << BLOCK_BITS) - 1) == 0 {
+            self.bases.push(interval.start.saturating_sub(REACH));
+        }
+        let base = self.bases[place >> BLOCK_BITS];
+        let (offset, length) = (interval.start.abs_diff(base), interval.end.abs_diff(interval.start));
+        let is_forward = base <= interval.start && interval.start <= interval.end;
+        if is_forward && length < FAR && offset >> (u64::BITS - LENGTH_BITS) == 0 {
+            self.near.push(offset << LENGTH_BITS | length);
+        } else {
+            self.far.push((place, interval));
+            self.near.push(FAR);
+        }
+    }
+
+    /// Takes the last one away.
+    pub fn pop(&mut self) -> Option<Interval> {
+        let place = self.near.len().checked_sub(1)?;
+        let last = self.at(place);
+        self.near.pop();
+        self.far.pop_if(|(far, _)| *far == place);
+        self.bases.truncate(place.div_ceil(1 << BLOCK_BITS));
+        Some(last)
+    }
+
+    /// The one at a place.
+    ///
+    /// # Panics
+    /// When there are not that many, as a slice does.
+    #[inline]
+    pub fn at(&self, place: usize) -> Interval {
+        let near = self.near[place];
+        let length = (near & FAR).cast_signed();
+        if near & FAR == FAR {
+            return self.far(place);
+        }
+        let start = self.bases[place >> BLOCK_BITS] + (near >> LENGTH_BITS).cast_signed();
+        Interval { start, end: start + length }
+    }
+
+    /// When the one at a place begins.
+    ///
+    /// # Panics
+    /// When there are not that many, as a slice does.
+    #[inline]
+    pub fn start(&self, place: usize) -> i64 {
+        self.at(place).start
+    }
+
+    /// When the one at a place ends.
+    ///
+    /// # Panics
+    /// When there are not that many, as a slice does.
+    #[inline]
+    pub fn end(&self, place: usize) -> i64 {
+        self.at(place).end
+    }
+
+    /// The one at a place, if there are that many.
+    pub fn get(&self, place: usize) -> Option<Interval> {
+        (place < self.len()).then(|| self.at(place))
+    }
+
+    /// The last one.
+    pub fn last(&self) -> Option<Interval> {
+        self.get(self.len().checked_sub(1)?)
+    }
+
+    /// All, in order of their places.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Interval> + ExactSizeIterator + Clone + '_ {
+        (0..self.len()).map(|place| self.at(place))
+    }
+
+    /// The first place from `from` on at which something does not hold; it has to hold for all before that and for none
+    /// after it.
+    pub fn partition_point(&self, from: usize, holds: impl Fn(Interval) -> bool) -> usize {
+        let (mut low, mut high) = (from, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if holds(self.at(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Ends those that never ended (at `i64::MAX`), but none before it began.
+    pub(crate) fn close(&mut self, end: i64) {
+        for (_, interval) in self.far.iter_mut().filter(|(_, interval)| interval.end == i64::MAX) {
+            interval.end = end.max(interval.start);
+        }
+    }
+
+    #[cold]
+    fn far(&self, place: usize) -> Interval {
+        let found = self.far.binary_search_by_key(&place, |(far, _)| *far);
+        found.ok().and_then(|found| self.far.get(found)).map_or_else(Interval::default, |(_, interval)| *interval)
+    }
+}
+
+impl Extend<Interval> for Times {
+    fn extend<T: IntoIterator<Item = Interval>>(&mut self, intervals: T) {
+        let intervals = intervals.into_iter();
+        self.near.reserve(intervals.size_hint().0);
+        intervals.for_each(|interval| self.push(interval));
+    }
+}
+
+impl FromIterator<Interval> for Times {
+    fn from_iter<T: IntoIterator<Item = Interval>>(intervals: T) -> Self {
+        let mut times = Self::default();
+        times.extend(intervals);
+        times
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn moment() -> impl Strategy<Value = i64> {
+        prop_oneof![
+            0..1_000_i64,
+            -10_000_000_000..10_000_000_000_i64,
+            Just(i64::MAX),
+            Just(i64::MIN),
+            Just(REACH),
+            Just(-REACH),
+            Just(2 * REACH - 1),
+            Just(FAR.cast_signed()),
+            Just(FAR.cast_signed() - 1),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn every_interval_comes_back(pairs in proptest::collection::vec((moment(), moment()), 0..700), popped in 0..300_usize) {
+            let mut all: Vec<Interval> = pairs.into_iter().map(|(start, end)| Interval { start, end }).collect();
+            let mut times: Times = all.iter().copied().collect();
+            for _ in 0..popped {
+                prop_assert_eq!(times.pop(), all.pop());
+            }
+            times.push(Interval::new(5, 9));
+            all.push(Interval::new(5, 9));
+            prop_assert_eq!(times.iter().collect::<Vec<_>>(), all);
+        }
+    }
+
+    #[test]
+    fn what_never_ended_ends_with_the_recording() {
+        let mut times: Times =
+            [Interval::new(1, i64::MAX), Interval::new(2, 3), Interval::new(9, i64::MAX)].into_iter().collect();
+        times.close(7);
+        assert_eq!(times.iter().collect::<Vec<_>>(), [Interval::new(1, 7), Interval::new(2, 3), Interval::new(9, 9)]);
+    }
+
+    #[test]
+    fn the_point_of_a_partition_is_where_it_stops_to_hold() {
+        let times: Times = (0..1_000).map(|start| Interval::new(start, start + 1)).collect();
+        for wanted in [0, 1, 255, 256, 999, 1_000] {
+            assert_eq!(times.partition_point(0, |part| part.start < wanted), wanted as usize);
+        }
+        assert_eq!(times.partition_point(7, |part| part.start < 3), 7);
+    }
+}
