@@ -1,7 +1,8 @@
 //! What a review costs, stage by stage, against the floor: a bare single-threaded scan of the same columns.
 //!
 //! `cargo bench` enlarges a bundled fixture. `COLDSPOT_BENCH_REPORT=run.sqlite cargo bench` takes a report of your own.
-//! After the table of each stage, the last lines give the whole review as a multiple of the floor, and peak memory.
+//! After the table of each stage, the last line gives the whole review, from the start of the program to its last byte, as
+//! a multiple of the floor, and the peak memory of that program.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
@@ -10,12 +11,13 @@ mod support {
 }
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::LazyLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use coldspot::facts::{Facts, extract};
 use coldspot::findings::{RuleCard, review};
-use coldspot::ledger::Scope;
+use coldspot::ledger::{DeviceOps, Scope, sweep};
 use coldspot::read::{ReadOptions, read, scan_floor};
 use coldspot::render::Templates;
 use coldspot::rules::{Library, Params, evaluate};
@@ -41,15 +43,6 @@ fn facts() -> Facts {
     extract(&read(report(), &ReadOptions::default(), &()).unwrap(), &Scope::All).unwrap()
 }
 
-fn whole() -> String {
-    let library = Library::builtin().unwrap();
-    let templates = Templates::load(None).unwrap();
-    let facts = facts();
-    let judgements = evaluate(&library, &facts, &Params::default());
-    let review = review(&facts, &RuleCard::of_library(&library), &judgements, templates.scorecard());
-    templates.review(&review, "report").unwrap()
-}
-
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn floor_single_threaded_scan() -> u64 {
     scan_floor(report()).unwrap()
@@ -66,6 +59,20 @@ fn reading_with_one_thread(bencher: Bencher) {
     bencher.bench(|| read(report(), &options, &()).unwrap());
 }
 
+/// The accounts of every device, one after the other.
+#[divan::bench(sample_count = 3, sample_size = 1)]
+fn ledger(bencher: Bencher) {
+    let timeline = read(report(), &ReadOptions::default(), &()).unwrap();
+    bencher.bench_local(|| {
+        let mut accounts = [0; 6];
+        for device in DeviceOps::all(&timeline, &[]) {
+            sweep::sweep(&timeline, &device, |moment| accounts[moment.account as usize] += moment.interval.len_ns());
+        }
+        accounts
+    });
+}
+
+/// The ledger again, idle time on its threads, and everything else that is extracted.
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn ledger_and_facts(bencher: Bencher) {
     let timeline = read(report(), &ReadOptions::default(), &()).unwrap();
@@ -94,19 +101,29 @@ fn findings_and_rendering(bencher: Bencher) {
     });
 }
 
-#[divan::bench(sample_count = 3, sample_size = 1)]
-fn whole_review() -> String {
-    whole()
+/// The seconds and the peak memory (where Linux tells it) of `coldspot review`, its output thrown away.
+fn review_by_the_program() -> (f64, Option<u64>) {
+    let started = Instant::now();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_coldspot"));
+    let program = program.args(["review", "--quiet", "--no-config"]).arg(report()).stdout(Stdio::null());
+    let mut child = program.spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak_kb = None;
+    while child.try_wait().unwrap().is_none() {
+        peak_kb = peak_kb.max(peak_of(&status));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    (started.elapsed().as_secs_f64(), peak_kb)
 }
 
-/// The fastest of some runs, in seconds.
-fn fastest<T>(mut run: impl FnMut() -> T) -> f64 {
-    let time = |run: &mut dyn FnMut() -> T| {
-        let started = Instant::now();
-        black_box(run());
-        started.elapsed().as_secs_f64()
-    };
-    (0..3).map(|_| time(&mut run)).fold(f64::INFINITY, f64::min)
+fn peak_of(status: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(status).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.split_whitespace().next()?.parse().ok()
+}
+
+/// The fastest of some runs.
+fn fastest(run: impl FnMut(usize) -> f64) -> f64 {
+    (0..5).map(run).fold(f64::INFINITY, f64::min)
 }
 
 fn main() {
@@ -114,16 +131,22 @@ fn main() {
     if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
         return;
     }
-    let floor = fastest(|| scan_floor(report()).unwrap());
-    let review = fastest(whole);
+    let floor = fastest(|_| {
+        let started = Instant::now();
+        scan_floor(report()).unwrap();
+        started.elapsed().as_secs_f64()
+    });
+    let mut peak_kb = None;
+    let review = fastest(|_| {
+        let (seconds, peak) = review_by_the_program();
+        peak_kb = peak_kb.max(peak);
+        seconds
+    });
     let bytes = std::fs::metadata(report()).unwrap().len();
+    let peak = peak_kb.map_or_else(|| "not known".to_owned(), |peak| format!("{:.0} MB", peak as f64 / 1e3));
     println!(
-        "report {:.0} MB; floor {floor:.3} s; whole review {review:.3} s = {:.2} times the floor",
+        "report {:.0} MB; floor {floor:.3} s; whole review {review:.3} s = {:.2} times the floor; peak memory {peak}",
         bytes as f64 / 1e6,
         review / floor
     );
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    if let Some(peak) = status.lines().find(|line| line.starts_with("VmHWM")) {
-        println!("peak memory of this process, {peak}");
-    }
 }

@@ -3,9 +3,26 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Applies a function to every item, on as many threads as the machine has but no more than there are items.
-pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get).min(items.len());
+/// How many threads work at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Threads(usize);
+
+impl Threads {
+    /// As many as asked for, or as the machine has.
+    pub(crate) fn new(wanted: Option<usize>) -> Self {
+        let all = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        Self(wanted.unwrap_or_else(all).max(1))
+    }
+
+    /// No more than there is work for, and at least one.
+    pub(crate) fn at_most(self, jobs: usize) -> usize {
+        self.0.clamp(1, jobs.max(1))
+    }
+}
+
+/// Applies a function to every item, on no more threads than there are items.
+pub(crate) fn map<T: Sync, R: Send>(threads: Threads, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = threads.at_most(items.len());
     if threads < 2 {
         return items.iter().map(work).collect();
     }
@@ -31,8 +48,11 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Does two things side by side.
-pub(crate) fn both<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
+/// Does two things, side by side if there are threads for both.
+pub(crate) fn both<A: Send, B>(threads: Threads, one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
+    if threads.at_most(2) < 2 {
+        return (one(), other());
+    }
     std::thread::scope(|scope| {
         let one = scope.spawn(one);
         let other = other();
@@ -46,7 +66,10 @@ mod tests {
     #[test]
     fn results_come_in_the_order_of_the_items() {
         let items: Vec<u32> = (0..1_000).collect();
-        assert_eq!(super::map(&items, |item| item * 2), items.iter().map(|item| item * 2).collect::<Vec<_>>());
-        assert!(super::map(&[], |item: &u32| *item).is_empty());
+        assert_eq!(
+            super::map(super::Threads::new(Some(3)), &items, |item| item * 2),
+            items.iter().map(|item| item * 2).collect::<Vec<_>>()
+        );
+        assert!(super::map(super::Threads::new(None), &[], |item: &u32| *item).is_empty());
     }
 }

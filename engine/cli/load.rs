@@ -47,7 +47,7 @@ impl Reading {
 fn load_facts(path: &Path, options: &ReadOptions, scope: &Scope, progress: &dyn Progress) -> Result<Facts, Failure> {
     let timeline = read::read(path, options, progress)
         .map_err(|error| Failure::new(Exit::Report, escape::plain(&error.to_string())))?;
-    facts::extract(&timeline, scope).map_err(|error| {
+    facts::extract_with(&timeline, scope, options.threads).map_err(|error| {
         // Annotations are named in the message.
         Failure::new(Exit::Usage, format!("{}: {}", path.display(), escape::plain(&error.to_string())))
     })

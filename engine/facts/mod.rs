@@ -8,5 +8,5 @@ pub mod file;
 pub mod store;
 
 pub use catalogue::{EntityKind, Fact, FactType, Needs, Unit};
-pub use extract::{ScopeError, extract};
+pub use extract::{ScopeError, extract, extract_with};
 pub use store::{Entity, EntityId, FactValue, Facts};

@@ -10,7 +10,7 @@ use super::annotation::Nest;
 use super::host::{Activity, Calls};
 use super::idle::{IdleReading, Piece, SPACING_NS, Stretch, Trigger};
 use super::ops::{DeviceOps, OpKind};
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::timeline::interval::{Interval, Union};
 use crate::timeline::{NONE, NameId, Timeline};
 
@@ -139,8 +139,13 @@ impl Question<'_> {
 }
 
 /// Reads the idle stretches of all devices.
-pub fn read(timeline: &Timeline, calls: &Calls, stretches: Vec<Stretches<'_>>) -> Vec<IdleReading> {
-    let parts = walked(timeline, calls, &stretches);
+pub(crate) fn read(
+    timeline: &Timeline,
+    calls: &Calls,
+    stretches: Vec<Stretches<'_>>,
+    threads: Threads,
+) -> Vec<IdleReading> {
+    let parts = walked(timeline, calls, &stretches, threads);
     let mut readings: Vec<IdleReading> = stretches.into_iter().map(|stretches| stretches.reading).collect();
     for (device, part) in parts.into_iter().flatten() {
         if let Some(reading) = readings.get_mut(device) {
@@ -151,7 +156,12 @@ pub fn read(timeline: &Timeline, calls: &Calls, stretches: Vec<Stretches<'_>>) -
 }
 
 /// What threads tell, by device, in parts.
-fn walked(timeline: &Timeline, calls: &Calls, stretches: &[Stretches<'_>]) -> Vec<BTreeMap<usize, IdleReading>> {
+fn walked(
+    timeline: &Timeline,
+    calls: &Calls,
+    stretches: &[Stretches<'_>],
+    threads: Threads,
+) -> Vec<BTreeMap<usize, IdleReading>> {
     let mut by_thread: BTreeMap<u32, Vec<Question<'_>>> = BTreeMap::new();
     for (device, stretches) in stretches.iter().enumerate() {
         let (reading, main) = (&stretches.reading, stretches.main_thread);
@@ -167,7 +177,7 @@ fn walked(timeline: &Timeline, calls: &Calls, stretches: &[Stretches<'_>]) -> Ve
     let by_thread: Vec<_> = by_thread.into_iter().collect();
     // Threads can be hundreds of thousands: those of a batch are put together at once.
     let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MOST_BATCHES).max(1)).collect();
-    parallel::map(&batches, |batch| {
+    parallel::map(threads, &batches, |batch| {
         let mut parts: BTreeMap<usize, IdleReading> = BTreeMap::new();
         for (thread, questions) in *batch {
             for (device, part) in walk(timeline, calls, *thread, questions) {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use crate::facts::EntityKind;
 use crate::facts::store::{Entity, EntityId, Facts};
 use crate::ledger::{Calls, DeviceOps, IdleReading, Op, Scope, Stretches, walk};
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::text::number;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
@@ -100,12 +100,21 @@ impl DeviceContext {
 /// # Errors
 /// When the scope lies beside all GPU work, or names an annotation that is not there.
 pub fn extract(timeline: &Timeline, scope: &Scope) -> Result<Facts, ScopeError> {
-    let context = Context::new(timeline, scope)?;
+    extract_with(timeline, scope, None)
+}
+
+/// The same, with a number of threads; as many as the machine has when `None`. The facts do not depend on it.
+///
+/// # Errors
+/// As for [`extract`].
+pub fn extract_with(timeline: &Timeline, scope: &Scope, threads: Option<usize>) -> Result<Facts, ScopeError> {
+    let threads = Threads::new(threads);
+    let context = Context::new(timeline, scope, threads)?;
     let mut facts = Facts::default();
     let run = facts.add(EntityKind::Run, "run", &[]);
     run::extract(&context, facts.get_mut(run));
     let processes = run::processes(&context, &mut facts, run);
-    let branches = parallel::map(&context.devices, |device| {
+    let branches = parallel::map(threads, &context.devices, |device| {
         let mut branch = facts.clone();
         device_facts(&context, device, run, &processes, &mut branch);
         branch
@@ -163,13 +172,14 @@ impl Parents<'_> {
 }
 
 impl<'timeline> Context<'timeline> {
-    fn new(timeline: &'timeline Timeline, scope: &Scope) -> Result<Self, ScopeError> {
+    fn new(timeline: &'timeline Timeline, scope: &Scope, threads: Threads) -> Result<Self, ScopeError> {
         let traits = kernel_names::traits(timeline);
         let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
-        let (calls, mut ops) = parallel::both(|| Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
+        let (calls, mut ops) =
+            parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
         apply_scope(timeline, &mut ops, scope)?;
         let busiest = calls.busiest_threads(timeline);
-        let swept = parallel::map(&ops, |ops| {
+        let swept = parallel::map(threads, &ops, |ops| {
             let storms = storms::Storms::find(timeline, ops);
             let mut stretches = Stretches::new(timeline, &busiest, ops, Arc::clone(&storms.parts));
             let tally = Tally::new(timeline, ops, |stretch| stretches.add(stretch));
@@ -180,7 +190,7 @@ impl<'timeline> Context<'timeline> {
             tallies.push((storms, tally));
             stretches.push(of_device);
         }
-        let readings = walk::read(timeline, &calls, stretches);
+        let readings = walk::read(timeline, &calls, stretches, threads);
         let devices = ops.into_iter().zip(tallies).zip(readings).map(|((ops, (storms, tally)), idle)| {
             let processes = processes_of(timeline, &ops);
             DeviceContext { ops, tally, idle, storms, processes }

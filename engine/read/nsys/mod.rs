@@ -17,6 +17,7 @@ mod take;
 use std::path::Path;
 
 use super::{Limits, Progress, ReadError, ReadOptions};
+use crate::parallel::Threads;
 use crate::timeline::Timeline;
 
 /// Reads a SQLite export.
@@ -25,8 +26,7 @@ use crate::timeline::Timeline;
 /// When the file is no export of Nsight Systems, or is damaged.
 pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Timeline, ReadError> {
     database::check_length(path)?;
-    let threads =
-        options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get));
+    let threads = Threads::new(options.threads);
     let not_a_report = |found: &str| ReadError::NotAReport {
         path: path.display().to_string(),
         found: found.to_owned(),
@@ -59,7 +59,7 @@ enum Content {
     Disguised(String),
 }
 
-fn read_database(path: &Path, threads: usize, limits: &Limits, progress: &dyn Progress) -> rusqlite::Result<Content> {
+fn read_database(path: &Path, threads: Threads, limits: &Limits, progress: &dyn Progress) -> rusqlite::Result<Content> {
     let db = database::open(path)?;
     let schema = database::Schema::probe(&db)?;
     if let Some(what) = schema.disguised() {

@@ -13,6 +13,7 @@ use super::database::{self, Schema};
 use super::rows::Table;
 pub(super) use super::take::Chunk;
 use super::take::Taker;
+use crate::parallel::Threads;
 use crate::read::{Limits, Progress};
 
 /// Rows of a chunk: enough that a chunk costs far more than starting it, few enough to spread a table over threads.
@@ -24,7 +25,7 @@ const TELL_EVERY: Duration = Duration::from_millis(50);
 
 /// How to scan.
 pub(super) struct Options<'a> {
-    pub(super) threads: usize,
+    pub(super) threads: Threads,
     pub(super) limits: &'a Limits,
     pub(super) progress: &'a dyn Progress,
 }
@@ -81,7 +82,7 @@ pub(super) fn scan(path: &Path, db: &Connection, schema: &Schema, options: &Opti
         }
     };
     let mut results = std::thread::scope(|scope| {
-        for _ in 0..options.threads.clamp(1, jobs.len().max(1)) {
+        for _ in 0..options.threads.at_most(jobs.len()) {
             let sender = sender.clone();
             scope.spawn(|| work(sender));
         }
