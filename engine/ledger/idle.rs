@@ -151,8 +151,8 @@ pub struct IdleReading {
     pub wait_tails: BTreeMap<(u32, NameId, u32), i64>,
     /// Annotations that explain nothing because too many were open.
     pub too_deep_count: i64,
-    /// The stretches that began when a copy ended.
-    pub after_copies: Vec<Stretch>,
+    /// The copies that stretches began with the end of, by place, and how long the stretches are.
+    pub after_copies: Vec<(u32, i64)>,
     /// The time of the window in which the thread that launches most does not merely wait for the device; `None` when
     /// no thread does.
     pub host_work_ns: Option<i64>,

@@ -12,7 +12,7 @@ use super::idle::{IdleReading, Piece, SPACING_NS, Stretch, Trigger};
 use super::ops::{DeviceOps, OpKind};
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::{Interval, Union};
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// Batches of threads that are walked side by side.
 const MOST_BATCHES: usize = 256;
@@ -23,7 +23,7 @@ pub struct Stretches<'all> {
     /// The busiest thread of each process.
     busiest: &'all FxHashMap<u32, u32>,
     reading: IdleReading,
-    by_thread: BTreeMap<u32, Vec<Query>>,
+    by_thread: BTreeMap<u32, Queries>,
     /// The window, and the thread that launches most in it.
     window: Interval,
     main_thread: Option<u32>,
@@ -33,24 +33,33 @@ pub struct Stretches<'all> {
 #[derive(Debug, Clone, Copy)]
 struct Query {
     stretch: Interval,
-    /// The launch had returned from here on: the thread has to explain what is before. `i64::MAX` when the thread is only
-    /// guessed: the operation that ends the stretch has no call.
-    returned: i64,
+    /// The part of it that the thread has to explain: until the launch had returned.
+    host: Interval,
+    /// Whether the thread is only guessed: the operation that ends the stretch has no call.
+    is_guess: bool,
 }
 
-impl Query {
-    const fn is_guess(self) -> bool {
-        self.returned == i64::MAX
+/// Stretches to be read on one thread, in time order.
+#[derive(Debug, Default)]
+struct Queries {
+    stretches: Times,
+    hosts: Times,
+    /// The places of those whose thread is guessed.
+    guesses: Vec<u32>,
+}
+
+impl Queries {
+    fn push(&mut self, query: Query) {
+        if query.is_guess {
+            self.guesses.push(self.stretches.len() as u32);
+        }
+        self.stretches.push(query.stretch);
+        self.hosts.push(query.host);
     }
 
-    /// When the part that the thread has to explain ends.
-    fn until(self) -> i64 {
-        self.returned.min(self.stretch.end)
-    }
-
-    /// The part of the stretch that the thread has to explain.
-    fn host(self) -> Interval {
-        Interval::new(self.stretch.start, self.until())
+    fn get(&self, place: usize) -> Option<Query> {
+        let (stretch, host) = (self.stretches.get(place)?, self.hosts.get(place)?);
+        Some(Query { stretch, host, is_guess: self.guesses.binary_search(&(place as u32)).is_ok() })
     }
 }
 
@@ -74,8 +83,8 @@ impl<'all> Stretches<'all> {
 
     /// Adds a stretch, in time order: books what the launch had queued, and leaves the rest to a thread.
     pub fn add(&mut self, stretch: Stretch) {
-        if stretch.previous.is_some_and(|op| op.kind == OpKind::Copy) {
-            self.reading.after_copies.push(stretch);
+        if let Some(copy) = stretch.previous.filter(|op| op.kind == OpKind::Copy) {
+            self.reading.after_copies.push((copy.index, stretch.interval.len_ns()));
         }
         if let Some((thread, query)) = self.place(stretch) {
             self.by_thread.entry(thread).or_default().push(query);
@@ -100,7 +109,7 @@ impl<'all> Stretches<'all> {
         if thread.is_none() {
             self.reading.book_unknown(whole, host);
         }
-        thread.map(|thread| (thread, Query { stretch: whole, returned }))
+        thread.map(|thread| (thread, Query { stretch: whole, host, is_guess: false }))
     }
 
     /// What no call asked for is read on the busiest thread of its process.
@@ -117,7 +126,7 @@ impl<'all> Stretches<'all> {
         } else {
             self.reading.book_unknown(stretch.interval, stretch.interval);
         }
-        guess.map(|thread| (thread, Query { stretch: stretch.interval, returned: i64::MAX }))
+        guess.map(|thread| (thread, Query { stretch: stretch.interval, host: stretch.interval, is_guess: true }))
     }
 }
 
@@ -126,14 +135,15 @@ struct Question<'all> {
     /// The place of the device among those asked about.
     device: usize,
     reading: &'all IdleReading,
-    queries: &'all [Query],
+    queries: Option<&'all Queries>,
     /// The window in which the thread's own work is wanted.
     work: Option<Interval>,
 }
 
 impl Question<'_> {
     fn hull(&self) -> Option<Interval> {
-        let asked = self.queries.iter().map(|query| query.host());
+        let ends = |queries: &Queries| [queries.hosts.get(0), queries.hosts.last()];
+        let asked = self.queries.into_iter().flat_map(ends).flatten();
         asked.chain(self.work).reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
     }
 }
@@ -166,12 +176,13 @@ fn walked(
     for (device, stretches) in stretches.iter().enumerate() {
         let (reading, main) = (&stretches.reading, stretches.main_thread);
         for (thread, queries) in &stretches.by_thread {
+            let queries = Some(queries);
             let work = (main == Some(*thread)).then_some(stretches.window);
             by_thread.entry(*thread).or_default().push(Question { device, reading, queries, work });
         }
         if let Some(main) = main.filter(|main| !stretches.by_thread.contains_key(main)) {
             let work = Some(stretches.window);
-            by_thread.entry(main).or_default().push(Question { device, reading, queries: &[], work });
+            by_thread.entry(main).or_default().push(Question { device, reading, queries: None, work });
         }
     }
     let by_thread: Vec<_> = by_thread.into_iter().collect();
@@ -195,8 +206,11 @@ fn walked(
 struct Cursor<'all> {
     device: usize,
     reading: IdleReading,
-    queries: &'all [Query],
-    /// The trigger of the first query, once its first moment is known.
+    queries: Option<&'all Queries>,
+    next: usize,
+    /// The query that is looked at.
+    query: Option<Query>,
+    /// Its trigger, once its first moment is known.
     trigger: Option<(Trigger, NameId)>,
     nest: Option<Nest<'all>>,
     work: Option<Interval>,
@@ -207,10 +221,10 @@ struct Cursor<'all> {
 impl Cursor<'_> {
     /// Leaves behind the queries that end before a moment.
     fn advance(&mut self, moment: i64) {
-        while let [query, rest @ ..] = self.queries
-            && query.until() <= moment
-        {
-            (self.queries, self.trigger) = (rest, None);
+        while self.query.is_some_and(|query| query.host.end <= moment) {
+            self.next += 1;
+            self.query = self.queries.and_then(|queries| queries.get(self.next));
+            self.trigger = None;
         }
     }
 
@@ -220,10 +234,8 @@ impl Cursor<'_> {
             self.waiting_ns += interval.overlap_ns(work);
         }
         self.advance(interval.start);
-        while let [query, ..] = self.queries
-            && query.stretch.start < interval.end
-        {
-            let part = query.host().clip(interval);
+        while let Some(query) = self.query.filter(|query| query.stretch.start < interval.end) {
+            let part = query.host.clip(interval);
             let (trigger, trigger_name) =
                 *self.trigger.get_or_insert_with(|| self.reading.begin(process, query.stretch, activity, name));
             let piece = Piece { interval: part, activity: activity.account(), trigger, trigger_name };
@@ -231,14 +243,13 @@ impl Cursor<'_> {
             if let Some(nest) = &mut self.nest {
                 nest.take(&piece);
             }
-            if query.is_guess() && activity == Activity::Host {
+            if query.is_guess && activity == Activity::Host {
                 self.reading.guessed_host_ns += part.len_ns();
             }
-            let until = query.until();
-            if until > interval.end {
+            if query.host.end > interval.end {
                 break;
             }
-            self.advance(until);
+            self.advance(query.host.end);
         }
     }
 
@@ -268,8 +279,10 @@ fn walk<'all>(
         device: question.device,
         reading: question.reading.sibling(),
         queries: question.queries,
+        next: 0,
+        query: question.queries.and_then(|queries| queries.get(0)),
         trigger: None,
-        nest: ranges.filter(|_| !question.queries.is_empty()).map(Nest::new),
+        nest: ranges.filter(|_| question.queries.is_some()).map(Nest::new),
         work: question.work,
         waiting_ns: 0,
     };

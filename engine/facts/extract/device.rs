@@ -218,10 +218,9 @@ pub(super) fn readbacks(context: &Context<'_>, device: &DeviceContext, facts: &m
             is_readback.insert(op.index);
         }
     }
-    let after = device.idle.after_copies.iter();
-    let idle = after.filter(|stretch| stretch.previous.is_some_and(|op| is_readback.contains(&op.index)));
+    let idle = device.idle.after_copies.iter().filter(|(copy, _)| is_readback.contains(copy));
     facts.set("readback_count", count);
-    facts.set("readback_idle_ns", idle.map(|stretch| stretch.interval.len_ns()).sum::<i64>());
+    facts.set("readback_idle_ns", idle.map(|(_, length)| length).sum::<i64>());
     facts.set_some("readback_first_start_ns", first);
 }
 

@@ -6,7 +6,6 @@ use rustc_hash::FxHashMap;
 
 use super::info::Info;
 use super::keys::StreamKey;
-use super::scan::Chunk;
 use crate::timeline::{Device, NONE, Process, Stream, StreamKind, Thread};
 
 /// What graphs that begin on the host carry as their ordinal.
@@ -15,7 +14,7 @@ const NO_ORDINAL: i64 = i32::MAX as i64;
 /// More GPUs than this no machine has; operations on further ones are dropped.
 const MOST_DEVICES: usize = 128;
 
-/// Places for everything that the rows of all chunks refer to. Tables are sorted by key, so that they do not depend on
+/// Places for everything that rows refer to. Tables are sorted by key, so that they do not depend on
 /// the order in which chunks were read.
 #[derive(Debug, Default)]
 pub(super) struct Identity {
@@ -34,10 +33,9 @@ const fn pid(process_key: i64) -> i64 {
 }
 
 impl Identity {
-    pub(super) fn of(chunks: &[Chunk], info: &Info) -> Self {
-        let thread_keys: BTreeSet<i64> = chunks.iter().flat_map(|chunk| chunk.keys.threads.list()).copied().collect();
-        let stream_keys: BTreeSet<StreamKey> =
-            chunks.iter().flat_map(|chunk| chunk.keys.streams.list()).copied().collect();
+    pub(super) fn of(thread_keys: &[i64], stream_keys: &[StreamKey], info: &Info) -> Self {
+        let thread_keys: BTreeSet<i64> = thread_keys.iter().copied().collect();
+        let stream_keys: BTreeSet<StreamKey> = stream_keys.iter().copied().collect();
         let process_keys: BTreeSet<i64> =
             thread_keys.iter().map(|key| key >> 24).chain(stream_keys.iter().filter_map(|key| key.process)).collect();
         let process_place: BTreeMap<i64, u32> = process_keys.iter().copied().zip(0..).collect();

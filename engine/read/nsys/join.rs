@@ -1,6 +1,6 @@
 //! Finds the API call that asked for a GPU operation: on process and correlation id, since ids repeat between processes.
 
-use rustc_hash::FxHashMap;
+use std::cell::Cell;
 
 use crate::timeline::{NONE, Thread};
 
@@ -9,8 +9,9 @@ use crate::timeline::{NONE, Thread};
 enum Calls {
     /// Ids close together: an array from the smallest.
     Dense { first: u32, calls: Vec<u32> },
-    /// Ids far apart.
-    Sparse(FxHashMap<u32, u32>),
+    /// Ids far apart: id and call, by id. Operations mostly run in the order of their ids, so a search begins where the
+    /// last one ended.
+    Sparse { calls: Vec<(u32, u32)>, last: Cell<usize> },
 }
 
 /// The API calls of a report by process and correlation id.
@@ -43,6 +44,7 @@ impl Join {
                 calls.insert(id, place);
             }
         }
+        by_process.iter_mut().flatten().for_each(Calls::sort);
         let mut having = by_process.iter().enumerate().filter(|(_, calls)| calls.is_some()).map(|(process, _)| process);
         let only = having.next().filter(|_| having.next().is_none());
         Self { by_process, only }
@@ -64,7 +66,7 @@ impl Calls {
         if span <= 8 * count + 1_024 {
             Self::Dense { first, calls: vec![NONE; span as usize] }
         } else {
-            Self::Sparse(FxHashMap::default())
+            Self::Sparse { calls: Vec::with_capacity(count as usize), last: Cell::default() }
         }
     }
 
@@ -75,16 +77,62 @@ impl Calls {
                     *slot = place;
                 }
             }
-            Self::Sparse(calls) => {
-                calls.entry(id).or_insert(place);
-            }
+            Self::Sparse { calls, .. } => calls.push((id, place)),
+        }
+    }
+
+    /// Ends inserting. The first call of an id stays.
+    fn sort(&mut self) {
+        if let Self::Sparse { calls, .. } = self {
+            calls.sort();
+            calls.dedup_by_key(|(id, _)| *id);
         }
     }
 
     fn get(&self, id: u32) -> Option<u32> {
         match self {
             Self::Dense { first, calls } => calls.get(id.checked_sub(*first)? as usize).copied(),
-            Self::Sparse(calls) => calls.get(&id).copied(),
+            Self::Sparse { calls, last } => {
+                let near = last.get();
+                let rest = calls.get(near..)?;
+                let place = match rest.iter().take(NEAR).position(|(known, _)| *known >= id) {
+                    Some(place) if place > 0 || rest.first()?.0 == id => near + place,
+                    _ => calls.partition_point(|(known, _)| *known < id),
+                };
+                last.set(place.min(calls.len()));
+                calls.get(place).filter(|(known, _)| *known == id).map(|(_, call)| *call)
+            }
+        }
+    }
+}
+
+/// Calls that are looked at one by one before all are searched.
+const NEAR: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_call_of_process_and_id_is_found(
+            calls in proptest::collection::vec((0..4_u32, 0..40_u32), 0..60),
+            apart in prop_oneof![Just(1_u32), Just(100_000_u32)],
+            asked in proptest::collection::vec((0..3_u32, 0..42_u32), 0..60),
+        ) {
+            let threads: Vec<Thread> = [0, 1, 1, NONE].into_iter().zip(0..).map(|(process, key)| Thread { process, key }).collect();
+            let callers: Vec<u32> = calls.iter().map(|(thread, _)| *thread).collect();
+            let ids: Vec<u32> = calls.iter().map(|(_, id)| id * apart).collect();
+            let join = Join::new(&threads, 2, &callers, &ids);
+            for (process, id) in asked {
+                let process = if process == 2 { NONE } else { process };
+                let of = |thread: u32| threads[thread as usize].process;
+                let having: std::collections::BTreeSet<u32> = callers.iter().map(|thread| of(*thread)).collect();
+                let wanted = if process == NONE && having.len() == 1 { *having.first().unwrap() } else { process };
+                let expected = calls.iter().position(|(thread, known)| of(*thread) == wanted && *known == id);
+                prop_assert_eq!(join.find(process, id * apart), expected.map_or(NONE, |place| place as u32));
+            }
         }
     }
 }

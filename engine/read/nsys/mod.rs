@@ -4,12 +4,14 @@
 
 mod assemble;
 mod database;
+mod faults;
 mod identity;
 mod info;
 mod join;
 mod keys;
 mod metrics;
 pub(super) mod rep;
+mod resolve;
 mod rows;
 mod scan;
 mod take;
@@ -69,10 +71,13 @@ fn read_database(path: &Path, threads: Threads, limits: &Limits, progress: &dyn 
         return Ok(Content::Foreign);
     }
     let info = info::read(&db, &schema)?;
-    let chunks = scan::scan(path, &db, &schema, &scan::Options { threads, limits, progress })?;
-    let mut timeline = assemble::assemble(&db, &schema, info, chunks, limits)?;
+    let mut assembly = assemble::Assembly::new(*limits);
+    let options = scan::Options { threads, limits, progress };
+    let beyond_limit = scan::scan(path, &db, &schema, &options, |chunk| assembly.take(chunk))?;
+    let mut timeline = resolve::resolve(&db, &schema, info, assembly)?;
+    timeline.reached.row_count = beyond_limit;
     timeline.metrics = metrics::read(&db, &schema)?;
     timeline.has_cpu_samples = info::has_rows(&db, &schema, "SAMPLING_CALLCHAINS")?;
-    timeline.page_faults = assemble::page_faults(&db, &schema, &timeline)?;
+    timeline.page_faults = faults::page_faults(&db, &schema, &timeline)?;
     Ok(Content::Report(Box::new(timeline)))
 }

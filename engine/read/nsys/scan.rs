@@ -1,18 +1,18 @@
 //! Reads the event tables in parallel: each is cut by row id into chunks of a fixed size, so that the result does not
 //! depend on how many threads took part.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 
 use super::database::{self, Schema};
 use super::rows::Table;
-pub(super) use super::take::Chunk;
-use super::take::Taker;
+use super::take::{Chunk, Taker};
 use crate::parallel::Threads;
 use crate::read::{Limits, Progress};
 
@@ -20,6 +20,8 @@ use crate::read::{Limits, Progress};
 const CHUNK_ROWS: i64 = 1 << 17;
 /// Row ids of a hostile file can be far apart; no table is cut into more chunks than this.
 const MAX_CHUNKS: i64 = 4_096;
+/// Chunks that wait to be joined with the others: they are memory.
+const MOST_WAITING: usize = 2;
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_millis(50);
 
@@ -48,20 +50,20 @@ struct Job {
     last: i64,
 }
 
-/// What was read of all event tables.
-pub(super) struct Scanned {
-    pub(super) chunks: Vec<Chunk>,
-    /// Rows beyond the limit.
-    pub(super) beyond: u64,
-}
-
-/// Reads every event table that is there; chunks come in the order of tables and row ids.
-pub(super) fn scan(path: &Path, db: &Connection, schema: &Schema, options: &Options<'_>) -> rusqlite::Result<Scanned> {
+/// Reads every event table that is there, and hands on each chunk in the order of tables and row ids. Returns how many
+/// rows lie beyond the limit.
+pub(super) fn scan(
+    path: &Path,
+    db: &Connection,
+    schema: &Schema,
+    options: &Options<'_>,
+    take: impl FnMut(Chunk),
+) -> rusqlite::Result<u64> {
     let Plan { jobs, total, beyond } = plan(db, schema, options.limits)?;
     let next = AtomicUsize::new(0);
     let done = Arc::new(AtomicU64::new(0));
-    let (sender, chunks) = mpsc::channel();
-    let work = |sender: Sender<rusqlite::Result<(usize, Chunk)>>| {
+    let (sender, chunks) = mpsc::sync_channel(MOST_WAITING);
+    let work = |sender: SyncSender<rusqlite::Result<(usize, Chunk)>>| {
         let opened = database::open(path).and_then(|db| Ok((Taker::new(&db, *options.limits, &done)?, db)));
         let (taker, db) = match opened {
             Ok(opened) => opened,
@@ -81,26 +83,37 @@ pub(super) fn scan(path: &Path, db: &Connection, schema: &Schema, options: &Opti
             }
         }
     };
-    let mut results = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         for _ in 0..options.threads.at_most(jobs.len()) {
             let sender = sender.clone();
             scope.spawn(|| work(sender));
         }
         drop(sender);
-        collect(chunks, || options.progress.rows(done.load(Ordering::Relaxed), total))
+        hand_on(chunks, take, || options.progress.rows(done.load(Ordering::Relaxed), total))
     })?;
-    results.sort_unstable_by_key(|(index, _)| *index);
-    Ok(Scanned { chunks: results.into_iter().map(|(_, chunk)| chunk).collect(), beyond })
+    Ok(beyond)
 }
 
-/// Takes all that is sent, up to the first error, and tells progress while it waits.
-fn collect<T>(sent: Receiver<rusqlite::Result<T>>, tell: impl Fn()) -> rusqlite::Result<Vec<T>> {
-    let mut all = Vec::new();
+/// Hands on all that is sent, in order, up to the first error, and tells progress.
+fn hand_on<T>(
+    sent: Receiver<rusqlite::Result<(usize, T)>>,
+    mut take: impl FnMut(T),
+    tell: impl Fn(),
+) -> rusqlite::Result<()> {
+    let mut early: BTreeMap<usize, T> = BTreeMap::new();
+    let mut next = 0;
     loop {
         match sent.recv_timeout(TELL_EVERY) {
-            Ok(part) => all.push(part?),
+            Ok(part) => {
+                let (index, part) = part?;
+                early.insert(index, part);
+            }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(all),
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        while let Some(part) = early.remove(&next) {
+            take(part);
+            next += 1;
         }
         tell();
     }
