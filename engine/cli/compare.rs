@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use coldspot::compare::{self, Budgets, Comparison, GateOutcome, Outcome, Run};
 use coldspot::findings::Threshold;
-use coldspot::render;
+use coldspot::render::{self, Notes};
 
 use super::exit::{Exit, Failure};
 use super::format::{FailOn, Format};
@@ -76,15 +76,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         _ => None,
     };
     comparison.gates = compare::gates(&comparison, [&base, &head], least, &budgets);
+    let notes = || Notes::of_comparison(&comparison, &judge.library).placed(judge.config.sources());
     let guard = Guard::new();
     let text = match arguments.format {
         Format::Markdown => {
             judge.templates.comparison(&comparison).map_err(|error| Failure::new(Exit::Rules, error))?
         }
         Format::Json => render::comparison_json(&comparison).map_err(|error| Failure::new(Exit::Rules, error))?,
-        Format::Sarif => render::sarif(&render::Notes::of_comparison(&comparison, &judge.library)),
-        Format::Github => render::github(&render::Notes::of_comparison(&comparison, &judge.library)),
-        Format::Junit => render::junit(&render::Notes::of_comparison(&comparison, &judge.library)),
+        Format::Sarif => render::sarif(&notes()),
+        Format::Github => render::github(&notes()),
+        Format::Junit => render::junit(&notes()),
     };
     drop(guard);
     output::deliver(&text, arguments.output.output.as_deref())?;

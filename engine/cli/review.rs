@@ -66,7 +66,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.fail_on()).unwrap_or(Threshold::Never);
     let name = name_of(&arguments.report);
-    let notes = || Notes::of_review(&facts, &review, &name, &judge.library, threshold);
+    let notes = || {
+        let notes = Notes::of_review(&facts, &review, &name, &judge.library, threshold);
+        notes.placed(judge.config.sources())
+    };
     let guard = Guard::new();
     let text = match arguments.format {
         Format::Markdown => judge.templates.review(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,

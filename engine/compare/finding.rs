@@ -8,7 +8,7 @@ use super::ledger::DeviceChange;
 use super::measure::{Change, Measure, Noise};
 use super::side::{Run, Side};
 use super::work::Work;
-use crate::findings::{Fingerprints, Seen};
+use crate::findings::{CodeName, Fingerprints, Seen};
 use crate::rules::outcome::{Confidence, Sentence, Severity};
 
 /// A finding that gained or lost less than this of the window is unchanged.
@@ -30,6 +30,9 @@ pub struct FindingChange {
     /// The device that it is about, counted from 0 in the order of numbers.
     #[serde(skip)]
     pub(super) device: Option<usize>,
+    /// The kernels and annotations that it is about.
+    #[serde(skip)]
+    pub(crate) names: Vec<CodeName>,
     /// In the head, or in the base when it is gone.
     pub severity: Severity,
     /// How sure it is.
@@ -184,6 +187,7 @@ impl Context<'_> {
             title: finding.title.clone(),
             subject: shown.seen.subject.label.clone(),
             device,
+            names: shown.seen.subject.names.clone(),
             severity: shown.seen.severity,
             confidence: shown.seen.confidence,
             summary: shown.seen.summary.clone(),

@@ -5,6 +5,7 @@
 
 mod check;
 mod raw;
+mod sources;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::compare::Budgets;
-use crate::findings::{Ignore, Policy, RuleCard, Scorecard, Threshold};
+use crate::findings::{Ignore, Policy, RuleCard, Scorecard, Sources, Threshold};
 use crate::rules::fault::{Fault, Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::schema::document;
@@ -58,6 +59,7 @@ pub struct Config {
     targets: BTreeMap<String, f64>,
     fail_on: Option<Threshold>,
     budgets: Budgets,
+    sources: Sources,
 }
 
 impl ConfigFile {
@@ -102,6 +104,23 @@ impl ConfigFile {
         self.raw.templates.as_ref().map(|dir| self.path(dir.get_ref())).filter(|dir| dir.is_dir())
     }
 
+    /// Whether every file that kernels and annotations are mapped to is there. Reviews do without: they may run where the
+    /// code is not.
+    ///
+    /// # Errors
+    /// Those that are not, each with its line.
+    pub fn check_sources(&self) -> Result<(), Faults> {
+        let mut log = Log::new(&self.name, &self.source);
+        for source in &self.raw.source {
+            let name = source.file.get_ref();
+            if !self.path(name).is_file() {
+                let folder = self.folder.display();
+                log.at(source.file.span(), format!("there is no file `{name}` in {folder}"));
+            }
+        }
+        Faults::check(log.faults)
+    }
+
     fn path(&self, relative: &str) -> PathBuf {
         // `.` would show in every message about a file in it.
         if self.folder == Path::new(".") { PathBuf::from(relative) } else { self.folder.join(relative) }
@@ -140,6 +159,11 @@ impl Config {
     /// How far numbers may go in a comparison.
     pub fn budgets(&self) -> &Budgets {
         &self.budgets
+    }
+
+    /// Where kernels and annotations come from.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     /// Gives rules the severities that it sets.

@@ -47,6 +47,9 @@ pub(super) struct RawConfig {
     /// Findings that are accepted: kept and counted, but folded away and left out of `fail_on`.
     #[serde(default)]
     pub(super) ignore: Vec<RawIgnore>,
+    /// Files that kernels and annotations come from: annotations of pull requests and SARIF point there.
+    #[serde(default)]
+    pub(super) source: Vec<RawSource>,
 }
 
 /// Which rules are in use
@@ -89,6 +92,25 @@ pub(super) struct RawIgnore {
     /// The last day on which it holds, as 2026-12-31, in UTC. No end without it.
     #[schemars(with = "Option<String>", regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
     pub(super) until: Option<Spanned<toml::Value>>,
+}
+
+/// A file that kernels or annotations come from. Give either a kernel or a range
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{ "required": ["kernel"] }, { "required": ["range"] }]))]
+pub(super) struct RawSource {
+    /// Which kernels: a pattern over their names, short or whole, where `*` is any text.
+    #[schemars(with = "Option<String>", length(min = 1))]
+    pub(super) kernel: Option<Text>,
+    /// Which annotations: a pattern over their texts, where `*` is any text.
+    #[schemars(with = "Option<String>", length(min = 1))]
+    pub(super) range: Option<Text>,
+    /// The file, with `/` between folders. It lies in the folder of coldspot.toml or below.
+    #[schemars(with = "String", length(min = 1))]
+    pub(super) file: Text,
+    /// The line, counted from 1. The file as a whole without it.
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub(super) line: Option<Number>,
 }
 
 /// The severities that a review may fail on.

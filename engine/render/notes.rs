@@ -2,7 +2,7 @@
 
 use crate::compare::{Comparison, FindingChange, Gate, GateOutcome, Outcome, State};
 use crate::facts::Facts;
-use crate::findings::{Fingerprints, Review, Threshold, digest};
+use crate::findings::{CodeName, Fingerprints, Place, Review, Sources, Threshold, digest};
 use crate::rules::Library;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
@@ -36,6 +36,9 @@ pub(super) struct Note {
     pub(super) state: Option<State>,
     /// Whether it ends the run with exit code 1.
     pub(super) is_failure: bool,
+    /// Where in the project's code it is; absent where that is not known: then it is about the run.
+    pub(super) place: Option<Place>,
+    names: Vec<CodeName>,
 }
 
 /// How grave a note is, in the words of most formats.
@@ -83,6 +86,8 @@ impl Notes {
                 fingerprint: digest(&seen.fingerprint),
                 state: None,
                 is_failure: matches!(threshold, Threshold::At(least) if seen.severity >= least),
+                place: None,
+                names: seen.subject.names.clone(),
             })
             .collect();
         Self {
@@ -117,6 +122,15 @@ impl Notes {
         }
     }
 
+    /// The same, each at the place in the project's code that it is mapped to.
+    #[must_use]
+    pub fn placed(mut self, sources: &Sources) -> Self {
+        for note in &mut self.notes {
+            note.place = sources.find(&note.names).cloned();
+        }
+        self
+    }
+
     /// Gates that do not hold or could not be evaluated.
     pub(super) fn failed_gates(&self) -> impl Iterator<Item = &Gate> {
         self.gates.iter().filter(|gate| gate.outcome != GateOutcome::Passed)
@@ -139,6 +153,8 @@ fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
         fingerprint: digest(&finding.fingerprint),
         state: Some(finding.state),
         is_failure,
+        place: None,
+        names: finding.names.clone(),
     }
 }
 
