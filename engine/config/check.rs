@@ -40,6 +40,7 @@ pub(super) fn check(
         ignores: raw.ignore.iter().filter_map(|ignore| checker.ignore(ignore, today)).collect(),
         targets: checker.targets(file, scorecard),
         fail_on: raw.review.fail_on.as_ref().and_then(|word| checker.fail_on(word)),
+        compare_fail_on: raw.compare.fail_on.as_ref().and_then(|word| checker.fail_on(word)),
         budgets: checker.budgets(&raw.budgets),
         sources: sources::check(&raw.source, &mut checker.log),
     };

@@ -58,6 +58,7 @@ pub struct Config {
     ignores: Vec<Ignore>,
     targets: BTreeMap<String, f64>,
     fail_on: Option<Threshold>,
+    compare_fail_on: Option<Threshold>,
     budgets: Budgets,
     sources: Sources,
 }
@@ -156,7 +157,12 @@ impl Config {
         self.fail_on
     }
 
-    /// How far numbers may go in a comparison.
+    /// From which severity on a new or worse finding fails a comparison; absent where it does not say.
+    pub fn compare_fail_on(&self) -> Option<Threshold> {
+        self.compare_fail_on
+    }
+
+    /// How far numbers may go.
     pub fn budgets(&self) -> &Budgets {
         &self.budgets
     }

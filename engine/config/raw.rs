@@ -36,7 +36,11 @@ pub(super) struct RawConfig {
     /// How a review ends.
     #[serde(default)]
     pub(super) review: RawReview,
-    /// How far a number may go in `coldspot compare`: by name, such as step_time = "+5%" or findings.new = 0.
+    /// How a comparison ends.
+    #[serde(default)]
+    pub(super) compare: RawCompare,
+    /// How far a number may go in `coldspot compare`, and where it needs no base in `coldspot review`: by name, such as step_time = "+5%" or
+    /// findings.new = 0.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub(super) budgets: BTreeMap<Text, Number>,
@@ -71,6 +75,15 @@ pub(super) struct RawRules {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawReview {
     /// End with exit code 1 when there are findings of this severity or above. `--fail-on` goes before it.
+    #[schemars(with = "Option<FailOn>")]
+    pub(super) fail_on: Option<Text>,
+}
+
+/// How a comparison ends
+#[derive(Debug, Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawCompare {
+    /// End with exit code 1 when findings of this severity or above are new or worse. `--fail-on` goes before it.
     #[schemars(with = "Option<FailOn>")]
     pub(super) fail_on: Option<Text>,
 }
@@ -113,7 +126,7 @@ pub(super) struct RawSource {
     pub(super) line: Option<Number>,
 }
 
-/// The severities that a review may fail on.
+/// The severities that a review or a comparison may fail on.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used")]

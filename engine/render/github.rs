@@ -22,6 +22,7 @@ pub fn github(notes: &Notes) -> String {
         // A plain line must not begin as a command.
         lines.push(crate::text::escape::plain(&line));
     }
+    lines.extend(notes.remarks.iter().cloned());
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 

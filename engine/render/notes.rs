@@ -19,6 +19,8 @@ pub struct Notes {
     pub(super) verdict_level: Level,
     pub(super) notes: Vec<Note>,
     pub(super) gates: Vec<Gate>,
+    /// What else is to be said, in one line each.
+    pub(super) remarks: Vec<String>,
     pub(super) rules: Vec<RuleHelp>,
 }
 
@@ -97,7 +99,8 @@ impl Notes {
             verdict_level: Level::Note,
             rules: rules(&notes, library),
             notes,
-            gates: Vec::new(),
+            gates: review.gates.clone(),
+            remarks: needing_base(review).into_iter().collect(),
         }
     }
 
@@ -119,6 +122,7 @@ impl Notes {
             rules: rules(&notes, library),
             notes,
             gates: comparison.gates.clone(),
+            remarks: Vec::new(),
         }
     }
 
@@ -135,6 +139,12 @@ impl Notes {
     pub(super) fn failed_gates(&self) -> impl Iterator<Item = &Gate> {
         self.gates.iter().filter(|gate| gate.outcome != GateOutcome::Passed)
     }
+}
+
+fn needing_base(review: &Review) -> Option<String> {
+    let names = review.gates_needing_base.join(", ");
+    let words = format!("gates that need a base are not evaluated in a review: {names}");
+    (!names.is_empty()).then(|| escape::plain(&words))
 }
 
 fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {

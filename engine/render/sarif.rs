@@ -92,7 +92,8 @@ fn notifications(notes: &Notes) -> Vec<Value> {
         let grave = if gate.outcome == crate::compare::GateOutcome::Passed { Level::Note } else { Level::Error };
         json!({ "level": level(grave), "message": { "text": text } })
     });
-    std::iter::once(verdict).chain(gates).collect()
+    let remarks = notes.remarks.iter().map(|remark| json!({ "level": "note", "message": { "text": remark } }));
+    std::iter::once(verdict).chain(gates).chain(remarks).collect()
 }
 
 const fn level(level: Level) -> &'static str {
