@@ -5,6 +5,8 @@ mod budget;
 mod calls;
 mod cause;
 mod finding;
+#[cfg(test)]
+mod finding_tests;
 mod gate;
 mod grids;
 mod ledger;
