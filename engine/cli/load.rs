@@ -19,7 +19,8 @@ impl Reading {
         for (name, value) in &self.limits {
             limits.set(name, *value);
         }
-        let options = ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits };
+        let root = std::env::current_dir().ok();
+        let options = ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits, root };
         let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
         let facts = match file::is_facts_file(path) {
             true => self.facts_file(path)?,

@@ -8,7 +8,7 @@ use super::ledger::DeviceChange;
 use super::measure::{Change, Measure, Noise};
 use super::side::{Run, Side};
 use super::work::Work;
-use crate::findings::{CodeName, Fingerprints, Seen};
+use crate::findings::{CodeName, Fingerprints, Place, Seen};
 use crate::rules::outcome::{Confidence, Sentence, Severity};
 
 /// A finding that gained or lost less than this of the window is unchanged.
@@ -33,6 +33,9 @@ pub struct FindingChange {
     /// The kernels and annotations that it is about.
     #[serde(skip)]
     pub(crate) names: Vec<CodeName>,
+    /// The line of the project's code that most of it comes from.
+    #[serde(skip)]
+    pub(crate) place: Option<Place>,
     /// In the head, or in the base when it is gone.
     pub severity: Severity,
     /// How sure it is.
@@ -193,6 +196,7 @@ impl Context<'_> {
             subject: shown.seen.subject.label.clone(),
             device,
             names: shown.seen.subject.names.clone(),
+            place: shown.seen.subject.place.clone(),
             severity: shown.seen.severity,
             confidence: shown.seen.confidence,
             summary: shown.seen.summary.clone(),

@@ -7,6 +7,7 @@ use crate::findings::{CodeKind, Place, Source, Sources};
 use crate::rules::fault::Log;
 use crate::text::escape;
 use crate::text::glob::Glob;
+use crate::text::paths;
 
 pub(super) fn check(raw: &[RawSource], log: &mut Log<'_>) -> Sources {
     Sources(raw.iter().filter_map(|source| check_one(source, log)).collect())
@@ -47,23 +48,11 @@ fn line_number(line: &Spanned<toml::Value>) -> Option<u32> {
 
 /// The path as forges want it: annotations may name nothing outside of the project.
 fn file(raw: &Text, log: &mut Log<'_>) -> Option<String> {
-    let text = raw.get_ref();
-    let parts: Vec<&str> = text.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    let problem = match () {
-        () if parts.is_empty() || text.ends_with('/') => "names no file",
-        () if text.starts_with(['/', '~']) || has_drive(text) => {
-            "is absolute: write it relative to the folder of this file"
+    match paths::inside(raw.get_ref()) {
+        Ok(file) => Some(file),
+        Err(problem) => {
+            log.at(raw.span(), format!("`{}` {problem}", escape::plain(raw.get_ref())));
+            None
         }
-        () if parts.contains(&"..") => "leads out of the folder of this file",
-        () if text.contains('\\') => "has a `\\`: write `/` between folders",
-        () if escape::has_invisible(text) || text.contains(['\n', '\r', '\t']) => "holds invisible characters",
-        () => return Some(parts.join("/")),
-    };
-    log.at(raw.span(), format!("`{}` {problem}", escape::plain(text)));
-    None
-}
-
-fn has_drive(text: &str) -> bool {
-    let mut chars = text.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.next() == Some(':')
+    }
 }

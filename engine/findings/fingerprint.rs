@@ -161,6 +161,7 @@ mod tests {
                     device: None,
                     label: Sentence::default(),
                     names: Vec::new(),
+                    place: None,
                 };
                 Fingerprints::new(&facts).of("single-stream", &subject)
             })

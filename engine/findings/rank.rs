@@ -3,6 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::relations::root;
+use super::source::evidence;
 use super::subject::subject_of;
 use super::total;
 use super::{Also, Finding, Gain, Reference, RuleCard};
@@ -180,7 +181,7 @@ fn finding(
         confidence: found.confidence,
         because: found.because.clone(),
         summary: found.summary.clone(),
-        evidence: found.evidence.clone(),
+        evidence: found.evidence.iter().cloned().chain(evidence(facts.get(best.entity))).collect(),
         advice: found.advice.clone(),
         verify: found.verify.clone(),
         look: found.look.clone(),

@@ -1,9 +1,12 @@
 //! Where in the project's code a finding is about: by the kernels and annotations that it names.
 
-use crate::facts::{Entity, EntityId, EntityKind, Facts};
+use super::sentence::Writer;
+use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 use crate::rules::outcome::{Match, Sentence};
 use crate::text::escape;
 use crate::text::glob::Glob;
+use crate::text::number::percent;
+use crate::text::paths;
 
 /// A place in the project's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +74,27 @@ const NAMING: [(EntityKind, &str, CodeKind); 6] = [
     (EntityKind::Device, "storm_kernel", CodeKind::Kernel),
     (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),
 ];
+
+/// The line of code that most of the subject's time comes from, by the call stacks of the report. Facts files can be
+/// written by anybody: a place outside of the project is none.
+pub(super) fn place(entity: &Entity) -> Option<Place> {
+    let is_in_project = matches!(entity.get("is_source_in_project"), Some(FactValue::Bool(true)));
+    let file = entity.text("source_file").filter(|_| is_in_project)?;
+    let line = entity.int("source_line").and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
+    Some(Place { file: paths::inside(file).ok()?, line: Some(line?) })
+}
+
+/// The same as evidence, for files outside of the project too.
+pub(super) fn evidence(entity: &Entity) -> Option<Sentence> {
+    let (file, line) = (entity.text("source_file")?, entity.int("source_line")?);
+    let Some(FactValue::Float(share)) = entity.get("source_share") else { return None };
+    let words = match entity.kind {
+        EntityKind::Kernel => "Launched from ",
+        _ => "Called from ",
+    };
+    let part = if *share < 0.9995 { format!(" ({} of the time)", percent(*share)) } else { String::new() };
+    Some(Writer::default().own(words).code(&format!("{file}:{line}")).own(&format!("{part}.")).done())
+}
 
 /// The subject itself where it is a kernel, an annotation or a step; then the kernels and annotations that the finding
 /// prints, in the order in which it does. A name that a fact holds but the finding does not print is not what it is about.

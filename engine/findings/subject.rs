@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::sentence::Writer;
-use super::source::{CodeName, names};
+use super::source::{CodeName, Place, names, place};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::rules::outcome::{Match, Sentence};
 use crate::text::names;
@@ -22,11 +22,14 @@ pub struct Subject {
     /// The kernels and annotations that the finding is about, what it is about itself first.
     #[serde(skip)]
     pub names: Vec<CodeName>,
+    /// The line of the project's code that most of its time comes from, where the report has call stacks.
+    #[serde(skip)]
+    pub place: Option<Place>,
 }
 
 /// The subject of a finding, with the names by which its place in the code is known.
 pub(super) fn subject_of(facts: &Facts, id: EntityId, found: &Match) -> Subject {
-    Subject { names: names(facts, id, found), ..subject(facts, id) }
+    Subject { names: names(facts, id, found), place: place(facts.get(id)), ..subject(facts, id) }
 }
 
 pub(super) fn subject(facts: &Facts, id: EntityId) -> Subject {
@@ -44,6 +47,7 @@ pub(super) fn subject(facts: &Facts, id: EntityId) -> Subject {
         device: device.map(|device| device.key.clone()),
         label: label.done(),
         names: Vec::new(),
+        place: None,
     }
 }
 

@@ -88,7 +88,7 @@ impl Notes {
                 fingerprint: digest(&seen.fingerprint),
                 state: None,
                 is_failure: matches!(threshold, Threshold::At(least) if seen.severity >= least),
-                place: None,
+                place: seen.subject.place.clone(),
                 names: seen.subject.names.clone(),
             })
             .collect();
@@ -126,10 +126,10 @@ impl Notes {
         }
     }
 
-    /// The same, each at the place in the project's code that it is mapped to.
+    /// The same, each at the place in the project's code that it is mapped to, where no call stack told one.
     #[must_use]
     pub fn placed(mut self, sources: &Sources) -> Self {
-        for note in &mut self.notes {
+        for note in self.notes.iter_mut().filter(|note| note.place.is_none()) {
             note.place = sources.find(&note.names).cloned();
         }
         self
@@ -163,7 +163,7 @@ fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
         fingerprint: digest(&finding.fingerprint),
         state: Some(finding.state),
         is_failure,
-        place: None,
+        place: finding.place.clone(),
         names: finding.names.clone(),
     }
 }

@@ -8,9 +8,11 @@ pub mod api;
 pub mod columns;
 pub mod interval;
 pub mod names;
+pub mod places;
 
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OffCpu, OsCalls, Overheads, Ranges};
 pub use names::{NameId, Names};
+pub use places::{CodePlace, CodePlaces};
 
 /// No such place: the event refers to nothing.
 pub const NONE: u32 = u32::MAX;
@@ -44,6 +46,8 @@ pub struct Timeline {
     pub migrations: Migrations,
     /// CUDA API calls of the host, runtime and driver.
     pub api: ApiCalls,
+    /// Where in the code API calls were made.
+    pub code_places: CodePlaces,
     /// OS runtime calls.
     pub os_calls: OsCalls,
     /// Time off the CPU by the scheduler's record.

@@ -3,7 +3,9 @@
 //! Tables and columns are probed, never assumed: exporters from 2020 on differ, and a missing table is a missing fact.
 
 mod assemble;
+mod callchains;
 mod database;
+mod frames;
 mod identity;
 mod info;
 mod join;
@@ -15,7 +17,7 @@ mod scan;
 
 use std::path::Path;
 
-use super::{Limits, Progress, ReadError, ReadOptions};
+use super::{Progress, ReadError, ReadOptions};
 use crate::timeline::Timeline;
 
 /// Reads a SQLite export.
@@ -31,7 +33,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) 
         found: found.to_owned(),
         way_out: "Export the report with: nsys export --type sqlite FILE.nsys-rep".to_owned(),
     };
-    match read_database(path, threads, &options.limits, progress) {
+    match read_database(path, threads, options, progress) {
         Ok(Content::Report(timeline)) => Ok(*timeline),
         Ok(Content::Foreign) => {
             Err(not_a_report("is a SQLite database, but none that Nsight Systems exports: it has none of its tables"))
@@ -58,7 +60,13 @@ enum Content {
     Disguised(String),
 }
 
-fn read_database(path: &Path, threads: usize, limits: &Limits, progress: &dyn Progress) -> rusqlite::Result<Content> {
+fn read_database(
+    path: &Path,
+    threads: usize,
+    options: &ReadOptions,
+    progress: &dyn Progress,
+) -> rusqlite::Result<Content> {
+    let limits = &options.limits;
     let db = database::open(path)?;
     let schema = database::Schema::probe(&db)?;
     if let Some(what) = schema.disguised() {
@@ -68,10 +76,12 @@ fn read_database(path: &Path, threads: usize, limits: &Limits, progress: &dyn Pr
         return Ok(Content::Foreign);
     }
     let info = info::read(&db, &schema)?;
-    let chunks = scan::scan(path, &db, &schema, &scan::Options { threads, limits, progress })?;
+    let has_echoes = callchains::has_echoes(&db, &schema)?;
+    let chunks = scan::scan(path, &db, &schema, &scan::Options { threads, limits, progress, has_echoes })?;
     let mut timeline = assemble::assemble(&db, &schema, info, chunks, limits)?;
     timeline.metrics = metrics::read(&db, &schema)?;
     timeline.has_cpu_samples = info::has_rows(&db, &schema, "SAMPLING_CALLCHAINS")?;
     timeline.page_faults = assemble::page_faults(&db, &schema, &timeline)?;
+    timeline.code_places = callchains::places(&db, &schema, &timeline, options.root.as_deref(), limits)?;
     Ok(Content::Report(Box::new(timeline)))
 }

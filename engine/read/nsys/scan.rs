@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use rusqlite::{Connection, OptionalExtension, ffi};
 
+use super::callchains;
 use super::database::{self, Cells, Schema};
 use super::keys::Keys;
 use super::rows::{Reason, Sink, Table};
@@ -25,6 +26,8 @@ pub(super) struct Options<'a> {
     pub(super) threads: usize,
     pub(super) limits: &'a Limits,
     pub(super) progress: &'a dyn Progress,
+    /// Whether rows of API calls that repeat another are left out.
+    pub(super) has_echoes: bool,
 }
 
 /// What is to be read.
@@ -173,7 +176,9 @@ fn read(
         cut_name_count: 0,
     };
     let row_id = schema.row_id(job.table.name());
-    let sql = schema.select(job.table.name(), job.table.columns()) + &format!(" WHERE {row_id} BETWEEN ?1 AND ?2");
+    let sql = schema.select(job.table.name(), job.table.columns())
+        + &format!(" WHERE {row_id} BETWEEN ?1 AND ?2")
+        + &callchains::condition(job.table, options.has_echoes);
     // Pages that refer to each other in a circle bring more rows than there are row ids.
     let mut left = job.last.saturating_sub(job.first).saturating_add(1);
     let mut statement = db.prepare(&sql)?;
