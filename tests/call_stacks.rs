@@ -109,6 +109,19 @@ fn findings_say_where_they_come_from_and_annotations_point_there() {
     .unwrap();
     let line = project.line_of("underfilled", &review);
     assert!(line.contains(" file=src/model.py,line=33,title="), "{line}");
+    // From a folder of the project as from its root.
+    let mut deeper = Command::cargo_bin("coldspot").unwrap();
+    let output = deeper.current_dir(project.path().join("src")).args(["review", "../run.sqlite", "--format", "github"]);
+    output.assert().success().stdout(contains("::error file=src/loader.py,line=12,title="));
+    // Where the project is checked out below, its file says so.
+    fs::create_dir_all(project.path().join("head/src")).unwrap();
+    fs::write(project.path().join("head/src/loader.py"), "").unwrap();
+    fs::rename(project.path().join("coldspot.toml"), project.path().join("head/coldspot.toml")).unwrap();
+    fs::remove_dir_all(project.path().join("src")).unwrap();
+    let line = project.line_of("pageable-copy", &[&review[..], &["--config", "head/coldspot.toml"]].concat());
+    assert!(line.contains(" file=src/loader.py,line=12,title="), "{line}");
+    fs::rename(project.path().join("head"), project.path().join("other")).unwrap();
+    fs::rename(project.path().join("other/src"), project.path().join("src")).unwrap();
     // It travels in a facts file.
     project.coldspot(&["facts", "run.sqlite", "--format", "json", "--output", "run.json"]).success();
     let line = project.line_of("pageable-copy", &["review", "run.json", "--format", "github"]);

@@ -96,7 +96,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 fn runs(arguments: &Arguments, judge: &Judge, reports: &[PathBuf]) -> Result<Vec<Run>, Failure> {
     let run = |report: &PathBuf| {
-        let facts = arguments.reading.facts(report)?;
+        let facts = arguments.reading.facts(report, judge.root.clone())?;
         let review = judge.review(&facts);
         Ok(Run { name: name_of(Path::new(report)), facts, review })
     };

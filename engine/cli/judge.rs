@@ -17,6 +17,8 @@ pub(super) struct Judge {
     pub(super) library: Library,
     pub(super) templates: Templates,
     pub(super) config: Config,
+    /// The project's folder.
+    pub(super) root: Option<PathBuf>,
     cards: Vec<RuleCard>,
     scorecard: Scorecard,
 }
@@ -30,7 +32,7 @@ impl Judge {
         config.set_severities(&mut cards);
         let mut scorecard = templates.scorecard().clone();
         config.set_targets(&mut scorecard);
-        Ok(Self { library, templates, config, cards, scorecard })
+        Ok(Self { library, templates, config, root: project.folder(), cards, scorecard })
     }
 
     /// The budgets of the project, with those of the command line in their place.

@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(path) => Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?),
         None => None,
     };
-    let facts = arguments.reading.facts(&arguments.report)?;
+    let facts = arguments.reading.facts(&arguments.report, judge.root.clone())?;
     let mut review = judge.review(&facts);
     let new_count = baseline.as_ref().map(|baseline| baseline.new_count(&facts, &review));
     if let Some(baseline) = &baseline {

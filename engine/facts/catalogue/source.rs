@@ -9,9 +9,9 @@ pub(super) const SOURCE: &[Fact] = &[
         "source_file",
         Text,
         CallStacks,
-        "The file of the program's own code whose calls ask for most of its time: relative to the working directory where it lies below it, else without folders. Absent when no line has half of the time.",
+        "The file of the program's own code whose calls ask for most of its time: relative to the project's folder (that of coldspot.toml, else the working directory) where it lies below it, else without folders. Absent when no line has half of the time.",
     ),
     fact("source_line", Int, CallStacks, "The line in that file, counted from 1."),
     fact("source_share", Float, CallStacks, "The part of its time that comes from that line."),
-    fact("is_source_in_project", Bool, CallStacks, "Whether that file lies below the working directory."),
+    fact("is_source_in_project", Bool, CallStacks, "Whether that file lies below the project's folder."),
 ];
