@@ -165,3 +165,18 @@ fn samples_of_cpu_stacks_are_noticed() {
     drop(db);
     assert_eq!(project.facts()["runs"][0]["cpu_samples_captured"], true);
 }
+
+#[test]
+fn frames_beyond_the_limit_are_counted_and_long_ones_left_out() {
+    let project = Project::new(SchemaVersion::Nsys2021, &CODE);
+    let left_out = |limit: &str| {
+        let arguments = ["facts", "run.sqlite", "--format", "json", "--limit", limit];
+        let output = project.coldspot(&arguments).success().get_output().stdout.clone();
+        let facts: Value = serde_json::from_slice(&output).unwrap();
+        (facts["runs"][0]["unread_row_count"].clone(), source(&facts, "copy_groups"))
+    };
+    // 20 steps of five calls, with stacks of 5, 3, 3, 2 and 2 frames: 300 rows, and 100 calls.
+    let (rows, place) = left_out("rows=250");
+    assert_eq!((rows, &place[0]), (json!(50), &json!("src/loader.py")));
+    assert_eq!(left_out("name-bytes=10").1, json!([null, null, null]));
+}

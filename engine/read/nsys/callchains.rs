@@ -23,6 +23,14 @@ const SAMPLE_ROWS: u64 = 10_000;
 /// The thread and correlation id of an API call.
 type CallKey = (i64, i64);
 
+/// The places of a report's API calls.
+#[derive(Default)]
+pub(super) struct Placed {
+    pub(super) places: CodePlaces,
+    /// Rows of stacks beyond the limit.
+    pub(super) beyond: u64,
+}
+
 /// Whether the table of API calls holds rows that repeat another call. They are no calls: reading them would count twice.
 pub(super) fn has_echoes(db: &Connection, schema: &Schema) -> rusqlite::Result<bool> {
     let api = Table::Api.name();
@@ -60,15 +68,17 @@ pub(super) fn places(
     timeline: &Timeline,
     root: Option<&Path>,
     limits: &Limits,
-) -> rusqlite::Result<CodePlaces> {
+) -> rusqlite::Result<Placed> {
     if !has_rows(db, schema, CHAINS)? || !schema.has("StringIds") {
-        return Ok(CodePlaces::default());
+        return Ok(Placed::default());
     }
     let (list, frames) = frames(db, schema, root, limits)?;
-    let chains = if frames.is_empty() { FxHashMap::default() } else { chains(db, schema, &frames, limits)? };
-    if chains.is_empty() {
-        return Ok(CodePlaces::default());
+    if frames.is_empty() {
+        return Ok(Placed::default());
     }
+    let chains = chains(db, schema, &frames, limits)?;
+    let rows: i64 = db.query_row(&format!("SELECT count(*) FROM \"{CHAINS}\""), [], |row| row.get(0))?;
+    let beyond = u64::try_from(rows).unwrap_or(0).saturating_sub(limits.rows);
     let calls = calls(db, schema, &chains, limits)?;
     let starts = starts(db, schema, &calls, limits)?;
     let of_call =
@@ -77,7 +87,7 @@ pub(super) fn places(
             Some((call, *starts.get(&(thread.key, *start))?))
         });
     let of_call = of_call.collect();
-    Ok(CodePlaces::new(list, of_call))
+    Ok(Placed { places: CodePlaces::new(list, of_call), beyond })
 }
 
 /// All places that strings of the report name, and which string names which.

@@ -82,6 +82,8 @@ fn read_database(
     timeline.metrics = metrics::read(&db, &schema)?;
     timeline.has_cpu_samples = info::has_rows(&db, &schema, "SAMPLING_CALLCHAINS")?;
     timeline.page_faults = assemble::page_faults(&db, &schema, &timeline)?;
-    timeline.code_places = callchains::places(&db, &schema, &timeline, options.root.as_deref(), limits)?;
+    let placed = callchains::places(&db, &schema, &timeline, options.root.as_deref(), limits)?;
+    timeline.code_places = placed.places;
+    timeline.reached.row_count += placed.beyond;
     Ok(Content::Report(Box::new(timeline)))
 }
