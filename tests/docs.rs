@@ -177,6 +177,9 @@ fn the_guide_to_the_configuration_works_as_it_is_printed() {
     let sample = blocks("configuration.md", "toml").remove(0);
     assert_eq!(complaints(&validator(&config_schema()), &sample), Vec::<String>::new());
     fs::write(folder.path().join("coldspot.toml"), &sample).unwrap();
+    // The code that the sample maps kernels and annotations to.
+    fs::create_dir(folder.path().join("src")).unwrap();
+    ["src/kernels.cu", "train.py"].iter().for_each(|file| fs::write(folder.path().join(file), "").unwrap());
     fs::copy(root().join("fixtures/pageable-copies-2021.sqlite"), folder.path().join("run.sqlite")).unwrap();
     for name in ["perf/rules", "perf/templates"] {
         fs::create_dir_all(folder.path().join(name)).unwrap();

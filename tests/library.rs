@@ -18,9 +18,10 @@ use support::SchemaVersion;
 /// The rules of these folders that must find something, for each scenario; all others must not.
 const CATEGORIES: [&str; 7] = ["copies", "sync", "streams", "memory", "communication", "steps", "device"];
 
-const EXPECTED: [(&str, &[&str]); 22] = [
+const EXPECTED: [(&str, &[&str]); 23] = [
     ("allocate-each-step", &["allocation", "memsets"]),
     ("busy-under-waits", &[]),
+    ("call-stacks", &["pageable-copy", "sync-gap"]),
     ("exposed-collectives", &["exposed-communication"]),
     ("fused-kernels", &[]),
     ("item-read-back", &["scalar-readback", "sync-gap"]),

@@ -37,7 +37,7 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     let Task::Write(arguments) = task;
     output::spare([arguments.report.as_path()], Some(&arguments.file))?;
     let judge = Judge::new(&arguments.project, &arguments.rules, None)?;
-    let facts = arguments.reading.facts(&arguments.report)?;
+    let facts = arguments.reading.facts(&arguments.report, judge.root.clone())?;
     let baseline = Baseline::of(&facts, &judge.review(&facts));
     output::deliver(&baseline.to_json(), Some(&arguments.file))?;
     Ok(Exit::Ok)

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use coldspot::compare::{self, Budgets, Comparison, GateOutcome, Outcome, Run};
+use coldspot::compare::{self, Comparison, GateOutcome, Outcome, Run};
 use coldspot::findings::Threshold;
-use coldspot::render;
+use coldspot::render::{self, Notes};
 
 use super::exit::{Exit, Failure};
 use super::format::{FailOn, Format};
@@ -37,7 +37,8 @@ pub(super) struct Arguments {
     /// The format.
     #[arg(long, value_enum, default_value_t = Format::Markdown)]
     format: Format,
-    /// End with exit code 1 when findings of this severity or above are new or worse; never by default.
+    /// End with exit code 1 when findings of this severity or above are new or worse; by default what
+    /// [compare] of coldspot.toml says, else never.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
     /// How far a number may go, such as 'step_time=+5%' or 'device.idle_share<=0.15'; may be given again. Adds to
@@ -63,7 +64,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let judge = Judge::new(&arguments.project, &arguments.rules, arguments.templates.as_deref())?;
-    let budgets = budgets(arguments, &judge)?;
+    let budgets = judge.budgets(&arguments.budgets)?;
     let (base, head) = match arguments.reports.as_slice() {
         [base, head] => (std::slice::from_ref(base), std::slice::from_ref(head)),
         _ => (arguments.base.as_slice(), arguments.head.as_slice()),
@@ -71,37 +72,31 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     output::spare(base.iter().chain(head).map(PathBuf::as_path), arguments.output.output.as_deref())?;
     let (base, head) = (runs(arguments, &judge, base)?, runs(arguments, &judge, head)?);
     let mut comparison = compare::compare(&base, &head).map_err(|error| Failure::new(Exit::Usage, error))?;
-    let least = match arguments.fail_on.map(Threshold::from) {
+    let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.compare_fail_on());
+    let least = match threshold {
         Some(Threshold::At(least)) => Some(least),
         _ => None,
     };
     comparison.gates = compare::gates(&comparison, [&base, &head], least, &budgets);
+    let notes = || Notes::of_comparison(&comparison, &judge.library).placed(judge.config.sources());
     let guard = Guard::new();
     let text = match arguments.format {
         Format::Markdown => {
             judge.templates.comparison(&comparison).map_err(|error| Failure::new(Exit::Rules, error))?
         }
         Format::Json => render::comparison_json(&comparison).map_err(|error| Failure::new(Exit::Rules, error))?,
-        Format::Sarif => render::sarif(&render::Notes::of_comparison(&comparison, &judge.library)),
-        Format::Github => render::github(&render::Notes::of_comparison(&comparison, &judge.library)),
-        Format::Junit => render::junit(&render::Notes::of_comparison(&comparison, &judge.library)),
+        Format::Sarif => render::sarif(&notes()),
+        Format::Github => render::github(&notes()),
+        Format::Junit => render::junit(&notes()),
     };
     drop(guard);
     output::deliver(&text, arguments.output.output.as_deref())?;
     Ok(exit(&comparison, arguments.allow_unknown_gates))
 }
 
-fn budgets(arguments: &Arguments, judge: &Judge) -> Result<Budgets, Failure> {
-    let mut budgets = judge.config.budgets().clone();
-    for pair in &arguments.budgets {
-        budgets.set_pair(pair).map_err(|error| Failure::new(Exit::Usage, format!("--budget: {error}")))?;
-    }
-    Ok(budgets)
-}
-
 fn runs(arguments: &Arguments, judge: &Judge, reports: &[PathBuf]) -> Result<Vec<Run>, Failure> {
     let run = |report: &PathBuf| {
-        let facts = arguments.reading.facts(report)?;
+        let facts = arguments.reading.facts(report, judge.root.clone())?;
         let review = judge.review(&facts);
         Ok(Run { name: name_of(Path::new(report)), facts, review })
     };

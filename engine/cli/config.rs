@@ -30,10 +30,11 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
 }
 
 fn check(project: &Project) -> Result<Exit, Failure> {
-    let Some((path, _)) = project.file()? else {
+    let Some((path, file)) = project.file()? else {
         return Err(Failure::new(Exit::Usage, format!("there is no {FILE_NAME} here or in a folder above")));
     };
     project.setup(&[], None)?;
+    file.check_sources().map_err(|faults| Failure::new(Exit::Usage, faults))?;
     output::deliver(&format!("{}: nothing wrong\n", path.display()), None)?;
     Ok(Exit::Ok)
 }

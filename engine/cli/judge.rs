@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use coldspot::compare::Budgets;
 use coldspot::config::Config;
 use coldspot::facts::Facts;
 use coldspot::findings::{self, Review, RuleCard, Scorecard};
 use coldspot::render::Templates;
 use coldspot::rules::{Library, evaluate};
 
-use super::exit::Failure;
+use super::exit::{Exit, Failure};
 use super::project::{Project, Setup};
 
 /// All that reviews of one run of coldspot share.
@@ -16,6 +17,8 @@ pub(super) struct Judge {
     pub(super) library: Library,
     pub(super) templates: Templates,
     pub(super) config: Config,
+    /// The project's folder.
+    pub(super) root: Option<PathBuf>,
     cards: Vec<RuleCard>,
     scorecard: Scorecard,
 }
@@ -29,7 +32,16 @@ impl Judge {
         config.set_severities(&mut cards);
         let mut scorecard = templates.scorecard().clone();
         config.set_targets(&mut scorecard);
-        Ok(Self { library, templates, config, cards, scorecard })
+        Ok(Self { library, templates, config, root: project.folder(), cards, scorecard })
+    }
+
+    /// The budgets of the project, with those of the command line in their place.
+    pub(super) fn budgets(&self, pairs: &[String]) -> Result<Budgets, Failure> {
+        let mut budgets = self.config.budgets().clone();
+        for pair in pairs {
+            budgets.set_pair(pair).map_err(|error| Failure::new(Exit::Usage, format!("--budget: {error}")))?;
+        }
+        Ok(budgets)
     }
 
     pub(super) fn review(&self, facts: &Facts) -> Review {

@@ -1,7 +1,7 @@
 //! From a path to facts.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use coldspot::facts::{self, EntityId, EntityKind, Facts, file};
 use coldspot::ledger::Scope;
@@ -13,13 +13,13 @@ use super::exit::{Exit, Failure};
 use super::progress::Bar;
 
 impl Reading {
-    /// The facts of a report, as the options ask.
-    pub(super) fn facts(&self, path: &Path) -> Result<Facts, Failure> {
+    /// The facts of a report, as the options ask. `root` is the project's folder.
+    pub(super) fn facts(&self, path: &Path, root: Option<PathBuf>) -> Result<Facts, Failure> {
         let mut limits = Limits::default();
         for (name, value) in &self.limits {
             limits.set(name, *value);
         }
-        let options = ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits };
+        let options = ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits, root };
         let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
         let facts = match file::is_facts_file(path) {
             true => self.facts_file(path)?,

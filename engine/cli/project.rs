@@ -16,7 +16,7 @@ use super::exit::{Exit, Failure};
 const TODAY: &str = "COLDSPOT_TODAY";
 
 /// Which `coldspot.toml`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct Project {
     /// The configuration; by default the nearest coldspot.toml in the working directory or above it.
     #[arg(long, value_name = "FILE")]
@@ -36,14 +36,23 @@ pub(super) struct Setup {
 impl Project {
     /// The file, if there is one.
     pub(super) fn file(&self) -> Result<Option<(PathBuf, ConfigFile)>, Failure> {
-        let path = match &self.config {
+        let Some(path) = self.path() else { return Ok(None) };
+        let file = ConfigFile::read(&path).map_err(|faults| Failure::new(Exit::Usage, faults))?;
+        Ok(Some((path, file)))
+    }
+
+    /// What paths of the project are relative to: the folder of its file, else the working directory.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        let file = self.path().and_then(|path| path.canonicalize().ok());
+        file.as_deref().and_then(Path::parent).map(Path::to_owned).or_else(|| env::current_dir().ok())
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        match &self.config {
             Some(path) => Some(path.clone()),
             None if self.no_config => None,
             None => nearest(),
-        };
-        let Some(path) = path else { return Ok(None) };
-        let file = ConfigFile::read(&path).map_err(|faults| Failure::new(Exit::Usage, faults))?;
-        Ok(Some((path, file)))
+        }
     }
 
     /// Loads rules and templates: the built-in ones, those that the file names, those that the command line names.

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use coldspot::findings::{Baseline, Review, Stale, Threshold};
+use coldspot::compare;
+use coldspot::findings::{Baseline, GateOutcome, Review, Stale, Threshold};
 use coldspot::render::{self, Notes};
 use coldspot::text::escape;
 
@@ -31,10 +32,17 @@ pub(super) struct Arguments {
     /// The format.
     #[arg(long, value_enum, default_value_t = Format::Markdown)]
     format: Format,
-    /// End with exit code 1 when there are findings of this severity or above; by default what coldspot.toml says, else
-    /// never.
+    /// End with exit code 1 when there are findings of this severity or above; by default what [review] of coldspot.toml
+    /// says, else never.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
+    /// How far a number may go, such as 'device.idle_share<=0.15'; may be given again. Adds to [budgets] of coldspot.toml,
+    /// or replaces those of the same name. Limits against a base, such as '+5%', are for `coldspot compare`.
+    #[arg(long = "budget", value_name = "NAME=LIMIT")]
+    budgets: Vec<String>,
+    /// Let gates pass that cannot be evaluated.
+    #[arg(long)]
+    allow_unknown_gates: bool,
     /// A folder of rules that add to the built-in ones, or replace those of the same id; may be given again.
     #[arg(long = "rules", value_name = "DIR")]
     rules: Vec<PathBuf>,
@@ -55,18 +63,24 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     output::spare([arguments.report.as_path()], arguments.output.output.as_deref())?;
     let judge = Judge::new(&arguments.project, &arguments.rules, arguments.templates.as_deref())?;
+    let budgets = judge.budgets(&arguments.budgets)?;
     let baseline = match &arguments.baseline {
         Some(path) => Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?),
         None => None,
     };
-    let facts = arguments.reading.facts(&arguments.report)?;
+    let facts = arguments.reading.facts(&arguments.report, judge.root.clone())?;
     let mut review = judge.review(&facts);
+    let new_count = baseline.as_ref().map(|baseline| baseline.new_count(&facts, &review));
     if let Some(baseline) = &baseline {
         baseline.fold(&facts, &mut review);
     }
+    compare::review_gates(&facts, &mut review, &budgets, new_count);
     let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.fail_on()).unwrap_or(Threshold::Never);
     let name = name_of(&arguments.report);
-    let notes = || Notes::of_review(&facts, &review, &name, &judge.library, threshold);
+    let notes = || {
+        let notes = Notes::of_review(&facts, &review, &name, &judge.library, threshold);
+        notes.placed(judge.config.sources())
+    };
     let guard = Guard::new();
     let text = match arguments.format {
         Format::Markdown => judge.templates.review(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
@@ -81,9 +95,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         warn(&review);
     }
     Ok(match () {
-        () if threshold.is_reached(&review) => Exit::Findings,
+        () if threshold.is_reached(&review) || is_stopped(&review, arguments.allow_unknown_gates) => Exit::Findings,
         () if !review.errors.is_empty() => Exit::Rules,
         () => Exit::Ok,
+    })
+}
+
+/// Whether a gate does not hold.
+fn is_stopped(review: &Review, allow_unknown: bool) -> bool {
+    review.gates.iter().any(|gate| match gate.outcome {
+        GateOutcome::Passed => false,
+        GateOutcome::Failed => true,
+        GateOutcome::Unknown => !allow_unknown,
     })
 }
 

@@ -8,7 +8,7 @@ use super::ledger::DeviceChange;
 use super::measure::{Change, Measure, Noise};
 use super::side::{Run, Side};
 use super::work::Work;
-use crate::findings::{Fingerprints, Seen};
+use crate::findings::{CodeName, Fingerprints, Place, Seen};
 use crate::rules::outcome::{Confidence, Sentence, Severity};
 
 /// A finding that gained or lost less than this of the window is unchanged.
@@ -30,6 +30,12 @@ pub struct FindingChange {
     /// The device that it is about, counted from 0 in the order of numbers.
     #[serde(skip)]
     pub(super) device: Option<usize>,
+    /// The kernels and annotations that it is about.
+    #[serde(skip)]
+    pub(crate) names: Vec<CodeName>,
+    /// The line of the project's code that most of it comes from.
+    #[serde(skip)]
+    pub(crate) place: Option<Place>,
     /// In the head, or in the base when it is gone.
     pub severity: Severity,
     /// How sure it is.
@@ -151,16 +157,19 @@ impl Context<'_> {
             return None;
         }
         let device = shown.device;
+        let finding = shown.seen.finding;
+        // What occurs once does not grow with the work: per unit, the longer run would seem to have less of it.
+        let units = if finding.once { [1, 1] } else { self.units };
         let measure = |side: usize| match told[side].filter(|_| [in_base, in_head][side]) {
             Some(told) => {
-                Measure::of(told.iter().filter_map(|told| Some(told.seen.gain?.recoverable_ns / self.units[side])))
+                Measure::of(told.iter().filter_map(|told| Some(told.seen.gain?.recoverable_ns / units[side])))
             }
             None => Some(Measure::ZERO),
         };
         let has_gain = told.iter().flatten().flat_map(|told| told.iter()).any(|told| told.seen.gain.is_some());
         let gain = measure(0).zip(measure(1)).filter(|_| has_gain);
         let gain = gain.map(|(base, head)| Change::new(base, head, self.noise));
-        let share = gain.map(|gain| self.shares(gain, device));
+        let share = gain.map(|gain| self.shares(gain, device, units));
         let mut state = match (in_base, in_head) {
             (false, true) => State::New,
             (true, false) => State::Gone,
@@ -170,13 +179,15 @@ impl Context<'_> {
         let because = match state {
             State::Unchanged => None,
             _ if self.is_stretched(device) => Some("time between rounds makes up much of the longer side".to_owned()),
-            State::New | State::Gone => self.doubt(gain, share, device, account.as_deref()),
+            State::New | State::Gone if finding.once && self.is_longer(state) => {
+                Some("it occurs once, and weighs less in the side that did more work".to_owned())
+            }
+            State::New | State::Gone => self.doubt(gain, share, device, account.as_deref(), units),
             _ => None,
         };
         if because.is_some() {
             state = State::Unclear;
         }
-        let finding = shown.seen.finding;
         Some(FindingChange {
             state,
             fingerprint: fingerprint.to_owned(),
@@ -184,6 +195,8 @@ impl Context<'_> {
             title: finding.title.clone(),
             subject: shown.seen.subject.label.clone(),
             device,
+            names: shown.seen.subject.names.clone(),
+            place: shown.seen.subject.place.clone(),
             severity: shown.seen.severity,
             confidence: shown.seen.confidence,
             summary: shown.seen.summary.clone(),
@@ -210,14 +223,21 @@ impl Context<'_> {
         }
     }
 
-    /// Of the device's window, or of all windows together.
-    fn shares(&self, gain: Change, device: Option<usize>) -> [f64; 2] {
+    /// Whether the side that does not have a new or gone finding did more work.
+    fn is_longer(&self, state: State) -> bool {
+        let [base, head] = self.units;
+        if state == State::New { base > head } else { head > base }
+    }
+
+    /// Of the device's window, or of all windows together: as much of them as the gain is about.
+    fn shares(&self, gain: Change, device: Option<usize>, units: [i64; 2]) -> [f64; 2] {
         let window = |side: usize| -> i64 {
             let of = |device: &DeviceChange| [device.window.base, device.window.head][side].median;
-            match device.and_then(|place| self.devices.get(place)) {
+            let per_unit = match device.and_then(|place| self.devices.get(place)) {
                 Some(device) => of(device),
                 None => self.devices.iter().map(of).fold(0, i64::saturating_add),
-            }
+            };
+            per_unit.saturating_mul(self.units[side] / units[side])
         };
         let share = |measure: Measure, side| measure.median as f64 / window(side).max(1) as f64;
         [share(gain.base, 0), share(gain.head, 1)]
@@ -249,11 +269,12 @@ impl Context<'_> {
         share: Option<[f64; 2]>,
         device: Option<usize>,
         account: Option<&str>,
+        units: [i64; 2],
     ) -> Option<String> {
         let (gain, [base, head], account) = (gain?, share?, account?);
         let device = self.devices.get(device.or_else(|| (self.devices.len() == 1).then_some(0))?)?;
         let is_idle = account.starts_with("idle") || account.starts_with("dry");
-        let claimed = |side: usize| [gain.base, gain.head][side].median.saturating_mul(self.units[side]);
+        let claimed = |side: usize| [gain.base, gain.head][side].median.saturating_mul(units[side]);
         if is_idle
             && (0..2).any(|side| device.between_rounds_ns[side] > 0 && claimed(side) <= device.between_rounds_ns[side])
         {

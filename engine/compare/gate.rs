@@ -1,7 +1,5 @@
 //! Gates: what must hold for a change to pass, and whether it does.
 
-use serde::Serialize;
-
 use super::budget::{Budget, Budgets, Metric, is_account};
 use super::finding::State;
 use super::measure::Measure;
@@ -9,6 +7,7 @@ use super::side::{Run, Side};
 use super::{Comparison, TimeOf};
 use crate::facts::catalogue::{Fact, Unit};
 use crate::facts::{Entity, FactValue};
+use crate::findings::{Gate, GateOutcome};
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
 
@@ -38,42 +37,6 @@ const EXTENSIVE: [&str; 22] = [
     "page_fault_count",
 ];
 
-/// How a gate stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GateOutcome {
-    /// It holds.
-    Passed,
-    /// It does not.
-    Failed,
-    /// It could not be evaluated.
-    Unknown,
-}
-
-impl GateOutcome {
-    /// The word in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// One gate, evaluated.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Gate {
-    /// `fail-on`, or the name of the budget.
-    pub name: String,
-    /// What must hold, as the user wrote it.
-    pub limit: String,
-    /// How it stands.
-    pub outcome: GateOutcome,
-    /// The numbers, or why there are none.
-    pub says: String,
-}
-
 /// Evaluates every gate, in order: the one on findings, where asked for, then the budgets.
 pub fn gates(comparison: &Comparison, sides: [&[Run]; 2], fail_on: Option<Severity>, budgets: &Budgets) -> Vec<Gate> {
     let context = Context { comparison, sides: sides.map(|runs| Side { runs }), units: comparison.work.units() };
@@ -88,11 +51,11 @@ struct Context<'a> {
 }
 
 /// A number on both sides; the base's may be missing.
-struct Pair {
-    base: Option<f64>,
-    head: f64,
+pub(super) struct Pair {
+    pub(super) base: Option<f64>,
+    pub(super) head: f64,
     /// Whether the runs of the sides spread so far that they meet.
-    meet: bool,
+    pub(super) meet: bool,
 }
 
 impl Context<'_> {
@@ -218,7 +181,7 @@ impl Context<'_> {
 }
 
 /// The worst of the pairs decides.
-fn judge(budget: &Budget, pairs: &[Pair]) -> (GateOutcome, String) {
+pub(super) fn judge(budget: &Budget, pairs: &[Pair]) -> (GateOutcome, String) {
     let is_relative = budget.limit.is_relative();
     let mut outcome = GateOutcome::Passed;
     let mut says = Vec::new();
@@ -257,11 +220,11 @@ fn printed(value: f64, unit: Unit) -> String {
     }
 }
 
-fn sum(mut values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+pub(super) fn sum(mut values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     values.try_fold(0.0, |sum, value| Some(sum + value?))
 }
 
-fn value(entity: &Entity, fact: &Fact) -> Option<f64> {
+pub(super) fn value(entity: &Entity, fact: &Fact) -> Option<f64> {
     match entity.get(fact.name)? {
         FactValue::Int(value) => Some(*value as f64),
         FactValue::Float(value) => Some(*value),

@@ -1,9 +1,12 @@
 //! Two sides held against each other: what work they did, which is faster, why, and which findings came and went.
 
+mod alone;
 mod budget;
 mod calls;
 mod cause;
 mod finding;
+#[cfg(test)]
+mod finding_tests;
 mod gate;
 mod grids;
 mod ledger;
@@ -18,10 +21,12 @@ use serde::Serialize;
 use crate::facts::EntityKind;
 use crate::rules::outcome::Sentence;
 
+pub use crate::findings::{Gate, GateOutcome};
+pub use alone::review_gates;
 pub use budget::{Budget, BudgetError, Budgets, Limit};
 pub use calls::CallChange;
 pub use finding::{FindingChange, State, StateCounts};
-pub use gate::{Gate, GateOutcome, gates};
+pub use gate::gates;
 pub use ledger::{AccountChange, DeviceChange};
 pub use measure::{Change, Measure, Noise, Trend};
 pub use side::Run;

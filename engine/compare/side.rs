@@ -25,10 +25,7 @@ impl Run {
     /// The GPUs that ran work, by number: the n-th of one side is compared with the n-th of the other, whatever their
     /// numbers.
     pub(super) fn devices(&self) -> Vec<(EntityId, &Entity)> {
-        let mut devices: Vec<_> =
-            self.facts.of_kind(EntityKind::Device).filter(|(_, device)| int(device, "window_ns") > 0).collect();
-        devices.sort_by_key(|(id, device)| (device.int("number"), *id));
-        devices
+        devices_with_work(&self.facts)
     }
 
     /// Launches by kernel name, on all devices; copies by kind where no kernel ran.
@@ -89,6 +86,14 @@ impl<'a> Side<'a> {
         let counted = names.into_iter().filter_map(|name| Some((name.clone(), median(name)?.median)));
         counted.filter(|(_, count)| *count > 0).collect()
     }
+}
+
+/// By number.
+pub(super) fn devices_with_work(facts: &Facts) -> Vec<(EntityId, &Entity)> {
+    let mut devices: Vec<_> =
+        facts.of_kind(EntityKind::Device).filter(|(_, device)| int(device, "window_ns") > 0).collect();
+    devices.sort_by_key(|(id, device)| (device.int("number"), *id));
+    devices
 }
 
 pub(super) fn int(entity: &Entity, fact: &str) -> i64 {

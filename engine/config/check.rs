@@ -13,7 +13,7 @@ use crate::text::date::Date;
 use crate::text::glob::Glob;
 
 use super::raw::{RawIgnore, Text};
-use super::{Config, ConfigFile};
+use super::{Config, ConfigFile, sources};
 
 /// `never`, and the severities that are shown.
 const FAIL_ON: [(&str, Threshold); 4] = [
@@ -40,7 +40,9 @@ pub(super) fn check(
         ignores: raw.ignore.iter().filter_map(|ignore| checker.ignore(ignore, today)).collect(),
         targets: checker.targets(file, scorecard),
         fail_on: raw.review.fail_on.as_ref().and_then(|word| checker.fail_on(word)),
+        compare_fail_on: raw.compare.fail_on.as_ref().and_then(|word| checker.fail_on(word)),
         budgets: checker.budgets(&raw.budgets),
+        sources: sources::check(&raw.source, &mut checker.log),
     };
     Faults::check(checker.log.faults)?;
     Ok(config)

@@ -5,6 +5,7 @@
 
 mod check;
 mod raw;
+mod sources;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::compare::Budgets;
-use crate::findings::{Ignore, Policy, RuleCard, Scorecard, Threshold};
+use crate::findings::{Ignore, Policy, RuleCard, Scorecard, Sources, Threshold};
 use crate::rules::fault::{Fault, Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::schema::document;
@@ -57,7 +58,9 @@ pub struct Config {
     ignores: Vec<Ignore>,
     targets: BTreeMap<String, f64>,
     fail_on: Option<Threshold>,
+    compare_fail_on: Option<Threshold>,
     budgets: Budgets,
+    sources: Sources,
 }
 
 impl ConfigFile {
@@ -102,6 +105,23 @@ impl ConfigFile {
         self.raw.templates.as_ref().map(|dir| self.path(dir.get_ref())).filter(|dir| dir.is_dir())
     }
 
+    /// Whether every file that kernels and annotations are mapped to is there. Reviews do without: they may run where the
+    /// code is not.
+    ///
+    /// # Errors
+    /// Those that are not, each with its line.
+    pub fn check_sources(&self) -> Result<(), Faults> {
+        let mut log = Log::new(&self.name, &self.source);
+        for source in &self.raw.source {
+            let name = source.file.get_ref();
+            if !self.path(name).is_file() {
+                let folder = self.folder.display();
+                log.at(source.file.span(), format!("there is no file `{name}` in {folder}"));
+            }
+        }
+        Faults::check(log.faults)
+    }
+
     fn path(&self, relative: &str) -> PathBuf {
         // `.` would show in every message about a file in it.
         if self.folder == Path::new(".") { PathBuf::from(relative) } else { self.folder.join(relative) }
@@ -137,9 +157,19 @@ impl Config {
         self.fail_on
     }
 
-    /// How far numbers may go in a comparison.
+    /// From which severity on a new or worse finding fails a comparison; absent where it does not say.
+    pub fn compare_fail_on(&self) -> Option<Threshold> {
+        self.compare_fail_on
+    }
+
+    /// How far numbers may go.
     pub fn budgets(&self) -> &Budgets {
         &self.budgets
+    }
+
+    /// Where kernels and annotations come from.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     /// Gives rules the severities that it sets.

@@ -36,7 +36,11 @@ pub(super) struct RawConfig {
     /// How a review ends.
     #[serde(default)]
     pub(super) review: RawReview,
-    /// How far a number may go in `coldspot compare`: by name, such as step_time = "+5%" or findings.new = 0.
+    /// How a comparison ends.
+    #[serde(default)]
+    pub(super) compare: RawCompare,
+    /// How far a number may go in `coldspot compare`, and where it needs no base in `coldspot review`: by name, such as step_time = "+5%" or
+    /// findings.new = 0.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub(super) budgets: BTreeMap<Text, Number>,
@@ -47,6 +51,9 @@ pub(super) struct RawConfig {
     /// Findings that are accepted: kept and counted, but folded away and left out of `fail_on`.
     #[serde(default)]
     pub(super) ignore: Vec<RawIgnore>,
+    /// Files that kernels and annotations come from: annotations of pull requests and SARIF point there.
+    #[serde(default)]
+    pub(super) source: Vec<RawSource>,
 }
 
 /// Which rules are in use
@@ -72,6 +79,15 @@ pub(super) struct RawReview {
     pub(super) fail_on: Option<Text>,
 }
 
+/// How a comparison ends
+#[derive(Debug, Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawCompare {
+    /// End with exit code 1 when findings of this severity or above are new or worse. `--fail-on` goes before it.
+    #[schemars(with = "Option<FailOn>")]
+    pub(super) fail_on: Option<Text>,
+}
+
 /// Findings that are accepted
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -91,7 +107,26 @@ pub(super) struct RawIgnore {
     pub(super) until: Option<Spanned<toml::Value>>,
 }
 
-/// The severities that a review may fail on.
+/// A file that kernels or annotations come from. Give either a kernel or a range
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{ "required": ["kernel"] }, { "required": ["range"] }]))]
+pub(super) struct RawSource {
+    /// Which kernels: a pattern over their names, short or whole, where `*` is any text.
+    #[schemars(with = "Option<String>", length(min = 1))]
+    pub(super) kernel: Option<Text>,
+    /// Which annotations: a pattern over their texts, where `*` is any text.
+    #[schemars(with = "Option<String>", length(min = 1))]
+    pub(super) range: Option<Text>,
+    /// The file, with `/` between folders. It lies in the folder of coldspot.toml or below.
+    #[schemars(with = "String", length(min = 1))]
+    pub(super) file: Text,
+    /// The line, counted from 1. The file as a whole without it.
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub(super) line: Option<Number>,
+}
+
+/// The severities that a review or a comparison may fail on.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used")]

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::verdict::verdict;
 use super::{Finding, Fingerprints, Review};
 use crate::facts::Facts;
+use crate::rules::outcome::Severity;
 use crate::text::escape;
 
 const SCHEMA: &str = "coldspot.baseline/1";
@@ -109,6 +111,14 @@ impl Baseline {
         serde_json::from_value(value).map_err(|error| wrong(format!("is damaged ({error})")))
     }
 
+    /// How many findings of a review of these facts it does not know; notes, of severity info, do not count.
+    pub fn new_count(&self, facts: &Facts, review: &Review) -> usize {
+        let is_known = |print: &str| self.findings.iter().any(|entry| entry.fingerprint == print);
+        let prints = Fingerprints::new(facts);
+        let seen = prints.all(review);
+        seen.iter().filter(|seen| seen.severity > Severity::Info && !is_known(&seen.fingerprint)).count()
+    }
+
     /// Takes the findings that it knows out of a review of these facts, and says which. A finding stays when any of its
     /// entities is new; a new symptom of a known cause takes the cause's place.
     pub fn fold(&self, facts: &Facts, review: &mut Review) {
@@ -122,7 +132,11 @@ impl Baseline {
         let findings = fold.counts.into_iter();
         let findings =
             findings.map(|((rule, title), entity_count)| KnownFinding { rule, title, entity_count }).collect();
-        review.known = Some(Known { findings, stale });
+        let known = Known { findings, stale };
+        // What is known is not what to change first.
+        review.verdict =
+            verdict(facts, &review.devices, &review.findings, &review.capture, &review.counts, Some(&known));
+        review.known = Some(known);
     }
 }
 

@@ -155,7 +155,14 @@ mod tests {
                 let key = format!("gpu{number}/{pid}/1/{stream}");
                 let stream = facts.add(EntityKind::Stream, key.clone(), &[device, process, run]);
                 facts.get_mut(stream).set("kind", "blocking");
-                let subject = Subject { kind: EntityKind::Stream, key, device: None, label: Sentence::default() };
+                let subject = Subject {
+                    kind: EntityKind::Stream,
+                    key,
+                    device: None,
+                    label: Sentence::default(),
+                    names: Vec::new(),
+                    place: None,
+                };
                 Fingerprints::new(&facts).of("single-stream", &subject)
             })
             .collect();

@@ -4,11 +4,13 @@ mod baseline;
 mod capture;
 mod card;
 mod fingerprint;
+mod gate;
 mod ignored;
 mod rank;
 mod relations;
 mod scorecard;
 pub(crate) mod sentence;
+mod source;
 mod spent;
 mod subject;
 mod total;
@@ -23,8 +25,10 @@ use crate::rules::outcome::{Confidence, Judgement, Outcome, Sentence, Severity};
 pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
 pub use card::{Reference, RelationTo, RuleCard};
 pub use fingerprint::{Fingerprints, Seen, digest};
+pub use gate::{Gate, GateOutcome};
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
 pub use scorecard::{Score, Scorecard, ScorecardError};
+pub use source::{CodeKind, CodeName, Place, Source, Sources};
 pub use spent::{DeviceReview, Part};
 pub use subject::Subject;
 pub use unjudged::{Unjudged, UnjudgedRule};
@@ -56,6 +60,10 @@ pub struct Review {
     pub capture: Vec<Sentence>,
     /// How many answers of each kind the rules gave.
     pub counts: Counts,
+    /// Budgets that can be held against this report alone, and how they stand; empty until they are evaluated.
+    pub gates: Vec<Gate>,
+    /// Names of budgets that only a comparison can evaluate.
+    pub gates_needing_base: Vec<String>,
 }
 
 impl Review {
@@ -233,7 +241,7 @@ pub fn review_under(
     let capture = capture::notes(facts);
     let devices = devices(facts, scorecard, &shown);
     Review {
-        verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts),
+        verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts, None),
         devices,
         findings,
         suppressed,
@@ -245,6 +253,8 @@ pub fn review_under(
         errors: failures(rules, &judgements),
         capture,
         counts,
+        gates: Vec::new(),
+        gates_needing_base: Vec::new(),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::relations::root;
-use super::subject::subject;
+use super::source::evidence;
+use super::subject::subject_of;
 use super::total;
 use super::{Also, Finding, Gain, Reference, RuleCard};
 use crate::facts::{EntityId, EntityKind, Facts};
@@ -157,7 +158,7 @@ fn finding(
     let also = group[1..].iter().map(|place| {
         let other = &occurrences[*place];
         Also {
-            subject: subject(facts, other.entity),
+            subject: subject_of(facts, other.entity, other.found),
             severity: other.severity,
             gain: other.gain.clone(),
             summary: other.found.summary.clone(),
@@ -175,12 +176,12 @@ fn finding(
             .fold(best.severity, Severity::max),
         once: rule.once,
         is_experimental: rule.is_experimental,
-        subject: subject(facts, best.entity),
+        subject: subject_of(facts, best.entity, found),
         gain,
         confidence: found.confidence,
         because: found.because.clone(),
         summary: found.summary.clone(),
-        evidence: found.evidence.clone(),
+        evidence: found.evidence.iter().cloned().chain(evidence(facts.get(best.entity))).collect(),
         advice: found.advice.clone(),
         verify: found.verify.clone(),
         look: found.look.clone(),

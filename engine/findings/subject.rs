@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::sentence::Writer;
+use super::source::{CodeName, Place, names, place};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
-use crate::rules::outcome::Sentence;
+use crate::rules::outcome::{Match, Sentence};
 use crate::text::names;
 
 /// The entity that a finding is about.
@@ -18,6 +19,17 @@ pub struct Subject {
     pub device: Option<String>,
     /// Its name for readers; says the GPU where the report has several.
     pub label: Sentence,
+    /// The kernels and annotations that the finding is about, what it is about itself first.
+    #[serde(skip)]
+    pub names: Vec<CodeName>,
+    /// The line of the project's code that most of its time comes from, where the report has call stacks.
+    #[serde(skip)]
+    pub place: Option<Place>,
+}
+
+/// The subject of a finding, with the names by which its place in the code is known.
+pub(super) fn subject_of(facts: &Facts, id: EntityId, found: &Match) -> Subject {
+    Subject { names: names(facts, id, found), place: place(facts.get(id)), ..subject(facts, id) }
 }
 
 pub(super) fn subject(facts: &Facts, id: EntityId) -> Subject {
@@ -34,6 +46,8 @@ pub(super) fn subject(facts: &Facts, id: EntityId) -> Subject {
         key: entity.key.clone(),
         device: device.map(|device| device.key.clone()),
         label: label.done(),
+        names: Vec::new(),
+        place: None,
     }
 }
 

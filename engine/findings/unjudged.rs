@@ -109,6 +109,6 @@ fn is_captured(facts: &Facts, needs: Needs) -> bool {
         Needs::Nvtx => counts("range_count"),
         Needs::OsRuntime => counts("os_call_count"),
         Needs::GpuMetrics => counts("metric_sample_count"),
-        Needs::PageFaults | Needs::MemoryUsage => false,
+        Needs::PageFaults | Needs::MemoryUsage | Needs::CallStacks => false,
     }
 }

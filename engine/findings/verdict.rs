@@ -1,7 +1,7 @@
 //! The one sentence at the top.
 
 use super::sentence::Writer;
-use super::{Counts, DeviceReview, Finding, Gain};
+use super::{Counts, DeviceReview, Finding, Gain, Known};
 use crate::facts::{EntityKind, Facts};
 use crate::rules::outcome::{Sentence, Severity};
 use crate::text::number::{duration, percent};
@@ -12,13 +12,14 @@ const WELL_USED: f64 = 0.85;
 const FEW_OPERATIONS: i64 = 10;
 const SHORT_SHARE: f64 = 0.001;
 
-/// `notes` are what the capture was missing.
+/// `notes` are what the capture was missing, `known` what a baseline took out of the findings.
 pub(super) fn verdict(
     facts: &Facts,
     devices: &[DeviceReview],
     findings: &[Finding],
     notes: &[Sentence],
     counts: &Counts,
+    known: Option<&Known>,
 ) -> Sentence {
     let capture = findings.iter().find(|finding| finding.gain.is_none() && finding.severity == Severity::High);
     if devices.is_empty() {
@@ -40,10 +41,10 @@ pub(super) fn verdict(
         None => Writer::default(),
     };
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
-        Some((finding, gain)) => loss(words, devices, finding, gain),
+        Some((finding, gain)) => loss(words, devices, finding, gain, known),
         None => {
             let unnumbered = findings.iter().find(|finding| finding.severity > Severity::Info);
-            hidden(healthy(words, devices, counts), facts, unnumbered)
+            hidden(healthy(words, devices, counts, known), facts, unnumbered)
         }
     }
 }
@@ -64,7 +65,7 @@ fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> 
     Some(Writer::default().own(&words).done())
 }
 
-fn loss(words: Writer, devices: &[DeviceReview], finding: &Finding, gain: &Gain) -> Sentence {
+fn loss(words: Writer, devices: &[DeviceReview], finding: &Finding, gain: &Gain, known: Option<&Known>) -> Sentence {
     let device = devices.iter().find(|device| Some(&device.key) == finding.subject.device.as_ref());
     let words = match device.or(devices.first().filter(|_| devices.len() == 1)) {
         Some(device) => words.sentence(&device.label).own(&format!(
@@ -74,7 +75,8 @@ fn loss(words: Writer, devices: &[DeviceReview], finding: &Finding, gain: &Gain)
         )),
         None => words.own(&format!("{} GPUs ran work", devices.len())),
     };
-    let words = words.own("; most to gain: ").own(&lower_first(&finding.title));
+    let most = if known_count(known) > 0 { "; most to gain of what is new: " } else { "; most to gain: " };
+    let words = words.own(most).own(&lower_first(&finding.title));
     let part = if gain.share < 0.9995 { format!(", {}", percent(gain.share)) } else { ", all of it".to_owned() };
     words.own(&format!(" (up to {}{part}).", duration(gain.recoverable_ns))).done()
 }
@@ -96,7 +98,11 @@ fn hidden(words: Writer, facts: &Facts, unnumbered: Option<&Finding>) -> Sentenc
     }
 }
 
-fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts) -> Writer {
+fn known_count(known: Option<&Known>) -> usize {
+    known.map_or(0, |known| known.findings.len())
+}
+
+fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts, known: Option<&Known>) -> Writer {
     let busy = spread(devices, |device| device.busy_ns);
     let compute = spread(devices, |device| device.compute_ns);
     let words = match devices {
@@ -113,7 +119,6 @@ fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts) -> Writer {
         apart if apart > 0.01 => words.own(&format!(", {} with compute", span(compute))),
         _ => words,
     };
-    let but = if compute.0 < WELL_USED { "; still, no rule found" } else { "; no rule found" };
     let unjudged = match counts.rules - counts.rules_judged {
         0 => String::new(),
         1 => ", of which 1 could not be judged fully".to_owned(),
@@ -128,8 +133,20 @@ fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts) -> Writer {
         1 => "; 1 finding is ignored".to_owned(),
         count => format!("; {count} findings are ignored"),
     };
-    let other = if counts.ignored == 0 { "anything" } else { "anything else" };
-    words.own(&format!("{but} {other} that could gain 1 % of it ({asked} asked{unjudged}{ignored})."))
+    let folded = match known_count(known) {
+        0 => String::new(),
+        1 => "; 1 finding is known".to_owned(),
+        count => format!("; {count} findings are known"),
+    };
+    let other = match (compute.0 < WELL_USED, counts.ignored) {
+        // What is known may be why it computes so little.
+        _ if !folded.is_empty() => "no new finding",
+        (true, 0) => "still, no rule found anything",
+        (false, 0) => "no rule found anything",
+        (true, _) => "still, no rule found anything else",
+        (false, _) => "no rule found anything else",
+    };
+    words.own(&format!("; {other} that could gain 1 % of it ({asked} asked{unjudged}{ignored}{folded})."))
 }
 
 /// The least and the most that devices have of their windows.

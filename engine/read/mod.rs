@@ -29,6 +29,8 @@ pub struct ReadOptions {
     pub nsys: Option<PathBuf>,
     /// How much is taken in.
     pub limits: Limits,
+    /// The project's folder: of paths in call stacks only what lies below it is kept. Without it file names alone.
+    pub root: Option<PathBuf>,
 }
 
 /// Why a report cannot be read. Each message says which file, what was expected, and the way out.

@@ -16,7 +16,8 @@ pub fn junit(notes: &Notes) -> String {
     });
     let findings = notes.notes.iter().map(|note| (of_note(note), note.is_failure));
     let verdict = (case("verdict", notes.title, &output(&notes.verdict)), false);
-    let cases: Vec<(String, bool)> = std::iter::once(verdict).chain(gates).chain(findings).collect();
+    let remarks = notes.remarks.iter().map(|remark| (case("gates", "not evaluated", &output(remark)), false));
+    let cases: Vec<(String, bool)> = std::iter::once(verdict).chain(gates).chain(remarks).chain(findings).collect();
     let failed = cases.iter().filter(|(_, failed)| *failed).count();
     let body: String = cases.iter().map(|(case, _)| case.as_str()).collect();
     let counts = format!("tests=\"{}\" failures=\"{failed}\" errors=\"0\"", cases.len());

@@ -2,7 +2,7 @@
 
 use crate::compare::{Comparison, FindingChange, Gate, GateOutcome, Outcome, State};
 use crate::facts::Facts;
-use crate::findings::{Fingerprints, Review, Threshold, digest};
+use crate::findings::{CodeName, Fingerprints, Place, Review, Sources, Threshold, digest};
 use crate::rules::Library;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
@@ -19,6 +19,8 @@ pub struct Notes {
     pub(super) verdict_level: Level,
     pub(super) notes: Vec<Note>,
     pub(super) gates: Vec<Gate>,
+    /// What else is to be said, in one line each.
+    pub(super) remarks: Vec<String>,
     pub(super) rules: Vec<RuleHelp>,
 }
 
@@ -36,6 +38,9 @@ pub(super) struct Note {
     pub(super) state: Option<State>,
     /// Whether it ends the run with exit code 1.
     pub(super) is_failure: bool,
+    /// Where in the project's code it is; absent where that is not known: then it is about the run.
+    pub(super) place: Option<Place>,
+    names: Vec<CodeName>,
 }
 
 /// How grave a note is, in the words of most formats.
@@ -83,6 +88,8 @@ impl Notes {
                 fingerprint: digest(&seen.fingerprint),
                 state: None,
                 is_failure: matches!(threshold, Threshold::At(least) if seen.severity >= least),
+                place: seen.subject.place.clone(),
+                names: seen.subject.names.clone(),
             })
             .collect();
         Self {
@@ -92,7 +99,8 @@ impl Notes {
             verdict_level: Level::Note,
             rules: rules(&notes, library),
             notes,
-            gates: Vec::new(),
+            gates: review.gates.clone(),
+            remarks: needing_base(review).into_iter().collect(),
         }
     }
 
@@ -114,13 +122,29 @@ impl Notes {
             rules: rules(&notes, library),
             notes,
             gates: comparison.gates.clone(),
+            remarks: Vec::new(),
         }
+    }
+
+    /// The same, each at the place in the project's code that it is mapped to, where no call stack told one.
+    #[must_use]
+    pub fn placed(mut self, sources: &Sources) -> Self {
+        for note in self.notes.iter_mut().filter(|note| note.place.is_none()) {
+            note.place = sources.find(&note.names).cloned();
+        }
+        self
     }
 
     /// Gates that do not hold or could not be evaluated.
     pub(super) fn failed_gates(&self) -> impl Iterator<Item = &Gate> {
         self.gates.iter().filter(|gate| gate.outcome != GateOutcome::Passed)
     }
+}
+
+fn needing_base(review: &Review) -> Option<String> {
+    let names = review.gates_needing_base.join(", ");
+    let words = format!("gates that need a base are not evaluated in a review: {names}");
+    (!names.is_empty()).then(|| escape::plain(&words))
 }
 
 fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
@@ -139,6 +163,8 @@ fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
         fingerprint: digest(&finding.fingerprint),
         state: Some(finding.state),
         is_failure,
+        place: finding.place.clone(),
+        names: finding.names.clone(),
     }
 }
 

@@ -54,9 +54,7 @@ fn result(note: &Note, notes: &Notes) -> Value {
         "level": level(note.level),
         "message": { "text": format!("{}: {}", note.title, note.message) },
         "partialFingerprints": { "coldspot/1": note.fingerprint },
-        "locations": [{
-            "physicalLocation": { "artifactLocation": { "uri": address(notes.reports.first().map_or("report", String::as_str)) } },
-        }],
+        "locations": [{ "physicalLocation": location(note, notes) }],
     });
     if let Some(index) = notes.rules.iter().position(|rule| rule.id == note.rule) {
         value["ruleIndex"] = json!(index);
@@ -73,6 +71,20 @@ fn result(note: &Note, notes: &Notes) -> Value {
     value
 }
 
+/// The place in the code, from the root of the sources, which whoever reads the log knows; else the report.
+fn location(note: &Note, notes: &Notes) -> Value {
+    let Some(place) = &note.place else {
+        let report = notes.reports.first().map_or("report", String::as_str);
+        return json!({ "artifactLocation": { "uri": address(report) } });
+    };
+    let folders: Vec<String> = place.file.split('/').map(address).collect();
+    let mut value = json!({ "artifactLocation": { "uri": folders.join("/"), "uriBaseId": "%SRCROOT%" } });
+    if let Some(line) = place.line {
+        value["region"] = json!({ "startLine": line });
+    }
+    value
+}
+
 fn notifications(notes: &Notes) -> Vec<Value> {
     let verdict = json!({ "level": level(notes.verdict_level), "message": { "text": notes.verdict } });
     let gates = notes.gates.iter().map(|gate| {
@@ -80,7 +92,8 @@ fn notifications(notes: &Notes) -> Vec<Value> {
         let grave = if gate.outcome == crate::compare::GateOutcome::Passed { Level::Note } else { Level::Error };
         json!({ "level": level(grave), "message": { "text": text } })
     });
-    std::iter::once(verdict).chain(gates).collect()
+    let remarks = notes.remarks.iter().map(|remark| json!({ "level": "note", "message": { "text": remark } }));
+    std::iter::once(verdict).chain(gates).chain(remarks).collect()
 }
 
 const fn level(level: Level) -> &'static str {

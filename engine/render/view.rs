@@ -27,6 +27,8 @@ pub(super) struct View<'a> {
     errors: Vec<Failure<'a>>,
     capture: &'a [Sentence],
     counts: Counts,
+    gates: &'a [findings::Gate],
+    gates_needing_base: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -226,6 +228,8 @@ impl<'a> View<'a> {
             errors: review.errors.iter().map(Failure::new).collect(),
             capture: &review.capture,
             counts: Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed, ignored },
+            gates: &review.gates,
+            gates_needing_base: &review.gates_needing_base,
         }
     }
 }

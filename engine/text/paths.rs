@@ -1,5 +1,7 @@
 //! Paths in texts of a report, which say more about a machine than anybody wants to publish.
 
+use super::escape;
+
 /// The text with every absolute path cut down to its last part: `dlopen(/home/me/libx.so)` becomes `dlopen(libx.so)`.
 pub fn without_folders(text: &str) -> String {
     let is_end = |c: char| c.is_whitespace() || matches!(c, ')' | '(' | '"' | '\'' | '`' | ',' | ';' | '<' | '>' | '=');
@@ -21,6 +23,31 @@ pub fn without_folders(text: &str) -> String {
         rest = &tail[end_len..];
     }
     out
+}
+
+/// The last part of a path, whichever way its slashes lean.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// A path below a folder, as forges write it: without `.`, with `/` between folders.
+///
+/// # Errors
+/// Why it is none: it is absolute, leads out of the folder, or hides something.
+pub fn inside(path: &str) -> Result<String, &'static str> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let mut chars = path.chars();
+    let has_drive = chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.next() == Some(':');
+    match () {
+        () if parts.is_empty() || path.ends_with('/') => Err("names no file"),
+        () if path.starts_with(['/', '~']) || has_drive => {
+            Err("is absolute: write it relative to the folder of this file")
+        }
+        () if parts.contains(&"..") => Err("leads out of the folder of this file"),
+        () if path.contains('\\') => Err("has a `\\`: write `/` between folders"),
+        () if escape::has_invisible(path) || path.contains(['\n', '\r', '\t']) => Err("holds invisible characters"),
+        () => Ok(parts.join("/")),
+    }
 }
 
 /// `/x`, `~/x`, `file:///x` or `C:\x`; a fraction such as `1/2` is none.

@@ -8,11 +8,13 @@ pub mod api;
 pub mod columns;
 pub mod interval;
 pub mod names;
+pub mod places;
 pub mod times;
 
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OffCpu, OsCalls, Overheads, Ranges};
 pub use columns::{KernelShape, ThreadRanges};
 pub use names::{NameId, Names};
+pub use places::{CodePlace, CodePlaces};
 pub use times::Times;
 
 /// No such place: the event refers to nothing.
@@ -47,6 +49,8 @@ pub struct Timeline {
     pub migrations: Migrations,
     /// CUDA API calls of the host, runtime and driver.
     pub api: ApiCalls,
+    /// Where in the code API calls were made.
+    pub code_places: CodePlaces,
     /// OS runtime calls.
     pub os_calls: OsCalls,
     /// Time off the CPU by the scheduler's record.

@@ -57,6 +57,7 @@ struct Exporter<'a> {
     version: SchemaVersion,
     columns: HashMap<String, HashSet<String>>,
     strings: HashMap<String, i64>,
+    chains: i64,
 }
 
 type Columns<'a> = Vec<(&'a str, Value)>;
@@ -81,7 +82,7 @@ impl<'a> Exporter<'a> {
             });
             columns
         };
-        Self { db, script, version, columns, strings: HashMap::new() }
+        Self { db, script, version, columns, strings: HashMap::new(), chains: 0 }
     }
 
     /// Inserts what of the row this version has: tables and columns that it does not know are left out.
@@ -269,7 +270,41 @@ impl<'a> Exporter<'a> {
             globalTid: self.global_tid(call.process, call.tid), correlationId: call.correlation, nameId: name_id,
             returnValue: call.result,
         };
-        self.row("CUPTI_ACTIVITY_KIND_RUNTIME", row);
+        if call.stack.is_empty() {
+            return self.row("CUPTI_ACTIVITY_KIND_RUNTIME", row);
+        }
+        let chain = self.chain(&call.stack);
+        let stack = columns! { callchainId: chain };
+        match self.version {
+            SchemaVersion::Nsys2021 => self.row("CUPTI_ACTIVITY_KIND_RUNTIME", [row, stack].concat()),
+            // A second row, a little longer and under the plain name, bears the stack.
+            SchemaVersion::Nsys2025 => {
+                self.row("CUPTI_ACTIVITY_KIND_RUNTIME", row);
+                let plain = call.name.split("_v").next().unwrap_or_default();
+                let name_id = self.string(plain);
+                let echo = columns! {
+                    start: call.start_ns - 1, end: call.end_ns + 1, eventClass: 67,
+                    globalTid: self.global_tid(call.process, call.tid), correlationId: call.correlation,
+                    nameId: name_id, returnValue: 0,
+                };
+                self.row("CUPTI_ACTIVITY_KIND_RUNTIME", [echo, stack].concat());
+            }
+        }
+    }
+
+    /// Every call has a chain of its own, as in real reports; returns its number.
+    fn chain(&mut self, stack: &[String]) -> i64 {
+        self.chains += 1;
+        let module = self.string("/usr/bin/python3.12");
+        for (depth, frame) in stack.iter().enumerate() {
+            let symbol = self.string(frame);
+            let row = columns! {
+                id: self.chains, symbol: symbol, module: module, unresolved: 0, originalIP: 0x40_0000 + depth as i64,
+                stackDepth: depth as i64,
+            };
+            self.row("CUDA_CALLCHAINS", row);
+        }
+        self.chains
     }
 
     fn os_call(&mut self, call: &Call) {

@@ -151,6 +151,11 @@ pub enum Step {
         registered: bool,
         r#do: Vec<Self>,
     },
+    /// Steps whose calls have this stack, the innermost frame first.
+    From {
+        stack: Vec<String>,
+        r#do: Vec<Self>,
+    },
     Mark {
         text: String,
     },

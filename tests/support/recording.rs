@@ -32,6 +32,8 @@ pub struct Call {
     pub name: String,
     pub correlation: i64,
     pub result: i64,
+    /// The frames of its call stack, the innermost first; empty where none was recorded.
+    pub stack: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -39,6 +39,8 @@ enum Action<'a> {
     Step(&'a Step),
     Open { name: String, domain: Option<String>, registered: bool },
     Close,
+    Enter(&'a [String]),
+    Leave,
 }
 
 struct Lane<'a> {
@@ -48,6 +50,7 @@ struct Lane<'a> {
     now_ns: i64,
     todo: VecDeque<Action<'a>>,
     open: Vec<Range>,
+    stacks: Vec<&'a [String]>,
 }
 
 impl<'a> Lane<'a> {
@@ -56,7 +59,8 @@ impl<'a> Lane<'a> {
         let mut todo = VecDeque::new();
         flatten(&thread.script, 0, &mut todo);
         let now_ns = FIRST_NS + ns(thread.start_us);
-        Self { process: thread.process, device: thread.device, tid: tid_of(script, index), now_ns, todo, open: vec![] }
+        let (process, device, tid) = (thread.process, thread.device, tid_of(script, index));
+        Self { process, device, tid, now_ns, todo, open: vec![], stacks: vec![] }
     }
 }
 
@@ -71,6 +75,11 @@ fn flatten<'a>(steps: &'a [Step], iteration: usize, todo: &mut VecDeque<Action<'
                 todo.push_back(Action::Open { name: named(name), domain: domain.clone(), registered });
                 flatten(r#do, iteration, todo);
                 todo.push_back(Action::Close);
+            }
+            Step::From { stack, r#do } => {
+                todo.push_back(Action::Enter(stack));
+                flatten(r#do, iteration, todo);
+                todo.push_back(Action::Leave);
             }
             Step::Host { range: Some(range), .. } => {
                 todo.push_back(Action::Open { name: named(range), domain: None, registered: false });
@@ -101,8 +110,12 @@ impl<'a> Machine<'a> {
         Self { script, recording: Recording::default(), streams, engines, correlations, noise: 0x2545_F491_4F6C_DD1D }
     }
 
-    fn act(&mut self, lane: &mut Lane, action: Action) {
+    fn act<'b>(&mut self, lane: &mut Lane<'b>, action: Action<'b>) {
         match action {
+            Action::Enter(stack) => lane.stacks.push(stack),
+            Action::Leave => {
+                lane.stacks.pop();
+            }
             Action::Step(step) => self.step(lane, step),
             Action::Open { name, domain, registered } => lane.open.push(Range {
                 start_ns: lane.now_ns,
@@ -123,7 +136,7 @@ impl<'a> Machine<'a> {
 
     fn step(&mut self, lane: &mut Lane, step: &Step) {
         match step {
-            Step::Repeat { .. } | Step::Range { .. } => unreachable!("flattened before"),
+            Step::Repeat { .. } | Step::Range { .. } | Step::From { .. } => unreachable!("flattened before"),
             Step::Host { us, .. } => lane.now_ns += self.jittered(*us),
             Step::Mark { text } => self.mark(lane, text),
             Step::Call { api, us, result } => {
@@ -164,6 +177,7 @@ impl<'a> Machine<'a> {
             name: versioned(api),
             correlation,
             result: 0,
+            stack: lane.stacks.last().map(|stack| stack.to_vec()).unwrap_or_default(),
         });
         correlation
     }
@@ -317,7 +331,16 @@ impl<'a> Machine<'a> {
         lane.now_ns += self.jittered(us);
         let (end_ns, process, tid) = (lane.now_ns, lane.process, lane.tid);
         let name = name.to_string();
-        self.recording.os_calls.push(Call { start_ns, end_ns, process, tid, name, correlation: 0, result: 0 });
+        self.recording.os_calls.push(Call {
+            start_ns,
+            end_ns,
+            process,
+            tid,
+            name,
+            correlation: 0,
+            result: 0,
+            stack: vec![],
+        });
     }
 
     fn overhead(&mut self, lane: &mut Lane, name: &str, duration_ns: i64) {
@@ -343,11 +366,20 @@ impl<'a> Machine<'a> {
             ExactKind::D2hPinned => copy(Direction::D2h, HostMemory::Pinned),
             ExactKind::Memset => OpKind::Memset { bytes: exact.bytes },
             ExactKind::Call => {
-                let call = Call { start_ns, end_ns, process, tid, name: versioned(&name), correlation, result: 0 };
+                let call = Call {
+                    start_ns,
+                    end_ns,
+                    process,
+                    tid,
+                    name: versioned(&name),
+                    correlation,
+                    result: 0,
+                    stack: vec![],
+                };
                 return self.recording.calls.push(call);
             }
             ExactKind::Os => {
-                let call = Call { start_ns, end_ns, process, tid, name, correlation, result: 0 };
+                let call = Call { start_ns, end_ns, process, tid, name, correlation, result: 0, stack: vec![] };
                 return self.recording.os_calls.push(call);
             }
             ExactKind::Range => {

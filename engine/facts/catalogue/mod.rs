@@ -5,6 +5,7 @@
 mod device;
 mod groups;
 mod run;
+mod source;
 
 use serde::Serialize;
 
@@ -209,6 +210,8 @@ pub enum Needs {
     PageFaults,
     /// Device memory use.
     MemoryUsage,
+    /// Call stacks of API calls.
+    CallStacks,
 }
 
 impl Needs {
@@ -221,6 +224,7 @@ impl Needs {
             Self::OsRuntime => "nsys profile --trace=cuda,osrt",
             Self::GpuMetrics => "nsys profile --gpu-metrics-devices=all",
             Self::PageFaults => "nsys profile --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true",
+            Self::CallStacks => "nsys profile --trace=cuda --cudabacktrace=all --python-backtrace=cuda",
             Self::MemoryUsage => "nsys profile --cuda-memory-usage=true",
         }
     }
@@ -257,9 +261,9 @@ pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
         EntityKind::Process => &[run::PROCESS],
         EntityKind::Device => device::ALL,
         EntityKind::Stream => &[groups::STREAM],
-        EntityKind::Kernel => &[groups::KERNEL],
-        EntityKind::CopyGroup => &[groups::COPY_GROUP],
-        EntityKind::SyncGroup => &[groups::SYNC_GROUP],
+        EntityKind::Kernel => &[groups::KERNEL, source::SOURCE],
+        EntityKind::CopyGroup => &[groups::COPY_GROUP, source::SOURCE],
+        EntityKind::SyncGroup => &[groups::SYNC_GROUP, source::SOURCE],
         EntityKind::Range => &[groups::RANGE],
         EntityKind::Step => &[groups::STEP],
     };

@@ -62,7 +62,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     }
 }
 
-fn group_name(timeline: &Timeline, (direction, memory, api): CopyKey) -> String {
+pub(super) fn group_name(timeline: &Timeline, (direction, memory, api): CopyKey) -> String {
     let way = direction_name(direction).replace('_', " ");
     let memory = match memory {
         HostMemory::None => String::new(),

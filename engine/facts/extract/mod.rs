@@ -7,6 +7,7 @@ mod kernel_names;
 mod kernels;
 mod metrics;
 mod occupancy;
+mod places;
 mod ranges;
 mod run;
 mod steps;
@@ -144,6 +145,7 @@ fn device_facts(
     syncs::extract(context, device, &parents, facts);
     ranges::extract(context, device, &parents, facts);
     steps::extract(context, device, &parents, facts);
+    places::extract(context, device, &parents, facts);
 }
 
 /// Keeps the first of what is sorted by weight, and notes on the device how many are left out.

@@ -42,7 +42,14 @@ const BEGINNINGS: [&str; 11] = [
     "DIAGNOSTIC_EVENT",
 ];
 /// Other tables that are read.
-const OTHERS: [&str; 4] = ["StringIds", "PROCESSES", "GENERIC_EVENTS", "CUDA_UM_GPU_PAGE_FAULT_EVENTS"];
+const OTHERS: [&str; 6] = [
+    "StringIds",
+    "PROCESSES",
+    "GENERIC_EVENTS",
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+    "SAMPLING_CALLCHAINS",
+    "CUDA_CALLCHAINS",
+];
 /// The words for a row id, the usual one first.
 const ROW_IDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::database::{Cells, Schema};
+use crate::text::paths;
 use crate::timeline::{DeviceProperties, Notice, NoticeLevel, Source, StreamKind};
 
 /// Notices kept; a capture that failed a thousand times has said enough.
@@ -52,7 +53,7 @@ pub(super) fn read(db: &Connection, schema: &Schema) -> rusqlite::Result<Info> {
     reader.source(&mut info)?;
     reader.rows("PROCESSES", &["globalPid", "name"], |cells| {
         if let (Some(key), Some(name)) = (cells.int(0), cells.text(1)) {
-            info.process_names.insert(key >> 24, shortened(file_name(name)).to_owned());
+            info.process_names.insert(key >> 24, shortened(paths::file_name(name)).to_owned());
         }
     })?;
     reader.gpus(&mut info)?;
@@ -67,11 +68,6 @@ pub(super) fn has_rows(db: &Connection, schema: &Schema, table: &str) -> rusqlit
         return Ok(false);
     }
     db.query_row(&format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")"), [], |row| row.get(0))
-}
-
-/// The last part of a path, whichever way its slashes lean.
-fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 struct Reader<'db> {

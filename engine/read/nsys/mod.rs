@@ -3,8 +3,10 @@
 //! Tables and columns are probed, never assumed: exporters from 2020 on differ, and a missing table is a missing fact.
 
 mod assemble;
+mod callchains;
 mod database;
 mod faults;
+mod frames;
 mod identity;
 mod info;
 mod join;
@@ -18,7 +20,7 @@ mod take;
 
 use std::path::Path;
 
-use super::{Limits, Progress, ReadError, ReadOptions};
+use super::{Progress, ReadError, ReadOptions};
 use crate::parallel::Threads;
 use crate::timeline::Timeline;
 
@@ -34,7 +36,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) 
         found: found.to_owned(),
         way_out: "Export the report with: nsys export --type sqlite FILE.nsys-rep".to_owned(),
     };
-    match read_database(path, threads, &options.limits, progress) {
+    match read_database(path, threads, options, progress) {
         Ok(Content::Report(timeline)) => Ok(*timeline),
         Ok(Content::Foreign) => {
             Err(not_a_report("is a SQLite database, but none that Nsight Systems exports: it has none of its tables"))
@@ -61,7 +63,13 @@ enum Content {
     Disguised(String),
 }
 
-fn read_database(path: &Path, threads: Threads, limits: &Limits, progress: &dyn Progress) -> rusqlite::Result<Content> {
+fn read_database(
+    path: &Path,
+    threads: Threads,
+    options: &ReadOptions,
+    progress: &dyn Progress,
+) -> rusqlite::Result<Content> {
+    let limits = &options.limits;
     let db = database::open(path)?;
     let schema = database::Schema::probe(&db)?;
     if let Some(what) = schema.disguised() {
@@ -72,12 +80,15 @@ fn read_database(path: &Path, threads: Threads, limits: &Limits, progress: &dyn 
     }
     let info = info::read(&db, &schema)?;
     let mut assembly = assemble::Assembly::new(*limits);
-    let options = scan::Options { threads, limits, progress };
-    let beyond_limit = scan::scan(path, &db, &schema, &options, |chunk| assembly.take(chunk))?;
+    let has_echoes = callchains::has_echoes(&db, &schema)?;
+    let scan_options = scan::Options { threads, limits, progress, has_echoes };
+    let beyond_limit = scan::scan(path, &db, &schema, &scan_options, |chunk| assembly.take(chunk))?;
     let mut timeline = resolve::resolve(&db, &schema, info, assembly)?;
-    timeline.reached.row_count = beyond_limit;
     timeline.metrics = metrics::read(&db, &schema)?;
     timeline.has_cpu_samples = info::has_rows(&db, &schema, "SAMPLING_CALLCHAINS")?;
     timeline.page_faults = faults::page_faults(&db, &schema, &timeline)?;
+    let placed = callchains::places(&db, &schema, &timeline, options.root.as_deref(), limits)?;
+    timeline.code_places = placed.places;
+    timeline.reached.row_count = beyond_limit + placed.beyond;
     Ok(Content::Report(Box::new(timeline)))
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 
+use super::callchains;
 use super::database::{self, Schema};
 use super::rows::Table;
 use super::take::{Chunk, Taker};
@@ -30,6 +31,8 @@ pub(super) struct Options<'a> {
     pub(super) threads: Threads,
     pub(super) limits: &'a Limits,
     pub(super) progress: &'a dyn Progress,
+    /// Whether rows of API calls that repeat another are left out.
+    pub(super) has_echoes: bool,
 }
 
 /// What is to be read.
@@ -76,7 +79,8 @@ pub(super) fn scan(
         while let Some((index, job)) = next_job() {
             let columns = schema.list(job.table.name(), job.table.columns());
             let table = (job.table, schema.row_id(job.table.name()));
-            let chunk = taker.read(&db, table, &columns, (job.first, job.last)).map(|chunk| (index, chunk));
+            let also = callchains::condition(job.table, options.has_echoes);
+            let chunk = taker.read(&db, table, &columns, (job.first, job.last), &also).map(|chunk| (index, chunk));
             // Nobody listens any more when something went wrong elsewhere.
             if sender.send(chunk).is_err() {
                 break;

@@ -89,17 +89,19 @@ impl Taker {
         Ok(Self { limits, place })
     }
 
-    /// Reads the rows of a table whose row ids lie from `first` to `last`; `columns` is what `SELECT` would take.
+    /// Reads the rows of a table whose row ids lie from `first` to `last`; `columns` is what `SELECT` would take, `also` a
+    /// further condition, if any.
     pub(super) fn read(
         &self,
         db: &Connection,
         (table, row_id): (Table, &str),
         columns: &str,
         (first, last): (i64, i64),
+        also: &str,
     ) -> rusqlite::Result<Chunk> {
         let most = last.abs_diff(first).saturating_add(1);
         self.put(Some(Chunk::new(table, self.limits, most)))?;
-        let sql = format!("SELECT {NAME}({columns}) FROM \"{}\" WHERE {row_id} BETWEEN ?1 AND ?2", table.name());
+        let sql = format!("SELECT {NAME}({columns}) FROM \"{}\" WHERE {row_id} BETWEEN ?1 AND ?2{also}", table.name());
         db.query_row(&sql, [first, last], |_| Ok(()))?;
         let mut chunk = self.put(None)?.ok_or_else(lost)?;
         chunk.seal();

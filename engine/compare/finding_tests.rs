@@ -1,0 +1,89 @@
+//! What becomes of findings when the time, the work, or both change.
+
+use super::{Basis, Comparison, Run, State, compare};
+use crate::facts::EntityKind;
+use crate::findings::samples::Sample;
+
+/// What a finding costs for each round of work, or once.
+struct Cost {
+    rule: &'static str,
+    ns: i64,
+    is_once: bool,
+}
+
+const PER_ROUND: Cost = Cost { rule: "sync-gap", ns: 200_000_000, is_once: false };
+const ONCE: Cost = Cost { rule: "loading", ns: 300_000_000, is_once: true };
+
+/// A run of so many rounds of one second each, stretched; what occurs once is not repeated.
+fn run(rounds: i64, stretch: f64, costs: &[Cost]) -> Run {
+    let scaled = |ns: i64| (ns as f64 * stretch) as i64;
+    let mut sample = Sample::default();
+    let id = sample.run();
+    let window_ns = scaled(1_000_000_000 * rounds);
+    let accounts = [("compute_ns", scaled(400_000_000 * rounds))];
+    let device = sample.device(id, 0, "A100", window_ns, &accounts);
+    let kernel = sample.facts.add(EntityKind::Kernel, "gpu0/k", &[device, id]);
+    let entity = sample.facts.get_mut(kernel);
+    entity.set("name", "k");
+    entity.set("launch_count", 1_000 * rounds);
+    entity.set("mean_ns", scaled(400_000));
+    entity.set("sum_ns", scaled(400_000_000 * rounds));
+    for cost in costs {
+        let rule = sample.rule(cost.rule, cost.rule, EntityKind::Device);
+        sample.rules[rule].once = cost.is_once;
+        let times = if cost.is_once { 1 } else { rounds };
+        sample.find(rule, device, Some(("idle", scaled(cost.ns * times))), "it waits");
+    }
+    let review = sample.review();
+    Run { name: "run".to_owned(), facts: sample.facts, review }
+}
+
+fn compared(base: Run, head: Run) -> Comparison {
+    compare(&[base], &[head]).unwrap()
+}
+
+fn states(comparison: &Comparison) -> Vec<(&str, State)> {
+    let mut states: Vec<_> = comparison.findings.iter().map(|finding| (finding.rule.as_str(), finding.state)).collect();
+    states.sort_unstable();
+    states
+}
+
+#[test]
+fn twice_as_long_for_the_same_work_is_worse_although_the_shares_are_the_same() {
+    let there = compared(run(1, 1.0, &[PER_ROUND, ONCE]), run(1, 2.0, &[PER_ROUND, ONCE]));
+    assert_eq!(states(&there), [("loading", State::Worse), ("sync-gap", State::Worse)]);
+    for finding in &there.findings {
+        let [base, head] = finding.share.unwrap();
+        assert!((base - head).abs() < 1e-9, "{finding:?}");
+    }
+    let back = compared(run(1, 2.0, &[PER_ROUND, ONCE]), run(1, 1.0, &[PER_ROUND, ONCE]));
+    assert_eq!(states(&back), [("loading", State::Better), ("sync-gap", State::Better)]);
+}
+
+#[test]
+fn twice_the_work_is_not_worse_nor_better() {
+    for (base, head) in [(1, 2), (2, 1), (1, 10)] {
+        let comparison = compared(run(base, 1.0, &[PER_ROUND, ONCE]), run(head, 1.0, &[PER_ROUND, ONCE]));
+        assert_eq!(comparison.work.basis, Basis::Unit { base_count: base, head_count: head });
+        assert_eq!(states(&comparison), [("loading", State::Unchanged), ("sync-gap", State::Unchanged)]);
+        let loading = comparison.findings.iter().find(|finding| finding.rule == "loading").unwrap();
+        assert_eq!(loading.gain.unwrap().head.median, ONCE.ns, "the whole of what occurs once");
+    }
+}
+
+#[test]
+fn twice_the_work_at_half_the_speed_is_worse() {
+    let comparison = compared(run(1, 1.0, &[PER_ROUND]), run(2, 2.0, &[PER_ROUND]));
+    assert_eq!(states(&comparison), [("sync-gap", State::Worse)]);
+}
+
+#[test]
+fn what_occurs_once_does_not_come_or_go_with_the_amount_of_work() {
+    let unclear = [("loading", State::Unclear)];
+    assert_eq!(states(&compared(run(1, 1.0, &[ONCE]), run(4, 1.0, &[]))), unclear);
+    assert_eq!(states(&compared(run(4, 1.0, &[]), run(1, 1.0, &[ONCE]))), unclear);
+    // In the side that did more it would weigh less: it did come.
+    assert_eq!(states(&compared(run(1, 1.0, &[]), run(4, 1.0, &[ONCE]))), [("loading", State::New)]);
+    assert_eq!(states(&compared(run(4, 1.0, &[ONCE]), run(1, 1.0, &[]))), [("loading", State::Gone)]);
+    assert_eq!(states(&compared(run(1, 1.0, &[ONCE]), run(1, 1.0, &[]))), [("loading", State::Gone)]);
+}

@@ -1,0 +1,58 @@
+//! Checks which files kernels and annotations are mapped to.
+
+use toml::Spanned;
+
+use super::raw::{RawSource, Text};
+use crate::findings::{CodeKind, Place, Source, Sources};
+use crate::rules::fault::Log;
+use crate::text::escape;
+use crate::text::glob::Glob;
+use crate::text::paths;
+
+pub(super) fn check(raw: &[RawSource], log: &mut Log<'_>) -> Sources {
+    Sources(raw.iter().filter_map(|source| check_one(source, log)).collect())
+}
+
+fn check_one(raw: &RawSource, log: &mut Log<'_>) -> Option<Source> {
+    let named = match (&raw.kernel, &raw.range) {
+        (Some(kernel), None) => Some((CodeKind::Kernel, kernel)),
+        (None, Some(range)) => Some((CodeKind::Range, range)),
+        (Some(_), Some(range)) => {
+            log.at(range.span(), "a source has either a `kernel` or a `range`: write two of them");
+            None
+        }
+        (None, None) => {
+            log.at(
+                raw.file.span(),
+                "a source needs a `kernel` or a `range`: a pattern over names, where `*` is any text",
+            );
+            None
+        }
+    };
+    if let Some((_, pattern)) = named.filter(|(_, pattern)| pattern.get_ref().is_empty()) {
+        log.at(pattern.span(), "an empty pattern fits no name");
+    }
+    let line = raw.line.as_ref().map(|line| (line, line_number(line)));
+    if let Some((written, None)) = line {
+        log.at(written.span(), format!("`line` is a line of the file: from 1 to {}", u32::MAX));
+    }
+    let file = file(&raw.file, log);
+    let (kind, pattern) = named?;
+    let line = line.and_then(|(_, number)| number);
+    Some(Source { kind, pattern: Glob::new(pattern.get_ref()), place: Place { file: file?, line } })
+}
+
+fn line_number(line: &Spanned<toml::Value>) -> Option<u32> {
+    line.get_ref().as_integer().and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0)
+}
+
+/// The path as forges want it: annotations may name nothing outside of the project.
+fn file(raw: &Text, log: &mut Log<'_>) -> Option<String> {
+    match paths::inside(raw.get_ref()) {
+        Ok(file) => Some(file),
+        Err(problem) => {
+            log.at(raw.span(), format!("`{}` {problem}", escape::plain(raw.get_ref())));
+            None
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Where in the project's code a finding is about: by the kernels and annotations that it names.
+
+use super::sentence::Writer;
+use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
+use crate::rules::outcome::{Match, Sentence};
+use crate::text::escape;
+use crate::text::glob::Glob;
+use crate::text::number::percent;
+use crate::text::paths;
+
+/// A place in the project's code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, relative to the project's folder, with `/` between folders; never absolute, and never above it.
+    pub file: String,
+    /// The line, counted from 1; absent for the file as a whole.
+    pub line: Option<u32>,
+}
+
+/// What can be mapped to a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeKind {
+    /// A kernel.
+    Kernel,
+    /// An annotation.
+    Range,
+}
+
+/// A kernel or annotation that a finding is about. The names are hostile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeName {
+    pub(crate) kind: CodeKind,
+    pub(crate) name: String,
+    /// The demangled name of a kernel, where the report has it.
+    pub(crate) full_name: Option<String>,
+}
+
+/// One mapping: names of a kind that fit a pattern come from a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// What is mapped.
+    pub kind: CodeKind,
+    /// Which names.
+    pub pattern: Glob,
+    /// Where they come from.
+    pub place: Place,
+}
+
+/// All mappings of a project, in its order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sources(pub Vec<Source>);
+
+impl Sources {
+    /// The place of the first name that has one: of its mappings the first.
+    pub fn find(&self, names: &[CodeName]) -> Option<&Place> {
+        let of_name = |name: &CodeName| self.0.iter().find(|source| source.fits(name));
+        names.iter().find_map(of_name).map(|source| &source.place)
+    }
+}
+
+impl Source {
+    fn fits(&self, name: &CodeName) -> bool {
+        let mut names = std::iter::once(&name.name).chain(&name.full_name);
+        self.kind == name.kind && names.any(|name| self.pattern.matches(name))
+    }
+}
+
+/// Facts that hold the name of a kernel or annotation, of entities that are neither.
+const NAMING: [(EntityKind, &str, CodeKind); 6] = [
+    (EntityKind::SyncGroup, "range", CodeKind::Range),
+    (EntityKind::Device, "idle_host_range", CodeKind::Range),
+    (EntityKind::Device, "idle_blocked_range", CodeKind::Range),
+    (EntityKind::Device, "step_name", CodeKind::Range),
+    (EntityKind::Device, "storm_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),
+];
+
+/// The line of code that most of the subject's time comes from, by the call stacks of the report. Facts files can be
+/// written by anybody: a place outside of the project is none.
+pub(super) fn place(entity: &Entity) -> Option<Place> {
+    let is_in_project = matches!(entity.get("is_source_in_project"), Some(FactValue::Bool(true)));
+    let file = entity.text("source_file").filter(|_| is_in_project)?;
+    let line = entity.int("source_line").and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
+    Some(Place { file: paths::inside(file).ok()?, line: Some(line?) })
+}
+
+/// The same as evidence, for files outside of the project too.
+pub(super) fn evidence(entity: &Entity) -> Option<Sentence> {
+    let (file, line) = (entity.text("source_file")?, entity.int("source_line")?);
+    let Some(FactValue::Float(share)) = entity.get("source_share") else { return None };
+    let words = match entity.kind {
+        EntityKind::Kernel => "Launched from ",
+        _ => "Called from ",
+    };
+    let part = if *share < 0.9995 { format!(" ({} of the time)", percent(*share)) } else { String::new() };
+    Some(Writer::default().own(words).code(&format!("{file}:{line}")).own(&format!("{part}.")).done())
+}
+
+/// The subject itself where it is a kernel, an annotation or a step; then the kernels and annotations that the finding
+/// prints, in the order in which it does. A name that a fact holds but the finding does not print is not what it is about.
+pub(super) fn names(facts: &Facts, id: EntityId, found: &Match) -> Vec<CodeName> {
+    let entity = facts.get(id);
+    let device = facts.related(id, EntityKind::Device);
+    let own = match entity.kind {
+        EntityKind::Kernel => of_entity(entity, CodeKind::Kernel),
+        EntityKind::Range => of_entity(entity, CodeKind::Range),
+        EntityKind::Step => {
+            let name = device.and_then(|device| facts.get(device).text("step_name"));
+            name.map(|name| range(name.to_owned()))
+        }
+        _ => None,
+    };
+    let mut printed: Vec<(usize, CodeName)> = [Some(id), device]
+        .into_iter()
+        .flatten()
+        .flat_map(|id| named_by(facts, id))
+        .filter_map(|name| Some((place_in(found, &name.name)?, name)))
+        .collect();
+    printed.sort_by_key(|(place, _)| *place);
+    let mut names: Vec<CodeName> = own.into_iter().collect();
+    for (_, name) in printed {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn range(name: String) -> CodeName {
+    CodeName { kind: CodeKind::Range, name, full_name: None }
+}
+
+fn of_entity(entity: &Entity, kind: CodeKind) -> Option<CodeName> {
+    let full_name = entity.text("full_name").map(str::to_owned);
+    entity.text("name").map(|name| CodeName { kind, name: name.to_owned(), full_name })
+}
+
+fn named_by(facts: &Facts, id: EntityId) -> Vec<CodeName> {
+    let entity = facts.get(id);
+    let facts_of_kind = NAMING.iter().filter(|(kind, ..)| *kind == entity.kind);
+    let named = facts_of_kind.filter_map(|(_, fact, kind)| Some((entity.text(fact)?, *kind)));
+    named
+        .map(|(name, kind)| match kind {
+            CodeKind::Range => range(name.to_owned()),
+            CodeKind::Kernel => kernel(facts, id, name),
+        })
+        .collect()
+}
+
+/// A kernel that a device names; its entity may have been left out.
+fn kernel(facts: &Facts, device: EntityId, name: &str) -> CodeName {
+    let is_meant = |id: EntityId, kernel: &Entity| {
+        kernel.text("name") == Some(name) && facts.related(id, EntityKind::Device) == Some(device)
+    };
+    let entity = facts.of_kind(EntityKind::Kernel).find(|(id, kernel)| is_meant(*id, kernel));
+    let full_name = entity.and_then(|(_, kernel)| kernel.text("full_name")).map(str::to_owned);
+    CodeName { kind: CodeKind::Kernel, name: name.to_owned(), full_name }
+}
+
+/// Where the finding first prints a name as code, counted through its summary and its evidence.
+fn place_in(found: &Match, name: &str) -> Option<usize> {
+    let code = escape::code(name);
+    let mut before = 0;
+    for sentence in std::iter::once(&found.summary).chain(&found.evidence) {
+        if let Some(place) = find_code(sentence, &code) {
+            return Some(before + place);
+        }
+        before += sentence.markdown.len();
+    }
+    None
+}
+
+/// A code span within a longer run of backticks is another one.
+fn find_code(sentence: &Sentence, code: &str) -> Option<usize> {
+    let text = &sentence.markdown;
+    text.match_indices(code).map(|(place, _)| place).find(|place| {
+        let is_tick = |c: Option<char>| c == Some('`');
+        !is_tick(text[..*place].chars().next_back()) && !is_tick(text[place + code.len()..].chars().next())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::catalogue::{self, FactType};
+    use crate::findings::samples::{Sample, finding};
+    use crate::rules::outcome::Outcome;
+
+    #[test]
+    fn every_fact_that_names_code_is_known() {
+        for kind in EntityKind::ALL {
+            for fact in catalogue::of_kind(kind).filter(|fact| matches!(fact.kind, FactType::Text)) {
+                let names_code = ["range", "kernel"].iter().any(|word| fact.name.ends_with(word));
+                let is_known = NAMING.iter().any(|(of, name, _)| (*of, *name) == (kind, fact.name));
+                assert!(is_known || !names_code, "{}.{}", kind.name(), fact.name);
+            }
+        }
+        for (kind, name, _) in NAMING {
+            assert!(catalogue::find(kind, name).is_some(), "{}.{name}", kind.name());
+        }
+    }
+
+    fn found(summary: &str) -> Match {
+        match finding(None, summary) {
+            Outcome::Finding(found) => *found,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_finding_names_what_it_prints_and_nothing_else() {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "A100", 1_000, &[]);
+        let kernel = sample.facts.add(EntityKind::Kernel, "k", &[device, run]);
+        sample.facts.get_mut(kernel).set("name", "saxpy");
+        sample.facts.get_mut(kernel).set("full_name", "void saxpy<float>(int)");
+        let entity = sample.facts.get_mut(device);
+        entity.set("storm_kernel", "saxpy");
+        entity.set("idle_host_range", "load");
+        entity.set("idle_blocked_range", "step");
+        let texts = |found: &Match| -> Vec<String> {
+            names(&sample.facts, device, found).into_iter().map(|name| name.name).collect()
+        };
+        assert_eq!(texts(&found("Most of it in `load`, then `saxpy`")), ["load", "saxpy"]);
+        // A word of the sentence is no name, nor is a part of a longer one.
+        assert!(texts(&found("Each step loads ``step`` and `load more`")).is_empty());
+        let full = &names(&sample.facts, device, &found("`saxpy`"))[0].full_name;
+        assert_eq!(full.as_deref(), Some("void saxpy<float>(int)"));
+        assert_eq!(names(&sample.facts, kernel, &found("A kernel"))[0].name, "saxpy");
+    }
+
+    #[test]
+    fn the_first_name_decides_and_of_its_mappings_the_first() {
+        let source = |kind, pattern: &str, line| Source {
+            kind,
+            pattern: Glob::new(pattern),
+            place: Place { file: "a.cu".to_owned(), line: Some(line) },
+        };
+        let sources = Sources(vec![
+            source(CodeKind::Range, "sax*", 1),
+            source(CodeKind::Kernel, "void saxpy<*", 2),
+            source(CodeKind::Kernel, "saxpy", 3),
+            source(CodeKind::Range, "step", 4),
+        ]);
+        let kernel = |full: Option<&str>| CodeName {
+            kind: CodeKind::Kernel,
+            name: "saxpy".to_owned(),
+            full_name: full.map(str::to_owned),
+        };
+        let line = |names: &[CodeName]| sources.find(names).and_then(|place| place.line);
+        assert_eq!(line(&[kernel(Some("void saxpy<float>(int)")), range("step".to_owned())]), Some(2));
+        assert_eq!(line(&[kernel(None)]), Some(3));
+        assert_eq!(line(&[range("step".to_owned()), kernel(None)]), Some(4));
+        assert_eq!(line(&[range("other".to_owned())]), None);
+    }
+}

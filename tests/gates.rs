@@ -1,0 +1,194 @@
+//! Gates of a single review, and what a baseline leaves of its verdict.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::{Value, json};
+use support::fixtures;
+
+/// A folder with the report of a training run.
+struct Project(tempfile::TempDir);
+
+impl Project {
+    fn new() -> Self {
+        let project = Self(tempfile::tempdir().unwrap());
+        fs::copy(fixtures().join("training-step.sqlite"), project.path().join("run.sqlite")).unwrap();
+        project
+    }
+
+    fn with(config: &str) -> Self {
+        let project = Self::new();
+        fs::write(project.path().join("coldspot.toml"), config).unwrap();
+        project
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn coldspot(&self, arguments: &[&str]) -> Assert {
+        Command::cargo_bin("coldspot").unwrap().current_dir(self.path()).env_remove("CI").args(arguments).assert()
+    }
+
+    fn review(&self, more: &[&str]) -> Assert {
+        self.coldspot(&[&["review", "run.sqlite"], more].concat())
+    }
+
+    fn json(&self, more: &[&str]) -> Value {
+        let output = self.review(&[more, &["--format", "json"]].concat()).get_output().stdout.clone();
+        serde_json::from_slice(&output).unwrap()
+    }
+}
+
+#[test]
+fn fixed_limits_hold_in_a_review_and_every_outcome_is_printed() {
+    let project = Project::with("[budgets]\ndevice.idle_share = '<= 0.5'\n'copy.exposed_ns' = '<= 1ms'\n");
+    project.review(&[]).code(1).stdout(
+        contains("| `copy.exposed_ns` | `<= 1ms` | ✗ failed | ")
+            .and(contains("| `device.idle_share` | `<= 0.5` | ✓ passed | 26 % |"))
+            .and(contains("not evaluated in a review").not()),
+    );
+    // The command line goes before the file.
+    project.review(&["--budget", "copy.exposed_ns<=1s"]).success();
+    let gates = project.json(&[])["gates"].clone();
+    let outcomes: Vec<(&str, &str)> = gates
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|gate| (gate["name"].as_str().unwrap(), gate["outcome"].as_str().unwrap()))
+        .collect();
+    assert_eq!(outcomes, [("copy.exposed_ns", "failed"), ("device.idle_share", "passed")]);
+    project.review(&["--budget", "step_tme<=1s"]).code(2).stdout("").stderr(contains("did you mean `step_time`?"));
+}
+
+#[test]
+fn limits_measure_what_a_comparison_measures() {
+    let project = Project::new();
+    let names = [
+        "step_time",
+        "window_time",
+        "device.idle_share",
+        "device.kernel_count",
+        "run.api_call_count",
+        "copy.bytes",
+        "kernel.sum_ns",
+    ];
+    let budgets: Vec<String> = names.iter().map(|name| format!("--budget={name}<=0")).collect();
+    let budgets: Vec<&str> = budgets.iter().map(String::as_str).collect();
+    let both = ["compare", "run.sqlite", "run.sqlite", "--format", "json"];
+    let output = project.coldspot(&[&both, budgets.as_slice()].concat()).code(1).get_output().stdout.clone();
+    let comparison: Value = serde_json::from_slice(&output).unwrap();
+    let says = |json: &Value, name: &str| {
+        let gates = json["gates"].as_array().unwrap();
+        gates.iter().find(|gate| gate["name"] == name).unwrap()["says"].as_str().unwrap().to_owned()
+    };
+    let review = project.json(&budgets);
+    // A comparison of runs with steps counts what grows with the work per step.
+    for name in ["step_time", "device.idle_share", "run.api_call_count"] {
+        assert_eq!(says(&review, name), says(&comparison, name), "{name}");
+    }
+    let window_ns = review["devices"][0]["window_ns"].as_f64().unwrap();
+    assert_eq!(says(&review, "window_time"), format!("{:.0} ms", window_ns / 1e6));
+    assert!(names.iter().all(|name| !says(&review, name).starts_with('0')), "{review:#}");
+}
+
+#[test]
+fn limits_against_a_base_are_named_and_fail_nothing() {
+    let project = Project::with("[budgets]\nstep_time = '+5%'\nfindings.new = 0\nfindings.worse = 0\n");
+    let line = "Gates that need a base are not evaluated in a review: `findings.new`, `findings.worse`, `step_time`.";
+    project.review(&[]).success().stdout(contains(line).and(contains("**Gates.**").not()));
+    assert_eq!(project.json(&[])["gates_needing_base"], json!(["findings.new", "findings.worse", "step_time"]));
+    for format in ["github", "junit", "sarif"] {
+        project
+            .review(&["--format", format])
+            .success()
+            .stdout(contains("not evaluated in a review: findings.new, findings.worse, step_time"));
+    }
+    // A baseline is a base for what is new.
+    project.coldspot(&["baseline", "write", "known.json", "run.sqlite"]).success();
+    project.review(&["--baseline", "known.json"]).success().stdout(
+        contains("| `findings.new` | `0` | ✓ passed | 0 |").and(contains("review: `findings.worse`, `step_time`.")),
+    );
+    let text = fs::read_to_string(project.path().join("known.json")).unwrap();
+    let mut known: Value = serde_json::from_str(&text).unwrap();
+    known["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "late-host gpu#0");
+    fs::write(project.path().join("older.json"), known.to_string()).unwrap();
+    project.review(&["--baseline", "older.json"]).code(1).stdout(contains("| `findings.new` | `0` | ✗ failed | 1 |"));
+}
+
+#[test]
+fn a_gate_that_cannot_be_evaluated_fails_unless_told_otherwise() {
+    let project = Project::new();
+    let budget = ["--budget", "device.sampled_dram_share<=0.5"];
+    project.review(&budget).code(1).stdout(contains("? could not be evaluated | the report does not have"));
+    project.review(&[&budget[..], &["--allow-unknown-gates"]].concat()).success();
+    project.review(&["--budget", "device.idle_share<=0", "--allow-unknown-gates"]).code(1).stdout(contains("✗ failed"));
+}
+
+#[test]
+fn formats_of_machines_tell_gates_of_reviews() {
+    let project = Project::with("[budgets]\ndevice.idle_share = '<= 0'\nwindow_time = '<= 1s'\n");
+    let of = |format: &str| {
+        let assert = project.review(&["--format", format]).code(1);
+        String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+    };
+    let github = of("github");
+    assert!(github.contains("::error title=gate device.idle_share (<= 0) failed::26 %25"), "{github}");
+    assert!(github.lines().any(|line| line == "gate window_time (<= 1s) passed: 129 ms"), "{github}");
+    let junit = of("junit");
+    assert!(
+        junit.contains("name=\"device.idle_share &lt;= 0\"><failure type=\"failed\" message=\"26 %\"/>"),
+        "{junit}"
+    );
+    assert_eq!(junit.matches("<failure ").count(), 1);
+    let sarif: Value = serde_json::from_str(&of("sarif")).unwrap();
+    let notes = sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"].as_array().unwrap();
+    let texts: Vec<&str> = notes.iter().map(|note| note["message"]["text"].as_str().unwrap()).collect();
+    assert!(texts.contains(&"gate device.idle_share (<= 0) failed: 26 %"), "{texts:?}");
+}
+
+#[test]
+fn the_file_decides_when_a_comparison_fails_and_the_command_line_goes_before_it() {
+    let project = Project::with("[compare]\nfail_on = 'low'\n[review]\nfail_on = 'never'\n");
+    project.coldspot(&["facts", "run.sqlite", "--format", "json", "--output", "head.json"]).success();
+    let text = fs::read_to_string(project.path().join("head.json")).unwrap();
+    let mut base: Value = serde_json::from_str(&text).unwrap();
+    base["devices"][0]["idle_host_ns"] = json!(0);
+    fs::write(project.path().join("base.json"), base.to_string()).unwrap();
+    let compare = |more: &[&str]| project.coldspot(&[&["compare", "base.json", "head.json"], more].concat());
+    compare(&[]).code(1).stdout(contains("| `fail-on` | `low` | ✗ failed"));
+    compare(&["--fail-on", "never"]).success();
+    compare(&["--no-config"]).success();
+    project.review(&[]).success();
+    let wrong = Project::with("[compare]\nfail_on = 'hihg'\n");
+    wrong.review(&[]).code(2).stderr(contains("coldspot.toml:2: unknown fail_on `hihg`; did you mean `high`?"));
+}
+
+#[test]
+fn the_verdict_names_no_finding_that_the_baseline_knows() {
+    let project = Project::new();
+    project.coldspot(&["baseline", "write", "known.json", "run.sqlite"]).success();
+    let verdict = |more: &[&str]| project.json(more)["verdict"]["plain"].as_str().unwrap().to_owned();
+    assert!(verdict(&[]).contains("most to gain: copies wait on pageable host memory"));
+    let known = verdict(&["--baseline", "known.json"]);
+    assert!(known.contains("no new finding") && known.contains("findings are known"), "{known}");
+    assert!(!known.contains("most to gain") && !known.contains("pageable"), "{known}");
+    let text = fs::read_to_string(project.path().join("known.json")).unwrap();
+    let mut older: Value = serde_json::from_str(&text).unwrap();
+    older["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "late-host gpu#0");
+    fs::write(project.path().join("older.json"), older.to_string()).unwrap();
+    let some = verdict(&["--baseline", "older.json"]);
+    assert!(some.contains("most to gain of what is new: the GPU waits for host code"), "{some}");
+    // A baseline that knows nothing of it changes nothing.
+    older["findings"] = json!([]);
+    fs::write(project.path().join("empty.json"), older.to_string()).unwrap();
+    assert_eq!(verdict(&["--baseline", "empty.json"]), verdict(&[]));
+}
