@@ -86,7 +86,8 @@ pub struct Calls {
 }
 
 fn by_thread(threads: &[u32], times: &Times, count: usize) -> (Vec<Vec<u32>>, Vec<u32>) {
-    let mut lists = vec![Vec::new(); count];
+    // Most recordings have no rows of some kinds, and threads can be many.
+    let mut lists = vec![Vec::new(); if threads.is_empty() { 0 } else { count }];
     let mut unnamed = Vec::new();
     for (place, thread) in (0_u32..).zip(threads) {
         lists.get_mut(*thread as usize).unwrap_or(&mut unnamed).push(place);

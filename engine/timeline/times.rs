@@ -2,8 +2,10 @@
 
 use super::interval::Interval;
 
-/// Rows of a block, as a power of two. Each row holds its distance from the first start of its block.
-const BLOCK_BITS: usize = 5;
+/// Rows of a block. Each row holds its distance from the base of its block.
+const BLOCK: usize = 32;
+/// Words of a block: its base, and a word for each row.
+const BLOCK_WORDS: usize = BLOCK + 1;
 /// Bits of a length: a quarter of a second. What lasts longer is rare in any recording.
 const LENGTH_BITS: u32 = 28;
 /// The length of a row that does not fit.
@@ -15,49 +17,57 @@ const REACH: i64 = 1 << (63 - LENGTH_BITS);
 /// kept apart and costs more.
 #[derive(Debug, Default, Clone)]
 pub struct Times {
-    /// The first start of each block, less [`REACH`].
-    bases: Vec<i64>,
-    /// Distance from the base and length, in one word.
-    near: Vec<u64>,
+    /// Block by block: the first start less [`REACH`], then the distance from that and the length of each row in one word.
+    words: Vec<u64>,
+    len: usize,
     /// Those that do not fit, by place.
     far: Vec<(usize, Interval)>,
+}
+
+/// The place of the base of a row's block.
+const fn base_of(place: usize) -> usize {
+    place / BLOCK * BLOCK_WORDS
 }
 
 impl Times {
     /// How many there are.
     pub const fn len(&self) -> usize {
-        self.near.len()
+        self.len
     }
 
     /// Whether there are none.
     pub const fn is_empty(&self) -> bool {
-        self.near.is_empty()
+        self.len == 0
     }
 
     /// Adds one at the end.
     pub fn push(&mut self, interval: Interval) {
-        let place = self.near.len();
-        if place & ((1 << BLOCK_BITS) - 1) == 0 {
-            self.bases.push(interval.start.saturating_sub(REACH));
+        let place = self.len;
+        self.len += 1;
+        if place.is_multiple_of(BLOCK) {
+            self.words.push(interval.start.saturating_sub(REACH).cast_unsigned());
         }
-        let base = self.bases[place >> BLOCK_BITS];
+        let base = self.words[base_of(place)].cast_signed();
         let (offset, length) = (interval.start.abs_diff(base), interval.end.abs_diff(interval.start));
         let is_forward = base <= interval.start && interval.start <= interval.end;
         if is_forward && length < FAR && offset >> (u64::BITS - LENGTH_BITS) == 0 {
-            self.near.push(offset << LENGTH_BITS | length);
+            self.words.push(offset << LENGTH_BITS | length);
         } else {
             self.far.push((place, interval));
-            self.near.push(FAR);
+            self.words.push(FAR);
         }
     }
 
     /// Takes the last one away.
     pub fn pop(&mut self) -> Option<Interval> {
-        let place = self.near.len().checked_sub(1)?;
+        let place = self.len.checked_sub(1)?;
         let last = self.at(place);
-        self.near.pop();
+        self.len = place;
         self.far.pop_if(|(far, _)| *far == place);
-        self.bases.truncate(place.div_ceil(1 << BLOCK_BITS));
+        self.words.pop();
+        if place.is_multiple_of(BLOCK) {
+            self.words.pop();
+        }
         Some(last)
     }
 
@@ -67,13 +77,13 @@ impl Times {
     /// When there are not that many, as a slice does.
     #[inline]
     pub fn at(&self, place: usize) -> Interval {
-        let near = self.near[place];
-        let length = (near & FAR).cast_signed();
-        if near & FAR == FAR {
+        let block = base_of(place);
+        let word = self.words[block + 1 + place % BLOCK];
+        if word & FAR == FAR {
             return self.far(place);
         }
-        let start = self.bases[place >> BLOCK_BITS] + (near >> LENGTH_BITS).cast_signed();
-        Interval { start, end: start + length }
+        let start = self.words[block].cast_signed() + (word >> LENGTH_BITS).cast_signed();
+        Interval { start, end: start + (word & FAR).cast_signed() }
     }
 
     /// When the one at a place begins.
@@ -141,7 +151,7 @@ impl Times {
 impl Extend<Interval> for Times {
     fn extend<T: IntoIterator<Item = Interval>>(&mut self, intervals: T) {
         let intervals = intervals.into_iter();
-        self.near.reserve(intervals.size_hint().0);
+        self.words.reserve(intervals.size_hint().0);
         intervals.for_each(|interval| self.push(interval));
     }
 }

@@ -172,6 +172,15 @@ impl Assembly {
         self.domains.extend(rows.domains.iter().map(raw));
     }
 
+    /// Ends taking chunks in.
+    pub(super) fn seal(&mut self) {
+        self.names.seal();
+        self.threads.seal();
+        self.streams.seal();
+        self.kernels.seal();
+        self.labels.seal();
+    }
+
     fn places(&mut self, keys: &Keys, are_api_names: bool) -> Places {
         let names: Vec<u32> = keys.names.list().iter().map(|key| self.name(*key, keys, are_api_names)).collect();
         let labels = keys.labels.list().iter().map(|(domain, name)| self.labels.place((*domain, at(&names, *name))));

@@ -23,7 +23,7 @@ impl<K> Default for Intern<K> {
 
 impl<K: Copy + Eq + Hash> Intern<K> {
     /// Ends interning; what is left is the list.
-    fn seal(&mut self) {
+    pub(super) fn seal(&mut self) {
         self.places = FxHashMap::default();
         self.list.shrink_to_fit();
     }

@@ -19,6 +19,7 @@ use crate::timeline::{Dropped, Geometry, NONE, NameId, Names, Timeline, Times};
 /// The timeline of all rows.
 pub(super) fn resolve(db: &Connection, schema: &Schema, info: Info, raw: Assembly) -> rusqlite::Result<Timeline> {
     let mut raw = raw;
+    raw.seal();
     let strings = Strings::read(db, schema, &mut raw)?;
     let identity = Identity::of(raw.threads.list(), raw.streams.list(), &info);
     let threads: Vec<u32> = raw.threads.list().iter().map(|key| identity.thread(*key)).collect();
