@@ -1,5 +1,6 @@
 //! The entities of one report with their facts: the plain value that passes from extraction to the rules.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -147,15 +148,33 @@ impl Facts {
         self.entities.is_empty()
     }
 
-    /// Takes over the entities of facts that began as a copy of the first `shared` entities of these.
-    pub(crate) fn graft(&mut self, branch: Self, shared: usize) {
-        let moved = self.entities.len() - shared;
-        let place = |id: EntityId| if id.0 < shared { id } else { EntityId(id.0 + moved) };
-        let grown = branch.entities.into_iter().skip(shared).map(|mut entity| {
-            entity.ancestors.iter_mut().for_each(|ancestor| *ancestor = place(*ancestor));
-            entity
-        });
-        self.entities.extend(grown);
+    /// Takes over branches that began as a copy of the first `shared` entities of these, and went on with one and the same
+    /// entity: that one gets the facts of all of them. What more than one of them counted as left out adds up.
+    pub(crate) fn graft(&mut self, branches: Vec<Self>, shared: usize) {
+        const LEFT_OUT: &str = "left_out_count";
+        let own = self.entities.len();
+        let left_out: i64 =
+            branches.iter().filter_map(|branch| branch.entities.get(shared)).filter_map(|own| own.int(LEFT_OUT)).sum();
+        for (number, branch) in branches.into_iter().enumerate() {
+            let moved = self.entities.len() - shared - usize::from(number > 0);
+            let place = |id: EntityId| match id.0.cmp(&shared) {
+                Ordering::Less => id,
+                Ordering::Equal => EntityId(own),
+                Ordering::Greater => EntityId(id.0 + moved),
+            };
+            let mut grown = branch.entities.into_iter().skip(shared);
+            match self.entities.get_mut(own) {
+                Some(known) => known.facts.extend(grown.next().into_iter().flat_map(|other| other.facts)),
+                None => self.entities.extend(grown.next()),
+            }
+            self.entities.extend(grown.map(|mut entity| {
+                entity.ancestors.iter_mut().for_each(|ancestor| *ancestor = place(*ancestor));
+                entity
+            }));
+        }
+        if let Some(own) = self.entities.get_mut(own).filter(|_| left_out > 0) {
+            own.set(LEFT_OUT, left_out);
+        }
     }
 
     /// The entity at a place that [`Facts::add`] returned.

@@ -1,12 +1,11 @@
 //! Idle time, read twice: by what the launching thread was doing at each moment, and by where it was when the device ran dry.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::annotation::{Nest, RangeIdle};
 use super::host::Activity;
 use super::ops::OpRef;
-use crate::timeline::interval::{Interval, Union};
+use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId};
 
 /// Up to this much of the time between a launch and its start is the ordinary distance of two operations.
@@ -156,20 +155,9 @@ pub struct IdleReading {
     /// The time of the window in which the thread that launches most does not merely wait for the device; `None` when
     /// no thread does.
     pub host_work_ns: Option<i64>,
-    storms: Arc<Union>,
 }
 
 impl IdleReading {
-    /// Of a device with these stretches of short kernels.
-    pub(super) fn new(storms: Arc<Union>) -> Self {
-        Self { storms, ..Self::default() }
-    }
-
-    /// Another of the same device, to be merged.
-    pub(super) fn sibling(&self) -> Self {
-        Self::new(Arc::clone(&self.storms))
-    }
-
     /// Books a stretch of which nothing is known.
     pub(super) fn book_unknown(&mut self, whole: Interval, host: Interval) {
         self.book(Activity::Unknown, NONE, host);
@@ -181,9 +169,6 @@ impl IdleReading {
             return;
         }
         self.activity[activity as usize].add(interval);
-        if activity == Activity::Launch {
-            self.storm_launch_ns += self.storms.overlap_ns(interval);
-        }
         if name != NONE {
             self.calls.entry((activity, name)).or_default().add(interval);
         }

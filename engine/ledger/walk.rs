@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +10,7 @@ use super::host::{Activity, Calls};
 use super::idle::{IdleReading, Piece, SPACING_NS, Stretch, Trigger};
 use super::ops::{DeviceOps, OpKind};
 use crate::parallel::{self, Threads};
-use crate::timeline::interval::{Interval, Union};
+use crate::timeline::interval::{Follower, Interval, Union};
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// Batches of threads that are walked side by side.
@@ -64,17 +63,12 @@ impl Queries {
 }
 
 impl<'all> Stretches<'all> {
-    /// Of a device; `storms` are its stretches of short kernels, `busiest` the busiest thread of each process.
-    pub fn new(
-        timeline: &'all Timeline,
-        busiest: &'all FxHashMap<u32, u32>,
-        ops: &DeviceOps,
-        storms: Arc<Union>,
-    ) -> Self {
+    /// Of a device; `busiest` is the busiest thread of each process.
+    pub fn new(timeline: &'all Timeline, busiest: &'all FxHashMap<u32, u32>, ops: &DeviceOps) -> Self {
         Self {
             timeline,
             busiest,
-            reading: IdleReading::new(storms),
+            reading: IdleReading::default(),
             by_thread: BTreeMap::new(),
             window: ops.window,
             main_thread: main_thread(timeline, ops),
@@ -134,7 +128,8 @@ impl<'all> Stretches<'all> {
 struct Question<'all> {
     /// The place of the device among those asked about.
     device: usize,
-    reading: &'all IdleReading,
+    /// The stretches of short kernels of the device.
+    storms: &'all Union,
     queries: Option<&'all Queries>,
     /// The window in which the thread's own work is wanted.
     work: Option<Interval>,
@@ -148,14 +143,15 @@ impl Question<'_> {
     }
 }
 
-/// Reads the idle stretches of all devices.
+/// Reads the idle stretches of all devices; `storms` are each device's stretches of short kernels.
 pub(crate) fn read(
     timeline: &Timeline,
     calls: &Calls,
     stretches: Vec<Stretches<'_>>,
+    storms: &[&Union],
     threads: Threads,
 ) -> Vec<IdleReading> {
-    let parts = walked(timeline, calls, &stretches, threads);
+    let parts = walked(timeline, calls, &stretches, storms, threads);
     let mut readings: Vec<IdleReading> = stretches.into_iter().map(|stretches| stretches.reading).collect();
     for (device, part) in parts.into_iter().flatten() {
         if let Some(reading) = readings.get_mut(device) {
@@ -166,23 +162,24 @@ pub(crate) fn read(
 }
 
 /// What threads tell, by device, in parts.
-fn walked(
+fn walked<'all>(
     timeline: &Timeline,
     calls: &Calls,
-    stretches: &[Stretches<'_>],
+    stretches: &'all [Stretches<'_>],
+    storms: &[&'all Union],
     threads: Threads,
 ) -> Vec<BTreeMap<usize, IdleReading>> {
     let mut by_thread: BTreeMap<u32, Vec<Question<'_>>> = BTreeMap::new();
-    for (device, stretches) in stretches.iter().enumerate() {
-        let (reading, main) = (&stretches.reading, stretches.main_thread);
+    for (device, (stretches, storms)) in stretches.iter().zip(storms.iter().copied()).enumerate() {
+        let main = stretches.main_thread;
         for (thread, queries) in &stretches.by_thread {
             let queries = Some(queries);
             let work = (main == Some(*thread)).then_some(stretches.window);
-            by_thread.entry(*thread).or_default().push(Question { device, reading, queries, work });
+            by_thread.entry(*thread).or_default().push(Question { device, storms, queries, work });
         }
         if let Some(main) = main.filter(|main| !stretches.by_thread.contains_key(main)) {
             let work = Some(stretches.window);
-            by_thread.entry(main).or_default().push(Question { device, reading, queries: None, work });
+            by_thread.entry(main).or_default().push(Question { device, storms, queries: None, work });
         }
     }
     let by_thread: Vec<_> = by_thread.into_iter().collect();
@@ -206,6 +203,7 @@ fn walked(
 struct Cursor<'all> {
     device: usize,
     reading: IdleReading,
+    storms: Follower<'all>,
     queries: Option<&'all Queries>,
     next: usize,
     /// The query that is looked at.
@@ -240,6 +238,9 @@ impl Cursor<'_> {
                 *self.trigger.get_or_insert_with(|| self.reading.begin(process, query.stretch, activity, name));
             let piece = Piece { interval: part, activity: activity.account(), trigger, trigger_name };
             self.reading.take(process, piece, name);
+            if piece.activity == Activity::Launch {
+                self.reading.storm_launch_ns += self.storms.overlap_ns(part);
+            }
             if let Some(nest) = &mut self.nest {
                 nest.take(&piece);
             }
@@ -277,7 +278,8 @@ fn walk<'all>(
     let ranges = timeline.ranges.of_thread(thread);
     let cursor = |question: &Question<'all>| Cursor {
         device: question.device,
-        reading: question.reading.sibling(),
+        reading: IdleReading::default(),
+        storms: Follower::new(question.storms),
         queries: question.queries,
         next: 0,
         query: question.queries.and_then(|queries| queries.get(0)),

@@ -127,6 +127,30 @@ impl Union {
     }
 }
 
+/// Tells how long intervals overlap a union, of intervals that come in order of their starts.
+#[derive(Debug)]
+pub struct Follower<'union> {
+    union: &'union Union,
+    next: usize,
+}
+
+impl<'union> Follower<'union> {
+    /// Follows a union from its beginning.
+    pub const fn new(union: &'union Union) -> Self {
+        Self { union, next: 0 }
+    }
+
+    /// How long an interval overlaps the union; it does not start before the last one asked about.
+    pub fn overlap_ns(&mut self, with: Interval) -> i64 {
+        let parts = &self.union.parts;
+        while parts.get(self.next).is_some_and(|part| part.end <= with.start) {
+            self.next += 1;
+        }
+        let touched = (self.next..parts.len()).map(|place| parts.at(place)).take_while(|part| part.start < with.end);
+        touched.map(|part| part.overlap_ns(with)).sum()
+    }
+}
+
 /// The length of a union of intervals that come in order of their starts, without keeping them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunningLength {
@@ -191,6 +215,8 @@ mod tests {
             prop_assert_eq!(left.common_ns(&right), both);
             prop_assert_eq!(right.parts().map(|part| left.overlap_ns(part)).sum::<i64>(), both);
             prop_assert_eq!(left.overlap_ns(Interval::new(from, from + length)), within as i64);
+            let mut follower = Follower::new(&left);
+            prop_assert_eq!(right.parts().map(|part| follower.overlap_ns(part)).sum::<i64>(), both);
         }
     }
 }

@@ -54,7 +54,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("idle_guessed_ns", device.idle.guessed_ns);
     facts.set("idle_host_guessed_ns", device.idle.guessed_host_ns);
     details(timeline, device, facts);
-    host(device, facts);
+    // What overlap could win: had the host run ahead, the window would still be the larger of the host's and the device's
+    // work.
+    facts.set_some("host_work_ns", device.idle.host_work_ns);
+    facts.set_some("overlap_ceiling_ns", overlap_ceiling(context, device));
     host_calls(context, device, facts);
     super::device::readbacks(context, device, facts);
     let mut launches = launch_durations(context, device);
@@ -87,13 +90,12 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set("once_ns", idle.activity_ns(Activity::Load) + idle.activity_ns(Activity::Init));
 }
 
-/// What overlap could win: had the host run ahead, the window would still be the larger of the host's and the device's work.
-fn host(device: &DeviceContext, facts: &mut Entity) {
-    let Some(host_work) = device.idle.host_work_ns else { return };
+/// What overlap could win, where the host is known.
+pub(super) fn overlap_ceiling(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
+    let host_work = device.idle.host_work_ns.filter(|_| context.knows_host_of(device))?;
     let window = device.window();
     let busy = window.len_ns() - device.tally.accounts[Account::Idle as usize];
-    facts.set("host_work_ns", host_work);
-    facts.set("overlap_ceiling_ns", window.len_ns() - host_work.max(busy));
+    Some(window.len_ns() - host_work.max(busy))
 }
 
 /// The host's side of allocations and blocking copies, over all threads of the processes on this device.

@@ -16,14 +16,14 @@ mod streams;
 mod syncs;
 mod tally;
 
-use std::sync::Arc;
+use rustc_hash::FxHashMap;
 
 use crate::facts::EntityKind;
 use crate::facts::store::{Entity, EntityId, Facts};
 use crate::ledger::{Calls, DeviceOps, IdleReading, Op, Scope, Stretches, walk};
 use crate::parallel::{self, Threads};
 use crate::text::number;
-use crate::timeline::interval::Interval;
+use crate::timeline::interval::{Interval, Union};
 use crate::timeline::{NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
 use tally::Tally;
@@ -115,37 +115,63 @@ pub fn extract_with(timeline: &Timeline, scope: &Scope, threads: Option<usize>) 
     let run = facts.add(EntityKind::Run, "run", &[]);
     run::extract(&context, facts.get_mut(run));
     let processes = run::processes(&context, &mut facts, run);
-    let branches = parallel::map(threads, &context.devices, |device| {
+    let jobs: Vec<(&DeviceContext, Part)> =
+        context.devices.iter().flat_map(|device| Part::ALL.map(|part| (device, part))).collect();
+    let branches = parallel::map(threads, &jobs, |(device, part)| {
         let mut branch = facts.clone();
-        device_facts(&context, device, run, &processes, &mut branch);
+        part.extract(&context, device, run, &processes, &mut branch);
         branch
     });
     let shared = facts.len();
-    branches.into_iter().for_each(|branch| facts.graft(branch, shared));
+    let mut branches = branches.into_iter();
+    for _ in &context.devices {
+        let of_device: Vec<Facts> = branches.by_ref().take(Part::ALL.len()).collect();
+        facts.graft(of_device, shared);
+    }
     Ok(facts)
 }
 
-/// Everything about one device.
-fn device_facts(
-    context: &Context<'_>,
-    device: &DeviceContext,
-    run: EntityId,
-    processes: &[Option<EntityId>],
-    facts: &mut Facts,
-) {
-    let key = format!("gpu{}", context.timeline.devices[device.ops.device as usize].number);
-    let id = facts.add(EntityKind::Device, key, &[run]);
-    let parents = Parents { run, device: id, processes };
-    device::extract(context, device, facts.get_mut(id));
-    idle::extract(context, device, facts.get_mut(id));
-    metrics::extract(context, device, facts.get_mut(id));
-    streams::extract(context, device, &parents, facts);
-    kernels::extract(context, device, &parents, facts);
-    copies::extract(context, device, &parents, facts);
-    syncs::extract(context, device, &parents, facts);
-    ranges::extract(context, device, &parents, facts);
-    steps::extract(context, device, &parents, facts);
-    places::extract(context, device, &parents, facts);
+/// Groups of a device's facts that do not depend on each other. Each begins with an entity of the device.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Device,
+    Groups,
+    Annotations,
+}
+
+impl Part {
+    const ALL: [Self; 3] = [Self::Device, Self::Groups, Self::Annotations];
+
+    fn extract(
+        self,
+        context: &Context<'_>,
+        device: &DeviceContext,
+        run: EntityId,
+        processes: &[Option<EntityId>],
+        facts: &mut Facts,
+    ) {
+        let key = format!("gpu{}", context.timeline.devices[device.ops.device as usize].number);
+        let id = facts.add(EntityKind::Device, key, &[run]);
+        let parents = Parents { run, device: id, processes };
+        match self {
+            Self::Device => {
+                device::extract(context, device, facts.get_mut(id));
+                idle::extract(context, device, facts.get_mut(id));
+                metrics::extract(context, device, facts.get_mut(id));
+            }
+            Self::Groups => {
+                streams::extract(context, device, &parents, facts);
+                kernels::extract(context, device, &parents, facts);
+                copies::extract(context, device, &parents, facts);
+                syncs::extract(context, device, &parents, facts);
+                places::extract(context, device, &parents, facts);
+            }
+            Self::Annotations => {
+                ranges::extract(context, device, &parents, facts);
+                steps::extract(context, device, &parents, facts);
+            }
+        }
+    }
 }
 
 /// Keeps the first of what is sorted by weight, and notes on the device how many are left out.
@@ -181,19 +207,22 @@ impl<'timeline> Context<'timeline> {
             parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
         apply_scope(timeline, &mut ops, scope)?;
         let busiest = calls.busiest_threads(timeline);
-        let swept = parallel::map(threads, &ops, |ops| {
-            let storms = storms::Storms::find(timeline, ops);
-            let mut stretches = Stretches::new(timeline, &busiest, ops, Arc::clone(&storms.parts));
-            let tally = Tally::new(timeline, ops, |stretch| stretches.add(stretch));
-            (storms, tally, stretches)
-        });
-        let (mut tallies, mut stretches) = (Vec::new(), Vec::new());
-        for (storms, tally, of_device) in swept {
-            tallies.push((storms, tally));
-            stretches.push(of_device);
+        let looks: Vec<(Look, &DeviceOps)> =
+            [Look::Sweep, Look::Storms].into_iter().flat_map(|look| ops.iter().map(move |ops| (look, ops))).collect();
+        let (mut tallies, mut stretches, mut storms) = (Vec::new(), Vec::new(), Vec::new());
+        for seen in parallel::map(threads, &looks, |(look, ops)| look.at(timeline, ops, &busiest)) {
+            match seen {
+                Seen::Sweep(tally, of_device) => {
+                    tallies.push(*tally);
+                    stretches.push(*of_device);
+                }
+                Seen::Storms(of_device) => storms.push(of_device),
+            }
         }
-        let readings = walk::read(timeline, &calls, stretches, threads);
-        let devices = ops.into_iter().zip(tallies).zip(readings).map(|((ops, (storms, tally)), idle)| {
+        let in_storms: Vec<&Union> = storms.iter().map(|storms| &storms.parts).collect();
+        let readings = walk::read(timeline, &calls, stretches, &in_storms, threads);
+        let devices = ops.into_iter().zip(tallies).zip(readings).zip(storms);
+        let devices = devices.map(|(((ops, tally), idle), storms)| {
             let processes = processes_of(timeline, &ops);
             DeviceContext { ops, tally, idle, storms, processes }
         });
@@ -228,6 +257,32 @@ impl<'timeline> Context<'timeline> {
             let interval = timeline.api.times.at(*call as usize);
             window.is_none_or(|window| interval.start < window.end && interval.end > window.start)
         })
+    }
+}
+
+/// Two looks at the operations of a device that do not depend on each other.
+#[derive(Debug, Clone, Copy)]
+enum Look {
+    Sweep,
+    Storms,
+}
+
+/// What they see.
+enum Seen<'all> {
+    Sweep(Box<Tally>, Box<Stretches<'all>>),
+    Storms(storms::Storms),
+}
+
+impl Look {
+    fn at<'all>(self, timeline: &'all Timeline, ops: &DeviceOps, busiest: &'all FxHashMap<u32, u32>) -> Seen<'all> {
+        match self {
+            Self::Sweep => {
+                let mut stretches = Stretches::new(timeline, busiest, ops);
+                let tally = Tally::new(timeline, ops, |stretch| stretches.add(stretch));
+                Seen::Sweep(Box::new(tally), Box::new(stretches))
+            }
+            Self::Storms => Seen::Storms(storms::Storms::find(timeline, ops)),
+        }
     }
 }
 

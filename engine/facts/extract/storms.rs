@@ -1,7 +1,5 @@
 //! Storms: stretches of short kernels launched back to back.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 
 use crate::ledger::{DeviceOps, Op, OpKind};
@@ -20,7 +18,7 @@ const ENOUGH: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct Storms {
     /// From the first start to the last end of each, clipped to the window.
-    pub(super) parts: Arc<Union>,
+    pub(super) parts: Union,
     pub(super) count: i64,
     pub(super) kernel_count: i64,
     /// Time in which a kernel of a storm runs.
@@ -35,25 +33,23 @@ pub(super) struct Storms {
 impl Storms {
     pub(super) fn find(timeline: &Timeline, device: &DeviceOps) -> Self {
         let mut storms = Self::default();
-        let mut parts = Union::default();
         let mut row: Vec<Op> = Vec::new();
         let mut last_end = i64::MIN;
         for op in device.in_window(timeline).filter(|op| !is_filler(timeline, *op)) {
             let is_short = op.kind == OpKind::Kernel && op.end - op.start <= SHORT_NS;
             if !is_short || op.start.saturating_sub(last_end) > APART_NS {
-                storms.close(timeline, &mut row, device.window, &mut parts);
+                storms.close(timeline, &mut row, device.window);
             }
             if is_short {
                 row.push(op);
             }
             last_end = if row.len() == 1 { op.end } else { last_end.max(op.end) };
         }
-        storms.close(timeline, &mut row, device.window, &mut parts);
-        storms.parts = Arc::new(parts);
+        storms.close(timeline, &mut row, device.window);
         storms
     }
 
-    fn close(&mut self, timeline: &Timeline, row: &mut Vec<Op>, window: Interval, parts: &mut Union) {
+    fn close(&mut self, timeline: &Timeline, row: &mut Vec<Op>, window: Interval) {
         if row.len() >= ENOUGH {
             let end = row.iter().map(|op| op.end).max().unwrap_or(0);
             let whole = Interval::new(row[0].start, end).clip(window);
@@ -62,7 +58,7 @@ impl Storms {
             self.kernel_count += row.len() as i64;
             self.durations.extend(row.iter().map(|op| (op.end - op.start) as u32));
             self.longest = self.longest.filter(|longest| longest.len_ns() >= whole.len_ns()).or(Some(whole));
-            parts.push(whole);
+            self.parts.push(whole);
             for op in row.iter() {
                 *self.names.entry(timeline.kernels.shape_of(op.index).name).or_default() += 1;
             }

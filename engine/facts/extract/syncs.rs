@@ -39,7 +39,7 @@ struct Waits {
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
     let timeline = context.timeline;
-    let ceiling = facts.get(parents.device).int("overlap_ceiling_ns");
+    let ceiling = super::idle::overlap_ceiling(context, device);
     let prefix = facts.get(parents.device).key.clone();
     let ranges = main_ranges(timeline, device);
     for process in &device.processes {
