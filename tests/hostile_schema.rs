@@ -183,11 +183,30 @@ fn pages_that_refer_to_each_other_end_in_damage() {
     let folder = TempDir::new().unwrap();
     for table in [KERNEL, "CUPTI_ACTIVITY_KIND_RUNTIME", "StringIds", "META_DATA_CAPTURE"] {
         let path = endless_pages(folder.path(), table);
-        match read_in_time(&path, &ReadOptions::default()) {
-            Err(ReadError::Damaged { .. }) => {}
-            other => panic!("{table}: {:?}", other.map(|timeline| timeline.gpu_op_count())),
+        // Rows beyond the limit are counted, and threads share one budget.
+        for (rows, threads) in [(u64::MAX, 2), (1, 2), (1, 1)] {
+            let limits = Limits { rows: rows.min(Limits::default().rows), ..Limits::default() };
+            let options = ReadOptions { limits, threads: Some(threads), ..ReadOptions::default() };
+            match read_in_time(&path, &options) {
+                Err(ReadError::Damaged { .. }) => {}
+                other => panic!("{table}: {:?}", other.map(|timeline| timeline.gpu_op_count())),
+            }
         }
     }
+}
+
+#[test]
+fn a_row_that_is_dropped_names_no_kernel() {
+    let unknown_device = format!(
+        "INSERT INTO StringIds VALUES (900001, 'phantom_gemm');
+         INSERT INTO {KERNEL} SELECT * FROM {KERNEL} LIMIT 1;
+         UPDATE {KERNEL} SET deviceId = 2147483647, contextId = 99, demangledName = 900001, globalPid = 77 << 24
+         WHERE rowid = (SELECT max(rowid) FROM {KERNEL});"
+    );
+    let timeline = read_after(&unknown_device).unwrap();
+    assert_eq!(timeline.dropped.iter().map(|dropped| dropped.count).sum::<u64>(), 1);
+    let names = timeline.kernels.shapes.iter().map(|shape| timeline.name(shape.full_name));
+    assert!(names.clone().any(|name| !name.is_empty()) && !names.clone().any(|name| name.contains("phantom")));
 }
 
 #[test]
@@ -205,4 +224,7 @@ fn limits_cut_and_say_so() {
     let merged = with(Limits { names: 2, ..Limits::default() });
     assert!(merged.reached.merged_name_count > 0 && merged.names.len() == 3);
     assert_eq!(merged.kernels.ops.len(), all.kernels.ops.len());
+    // Names of kernels go first: they say what is communication.
+    let kernel = |timeline: &Timeline| timeline.name(timeline.kernels.shape_of(0).name).to_owned();
+    assert_eq!(kernel(&merged), kernel(&all));
 }

@@ -6,7 +6,7 @@ use super::annotation::{Nest, RangeIdle};
 use super::host::Activity;
 use super::ops::OpRef;
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, NameId};
+use crate::timeline::{NONE, NameId, Timeline};
 
 /// Up to this much of the time between a launch and its start is the ordinary distance of two operations.
 pub const SPACING_NS: i64 = 5_000;
@@ -175,11 +175,11 @@ impl IdleReading {
     }
 
     /// The call that most time of an activity was spent in.
-    pub fn main_call(&self, activity: Activity) -> Option<(NameId, Named)> {
+    pub fn main_call(&self, timeline: &Timeline, activity: Activity) -> Option<(NameId, Named)> {
         self.calls
             .iter()
             .filter(|((of, _), _)| *of == activity)
-            .max_by_key(|((_, name), named)| (named.sum_ns, std::cmp::Reverse(*name)))
+            .max_by_key(|((_, name), named)| (named.sum_ns, std::cmp::Reverse(timeline.name(*name))))
             .map(|((_, name), named)| (*name, *named))
     }
 

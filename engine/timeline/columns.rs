@@ -231,7 +231,7 @@ pub struct Ranges {
     pub threads: Vec<ThreadRanges>,
     /// Text and NVTX domain of the annotations.
     pub labels: Vec<Label>,
-    /// Names of NVTX domains: process, domain, name.
+    /// Names of NVTX domains: process, domain, name; in the order of processes and domains.
     pub domains: Vec<(u32, i64, NameId)>,
 }
 
@@ -280,7 +280,8 @@ impl Ranges {
     /// The name of a label's domain in one process; `None` for the default domain.
     pub fn domain_name(&self, process: u32, label: u32) -> Option<NameId> {
         let domain = self.labels.get(label as usize)?.domain;
-        self.domains.iter().find(|known| known.0 == process && known.1 == domain).map(|known| known.2)
+        let place = self.domains.binary_search_by_key(&(process, domain), |known| (known.0, known.1)).ok()?;
+        self.domains.get(place).map(|known| known.2)
     }
 }
 

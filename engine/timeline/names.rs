@@ -17,14 +17,24 @@ pub struct Names {
 impl Names {
     /// The place of a string, which is added when it is new.
     pub fn intern(&mut self, text: &str) -> NameId {
-        if let Some(&id) = self.places.get(text) {
-            return id;
-        }
+        self.find(text).unwrap_or_else(|| self.add(text.into()))
+    }
+
+    /// The same for a string that is shared with another table.
+    pub(crate) fn share(&mut self, text: &Arc<str>) -> NameId {
+        self.find(text).unwrap_or_else(|| self.add(Arc::clone(text)))
+    }
+
+    fn add(&mut self, text: Arc<str>) -> NameId {
         let id = NameId::try_from(self.strings.len()).unwrap_or(NameId::MAX - 1);
-        let shared: Arc<str> = text.into();
-        self.strings.push(shared.clone());
-        self.places.insert(shared, id);
+        self.strings.push(Arc::clone(&text));
+        self.places.insert(text, id);
         id
+    }
+
+    /// The string at a place, to be shared.
+    pub(crate) fn shared(&self, id: NameId) -> Option<&Arc<str>> {
+        self.strings.get(id as usize)
     }
 
     /// The string at a place; empty for a place that no string has.

@@ -22,7 +22,13 @@ pub struct Times {
     len: usize,
     /// Those that do not fit, by place.
     far: Vec<(usize, Interval)>,
+    /// Whether `far` holds all, since so many do not fit.
+    is_far: bool,
 }
+
+/// At least so many, and one in so many, have to be far for all to be.
+const MANY: usize = 64;
+const MUCH: usize = 8;
 
 /// The place of the base of a row's block.
 const fn base_of(place: usize) -> usize {
@@ -50,11 +56,15 @@ impl Times {
         let base = self.words[base_of(place)].cast_signed();
         let (offset, length) = (interval.start.abs_diff(base), interval.end.abs_diff(interval.start));
         let is_forward = base <= interval.start && interval.start <= interval.end;
-        if is_forward && length < FAR && offset >> (u64::BITS - LENGTH_BITS) == 0 {
+        if !self.is_far && is_forward && length < FAR && offset >> (u64::BITS - LENGTH_BITS) == 0 {
             self.words.push(offset << LENGTH_BITS | length);
         } else {
             self.far.push((place, interval));
             self.words.push(FAR);
+            if !self.is_far && self.far.len() >= MANY && self.far.len() * MUCH > self.len {
+                self.far = self.iter().enumerate().collect();
+                self.is_far = true;
+            }
         }
     }
 
@@ -77,6 +87,9 @@ impl Times {
     /// When there are not that many, as a slice does.
     #[inline]
     pub fn at(&self, place: usize) -> Interval {
+        if self.is_far {
+            return self.far[place].1;
+        }
         let block = base_of(place);
         let word = self.words[block + 1 + place % BLOCK];
         if word & FAR == FAR {

@@ -76,9 +76,9 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     ];
     let idle = &device.idle;
     for (name, activity) in CALLS {
-        facts.set_some(name, idle.main_call(activity).map(|(call, _)| without_folders(timeline.name(call))));
+        facts.set_some(name, idle.main_call(timeline, activity).map(|(call, _)| without_folders(timeline.name(call))));
     }
-    facts.set_some("idle_blocked_call_ns", idle.main_call(Activity::Blocked).map(|(_, named)| named.sum_ns));
+    facts.set_some("idle_blocked_call_ns", idle.main_call(timeline, Activity::Blocked).map(|(_, named)| named.sum_ns));
     let longest = |activity: Activity| Some(idle.activity[activity as usize]).filter(|named| named.sum_ns > 0);
     facts.set_some("idle_load_longest_start_ns", longest(Activity::Load).map(|named| named.longest_start_ns));
     facts.set_some("idle_allocate_longest_start_ns", longest(Activity::Allocate).map(|named| named.longest_start_ns));

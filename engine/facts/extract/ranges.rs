@@ -134,7 +134,9 @@ impl Sums {
         self.count += other.count;
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.first_start_ns = self.first_start_ns.into_iter().chain(other.first_start_ns).min();
-        if other.longest_ns > self.longest_ns {
+        let is_longer = other.longest_ns > self.longest_ns
+            || (other.longest_ns == self.longest_ns && other.longest_start_ns < self.longest_start_ns);
+        if is_longer && other.longest_ns > 0 {
             (self.longest_ns, self.longest_start_ns) = (other.longest_ns, other.longest_start_ns);
         }
     }

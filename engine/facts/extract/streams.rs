@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Context, DeviceContext, Parents};
 use crate::facts::{EntityKind, Facts};
 use crate::ledger::OpKind;
-use crate::timeline::StreamKind;
 use crate::timeline::api::creates_stream;
 use crate::timeline::interval::RunningLength;
+use crate::timeline::{StreamKind, Timeline};
 
 #[derive(Debug, Default)]
 struct Use {
@@ -19,20 +19,7 @@ struct Use {
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
     let timeline = context.timeline;
-    let mut streams: BTreeMap<u32, Use> = BTreeMap::new();
-    for op in device.ops.in_window(timeline) {
-        if matches!(op.kind, OpKind::Migration) {
-            continue;
-        }
-        let stream = streams.entry(op.stream(timeline)).or_default();
-        let part = op.interval().clip(device.window());
-        stream.all.push(part);
-        if op.kind.is_kernel() {
-            stream.kernel_count += 1;
-            stream.kernels.push(part);
-        }
-        stream.copy_count += i64::from(op.kind == OpKind::Copy);
-    }
+    let streams = uses(timeline, device);
     let mut shown: Vec<(i64, u32)> = streams.iter().map(|(place, stream)| (stream.all.len_ns(), *place)).collect();
     shown.sort_unstable_by_key(|(busy_ns, place)| (std::cmp::Reverse(*busy_ns), *place));
     super::keep(&mut shown, context.most_entities(), facts.get_mut(parents.device));
@@ -79,6 +66,22 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     if !timeline.api.is_empty() {
         entity.set("stream_created_count", created(context, device));
     }
+}
+
+/// What each stream ran, by its place.
+fn uses(timeline: &Timeline, device: &DeviceContext) -> BTreeMap<u32, Use> {
+    let mut streams: BTreeMap<u32, Use> = BTreeMap::new();
+    for op in device.ops.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
+        let stream = streams.entry(op.stream(timeline)).or_default();
+        let part = op.interval().clip(device.window());
+        stream.all.push(part);
+        if op.kind.is_kernel() {
+            stream.kernel_count += 1;
+            stream.kernels.push(part);
+        }
+        stream.copy_count += i64::from(op.kind == OpKind::Copy);
+    }
+    streams
 }
 
 const fn kind_name(kind: StreamKind) -> &'static str {

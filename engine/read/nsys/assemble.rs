@@ -197,10 +197,11 @@ impl Assembly {
         let raw = match key {
             NameKey::Id(id) if is_api_name => RawName::ApiId(id),
             NameKey::Id(id) => RawName::Id(id),
-            NameKey::Text(place) => {
-                let text = keys.texts.get(place as usize).map_or("", |text| text);
-                RawName::Text(intern(&mut self.texts, text, &self.limits, &mut self.reached))
-            }
+            NameKey::Text(place) => match keys.texts.get(place as usize) {
+                Some(text) if self.texts.len() < self.limits.names => RawName::Text(self.texts.share(text)),
+                Some(text) => RawName::Text(intern(&mut self.texts, text, &self.limits, &mut self.reached)),
+                None => RawName::Missing,
+            },
             NameKey::Missing => RawName::Missing,
         };
         self.names.place(raw)

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -170,13 +172,13 @@ impl<'row> Cells<'row> {
 }
 
 /// Opens the database for reading: never written, never waiting for another program's lock, nothing in its schema run.
-pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn open(path: &Path, budget: &Budget) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(uri(path), flags)?;
     for (limit, value) in LIMITS {
         db.set_limit(limit, value)?;
     }
-    bound_work(&mut db, path)?;
+    budget.bound(&mut db)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
@@ -206,20 +208,30 @@ const LIMITS: [(Limit, i32); 10] = [
 
 /// Steps of SQLite's machine between two looks at the budget.
 const STEPS: i32 = 100_000;
-/// Steps that one connection may take for each byte of the file, and in any case. A row takes a step or two for each of
+/// Steps that may be taken for each byte of the file, and in any case. A row takes a step or two for each of
 /// its columns, and at least a byte for each.
 const STEPS_PER_BYTE: u64 = 20;
 const STEPS_ANYWAY: u64 = 20_000_000;
 
-/// Pages of a hostile file can refer to each other so that a scan never ends.
-fn bound_work(db: &mut Connection, path: &Path) -> rusqlite::Result<()> {
-    let length = std::fs::metadata(path).map_or(0, |file| file.len());
-    let mut left = length.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_ANYWAY) / STEPS as u64;
-    let is_over = move || {
-        left = left.saturating_sub(1);
-        left == 0
-    };
-    db.progress_handler(STEPS, Some(is_over))
+/// What all connections that share it may take: pages of a hostile file can refer to each other so that a scan never ends.
+/// Beware of `count(*)` without a condition, which SQLite counts in one step.
+#[derive(Debug, Clone)]
+pub(super) struct Budget(Arc<AtomicU64>);
+
+impl Budget {
+    /// In proportion to a file.
+    pub(super) fn of(path: &Path) -> Self {
+        let length = std::fs::metadata(path).map_or(0, |file| file.len());
+        let steps = length.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_ANYWAY);
+        Self(Arc::new(AtomicU64::new(steps / STEPS as u64)))
+    }
+
+    fn bound(&self, db: &mut Connection) -> rusqlite::Result<()> {
+        let left = Arc::clone(&self.0);
+        let take = |left: u64| left.checked_sub(1);
+        let is_over = move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err();
+        db.progress_handler(STEPS, Some(is_over))
+    }
 }
 
 /// The path as SQLite takes it with options; every byte that could end the path is escaped.

@@ -63,7 +63,7 @@ impl Join {
 impl Calls {
     fn new(first: u32, last: u32, count: u64) -> Self {
         let span = u64::from(last - first) + 1;
-        if span <= 8 * count + 1_024 {
+        if span <= 8 * count {
             Self::Dense { first, calls: vec![NONE; span as usize] }
         } else {
             Self::Sparse { calls: Vec::with_capacity(count as usize), last: Cell::default() }

@@ -1,6 +1,7 @@
 //! Interning within one chunk of a table, so that chunks can be read on several threads and joined afterwards.
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -89,9 +90,9 @@ pub(super) struct Keys {
     pub(super) kernels: Intern<KernelKey>,
     /// NVTX domain and place in `names`.
     pub(super) labels: Intern<(i64, u32)>,
-    pub(super) texts: Vec<Box<str>>,
+    pub(super) texts: Vec<Arc<str>>,
     /// The places of texts in `names`.
-    text_places: FxHashMap<Box<[u8]>, u32>,
+    text_places: FxHashMap<Arc<[u8]>, u32>,
     limits: Limits,
     cut_name_count: u64,
 }
@@ -129,8 +130,9 @@ impl Keys {
             return Some(*place);
         }
         let name = self.names.place(NameKey::Text(self.texts.len() as u32));
-        self.texts.push(text.into());
-        self.text_places.insert(text.as_bytes().into(), name);
+        let text: Arc<str> = text.into();
+        self.texts.push(Arc::clone(&text));
+        self.text_places.insert(text.into(), name);
         Some(name)
     }
 }

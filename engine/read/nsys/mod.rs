@@ -50,7 +50,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) 
 
 /// A bare scan of the columns that reading takes.
 pub(super) fn scan_floor(path: &Path) -> rusqlite::Result<u64> {
-    let db = database::open(path)?;
+    let db = database::open(path, &database::Budget::of(path))?;
     scan::floor(&db, &database::Schema::probe(&db)?)
 }
 
@@ -70,7 +70,7 @@ fn read_database(
     progress: &dyn Progress,
 ) -> rusqlite::Result<Content> {
     let limits = &options.limits;
-    let db = database::open(path)?;
+    let db = database::open(path, &database::Budget::of(path))?;
     let schema = database::Schema::probe(&db)?;
     if let Some(what) = schema.disguised() {
         return Ok(Content::Disguised(what.to_owned()));

@@ -1,6 +1,8 @@
 //! Turns raw places into the timeline's own, when every row has been read: names from the table of strings, threads and
 //! streams in the order of their keys, and for each GPU operation the call that asked for it.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,9 +14,12 @@ use super::join::Join;
 use super::rows::ScheduleRows;
 use crate::read::{Limits, Reached};
 use crate::timeline::api::normal_name;
-use crate::timeline::columns::{GpuOps, KernelShape, Label, OffCpu, OverheadKind, ThreadRanges};
+use crate::timeline::columns::{GpuOps, KernelShape, Kernels, Label, OffCpu, OverheadKind, ThreadRanges};
 use crate::timeline::interval::Interval;
 use crate::timeline::{Dropped, Geometry, NONE, NameId, Names, Timeline, Times};
+
+/// Labels of annotations, with their domains, that are told apart, times the number of devices.
+const MOST_LABELS: usize = 1_000_000;
 
 /// The timeline of all rows.
 pub(super) fn resolve(db: &Connection, schema: &Schema, info: Info, raw: Assembly) -> rusqlite::Result<Timeline> {
@@ -77,14 +82,7 @@ impl Assembly {
     fn resolve_names(&mut self, strings: &Strings) -> Vec<NameId> {
         let Self { names, texts, kernels, timeline, limits, reached, .. } = self;
         let mut resolver = Resolver { names: &mut timeline.names, limits, reached };
-        let place = |name: &RawName| match name {
-            RawName::Id(id) => resolver.place(strings.get(Some(*id))),
-            RawName::ApiId(id) => resolver.place(normal_name(strings.get(Some(*id)))),
-            RawName::Text(place) if texts.get(*place) == OTHER_NAME => resolver.names.intern(OTHER_NAME),
-            RawName::Text(place) => resolver.place(texts.get(*place)),
-            RawName::Missing => resolver.place(""),
-        };
-        let places = names.list().iter().map(place).collect();
+        // Those of kernels first: where there are too many names, they tell most.
         let mut geometries: FxHashMap<Geometry, u32> = FxHashMap::default();
         for key in kernels.list() {
             let geometry = *geometries.entry(key.geometry).or_insert_with(|| {
@@ -95,6 +93,14 @@ impl Assembly {
             let full_name = resolver.place(strings.get(key.full_name));
             timeline.kernels.shapes.push(KernelShape { name, full_name, geometry });
         }
+        let place = |name: &RawName| match name {
+            RawName::Id(id) => resolver.place(strings.get(Some(*id))),
+            RawName::ApiId(id) => resolver.place(normal_name(strings.get(Some(*id)))),
+            RawName::Text(place) if texts.get(*place) == OTHER_NAME => resolver.names.intern(OTHER_NAME),
+            RawName::Text(place) => texts.shared(*place).map_or(NONE, |text| resolver.share(text)),
+            RawName::Missing => resolver.place(""),
+        };
+        let places = names.list().iter().map(place).collect();
         *texts = Names::default();
         places
     }
@@ -136,6 +142,9 @@ impl Assembly {
         let (memsets, migrations) = (&mut timeline.memsets, &mut timeline.migrations);
         let of_kernels = keep_known(&mut kernels.ops, streams);
         of_kernels.apply(&mut kernels.shape);
+        if of_kernels.lost() > 0 {
+            forget_unused(kernels);
+        }
         let of_graphs = keep_known(&mut graphs.ops, streams);
         let of_copies = keep_known(&mut copies.ops, streams);
         of_copies.apply(&mut copies.bytes);
@@ -171,8 +180,15 @@ impl Assembly {
     fn resolve_ranges(&mut self, names: &[NameId], threads: &[u32]) {
         let timeline = &mut self.timeline;
         let mut known: FxHashMap<Label, u32> = FxHashMap::default();
+        // Each device tells each of them apart.
+        let most = (MOST_LABELS / timeline.devices.len().max(1)).min(self.limits.names);
+        let (reached, timeline_names) = (&mut self.reached, &mut timeline.names);
         let place = |(domain, name): &(i64, u32)| {
-            let label = Label { name: at(names, *name), domain: *domain };
+            let mut label = Label { name: at(names, *name), domain: *domain };
+            if known.len() >= most && !known.contains_key(&label) {
+                reached.merged_name_count += 1;
+                label = Label { name: timeline_names.intern(OTHER_NAME), domain: 0 };
+            }
             *known.entry(label).or_insert_with(|| {
                 timeline.ranges.labels.push(label);
                 (timeline.ranges.labels.len() - 1) as u32
@@ -199,6 +215,9 @@ impl Assembly {
             let process = timeline.process_of(at(threads, *thread));
             timeline.ranges.domains.push((process, *domain, at(names, *name)));
         }
+        // The first name of a domain counts.
+        timeline.ranges.domains.sort_by_key(|(process, domain, _)| (*process, *domain));
+        timeline.ranges.domains.dedup_by_key(|(process, domain, _)| (*process, *domain));
     }
 
     fn finish(self) -> Timeline {
@@ -220,6 +239,10 @@ struct Resolver<'all> {
 impl Resolver<'_> {
     fn place(&mut self, text: &str) -> NameId {
         intern(self.names, text, self.limits, self.reached)
+    }
+
+    fn share(&mut self, text: &Arc<str>) -> NameId {
+        if self.names.len() < self.limits.names { self.names.share(text) } else { self.place(text) }
     }
 }
 
@@ -262,6 +285,18 @@ fn keep_known(ops: &mut GpuOps, streams: &[Option<u32>]) -> Kept {
     kept.apply(&mut ops.call);
     ops.stream.iter_mut().for_each(|raw| *raw = place(raw).unwrap_or(NONE));
     kept
+}
+
+/// What only dropped rows launched is nobody's.
+fn forget_unused(kernels: &mut Kernels) {
+    let mut is_used = vec![false; kernels.shapes.len()];
+    for shape in &kernels.shape {
+        if let Some(is_used) = is_used.get_mut(*shape as usize) {
+            *is_used = true;
+        }
+    }
+    let unused = kernels.shapes.iter_mut().zip(is_used).filter(|(_, is_used)| !is_used);
+    unused.for_each(|(shape, _)| *shape = KernelShape::default());
 }
 
 /// The profiler files the loading of shared libraries under its overhead; the library would have been loaded without it.

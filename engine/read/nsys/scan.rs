@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::callchains;
-use super::database::{self, Schema};
+use super::database::{self, Budget, Schema};
 use super::rows::Table;
 use super::take::{Chunk, Taker};
 use crate::parallel::Threads;
@@ -21,7 +21,7 @@ use crate::read::{Limits, Progress};
 const CHUNK_ROWS: i64 = 1 << 17;
 /// Row ids of a hostile file can be far apart; no table is cut into more chunks than this.
 const MAX_CHUNKS: i64 = 4_096;
-/// Chunks that wait to be joined with the others: they are memory.
+/// Chunks of their turn that wait to be joined with the others: they are memory.
 const MOST_WAITING: usize = 2;
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_millis(50);
@@ -66,12 +66,14 @@ pub(super) fn scan(
     let next = AtomicUsize::new(0);
     let done = Arc::new(AtomicU64::new(0));
     let (sender, chunks) = mpsc::sync_channel(MOST_WAITING);
-    let work = |sender: SyncSender<rusqlite::Result<(usize, Chunk)>>| {
-        let opened = database::open(path).and_then(|db| Ok((Taker::new(&db, *options.limits, &done)?, db)));
+    // Shared, so that it does not matter how many threads there are.
+    let budget = Budget::of(path);
+    let work = |sender: SyncSender<(usize, rusqlite::Result<Chunk>)>| {
+        let opened = database::open(path, &budget).and_then(|db| Ok((Taker::new(&db, *options.limits, &done)?, db)));
         let (taker, db) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                _ = sender.send(Err(error));
+                _ = sender.send((0, Err(error)));
                 return;
             }
         };
@@ -80,9 +82,9 @@ pub(super) fn scan(
             let columns = schema.list(job.table.name(), job.table.columns());
             let table = (job.table, schema.row_id(job.table.name()));
             let also = callchains::condition(job.table, options.has_echoes);
-            let chunk = taker.read(&db, table, &columns, (job.first, job.last), &also).map(|chunk| (index, chunk));
+            let chunk = taker.read(&db, table, &columns, (job.first, job.last), &also);
             // Nobody listens any more when something went wrong elsewhere.
-            if sender.send(chunk).is_err() {
+            if sender.send((index, chunk)).is_err() {
                 break;
             }
         }
@@ -98,25 +100,22 @@ pub(super) fn scan(
     Ok(beyond)
 }
 
-/// Hands on all that is sent, in order, up to the first error, and tells progress.
+/// Hands on all that is sent, in order, up to the first error in that order, and tells progress. What comes early waits.
 fn hand_on<T>(
-    sent: Receiver<rusqlite::Result<(usize, T)>>,
+    sent: Receiver<(usize, rusqlite::Result<T>)>,
     mut take: impl FnMut(T),
     tell: impl Fn(),
 ) -> rusqlite::Result<()> {
-    let mut early: BTreeMap<usize, T> = BTreeMap::new();
+    let mut early: BTreeMap<usize, rusqlite::Result<T>> = BTreeMap::new();
     let mut next = 0;
     loop {
         match sent.recv_timeout(TELL_EVERY) {
-            Ok(part) => {
-                let (index, part) = part?;
-                early.insert(index, part);
-            }
+            Ok((index, part)) => _ = early.insert(index, part),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
         while let Some(part) = early.remove(&next) {
-            take(part);
+            take(part?);
             next += 1;
         }
         tell();
@@ -167,7 +166,9 @@ fn last_within(
     limits: &Limits,
 ) -> rusqlite::Result<Option<(i64, u64)>> {
     let (name, row_id) = (table.name(), schema.row_id(table.name()));
-    let count: i64 = db.query_row(&format!("SELECT count(*) FROM \"{name}\""), [], |row| row.get(0))?;
+    // A condition, for without one the count would be a single step of SQLite's machine, however long it takes.
+    let sql = format!("SELECT count(*) FROM \"{name}\" WHERE {row_id} >= ?1");
+    let count: i64 = db.query_row(&sql, [i64::MIN], |row| row.get(0))?;
     let beyond = u64::try_from(count).unwrap_or(0).saturating_sub(limits.rows);
     if beyond == 0 {
         return Ok(None);
