@@ -118,6 +118,7 @@ impl Times {
     }
 
     /// The one at a place, if there are that many.
+    #[inline]
     pub fn get(&self, place: usize) -> Option<Interval> {
         (place < self.len()).then(|| self.at(place))
     }
@@ -145,6 +146,11 @@ impl Times {
             }
         }
         low
+    }
+
+    /// Whether any never ended.
+    pub(crate) fn has_open(&self) -> bool {
+        self.far.iter().any(|(_, interval)| interval.end == i64::MAX)
     }
 
     /// Ends those that never ended (at `i64::MAX`), but none before it began.

@@ -255,7 +255,7 @@ fn compute_use(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
     facts.set("underfilled_ns", tally.underfilled_ns);
     facts.set("unused_sm_ns", clamped(tally.unused_sm_ns / i128::from(sm_count)));
     let worst = tally.kernels.iter().filter(|(_, kernel)| kernel.underfilled_ns > 0);
-    let worst = worst.max_by_key(|(name, kernel)| (kernel.underfilled_ns, std::cmp::Reverse(timeline.name(**name))));
+    let worst = worst.max_by_key(|(name, kernel)| (kernel.underfilled_ns, std::cmp::Reverse(timeline.name(*name))));
     if let Some((name, kernel)) = worst {
         facts.set("underfilled_kernel", timeline.name(*name));
         facts.set("underfilled_kernel_ns", kernel.underfilled_ns);

@@ -77,7 +77,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, name: NameId, mut launches
     facts.set("is_transpose", traits.is_transpose);
     facts.set("is_elementwise", traits.is_elementwise);
     facts.set_some("precision", traits.precision);
-    let tally = device.tally.kernels.get(&name).copied().unwrap_or_default();
+    let tally = device.tally.kernels.get(name).unwrap_or_default();
     facts.set("alone_ns", tally.alone_ns);
     facts.set("faulting_ns", tally.faulting_ns);
     geometry(timeline, device, &launches, facts);

@@ -23,6 +23,37 @@ pub(super) struct KernelTally {
     pub(super) faulting_ns: i64,
 }
 
+/// What the moments of each kernel name add up to.
+#[derive(Debug, Default)]
+pub(super) struct KernelTallies {
+    /// Places in `sums` by name, [`NONE`] where it has none: every moment of every kernel is looked up.
+    places: Vec<u32>,
+    sums: Vec<(NameId, KernelTally)>,
+}
+
+impl KernelTallies {
+    fn of(&mut self, name: NameId) -> &mut KernelTally {
+        let place = name as usize;
+        if place >= self.places.len() {
+            self.places.resize(place + 1, NONE);
+        }
+        if self.places[place] == NONE {
+            self.places[place] = self.sums.len() as u32;
+            self.sums.push((name, KernelTally::default()));
+        }
+        &mut self.sums[self.places[place] as usize].1
+    }
+
+    pub(super) fn get(&self, name: NameId) -> Option<KernelTally> {
+        let place = self.places.get(name as usize)?;
+        self.sums.get(*place as usize).map(|(_, sums)| *sums)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(NameId, KernelTally)> {
+        self.sums.iter()
+    }
+}
+
 /// What the moments of a device add up to.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -53,7 +84,7 @@ pub(super) struct Tally {
     /// Time weighted by theoretical occupancy, and the time that it is known for.
     pub(super) occupancy_ns: f64,
     pub(super) occupancy_known_ns: i64,
-    pub(super) kernels: FxHashMap<NameId, KernelTally>,
+    pub(super) kernels: KernelTallies,
     pub(super) stretch_count: i64,
     pub(super) longest_stretch: Option<Interval>,
     /// When anything runs.
@@ -120,7 +151,7 @@ impl Tally {
             }
             Account::Compute | Account::Communication => {
                 if let Some(name) = kernel_name(timeline, owner) {
-                    self.kernels.entry(name).or_default().alone_ns += length;
+                    self.kernels.of(name).alone_ns += length;
                 }
             }
             _ => {}
@@ -133,7 +164,7 @@ impl Tally {
             self.compute_without_host_copy_ns += length;
         }
         let Some(owner) = moment.owner else { return };
-        let mut kernel = kernel_name(timeline, owner).map(|name| self.kernels.entry(name).or_default());
+        let mut kernel = kernel_name(timeline, owner).map(|name| self.kernels.of(name));
         if moment.migrations > 0 {
             self.faulting_ns += length;
             if let Some(kernel) = &mut kernel {
@@ -194,7 +225,9 @@ pub(super) fn copy_key(timeline: &Timeline, op: Op) -> CopyKey {
     (copies.direction[place], copies.host_memory[place], api)
 }
 
-/// The short name of a kernel; `None` for other operations.
+/// The short name of a kernel; `None` for other operations, and for one of which nothing is known.
 pub(super) fn kernel_name(timeline: &Timeline, op: Op) -> Option<NameId> {
-    matches!(op.kind, OpKind::Kernel | OpKind::Communication).then(|| timeline.kernels.shape_of(op.index).name)
+    matches!(op.kind, OpKind::Kernel | OpKind::Communication)
+        .then(|| timeline.kernels.shape_of(op.index).name)
+        .filter(|name| *name != NONE)
 }

@@ -196,7 +196,8 @@ impl Assembly {
         };
         let labels: Vec<u32> = self.labels.list().iter().map(place).collect();
         let is_changed = labels.iter().zip(0..).any(|(label, raw)| *label != raw);
-        let end = last_moment(timeline, self.ranges.values());
+        let has_open = self.ranges.values().any(|ranges| ranges.times.has_open());
+        let end = if has_open { last_moment(timeline, self.ranges.values()) } else { 0 };
         let mut all: Vec<ThreadRanges> = std::mem::take(&mut self.ranges)
             .into_iter()
             .map(|(thread, mut ranges)| {
