@@ -1,11 +1,12 @@
 //! The progress bar: on a terminal, when reading takes longer than a second.
 
+use std::fmt::Write;
 use std::io::{IsTerminal, stderr};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use coldspot::read::Progress;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -29,9 +30,13 @@ impl Progress for Bar {
             return;
         }
         let bar = self.bar.get_or_init(|| {
-            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-            match ProgressStyle::with_template("{bar:40} {percent} % of {len} rows, {eta} left") {
-                Ok(style) => bar.with_style(style),
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr())
+                .with_elapsed(self.started.elapsed());
+            let rate = |state: &ProgressState, text: &mut dyn Write| {
+                _ = write!(text, "{:.1} million rows/s", state.per_sec() / 1e6);
+            };
+            match ProgressStyle::with_template("{bar:40} {percent} % of {human_len} rows, {rate}, {eta} left") {
+                Ok(style) => bar.with_style(style.with_key("rate", rate)),
                 Err(_) => bar,
             }
         });

@@ -26,7 +26,7 @@ pub struct RangeIdle {
 }
 
 impl RangeIdle {
-    pub(super) const fn merge(&mut self, other: Self) {
+    pub(crate) const fn merge(&mut self, other: Self) {
         self.idle_ns += other.idle_ns;
         self.host_ns += other.host_ns;
         self.innermost_idle_ns += other.innermost_idle_ns;

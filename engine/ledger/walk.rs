@@ -22,7 +22,9 @@ pub struct Stretches<'all> {
     /// The busiest thread of each process.
     busiest: &'all FxHashMap<u32, u32>,
     reading: IdleReading,
-    by_thread: BTreeMap<u32, Queries>,
+    queries: Vec<(u32, Queries)>,
+    /// The place of each thread in `queries`.
+    places: FxHashMap<u32, usize>,
     /// The window, and the thread that launches most in it.
     window: Interval,
     main_thread: Option<u32>,
@@ -69,7 +71,8 @@ impl<'all> Stretches<'all> {
             timeline,
             busiest,
             reading: IdleReading::default(),
-            by_thread: BTreeMap::new(),
+            queries: Vec::new(),
+            places: FxHashMap::default(),
             window: ops.window,
             main_thread: main_thread(timeline, ops),
         }
@@ -81,7 +84,11 @@ impl<'all> Stretches<'all> {
             self.reading.after_copies.push((copy.index, stretch.interval.len_ns()));
         }
         if let Some((thread, query)) = self.place(stretch) {
-            self.by_thread.entry(thread).or_default().push(query);
+            let place = *self.places.entry(thread).or_insert_with(|| {
+                self.queries.push((thread, Queries::default()));
+                self.queries.len() - 1
+            });
+            self.queries[place].1.push(query);
         }
     }
 
@@ -169,26 +176,26 @@ fn walked<'all>(
     storms: &[&'all Union],
     threads: Threads,
 ) -> Vec<BTreeMap<usize, IdleReading>> {
-    let mut by_thread: BTreeMap<u32, Vec<Question<'_>>> = BTreeMap::new();
+    // Flat: threads can be hundreds of thousands.
+    let mut questions: Vec<(u32, Question<'_>)> = Vec::new();
     for (device, (stretches, storms)) in stretches.iter().zip(storms.iter().copied()).enumerate() {
         let main = stretches.main_thread;
-        for (thread, queries) in &stretches.by_thread {
-            let queries = Some(queries);
+        for (thread, queries) in &stretches.queries {
             let work = (main == Some(*thread)).then_some(stretches.window);
-            by_thread.entry(*thread).or_default().push(Question { device, storms, queries, work });
+            questions.push((*thread, Question { device, storms, queries: Some(queries), work }));
         }
-        if let Some(main) = main.filter(|main| !stretches.by_thread.contains_key(main)) {
-            let work = Some(stretches.window);
-            by_thread.entry(main).or_default().push(Question { device, storms, queries: None, work });
+        if let Some(main) = main.filter(|main| !stretches.places.contains_key(main)) {
+            questions.push((main, Question { device, storms, queries: None, work: Some(stretches.window) }));
         }
     }
-    let by_thread: Vec<_> = by_thread.into_iter().collect();
-    // Threads can be hundreds of thousands: those of a batch are put together at once.
+    questions.sort_by_key(|(thread, question)| (*thread, question.device));
+    let by_thread: Vec<_> = questions.chunk_by(|a, b| a.0 == b.0).collect();
+    // Those of a batch are put together at once.
     let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MOST_BATCHES).max(1)).collect();
     parallel::map(threads, &batches, |batch| {
         let mut parts: BTreeMap<usize, IdleReading> = BTreeMap::new();
-        for (thread, questions) in *batch {
-            for (device, part) in walk(timeline, calls, *thread, questions) {
+        for questions in *batch {
+            for (device, part) in walk(timeline, calls, questions) {
                 match parts.entry(device) {
                     Entry::Vacant(vacant) => _ = vacant.insert(part),
                     Entry::Occupied(mut known) => known.get_mut().merge(part),
@@ -264,19 +271,19 @@ impl Cursor<'_> {
     }
 }
 
-/// Lays the thread out once for all questions.
+/// Lays a thread out once for all questions to it.
 fn walk<'all>(
     timeline: &'all Timeline,
     calls: &Calls,
-    thread: u32,
-    questions: &[Question<'all>],
+    questions: &[(u32, Question<'all>)],
 ) -> Vec<(usize, IdleReading)> {
-    let hulls = || questions.iter().filter_map(Question::hull);
+    let Some(thread) = questions.first().map(|(thread, _)| *thread) else { return Vec::new() };
+    let hulls = || questions.iter().filter_map(|(_, question)| question.hull());
     let (Some(first), Some(last)) = (hulls().map(|hull| hull.start).min(), hulls().map(|hull| hull.end).max()) else {
         return Vec::new();
     };
     let ranges = timeline.ranges.of_thread(thread);
-    let cursor = |question: &Question<'all>| Cursor {
+    let cursor = |(_, question): &(u32, Question<'all>)| Cursor {
         device: question.device,
         reading: IdleReading::default(),
         storms: Follower::new(question.storms),

@@ -20,13 +20,20 @@ pub struct Times {
     /// Block by block: the first start less [`REACH`], then the distance from that and the length of each row in one word.
     words: Vec<u64>,
     len: usize,
-    /// Those that do not fit, by place.
-    far: Vec<(usize, Interval)>,
-    /// Whether `far` holds all, since so many do not fit.
-    is_far: bool,
+    /// Mostly there are none.
+    far: Option<Box<Far>>,
 }
 
-/// At least so many, and one in so many, have to be far for all to be.
+/// The intervals that do not fit.
+#[derive(Debug, Default, Clone)]
+struct Far {
+    /// By place.
+    list: Vec<(usize, Interval)>,
+    /// Whether the list holds all intervals, since so many do not fit.
+    is_whole: bool,
+}
+
+/// At least so many, and one in so many, have to be far for the list to hold all.
 const MANY: usize = 64;
 const MUCH: usize = 8;
 
@@ -56,15 +63,21 @@ impl Times {
         let base = self.words[base_of(place)].cast_signed();
         let (offset, length) = (interval.start.abs_diff(base), interval.end.abs_diff(interval.start));
         let is_forward = base <= interval.start && interval.start <= interval.end;
-        if !self.is_far && is_forward && length < FAR && offset >> (u64::BITS - LENGTH_BITS) == 0 {
+        let is_whole = self.far.as_ref().is_some_and(|far| far.is_whole);
+        if !is_whole && is_forward && length < FAR && offset >> (u64::BITS - LENGTH_BITS) == 0 {
             self.words.push(offset << LENGTH_BITS | length);
         } else {
-            self.far.push((place, interval));
             self.words.push(FAR);
-            if !self.is_far && self.far.len() >= MANY && self.far.len() * MUCH > self.len {
-                self.far = self.iter().enumerate().collect();
-                self.is_far = true;
-            }
+            self.push_far(place, interval);
+        }
+    }
+
+    fn push_far(&mut self, place: usize, interval: Interval) {
+        let far = self.far.get_or_insert_default();
+        far.list.push((place, interval));
+        if !far.is_whole && far.list.len() >= MANY && far.list.len() * MUCH > self.len {
+            let list = self.iter().enumerate().collect();
+            self.far = Some(Box::new(Far { list, is_whole: true }));
         }
     }
 
@@ -73,7 +86,9 @@ impl Times {
         let place = self.len.checked_sub(1)?;
         let last = self.at(place);
         self.len = place;
-        self.far.pop_if(|(far, _)| *far == place);
+        if let Some(far) = &mut self.far {
+            far.list.pop_if(|(far, _)| *far == place);
+        }
         self.words.pop();
         if place.is_multiple_of(BLOCK) {
             self.words.pop();
@@ -87,9 +102,6 @@ impl Times {
     /// When there are not that many, as a slice does.
     #[inline]
     pub fn at(&self, place: usize) -> Interval {
-        if self.is_far {
-            return self.far[place].1;
-        }
         let block = base_of(place);
         let word = self.words[block + 1 + place % BLOCK];
         if word & FAR == FAR {
@@ -150,20 +162,23 @@ impl Times {
 
     /// Whether any never ended.
     pub(crate) fn has_open(&self) -> bool {
-        self.far.iter().any(|(_, interval)| interval.end == i64::MAX)
+        let far = self.far.iter().flat_map(|far| &far.list);
+        far.map(|(_, interval)| interval.end).any(|end| end == i64::MAX)
     }
 
     /// Ends those that never ended (at `i64::MAX`), but none before it began.
     pub(crate) fn close(&mut self, end: i64) {
-        for (_, interval) in self.far.iter_mut().filter(|(_, interval)| interval.end == i64::MAX) {
+        let far = self.far.iter_mut().flat_map(|far| &mut far.list);
+        for (_, interval) in far.filter(|(_, interval)| interval.end == i64::MAX) {
             interval.end = end.max(interval.start);
         }
     }
 
     #[cold]
     fn far(&self, place: usize) -> Interval {
-        let found = self.far.binary_search_by_key(&place, |(far, _)| *far);
-        found.ok().and_then(|found| self.far.get(found)).map_or_else(Interval::default, |(_, interval)| *interval)
+        let Some(far) = &self.far else { return Interval::default() };
+        let at = if far.is_whole { Ok(place) } else { far.list.binary_search_by_key(&place, |(far, _)| *far) };
+        at.ok().and_then(|at| far.list.get(at)).map_or_else(Interval::default, |(_, interval)| *interval)
     }
 }
 

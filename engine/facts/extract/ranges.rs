@@ -1,11 +1,11 @@
 //! Facts of annotations: how long, how often, and how much idle time of a device they explain.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{Context, DeviceContext, Parents};
 use crate::facts::{EntityKind, Facts};
 use crate::ledger::annotation::RangeIdle;
-use crate::timeline::{NONE, Timeline};
+use crate::timeline::Timeline;
 
 /// Annotations reported for one device and process, by host time and by idle time each: a recording can have a hundred
 /// thousand names, and a reader looks at the ones that matter.
@@ -31,7 +31,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     let entity = facts.get_mut(parents.device);
     entity.set_some("too_deep_range_count", Some(device.idle.too_deep_count).filter(|count| *count > 0));
     let most = |of: fn(&Sums) -> i64| {
-        let best = sums.iter().max_by_key(|(key, sums)| (of(sums), std::cmp::Reverse(**key)));
+        let best = sums.iter().max_by_key(|(key, sums)| (of(sums), std::cmp::Reverse(*key)));
         best.map(|((_, label), sums)| (name(timeline, *label), of(sums))).filter(|(_, ns)| *ns > 0)
     };
     if let Some((range, ns)) = most(|sums| sums.idle.innermost_host_ns) {
@@ -46,7 +46,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     let most = (context.most_entities() / device.processes.len().max(1)).clamp(1, MOST_BY_TIME);
     for process in device.processes.iter().take(context.most_entities()) {
         let mut of_process: Vec<(u32, Sums)> =
-            sums.range((*process, 0)..=(*process, NONE)).map(|((_, label), sums)| (*label, *sums)).collect();
+            of_process(&sums, *process).iter().map(|((_, label), sums)| (*label, *sums)).collect();
         keep_most(timeline, &mut of_process, most);
         let pid = timeline.processes.get(*process as usize).map_or(0, |process| process.pid);
         for (label, sums) in of_process {
@@ -89,9 +89,9 @@ fn keep_most(timeline: &Timeline, labels: &mut Vec<(u32, Sums)>, most: usize) {
 }
 
 /// By process and label.
-fn sums(timeline: &Timeline, device: &DeviceContext) -> BTreeMap<(u32, u32), Sums> {
+fn sums(timeline: &Timeline, device: &DeviceContext) -> Vec<((u32, u32), Sums)> {
     let window = device.window();
-    let mut sums: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
+    let mut sums: Vec<((u32, u32), Sums)> = Vec::new();
     // By label, of the thread that is looked at; labels are met again and again.
     let mut of_thread: Vec<Sums> = vec![Sums::default(); timeline.ranges.labels.len()];
     let mut met = Vec::new();
@@ -109,14 +109,26 @@ fn sums(timeline: &Timeline, device: &DeviceContext) -> BTreeMap<(u32, u32), Sum
         }
         let process = timeline.process_of(ranges.thread);
         for label in met.drain(..) {
-            let of_label = std::mem::take(&mut of_thread[label as usize]);
-            sums.entry((process, label)).or_default().merge(of_label);
+            sums.push(((process, label), std::mem::take(&mut of_thread[label as usize])));
         }
     }
-    for (key, idle) in &device.idle.ranges {
-        sums.entry(*key).or_default().idle = *idle;
-    }
+    sums.extend(device.idle.ranges.iter().map(|(key, idle)| (*key, Sums { idle: *idle, ..Sums::default() })));
+    sums.sort_by_key(|(key, _)| *key);
+    sums.dedup_by(|next, known| {
+        let is_same = next.0 == known.0;
+        if is_same {
+            known.1.merge(next.1);
+        }
+        is_same
+    });
     sums
+}
+
+/// The part of sorted sums that is a process's.
+fn of_process(sums: &[((u32, u32), Sums)], process: u32) -> &[((u32, u32), Sums)] {
+    let first = sums.partition_point(|((known, _), _)| *known < process);
+    let last = sums.partition_point(|((known, _), _)| *known <= process);
+    &sums[first..last]
 }
 
 impl Sums {
@@ -132,6 +144,7 @@ impl Sums {
 
     fn merge(&mut self, other: Self) {
         self.count += other.count;
+        self.idle.merge(other.idle);
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.first_start_ns = self.first_start_ns.into_iter().chain(other.first_start_ns).min();
         let is_longer = other.longest_ns > self.longest_ns

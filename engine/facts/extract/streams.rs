@@ -1,6 +1,6 @@
 //! Facts of streams, and of how a device's streams were used together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{Context, DeviceContext, Parents};
 use crate::facts::{EntityKind, Facts};
@@ -9,7 +9,7 @@ use crate::timeline::api::creates_stream;
 use crate::timeline::interval::RunningLength;
 use crate::timeline::{StreamKind, Timeline};
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Use {
     kernel_count: i64,
     copy_count: i64,
@@ -69,10 +69,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
 }
 
 /// What each stream ran, by its place.
-fn uses(timeline: &Timeline, device: &DeviceContext) -> BTreeMap<u32, Use> {
-    let mut streams: BTreeMap<u32, Use> = BTreeMap::new();
+fn uses(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Use)> {
+    let mut streams: Vec<Option<Use>> = vec![None; timeline.streams.len()];
     for op in device.ops.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
-        let stream = streams.entry(op.stream(timeline)).or_default();
+        let Some(stream) = streams.get_mut(op.stream(timeline) as usize) else { continue };
+        let stream = stream.get_or_insert_default();
         let part = op.interval().clip(device.window());
         stream.all.push(part);
         if op.kind.is_kernel() {
@@ -81,7 +82,7 @@ fn uses(timeline: &Timeline, device: &DeviceContext) -> BTreeMap<u32, Use> {
         }
         stream.copy_count += i64::from(op.kind == OpKind::Copy);
     }
-    streams
+    (0..).zip(streams).filter_map(|(place, stream)| Some((place, stream?))).collect()
 }
 
 const fn kind_name(kind: StreamKind) -> &'static str {
