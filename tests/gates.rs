@@ -192,3 +192,63 @@ fn the_verdict_names_no_finding_that_the_baseline_knows() {
     fs::write(project.path().join("empty.json"), older.to_string()).unwrap();
     assert_eq!(verdict(&["--baseline", "empty.json"]), verdict(&[]));
 }
+
+/// Facts of a run on two GPUs: the second waits longer for the host than the first.
+fn two_gpus(project: &Project) -> Value {
+    let output = project.coldspot(&["facts", "run.sqlite", "--format", "json"]).get_output().stdout.clone();
+    let mut facts: Value = serde_json::from_slice(&output).unwrap();
+    let mut second = facts["devices"][0].clone();
+    second["id"] = json!("gpu1");
+    second["number"] = json!(1);
+    // Host code takes more of the second's window, at the cost of compute.
+    for (fact, more_ns) in [("idle_host_ns", 16_000_000), ("idle_ns", 16_000_000), ("compute_ns", -16_000_000)] {
+        second[fact] = json!(second[fact].as_i64().unwrap() + more_ns);
+    }
+    facts["devices"].as_array_mut().unwrap().push(second);
+    facts["runs"][0]["device_count"] = json!(2);
+    facts
+}
+
+#[test]
+fn what_a_baseline_knows_of_a_rule_leads_no_finding_of_it() {
+    let project = Project::new();
+    fs::write(project.path().join("two.json"), two_gpus(&project).to_string()).unwrap();
+    let of = |more: &[&str]| {
+        let assert = project.coldspot(&[&["review", "two.json", "--format", "json"], more].concat());
+        serde_json::from_slice::<Value>(&assert.get_output().stdout.clone()).unwrap()
+    };
+    let late = |review: &Value| {
+        let findings = review["findings"].as_array().unwrap();
+        findings.iter().find(|finding| finding["rule"] == "late-host").unwrap().clone()
+    };
+    let all = late(&of(&[]));
+    assert_eq!((&all["subject"]["device"], &all["also"][0]["subject"]["device"]), (&json!("gpu1"), &json!("gpu0")));
+    // The baseline knows everything but the smaller of the two.
+    project.coldspot(&["baseline", "write", "known.json", "two.json"]).success();
+    let text = fs::read_to_string(project.path().join("known.json")).unwrap();
+    let mut known: Value = serde_json::from_str(&text).unwrap();
+    known["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "late-host gpu#0");
+    fs::write(project.path().join("older.json"), known.to_string()).unwrap();
+    let older = ["--baseline", "older.json", "--budget", "findings.new<=1"];
+    let review = of(&older);
+    let new = late(&review);
+    assert_eq!((&new["subject"]["device"], &new["also"]), (&json!("gpu0"), &json!([])));
+    assert_eq!(new["gain"], all["also"][0]["gain"], "of the new one alone");
+    assert_eq!(review["findings"].as_array().unwrap().len(), 1);
+    assert_eq!(review["gates"][0]["outcome"], "passed");
+    let folded = review["known"]["findings"].as_array().unwrap();
+    let folded = folded.iter().find(|known| known["rule"] == "late-host").unwrap();
+    assert_eq!(folded["entity_count"], 1);
+    assert!(folded["subjects"][0]["plain"].as_str().unwrap().starts_with("GPU 1"), "{folded}");
+    // A threshold that only the known one reaches is not reached.
+    let severities = [&all["severity"], &new["severity"]].map(|severity| severity.as_str().unwrap().to_owned());
+    assert_eq!(severities, ["high", "medium"]);
+    for format in ["markdown", "json", "github", "junit", "sarif"] {
+        let command = [&["review", "two.json", "--format", format, "--fail-on"], &["high"][..], &older].concat();
+        project.coldspot(&command).success();
+    }
+    project.coldspot(&[&["review", "two.json", "--fail-on", "medium"], &older[..]].concat()).code(1);
+    let github = project.coldspot(&[&["review", "two.json", "--format", "github"], &older[..]].concat());
+    let github = String::from_utf8(github.get_output().stdout.clone()).unwrap();
+    assert_eq!(github.matches("[late-host]").count(), 1, "{github}");
+}

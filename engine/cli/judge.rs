@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use coldspot::compare::Budgets;
 use coldspot::config::Config;
 use coldspot::facts::Facts;
-use coldspot::findings::{self, Review, RuleCard, Scorecard};
+use coldspot::findings::{self, Baseline, Policy, Review, RuleCard, Scorecard};
 use coldspot::render::Templates;
 use coldspot::rules::{Library, evaluate};
 
@@ -45,8 +45,14 @@ impl Judge {
     }
 
     pub(super) fn review(&self, facts: &Facts) -> Review {
+        self.review_against(facts, None)
+    }
+
+    /// The same, with what a baseline knows folded away.
+    pub(super) fn review_against(&self, facts: &Facts, baseline: Option<Baseline>) -> Review {
         let judgements = evaluate(&self.library, facts, self.config.params());
-        findings::review_under(facts, &self.cards, &judgements, &self.scorecard, &self.config.policy())
+        let policy = Policy { baseline, ..self.config.policy() };
+        findings::review_under(facts, &self.cards, &judgements, &self.scorecard, &policy)
     }
 }
 

@@ -69,11 +69,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         None => None,
     };
     let facts = arguments.reading.facts(&arguments.report, judge.root.clone())?;
-    let mut review = judge.review(&facts);
-    let new_count = baseline.as_ref().map(|baseline| baseline.new_count(&facts, &review));
-    if let Some(baseline) = &baseline {
-        baseline.fold(&facts, &mut review);
-    }
+    let mut review = judge.review_against(&facts, baseline);
+    let new_count = review.known.is_some().then(|| review.entity_count(&facts));
     compare::review_gates(&facts, &mut review, &budgets, new_count);
     let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.fail_on()).unwrap_or(Threshold::Never);
     let name = name_of(&arguments.report);

@@ -188,6 +188,6 @@ impl Config {
 
     /// What it sets aside and switches off.
     pub fn policy(&self) -> Policy {
-        Policy { ignores: self.ignores.clone(), rules_off: self.off.iter().cloned().collect() }
+        Policy { ignores: self.ignores.clone(), rules_off: self.off.iter().cloned().collect(), baseline: None }
     }
 }
