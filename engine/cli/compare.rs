@@ -78,7 +78,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         _ => None,
     };
     comparison.gates = compare::gates(&comparison, [&base, &head], least, &budgets);
-    let notes = || Notes::of_comparison(&comparison, &judge.library).placed(judge.config.sources());
+    let notes = || {
+        let notes = Notes::of_comparison(&comparison, &judge.library).placed(judge.config.sources());
+        notes.allowing_unknown_gates(arguments.allow_unknown_gates)
+    };
     let guard = Guard::new();
     let text = match arguments.format {
         Format::Markdown => {

@@ -37,10 +37,12 @@ impl Judge {
 
     /// The budgets of the project, with those of the command line in their place.
     pub(super) fn budgets(&self, pairs: &[String]) -> Result<Budgets, Failure> {
-        let mut budgets = self.config.budgets().clone();
+        let mut own = Budgets::default();
         for pair in pairs {
-            budgets.set_pair(pair).map_err(|error| Failure::new(Exit::Usage, format!("--budget: {error}")))?;
+            own.add_pair(pair).map_err(|error| Failure::new(Exit::Usage, format!("--budget: {error}")))?;
         }
+        let mut budgets = self.config.budgets().clone();
+        budgets.replace_with(own);
         Ok(budgets)
     }
 

@@ -71,12 +71,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let facts = arguments.reading.facts(&arguments.report, judge.root.clone())?;
     let mut review = judge.review_against(&facts, baseline);
     let new_count = review.known.is_some().then(|| review.entity_count(&facts));
-    compare::review_gates(&facts, &mut review, &budgets, new_count);
     let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.fail_on()).unwrap_or(Threshold::Never);
+    compare::review_gates(&facts, &mut review, threshold, &budgets, new_count);
     let name = name_of(&arguments.report);
     let notes = || {
         let notes = Notes::of_review(&facts, &review, &name, &judge.library, threshold);
-        notes.placed(judge.config.sources())
+        notes.placed(judge.config.sources()).allowing_unknown_gates(arguments.allow_unknown_gates)
     };
     let guard = Guard::new();
     let text = match arguments.format {
@@ -92,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         warn(&review);
     }
     Ok(match () {
-        () if threshold.is_reached(&review) || is_stopped(&review, arguments.allow_unknown_gates) => Exit::Findings,
+        () if is_stopped(&review, arguments.allow_unknown_gates) => Exit::Findings,
         () if !review.errors.is_empty() => Exit::Rules,
         () => Exit::Ok,
     })

@@ -33,6 +33,9 @@ pub struct FindingChange {
     /// The kernels and annotations that it is about.
     #[serde(skip)]
     pub(crate) names: Vec<CodeName>,
+    /// Whether the head has it.
+    #[serde(skip)]
+    pub(crate) is_in_head: bool,
     /// The line of the project's code that most of it comes from.
     #[serde(skip)]
     pub(crate) place: Option<Place>,
@@ -97,6 +100,8 @@ impl State {
 /// What one run says of one fingerprint.
 struct Told<'a> {
     seen: Seen<'a>,
+    /// Units of work in the run.
+    units: i64,
     device: Option<usize>,
 }
 
@@ -112,7 +117,8 @@ pub(super) fn findings(
 ) -> Vec<FindingChange> {
     let prints: Vec<Vec<Fingerprints<'_>>> =
         [base, head].map(|side| side.runs.iter().map(|run| Fingerprints::new(&run.facts)).collect()).into();
-    let told = [told(base, &prints[0]), told(head, &prints[1])];
+    let told =
+        [told(base, &prints[0], |run| work.units_of(0, run)), told(head, &prints[1], |run| work.units_of(1, run))];
     let context =
         Context { sides: [base, head], units: work.units(), is_comparable: work.basis.is_comparable(), devices, noise };
     let names: BTreeSet<&String> = told.iter().flat_map(BTreeMap::keys).collect();
@@ -126,13 +132,13 @@ pub(super) fn findings(
     changes
 }
 
-fn told<'a>(side: Side<'a>, prints: &[Fingerprints<'a>]) -> Findings<'a> {
+fn told<'a>(side: Side<'a>, prints: &[Fingerprints<'a>], units: impl Fn(usize) -> i64) -> Findings<'a> {
     let mut findings = Findings::new();
-    for (run, prints) in side.runs.iter().zip(prints) {
+    for (place, (run, prints)) in side.runs.iter().zip(prints).enumerate() {
         let devices = run.devices();
         for seen in prints.all(&run.review) {
             let device = devices.iter().position(|(_, entity)| Some(&entity.key) == seen.subject.device.as_ref());
-            findings.entry(seen.fingerprint.clone()).or_default().push(Told { seen, device });
+            findings.entry(seen.fingerprint.clone()).or_default().push(Told { seen, device, units: units(place) });
         }
     }
     findings
@@ -162,7 +168,8 @@ impl Context<'_> {
         let units = if finding.once { [1, 1] } else { self.units };
         let measure = |side: usize| match told[side].filter(|_| [in_base, in_head][side]) {
             Some(told) => {
-                Measure::of(told.iter().filter_map(|told| Some(told.seen.gain?.recoverable_ns / units[side])))
+                let units = |told: &Told<'_>| if finding.once { 1 } else { told.units };
+                Measure::of(told.iter().filter_map(|told| Some(told.seen.gain?.recoverable_ns / units(told))))
             }
             None => Some(Measure::ZERO),
         };
@@ -173,11 +180,14 @@ impl Context<'_> {
         let mut state = match (in_base, in_head) {
             (false, true) => State::New,
             (true, false) => State::Gone,
-            _ => self.moved(gain, share),
+            _ if self.is_comparable => moved(gain, share),
+            // What one side did is no measure of the other.
+            _ => State::Unclear,
         };
         let account = shown.seen.gain.map(|gain| gain.account.clone());
         let because = match state {
             State::Unchanged => None,
+            _ if in_base && in_head && !self.is_comparable => Some("the two sides cannot be compared".to_owned()),
             _ if self.is_stretched(device) => Some("time between rounds makes up much of the longer side".to_owned()),
             State::New | State::Gone if finding.once && self.is_longer(state) => {
                 Some("it occurs once, and weighs less in the side that did more work".to_owned())
@@ -196,6 +206,7 @@ impl Context<'_> {
             subject: shown.seen.subject.label.clone(),
             device,
             names: shown.seen.subject.names.clone(),
+            is_in_head: in_head,
             place: shown.seen.subject.place.clone(),
             severity: shown.seen.severity,
             confidence: shown.seen.confidence,
@@ -243,25 +254,6 @@ impl Context<'_> {
         [share(gain.base, 0), share(gain.head, 1)]
     }
 
-    fn moved(&self, gain: Option<Change>, share: Option<[f64; 2]>) -> State {
-        let (Some(gain), Some([base, head])) = (gain, share) else { return State::Unchanged };
-        // Windows of different work: only the shares can be held against each other.
-        let (is_change, moved) = match self.is_comparable {
-            true => (
-                gain.is_change,
-                gain.difference.unsigned_abs() as f64 * base.max(head)
-                    / gain.base.median.max(gain.head.median).max(1) as f64,
-            ),
-            false => ((base - head).abs() >= self.noise.floor_share * base, (base - head).abs()),
-        };
-        let grew = if self.is_comparable { gain.difference > 0 } else { head > base };
-        match (is_change && moved >= LEAST_SHARE, grew) {
-            (false, _) => State::Unchanged,
-            (true, true) => State::Worse,
-            (true, false) => State::Better,
-        }
-    }
-
     /// Why a finding of one side alone may be no change at all.
     fn doubt(
         &self,
@@ -298,6 +290,17 @@ impl Context<'_> {
                 device.accounts.iter().find(|change| change.account == "compute").map(|change| change.time.is_change)
             }
         }
+    }
+}
+
+fn moved(gain: Option<Change>, share: Option<[f64; 2]>) -> State {
+    let (Some(gain), Some([base, head])) = (gain, share) else { return State::Unchanged };
+    let largest = gain.base.median.max(gain.head.median).max(1);
+    let part = gain.difference.unsigned_abs() as f64 * base.max(head) / largest as f64;
+    match (gain.is_change && part >= LEAST_SHARE, gain.difference > 0) {
+        (false, _) => State::Unchanged,
+        (true, true) => State::Worse,
+        (true, false) => State::Better,
     }
 }
 

@@ -25,7 +25,7 @@ use crate::rules::outcome::{Confidence, Judgement, Outcome, Sentence, Severity};
 pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
 pub use card::{Reference, RelationTo, RuleCard};
 pub use fingerprint::{Fingerprints, Seen, digest};
-pub use gate::{Gate, GateOutcome};
+pub use gate::{BaseGate, Gate, GateOutcome};
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
 pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Place, Source, Sources};
@@ -60,10 +60,10 @@ pub struct Review {
     pub capture: Vec<Sentence>,
     /// How many answers of each kind the rules gave.
     pub counts: Counts,
-    /// Budgets that can be held against this report alone, and how they stand; empty until they are evaluated.
+    /// The threshold of severity and budgets that can be held against this report alone, and how they stand; empty until they are evaluated.
     pub gates: Vec<Gate>,
-    /// Names of budgets that only a comparison can evaluate.
-    pub gates_needing_base: Vec<String>,
+    /// Budgets that only a comparison can evaluate.
+    pub gates_needing_base: Vec<BaseGate>,
 }
 
 impl Review {
@@ -139,7 +139,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn worst(&self) -> Severity {
+    /// The gravest severity of it and of what it explains.
+    pub fn worst(&self) -> Severity {
         self.symptoms.iter().map(Self::worst).fold(self.severity, Severity::max)
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct View<'a> {
     capture: &'a [Sentence],
     counts: Counts,
     gates: &'a [findings::Gate],
-    gates_needing_base: &'a [String],
+    gates_needing_base: &'a [findings::BaseGate],
 }
 
 #[derive(Serialize)]
