@@ -204,7 +204,7 @@ impl Metric {
     pub(super) fn growth(self) -> Growth {
         match self {
             Self::StepTime | Self::Findings(_) | Self::Share(_) => Growth::Same,
-            Self::WindowTime => Growth::Work,
+            Self::WindowTime => Growth::Span,
             Self::Sum(fact) | Self::Device(fact) | Self::Run(fact) => fact.growth(),
         }
     }

@@ -42,9 +42,10 @@ impl Context<'_> {
 
     /// The unit that a relative limit counts in, where that is not the whole.
     fn basis(&self, budget: &Budget) -> &'static str {
-        match (&self.comparison.work.basis, budget.metric.growth()) {
-            (Basis::Step { .. }, Growth::Work) if budget.limit.is_relative() => " a step",
-            (Basis::Unit { .. }, Growth::Work) if budget.limit.is_relative() => " a unit of work",
+        let is_per_unit = budget.limit.is_relative() && budget.metric.growth().is_per_unit();
+        match &self.comparison.work.basis {
+            Basis::Step { .. } if is_per_unit => " a step",
+            Basis::Unit { .. } if is_per_unit => " a unit of work",
             _ => "",
         }
     }
@@ -78,24 +79,39 @@ impl Context<'_> {
                 "{name} neither grows with the work nor stays the same, and the sides did not do as much"
             ));
         }
-        let is_per_unit = budget.metric.growth() == Growth::Work;
-        let pair = |name: &str, of: &dyn Fn(&Run) -> Option<f64>| self.pair(name, is_per_unit, of);
+        let growth = budget.metric.growth();
+        let pair = |name: &str, of: &dyn Fn(&Run) -> Option<f64>| self.pair(name, growth.is_per_unit(), of);
+        let without_seams = |place, pair| if growth == Growth::Span { self.without_seams(place, pair) } else { pair };
         match budget.metric {
             Metric::StepTime => Ok(vec![self.step_time()?]),
             Metric::WindowTime => Ok(vec![self.window_time()?]),
             Metric::Findings(_) => Err("there is no base".to_owned()),
             Metric::Sum(fact) => {
                 let sum = |run: &Run| sum(run.devices().iter().map(|(_, device)| value(device, fact)));
-                Ok(vec![pair(fact.name, &sum)?])
+                Ok(vec![without_seams(None, pair(fact.name, &sum)?)])
             }
-            Metric::Run(fact) => Ok(vec![pair(fact.name, &|run| value(run.entity()?, fact))?]),
-            Metric::Device(fact) => {
-                self.each_device(&|place| pair(fact.name, &|run| value(run.devices().get(place)?.1, fact)))
-            }
+            Metric::Run(fact) => Ok(vec![without_seams(None, pair(fact.name, &|run| value(run.entity()?, fact))?)]),
+            Metric::Device(fact) => self.each_device(&|place| {
+                let pair = pair(fact.name, &|run| value(run.devices().get(place)?.1, fact))?;
+                Ok(without_seams(Some(place), pair))
+            }),
             Metric::Share(fact) => {
                 self.each_device(&|place| pair(fact.name, &|run| alone::share(run.devices().get(place)?.1, fact)))
             }
         }
+    }
+
+    /// Rounds one after the other have time between them that one alone lacks. As much of it is left out as would explain
+    /// what the longer side has more, and no more. `place` is that of a device; absent for all of them.
+    fn without_seams(&self, place: Option<usize>, pair: Pair) -> Pair {
+        let units = self.comparison.work.units();
+        let devices = self.comparison.devices.iter().enumerate();
+        let meant = devices.filter(|(at, _)| place.is_none_or(|place| place == *at));
+        let between: Vec<[i64; 2]> = meant.map(|(_, device)| device.between_rounds_ns).collect();
+        let most = |side: usize| between.iter().map(|ns| ns[side]).sum::<i64>() as f64 / units[side] as f64;
+        let Some(base) = pair.base else { return pair };
+        let head = pair.head - (pair.head - base).clamp(0.0, most(1));
+        Pair { base: Some(base - (base - head).clamp(0.0, most(0))), head, ..pair }
     }
 
     fn each_device(&self, pair: &dyn Fn(usize) -> Result<Pair, String>) -> Result<Vec<Pair>, String> {

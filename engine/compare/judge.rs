@@ -80,6 +80,8 @@ fn printed(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Ns => number::duration(value.round() as i64),
         Unit::Bytes => number::bytes(value.round() as i64),
+        // Per unit of work there need not be whole ones.
+        Unit::Count if value.abs() < 100.0 && value.fract().abs() > 0.005 => format!("{value:.2}"),
         Unit::Count => number::count(value.round() as i64),
         Unit::Share => number::percent(value),
         Unit::Gbps => number::gbps(value),

@@ -2,7 +2,7 @@
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Needs::{CudaApi, CudaTrace, DeviceInfo, GpuMetrics, Nvtx, OsRuntime, PageFaults, Report};
-use super::{Fact, fact, mark, once, same, work};
+use super::{Fact, fact, mark, once, same, span, work};
 
 pub(super) const ALL: &[&[Fact]] = &[
     IDENTITY,
@@ -39,7 +39,7 @@ const IDENTITY: &[Fact] = &[
 
 /// The accounts of the window, in order of precedence: a moment belongs to the first that holds. They sum to the window.
 pub(super) const LEDGER: &[Fact] = &[
-    work(
+    span(
         "window_ns",
         Int,
         CudaTrace,
@@ -60,7 +60,7 @@ pub(super) const LEDGER: &[Fact] = &[
     work("exposed_copy_ns", Int, CudaTrace, "No kernel runs, but a copy does."),
     work("exposed_migration_ns", Int, CudaTrace, "Only unified-memory migrations run, perhaps beside memsets."),
     work("exposed_memset_ns", Int, CudaTrace, "Only memsets run."),
-    work("idle_ns", Int, CudaTrace, "Nothing runs."),
+    span("idle_ns", Int, CudaTrace, "Nothing runs."),
 ];
 
 const EXPOSED_COPY: &[Fact] = &[
@@ -92,92 +92,92 @@ const EXPOSED_COPY: &[Fact] = &[
 
 /// Idle time by what the thread that ended each stretch was doing at each moment of it. They sum to the idle time.
 pub(super) const IDLE_ACTIVITY: &[Fact] = &[
-    work(
+    span(
         "idle_spacing_ns",
         Int,
         CudaApi,
         "The launch had returned and the device had not started: up to 5 us of each stretch, the ordinary distance of two operations.",
     ),
-    work(
+    span(
         "idle_queue_ns",
         Int,
         CudaApi,
         "The launch had returned and the device had not started, beyond those 5 us: a dependency on another stream or device, another process, latency.",
     ),
-    work("idle_profiler_ns", Int, CudaApi, "The profiler's own overhead."),
+    span("idle_profiler_ns", Int, CudaApi, "The profiler's own overhead."),
     once(
         "idle_load_ns",
         Int,
         CudaApi,
         "Module load, lazy loading, JIT, loading of libraries, or a kernel's first launch that takes over 100 us.",
     ),
-    work(
+    span(
         "idle_sync_ns",
         Int,
         CudaApi,
         "Still inside a blocking wait although the device had run dry: the tail of the wait.",
     ),
-    work("idle_query_ns", Int, CudaApi, "Polling a stream or an event."),
-    work("idle_copy_call_ns", Int, CudaApi, "Inside a copy call that stages pageable memory or blocks."),
-    work("idle_allocate_ns", Int, CudaApi, "Allocation, free, registration of memory, pool trimming."),
+    span("idle_query_ns", Int, CudaApi, "Polling a stream or an event."),
+    span("idle_copy_call_ns", Int, CudaApi, "Inside a copy call that stages pageable memory or blocks."),
+    span("idle_allocate_ns", Int, CudaApi, "Allocation, free, registration of memory, pool trimming."),
     once("idle_init_ns", Int, CudaApi, "Set-up of contexts, streams, events, devices and libraries."),
-    work(
+    span(
         "idle_launch_ns",
         Int,
         CudaApi,
         "Inside a launch or another asynchronous call, or in host code between two API calls less than 50 us apart: the host cannot feed the device.",
     ),
-    work(
+    span(
         "idle_blocked_ns",
         Int,
         CudaApi,
         "In an OS call that waits or does I/O, or off the CPU by the scheduler's record.",
     ),
-    work("idle_host_ns", Int, CudaApi, "Host code: no CUDA call, no recorded OS call."),
-    work("idle_unknown_ns", Int, CudaApi, "The capture does not say what the host was doing."),
+    span("idle_host_ns", Int, CudaApi, "Host code: no CUDA call, no recorded OS call."),
+    span("idle_unknown_ns", Int, CudaApi, "The capture does not say what the host was doing."),
 ];
 
 /// Idle time by where that thread was when the device ran dry. They sum to the idle time.
 pub(super) const IDLE_TRIGGER: &[Fact] = &[
-    work(
+    span(
         "dry_queued_ns",
         Int,
         CudaApi,
         "Stretches whose next operation had been launched already when the device ran dry.",
     ),
-    work("dry_in_sync_ns", Int, CudaApi, "Stretches that began while the thread was in a blocking wait."),
-    work(
+    span("dry_in_sync_ns", Int, CudaApi, "Stretches that began while the thread was in a blocking wait."),
+    span(
         "dry_in_copy_ns",
         Int,
         CudaApi,
         "Stretches that began while the thread was in a copy call that stages pageable memory or blocks.",
     ),
-    work(
+    span(
         "dry_in_allocate_ns",
         Int,
         CudaApi,
         "Stretches that began while the thread was allocating, freeing or registering memory.",
     ),
-    work(
+    span(
         "dry_in_launch_ns",
         Int,
         CudaApi,
         "Stretches that began while the thread was in a launch, another asynchronous call, or between two API calls less than 50 us apart.",
     ),
-    work(
+    span(
         "dry_elsewhere_ns",
         Int,
         CudaApi,
         "Stretches that began anywhere else: host code, the OS, loading, polling, the profiler.",
     ),
-    work("dry_unknown_ns", Int, CudaApi, "Stretches whose thread the capture does not tell."),
+    span("dry_unknown_ns", Int, CudaApi, "Stretches whose thread the capture does not tell."),
 ];
 
 const IDLE_DETAIL: &[Fact] = &[
     work("idle_stretch_count", Int, CudaTrace, "Stretches of idle time."),
     once("idle_longest_ns", Int, CudaTrace, "The longest stretch of idle time; absent when the device is never idle."),
     mark("idle_longest_start_ns", Int, CudaTrace, "When the longest stretch of idle time begins."),
-    work(
+    span(
         "idle_guessed_ns",
         Int,
         CudaApi,
@@ -195,7 +195,7 @@ const IDLE_DETAIL: &[Fact] = &[
         Nvtx,
         "Annotations entered while 200 were open on their thread, which explain no idle time; absent when none.",
     ),
-    work("idle_host_guessed_ns", Int, CudaApi, "The part of idle_guessed_ns in which that thread ran host code."),
+    span("idle_host_guessed_ns", Int, CudaApi, "The part of idle_guessed_ns in which that thread ran host code."),
     mark("idle_load_longest_start_ns", Int, CudaApi, "When the longest idle stretch in loading begins."),
     fact("idle_load_call", Text, CudaApi, "The call or overhead that takes the largest part of the loading time."),
     fact("idle_allocate_call", Text, CudaApi, "The API that takes the largest part of the allocation time."),
@@ -211,7 +211,7 @@ const IDLE_DETAIL: &[Fact] = &[
     fact("idle_query_call", Text, CudaApi, "The API that takes the largest part of the polling time."),
     fact("idle_copy_call", Text, CudaApi, "The copy API that takes the largest part of that time."),
     fact("idle_blocked_call", Text, OsRuntime, "The OS call that takes the largest part of the blocked time."),
-    work("idle_blocked_call_ns", Int, OsRuntime, "How much of the blocked time was spent in that call."),
+    span("idle_blocked_call_ns", Int, OsRuntime, "How much of the blocked time was spent in that call."),
     mark("idle_blocked_longest_start_ns", Int, CudaApi, "When the longest idle stretch in an OS call begins."),
     fact(
         "idle_blocked_range",
@@ -219,10 +219,10 @@ const IDLE_DETAIL: &[Fact] = &[
         Nvtx,
         "The annotation, innermost, that takes the largest part of the blocked time; absent outside annotations.",
     ),
-    work("idle_blocked_range_ns", Int, Nvtx, "How much of the blocked time fell into that annotation."),
+    span("idle_blocked_range_ns", Int, Nvtx, "How much of the blocked time fell into that annotation."),
     mark("idle_launch_longest_start_ns", Int, CudaApi, "When the longest idle stretch in launching begins."),
     fact("idle_host_range", Text, Nvtx, "The annotation, innermost, that takes the largest part of the host code."),
-    work("idle_host_range_ns", Int, Nvtx, "How much of the host code ran in that annotation."),
+    span("idle_host_range_ns", Int, Nvtx, "How much of the host code ran in that annotation."),
     once("idle_host_longest_ns", Int, CudaApi, "The longest single piece of host code that the device was idle for."),
     mark("idle_host_longest_start_ns", Int, CudaApi, "When the longest idle stretch in host code begins."),
     fact(
@@ -231,13 +231,13 @@ const IDLE_DETAIL: &[Fact] = &[
         CudaApi,
         "Whether OS runtime calls were captured: if not, host code may hide waits in the OS.",
     ),
-    work(
+    span(
         "host_work_ns",
         Int,
         CudaApi,
         "The window without the time that the thread which launches most of this device's work spends in blocking waits, blocking copies and a full launch queue.",
     ),
-    work(
+    span(
         "overlap_ceiling_ns",
         Int,
         CudaApi,
@@ -308,7 +308,7 @@ const COPIES: &[Fact] = &[
         CudaApi,
         "Copies of at most 64 bytes to the host that a blocking wait or the copy call itself follows on the same thread: values read back one at a time.",
     ),
-    work("readback_idle_ns", Int, CudaApi, "Idle time of stretches that began when such a copy had ended."),
+    span("readback_idle_ns", Int, CudaApi, "Idle time of stretches that began when such a copy had ended."),
     work(
         "blocking_copy_call_ns",
         Int,
@@ -319,7 +319,7 @@ const COPIES: &[Fact] = &[
 ];
 
 const STORMS: &[Fact] = &[
-    work(
+    once(
         "storm_count",
         Int,
         CudaTrace,
@@ -439,12 +439,12 @@ const STEPS: &[Fact] = &[
     once("step_slowest_ns", Int, Nvtx, "Length of the slowest step that is not warm-up."),
     mark("step_slowest_number", Int, Nvtx, "Which one that is, counted from 1."),
     mark("step_slowest_start_ns", Int, Nvtx, "When it begins."),
-    work("step_excess_ns", Int, Nvtx, "What all steps that are not warm-up take beyond the median."),
+    span("step_excess_ns", Int, Nvtx, "What all steps that are not warm-up take beyond the median."),
     once("warm_up_step_count", Int, Nvtx, "Leading steps that take over 1.5 times the median."),
     once("warm_up_ns", Int, Nvtx, "From the start of the window to the first step that is not warm-up."),
     mark("steady_start_ns", Int, Nvtx, "When that step begins."),
-    work("steady_ns", Int, Nvtx, "From there to the end of the last step."),
-    work("steady_idle_ns", Int, Nvtx, "Time of the steady steps in which nothing runs."),
+    span("steady_ns", Int, Nvtx, "From there to the end of the last step."),
+    span("steady_idle_ns", Int, Nvtx, "Time of the steady steps in which nothing runs."),
     work("steady_kernel_ns", Int, Nvtx, "Time of the steady steps in which a kernel or graph launch runs."),
 ];
 

@@ -245,6 +245,13 @@ pub struct Fact {
     pub meaning: &'static str,
 }
 
+impl Growth {
+    /// Whether it is a sum over the work.
+    pub(crate) const fn is_per_unit(self) -> bool {
+        matches!(self, Self::Work | Self::Span)
+    }
+}
+
 impl Fact {
     /// The unit, which the name says.
     pub fn unit(&self) -> Unit {
@@ -266,9 +273,11 @@ impl Fact {
 pub(crate) enum Growth {
     /// Twice as much: a sum over the work.
     Work,
+    /// Twice as much, and the time between the two rounds.
+    Span,
     /// The same: a size, a median, a share, a rate.
     Same,
-    /// Either: of start-up, or of one event that is the longest by chance.
+    /// Either: of start-up, of one event that is the longest by chance, or of stretches that may join.
     Once,
     /// Nothing that could be said: a moment, an id, a version.
     Mark,
@@ -280,6 +289,10 @@ const fn fact(name: &'static str, kind: FactType, needs: Needs, meaning: &'stati
 
 const fn work(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
     Fact { name, kind, needs, meaning, growth: Some(Growth::Work) }
+}
+
+const fn span(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+    Fact { name, kind, needs, meaning, growth: Some(Growth::Span) }
 }
 
 const fn same(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {

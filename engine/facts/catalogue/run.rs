@@ -2,7 +2,7 @@
 
 use super::FactType::{Bool, Choice, Int, Text};
 use super::Needs::{CudaApi, CudaTrace, Report};
-use super::{Fact, fact, once, same, work};
+use super::{Fact, fact, once, same, span, work};
 
 pub(super) const RUN: &[Fact] = &[
     fact("format", Choice(&["nsys-sqlite"]), Report, "The format of the report."),
@@ -13,7 +13,7 @@ pub(super) const RUN: &[Fact] = &[
         "The version of the profiler that wrote the export; exporters before 2022 do not say.",
     ),
     fact("schema_version", Text, Report, "The version of the export's schema; exporters before 2022 do not say."),
-    work("duration_ns", Int, Report, "From the first to the last event of any kind."),
+    span("duration_ns", Int, Report, "From the first to the last event of any kind."),
     same("device_count", Int, Report, "GPUs that ran at least one operation."),
     work("device_compute_max_ns", Int, CudaTrace, "The largest compute_ns of all GPUs; absent when no GPU ran work."),
     work("device_compute_min_ns", Int, CudaTrace, "The smallest compute_ns of all GPUs; absent when no GPU ran work."),
