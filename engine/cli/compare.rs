@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     comparison.gates = compare::gates(&comparison, [&base, &head], least, &budgets);
     let notes = || {
-        let notes = Notes::of_comparison(&comparison, &judge.library).placed(judge.config.sources());
+        let notes = Notes::of_comparison(&comparison, &judge.library);
         notes.allowing_unknown_gates(arguments.allow_unknown_gates)
     };
     let guard = Guard::new();

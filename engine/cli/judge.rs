@@ -19,6 +19,8 @@ pub(super) struct Judge {
     pub(super) config: Config,
     /// The project's folder.
     pub(super) root: Option<PathBuf>,
+    /// The way to it from the top of its git checkout.
+    way_from_top: Vec<String>,
     cards: Vec<RuleCard>,
     scorecard: Scorecard,
 }
@@ -32,7 +34,15 @@ impl Judge {
         config.set_severities(&mut cards);
         let mut scorecard = templates.scorecard().clone();
         config.set_targets(&mut scorecard);
-        Ok(Self { library, templates, config, root: project.folder(), cards, scorecard })
+        Ok(Self {
+            library,
+            templates,
+            config,
+            root: project.folder(),
+            way_from_top: project.way_from_top(),
+            cards,
+            scorecard,
+        })
     }
 
     /// The budgets of the project, with those of the command line in their place.
@@ -54,7 +64,9 @@ impl Judge {
     pub(super) fn review_against(&self, facts: &Facts, baseline: Option<Baseline>) -> Review {
         let judgements = evaluate(&self.library, facts, self.config.params());
         let policy = Policy { baseline, ..self.config.policy() };
-        findings::review_under(facts, &self.cards, &judgements, &self.scorecard, &policy)
+        let mut review = findings::review_under(facts, &self.cards, &judgements, &self.scorecard, &policy);
+        review.place(self.config.sources(), &self.way_from_top);
+        review
     }
 }
 

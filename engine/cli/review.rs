@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let name = name_of(&arguments.report);
     let notes = || {
         let notes = Notes::of_review(&facts, &review, &name, &judge.library, threshold);
-        notes.placed(judge.config.sources()).allowing_unknown_gates(arguments.allow_unknown_gates)
+        notes.allowing_unknown_gates(arguments.allow_unknown_gates)
     };
     let guard = Guard::new();
     let text = match arguments.format {

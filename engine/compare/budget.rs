@@ -141,7 +141,7 @@ impl Budget {
         let metric = Metric::from_name(name).ok_or_else(|| {
             let names = Metric::names();
             let near = names.into_iter().map(|known| (strsim::jaro_winkler(&known, name), known));
-            let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(likeness, _)| *likeness > 0.7);
+            let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(likeness, _)| *likeness > 0.8);
             let hint = near.map_or_else(String::new, |(_, known)| format!(", did you mean `{known}`?"));
             BudgetError::Unknown { name: name.to_owned(), hint }
         })?;

@@ -8,7 +8,7 @@ use super::ledger::DeviceChange;
 use super::measure::{Change, Measure, Noise};
 use super::side::{Run, Side};
 use super::work::Work;
-use crate::findings::{CodeName, Fingerprints, Place, Seen};
+use crate::findings::{Fingerprints, Place, Seen};
 use crate::rules::outcome::{Confidence, Sentence, Severity};
 
 /// A finding that gained or lost less than this of the window is unchanged.
@@ -30,15 +30,14 @@ pub struct FindingChange {
     /// The device that it is about, counted from 0 in the order of numbers.
     #[serde(skip)]
     pub(super) device: Option<usize>,
-    /// The kernels and annotations that it is about.
-    #[serde(skip)]
-    pub(crate) names: Vec<CodeName>,
     /// Whether the head has it.
     #[serde(skip)]
     pub(crate) is_in_head: bool,
-    /// The line of the project's code that most of it comes from.
-    #[serde(skip)]
+    /// Where in the project's code it is, in the head or, when it is gone, was in the base.
+    #[serde(rename = "source", skip_serializing_if = "Option::is_none")]
     pub(crate) place: Option<Place>,
+    /// Whether its cost occurs once: then its gain is that of the whole, whatever the unit.
+    pub once: bool,
     /// In the head, or in the base when it is gone.
     pub severity: Severity,
     /// How sure it is.
@@ -187,7 +186,9 @@ impl Context<'_> {
         let account = shown.seen.gain.map(|gain| gain.account.clone());
         let because = match state {
             State::Unchanged => None,
-            _ if in_base && in_head && !self.is_comparable => Some("the two sides cannot be compared".to_owned()),
+            _ if in_base && in_head && !self.is_comparable => {
+                Some("since the two sides did different work, it is neither better nor worse".to_owned())
+            }
             _ if self.is_stretched(device) => Some("time between rounds makes up much of the longer side".to_owned()),
             State::New | State::Gone if finding.once && self.is_longer(state) => {
                 Some("it occurs once, and weighs less in the side that did more work".to_owned())
@@ -205,9 +206,9 @@ impl Context<'_> {
             title: finding.title.clone(),
             subject: shown.seen.subject.label.clone(),
             device,
-            names: shown.seen.subject.names.clone(),
             is_in_head: in_head,
             place: shown.seen.subject.place.clone(),
+            once: finding.once,
             severity: shown.seen.severity,
             confidence: shown.seen.confidence,
             summary: shown.seen.summary.clone(),

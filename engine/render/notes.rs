@@ -2,7 +2,7 @@
 
 use crate::compare::{Comparison, FindingChange, Gate, GateOutcome, Outcome, State};
 use crate::facts::Facts;
-use crate::findings::{CodeName, Fingerprints, Place, Review, Sources, Threshold, digest};
+use crate::findings::{Fingerprints, Place, Review, Threshold, digest};
 use crate::rules::Library;
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
@@ -44,7 +44,6 @@ pub(super) struct Note {
     pub(super) is_in_head: bool,
     /// Where in the project's code it is; absent where that is not known: then it is about the run.
     pub(super) place: Option<Place>,
-    names: Vec<CodeName>,
 }
 
 /// How grave a note is, in the words of most formats.
@@ -94,7 +93,6 @@ impl Notes {
                 is_failure: matches!(threshold, Threshold::At(least) if seen.severity >= least),
                 is_in_head: true,
                 place: seen.subject.place.clone(),
-                names: seen.subject.names.clone(),
             })
             .collect();
         Self {
@@ -133,15 +131,6 @@ impl Notes {
         }
     }
 
-    /// The same, each at the place in the project's code that it is mapped to, where no call stack told one.
-    #[must_use]
-    pub fn placed(mut self, sources: &Sources) -> Self {
-        for note in self.notes.iter_mut().filter(|note| note.place.is_none()) {
-            note.place = sources.find(&note.names).cloned();
-        }
-        self
-    }
-
     /// The same, where the user lets gates pass that could not be evaluated.
     #[must_use]
     pub fn allowing_unknown_gates(mut self, is_allowed: bool) -> Self {
@@ -171,16 +160,15 @@ fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
         matches!(finding.state, State::New | State::Worse) && least.is_some_and(|least| finding.severity >= least);
     // What is being won, or is gone already, asks for nothing and is nowhere.
     let is_live = !matches!(finding.state, State::Better | State::Gone);
-    let advice = if is_live { finding.advice.plain.as_str() } else { "" };
+    let advice = if matches!(finding.state, State::New | State::Worse) { finding.advice.plain.as_str() } else { "" };
     let summary = match finding.state {
         State::Gone => format!("Was: {}", finding.summary.plain),
         _ => finding.summary.plain.clone(),
     };
-    let because = finding.because.as_deref().unwrap_or_default();
     Note {
         rule: finding.rule.clone(),
         title: escape::plain(&format!("{}: {} ({})", finding.state.name(), finding.title, finding.subject.plain)),
-        message: message(&[&how_much(finding), because, &summary, advice]),
+        message: message(&[&how_much(finding), &summary, advice]),
         // What got better is good news, however grave it still is.
         level: match finding.state {
             State::New | State::Worse => finding.severity.into(),
@@ -192,21 +180,29 @@ fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
         is_failure,
         is_in_head: finding.is_in_head,
         place: finding.place.clone().filter(|_| is_live),
-        names: if is_live { finding.names.clone() } else { Vec::new() },
     }
 }
 
 /// `Up to 30.4 ms (10 %) after 5.49 ms (1.8 %)`.
 fn how_much(finding: &FindingChange) -> String {
-    let (Some(gain), Some(share)) = (&finding.gain, finding.share) else { return String::new() };
+    let because = finding.because.as_deref().unwrap_or_default();
+    let (Some(gain), Some(share)) = (&finding.gain, finding.share) else { return capital(because) };
     let [base, head] = [(gain.base, share[0]), (gain.head, share[1])]
         .map(|(gain, share)| format!("{} ({})", number::duration(gain.median), number::percent(share)));
     match finding.state {
         State::New => format!("Up to {head} of the window"),
         State::Gone => format!("Was up to {base} of the window"),
         State::Worse | State::Better => format!("Up to {head} after {base}"),
-        State::Unclear | State::Unchanged => String::new(),
+        State::Unclear if gain.base.median == 0 => format!("Up to {head} of the window; unclear: {because}"),
+        State::Unclear if gain.head.median == 0 => format!("Was up to {base} of the window; unclear: {because}"),
+        State::Unclear => format!("Up to {head} after {base}; unclear: {because}"),
+        State::Unchanged => String::new(),
     }
+}
+
+fn capital(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 fn message(sentences: &[&str]) -> String {

@@ -134,7 +134,7 @@ pub(super) const IDLE_ACTIVITY: &[Fact] = &[
         "In an OS call that waits or does I/O, or off the CPU by the scheduler's record.",
     ),
     span("idle_host_ns", Int, CudaApi, "Host code: no CUDA call, no recorded OS call."),
-    span("idle_unknown_ns", Int, CudaApi, "The capture does not say what the host was doing."),
+    once("idle_unknown_ns", Int, CudaApi, "The capture does not say what the host was doing."),
 ];
 
 /// Idle time by where that thread was when the device ran dry. They sum to the idle time.
@@ -170,14 +170,14 @@ pub(super) const IDLE_TRIGGER: &[Fact] = &[
         CudaApi,
         "Stretches that began anywhere else: host code, the OS, loading, polling, the profiler.",
     ),
-    span("dry_unknown_ns", Int, CudaApi, "Stretches whose thread the capture does not tell."),
+    once("dry_unknown_ns", Int, CudaApi, "Stretches whose thread the capture does not tell."),
 ];
 
 const IDLE_DETAIL: &[Fact] = &[
     work("idle_stretch_count", Int, CudaTrace, "Stretches of idle time."),
     once("idle_longest_ns", Int, CudaTrace, "The longest stretch of idle time; absent when the device is never idle."),
     mark("idle_longest_start_ns", Int, CudaTrace, "When the longest stretch of idle time begins."),
-    span(
+    once(
         "idle_guessed_ns",
         Int,
         CudaApi,
@@ -195,7 +195,7 @@ const IDLE_DETAIL: &[Fact] = &[
         Nvtx,
         "Annotations entered while 200 were open on their thread, which explain no idle time; absent when none.",
     ),
-    span("idle_host_guessed_ns", Int, CudaApi, "The part of idle_guessed_ns in which that thread ran host code."),
+    once("idle_host_guessed_ns", Int, CudaApi, "The part of idle_guessed_ns in which that thread ran host code."),
     mark("idle_load_longest_start_ns", Int, CudaApi, "When the longest idle stretch in loading begins."),
     fact("idle_load_call", Text, CudaApi, "The call or overhead that takes the largest part of the loading time."),
     fact("idle_allocate_call", Text, CudaApi, "The API that takes the largest part of the allocation time."),
