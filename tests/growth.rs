@@ -1,4 +1,4 @@
-//! Relative limits of a report against one with more of the same work.
+//! A report against one with more of the same work.
 
 #![allow(clippy::unwrap_used)]
 
@@ -61,4 +61,33 @@ fn every_amount_is_compared_by_unit_of_work() {
             assert!(passed >= 60, "{name}: {passed} of {}", gates.len());
         }
     }
+}
+
+#[test]
+fn runs_of_one_side_are_each_divided_by_their_own_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = fixtures().join("training-step.sqlite");
+    let large = folder.path().join("twice.sqlite");
+    enlarge::enlarge(&report, &large, 2).unwrap();
+    let [small, large] = [report, large].map(|path| path.display().to_string());
+    let (code, json, error) = coldspot(&[
+        "compare",
+        "--base",
+        &small,
+        &large,
+        "--head",
+        &small,
+        "--format",
+        "json",
+        "--budget",
+        "kernel.count=+1%",
+    ]);
+    assert_eq!(code, Some(0), "{error}");
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let accounts = json["devices"][0]["accounts"].as_array().unwrap();
+    let compute = &accounts.iter().find(|account| account["account"] == "compute").unwrap()["time"]["base"];
+    assert_eq!(compute["low"], compute["high"], "every run takes as long a step");
+    assert_eq!(json["work"]["differences"][0]["plain"], "the head did 10 steps, the base 10 to 20");
+    let says = json["gates"][0]["says"].as_str().unwrap();
+    assert!(says.starts_with("75 a step after 75 (no change)"), "{says}");
 }

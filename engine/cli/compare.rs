@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
     /// How far a number may go, such as 'step_time=+5%' or 'device.idle_share<=0.15'; may be given again. Adds to
-    /// [budgets] of coldspot.toml, or replaces those of the same name.
+    /// [budgets] of coldspot.toml, or replaces those of the same number and kind.
     #[arg(long = "budget", value_name = "NAME=LIMIT")]
     budgets: Vec<String>,
     /// Let gates pass that cannot be evaluated.

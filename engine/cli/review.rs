@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
     /// How far a number may go, such as 'device.idle_share<=0.15'; may be given again. Adds to [budgets] of coldspot.toml,
-    /// or replaces those of the same name. Limits against a base, such as '+5%', are for `coldspot compare`.
+    /// or replaces those of the same number and kind. Limits against a base, such as '+5%', are for `coldspot compare`.
     #[arg(long = "budget", value_name = "NAME=LIMIT")]
     budgets: Vec<String>,
     /// Let gates pass that cannot be evaluated.
