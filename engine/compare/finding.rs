@@ -184,18 +184,11 @@ impl Context<'_> {
             _ => State::Unclear,
         };
         let account = shown.seen.gain.map(|gain| gain.account.clone());
-        let because = match state {
-            State::Unchanged => None,
-            _ if in_base && in_head && !self.is_comparable => {
-                Some("since the two sides did different work, it is neither better nor worse".to_owned())
-            }
-            _ if self.is_stretched(device) => Some("time between rounds makes up much of the longer side".to_owned()),
-            State::New | State::Gone if finding.once && self.is_longer(state) => {
-                Some("it occurs once, and weighs less in the side that did more work".to_owned())
-            }
+        let is_in = [in_base, in_head];
+        let because = self.unclear(state, is_in, finding.once, device).or_else(|| match state {
             State::New | State::Gone => self.doubt(gain, share, device, account.as_deref(), units),
             _ => None,
-        };
+        });
         if because.is_some() {
             state = State::Unclear;
         }
@@ -218,6 +211,22 @@ impl Context<'_> {
             share,
             because,
         })
+    }
+
+    /// Why it cannot be told what became of a finding, whatever it gains.
+    fn unclear(&self, state: State, is_in: [bool; 2], once: bool, device: Option<usize>) -> Option<String> {
+        let words = match state {
+            State::Unchanged => return None,
+            _ if is_in == [true, true] && !self.is_comparable => {
+                "since the two sides did different work, it is neither better nor worse"
+            }
+            _ if self.is_stretched(device) => "time between rounds makes up much of the longer side",
+            State::New | State::Gone if once && self.is_longer(state) => {
+                "it occurs once, and weighs less in the side that did more work"
+            }
+            _ => return None,
+        };
+        Some(words.to_owned())
     }
 
     /// Whether time between rounds of work, which only the longer side has, changes what shares of its window mean.
