@@ -341,3 +341,18 @@ fn a_review_says_what_fails_on_findings() {
     assert_eq!((&json["gates"][0]["name"], &json["gates"][0]["outcome"]), (&json!("fail-on"), &json!("failed")));
     project.review(&["--fail-on", "high"]).success().stdout(contains("| `fail-on` | `high` | ✓ passed | no finding"));
 }
+
+#[test]
+fn mistakes_are_told_with_the_way_out() {
+    let project = Project::with("[[source]]\nkernel = 'k'\nfile = 'code'\n");
+    fs::create_dir(project.path().join("code")).unwrap();
+    project.coldspot(&["config", "check"]).code(2).stderr(contains("`code` in . is a folder: name a file"));
+    project.coldspot(&["baseline", "write", "known.json", "run.sqlite"]).success();
+    project
+        .coldspot(&["compare", "known.json", "run.sqlite"])
+        .code(3)
+        .stderr(contains("known.json: holds coldspot.baseline/1, not facts"));
+    project.review(&["--budget", "nope=1"]).code(2).stderr(contains("did you mean").not());
+    let single = Project::with("[source]\nkernel = 'k'\nfile = 'code'\n");
+    single.review(&[]).code(2).stderr(contains("coldspot.toml:1: ").and(contains("write the header as `[[…]]`")));
+}
