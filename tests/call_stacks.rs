@@ -180,3 +180,20 @@ fn frames_beyond_the_limit_are_counted_and_long_ones_left_out() {
     assert_eq!((rows, &place[0]), (json!(50), &json!("src/loader.py")));
     assert_eq!(left_out("name-bytes=10").1, json!([null, null, null]));
 }
+
+#[test]
+#[cfg(unix)]
+fn the_root_and_the_home_folder_are_no_project() {
+    let project = Project::new(SchemaVersion::Nsys2025, &CODE);
+    let report = project.path().join("run.sqlite").display().to_string();
+    let of = |folder: &Path, home: &Path| -> Value {
+        let mut command = Command::cargo_bin("coldspot").unwrap();
+        command.current_dir(folder).env("HOME", home).args(["facts", &report, "--format", "json"]);
+        let facts: Value = serde_json::from_slice(&command.assert().success().get_output().stdout.clone()).unwrap();
+        source(&facts, "copy_groups")
+    };
+    let elsewhere = Path::new("/nonexistent");
+    assert_eq!(of(project.path(), elsewhere), json!(["src/loader.py", 12, true]));
+    assert_eq!(of(project.path(), project.path()), json!(["loader.py", 12, false]));
+    assert_eq!(of(Path::new("/"), elsewhere), json!(["loader.py", 12, false]));
+}

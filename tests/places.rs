@@ -94,11 +94,11 @@ fn comparisons_point_there_too() {
     // Without host code in its way the finding is gone; the other way round it is new.
     facts["devices"][0]["idle_host_ns"] = json!(0);
     fs::write(project.path().join("quick.json"), facts.to_string()).unwrap();
-    for (sides, level) in [(["quick.json", "base.json"], "warning"), (["base.json", "quick.json"], "notice")] {
-        let lines = project.line_of("late-host", &["compare", sides[0], sides[1], "--format", "github"]);
-        let start = format!("::{level} file=src/loader/decode image.py,line=42,title=");
-        assert!(lines[0].starts_with(&start), "{lines:#?}");
-    }
+    let lines = project.line_of("late-host", &["compare", "quick.json", "base.json", "--format", "github"]);
+    assert!(lines[0].starts_with("::warning file=src/loader/decode image.py,line=42,title=new"), "{lines:#?}");
+    // What is gone is nowhere in the code.
+    let lines = project.line_of("late-host", &["compare", "base.json", "quick.json", "--format", "github"]);
+    assert!(lines[0].starts_with("::notice title=gone"), "{lines:#?}");
 }
 
 #[test]
@@ -162,4 +162,36 @@ fn places_outside_of_the_project_are_refused() {
         let project = Project::new(&format!("[[source]]\n{source}\n"));
         project.coldspot(&["review", "run.sqlite"]).code(2).stdout("").stderr(contains(message));
     }
+}
+
+#[test]
+fn json_names_the_place_and_paths_begin_at_the_top_of_the_checkout() {
+    let project = Project::new(SOURCES);
+    let source = |project: &Project, arguments: &[&str]| {
+        let json: Value = serde_json::from_str(&project.printed(arguments)).unwrap();
+        let findings = json["findings"].as_array().unwrap().clone();
+        let finding = findings.iter().find(|finding| finding["rule"] == "late-host").unwrap().clone();
+        (finding["subject"]["source"].clone(), finding["source"].clone())
+    };
+    let place = |file: &str| json!({ "file": file, "line": 42 });
+    let review = ["review", "run.sqlite", "--format", "json"];
+    assert_eq!(source(&project, &review).0, place("src/loader/decode image.py"));
+    let compare = ["compare", "run.sqlite", "run.sqlite", "--format", "json"];
+    assert_eq!(source(&project, &compare).1, place("src/loader/decode image.py"));
+    // A project in a folder of a larger repository: forges read paths from the top of that.
+    let top = tempfile::tempdir().unwrap();
+    let folder = top.path().join("apps/train");
+    fs::create_dir_all(top.path().join(".git")).unwrap();
+    fs::create_dir_all(&folder).unwrap();
+    for file in ["run.sqlite", "coldspot.toml"] {
+        fs::copy(project.path().join(file), folder.join(file)).unwrap();
+    }
+    let printed = |format: &str| {
+        let mut command = Command::cargo_bin("coldspot").unwrap();
+        let output = command.current_dir(&folder).args(["review", "run.sqlite", "--format", format]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(printed("github").contains("::warning file=apps/train/src/loader/decode image.py,line=42,title="));
+    assert!(printed("sarif").contains("\"uri\": \"apps/train/src/loader/decode%20image.py\""));
+    assert!(printed("json").contains("\"file\": \"apps/train/src/loader/decode image.py\""));
 }

@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
     /// How far a number may go, such as 'step_time=+5%' or 'device.idle_share<=0.15'; may be given again. Adds to
-    /// [budgets] of coldspot.toml, or replaces those of the same name.
+    /// [budgets] of coldspot.toml, or replaces those of the same number and kind.
     #[arg(long = "budget", value_name = "NAME=LIMIT")]
     budgets: Vec<String>,
     /// Let gates pass that cannot be evaluated.
@@ -78,7 +78,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         _ => None,
     };
     comparison.gates = compare::gates(&comparison, [&base, &head], least, &budgets);
-    let notes = || Notes::of_comparison(&comparison, &judge.library).placed(judge.config.sources());
+    let notes = || {
+        let notes = Notes::of_comparison(&comparison, &judge.library);
+        notes.allowing_unknown_gates(arguments.allow_unknown_gates)
+    };
     let guard = Guard::new();
     let text = match arguments.format {
         Format::Markdown => {

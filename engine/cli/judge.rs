@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use coldspot::compare::Budgets;
 use coldspot::config::Config;
 use coldspot::facts::Facts;
-use coldspot::findings::{self, Review, RuleCard, Scorecard};
+use coldspot::findings::{self, Baseline, Policy, Review, RuleCard, Scorecard};
 use coldspot::render::Templates;
 use coldspot::rules::{Library, evaluate};
 
@@ -19,6 +19,8 @@ pub(super) struct Judge {
     pub(super) config: Config,
     /// The project's folder.
     pub(super) root: Option<PathBuf>,
+    /// The way to it from the top of its git checkout.
+    way_from_top: Vec<String>,
     cards: Vec<RuleCard>,
     scorecard: Scorecard,
 }
@@ -32,21 +34,39 @@ impl Judge {
         config.set_severities(&mut cards);
         let mut scorecard = templates.scorecard().clone();
         config.set_targets(&mut scorecard);
-        Ok(Self { library, templates, config, root: project.folder(), cards, scorecard })
+        Ok(Self {
+            library,
+            templates,
+            config,
+            root: project.folder(),
+            way_from_top: project.way_from_top(),
+            cards,
+            scorecard,
+        })
     }
 
     /// The budgets of the project, with those of the command line in their place.
     pub(super) fn budgets(&self, pairs: &[String]) -> Result<Budgets, Failure> {
-        let mut budgets = self.config.budgets().clone();
+        let mut own = Budgets::default();
         for pair in pairs {
-            budgets.set_pair(pair).map_err(|error| Failure::new(Exit::Usage, format!("--budget: {error}")))?;
+            own.add_pair(pair).map_err(|error| Failure::new(Exit::Usage, format!("--budget: {error}")))?;
         }
+        let mut budgets = self.config.budgets().clone();
+        budgets.replace_with(own);
         Ok(budgets)
     }
 
     pub(super) fn review(&self, facts: &Facts) -> Review {
+        self.review_against(facts, None)
+    }
+
+    /// The same, with what a baseline knows folded away.
+    pub(super) fn review_against(&self, facts: &Facts, baseline: Option<Baseline>) -> Review {
         let judgements = evaluate(&self.library, facts, self.config.params());
-        findings::review_under(facts, &self.cards, &judgements, &self.scorecard, &self.config.policy())
+        let policy = Policy { baseline, ..self.config.policy() };
+        let mut review = findings::review_under(facts, &self.cards, &judgements, &self.scorecard, &policy);
+        review.place(self.config.sources(), &self.way_from_top);
+        review
     }
 }
 

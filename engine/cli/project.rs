@@ -41,10 +41,23 @@ impl Project {
         Ok(Some((path, file)))
     }
 
-    /// What paths of the project are relative to: the folder of its file, else the working directory.
+    /// What paths of the project are relative to: the folder of its file, else the working directory. Everything lies below
+    /// `/`, and much that is private below a home: without a file there neither is a project.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let file = self.path().and_then(|path| path.canonicalize().ok());
-        file.as_deref().and_then(Path::parent).map(Path::to_owned).or_else(|| env::current_dir().ok())
+        let home = env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
+        let is_project = |folder: &PathBuf| folder.parent().is_some() && Some(folder) != home.as_ref();
+        let here = || env::current_dir().ok().filter(is_project);
+        file.as_deref().and_then(Path::parent).map(Path::to_owned).or_else(here)
+    }
+
+    /// The way to the project's folder from the top of its git checkout, which forges read paths from; empty where the
+    /// folder is the top, or in no checkout.
+    pub(super) fn way_from_top(&self) -> Vec<String> {
+        let Some(folder) = self.folder() else { return Vec::new() };
+        let Some(top) = folder.ancestors().find(|above| above.join(".git").exists()) else { return Vec::new() };
+        let way = folder.strip_prefix(top).unwrap_or(Path::new(""));
+        way.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
     }
 
     fn path(&self) -> Option<PathBuf> {

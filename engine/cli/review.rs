@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
     /// How far a number may go, such as 'device.idle_share<=0.15'; may be given again. Adds to [budgets] of coldspot.toml,
-    /// or replaces those of the same name. Limits against a base, such as '+5%', are for `coldspot compare`.
+    /// or replaces those of the same number and kind. Limits against a base, such as '+5%', are for `coldspot compare`.
     #[arg(long = "budget", value_name = "NAME=LIMIT")]
     budgets: Vec<String>,
     /// Let gates pass that cannot be evaluated.
@@ -69,17 +69,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         None => None,
     };
     let facts = arguments.reading.facts(&arguments.report, judge.root.clone())?;
-    let mut review = judge.review(&facts);
-    let new_count = baseline.as_ref().map(|baseline| baseline.new_count(&facts, &review));
-    if let Some(baseline) = &baseline {
-        baseline.fold(&facts, &mut review);
-    }
-    compare::review_gates(&facts, &mut review, &budgets, new_count);
+    let mut review = judge.review_against(&facts, baseline);
+    let new_count = review.known.is_some().then(|| review.entity_count(&facts));
     let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.fail_on()).unwrap_or(Threshold::Never);
+    compare::review_gates(&facts, &mut review, threshold, &budgets, new_count);
     let name = name_of(&arguments.report);
     let notes = || {
         let notes = Notes::of_review(&facts, &review, &name, &judge.library, threshold);
-        notes.placed(judge.config.sources())
+        notes.allowing_unknown_gates(arguments.allow_unknown_gates)
     };
     let guard = Guard::new();
     let text = match arguments.format {
@@ -95,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         warn(&review);
     }
     Ok(match () {
-        () if threshold.is_reached(&review) || is_stopped(&review, arguments.allow_unknown_gates) => Exit::Findings,
+        () if is_stopped(&review, arguments.allow_unknown_gates) => Exit::Findings,
         () if !review.errors.is_empty() => Exit::Rules,
         () => Exit::Ok,
     })

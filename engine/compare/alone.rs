@@ -2,38 +2,47 @@
 
 use super::State;
 use super::budget::{Budget, Budgets, Metric};
-use super::gate::{Pair, judge, sum, value};
+use super::gate::{sum, value};
+use super::judge::{self, Pair};
 use super::side::devices_with_work;
+use crate::facts::catalogue::Fact;
 use crate::facts::{Entity, EntityKind, Facts};
-use crate::findings::{Gate, GateOutcome, Review};
+use crate::findings::{BaseGate, Gate, Review, Threshold};
 use crate::text::escape;
 
-/// Holds budgets against a report alone, and notes in its review how they stand and which need a base. `new_count` is how
-/// many findings a baseline does not know; absent without one.
-pub fn review_gates(facts: &Facts, review: &mut Review, budgets: &Budgets, new_count: Option<usize>) {
+/// Holds a review against a threshold of severity, and budgets against the report alone; notes in the review how they
+/// stand and which need a base. `new_count` is how many findings a baseline does not know; absent without one.
+pub fn review_gates(
+    facts: &Facts,
+    review: &mut Review,
+    threshold: Threshold,
+    budgets: &Budgets,
+    new_count: Option<usize>,
+) {
     let (alone, others): (Vec<&Budget>, Vec<&Budget>) = budgets.iter().partition(|budget| match budget.metric {
         _ if budget.limit.is_relative() => false,
         Metric::Findings(State::New) => new_count.is_some(),
         Metric::Findings(_) => false,
         _ => true,
     });
-    review.gates = alone.into_iter().map(|budget| gate(facts, budget, new_count)).collect();
-    review.gates_needing_base = others.into_iter().map(|budget| escape::plain(&budget.name)).collect();
-}
-
-fn gate(facts: &Facts, budget: &Budget, new_count: Option<usize>) -> Gate {
-    let (outcome, says) = match numbers(facts, budget.metric, new_count) {
-        Ok(numbers) => {
-            let pairs: Vec<Pair> = numbers.into_iter().map(|head| Pair { base: None, head, meet: false }).collect();
-            judge(budget, &pairs)
-        }
-        Err(problem) => (GateOutcome::Unknown, problem),
+    let gate = |budget: &Budget| match (budget.metric, new_count) {
+        (Metric::Findings(_), Some(count)) => judge::gate(budget, Ok(vec![Pair::alone(None, count as f64)]), ""),
+        _ => judge::gate(budget, numbers(facts, budget.metric), ""),
     };
-    Gate { name: escape::plain(&budget.name), limit: escape::plain(&budget.text), outcome, says }
+    review.gates = fail_on(review, threshold).into_iter().chain(alone.into_iter().map(gate)).collect();
+    let needing = |budget: &Budget| BaseGate { name: escape::plain(&budget.name), limit: escape::plain(&budget.text) };
+    review.gates_needing_base = others.into_iter().map(needing).collect();
 }
 
-/// The budget's number: one, or one a device.
-fn numbers(facts: &Facts, metric: Metric, new_count: Option<usize>) -> Result<Vec<f64>, String> {
+fn fail_on(review: &Review, threshold: Threshold) -> Option<Gate> {
+    let Threshold::At(least) = threshold else { return None };
+    let grave = review.findings.iter().filter(|finding| finding.worst() >= least);
+    let titles: Vec<&str> = grave.map(|finding| finding.title.as_str()).collect();
+    Some(judge::of_findings(least, &titles, if review.known.is_some() { "new" } else { "" }))
+}
+
+/// The metric's number: one, or one a device.
+pub(super) fn numbers(facts: &Facts, metric: Metric) -> Result<Vec<Pair>, String> {
     let devices: Vec<&Entity> = devices_with_work(facts).into_iter().map(|(_, device)| device).collect();
     let each = |name: &str, of: &dyn Fn(&Entity) -> Option<f64>| -> Result<Vec<f64>, String> {
         if devices.is_empty() {
@@ -42,23 +51,36 @@ fn numbers(facts: &Facts, metric: Metric, new_count: Option<usize>) -> Result<Ve
         let found: Option<Vec<f64>> = devices.iter().map(|device| of(device)).collect();
         found.ok_or_else(|| format!("the report does not have {name}"))
     };
-    let slowest = |numbers: Vec<f64>| numbers.into_iter().fold(f64::MIN, f64::max);
+    let of_devices = |numbers: Vec<f64>| -> Vec<Pair> {
+        names(&devices).into_iter().zip(numbers).map(|(of, head)| Pair::alone(of, head)).collect()
+    };
+    let one = |number: f64| vec![Pair::alone(None, number)];
+    let slowest = |numbers: Vec<f64>| one(numbers.into_iter().fold(f64::MIN, f64::max));
     let ns = |name: &'static str| move |device: &Entity| device.int(name).map(|ns| ns as f64);
     match metric {
-        Metric::StepTime => each("steps", &ns("step_median_ns")).map(|steps| vec![slowest(steps)]),
-        Metric::WindowTime => each("window_ns", &ns("window_ns")).map(|windows| vec![slowest(windows)]),
-        Metric::Findings(_) => new_count.map(|count| vec![count as f64]).ok_or_else(|| "there is no base".to_owned()),
+        Metric::StepTime => each("steps", &ns("step_median_ns")).map(slowest),
+        Metric::WindowTime => each("window_ns", &ns("window_ns")).map(slowest),
+        Metric::Findings(_) => Err("there is no base".to_owned()),
         Metric::Sum(fact) => {
             let values = each(fact.name, &|device| value(device, fact))?;
-            Ok(sum(values.into_iter().map(Some)).into_iter().collect())
+            Ok(sum(values.into_iter().map(Some)).map(one).unwrap_or_default())
         }
-        Metric::Device(fact) => each(fact.name, &|device| value(device, fact)),
-        Metric::Share(fact) => {
-            each(fact.name, &|device| Some(value(device, fact)? / device.int("window_ns").filter(|ns| *ns > 0)? as f64))
-        }
+        Metric::Device(fact) => each(fact.name, &|device| value(device, fact)).map(of_devices),
+        Metric::Share(fact) => each(fact.name, &|device| share(device, fact)).map(of_devices),
         Metric::Run(fact) => {
             let run = facts.of_kind(EntityKind::Run).next().and_then(|(_, run)| value(run, fact));
-            run.map(|value| vec![value]).ok_or_else(|| format!("the report does not have {}", fact.name))
+            run.map(one).ok_or_else(|| format!("the report does not have {}", fact.name))
         }
     }
+}
+
+/// An account as a share of the device's window.
+pub(super) fn share(device: &Entity, account: &Fact) -> Option<f64> {
+    Some(value(device, account)? / device.int("window_ns").filter(|ns| *ns > 0)? as f64)
+}
+
+/// What tells devices apart, where there are several.
+pub(super) fn names(devices: &[&Entity]) -> Vec<Option<String>> {
+    let name = |device: &&Entity| device.int("number").map(|number| format!("GPU {number}"));
+    devices.iter().map(|device| name(device).filter(|_| devices.len() > 1)).collect()
 }

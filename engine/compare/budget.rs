@@ -1,10 +1,12 @@
 //! Budgets: how far a number may go, as users write it.
 
 use super::finding::State;
+use super::limit::Limit;
 use crate::facts::EntityKind;
-use crate::facts::catalogue::{self, Fact, FactType, Unit};
+use crate::facts::catalogue::{self, Fact, FactType, Growth, Unit};
 
-/// Budgets in the order in which they were set; one set again replaces the former.
+/// Budgets in the order in which they were set. A number may have one limit of each kind: against the base, from above,
+/// from below, and an exact one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Budgets {
     list: Vec<Budget>,
@@ -40,32 +42,6 @@ pub(super) enum Metric {
     Run(&'static Fact),
 }
 
-/// How far a number may go.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Limit {
-    /// At most this much more than the base; less by at least as much when negative.
-    By(f64),
-    /// The same as a share of the base.
-    ByShare(f64),
-    /// Compared with a fixed number.
-    Fixed(Ordering, f64),
-}
-
-/// The comparisons that a limit may ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ordering {
-    /// `<`
-    Less,
-    /// `<=`
-    AtMost,
-    /// `>`
-    More,
-    /// `>=`
-    AtLeast,
-    /// `=`
-    Equal,
-}
-
 /// A budget that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -90,6 +66,14 @@ pub enum BudgetError {
         /// What to write.
         problem: String,
     },
+    /// Two limits that say the same in two ways, or contradict each other.
+    #[error("budget `{name}`: there are two limits of the same kind, `{}` and `{}`: write one of them", .texts[0], .texts[1])]
+    Twice {
+        /// The name.
+        name: String,
+        /// The limits.
+        texts: [String; 2],
+    },
     /// No `=` between name and limit.
     #[error("`{text}` is no budget: write NAME=LIMIT, such as step_time=+5%")]
     Shape {
@@ -111,28 +95,39 @@ const SUMS: [(&str, &str); 8] = [
 ];
 
 impl Budgets {
-    /// Sets a budget.
+    /// Adds a budget.
     ///
     /// # Errors
-    /// When there is no such number, or the limit cannot be read.
-    pub fn set(&mut self, name: &str, limit: &str) -> Result<(), BudgetError> {
+    /// When there is no such number, the limit cannot be read, or the number has one of the same kind already.
+    pub fn add(&mut self, name: &str, limit: &str) -> Result<(), BudgetError> {
         let budget = Budget::parse(name.trim(), limit.trim())?;
-        match self.list.iter_mut().find(|known| known.name == budget.name) {
-            Some(known) => *known = budget,
-            None => self.list.push(budget),
+        if let Some(other) = self.list.iter().find(|known| known.is_instead_of(&budget)) {
+            let (name, texts) = (budget.name, [other.text.clone(), budget.text]);
+            return Err(BudgetError::Twice { name, texts });
         }
+        self.list.push(budget);
         Ok(())
     }
 
-    /// Sets a budget from `NAME=LIMIT`.
+    /// Adds a budget from `NAME=LIMIT`.
     ///
     /// # Errors
     /// The same, and when there is no `=`.
-    pub fn set_pair(&mut self, pair: &str) -> Result<(), BudgetError> {
+    pub fn add_pair(&mut self, pair: &str) -> Result<(), BudgetError> {
         // `device.idle_share<=0.15` is as clear.
         let place = pair.find(['=', '<', '>']).ok_or_else(|| BudgetError::Shape { text: pair.to_owned() })?;
         let (name, limit) = pair.split_at(place);
-        self.set(name, limit.strip_prefix('=').unwrap_or(limit))
+        self.add(name, limit.strip_prefix('=').unwrap_or(limit))
+    }
+
+    /// Puts others beside these, or in the place of those that limit the same number in the same way.
+    pub fn replace_with(&mut self, others: Self) {
+        for budget in others.list {
+            match self.list.iter_mut().find(|known| known.is_instead_of(&budget)) {
+                Some(known) => *known = budget,
+                None => self.list.push(budget),
+            }
+        }
     }
 
     /// All budgets.
@@ -146,17 +141,27 @@ impl Budget {
         let metric = Metric::from_name(name).ok_or_else(|| {
             let names = Metric::names();
             let near = names.into_iter().map(|known| (strsim::jaro_winkler(&known, name), known));
-            let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(likeness, _)| *likeness > 0.7);
+            let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(likeness, _)| *likeness > 0.8);
             let hint = near.map_or_else(String::new, |(_, known)| format!(", did you mean `{known}`?"));
             BudgetError::Unknown { name: name.to_owned(), hint }
         })?;
-        let limit = Limit::parse(text, metric.unit()).map_err(|problem| BudgetError::Limit {
-            name: name.to_owned(),
-            text: text.to_owned(),
-            problem,
-        })?;
+        let wrong = |problem| BudgetError::Limit { name: name.to_owned(), text: text.to_owned(), problem };
+        let limit = Limit::parse(text, metric.unit()).map_err(wrong)?;
+        if limit.is_relative() && metric.growth() == Growth::Mark {
+            let problem =
+                "the number is a moment or an id, of which two reports have no more or less; write `<=` or `>=`";
+            return Err(wrong(problem.to_owned()));
+        }
         Ok(Self { name: name.to_owned(), text: text.to_owned(), metric, limit })
     }
+
+    fn is_instead_of(&self, other: &Self) -> bool {
+        self.metric == other.metric && self.limit.kind() == other.limit.kind()
+    }
+}
+
+fn is_account(name: &str) -> bool {
+    catalogue::accounts().any(|account| account == name) || name == "busy"
 }
 
 fn numbers(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
@@ -195,6 +200,15 @@ impl Metric {
         own.chain(findings).chain(run).chain(device).chain(shares).collect()
     }
 
+    /// How it goes with the work that is done.
+    pub(super) fn growth(self) -> Growth {
+        match self {
+            Self::StepTime | Self::Findings(_) | Self::Share(_) => Growth::Same,
+            Self::WindowTime => Growth::Span,
+            Self::Sum(fact) | Self::Device(fact) | Self::Run(fact) => fact.growth(),
+        }
+    }
+
     pub(super) fn unit(self) -> Unit {
         match self {
             Self::StepTime | Self::WindowTime => Unit::Ns,
@@ -205,87 +219,14 @@ impl Metric {
     }
 }
 
-pub(super) fn is_account(name: &str) -> bool {
-    catalogue::accounts().any(|account| account == name) || name == "busy"
-}
-
-impl Limit {
-    fn parse(text: &str, unit: Unit) -> Result<Self, String> {
-        const SIGNS: [(&str, Ordering); 6] = [
-            ("<=", Ordering::AtMost),
-            (">=", Ordering::AtLeast),
-            ("==", Ordering::Equal),
-            ("<", Ordering::Less),
-            (">", Ordering::More),
-            ("=", Ordering::Equal),
-        ];
-        if let Some((ordering, rest)) =
-            SIGNS.into_iter().find_map(|(sign, ordering)| Some((ordering, text.strip_prefix(sign)?)))
-        {
-            return Ok(Self::Fixed(ordering, amount(rest.trim(), unit)?));
-        }
-        let sign = match text.chars().next() {
-            Some('+') => 1.0,
-            Some('-' | '\u{2212}') => -1.0,
-            // A bare number is the most that is allowed.
-            _ => return Ok(Self::Fixed(Ordering::AtMost, amount(text, unit)?)),
-        };
-        let rest = text.strip_prefix(['+', '-', '\u{2212}']).unwrap_or(text).trim();
-        match rest.strip_suffix('%') {
-            Some(percent) => Ok(Self::ByShare(sign * number(percent.trim())? / 100.0)),
-            None => Ok(Self::By(sign * amount(rest, unit)?)),
-        }
-    }
-
-    /// Whether a head's number is within it; `None` when the base's number is needed and is not there.
-    pub(super) fn holds(self, base: Option<f64>, head: f64) -> Option<bool> {
-        match self {
-            Self::By(most) => base.map(|base| head - base <= most),
-            Self::ByShare(most) => base.map(|base| head - base <= most * base.abs()),
-            Self::Fixed(Ordering::Less, limit) => Some(head < limit),
-            Self::Fixed(Ordering::AtMost, limit) => Some(head <= limit),
-            Self::Fixed(Ordering::More, limit) => Some(head > limit),
-            Self::Fixed(Ordering::AtLeast, limit) => Some(head >= limit),
-            #[allow(clippy::float_cmp, reason = "the user asks for this very number")]
-            Self::Fixed(Ordering::Equal, limit) => Some(head == limit),
-        }
-    }
-
-    pub(super) fn is_relative(self) -> bool {
-        !matches!(self, Self::Fixed(..))
-    }
-}
-
-fn number(text: &str) -> Result<f64, String> {
-    let is_plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '_');
-    let parsed = text.replace('_', "").parse::<f64>().ok().filter(|number| is_plain && number.is_finite());
-    parsed.ok_or_else(|| "write it like `+5%`, `+10ms`, `<= 0.15` or `0`".to_owned())
-}
-
-/// A number in the unit of what it limits.
-fn amount(text: &str, unit: Unit) -> Result<f64, String> {
-    let units: &[(&str, f64)] = match unit {
-        Unit::Ns => &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)],
-        Unit::Bytes => &[("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("B", 1.0)],
-        Unit::Share => &[("%", 0.01)],
-        _ => &[],
-    };
-    let named = units.iter().find_map(|(name, size)| Some((text.strip_suffix(name)?, *size)));
-    let (digits, size) = named.unwrap_or((text, 1.0));
-    number(digits.trim()).map(|number| number * size).map_err(|problem| match unit {
-        Unit::Ns => format!("{problem}; times are in ns, us, ms or s"),
-        Unit::Bytes => format!("{problem}; sizes are in B, kB, MB or GB"),
-        _ => problem,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::limit::Ordering;
     use super::*;
 
     fn limit(name: &str, text: &str) -> Result<Limit, String> {
         let mut budgets = Budgets::default();
-        budgets.set(name, text).map_err(|error| error.to_string())?;
+        budgets.add(name, text).map_err(|error| error.to_string())?;
         Ok(budgets.list[0].limit)
     }
 
@@ -326,15 +267,46 @@ mod tests {
     }
 
     #[test]
-    fn pairs_may_hold_a_sign_of_their_own() {
-        let mut budgets = Budgets::default();
-        for pair in ["step_time=+5%", "device.idle_share=<= 0.15", "device.idle_share<=0.2", "findings.new = 0"] {
-            budgets.set_pair(pair).unwrap();
+    fn a_number_has_one_limit_of_each_kind_and_the_command_line_goes_before_the_file() {
+        let of = |pairs: &[&str]| {
+            let mut budgets = Budgets::default();
+            pairs.iter().try_for_each(|pair| budgets.add_pair(pair)).map(|()| budgets)
+        };
+        let mut file =
+            of(&["step_time=+5%", "step_time<=100ms", "device.idle_share<=0.2", "findings.new = 0"]).unwrap();
+        file.replace_with(of(&["step_time=-1ms", "device.idle_share=>= 0.01", "findings.new=3"]).unwrap());
+        let all: Vec<(&str, &str)> = file.iter().map(|budget| (budget.name.as_str(), budget.text.as_str())).collect();
+        assert_eq!(
+            all,
+            [
+                ("step_time", "-1ms"),
+                ("step_time", "<=100ms"),
+                ("device.idle_share", "<=0.2"),
+                ("findings.new", "3"),
+                ("device.idle_share", ">= 0.01"),
+            ]
+        );
+        for twice in [["step_time=+5%", "step_time=+1ms"], ["step_time<1s", "step_time<=2s"]] {
+            assert!(matches!(of(&twice), Err(BudgetError::Twice { .. })), "{twice:?}");
         }
-        let all: Vec<(&str, &str)> =
-            budgets.iter().map(|budget| (budget.name.as_str(), budget.text.as_str())).collect();
-        assert_eq!(all, [("step_time", "+5%"), ("device.idle_share", "<=0.2"), ("findings.new", "0")]);
-        assert!(matches!(budgets.set_pair("step_time"), Err(BudgetError::Shape { .. })));
+        assert!(matches!(of(&["step_time"]), Err(BudgetError::Shape { .. })));
+    }
+
+    #[test]
+    fn limits_that_mean_something_else_than_they_say_are_refused() {
+        for (name, text, hint) in [
+            ("device.idle_share", "15", "write `15%` or `0.15`"),
+            ("device.idle_share", "+2", "write `2%` or `0.02`"),
+            ("step_time", "5", "write `5ms`"),
+            ("device.idle_ns", "<=5", "a time needs a unit"),
+            ("device.window_start_ns", "+5%", "a moment or an id"),
+            ("device.number", "+1", "a moment or an id"),
+        ] {
+            let message = limit(name, text).unwrap_err();
+            assert!(message.contains(hint), "{name} {text}: {message}");
+        }
+        assert_eq!(limit("device.idle_ns", "<= 0"), Ok(Limit::Fixed(Ordering::AtMost, 0.0)));
+        assert_eq!(limit("device.idle_share", "1"), Ok(Limit::Fixed(Ordering::AtMost, 1.0)));
     }
 
     #[test]

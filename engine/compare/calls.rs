@@ -44,7 +44,7 @@ pub(super) fn calls(kind: EntityKind, base: Side<'_>, head: Side<'_>, work: &Wor
     let window = head.median(|run: &Run| run.sum("window_ns")) / work.units()[1];
     let mut changes: Vec<(i64, CallChange)> = Vec::new();
     for name in names {
-        let Some(change) = change(name, &named, work.units(), noise) else { continue };
+        let Some(change) = change(name, &named, |side, run| work.units_of(side, run), noise) else { continue };
         let weight = match (is_comparable, &change.call) {
             (true, _) => change.total.difference.abs(),
             (false, Some(call)) => call.difference.abs().saturating_mul(change.count[1]),
@@ -62,27 +62,46 @@ pub(super) fn calls(kind: EntityKind, base: Side<'_>, head: Side<'_>, work: &Wor
     changes.into_iter().map(|(_, change)| change).collect()
 }
 
-/// The part of the head's time in kernels of both sides whose calls take as long as before.
-pub(super) fn same_call_share(base: Side<'_>, head: Side<'_>, noise: &Noise) -> Option<f64> {
+/// How much of the head's time in kernels is in those of both sides, and the part of that in which calls take as long as
+/// before; `None` without such kernels.
+pub(super) fn same_calls(base: Side<'_>, head: Side<'_>, noise: &Noise) -> Option<SameCalls> {
     let named =
         [base, head].map(|side| side.runs.iter().map(|run| named(run, EntityKind::Kernel)).collect::<Vec<Named>>());
     let names: std::collections::BTreeSet<&String> = named.iter().flatten().flat_map(BTreeMap::keys).collect();
-    let (mut all, mut same) = (0.0, 0.0);
-    for change in names.into_iter().filter_map(|name| change(name, &named, [1, 1], noise)) {
-        let Some(call) = change.call else { continue };
+    let (mut all, mut shared, mut same) = (0.0, 0.0, 0.0);
+    for change in names.into_iter().filter_map(|name| change(name, &named, |_, _| 1, noise)) {
         all += change.total.head.median as f64;
+        let Some(call) = change.call else { continue };
+        shared += change.total.head.median as f64;
         same += if call.is_change { 0.0 } else { change.total.head.median as f64 };
     }
-    (all > 0.0).then(|| same / all)
+    (shared > 0.0).then(|| SameCalls { shared: shared / all, same: same / shared })
 }
 
-fn change(name: &str, named: &[Vec<Named>; 2], units: [i64; 2], noise: &Noise) -> Option<CallChange> {
+/// Parts of the head's time in kernels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct SameCalls {
+    /// In kernels that both sides run.
+    pub(super) shared: f64,
+    /// Of that, in kernels whose calls take as long as before.
+    pub(super) same: f64,
+}
+
+/// `units` says how much work a run of a side holds.
+fn change(
+    name: &str,
+    named: &[Vec<Named>; 2],
+    units: impl Fn(usize, usize) -> i64,
+    noise: &Noise,
+) -> Option<CallChange> {
     let measure = |side: usize, of: &dyn Fn(Calls) -> i64| {
         Measure::of(named[side].iter().map(|run| of(run.get(name).copied().unwrap_or_default())))
     };
     let mean = |calls: Calls| if calls.count > 0 { calls.sum_ns / calls.count } else { 0 };
     let count = [measure(0, &|calls| calls.count)?.median, measure(1, &|calls| calls.count)?.median];
-    let total = |side: usize| measure(side, &|calls: Calls| calls.sum_ns / units[side]);
+    let sum_ns = |run: &Named| run.get(name).map_or(0, |calls| calls.sum_ns);
+    let total =
+        |side: usize| Measure::of(named[side].iter().enumerate().map(|(place, run)| sum_ns(run) / units(side, place)));
     let call = Change::new(measure(0, &mean)?, measure(1, &mean)?, noise);
     Some(CallChange {
         name: name.to_owned(),

@@ -94,11 +94,15 @@ fn shares(comparison: &Comparison) -> Vec<Sentence> {
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let shares = found.into_iter().map(|(_, sentence)| sentence);
-    let calls = comparison.same_call_share.map(|share| {
-        let words = match share {
+    let calls = comparison.same_call_share.zip(comparison.shared_kernel_share).map(|(same, shared)| {
+        let of = match shared {
+            0.9995.. => "the kernel time".to_owned(),
+            _ => format!("the time in kernels that both sides run ({} of it all)", number::percent(shared)),
+        };
+        let words = match same {
             0.9995.. => "a call takes as long as before for every kernel of both sides".to_owned(),
-            0.5.. => format!("a call takes as long as before for {} of the kernel time", number::percent(share)),
-            _ => format!("a call takes longer or shorter for {} of the kernel time", number::percent(1.0 - share)),
+            0.5.. => format!("a call takes as long as before for {} of {of}", number::percent(same)),
+            _ => format!("a call takes longer or shorter for {} of {of}", number::percent(1.0 - same)),
         };
         Writer::default().own(&words).done()
     });

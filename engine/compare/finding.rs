@@ -8,7 +8,7 @@ use super::ledger::DeviceChange;
 use super::measure::{Change, Measure, Noise};
 use super::side::{Run, Side};
 use super::work::Work;
-use crate::findings::{CodeName, Fingerprints, Place, Seen};
+use crate::findings::{Fingerprints, Place, Seen};
 use crate::rules::outcome::{Confidence, Sentence, Severity};
 
 /// A finding that gained or lost less than this of the window is unchanged.
@@ -30,12 +30,14 @@ pub struct FindingChange {
     /// The device that it is about, counted from 0 in the order of numbers.
     #[serde(skip)]
     pub(super) device: Option<usize>,
-    /// The kernels and annotations that it is about.
+    /// Whether the head has it.
     #[serde(skip)]
-    pub(crate) names: Vec<CodeName>,
-    /// The line of the project's code that most of it comes from.
-    #[serde(skip)]
+    pub(crate) is_in_head: bool,
+    /// Where in the project's code it is, in the head or, when it is gone, was in the base.
+    #[serde(rename = "source", skip_serializing_if = "Option::is_none")]
     pub(crate) place: Option<Place>,
+    /// Whether its cost occurs once: then its gain is that of the whole, whatever the unit.
+    pub once: bool,
     /// In the head, or in the base when it is gone.
     pub severity: Severity,
     /// How sure it is.
@@ -97,6 +99,8 @@ impl State {
 /// What one run says of one fingerprint.
 struct Told<'a> {
     seen: Seen<'a>,
+    /// Units of work in the run.
+    units: i64,
     device: Option<usize>,
 }
 
@@ -112,7 +116,8 @@ pub(super) fn findings(
 ) -> Vec<FindingChange> {
     let prints: Vec<Vec<Fingerprints<'_>>> =
         [base, head].map(|side| side.runs.iter().map(|run| Fingerprints::new(&run.facts)).collect()).into();
-    let told = [told(base, &prints[0]), told(head, &prints[1])];
+    let told =
+        [told(base, &prints[0], |run| work.units_of(0, run)), told(head, &prints[1], |run| work.units_of(1, run))];
     let context =
         Context { sides: [base, head], units: work.units(), is_comparable: work.basis.is_comparable(), devices, noise };
     let names: BTreeSet<&String> = told.iter().flat_map(BTreeMap::keys).collect();
@@ -126,13 +131,13 @@ pub(super) fn findings(
     changes
 }
 
-fn told<'a>(side: Side<'a>, prints: &[Fingerprints<'a>]) -> Findings<'a> {
+fn told<'a>(side: Side<'a>, prints: &[Fingerprints<'a>], units: impl Fn(usize) -> i64) -> Findings<'a> {
     let mut findings = Findings::new();
-    for (run, prints) in side.runs.iter().zip(prints) {
+    for (place, (run, prints)) in side.runs.iter().zip(prints).enumerate() {
         let devices = run.devices();
         for seen in prints.all(&run.review) {
             let device = devices.iter().position(|(_, entity)| Some(&entity.key) == seen.subject.device.as_ref());
-            findings.entry(seen.fingerprint.clone()).or_default().push(Told { seen, device });
+            findings.entry(seen.fingerprint.clone()).or_default().push(Told { seen, device, units: units(place) });
         }
     }
     findings
@@ -162,7 +167,8 @@ impl Context<'_> {
         let units = if finding.once { [1, 1] } else { self.units };
         let measure = |side: usize| match told[side].filter(|_| [in_base, in_head][side]) {
             Some(told) => {
-                Measure::of(told.iter().filter_map(|told| Some(told.seen.gain?.recoverable_ns / units[side])))
+                let units = |told: &Told<'_>| if finding.once { 1 } else { told.units };
+                Measure::of(told.iter().filter_map(|told| Some(told.seen.gain?.recoverable_ns / units(told))))
             }
             None => Some(Measure::ZERO),
         };
@@ -173,18 +179,16 @@ impl Context<'_> {
         let mut state = match (in_base, in_head) {
             (false, true) => State::New,
             (true, false) => State::Gone,
-            _ => self.moved(gain, share),
+            _ if self.is_comparable => moved(gain, share),
+            // What one side did is no measure of the other.
+            _ => State::Unclear,
         };
         let account = shown.seen.gain.map(|gain| gain.account.clone());
-        let because = match state {
-            State::Unchanged => None,
-            _ if self.is_stretched(device) => Some("time between rounds makes up much of the longer side".to_owned()),
-            State::New | State::Gone if finding.once && self.is_longer(state) => {
-                Some("it occurs once, and weighs less in the side that did more work".to_owned())
-            }
+        let is_in = [in_base, in_head];
+        let because = self.unclear(state, is_in, finding.once, device).or_else(|| match state {
             State::New | State::Gone => self.doubt(gain, share, device, account.as_deref(), units),
             _ => None,
-        };
+        });
         if because.is_some() {
             state = State::Unclear;
         }
@@ -195,8 +199,9 @@ impl Context<'_> {
             title: finding.title.clone(),
             subject: shown.seen.subject.label.clone(),
             device,
-            names: shown.seen.subject.names.clone(),
+            is_in_head: in_head,
             place: shown.seen.subject.place.clone(),
+            once: finding.once,
             severity: shown.seen.severity,
             confidence: shown.seen.confidence,
             summary: shown.seen.summary.clone(),
@@ -206,6 +211,22 @@ impl Context<'_> {
             share,
             because,
         })
+    }
+
+    /// Why it cannot be told what became of a finding, whatever it gains.
+    fn unclear(&self, state: State, is_in: [bool; 2], once: bool, device: Option<usize>) -> Option<String> {
+        let words = match state {
+            State::Unchanged => return None,
+            _ if is_in == [true, true] && !self.is_comparable => {
+                "since the two sides did different work, it is neither better nor worse"
+            }
+            _ if self.is_stretched(device) => "time between rounds makes up much of the longer side",
+            State::New | State::Gone if once && self.is_longer(state) => {
+                "it occurs once, and weighs less in the side that did more work"
+            }
+            _ => return None,
+        };
+        Some(words.to_owned())
     }
 
     /// Whether time between rounds of work, which only the longer side has, changes what shares of its window mean.
@@ -241,25 +262,6 @@ impl Context<'_> {
         };
         let share = |measure: Measure, side| measure.median as f64 / window(side).max(1) as f64;
         [share(gain.base, 0), share(gain.head, 1)]
-    }
-
-    fn moved(&self, gain: Option<Change>, share: Option<[f64; 2]>) -> State {
-        let (Some(gain), Some([base, head])) = (gain, share) else { return State::Unchanged };
-        // Windows of different work: only the shares can be held against each other.
-        let (is_change, moved) = match self.is_comparable {
-            true => (
-                gain.is_change,
-                gain.difference.unsigned_abs() as f64 * base.max(head)
-                    / gain.base.median.max(gain.head.median).max(1) as f64,
-            ),
-            false => ((base - head).abs() >= self.noise.floor_share * base, (base - head).abs()),
-        };
-        let grew = if self.is_comparable { gain.difference > 0 } else { head > base };
-        match (is_change && moved >= LEAST_SHARE, grew) {
-            (false, _) => State::Unchanged,
-            (true, true) => State::Worse,
-            (true, false) => State::Better,
-        }
     }
 
     /// Why a finding of one side alone may be no change at all.
@@ -298,6 +300,17 @@ impl Context<'_> {
                 device.accounts.iter().find(|change| change.account == "compute").map(|change| change.time.is_change)
             }
         }
+    }
+}
+
+fn moved(gain: Option<Change>, share: Option<[f64; 2]>) -> State {
+    let (Some(gain), Some([base, head])) = (gain, share) else { return State::Unchanged };
+    let largest = gain.base.median.max(gain.head.median).max(1);
+    let part = gain.difference.unsigned_abs() as f64 * base.max(head) / largest as f64;
+    match (gain.is_change && part >= LEAST_SHARE, gain.difference > 0) {
+        (false, _) => State::Unchanged,
+        (true, true) => State::Worse,
+        (true, false) => State::Better,
     }
 }
 

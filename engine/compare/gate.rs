@@ -1,45 +1,20 @@
 //! Gates: what must hold for a change to pass, and whether it does.
 
-use super::budget::{Budget, Budgets, Metric, is_account};
-use super::finding::State;
+use super::alone;
+use super::budget::{Budget, Budgets, Metric};
+use super::finding::{FindingChange, State};
+use super::judge::{self, Pair};
 use super::measure::Measure;
 use super::side::{Run, Side};
-use super::{Comparison, TimeOf};
-use crate::facts::catalogue::{Fact, Unit};
+use super::{Basis, Comparison, TimeOf};
+use crate::facts::catalogue::{Fact, Growth};
 use crate::facts::{Entity, FactValue};
-use crate::findings::{Gate, GateOutcome};
+use crate::findings::Gate;
 use crate::rules::outcome::Severity;
-use crate::text::{escape, number};
-
-/// Facts that grow with the work that is done, beside the accounts of the window.
-const EXTENSIVE: [&str; 22] = [
-    "window_ns",
-    "busy_ns",
-    "kernel_count",
-    "kernel_sum_ns",
-    "kernel_union_ns",
-    "communication_count",
-    "communication_sum_ns",
-    "graph_launch_count",
-    "graph_union_ns",
-    "copy_count",
-    "copy_bytes",
-    "copy_sum_ns",
-    "copy_union_ns",
-    "pageable_copy_count",
-    "pageable_copy_bytes",
-    "memset_count",
-    "memset_bytes",
-    "memset_sum_ns",
-    "migration_count",
-    "migration_bytes",
-    "migration_sum_ns",
-    "page_fault_count",
-];
 
 /// Evaluates every gate, in order: the one on findings, where asked for, then the budgets.
 pub fn gates(comparison: &Comparison, sides: [&[Run]; 2], fail_on: Option<Severity>, budgets: &Budgets) -> Vec<Gate> {
-    let context = Context { comparison, sides: sides.map(|runs| Side { runs }), units: comparison.work.units() };
+    let context = Context { comparison, sides: sides.map(|runs| Side { runs }) };
     let findings = fail_on.map(|least| context.fail_on(least));
     findings.into_iter().chain(budgets.iter().map(|budget| context.budget(budget))).collect()
 }
@@ -47,87 +22,109 @@ pub fn gates(comparison: &Comparison, sides: [&[Run]; 2], fail_on: Option<Severi
 struct Context<'a> {
     comparison: &'a Comparison,
     sides: [Side<'a>; 2],
-    units: [i64; 2],
-}
-
-/// A number on both sides; the base's may be missing.
-pub(super) struct Pair {
-    pub(super) base: Option<f64>,
-    pub(super) head: f64,
-    /// Whether the runs of the sides spread so far that they meet.
-    pub(super) meet: bool,
 }
 
 impl Context<'_> {
     fn fail_on(&self, least: Severity) -> Gate {
-        let titles: Vec<&str> = self
-            .comparison
-            .findings
-            .iter()
-            .filter(|finding| matches!(finding.state, State::New | State::Worse) && finding.severity >= least)
-            .map(|finding| finding.title.as_str())
-            .collect();
-        let (outcome, says) = match titles.as_slice() {
-            [] => (GateOutcome::Passed, format!("no finding of severity {} or above is new or worse", least.name())),
-            [first] => (
-                GateOutcome::Failed,
-                format!("1 finding of severity {} or above is new or worse: {first}", least.name()),
-            ),
-            [first, ..] => (
-                GateOutcome::Failed,
-                format!(
-                    "{} findings of severity {} or above are new or worse, the first: {first}",
-                    titles.len(),
-                    least.name()
-                ),
-            ),
-        };
-        Gate { name: "fail-on".to_owned(), limit: least.name().to_owned(), outcome, says }
+        let is_comparable = self.comparison.work.basis.is_comparable();
+        let is_meant =
+            |finding: &&FindingChange| matches!(finding.state, State::New | State::Worse) && finding.severity >= least;
+        let titles = self.comparison.findings.iter().filter(is_meant).map(|finding| finding.title.as_str());
+        // Without a sound unit no finding is better or worse.
+        let what = if is_comparable { "new or worse" } else { "new; whether others are worse cannot be told" };
+        judge::of_findings(least, &titles.collect::<Vec<_>>(), what)
     }
 
     fn budget(&self, budget: &Budget) -> Gate {
-        let (outcome, says) = match self.pairs(budget) {
-            Ok(pairs) => judge(budget, &pairs),
-            Err(problem) => (GateOutcome::Unknown, problem),
-        };
-        Gate { name: escape::plain(&budget.name), limit: escape::plain(&budget.text), outcome, says }
+        let pairs = if budget.limit.is_relative() { self.pairs(budget) } else { self.fixed(budget) };
+        judge::gate(budget, pairs, self.basis(budget))
     }
 
-    /// The budget's number: one pair, or one a device.
+    /// The unit that a relative limit counts in, where that is not the whole.
+    fn basis(&self, budget: &Budget) -> &'static str {
+        let is_per_unit = budget.limit.is_relative() && budget.metric.growth().is_per_unit();
+        match &self.comparison.work.basis {
+            Basis::Step { .. } if is_per_unit => " a step",
+            Basis::Unit { .. } if is_per_unit => " a unit of work",
+            _ => "",
+        }
+    }
+
+    /// A fixed limit is about the head as a whole: the number that a review of it alone would have.
+    fn fixed(&self, budget: &Budget) -> Result<Vec<Pair>, String> {
+        if let Metric::Findings(state) = budget.metric {
+            return Ok(vec![Pair::alone(None, self.count(state) as f64)]);
+        }
+        let runs = self.sides[1].runs.iter();
+        let runs: Vec<Vec<Pair>> =
+            runs.map(|run| alone::numbers(&run.facts, budget.metric)).collect::<Result<_, _>>()?;
+        let Some(first) = runs.first() else { return Err("the head has no runs".to_owned()) };
+        let of_runs = |place: usize| runs.iter().filter_map(|run| run.get(place)).map(|pair| pair.head).collect();
+        let of_place = |(place, pair): (usize, &Pair)| Pair::alone(pair.of.clone(), median(&sorted(of_runs(place))));
+        Ok(first.iter().enumerate().map(of_place).collect())
+    }
+
+    /// The number of a relative limit: one pair, or one a device.
     fn pairs(&self, budget: &Budget) -> Result<Vec<Pair>, String> {
-        let is_comparable = self.comparison.work.basis.is_comparable();
-        if budget.limit.is_relative() && !is_comparable && !matches!(budget.metric, Metric::Findings(_)) {
+        let work = &self.comparison.work;
+        if let Metric::Findings(state) = budget.metric {
+            return Ok(vec![Pair::alone(None, self.count(state) as f64)]);
+        }
+        if !work.basis.is_comparable() {
             return Err("the two sides cannot be compared".to_owned());
         }
-        let pairs = match budget.metric {
-            Metric::StepTime => vec![self.step_time()?],
-            Metric::WindowTime => vec![self.window_time()?],
-            Metric::Findings(state) => vec![Pair { base: None, head: self.count(state) as f64, meet: false }],
+        if budget.metric.growth() == Growth::Once && !work.is_same_amount() {
+            let name = &budget.name;
+            return Err(format!(
+                "{name} neither grows with the work nor stays the same, and the sides did not do as much"
+            ));
+        }
+        let growth = budget.metric.growth();
+        let pair = |name: &str, of: &dyn Fn(&Run) -> Option<f64>| self.pair(name, growth.is_per_unit(), of);
+        let without_seams = |place, pair| if growth == Growth::Span { self.without_seams(place, pair) } else { pair };
+        match budget.metric {
+            Metric::StepTime => Ok(vec![self.step_time()?]),
+            Metric::WindowTime => Ok(vec![self.window_time()?]),
+            Metric::Findings(_) => Err("there is no base".to_owned()),
             Metric::Sum(fact) => {
-                vec![self.pair(fact, &|run| sum(run.devices().iter().map(|(_, device)| value(device, fact))))?]
+                let sum = |run: &Run| sum(run.devices().iter().map(|(_, device)| value(device, fact)));
+                Ok(vec![without_seams(None, pair(fact.name, &sum)?)])
             }
-            Metric::Run(fact) => vec![self.pair(fact, &|run| value(run.entity()?, fact))?],
-            Metric::Device(fact) => {
-                self.each_device(&|place| self.pair(fact, &|run| value(run.devices().get(place)?.1, fact)))?
+            Metric::Run(fact) => Ok(vec![without_seams(None, pair(fact.name, &|run| value(run.entity()?, fact))?)]),
+            Metric::Device(fact) => self.each_device(&|place| {
+                let pair = pair(fact.name, &|run| value(run.devices().get(place)?.1, fact))?;
+                Ok(without_seams(Some(place), pair))
+            }),
+            Metric::Share(fact) => {
+                self.each_device(&|place| pair(fact.name, &|run| alone::share(run.devices().get(place)?.1, fact)))
             }
-            Metric::Share(fact) => self.each_device(&|place| {
-                self.pair_of(fact.name, [1, 1], &|run| {
-                    let devices = run.devices();
-                    let device = devices.get(place)?.1;
-                    Some(value(device, fact)? / device.int("window_ns").filter(|ns| *ns > 0)? as f64)
-                })
-            })?,
-        };
-        Ok(pairs)
+        }
+    }
+
+    /// Rounds one after the other have time between them that one alone lacks. As much of it is left out as would explain
+    /// what the longer side has more, and no more. `place` is that of a device; absent for all of them.
+    fn without_seams(&self, place: Option<usize>, pair: Pair) -> Pair {
+        let units = self.comparison.work.units();
+        let devices = self.comparison.devices.iter().enumerate();
+        let meant = devices.filter(|(at, _)| place.is_none_or(|place| place == *at));
+        let between: Vec<[i64; 2]> = meant.map(|(_, device)| device.between_rounds_ns).collect();
+        let most = |side: usize| between.iter().map(|ns| ns[side]).sum::<i64>() as f64 / units[side] as f64;
+        let Some(base) = pair.base else { return pair };
+        let head = pair.head - (pair.head - base).clamp(0.0, most(1));
+        Pair { base: Some(base - (base - head).clamp(0.0, most(0))), head, ..pair }
     }
 
     fn each_device(&self, pair: &dyn Fn(usize) -> Result<Pair, String>) -> Result<Vec<Pair>, String> {
-        let count = self.sides[1].first().map_or(0, |run| run.devices().len());
-        if count == 0 { Err("the head recorded no GPU work".to_owned()) } else { (0..count).map(pair).collect() }
+        let devices = self.sides[1].first().map(Run::devices).unwrap_or_default();
+        if devices.is_empty() {
+            return Err("the head recorded no GPU work".to_owned());
+        }
+        let names = alone::names(&devices.iter().map(|(_, device)| *device).collect::<Vec<_>>());
+        names.into_iter().enumerate().map(|(place, of)| Ok(Pair { of, ..pair(place)? })).collect()
     }
 
     fn count(&self, state: State) -> usize {
-        let is_meant = |finding: &&super::FindingChange| finding.state == state && finding.severity > Severity::Info;
+        let is_meant = |finding: &&FindingChange| finding.state == state && finding.severity > Severity::Info;
         self.comparison.findings.iter().filter(is_meant).count()
     }
 
@@ -151,73 +148,38 @@ impl Context<'_> {
 
     fn of_measures(&self, base: Measure, head: Measure) -> Pair {
         let meet = self.has_spread() && base.low <= head.high && head.low <= base.high;
-        Pair { base: Some(base.median as f64), head: head.median as f64, meet }
+        Pair { of: None, base: Some(base.median as f64), head: head.median as f64, meet }
     }
 
     fn has_spread(&self) -> bool {
         self.sides.iter().all(|side| side.runs.len() > 1)
     }
 
-    fn pair(&self, fact: &Fact, of: &dyn Fn(&Run) -> Option<f64>) -> Result<Pair, String> {
-        let is_extensive = EXTENSIVE.contains(&fact.name) || fact.name.strip_suffix("_ns").is_some_and(is_account);
-        self.pair_of(fact.name, if is_extensive { self.units } else { [1, 1] }, of)
-    }
-
-    fn pair_of(&self, name: &str, units: [i64; 2], of: &dyn Fn(&Run) -> Option<f64>) -> Result<Pair, String> {
+    fn pair(&self, name: &str, is_per_unit: bool, of: &dyn Fn(&Run) -> Option<f64>) -> Result<Pair, String> {
         let values = |side: usize| -> Option<Vec<f64>> {
-            let values: Option<Vec<f64>> = self.sides[side].runs.iter().map(of).collect();
-            let mut values: Vec<f64> = values?.into_iter().map(|value| value / units[side] as f64).collect();
-            values.sort_by(f64::total_cmp);
-            Some(values)
+            let value = |(place, run): (usize, &Run)| {
+                let units = if is_per_unit { self.comparison.work.units_of(side, place) } else { 1 };
+                Some(of(run)? / units as f64)
+            };
+            self.sides[side].runs.iter().enumerate().map(value).collect::<Option<Vec<f64>>>().map(sorted)
         };
-        let median = |values: &[f64]| (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0;
         let (base, head) = (values(0), values(1).ok_or_else(|| format!("the head does not have {name}"))?);
         let meet = match base.as_deref() {
             Some([low, .., high]) if self.has_spread() => *low <= head[head.len() - 1] && head[0] <= *high,
             _ => false,
         };
-        Ok(Pair { base: base.map(|values| median(&values)), head: median(&head), meet })
+        Ok(Pair { of: None, base: base.as_deref().map(median), head: median(&head), meet })
     }
 }
 
-/// The worst of the pairs decides.
-pub(super) fn judge(budget: &Budget, pairs: &[Pair]) -> (GateOutcome, String) {
-    let is_relative = budget.limit.is_relative();
-    let mut outcome = GateOutcome::Passed;
-    let mut says = Vec::new();
-    for pair in pairs {
-        let (this, note) = match budget.limit.holds(pair.base, pair.head) {
-            None => (GateOutcome::Unknown, ", and the base has no such number"),
-            Some(true) => (GateOutcome::Passed, ""),
-            Some(false) if is_relative && pair.meet => (GateOutcome::Passed, ", within the spread of the runs"),
-            Some(false) => (GateOutcome::Failed, ""),
-        };
-        let print = |value: f64| printed(value, budget.metric.unit());
-        let head = print(pair.head);
-        says.push(match pair.base {
-            Some(base) if is_relative => format!("{head} after {}{note}", print(base)),
-            _ => format!("{head}{note}"),
-        });
-        outcome = match (outcome, this) {
-            (GateOutcome::Failed, _) | (_, GateOutcome::Failed) => GateOutcome::Failed,
-            (GateOutcome::Unknown, _) | (_, GateOutcome::Unknown) => GateOutcome::Unknown,
-            _ => GateOutcome::Passed,
-        };
-    }
-    (outcome, says.join("; "))
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
 }
 
-fn printed(value: f64, unit: Unit) -> String {
-    match unit {
-        Unit::Ns => number::duration(value.round() as i64),
-        Unit::Bytes => number::bytes(value.round() as i64),
-        Unit::Count => number::count(value.round() as i64),
-        Unit::Share => number::percent(value),
-        Unit::Gbps => number::gbps(value),
-        Unit::PerSecond => number::rate(value),
-        Unit::Mhz => format!("{value:.0} MHz"),
-        Unit::None => format!("{value}"),
-    }
+/// Of values in order; never empty, since a side is not.
+fn median(values: &[f64]) -> f64 {
+    (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
 }
 
 pub(super) fn sum(mut values: impl Iterator<Item = Option<f64>>) -> Option<f64> {

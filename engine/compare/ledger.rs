@@ -75,7 +75,8 @@ fn device(place: usize, sides: [Side<'_>; 2], work: &Work, noise: &Noise) -> Opt
     let other_idle = [idle(1), idle(0)];
     let ledgers: Vec<Vec<Ledger>> = (0..2)
         .map(|side| {
-            sides[side].runs.iter().filter_map(|run| ledger(run, place, units[side], other_idle[side], work)).collect()
+            let runs = sides[side].runs.iter().enumerate();
+            runs.filter_map(|(at, run)| ledger(run, place, work.units_of(side, at), other_idle[side], work)).collect()
         })
         .collect();
     let measure = |side: usize, of: &dyn Fn(&Ledger) -> i64| Measure::of(ledgers[side].iter().map(of));

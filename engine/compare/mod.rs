@@ -9,7 +9,9 @@ mod finding;
 mod finding_tests;
 mod gate;
 mod grids;
+mod judge;
 mod ledger;
+mod limit;
 mod measure;
 mod side;
 mod verdict;
@@ -23,7 +25,7 @@ use crate::rules::outcome::Sentence;
 
 pub use crate::findings::{Gate, GateOutcome};
 pub use alone::review_gates;
-pub use budget::{Budget, BudgetError, Budgets, Limit};
+pub use budget::{Budget, BudgetError, Budgets};
 pub use calls::CallChange;
 pub use finding::{FindingChange, State, StateCounts};
 pub use gate::gates;
@@ -63,9 +65,13 @@ pub struct Comparison {
     pub findings: Vec<FindingChange>,
     /// Every gate and how it stands; empty until [`gates`] are evaluated.
     pub gates: Vec<Gate>,
-    /// The part of the head's time in kernels of both sides whose calls take as long as before; absent without such kernels.
+    /// Of the head's time in kernels that both sides run, the part whose calls take as long as before; absent without such
+    /// kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call_share: Option<f64>,
+    /// The part of the head's time in kernels that both sides run; absent without such kernels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_kernel_share: Option<f64>,
     /// Kernels that changed.
     pub kernels: Vec<CallChange>,
     /// Annotations that changed, in host time.
@@ -140,6 +146,7 @@ pub fn compare(base: &[Run], head: &[Run]) -> Result<Comparison, PairError> {
     let ranges = calls::calls(EntityKind::Range, base, head, &work, &noise);
     let time = time(base, head, &work, &devices, &noise);
     let outcome = Outcome::of(&work, time.as_ref());
+    let same_calls = calls::same_calls(base, head, &noise);
     let mut comparison = Comparison {
         base: finding::names(base.runs),
         head: finding::names(head.runs),
@@ -153,7 +160,8 @@ pub fn compare(base: &[Run], head: &[Run]) -> Result<Comparison, PairError> {
         devices,
         findings,
         gates: Vec::new(),
-        same_call_share: calls::same_call_share(base, head, &noise),
+        same_call_share: same_calls.map(|calls| calls.same),
+        shared_kernel_share: same_calls.map(|calls| calls.shared),
         kernels,
         ranges,
     };

@@ -28,10 +28,15 @@ impl Run {
         devices_with_work(&self.facts)
     }
 
-    /// Launches by kernel name, on all devices; copies by kind where no kernel ran.
+    /// Launches by kernel name, on all devices; copies by kind where no kernel ran, and what else ran where neither did.
     pub(super) fn launches(&self) -> BTreeMap<String, i64> {
         let kernels = self.counts(EntityKind::Kernel, "launch_count");
-        if kernels.is_empty() { self.counts(EntityKind::CopyGroup, "count") } else { kernels }
+        let copies = || self.counts(EntityKind::CopyGroup, "count");
+        let others = || {
+            let others = ["memset_count", "migration_count"].map(|fact| (fact.to_owned(), self.sum(fact)));
+            others.into_iter().filter(|(_, count)| *count > 0).collect()
+        };
+        [kernels, copies(), others()].into_iter().find(|counts| !counts.is_empty()).unwrap_or_default()
     }
 
     fn counts(&self, kind: EntityKind, fact: &str) -> BTreeMap<String, i64> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::grids;
+use super::measure::Measure;
 use super::side::{Run, Side, int};
 use super::words::{counted, many};
 use crate::findings::sentence::Writer;
@@ -34,6 +35,9 @@ pub struct Work {
     /// Steps, where both sides have them: base, then head.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_count: Option<[i64; 2]>,
+    /// Units of work in each run, where they differ within a side.
+    #[serde(skip)]
+    run_units: [Vec<i64>; 2],
 }
 
 /// The unit in which the sides are compared.
@@ -96,6 +100,10 @@ pub(super) fn work(base: Side<'_>, head: Side<'_>) -> Work {
         step_count: steps.map(|(_, counts)| counts),
         differences: Vec::new(),
         notes: notes(base, head),
+        run_units: match basis {
+            Basis::Step { .. } => [base, head].map(|side| side.runs.iter().map(|run| step_count(run).max(1)).collect()),
+            _ => [Vec::new(), Vec::new()],
+        },
         basis,
     };
     let units = work.units();
@@ -128,6 +136,23 @@ impl Work {
             _ => [1, 1],
         }
     }
+
+    /// How many units of work a run holds: runs of one side need not have done as many steps.
+    pub(super) fn units_of(&self, side: usize, run: usize) -> i64 {
+        self.run_units[side].get(run).copied().unwrap_or(self.units()[side])
+    }
+
+    /// Whether both sides did as much work.
+    pub(super) fn is_same_amount(&self) -> bool {
+        let [base, head] = self.units();
+        base == head
+    }
+}
+
+/// `10`, or `10 to 20` where runs differ.
+fn span(count: Measure) -> String {
+    let ends = [count.low, count.high].map(number::count);
+    if count.low == count.high { number::count(count.low) } else { ends.join(" to ") }
 }
 
 fn own(words: &str) -> Sentence {
@@ -145,8 +170,11 @@ fn steps(base: Side<'_>, head: Side<'_>) -> Option<(String, [i64; 2])> {
         side.runs.iter().all(|run| run.step_name() == Some(name)).then(|| name.to_owned())
     };
     let name = name_of(base).filter(|name| name_of(head).as_ref() == Some(name))?;
-    let count = |run: &Run| run.devices().iter().map(|(_, device)| int(device, "step_count")).max().unwrap_or(0);
-    Some((name, [base.median(count), head.median(count)]))
+    Some((name, [base.median(step_count), head.median(step_count)]))
+}
+
+fn step_count(run: &Run) -> i64 {
+    run.devices().iter().map(|(_, device)| int(device, "step_count")).max().unwrap_or(0)
 }
 
 /// Other GPUs, or none.
@@ -223,11 +251,20 @@ fn differences(work: &Work, launches: &[Counts; 2], units: [i64; 2], base: Side<
         _ => "",
     };
     if let Basis::Unit { base_count, head_count } = work.basis {
-        let (side, count) = if head_count > base_count { ("head", head_count) } else { ("base", base_count) };
-        found.push(own(&format!("the {side} holds the other side's work {} times", number::count(count))));
+        let (longer, shorter, count) = match head_count > base_count {
+            true => ("head", "base", head_count),
+            false => ("base", "head", base_count),
+        };
+        let times = if count == 2 { "twice".to_owned() } else { format!("{} times", number::count(count)) };
+        found.push(own(&format!("the {longer} does the {shorter}'s work {times}")));
     }
-    if let Some([base, head]) = work.step_count.filter(|[base, head]| base != head) {
-        found.push(own(&format!("the head did {} steps, the base {}", number::count(head), number::count(base))));
+    if work.step_count.is_some() {
+        let steps = [base, head].map(|side| side.measure(|run| Some(step_count(run))));
+        if let [Some(base), Some(head)] = steps
+            && (base != head || base.low != base.high)
+        {
+            found.push(own(&format!("the head did {} steps, the base {}", span(head), span(base))));
+        }
     }
     if !is_same(launches, units) && work.launch_count.iter().any(|count| *count > 0) {
         found.push(amount("kernels are launched", work.launch_count, units, per, number::count));
@@ -250,7 +287,11 @@ fn amount(words: &str, sums: [i64; 2], units: [i64; 2], per: &str, print: impl F
     let share = if base == 0 {
         String::new()
     } else {
-        format!("{} ", number::percent(base.abs_diff(head) as f64 / base as f64))
+        // As long as anything is left, not all of it is gone.
+        match base.abs_diff(head) as f64 / base as f64 {
+            share if head > 0 && (0.9995..1.0).contains(&share) => ">99.9 % ".to_owned(),
+            share => format!("{} ", number::percent(share)),
+        }
     };
     if base == head {
         return own(&format!("as many {words}{per}, but other ones"));

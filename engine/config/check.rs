@@ -161,9 +161,18 @@ impl<'a> Checker<'a> {
                 }
                 return;
             }
-            _ => return self.log.at(place, format!("budget `{name}` is a limit such as \"+5%\", or a number")),
+            toml::Value::Array(limits) if limits.iter().all(|limit| limit.is_str()) => {
+                for limit in limits {
+                    self.budget(budgets, name, limit, place.clone());
+                }
+                return;
+            }
+            _ => {
+                let message = format!("budget `{name}` is a limit such as \"+5%\", a number, or a list of limits");
+                return self.log.at(place, message);
+            }
         };
-        if let Err(error) = budgets.set(name, &limit) {
+        if let Err(error) = budgets.add(name, &limit) {
             self.log.at(place, error.to_string());
         }
     }

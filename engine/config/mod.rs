@@ -114,9 +114,13 @@ impl ConfigFile {
         let mut log = Log::new(&self.name, &self.source);
         for source in &self.raw.source {
             let name = source.file.get_ref();
-            if !self.path(name).is_file() {
-                let folder = self.folder.display();
-                log.at(source.file.span(), format!("there is no file `{name}` in {folder}"));
+            let (path, folder) = (self.path(name), self.folder.display());
+            match () {
+                () if path.is_file() => {}
+                () if path.is_dir() => {
+                    log.at(source.file.span(), format!("`{name}` in {folder} is a folder: name a file"))
+                }
+                () => log.at(source.file.span(), format!("there is no file `{name}` in {folder}")),
             }
         }
         Faults::check(log.faults)
@@ -188,6 +192,6 @@ impl Config {
 
     /// What it sets aside and switches off.
     pub fn policy(&self) -> Policy {
-        Policy { ignores: self.ignores.clone(), rules_off: self.off.iter().cloned().collect() }
+        Policy { ignores: self.ignores.clone(), rules_off: self.off.iter().cloned().collect(), baseline: None }
     }
 }

@@ -39,8 +39,8 @@ pub(super) struct RawConfig {
     /// How a comparison ends.
     #[serde(default)]
     pub(super) compare: RawCompare,
-    /// How far a number may go in `coldspot compare`, and where it needs no base in `coldspot review`: by name, such as step_time = "+5%" or
-    /// findings.new = 0.
+    /// How far a number may go in `coldspot compare`, and where it needs no base in `coldspot review`: by name, such as
+    /// step_time = "+5%" or findings.new = 0. A list holds several limits of different kinds: ["+5%", "<= 100ms"].
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub(super) budgets: BTreeMap<Text, Number>,

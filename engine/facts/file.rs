@@ -72,7 +72,9 @@ pub fn is_facts_file(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
     let text = String::from_utf8_lossy(&head);
-    read.is_ok() && text.trim_start().starts_with('{') && (text.contains(SCHEMA_NAME) || text.contains("\"coldspot\":"))
+    read.is_ok()
+        && text.trim_start().starts_with('{')
+        && (text.contains("\"coldspot.") || text.contains("\"coldspot\":"))
 }
 
 /// The facts in a file.

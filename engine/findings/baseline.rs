@@ -1,15 +1,16 @@
 //! Findings that are known: written down once, and folded away in later reviews.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::verdict;
-use super::{Finding, Fingerprints, Review};
+use super::rank::{Occurrence, order};
+use super::subject::subject;
+use super::{Fingerprints, Review, RuleCard};
 use crate::facts::Facts;
-use crate::rules::outcome::Severity;
+use crate::rules::outcome::{Sentence, Severity};
 use crate::text::escape;
 
 const SCHEMA: &str = "coldspot.baseline/1";
@@ -34,21 +35,25 @@ struct Entry {
 /// What a baseline did to a review.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Known {
-    /// Findings that it knows, which are folded away: their titles, with how many entities each.
+    /// What it knows, which is folded away: by rule, the best first.
     pub findings: Vec<KnownFinding>,
     /// Fingerprints in the baseline that match nothing any more.
     pub stale: Vec<String>,
 }
 
-/// Findings of one rule that a baseline knows.
+/// Entities of one rule that a baseline knows; others of the same rule may be new.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KnownFinding {
     /// The rule's id.
     pub rule: String,
     /// The rule's title.
     pub title: String,
+    /// The gravest of its entities.
+    pub severity: Severity,
     /// For how many entities.
     pub entity_count: usize,
+    /// These entities, best first.
+    pub subjects: Vec<Sentence>,
 }
 
 /// Why a baseline cannot be used.
@@ -111,53 +116,62 @@ impl Baseline {
         serde_json::from_value(value).map_err(|error| wrong(format!("is damaged ({error})")))
     }
 
-    /// How many findings of a review of these facts it does not know; notes, of severity info, do not count.
-    pub fn new_count(&self, facts: &Facts, review: &Review) -> usize {
-        let is_known = |print: &str| self.findings.iter().any(|entry| entry.fingerprint == print);
+    /// Which of these it knows, and what in it matches none of them.
+    pub(super) fn known(&self, facts: &Facts, rules: &[RuleCard], occurrences: &[Occurrence<'_>]) -> Recognised {
         let prints = Fingerprints::new(facts);
-        let seen = prints.all(review);
-        seen.iter().filter(|seen| seen.severity > Severity::Info && !is_known(&seen.fingerprint)).count()
-    }
-
-    /// Takes the findings that it knows out of a review of these facts, and says which. A finding stays when any of its
-    /// entities is new; a new symptom of a known cause takes the cause's place.
-    pub fn fold(&self, facts: &Facts, review: &mut Review) {
-        let prints = Fingerprints::new(facts);
-        let known: BTreeSet<&str> = self.findings.iter().map(|entry| entry.fingerprint.as_str()).collect();
-        let met: BTreeSet<String> = prints.all(review).into_iter().map(|seen| seen.fingerprint).collect();
-        let mut fold = Fold { prints: &prints, known: &known, counts: BTreeMap::new() };
-        let findings = std::mem::take(&mut review.findings);
-        review.findings = findings.into_iter().flat_map(|finding| fold.finding(finding)).collect();
-        let stale = known.iter().filter(|print| !met.contains(**print)).map(|print| (*print).to_owned()).collect();
-        let findings = fold.counts.into_iter();
-        let findings =
-            findings.map(|((rule, title), entity_count)| KnownFinding { rule, title, entity_count }).collect();
-        let known = Known { findings, stale };
-        // What is known is not what to change first.
-        review.verdict =
-            verdict(facts, &review.devices, &review.findings, &review.capture, &review.counts, Some(&known));
-        review.known = Some(known);
+        let print = |this: &Occurrence<'_>| prints.of(&rules[this.rule].id, &subject(facts, this.entity));
+        let met: Vec<String> = occurrences.iter().map(print).collect();
+        let entries: BTreeSet<&str> = self.findings.iter().map(|entry| entry.fingerprint.as_str()).collect();
+        let is_known = met.iter().map(|print| entries.contains(print.as_str())).collect();
+        let met: BTreeSet<&str> = met.iter().map(String::as_str).collect();
+        let stale = entries.difference(&met).map(|print| (*print).to_owned()).collect();
+        Recognised { is_known, stale }
     }
 }
 
-struct Fold<'a> {
-    prints: &'a Fingerprints<'a>,
-    known: &'a BTreeSet<&'a str>,
-    counts: BTreeMap<(String, String), usize>,
+/// What a baseline knows of a report's findings.
+pub(super) struct Recognised {
+    /// For each finding, whether it knows it.
+    pub(super) is_known: Vec<bool>,
+    stale: Vec<String>,
 }
 
-impl Fold<'_> {
-    fn finding(&mut self, mut finding: Finding) -> Vec<Finding> {
-        let symptoms = std::mem::take(&mut finding.symptoms);
-        let symptoms: Vec<Finding> = symptoms.into_iter().flat_map(|symptom| self.finding(symptom)).collect();
-        let subjects = std::iter::once(&finding.subject).chain(finding.also.iter().map(|also| &also.subject));
-        let is_known: Vec<bool> =
-            subjects.map(|subject| self.known.contains(self.prints.of(&finding.rule, subject).as_str())).collect();
-        if is_known.iter().any(|known| !known) {
-            finding.symptoms = symptoms;
-            return vec![finding];
+impl Recognised {
+    /// What explains each finding, of those that are new: a new symptom of a known cause stands by itself.
+    pub(super) fn new_causes(&self, causes: &[Option<usize>]) -> Vec<Option<usize>> {
+        let chain = |place: usize| std::iter::successors(causes[place], |place| causes[*place]);
+        (0..causes.len()).map(|place| chain(place).find(|cause| !self.is_known[*cause])).collect()
+    }
+
+    /// What is folded away, by rule: of the findings that `is_shown` says are not set aside already.
+    pub(super) fn folded(
+        self,
+        facts: &Facts,
+        rules: &[RuleCard],
+        occurrences: &[Occurrence<'_>],
+        is_shown: impl Fn(usize) -> bool,
+    ) -> Known {
+        let mut places: Vec<usize> = (0..occurrences.len()).filter(|at| self.is_known[*at] && is_shown(*at)).collect();
+        places.sort_by(|a, b| order(facts, rules, &occurrences[*a], &occurrences[*b]));
+        let mut findings: Vec<KnownFinding> = Vec::new();
+        for place in places {
+            let this = &occurrences[place];
+            let (rule, label) = (&rules[this.rule], subject(facts, this.entity).label);
+            match findings.iter_mut().find(|known| known.rule == rule.id) {
+                Some(known) => {
+                    known.entity_count += 1;
+                    known.severity = known.severity.max(this.severity);
+                    known.subjects.push(label);
+                }
+                None => findings.push(KnownFinding {
+                    rule: rule.id.clone(),
+                    title: rule.title.clone(),
+                    severity: this.severity,
+                    entity_count: 1,
+                    subjects: vec![label],
+                }),
+            }
         }
-        *self.counts.entry((finding.rule, finding.title)).or_default() += is_known.len();
-        symptoms
+        Known { findings, stale: self.stale }
     }
 }

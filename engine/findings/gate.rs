@@ -37,3 +37,12 @@ pub struct Gate {
     /// The numbers, or why there are none.
     pub says: String,
 }
+
+/// A gate that a report alone cannot be held against.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BaseGate {
+    /// The name of the budget.
+    pub name: String,
+    /// What must hold, as the user wrote it.
+    pub limit: String,
+}

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::rank::{Occurrence, order};
 use super::subject::subject;
-use super::{Gain, RuleCard, Subject};
+use super::{Baseline, Gain, RuleCard, Subject};
 use crate::facts::Facts;
 use crate::rules::outcome::{Sentence, Severity};
 use crate::text::glob::Glob;
@@ -16,6 +16,8 @@ pub struct Policy {
     pub ignores: Vec<Ignore>,
     /// The ids of rules that are switched off, by id; they are not in the library that judged.
     pub rules_off: Vec<String>,
+    /// Findings that are known, and folded away.
+    pub baseline: Option<Baseline>,
 }
 
 /// Which findings are set aside, and why.

@@ -8,7 +8,7 @@ use crate::text::glob::Glob;
 fn ignore(rule: &str, entity: Option<&str>) -> Policy {
     let entity = entity.map(Glob::new);
     let ignore = Ignore { rule: rule.to_owned(), entity, reason: "known".to_owned(), until: None, is_expired: false };
-    Policy { ignores: vec![ignore], rules_off: Vec::new() }
+    Policy { ignores: vec![ignore], rules_off: Vec::new(), baseline: None }
 }
 
 fn shown(review: &Review) -> Vec<&str> {

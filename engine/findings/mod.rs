@@ -25,7 +25,7 @@ use crate::rules::outcome::{Confidence, Judgement, Outcome, Sentence, Severity};
 pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
 pub use card::{Reference, RelationTo, RuleCard};
 pub use fingerprint::{Fingerprints, Seen, digest};
-pub use gate::{Gate, GateOutcome};
+pub use gate::{BaseGate, Gate, GateOutcome};
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
 pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Place, Source, Sources};
@@ -60,13 +60,18 @@ pub struct Review {
     pub capture: Vec<Sentence>,
     /// How many answers of each kind the rules gave.
     pub counts: Counts,
-    /// Budgets that can be held against this report alone, and how they stand; empty until they are evaluated.
+    /// The threshold of severity and budgets that can be held against this report alone, and how they stand; empty until they are evaluated.
     pub gates: Vec<Gate>,
-    /// Names of budgets that only a comparison can evaluate.
-    pub gates_needing_base: Vec<String>,
+    /// Budgets that only a comparison can evaluate.
+    pub gates_needing_base: Vec<BaseGate>,
 }
 
 impl Review {
+    /// How many findings there are for single entities, symptoms among them; notes, of severity info, do not count.
+    pub fn entity_count(&self, facts: &Facts) -> usize {
+        Fingerprints::new(facts).all(self).iter().filter(|seen| seen.severity > Severity::Info).count()
+    }
+
     /// The gravest severity of all findings that are shown, symptoms among them; `None` without findings.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(Finding::worst).max()
@@ -134,7 +139,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn worst(&self) -> Severity {
+    /// The gravest severity of it and of what it explains.
+    pub fn worst(&self) -> Severity {
         self.symptoms.iter().map(Self::worst).fold(self.severity, Severity::max)
     }
 }
@@ -233,7 +239,16 @@ pub fn review_under(
     let (occurrences, suppressed) = relations::suppress(facts, rules, occurrences);
     let causes = relations::causes(facts, rules, &occurrences);
     let places = policy.places(facts, rules, &occurrences, &causes);
-    let findings = rank::findings(facts, rules, &occurrences, &causes, &places);
+    let recognised = policy.baseline.as_ref().map(|baseline| baseline.known(facts, rules, &occurrences));
+    let (new, new_causes) = match &recognised {
+        Some(recognised) => (
+            (0..places.len()).map(|at| !recognised.is_known[at] && places[at].is_none()).collect(),
+            recognised.new_causes(&causes),
+        ),
+        None => (places.iter().map(Option::is_none).collect::<Vec<bool>>(), causes),
+    };
+    let findings = rank::findings(facts, rules, &occurrences, &new_causes, &new);
+    let known = recognised.map(|it| it.folded(facts, rules, &occurrences, |place| places[place].is_none()));
     let ignored = policy.ignored(facts, rules, &occurrences, &places);
     let counts = Counts { ignored: places.iter().flatten().count(), ..count(rules, &judgements) };
     let shown: Vec<rank::Occurrence<'_>> =
@@ -241,14 +256,14 @@ pub fn review_under(
     let capture = capture::notes(facts);
     let devices = devices(facts, scorecard, &shown);
     Review {
-        verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts, None),
+        verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts, known.as_ref()),
         devices,
         findings,
         suppressed,
         ignored,
         stale_ignores,
         rules_off: policy.rules_off.clone(),
-        known: None,
+        known,
         unjudged: unjudged::unjudged(facts, rules, &judgements),
         errors: failures(rules, &judgements),
         capture,

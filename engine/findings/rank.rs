@@ -93,15 +93,15 @@ pub(super) fn order(facts: &Facts, rules: &[RuleCard], a: &Occurrence<'_>, b: &O
 }
 
 /// One finding a rule, symptoms under their causes, in order. `causes` says for each occurrence what explains it,
-/// `ignored` what sets it aside: such are left out.
+/// `is_shown` whether it is: what is ignored or known is left out.
 pub(super) fn findings(
     facts: &Facts,
     rules: &[RuleCard],
     occurrences: &[Occurrence<'_>],
     causes: &[Option<usize>],
-    ignored: &[Option<usize>],
+    is_shown: &[bool],
 ) -> Vec<Finding> {
-    let mut places: Vec<usize> = (0..occurrences.len()).filter(|place| ignored[*place].is_none()).collect();
+    let mut places: Vec<usize> = (0..occurrences.len()).filter(|place| is_shown[*place]).collect();
     places.sort_by(|a, b| order(facts, rules, &occurrences[*a], &occurrences[*b]));
     let tops: Vec<usize> = places.iter().copied().filter(|place| causes[*place].is_none()).collect();
     let roots: Vec<(usize, usize)> = places

@@ -268,5 +268,6 @@ pub(crate) fn policy() -> Policy {
             ignore("launch-bound", Some("gpu7"), None, false),
         ],
         rules_off: vec!["tiny".to_owned()],
+        baseline: None,
     }
 }

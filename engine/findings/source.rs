@@ -1,6 +1,9 @@
 //! Where in the project's code a finding is about: by the kernels and annotations that it names.
 
+use serde::Serialize;
+
 use super::sentence::Writer;
+use super::{Finding, Review, Subject};
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 use crate::rules::outcome::{Match, Sentence};
 use crate::text::escape;
@@ -9,11 +12,13 @@ use crate::text::number::percent;
 use crate::text::paths;
 
 /// A place in the project's code.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The file, relative to the project's folder, with `/` between folders; never absolute, and never above it.
+    /// The file, relative to the project's folder, with `/` between folders; never absolute, and never above it. In a review
+    /// that has been placed: from the top of the checkout.
     pub file: String,
     /// The line, counted from 1; absent for the file as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
@@ -62,6 +67,29 @@ impl Source {
     fn fits(&self, name: &CodeName) -> bool {
         let mut names = std::iter::once(&name.name).chain(&name.full_name);
         self.kind == name.kind && names.any(|name| self.pattern.matches(name))
+    }
+}
+
+impl Review {
+    /// Puts findings without a place at the one that their names are mapped to. `way` are the folders that lead from the top
+    /// of the checkout to the project's: forges read paths from the top.
+    pub fn place(&mut self, sources: &Sources, way: &[String]) {
+        let place = |subject: &mut Subject| {
+            let place = subject.place.take().or_else(|| sources.find(&subject.names).cloned());
+            subject.place = place.map(|place| {
+                let folders = way.iter().map(String::as_str).chain([place.file.as_str()]);
+                Place { file: folders.collect::<Vec<_>>().join("/"), line: place.line }
+            });
+        };
+        self.findings.iter_mut().for_each(|finding| finding.place(&place));
+    }
+}
+
+impl Finding {
+    fn place(&mut self, place: &impl Fn(&mut Subject)) {
+        place(&mut self.subject);
+        self.also.iter_mut().for_each(|also| place(&mut also.subject));
+        self.symptoms.iter_mut().for_each(|symptom| symptom.place(place));
     }
 }
 

@@ -22,8 +22,9 @@ pub struct Subject {
     /// The kernels and annotations that the finding is about, what it is about itself first.
     #[serde(skip)]
     pub names: Vec<CodeName>,
-    /// The line of the project's code that most of its time comes from, where the report has call stacks.
-    #[serde(skip)]
+    /// The line of the project's code that most of its time comes from, where the report has call stacks; else what its
+    /// names are mapped to, once the review has been placed.
+    #[serde(rename = "source", skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 

@@ -1,7 +1,7 @@
 //! The one sentence at the top.
 
 use super::sentence::Writer;
-use super::{Counts, DeviceReview, Finding, Gain, Known};
+use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding};
 use crate::facts::{EntityKind, Facts};
 use crate::rules::outcome::{Sentence, Severity};
 use crate::text::number::{duration, percent};
@@ -99,7 +99,9 @@ fn hidden(words: Writer, facts: &Facts, unnumbered: Option<&Finding>) -> Sentenc
 }
 
 fn known_count(known: Option<&Known>) -> usize {
-    known.map_or(0, |known| known.findings.len())
+    // Notes are no news when they are new either.
+    let is_counted = |known: &&KnownFinding| known.severity > Severity::Info;
+    known.map_or(0, |known| known.findings.iter().filter(is_counted).map(|known| known.entity_count).sum())
 }
 
 fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts, known: Option<&Known>) -> Writer {

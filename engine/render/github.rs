@@ -7,9 +7,9 @@ use crate::findings::Place;
 /// hold are plain lines of the log.
 pub fn github(notes: &Notes) -> String {
     let mut lines = vec![command(notes.verdict_level, notes.title, &notes.verdict)];
-    for gate in notes.failed_gates() {
+    for (level, gate) in notes.gates.iter().filter_map(|gate| Some((notes.level(gate)?, gate))) {
         let title = format!("gate {} ({}) {}", gate.name, gate.limit, gate.outcome.name());
-        lines.push(command(Level::Error, &title, &gate.says));
+        lines.push(command(level, &title, &gate.says));
     }
     let mut sorted: Vec<_> = notes.notes.iter().collect();
     sorted.sort_by_key(|note| std::cmp::Reverse((note.is_failure, note.level)));

@@ -1,7 +1,7 @@
 //! JUnit's XML: gates and findings as tests. What ends the run with exit code 1 is a failed test, and nothing else is.
 
-use super::notes::{Note, Notes};
-use crate::compare::GateOutcome;
+use super::notes::{Level, Note, Notes};
+use crate::compare::{Gate, GateOutcome};
 
 /// The notes as one test suite.
 pub fn junit(notes: &Notes) -> String {
@@ -10,9 +10,10 @@ pub fn junit(notes: &Notes) -> String {
         let body = match gate.outcome {
             GateOutcome::Passed => output(&gate.says),
             GateOutcome::Failed => failure("failed", &gate.says),
+            GateOutcome::Unknown if notes.allows_unknown => skipped(&gate.says),
             GateOutcome::Unknown => failure("could not be evaluated", &gate.says),
         };
-        (case("gates", &name, &body), gate.outcome != GateOutcome::Passed)
+        (case("gates", &name, &body), notes.level(gate) == Some(Level::Error))
     });
     let findings = notes.notes.iter().map(|note| (of_note(note), note.is_failure));
     let verdict = (case("verdict", notes.title, &output(&notes.verdict)), false);
@@ -20,11 +21,13 @@ pub fn junit(notes: &Notes) -> String {
     let cases: Vec<(String, bool)> = std::iter::once(verdict).chain(gates).chain(remarks).chain(findings).collect();
     let failed = cases.iter().filter(|(_, failed)| *failed).count();
     let body: String = cases.iter().map(|(case, _)| case.as_str()).collect();
+    let is_skipped = |gate: &&Gate| notes.level(gate) == Some(Level::Note);
+    let skipped = notes.gates.iter().filter(is_skipped).count();
     let counts = format!("tests=\"{}\" failures=\"{failed}\" errors=\"0\"", cases.len());
     let name = xml(notes.title);
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{name}\" {counts}>\n  \
-         <testsuite name=\"{name}\" {counts}>\n{body}  </testsuite>\n</testsuites>\n"
+         <testsuite name=\"{name}\" {counts} skipped=\"{skipped}\">\n{body}  </testsuite>\n</testsuites>\n"
     )
 }
 
@@ -40,6 +43,10 @@ fn case(class: &str, name: &str, body: &str) -> String {
 
 fn failure(kind: &str, message: &str) -> String {
     format!("<failure type=\"{}\" message=\"{}\"/>", xml(kind), xml(message))
+}
+
+fn skipped(message: &str) -> String {
+    format!("<skipped message=\"could not be evaluated: {}\"/>", xml(message))
 }
 
 fn output(text: &str) -> String {

@@ -31,7 +31,9 @@ pub fn sarif(notes: &Notes) -> String {
             value
         })
         .collect();
-    let results: Vec<Value> = notes.notes.iter().map(|note| result(note, notes)).collect();
+    // Code scanning takes every result for one that is there, whatever its `baselineState`.
+    let results: Vec<Value> =
+        notes.notes.iter().filter(|note| note.is_in_head).map(|note| result(note, notes)).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -61,9 +63,8 @@ fn result(note: &Note, notes: &Notes) -> Value {
     }
     let state = note.state.map(|state| match state {
         State::New => "new",
-        State::Gone => "absent",
         State::Worse | State::Better | State::Unclear => "updated",
-        State::Unchanged => "unchanged",
+        State::Gone | State::Unchanged => "unchanged",
     });
     if let Some(state) = state {
         value["baselineState"] = json!(state);
@@ -89,8 +90,7 @@ fn notifications(notes: &Notes) -> Vec<Value> {
     let verdict = json!({ "level": level(notes.verdict_level), "message": { "text": notes.verdict } });
     let gates = notes.gates.iter().map(|gate| {
         let text = format!("gate {} ({}) {}: {}", gate.name, gate.limit, gate.outcome.name(), gate.says);
-        let grave = if gate.outcome == crate::compare::GateOutcome::Passed { Level::Note } else { Level::Error };
-        json!({ "level": level(grave), "message": { "text": text } })
+        json!({ "level": level(notes.level(gate).unwrap_or(Level::Note)), "message": { "text": text } })
     });
     let remarks = notes.remarks.iter().map(|remark| json!({ "level": "note", "message": { "text": remark } }));
     std::iter::once(verdict).chain(gates).chain(remarks).collect()

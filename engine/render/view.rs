@@ -28,7 +28,7 @@ pub(super) struct View<'a> {
     capture: &'a [Sentence],
     counts: Counts,
     gates: &'a [findings::Gate],
-    gates_needing_base: &'a [String],
+    gates_needing_base: &'a [findings::BaseGate],
 }
 
 #[derive(Serialize)]
@@ -103,6 +103,8 @@ struct Subject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<&'a str>,
     label: &'a Sentence,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a findings::Place>,
 }
 
 #[derive(Serialize)]
@@ -305,7 +307,13 @@ impl<'a> Finding<'a> {
 
 impl<'a> Subject<'a> {
     fn new(subject: &'a findings::Subject) -> Self {
-        Self { kind: subject.kind, id: &subject.key, device: subject.device.as_deref(), label: &subject.label }
+        Self {
+            kind: subject.kind,
+            id: &subject.key,
+            device: subject.device.as_deref(),
+            label: &subject.label,
+            source: subject.place.as_ref(),
+        }
     }
 }
 

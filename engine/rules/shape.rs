@@ -46,6 +46,9 @@ fn explain(message: &str) -> String {
             format!("unknown key `{name}`{}", did_you_mean(name, names))
         }
         Some(name) if message.starts_with("missing field") => format!("the key `{name}` is missing"),
+        _ if message.starts_with("invalid type: map, expected a sequence") => {
+            format!("{}: write the header as `[[…]]`, once for each", one_line(message))
+        }
         _ => one_line(message),
     }
 }

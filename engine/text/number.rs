@@ -58,6 +58,49 @@ pub fn percent_beside(share: f64, target: f64) -> String {
     (1..4).map(finer).find(|finer| *finer != text).unwrap_or(text)
 }
 
+/// A duration beside its limit: with as many digits as it takes to see on which side of it it is. Both in nanoseconds.
+pub fn duration_beside(ns: f64, limit: f64) -> String {
+    scaled_beside(ns, limit, DURATIONS)
+}
+
+/// The same of sizes, in bytes.
+pub fn bytes_beside(bytes: f64, limit: f64) -> String {
+    scaled_beside(bytes, limit, SIZES)
+}
+
+/// The same of shares.
+pub fn share_beside(share: f64, limit: f64) -> String {
+    let text = percent(share);
+    if is_clear(&text, 0.01, share, limit) { text } else { finer(share, limit, 0.01, "%") }
+}
+
+fn scaled_beside(value: f64, limit: f64, units: &[(u64, &str)]) -> String {
+    let whole = value.abs().round() as u64;
+    let place = units.iter().rposition(|(size, _)| whole >= *size).unwrap_or(0);
+    let text = format!("{}{}", minus(value.round() as i64), scaled(whole, units));
+    match units.get(place) {
+        Some((size, unit)) if !is_clear(&text, *size as f64, value, limit) => finer(value, limit, *size as f64, unit),
+        _ => text,
+    }
+}
+
+/// Whether what is printed is on the same side of the limit as the number.
+fn is_clear(text: &str, size: f64, value: f64, limit: f64) -> bool {
+    let digits = text.split(' ').next().unwrap_or(text).replace(',', "");
+    // `<0.1 %` and what rounds up to the next unit read differently anyway.
+    digits.parse::<f64>().is_ok_and(|read| (read * size).total_cmp(&limit) == value.total_cmp(&limit))
+}
+
+fn finer(value: f64, limit: f64, size: f64, unit: &str) -> String {
+    let printed = |decimals: usize| format!("{:.decimals$} {unit}", value / size);
+    let least = if value / size < 10.0 { 2 } else { usize::from(value / size < 100.0) };
+    let text = (least..10).map(printed).find(|text| is_clear(text, size, value, limit)).unwrap_or_else(|| printed(10));
+    match text.split_once(' ') {
+        Some((digits, unit)) => format!("{} {unit}", trim(digits)),
+        None => text,
+    }
+}
+
 /// A count with its thousands apart: `18,320`.
 pub fn count(count: i64) -> String {
     format!("{}{}", minus(count), thousands(count.unsigned_abs()))
@@ -217,6 +260,21 @@ mod tests {
         assert_eq!(percent_beside(0.85002, 0.85), "85.002 %");
         assert_eq!(percent_beside(0.5, 0.85), "50 %");
         assert_eq!(percent_beside(0.85, 0.85), "85 %");
+    }
+
+    #[test]
+    fn numbers_beside_a_limit_show_on_which_side_they_are() {
+        assert_eq!(duration_beside(33_300_000.0, 10e6), "33.3 ms");
+        assert_eq!(duration_beside(10_000_400.0, 10e6), "10.0004 ms");
+        assert_eq!(duration_beside(9_999_999.0, 10e6), "9.999999 ms");
+        assert_eq!(duration_beside(10e6, 10e6), "10 ms");
+        assert_eq!(bytes_beside(1_500_001.0, 1.5e6), "1.500001 MB");
+        assert_eq!(share_beside(0.2621, 0.26), "26.2 %");
+        assert_eq!(share_beside(0.26151, 0.2615), "26.2 %");
+        assert_eq!(share_beside(0.26149, 0.2615), "26 %");
+        assert_eq!(share_beside(0.07, 0.07), "7 %");
+        assert_eq!(share_beside(0.26, 0.26), "26 %");
+        assert_eq!(share_beside(0.5, 0.26), "50 %");
     }
 
     proptest! {

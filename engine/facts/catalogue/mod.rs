@@ -239,8 +239,17 @@ pub struct Fact {
     pub kind: FactType,
     /// What of a capture brings it.
     pub needs: Needs,
+    /// How it goes with the work that is done; absent for what is no number, and where the unit says it.
+    growth: Option<Growth>,
     /// What it means, and what its absence means where that is not simply "not captured".
     pub meaning: &'static str,
+}
+
+impl Growth {
+    /// Whether it is a sum over the work.
+    pub(crate) const fn is_per_unit(self) -> bool {
+        matches!(self, Self::Work | Self::Span)
+    }
 }
 
 impl Fact {
@@ -248,10 +257,54 @@ impl Fact {
     pub fn unit(&self) -> Unit {
         Unit::of_name(self.name)
     }
+
+    /// How it goes with the work that is done; shares and rates stay the same.
+    pub(crate) fn growth(&self) -> Growth {
+        match (self.growth, self.unit()) {
+            (Some(growth), _) => growth,
+            (None, Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz) => Growth::Same,
+            (None, Unit::Ns | Unit::Bytes | Unit::Count | Unit::None) => Growth::Mark,
+        }
+    }
+}
+
+/// How a number goes with the work that is done: what a program that does the same twice would show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// Twice as much: a sum over the work.
+    Work,
+    /// Twice as much, and the time between the two rounds.
+    Span,
+    /// The same: a size, a median, a share, a rate.
+    Same,
+    /// Either: of start-up, of one event that is the longest by chance, or of stretches that may join.
+    Once,
+    /// Nothing that could be said: a moment, an id, a version.
+    Mark,
 }
 
 const fn fact(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning }
+    Fact { name, kind, needs, meaning, growth: None }
+}
+
+const fn work(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+    Fact { name, kind, needs, meaning, growth: Some(Growth::Work) }
+}
+
+const fn span(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+    Fact { name, kind, needs, meaning, growth: Some(Growth::Span) }
+}
+
+const fn same(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+    Fact { name, kind, needs, meaning, growth: Some(Growth::Same) }
+}
+
+const fn once(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+    Fact { name, kind, needs, meaning, growth: Some(Growth::Once) }
+}
+
+const fn mark(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+    Fact { name, kind, needs, meaning, growth: Some(Growth::Mark) }
 }
 
 /// The facts of one kind of entity, in the order in which they are explained.
@@ -302,6 +355,16 @@ mod tests {
                 if matches!(fact.kind, FactType::Bool | FactType::Text | FactType::Choice(_)) {
                     assert_eq!(fact.unit(), Unit::None, "{}.{}", kind.name(), fact.name);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_amount_of_the_run_and_of_devices_says_how_it_grows() {
+        for kind in [EntityKind::Run, EntityKind::Device] {
+            for fact in of_kind(kind).filter(|fact| matches!(fact.kind, FactType::Int | FactType::Float)) {
+                let is_rate = matches!(fact.unit(), Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz);
+                assert!(is_rate || fact.growth.is_some(), "{}.{}", kind.name(), fact.name);
             }
         }
     }

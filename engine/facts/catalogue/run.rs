@@ -2,7 +2,7 @@
 
 use super::FactType::{Bool, Choice, Int, Text};
 use super::Needs::{CudaApi, CudaTrace, Report};
-use super::{Fact, fact};
+use super::{Fact, fact, once, same, span, work};
 
 pub(super) const RUN: &[Fact] = &[
     fact("format", Choice(&["nsys-sqlite"]), Report, "The format of the report."),
@@ -13,22 +13,22 @@ pub(super) const RUN: &[Fact] = &[
         "The version of the profiler that wrote the export; exporters before 2022 do not say.",
     ),
     fact("schema_version", Text, Report, "The version of the export's schema; exporters before 2022 do not say."),
-    fact("duration_ns", Int, Report, "From the first to the last event of any kind."),
-    fact("device_count", Int, Report, "GPUs that ran at least one operation."),
-    fact("device_compute_max_ns", Int, CudaTrace, "The largest compute_ns of all GPUs; absent when no GPU ran work."),
-    fact("device_compute_min_ns", Int, CudaTrace, "The smallest compute_ns of all GPUs; absent when no GPU ran work."),
-    fact("process_count", Int, Report, "Processes that called CUDA or ran work on a GPU."),
-    fact(
+    span("duration_ns", Int, Report, "From the first to the last event of any kind."),
+    same("device_count", Int, Report, "GPUs that ran at least one operation."),
+    work("device_compute_max_ns", Int, CudaTrace, "The largest compute_ns of all GPUs; absent when no GPU ran work."),
+    work("device_compute_min_ns", Int, CudaTrace, "The smallest compute_ns of all GPUs; absent when no GPU ran work."),
+    same("process_count", Int, Report, "Processes that called CUDA or ran work on a GPU."),
+    work(
         "gpu_op_count",
         Int,
         Report,
         "Operations recorded on all GPUs: kernels, graph launches, copies, memsets and migrations.",
     ),
-    fact("kernel_count", Int, Report, "Kernels recorded on all GPUs."),
-    fact("api_call_count", Int, Report, "CUDA API calls recorded; 0 where the capture holds none."),
-    fact("range_count", Int, Report, "Annotations recorded that have a duration."),
-    fact("os_call_count", Int, Report, "OS runtime calls recorded."),
-    fact("metric_sample_count", Int, Report, "Samples of GPU metrics recorded."),
+    work("kernel_count", Int, Report, "Kernels recorded on all GPUs."),
+    work("api_call_count", Int, Report, "CUDA API calls recorded; 0 where the capture holds none."),
+    work("range_count", Int, Report, "Annotations recorded that have a duration."),
+    work("os_call_count", Int, Report, "OS runtime calls recorded."),
+    work("metric_sample_count", Int, Report, "Samples of GPU metrics recorded."),
     fact(
         "cpu_samples_captured",
         Bool,
@@ -36,21 +36,21 @@ pub(super) const RUN: &[Fact] = &[
         "Whether the report holds samples of call stacks of the CPU, which coldspot does not read.",
     ),
     fact("is_narrowed", Bool, Report, "Whether the user narrowed the window to a time span or an annotation."),
-    fact("launch_call_count", Int, CudaApi, "CUDA API calls that launch a kernel or a graph."),
+    work("launch_call_count", Int, CudaApi, "CUDA API calls that launch a kernel or a graph."),
     fact(
         "cuda_trace_requested",
         Bool,
         Report,
         "Whether the capture was set to record CUDA; exporters before 2023 do not say.",
     ),
-    fact(
+    work(
         "api_error_count",
         Int,
         CudaApi,
         "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count.",
     ),
     fact("api_error_call", Text, CudaApi, "The API that failed most often; absent when none failed."),
-    fact("graph_launch_count", Int, Report, "CUDA graph launches recorded as a whole, with their kernels hidden."),
+    work("graph_launch_count", Int, Report, "CUDA graph launches recorded as a whole, with their kernels hidden."),
     fact(
         "framework",
         Choice(&["pytorch", "jax", "tensorflow", "cupy", "numba", "julia", "openacc", "openmp", "cuda"]),
@@ -58,21 +58,21 @@ pub(super) const RUN: &[Fact] = &[
         "The framework that kernel names, annotations and API use point to; 'cuda' when nothing points elsewhere.",
     ),
     fact("framework_evidence", Text, Report, "The name that gave the framework away; absent for plain CUDA."),
-    fact(
+    work(
         "dropped_event_count",
         Int,
         Report,
         "Rows that could not be used: reversed or lost times, ids that refer to nothing, values of the wrong type.",
     ),
-    fact("unread_row_count", Int, Report, "Rows beyond the limit of rows of a table; absent when none."),
-    fact("cut_name_count", Int, Report, "Names longer than the limit, whose end was cut off; absent when none."),
-    fact(
+    work("unread_row_count", Int, Report, "Rows beyond the limit of rows of a table; absent when none."),
+    once("cut_name_count", Int, Report, "Names longer than the limit, whose end was cut off; absent when none."),
+    work(
         "merged_name_count",
         Int,
         Report,
         "Mentions of names beyond the limit of different names, taken for one; absent when none.",
     ),
-    fact("left_out_count", Int, Report, "Processes beyond the first thousand, which have no facts; absent when none."),
+    once("left_out_count", Int, Report, "Processes beyond the first thousand, which have no facts; absent when none."),
     fact("lost_event_notice", Text, Report, "The profiler's own words when it says that events may be missing."),
     fact(
         "driver_notice",
