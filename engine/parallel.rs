@@ -39,9 +39,11 @@ pub(crate) fn map<T: Sync, R: Send>(threads: Threads, items: &[T], work: impl Fn
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..threads {
+        // This thread works as well: it has memory to use again.
+        for _ in 1..threads {
             scope.spawn(take);
         }
+        take();
     });
     let mut results = results.into_inner().unwrap_or_default();
     results.sort_unstable_by_key(|(index, _)| *index);

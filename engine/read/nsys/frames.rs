@@ -56,16 +56,21 @@ fn with_colon(text: &str) -> impl Iterator<Item = (&str, u32)> {
         let line = number(&text[colon + 1..])?;
         let before = &text[..colon];
         // A text that is nothing but an absolute path may have blanks in it.
-        let begin = if text.starts_with('/') && text[colon + 1..].bytes().all(|byte| byte.is_ascii_digit()) {
-            0
-        } else {
-            before.rfind(is_delimiter).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8))
-        };
+        let is_bare = text.starts_with('/') && text[colon + 1..].bytes().all(|byte| byte.is_ascii_digit());
+        let begin = if is_bare { 0 } else { begin(before)? };
         let path = &before[begin..];
         let (stem, extension) = path.rsplit_once('.')?;
         let is_file = !stem.is_empty() && !stem.ends_with(['/', '\\']) && EXTENSIONS.contains(&extension);
         is_file.then_some((path, line))
     })
+}
+
+/// Where the path at the end of a text begins; `None` where it may be the end of an odd name (`a|b.py`).
+fn begin(before: &str) -> Option<usize> {
+    let Some(at) = before.rfind(is_delimiter) else { return Some(0) };
+    let delimiter = before[at..].chars().next()?;
+    let opens = delimiter.is_whitespace() || matches!(delimiter, '(' | '[' | '"' | '\'');
+    opens.then_some(at + delimiter.len_utf8())
 }
 
 fn is_delimiter(c: char) -> bool {
@@ -108,6 +113,9 @@ mod tests {
     fn only_what_can_be_read_in_one_way_is_a_location() {
         for (text, expected) in [
             ("train.py:42", Some(("train.py", 42))),
+            ("forward (train.py:42)", Some(("train.py", 42))),
+            ("a|train.py:42", None),
+            ("@train.py:42", None),
             ("train_step (/home/me/train.py:42)", Some(("/home/me/train.py", 42))),
             ("/home/me/my code/train.py:42", Some(("/home/me/my code/train.py", 42))),
             ("src/kernels.cu:7:3", Some(("src/kernels.cu", 7))),
