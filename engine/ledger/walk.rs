@@ -25,9 +25,7 @@ pub struct Stretches<'all> {
     queries: Vec<(u32, Queries)>,
     /// The place of each thread in `queries`.
     places: FxHashMap<u32, usize>,
-    /// The window, and the thread that launches most in it.
     window: Interval,
-    main_thread: Option<u32>,
 }
 
 /// A stretch to be read on a thread.
@@ -74,7 +72,6 @@ impl<'all> Stretches<'all> {
             queries: Vec::new(),
             places: FxHashMap::default(),
             window: ops.window,
-            main_thread: main_thread(timeline, ops),
         }
     }
 
@@ -150,15 +147,24 @@ impl Question<'_> {
     }
 }
 
-/// Reads the idle stretches of all devices; `storms` are each device's stretches of short kernels.
+/// What else is known of a device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Aside<'all> {
+    /// Its stretches of short kernels.
+    pub(crate) storms: &'all Union,
+    /// The thread that launches most of its operations.
+    pub(crate) main_thread: Option<u32>,
+}
+
+/// Reads the idle stretches of all devices.
 pub(crate) fn read(
     timeline: &Timeline,
     calls: &Calls,
     stretches: Vec<Stretches<'_>>,
-    storms: &[&Union],
+    asides: &[Aside<'_>],
     threads: Threads,
 ) -> Vec<IdleReading> {
-    let parts = walked(timeline, calls, &stretches, storms, threads);
+    let parts = walked(timeline, calls, &stretches, asides, threads);
     let mut readings: Vec<IdleReading> = stretches.into_iter().map(|stretches| stretches.reading).collect();
     for (device, part) in parts.into_iter().flatten() {
         if let Some(reading) = readings.get_mut(device) {
@@ -173,13 +179,13 @@ fn walked<'all>(
     timeline: &Timeline,
     calls: &Calls,
     stretches: &'all [Stretches<'_>],
-    storms: &[&'all Union],
+    asides: &[Aside<'all>],
     threads: Threads,
 ) -> Vec<BTreeMap<usize, IdleReading>> {
     // Flat: threads can be hundreds of thousands.
     let mut questions: Vec<(u32, Question<'_>)> = Vec::new();
-    for (device, (stretches, storms)) in stretches.iter().zip(storms.iter().copied()).enumerate() {
-        let main = stretches.main_thread;
+    for (device, (stretches, aside)) in stretches.iter().zip(asides).enumerate() {
+        let Aside { storms, main_thread: main } = *aside;
         for (thread, queries) in &stretches.queries {
             let work = (main == Some(*thread)).then_some(stretches.window);
             questions.push((*thread, Question { device, storms, queries: Some(queries), work }));

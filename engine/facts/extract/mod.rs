@@ -20,12 +20,14 @@ use rustc_hash::FxHashMap;
 
 use crate::facts::EntityKind;
 use crate::facts::store::{Entity, EntityId, Facts};
+use crate::ledger::walk::Aside;
 use crate::ledger::{Calls, DeviceOps, IdleReading, Op, Scope, Stretches, walk};
 use crate::parallel::{self, Threads};
 use crate::text::number;
-use crate::timeline::interval::{Interval, Union};
+use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
+use storms::Storms;
 use tally::Tally;
 
 /// Why nothing can be looked at in the way that was asked for.
@@ -85,7 +87,9 @@ struct DeviceContext {
     ops: DeviceOps,
     tally: Tally,
     idle: IdleReading,
-    storms: storms::Storms,
+    storms: Storms,
+    /// The thread that launches most of its operations.
+    main_thread: Option<u32>,
     /// Places of the processes that ran work on it.
     processes: Vec<u32>,
 }
@@ -208,23 +212,25 @@ impl<'timeline> Context<'timeline> {
         apply_scope(timeline, &mut ops, scope)?;
         let busiest = calls.busiest_threads(timeline);
         let looks: Vec<(Look, &DeviceOps)> =
-            [Look::Sweep, Look::Storms].into_iter().flat_map(|look| ops.iter().map(move |ops| (look, ops))).collect();
-        let (mut tallies, mut stretches, mut storms) = (Vec::new(), Vec::new(), Vec::new());
+            [Look::Sweep, Look::Others].into_iter().flat_map(|look| ops.iter().map(move |ops| (look, ops))).collect();
+        let (mut tallies, mut stretches, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for seen in parallel::map(threads, &looks, |(look, ops)| look.at(timeline, ops, &busiest)) {
             match seen {
                 Seen::Sweep(tally, of_device) => {
                     tallies.push(*tally);
                     stretches.push(*of_device);
                 }
-                Seen::Storms(of_device) => storms.push(of_device),
+                Seen::Others(storms, main_thread) => others.push((storms, main_thread)),
             }
         }
-        let in_storms: Vec<&Union> = storms.iter().map(|storms| &storms.parts).collect();
-        let readings = walk::read(timeline, &calls, stretches, &in_storms, threads);
-        let devices = ops.into_iter().zip(tallies).zip(readings).zip(storms);
-        let devices = devices.map(|(((ops, tally), idle), storms)| {
+        let asides =
+            others.iter().map(|other: &(Storms, Option<u32>)| Aside { storms: &other.0.parts, main_thread: other.1 });
+        let asides: Vec<Aside<'_>> = asides.collect();
+        let readings = walk::read(timeline, &calls, stretches, &asides, threads);
+        let devices = ops.into_iter().zip(tallies).zip(readings).zip(others);
+        let devices = devices.map(|(((ops, tally), idle), (storms, main_thread))| {
             let processes = processes_of(timeline, &ops);
-            DeviceContext { ops, tally, idle, storms, processes }
+            DeviceContext { ops, tally, idle, storms, main_thread, processes }
         });
         let threads = threads_of(timeline);
         Ok(Self { timeline, calls, traits, threads, devices: devices.collect(), is_narrowed: *scope != Scope::All })
@@ -264,13 +270,13 @@ impl<'timeline> Context<'timeline> {
 #[derive(Debug, Clone, Copy)]
 enum Look {
     Sweep,
-    Storms,
+    Others,
 }
 
 /// What they see.
 enum Seen<'all> {
     Sweep(Box<Tally>, Box<Stretches<'all>>),
-    Storms(storms::Storms),
+    Others(Storms, Option<u32>),
 }
 
 impl Look {
@@ -281,7 +287,7 @@ impl Look {
                 let tally = Tally::new(timeline, ops, |stretch| stretches.add(stretch));
                 Seen::Sweep(Box::new(tally), Box::new(stretches))
             }
-            Self::Storms => Seen::Storms(storms::Storms::find(timeline, ops)),
+            Self::Others => Seen::Others(Storms::find(timeline, ops), walk::main_thread(timeline, ops)),
         }
     }
 }

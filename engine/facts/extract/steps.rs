@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 use super::{Context, DeviceContext, Parents, device};
 use crate::facts::{EntityKind, Facts};
 use crate::ledger::OpKind;
-use crate::ledger::walk::main_thread;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
@@ -147,7 +146,7 @@ const UNNAMED_SHARE: f64 = 0.8;
 /// step, else those that nothing encloses and that follow each other closely. Operators that a framework annotates (`aten::mul`) are no steps.
 fn from_ranges(context: &Context<'_>, device: &DeviceContext) -> Option<Steps> {
     let timeline = context.timeline;
-    let ranges = timeline.ranges.of_thread(main_thread(timeline, &device.ops)?)?;
+    let ranges = timeline.ranges.of_thread(device.main_thread?)?;
     let mut names: FxHashMap<u32, (usize, String)> = FxHashMap::default();
     let mut candidates: BTreeMap<(usize, String), Vec<Interval>> = BTreeMap::new();
     let mut outermost_end = i64::MIN;
