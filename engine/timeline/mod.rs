@@ -274,6 +274,19 @@ impl Timeline {
         self.names.get(id)
     }
 
+    /// When GPU operations ran and calls were made: what a recording is as long as, annotations aside.
+    pub(crate) const fn op_and_call_times(&self) -> [&Times; 7] {
+        [
+            &self.kernels.ops.times,
+            &self.graphs.ops.times,
+            &self.copies.ops.times,
+            &self.memsets.ops.times,
+            &self.migrations.ops.times,
+            &self.api.times,
+            &self.os_calls.times,
+        ]
+    }
+
     /// Operations of every GPU.
     pub fn gpu_op_count(&self) -> usize {
         self.kernels.ops.len()

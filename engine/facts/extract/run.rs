@@ -58,15 +58,7 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
 }
 
 fn duration(timeline: &Timeline) -> Option<i64> {
-    let columns = [
-        &timeline.kernels.ops.times,
-        &timeline.graphs.ops.times,
-        &timeline.copies.ops.times,
-        &timeline.memsets.ops.times,
-        &timeline.migrations.ops.times,
-        &timeline.api.times,
-        &timeline.os_calls.times,
-    ];
+    let columns = timeline.op_and_call_times();
     let ranges = timeline.ranges.threads.iter().map(|thread| &thread.times);
     let all = columns.into_iter().chain(ranges).flat_map(Times::iter);
     let whole = all.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))?;

@@ -347,15 +347,7 @@ fn off_cpu(rows: ScheduleRows) -> OffCpu {
 
 /// The last event of the capture: a range that was never left lasts until then.
 fn last_moment<'all>(timeline: &Timeline, ranges: impl Iterator<Item = &'all ThreadRanges>) -> i64 {
-    let columns = [
-        &timeline.kernels.ops.times,
-        &timeline.graphs.ops.times,
-        &timeline.copies.ops.times,
-        &timeline.memsets.ops.times,
-        &timeline.migrations.ops.times,
-        &timeline.api.times,
-        &timeline.os_calls.times,
-    ];
+    let columns = timeline.op_and_call_times();
     let ends = columns.into_iter().flat_map(Times::iter).map(|times| times.end);
     let of_range = |range: Interval| if range.end == i64::MAX { range.start } else { range.end };
     let left = ranges.flat_map(|ranges| ranges.times.iter()).map(of_range);
