@@ -5,39 +5,14 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
 
-use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
 use predicates::str::{contains, is_match};
 use serde_json::{Value, json};
-use support::fixtures;
-
-/// A folder with the report of a training run.
-struct Project(tempfile::TempDir);
+use support::project::Project;
 
 impl Project {
-    fn new() -> Self {
-        let project = Self(tempfile::tempdir().unwrap());
-        fs::copy(fixtures().join("training-step.sqlite"), project.path().join("run.sqlite")).unwrap();
-        project
-    }
-
-    fn with(config: &str) -> Self {
-        let project = Self::new();
-        fs::write(project.path().join("coldspot.toml"), config).unwrap();
-        project
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn coldspot(&self, arguments: &[&str]) -> Assert {
-        Command::cargo_bin("coldspot").unwrap().current_dir(self.path()).env_remove("CI").args(arguments).assert()
-    }
-
     fn review(&self, more: &[&str]) -> Assert {
         self.coldspot(&[&["review", "run.sqlite"], more].concat())
     }

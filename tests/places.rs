@@ -5,13 +5,12 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
 
 use assert_cmd::Command;
-use assert_cmd::assert::Assert;
 use predicates::str::contains;
 use serde_json::{Value, json};
 use support::fixtures;
+use support::project::Project;
 
 const SOURCES: &str = r#"
 [[source]]
@@ -37,25 +36,7 @@ kernel = "no_such_kernel"
 file = "src/none.cu"
 "#;
 
-/// A project with the report of a training run.
-struct Project(tempfile::TempDir);
-
 impl Project {
-    fn new(config: &str) -> Self {
-        let project = Self(tempfile::tempdir().unwrap());
-        fs::copy(fixtures().join("training-step.sqlite"), project.path().join("run.sqlite")).unwrap();
-        fs::write(project.path().join("coldspot.toml"), config).unwrap();
-        project
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn coldspot(&self, arguments: &[&str]) -> Assert {
-        Command::cargo_bin("coldspot").unwrap().current_dir(self.path()).env_remove("CI").args(arguments).assert()
-    }
-
     fn printed(&self, arguments: &[&str]) -> String {
         String::from_utf8(self.coldspot(arguments).get_output().stdout.clone()).unwrap()
     }
@@ -68,7 +49,7 @@ impl Project {
 
 #[test]
 fn annotations_point_at_the_file_of_the_kernel_or_annotation() {
-    let project = Project::new(SOURCES);
+    let project = Project::with(SOURCES);
     let github = |rule: &str| project.line_of(rule, &["review", "run.sqlite", "--format", "github"]);
     // About a GPU, and prints the annotation that holds most of the time.
     assert!(
@@ -86,7 +67,7 @@ fn annotations_point_at_the_file_of_the_kernel_or_annotation() {
 
 #[test]
 fn comparisons_point_there_too() {
-    let project = Project::new(SOURCES);
+    let project = Project::with(SOURCES);
     let base = ["--config", "coldspot.toml", "--format", "json"];
     project.coldspot(&["facts", "run.sqlite", base[2], base[3], "--output", "base.json"]).success();
     let text = fs::read_to_string(project.path().join("base.json")).unwrap();
@@ -103,7 +84,7 @@ fn comparisons_point_there_too() {
 
 #[test]
 fn sarif_names_files_from_the_root_of_the_sources() {
-    let project = Project::new(SOURCES);
+    let project = Project::with(SOURCES);
     let log: Value = serde_json::from_str(&project.printed(&["review", "run.sqlite", "--format", "sarif"])).unwrap();
     let schema = fs::read_to_string(fixtures().join("../tests/support/schema/sarif-2.1.0.json")).unwrap();
     let schema = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
@@ -129,7 +110,7 @@ fn sarif_names_files_from_the_root_of_the_sources() {
 
 #[test]
 fn files_that_are_not_there_are_told_by_the_check_alone() {
-    let project = Project::new(SOURCES);
+    let project = Project::with(SOURCES);
     project
         .coldspot(&["config", "check"])
         .code(2)
@@ -159,14 +140,14 @@ fn places_outside_of_the_project_are_refused() {
         ("kernel = 'k'", "the key `file` is missing"),
         ("kernal = 'k'\nfile = 'a.cu'", "unknown key `kernal`; did you mean `kernel`?"),
     ] {
-        let project = Project::new(&format!("[[source]]\n{source}\n"));
+        let project = Project::with(&format!("[[source]]\n{source}\n"));
         project.coldspot(&["review", "run.sqlite"]).code(2).stdout("").stderr(contains(message));
     }
 }
 
 #[test]
 fn json_names_the_place_and_paths_begin_at_the_top_of_the_checkout() {
-    let project = Project::new(SOURCES);
+    let project = Project::with(SOURCES);
     let source = |project: &Project, arguments: &[&str]| {
         let json: Value = serde_json::from_str(&project.printed(arguments)).unwrap();
         let findings = json["findings"].as_array().unwrap().clone();

@@ -9,9 +9,7 @@ use coldspot::render::{self, Notes};
 
 use super::exit::{Exit, Failure};
 use super::format::{FailOn, Format};
-use super::guard::Guard;
-use super::judge::{Judge, name_of};
-use super::project::Project;
+use super::judge::{Judge, Judging, name_of};
 use super::{Output, Reading, output};
 
 pub(super) const EXAMPLES: &str = "\
@@ -41,21 +39,8 @@ pub(super) struct Arguments {
     /// [compare] of coldspot.toml says, else never.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
-    /// How far a number may go, such as 'step_time=+5%' or 'device.idle_share<=0.15'; may be given again. Adds to
-    /// [budgets] of coldspot.toml, or replaces those of the same number and kind.
-    #[arg(long = "budget", value_name = "NAME=LIMIT")]
-    budgets: Vec<String>,
-    /// Let gates pass that cannot be evaluated.
-    #[arg(long)]
-    allow_unknown_gates: bool,
-    /// A folder of rules that add to the built-in ones, or replace those of the same id; may be given again.
-    #[arg(long = "rules", value_name = "DIR")]
-    rules: Vec<PathBuf>,
-    /// A folder of templates that replace the built-in ones of the same name.
-    #[arg(long, value_name = "DIR")]
-    templates: Option<PathBuf>,
     #[command(flatten)]
-    project: Project,
+    judging: Judging,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
@@ -63,8 +48,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let judge = Judge::new(&arguments.project, &arguments.rules, arguments.templates.as_deref())?;
-    let budgets = judge.budgets(&arguments.budgets)?;
+    let judge = arguments.judging.judge()?;
+    let budgets = judge.budgets(&arguments.judging.budgets)?;
     let (base, head) = match arguments.reports.as_slice() {
         [base, head] => (std::slice::from_ref(base), std::slice::from_ref(head)),
         _ => (arguments.base.as_slice(), arguments.head.as_slice()),
@@ -80,21 +65,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     comparison.gates = compare::gates(&comparison, [&base, &head], least, &budgets);
     let notes = || {
         let notes = Notes::of_comparison(&comparison, &judge.library);
-        notes.allowing_unknown_gates(arguments.allow_unknown_gates)
+        notes.allowing_unknown_gates(arguments.judging.allow_unknown_gates)
     };
-    let guard = Guard::new();
-    let text = match arguments.format {
-        Format::Markdown => {
-            judge.templates.comparison(&comparison).map_err(|error| Failure::new(Exit::Rules, error))?
-        }
-        Format::Json => render::comparison_json(&comparison).map_err(|error| Failure::new(Exit::Rules, error))?,
-        Format::Sarif => render::sarif(&notes()),
-        Format::Github => render::github(&notes()),
-        Format::Junit => render::junit(&notes()),
-    };
-    drop(guard);
+    let markdown = || judge.templates.comparison(&comparison);
+    let text = arguments.format.print(markdown, || render::comparison_json(&comparison), notes)?;
     output::deliver(&text, arguments.output.output.as_deref())?;
-    Ok(exit(&comparison, arguments.allow_unknown_gates))
+    Ok(exit(&comparison, arguments.judging.allow_unknown_gates))
 }
 
 fn runs(arguments: &Arguments, judge: &Judge, reports: &[PathBuf]) -> Result<Vec<Run>, Failure> {

@@ -1,8 +1,14 @@
 //! Formats and thresholds that `review` and `compare` share.
 
+use std::fmt::Display;
+
 use clap::ValueEnum;
 use coldspot::findings::Threshold;
+use coldspot::render::{self, Notes};
 use coldspot::rules::outcome::Severity;
+
+use super::exit::{Exit, Failure};
+use super::guard::Guard;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
@@ -16,6 +22,25 @@ pub(super) enum Format {
     Github,
     /// JUnit's XML: what fails the run is a failed test.
     Junit,
+}
+
+impl Format {
+    /// The text in this format, made from a template, as JSON, or from notes.
+    pub(super) fn print<M: Display, J: Display>(
+        self,
+        markdown: impl FnOnce() -> Result<String, M>,
+        json: impl FnOnce() -> Result<String, J>,
+        notes: impl FnOnce() -> Notes,
+    ) -> Result<String, Failure> {
+        let _guard = Guard::new();
+        match self {
+            Self::Markdown => markdown().map_err(|error| Failure::new(Exit::Rules, error)),
+            Self::Json => json().map_err(|error| Failure::new(Exit::Rules, error)),
+            Self::Sarif => Ok(render::sarif(&notes())),
+            Self::Github => Ok(render::github(&notes())),
+            Self::Junit => Ok(render::junit(&notes())),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

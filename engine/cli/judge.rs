@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use coldspot::compare::Budgets;
 use coldspot::config::Config;
 use coldspot::facts::Facts;
@@ -11,6 +12,33 @@ use coldspot::rules::{Library, evaluate};
 
 use super::exit::{Exit, Failure};
 use super::project::{Project, Setup};
+
+/// What `review` and `compare` judge by.
+#[derive(Debug, Args)]
+pub(super) struct Judging {
+    /// How far a number may go, such as 'step_time=+5%' or 'device.idle_share<=0.15'; may be given again. Adds to [budgets]
+    /// of coldspot.toml, or replaces those of the same number and kind. Limits against a base, such as '+5%', are for
+    /// `coldspot compare`.
+    #[arg(long = "budget", value_name = "NAME=LIMIT")]
+    pub(super) budgets: Vec<String>,
+    /// Let gates pass that cannot be evaluated.
+    #[arg(long)]
+    pub(super) allow_unknown_gates: bool,
+    /// A folder of rules that add to the built-in ones, or replace those of the same id; may be given again.
+    #[arg(long = "rules", value_name = "DIR")]
+    rules: Vec<PathBuf>,
+    /// A folder of templates that replace the built-in ones of the same name.
+    #[arg(long, value_name = "DIR")]
+    templates: Option<PathBuf>,
+    #[command(flatten)]
+    project: Project,
+}
+
+impl Judging {
+    pub(super) fn judge(&self) -> Result<Judge, Failure> {
+        Judge::new(&self.project, &self.rules, self.templates.as_deref())
+    }
+}
 
 /// All that reviews of one run of coldspot share.
 pub(super) struct Judge {

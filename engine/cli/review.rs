@@ -10,9 +10,7 @@ use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
 use super::format::{FailOn, Format};
-use super::guard::Guard;
-use super::judge::{Judge, name_of};
-use super::project::Project;
+use super::judge::{Judging, name_of};
 use super::{Output, Reading, output};
 
 pub(super) const EXAMPLES: &str = "\
@@ -36,24 +34,11 @@ pub(super) struct Arguments {
     /// says, else never.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
-    /// How far a number may go, such as 'device.idle_share<=0.15'; may be given again. Adds to [budgets] of coldspot.toml,
-    /// or replaces those of the same number and kind. Limits against a base, such as '+5%', are for `coldspot compare`.
-    #[arg(long = "budget", value_name = "NAME=LIMIT")]
-    budgets: Vec<String>,
-    /// Let gates pass that cannot be evaluated.
-    #[arg(long)]
-    allow_unknown_gates: bool,
-    /// A folder of rules that add to the built-in ones, or replace those of the same id; may be given again.
-    #[arg(long = "rules", value_name = "DIR")]
-    rules: Vec<PathBuf>,
-    /// A folder of templates that replace the built-in ones of the same name.
-    #[arg(long, value_name = "DIR")]
-    templates: Option<PathBuf>,
     /// A file that `coldspot baseline write` made: findings that it holds are counted and folded away.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     #[command(flatten)]
-    project: Project,
+    judging: Judging,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
@@ -62,8 +47,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     output::spare([arguments.report.as_path()], arguments.output.output.as_deref())?;
-    let judge = Judge::new(&arguments.project, &arguments.rules, arguments.templates.as_deref())?;
-    let budgets = judge.budgets(&arguments.budgets)?;
+    let judge = arguments.judging.judge()?;
+    let budgets = judge.budgets(&arguments.judging.budgets)?;
     let baseline = match &arguments.baseline {
         Some(path) => Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?),
         None => None,
@@ -76,23 +61,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let name = name_of(&arguments.report);
     let notes = || {
         let notes = Notes::of_review(&facts, &review, &name, &judge.library, threshold);
-        notes.allowing_unknown_gates(arguments.allow_unknown_gates)
+        notes.allowing_unknown_gates(arguments.judging.allow_unknown_gates)
     };
-    let guard = Guard::new();
-    let text = match arguments.format {
-        Format::Markdown => judge.templates.review(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
-        Format::Json => render::review_json(&review, &name).map_err(|error| Failure::new(Exit::Rules, error))?,
-        Format::Sarif => render::sarif(&notes()),
-        Format::Github => render::github(&notes()),
-        Format::Junit => render::junit(&notes()),
-    };
-    drop(guard);
+    let markdown = || judge.templates.review(&review, &name);
+    let text = arguments.format.print(markdown, || render::review_json(&review, &name), notes)?;
     output::deliver(&text, arguments.output.output.as_deref())?;
     if !arguments.reading.quiet {
         warn(&review);
     }
     Ok(match () {
-        () if is_stopped(&review, arguments.allow_unknown_gates) => Exit::Findings,
+        () if is_stopped(&review, arguments.judging.allow_unknown_gates) => Exit::Findings,
         () if !review.errors.is_empty() => Exit::Rules,
         () => Exit::Ok,
     })

@@ -15,18 +15,13 @@ pub struct Names {
 }
 
 impl Names {
-    /// The place of a string, which is added when it is new.
-    pub fn intern(&mut self, text: &str) -> NameId {
-        self.find(text).unwrap_or_else(|| self.add(text.into()))
-    }
-
-    /// The same for a string that is shared with another table.
-    pub(crate) fn share(&mut self, text: &Arc<str>) -> NameId {
-        self.find(text).unwrap_or_else(|| self.add(Arc::clone(text)))
-    }
-
-    fn add(&mut self, text: Arc<str>) -> NameId {
+    /// The place of a string, which is added when it is new. One that is shared with another table stays shared.
+    pub fn intern(&mut self, text: impl AsRef<str> + Into<Arc<str>>) -> NameId {
+        if let Some(id) = self.find(text.as_ref()) {
+            return id;
+        }
         let id = NameId::try_from(self.strings.len()).unwrap_or(NameId::MAX - 1);
+        let text: Arc<str> = text.into();
         self.strings.push(Arc::clone(&text));
         self.places.insert(text, id);
         id

@@ -11,6 +11,7 @@ pub mod hostile;
 pub mod independent;
 pub mod language;
 pub mod mutate;
+pub mod project;
 pub mod recording;
 mod simulate;
 

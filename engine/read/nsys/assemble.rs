@@ -4,6 +4,7 @@
 //! [`super::resolve`] turns these into the timeline's own.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -198,8 +199,7 @@ impl Assembly {
             NameKey::Id(id) if is_api_name => RawName::ApiId(id),
             NameKey::Id(id) => RawName::Id(id),
             NameKey::Text(place) => match keys.texts.get(place as usize) {
-                Some(text) if self.texts.len() < self.limits.names => RawName::Text(self.texts.share(text)),
-                Some(text) => RawName::Text(intern(&mut self.texts, text, &self.limits, &mut self.reached)),
+                Some(text) => RawName::Text(intern(&mut self.texts, Arc::clone(text), &self.limits, &mut self.reached)),
                 None => RawName::Missing,
             },
             NameKey::Missing => RawName::Missing,
@@ -209,11 +209,16 @@ impl Assembly {
 }
 
 /// The place of a name; those beyond the limit share one.
-pub(super) fn intern(names: &mut Names, text: &str, limits: &Limits, reached: &mut Reached) -> NameId {
+pub(super) fn intern(
+    names: &mut Names,
+    text: impl AsRef<str> + Into<Arc<str>>,
+    limits: &Limits,
+    reached: &mut Reached,
+) -> NameId {
     if names.len() < limits.names {
         return names.intern(text);
     }
-    names.find(text).unwrap_or_else(|| {
+    names.find(text.as_ref()).unwrap_or_else(|| {
         reached.merged_name_count += 1;
         names.intern(OTHER_NAME)
     })

@@ -1,7 +1,6 @@
 //! Call stacks of API calls, of reports that were captured with them (`--cudabacktrace`, `--python-backtrace`): the place in
 //! the program's own code that each call came from. Reports without stacks cost one look at the list of tables.
 
-use std::collections::hash_map::Entry;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -77,10 +76,7 @@ pub(super) fn places(
         return Ok(Placed::default());
     }
     let chains = chains(db, schema, &frames, limits)?;
-    // A condition, for without one the count would be a single step of SQLite's machine, however long it takes.
-    let sql = format!("SELECT count(*) FROM \"{CHAINS}\" WHERE {} >= ?1", schema.row_id(CHAINS));
-    let rows: i64 = db.query_row(&sql, [i64::MIN], |row| row.get(0))?;
-    let beyond = u64::try_from(rows).unwrap_or(0).saturating_sub(limits.rows);
+    let beyond = schema.count(db, CHAINS)?.saturating_sub(limits.rows);
     let calls = calls(db, schema, &chains, limits)?;
     let starts = starts(db, schema, &calls, limits)?;
     let of_call =
@@ -132,14 +128,9 @@ fn chains(
         let (Some(id), Some(depth), Some(place)) = (cells.int(0), cells.int(1), named(2).or_else(|| named(3))) else {
             return;
         };
-        match innermost.entry(id) {
-            Entry::Occupied(mut known) if depth < known.get().0 => {
-                known.insert((depth, *place));
-            }
-            Entry::Occupied(_) => {}
-            Entry::Vacant(new) => {
-                new.insert((depth, *place));
-            }
+        let known = innermost.entry(id).or_insert((depth, *place));
+        if depth < known.0 {
+            *known = (depth, *place);
         }
     })?;
     Ok(innermost.into_iter().map(|(id, (_, place))| (id, place)).collect())

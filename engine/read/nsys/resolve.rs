@@ -97,7 +97,7 @@ impl Assembly {
             RawName::Id(id) => resolver.place(strings.get(Some(*id))),
             RawName::ApiId(id) => resolver.place(normal_name(strings.get(Some(*id)))),
             RawName::Text(place) if texts.get(*place) == OTHER_NAME => resolver.names.intern(OTHER_NAME),
-            RawName::Text(place) => texts.shared(*place).map_or(NONE, |text| resolver.share(text)),
+            RawName::Text(place) => texts.shared(*place).map_or(NONE, |text| resolver.place(Arc::clone(text))),
             RawName::Missing => resolver.place(""),
         };
         let places = names.list().iter().map(place).collect();
@@ -238,12 +238,8 @@ struct Resolver<'all> {
 }
 
 impl Resolver<'_> {
-    fn place(&mut self, text: &str) -> NameId {
+    fn place(&mut self, text: impl AsRef<str> + Into<Arc<str>>) -> NameId {
         intern(self.names, text, self.limits, self.reached)
-    }
-
-    fn share(&mut self, text: &Arc<str>) -> NameId {
-        if self.names.len() < self.limits.names { self.names.share(text) } else { self.place(text) }
     }
 }
 

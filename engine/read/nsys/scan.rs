@@ -166,10 +166,7 @@ fn last_within(
     limits: &Limits,
 ) -> rusqlite::Result<Option<(i64, u64)>> {
     let (name, row_id) = (table.name(), schema.row_id(table.name()));
-    // A condition, for without one the count would be a single step of SQLite's machine, however long it takes.
-    let sql = format!("SELECT count(*) FROM \"{name}\" WHERE {row_id} >= ?1");
-    let count: i64 = db.query_row(&sql, [i64::MIN], |row| row.get(0))?;
-    let beyond = u64::try_from(count).unwrap_or(0).saturating_sub(limits.rows);
+    let beyond = schema.count(db, name)?.saturating_sub(limits.rows);
     if beyond == 0 {
         return Ok(None);
     }
