@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::fs;
 
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
 use predicates::str::{contains, is_match};
 use serde_json::{Value, json};
-use support::project::Project;
+use crate::support::project::Project;
 
 impl Project {
     fn review(&self, more: &[&str]) -> Assert {

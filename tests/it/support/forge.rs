@@ -1,8 +1,5 @@
 //! A small forge on 127.0.0.1: as much of GitHub's REST interface as one comment needs, with mishaps on demand.
 
-// Each test binary uses its own part of it.
-#![allow(dead_code, clippy::unwrap_used)]
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};

@@ -2,16 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use coldspot::facts::{Entity, EntityKind, Facts, extract};
 use coldspot::ledger::Scope;
 use coldspot::read::{ReadOptions, read};
-use support::independent::reckon;
-use support::{SchemaVersion, fixture, sample_reports, scenario_names};
+use crate::support::independent::reckon;
+use crate::support::{SchemaVersion, fixture, sample_reports, scenario_names};
 
 fn facts(path: &Path) -> Facts {
     let timeline = read(path, &ReadOptions::default(), &()).unwrap();

@@ -2,15 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../benches/support/enlarge.rs"]
-mod enlarge;
-mod support;
-
 use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::Value;
-use support::fixtures;
+use crate::support::fixtures;
 
 fn coldspot(arguments: &[&str]) -> (Option<i32>, String, String) {
     let folder = tempfile::tempdir().unwrap();
@@ -45,7 +41,7 @@ fn every_amount_is_compared_by_unit_of_work() {
     for name in ["training-step", "pageable-copies-2021", "tiny-kernels"] {
         let report = fixtures().join(format!("{name}.sqlite"));
         let large = folder.path().join(format!("{name}-twice.sqlite"));
-        enlarge::enlarge(&report, &large, 2).unwrap();
+        crate::enlarge::enlarge(&report, &large, 2).unwrap();
         let budgets = budgets(&report);
         let sides = [report.to_str().unwrap(), large.to_str().unwrap()];
         for sides in [sides, [sides[1], sides[0]]] {
@@ -68,7 +64,7 @@ fn runs_of_one_side_are_each_divided_by_their_own_steps() {
     let folder = tempfile::tempdir().unwrap();
     let report = fixtures().join("training-step.sqlite");
     let large = folder.path().join("twice.sqlite");
-    enlarge::enlarge(&report, &large, 2).unwrap();
+    crate::enlarge::enlarge(&report, &large, 2).unwrap();
     let [small, large] = [report, large].map(|path| path.display().to_string());
     let (code, json, error) = coldspot(&[
         "compare",

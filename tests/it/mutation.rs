@@ -7,8 +7,6 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -19,8 +17,8 @@ use std::time::{Duration, Instant};
 use coldspot::facts::{EntityKind, Facts, extract};
 use coldspot::ledger::Scope;
 use coldspot::read::{ReadOptions, read};
-use support::formats::{Printer, fault};
-use support::{heavy, mutate};
+use crate::support::formats::{Printer, fault};
+use crate::support::{heavy, mutate};
 use tempfile::TempDir;
 
 /// Seeds of the ordinary run.

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use coldspot::read::{Limits, ReadError, ReadOptions, read};
 use coldspot::timeline::Timeline;
 use rusqlite::Connection;
-use support::damage;
+use crate::support::damage;
 use tempfile::TempDir;
 
 const KERNEL: &str = "CUPTI_ACTIVITY_KIND_KERNEL";

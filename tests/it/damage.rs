@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod support;
-
 use coldspot::facts::{EntityKind, extract};
 use coldspot::ledger::Scope;
 use coldspot::read::{ReadOptions, read};
-use support::damage;
+use crate::support::damage;
 use tempfile::TempDir;
 
 #[test]

@@ -1,10 +1,9 @@
 //! Support for the integration tests: small reports made from scenario files, damaged ones, and an independent reckoning.
-//!
-//! Each test file is a crate of its own and uses a part of this.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod damage;
 pub mod export;
+pub mod forge;
 pub mod formats;
 pub mod heavy;
 pub mod hostile;

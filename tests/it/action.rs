@@ -3,9 +3,6 @@
 // The lints spare `#[test]` functions only, not what they share.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "support/forge.rs"]
-mod forge;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +13,7 @@ use assert_cmd::cargo::cargo_bin;
 use regex::Regex;
 use tempfile::TempDir;
 
-use forge::{Forge, Mishap, OURS, TOKEN};
+use crate::support::forge::{Forge, Mishap, OURS, TOKEN};
 
 /// Text that does harm wherever it is evaluated.
 const HOSTILE: &str = "$(touch pwned) `touch pwned` '; touch pwned; \" && touch pwned";

@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::{Value, json};
-use support::fixtures;
+use crate::support::fixtures;
 
 fn coldspot(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::cargo_bin("coldspot").unwrap().current_dir(folder).args(arguments).output().unwrap();

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
@@ -16,9 +14,9 @@ use coldspot::rules::Library;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use regex::Regex;
 use rusqlite::Connection;
-use support::formats::{Printed, Printer, fault};
-use support::hostile::NAMES;
-use support::{SchemaVersion, mutate, scenario};
+use crate::support::formats::{Printed, Printer, fault};
+use crate::support::hostile::NAMES;
+use crate::support::{SchemaVersion, mutate, scenario};
 use tempfile::TempDir;
 
 /// A report with much to find, in which every string is this one.

@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Row};
-use support::independent::{DeviceNumbers, reckon};
-use support::{KEPT, SchemaVersion, damage, fixture, fixtures, sample_reports, scenario, scenario_names};
+use crate::support::independent::{DeviceNumbers, reckon};
+use crate::support::{KEPT, SchemaVersion, damage, fixture, fixtures, sample_reports, scenario, scenario_names};
 use tempfile::TempDir;
 
 /// Every row of every table, with the statement that made the table. Values as text, since some are not even UTF-8.
@@ -130,7 +128,7 @@ fn exact_events_keep_their_times() {
     "#;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("exact.sqlite");
-    support::Scenario::parse(text).write(SchemaVersion::Nsys2021, &path);
+    crate::support::Scenario::parse(text).write(SchemaVersion::Nsys2021, &path);
     let numbers = reckon(&path).remove(&0).unwrap();
     let expected = DeviceNumbers {
         window_start_ns: 100,
@@ -170,7 +168,7 @@ fn the_machine_queues_waits_and_blocks() {
             { memcpy = { dir = "h2d", bytes = 1000, gbps = 1, api_us = 4 } },
         ]
     "#;
-    let recording = support::Scenario::parse(text).recording;
+    let recording = crate::support::Scenario::parse(text).recording;
     // The first kernel starts 2.5 us after its call of 4 us, the second 0.8 us after the first; the wait ends 3 us after
     // that. The copy starts 2.5 us after 4 us in its call, takes 0.9 us and a byte per ns, and holds the call 2 us more.
     let ops: Vec<_> = recording.ops.iter().map(|op| (op.start_ns - 1_000_000, op.end_ns - 1_000_000)).collect();

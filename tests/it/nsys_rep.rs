@@ -3,8 +3,6 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +10,7 @@ use std::process::Command;
 use coldspot::facts::extract;
 use coldspot::ledger::Scope;
 use coldspot::read::{ReadError, ReadOptions, read};
-use support::damage;
+use crate::support::damage;
 use tempfile::TempDir;
 
 const VERSION: &str = "2025.5.2.266";

@@ -3,9 +3,6 @@
 // The lints spare `#[test]` functions only, not what they share.
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/forge.rs"]
-mod forge;
-
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,7 +11,7 @@ use assert_cmd::assert::Assert;
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use forge::{Forge, Mishap, OURS, TOKEN};
+use crate::support::forge::{Forge, Mishap, OURS, TOKEN};
 
 const MARKER: &str = "<!-- coldspot:compare -->";
 const STRANGER: (&str, u64) = ("mallory", 7);

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::fs;
 
 use assert_cmd::Command;
 use predicates::str::contains;
 use serde_json::{Value, json};
-use support::fixtures;
-use support::project::Project;
+use crate::support::fixtures;
+use crate::support::project::Project;
 
 const SOURCES: &str = r#"
 [[source]]
@@ -86,7 +84,7 @@ fn comparisons_point_there_too() {
 fn sarif_names_files_from_the_root_of_the_sources() {
     let project = Project::with(SOURCES);
     let log: Value = serde_json::from_str(&project.printed(&["review", "run.sqlite", "--format", "sarif"])).unwrap();
-    let schema = fs::read_to_string(fixtures().join("../tests/support/schema/sarif-2.1.0.json")).unwrap();
+    let schema = fs::read_to_string(fixtures().join("../tests/it/support/schema/sarif-2.1.0.json")).unwrap();
     let schema = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     assert!(schema.is_valid(&log));
     let place = |rule: &str| {

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
-use support::{SchemaVersion, fixtures, scenario};
+use crate::support::{SchemaVersion, fixtures, scenario};
 
 const HOSTILE: [&str; 9] = [
     "<img src=x onerror=alert(1)>",
@@ -423,7 +421,7 @@ fn sarif_is_valid_by_its_schema() {
     let folder = Folder::new();
     let (base, head) = hostile_pair(&folder);
     // The schema of the standard, by OASIS.
-    let schema = std::fs::read_to_string(fixtures().join("../tests/support/schema/sarif-2.1.0.json")).unwrap();
+    let schema = std::fs::read_to_string(fixtures().join("../tests/it/support/schema/sarif-2.1.0.json")).unwrap();
     let schema = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let review = stdout(&coldspot(&["review", &fixture("pageable-copies-2021.sqlite"), "--format", "sarif"]).success());
     let compare = stdout(&coldspot(&["compare", &base, &head, "--format", "sarif"]).success());
@@ -488,7 +486,7 @@ fn a_comment_fits_the_forge_and_says_when_it_is_cut() {
 
 #[test]
 fn real_pairs_are_judged_as_an_expert_would() {
-    let Some(folder) = support::sample_reports() else { return };
+    let Some(folder) = crate::support::sample_reports() else { return };
     let report = |name: &str| Path::new(&folder).join("nsys").join(name).display().to_string();
     let before_after = [report("005-h100x2-mfu-before.sqlite"), report("006-h100x2-mfu-after.sqlite")];
     coldspot(&["compare", &before_after[0], &before_after[1]]).code(5).stdout(

@@ -3,8 +3,6 @@
 // The lints spare `#[test]` functions only, not what they share.
 #![allow(clippy::panic, clippy::expect_used)]
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -13,7 +11,7 @@ use coldspot::ledger::Scope;
 use coldspot::read::{ReadOptions, read};
 use coldspot::rules::outcome::Outcome;
 use coldspot::rules::{Library, Params, evaluate};
-use support::SchemaVersion;
+use crate::support::SchemaVersion;
 
 /// The rules of these folders that must find something, for each scenario; all others must not.
 const CATEGORIES: [&str; 7] = ["copies", "sync", "streams", "memory", "communication", "steps", "device"];
@@ -68,7 +66,7 @@ fn found(library: &Library, report: &Path) -> BTreeSet<String> {
 fn rules_find_the_causes_of_the_scenarios_and_nothing_else() {
     let library = builtin();
     for (scenario, expected) in EXPECTED {
-        let report = support::fixture(scenario, SchemaVersion::Nsys2025);
+        let report = crate::support::fixture(scenario, SchemaVersion::Nsys2025);
         let expected: BTreeSet<String> = expected.iter().map(|id| (*id).to_owned()).collect();
         assert_eq!(found(&library, &report), expected, "{scenario}");
     }
@@ -77,7 +75,7 @@ fn rules_find_the_causes_of_the_scenarios_and_nothing_else() {
 #[test]
 fn running_ahead_wins_no_more_than_the_time_in_the_waits() {
     // Short waits, each before a long piece of host code that the device has to wait for anyway.
-    let scenario = support::Scenario::parse(
+    let scenario = crate::support::Scenario::parse(
         r#"
         about = "A wait that costs little, and host code that costs much."
         [kernel]

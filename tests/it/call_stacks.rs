@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
@@ -12,7 +10,7 @@ use assert_cmd::assert::Assert;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
-use support::{SchemaVersion, scenario};
+use crate::support::{SchemaVersion, scenario};
 
 /// A project whose program was captured with call stacks.
 struct Project(tempfile::TempDir);

@@ -3,15 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
-#[path = "../fuzz/entries.rs"]
-mod entries;
-
 use std::fs;
 use std::path::Path;
 
-use support::mutate::Random;
+use crate::support::mutate::Random;
 
 /// Every seed, and as many changes of each.
 fn run(target: &str, changes: usize, entry: fn(&[u8])) {
@@ -71,42 +66,42 @@ fn change(bytes: &mut Vec<u8>, random: &mut Random) {
 #[test]
 fn reports() {
     // tests/mutation.rs changes reports far more often.
-    run("sqlite", 3, entries::sqlite);
+    run("sqlite", 3, crate::entries::sqlite);
 }
 
 #[test]
 fn facts_files() {
-    run("facts", 30, entries::facts);
+    run("facts", 30, crate::entries::facts);
 }
 
 #[test]
 fn configurations() {
-    run("config", 200, entries::config);
+    run("config", 200, crate::entries::config);
 }
 
 #[test]
 fn rule_files() {
-    run("rule", 20, entries::rule);
+    run("rule", 20, crate::entries::rule);
 }
 
 #[test]
 fn expressions() {
-    run("expression", 6, entries::expression);
+    run("expression", 6, crate::entries::expression);
 }
 
 #[test]
 fn templates() {
-    run("template", 60, entries::template);
+    run("template", 60, crate::entries::template);
 }
 
 #[test]
 fn strings() {
-    run("escape", 500, entries::escape);
+    run("escape", 500, crate::entries::escape);
 }
 
 #[test]
 fn times() {
-    run("times", 500, entries::times);
+    run("times", 500, crate::entries::times);
 }
 
 #[test]
@@ -116,16 +111,16 @@ fn nests_are_too_deep_and_no_more() {
     {
         for depth in [20_000, 1_000 / (open.len() + close.len())] {
             let nested = format!("{}1{}", open.repeat(depth), close.repeat(depth));
-            entries::expression(nested.as_bytes());
+            crate::entries::expression(nested.as_bytes());
         }
-        entries::expression(format!("1{}", "+1".repeat(500)).as_bytes());
-        entries::expression(format!("{{{{ 1{} }}}}", "+1".repeat(500)).as_bytes());
-        entries::expression(format!("1{}", " | default(1)".repeat(70)).as_bytes());
-        entries::template(format!("{{{{ {} }}}}", open.repeat(1_900 / open.len())).as_bytes());
+        crate::entries::expression(format!("1{}", "+1".repeat(500)).as_bytes());
+        crate::entries::expression(format!("{{{{ 1{} }}}}", "+1".repeat(500)).as_bytes());
+        crate::entries::expression(format!("1{}", " | default(1)".repeat(70)).as_bytes());
+        crate::entries::template(format!("{{{{ {} }}}}", open.repeat(1_900 / open.len())).as_bytes());
     }
     for block in ["{% if 1 %}", "{% for a in b %}", "{% macro a() %}", "{% set a %}", "{% filter own %}"] {
-        entries::template(block.repeat(100).as_bytes());
+        crate::entries::template(block.repeat(100).as_bytes());
     }
-    entries::rule(format!("a = {}1{}", "[".repeat(50_000), "]".repeat(50_000)).as_bytes());
-    entries::rule(format!("{}a = 1", "a.".repeat(50_000)).as_bytes());
+    crate::entries::rule(format!("a = {}1{}", "[".repeat(50_000), "]".repeat(50_000)).as_bytes());
+    crate::entries::rule(format!("{}a = 1", "a.".repeat(50_000)).as_bytes());
 }
