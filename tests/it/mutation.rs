@@ -74,7 +74,7 @@ fn run_half(folder: &Path, jobs: &[&String]) -> Vec<String> {
     let mut rest = jobs.iter();
     while !rest.as_slice().is_empty() {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--ignored", "--nocapture"])
+            .args(["--exact", "mutation::child", "--ignored", "--nocapture"])
             .env("COLDSPOT_MUTATION_FOLDER", folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
