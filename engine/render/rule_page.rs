@@ -3,7 +3,7 @@
 use crate::facts::FactValue;
 use crate::findings::{RuleCard, review};
 use crate::rules::outcome::{Outcome, Severity};
-use crate::rules::{Library, Relation, Rule, Status, testing};
+use crate::rules::{self, Library, Relation, Rule, Status};
 
 use super::markdown::{TemplateError, Templates};
 
@@ -79,7 +79,7 @@ fn conditions(library: &Library, rule: &Rule) -> String {
     if let Some(condition) = rule.condition() {
         text.push_str(&format!("It applies where {}.\n\n", code(condition)));
     }
-    let evidence = match testing::example(library, rule) {
+    let evidence = match rules::example::outcome(library, rule) {
         Outcome::Finding(found) => found.evidence,
         _ => Vec::new(),
     };
@@ -137,7 +137,7 @@ fn gain(rule: &Rule) -> String {
 
 fn advice(library: &Library, rule: &Rule) -> String {
     let mut text = "\n## What to do\n\n".to_owned();
-    for (framework, sentence) in testing::advice(library, rule) {
+    for (framework, sentence) in rules::example::advice(library, rule) {
         text.push_str(&format!("- **{framework}**: {}\n", sentence.markdown));
     }
     text
@@ -168,7 +168,7 @@ fn references(rule: &Rule) -> String {
 /// What a review prints where a report is like the example.
 fn example(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
     let templates = Templates::load(None)?;
-    let (facts, judgement) = testing::example_report(library, rule);
+    let (facts, judgement) = rules::example::report(library, rule);
     let review = review(&facts, &RuleCard::of_library(library), &[judgement], templates.scorecard());
     let finding = if review.findings.is_empty() { String::new() } else { templates.first_finding(&review)? };
     Ok(format!("\n## Its example, as a finding\n\n{}\n", finding.trim()))

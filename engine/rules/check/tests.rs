@@ -45,7 +45,7 @@ supports = "pinning"
 
 [example]
 copy_group = { name = "x", host_memory = "pageable", achieved_gbps = 6, exposed_ns = 600 }
-device = { window_ns = 2000, pinned_h2d_gbps = 24 }
+device = { window_ns = 2000, exposed_copy_ns = 600, pinned_h2d_gbps = 24 }
 
 [[tests]]
 name = "hidden"
@@ -192,7 +192,10 @@ fn names_in_expressions() {
     );
     check_condition("exposed_ns > 0", "`exposed_ns` is no fact: write `entity.fact`, `params.name` or `values.name`");
     // Short-circuits hide these at run time.
-    check_condition("false and device.typo > 1", "`device` has no fact `typo`");
+    check_condition(
+        "false and device.typo > 1",
+        "`device` has no fact `typo`; `coldspot facts --list` prints all facts",
+    );
     check_condition("device['window_ns'] > 0", "`[ ]` is not part of the language: name facts as `entity.fact`");
     check_condition("copy_group.name.x == 'a'", "`.x` follows something that has no facts");
 }
@@ -323,7 +326,7 @@ fn optional_facts_are_asked_for_first() {
     check(
         "[\"device.pinned_h2d_gbps\"]",
         "[\"device.pinned_h2d_gbps\", \"device.pined\"]",
-        &["6: `device` has no fact `pined`"],
+        &["6: `device` has no fact `pined`; `coldspot facts --list` prints all facts"],
     );
     check(
         "[\"device.pinned_h2d_gbps\"]",
@@ -336,8 +339,8 @@ fn optional_facts_are_asked_for_first() {
 fn texts_print_numbers_through_a_filter_that_fits() {
     check_text("{{ copy_group.exposed_ns }}", "a number is printed without a filter: add `| duration`");
     check_text("{{ copy_group.longest_start_ns }}", "a number is printed without a filter: add `| instant`");
-    check_text("{{ copy_group.bytes | duration }}", "`duration` does not print bytes");
-    check_text("{{ copy_group.count | percent }}", "`percent` does not print count");
+    check_text("{{ copy_group.bytes | duration }}", "`duration` does not print bytes: use `| bytes`");
+    check_text("{{ copy_group.count | percent }}", "`percent` does not print count: use `| count`");
     check_text("{{ copy_group.name | count }}", "`count` does not print text");
     check_text("{{ copy_group.is_blocking_call }}", "true or false cannot be printed: use `{% if %}`");
     check_text("{{ copy_group.longest_start_ns | duration }}", "this is a moment, not a length: use `| instant`");

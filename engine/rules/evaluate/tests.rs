@@ -44,6 +44,7 @@ pytorch = "Keep values on the GPU."
 
 [example]
 sync_group = { waits_for = "stream", api = "a", dry_ns = 100, call_ns = 100, call_count = 2 }
+device = { dry_in_sync_ns = 1000 }
 
 [[tests]]
 name = "short"
