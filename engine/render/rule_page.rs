@@ -3,7 +3,7 @@
 use crate::facts::FactValue;
 use crate::findings::{RuleCard, review};
 use crate::rules::outcome::{Outcome, Severity};
-use crate::rules::{self, Library, Relation, Rule, Status};
+use crate::rules::{self, Library, Params, Relation, Rule, Status};
 
 use super::markdown::{TemplateError, Templates};
 
@@ -12,11 +12,19 @@ use super::markdown::{TemplateError, Templates};
 /// # Errors
 /// When the example cannot be printed as a finding.
 pub fn rule_page(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
+    rule_page_set(library, rule, &Params::default())
+}
+
+/// The same, with the thresholds that a project sets instead of the rule's own.
+///
+/// # Errors
+/// The same.
+pub fn rule_page_set(library: &Library, rule: &Rule, set: &Params) -> Result<String, TemplateError> {
     let sections = [
         head(rule),
         conditions(library, rule),
         references(rule),
-        thresholds(rule),
+        thresholds(rule, set),
         gain(rule),
         advice(library, rule),
         relations(rule),
@@ -100,7 +108,7 @@ fn conditions(library: &Library, rule: &Rule) -> String {
     text
 }
 
-fn thresholds(rule: &Rule) -> String {
+fn thresholds(rule: &Rule, set: &Params) -> String {
     if rule.params().is_empty() {
         return String::new();
     }
@@ -108,7 +116,9 @@ fn thresholds(rule: &Rule) -> String {
     for param in rule.params() {
         let why = param.fixed.as_ref().map_or_else(String::new, |why| format!(" An absolute number, because: {why}"));
         let setting = code(&format!("params.{} = {}", param.name, value(&param.default)));
-        text.push_str(&format!("- {setting} ({}): {}{why}\n", param.unit, param.doc));
+        let own = set.get(rule.id(), &param.name);
+        let own = own.map_or_else(String::new, |own| format!(", set to {} by the project", code(&value(own))));
+        text.push_str(&format!("- {setting} ({}){own}: {}{why}\n", param.unit, param.doc));
     }
     let example = rule.params().first().map(|param| format!("{} = …", param.name)).unwrap_or_default();
     text.push_str(&format!(

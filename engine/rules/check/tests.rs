@@ -174,6 +174,16 @@ fn words_that_must_be_known() {
         "claims = \"exposed_copies\"",
         &["24: unknown account `exposed_copies`; did you mean `exposed_copy`?"],
     );
+    check(
+        "claims = \"exposed_copy\"",
+        "claims = \"exposed_copy_ns\"",
+        &["24: unknown account `exposed_copy_ns`; did you mean `exposed_copy`?"],
+    );
+    check(
+        "exposed_copy_ns = 600, ",
+        "",
+        &["42: [example] needs `device.exposed_copy_ns`, the account that the estimate claims: it is its bound"],
+    );
     check("https://", "http://", &["39: `http://example.com/` does not begin with https://"]);
 }
 
@@ -333,6 +343,17 @@ fn optional_facts_are_asked_for_first() {
         "[\"device.pinned_h2d_gbps\", \"device.sm_count\"]",
         &["6: `device.sm_count` is optional, but never used"],
     );
+}
+
+#[test]
+fn what_only_lowers_the_confidence_proves_nothing() {
+    check("when = \"device.pinned_h2d_gbps is not defined\"", "when = \"device.pinned_h2d_gbps is defined\"", &[]);
+    let summary = "summary = \"{{ copy_group.name }} is slow\"";
+    let both = SOUND
+        .replacen("when = \"device.pinned_h2d_gbps is not defined\"", "when = \"device.pinned_h2d_gbps is defined\"", 1)
+        .replacen(summary, "summary = \"{{ device.pinned_h2d_gbps | gbps }}\"", 1);
+    let expected = "32: in `summary`: `device.pinned_h2d_gbps` is optional: use `| default(…)`, or ask `device.pinned_h2d_gbps is defined` first";
+    assert_eq!(faults(&[("rules/copies/slow.toml", &both)]), [format!("rules/copies/slow.toml:{expected}")]);
 }
 
 #[test]
