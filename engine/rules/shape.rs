@@ -1,4 +1,4 @@
-//! Reads a TOML file into its structs: every unknown key is noted with its place and the nearest known name.
+//! Reads a TOML file into its structs: every unknown key is noted with its line and the nearest known name.
 
 use std::ops::Range;
 

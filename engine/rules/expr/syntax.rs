@@ -10,8 +10,8 @@ use minijinja::value::{Value, ValueKind};
 use super::message;
 use crate::text::cut;
 
-/// What is shown of the place at which reading stopped.
-const SHOWN_BYTES: usize = 30;
+/// Bytes that are shown of what follows where reading stopped.
+const MAX_SHOWN_BYTES: usize = 30;
 
 /// An expression.
 #[derive(Debug)]
@@ -261,13 +261,13 @@ fn comparison(kind: ast::CompareOpKind) -> Comparison {
 /// Why something cannot be read: the parser's words, where it stopped, and what other languages write so.
 fn unreadable(source: &str, error: &minijinja::Error) -> String {
     let message = message(error);
-    // What ends too early has no better place than its end.
+    // What ends too early has nothing to show.
     let Some(range) = error.range().filter(|range| range.end < source.trim_end().len()) else { return message };
     let (before, rest) = source.split_at_checked(range.start).unwrap_or((source, ""));
     // The first of two signs may be one of the language.
     let rest = if before.ends_with('|') { &source[before.len() - 1..] } else { rest.trim_start() };
     let slip = slip(rest).map_or_else(String::new, |right| format!("; write `{right}`"));
-    format!("{message}, at `{}`{slip}", cut::to_bytes(rest.lines().next().unwrap_or_default(), SHOWN_BYTES))
+    format!("{message}, at `{}`{slip}", cut::to_bytes(rest.lines().next().unwrap_or_default(), MAX_SHOWN_BYTES))
 }
 
 /// What other languages write, and what to write here.
