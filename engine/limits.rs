@@ -66,7 +66,7 @@ pub const MAX_PRINTING_BYTES: u64 = GIB;
 
 // What the server of a forge may send.
 
-/// Bytes of one answer.
+/// Bytes of one answer: a page of 100 comments of the greatest length, in characters of four bytes, twice.
 pub const MAX_ANSWER_BYTES: u64 = 64 * MIB;
 /// Pages of a list.
 pub const MAX_ANSWER_PAGE_COUNT: usize = 100;
