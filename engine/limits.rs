@@ -127,7 +127,7 @@ mod tests {
 
     fn bytes(number: u64) -> String {
         let units = [(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")];
-        let (size, unit) = units.into_iter().find(|(size, _)| number % size == 0).unwrap();
+        let (size, unit) = units.into_iter().find(|(size, _)| number.is_multiple_of(*size)).unwrap();
         format!("{} {unit}", number / size)
     }
 
