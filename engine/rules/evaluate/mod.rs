@@ -154,12 +154,12 @@ impl Judge<'_> {
         let Some(estimate) = &self.rule.code.estimate else { return Ok(None) };
         self.scope.compute(&estimate.recoverable_ns.values)?;
         let claimed = estimate.recoverable_ns.whole(&self.scope.root)?;
-        let holds = FactRef { kind: EntityKind::Device, name: estimate.holds };
+        let holds = FactRef { kind: EntityKind::Device, name: estimate.account.fact() };
         let bound = match self.value(holds) {
             Some(FactValue::Int(ns)) => (*ns).max(0),
             _ => i64::MAX,
         };
-        let account = estimate.account.clone();
+        let account = estimate.account.id().to_owned();
         Ok(Some(Estimate { recoverable_ns: claimed.clamp(0, bound), account, basis: estimate.basis.clone() }))
     }
 }
