@@ -7,8 +7,8 @@ use super::judge::{self, Pair};
 use super::measure::Measure;
 use super::side::{Run, Side};
 use super::{Basis, Comparison, TimeOf};
+use crate::facts::Entity;
 use crate::facts::catalogue::{Fact, Scaling};
-use crate::facts::{Entity, FactValue};
 use crate::findings::Gate;
 use crate::rules::outcome::Severity;
 
@@ -188,9 +188,5 @@ pub(super) fn sum(mut values: impl Iterator<Item = Option<f64>>) -> Option<f64> 
 }
 
 pub(super) fn value(entity: &Entity, fact: &Fact) -> Option<f64> {
-    match entity.get(fact.name)? {
-        FactValue::Int(value) => Some(*value as f64),
-        FactValue::Float(value) => Some(*value),
-        _ => None,
-    }
+    entity.number(fact.name)
 }

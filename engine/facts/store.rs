@@ -202,3 +202,47 @@ impl Facts {
         entity.ancestors.iter().copied().find(|ancestor| self.get(*ancestor).kind == kind)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run with a kernel on each of some GPUs.
+    fn sample(numbers: &[i64]) -> Facts {
+        let mut facts = Facts::default();
+        let run = facts.add(EntityKind::Run, "run", &[]);
+        for number in numbers {
+            let device = facts.add(EntityKind::Device, format!("gpu{number}"), &[run]);
+            facts.get_mut(device).set("number", *number);
+            let kernel = facts.add(EntityKind::Kernel, format!("gpu{number}/k"), &[device, run]);
+            facts.get_mut(kernel).set("launch_count", *number);
+        }
+        facts
+    }
+
+    #[test]
+    fn one_device_keeps_the_run_and_what_is_its_own() {
+        let kept = sample(&[3, 5]).of_device(5);
+        assert_eq!(kept.len(), 3);
+        let (kernel, entity) = kept.of_kind(EntityKind::Kernel).next().unwrap();
+        assert_eq!(entity.int("launch_count"), Some(5));
+        assert_eq!(kept.get(kept.related(kernel, EntityKind::Device).unwrap()).int("number"), Some(5));
+        assert!(kept.related(kernel, EntityKind::Run).is_some());
+    }
+
+    #[test]
+    fn recordings_that_are_held_together_keep_their_keys_apart() {
+        let mut all = Facts::default();
+        all.absorb("rank0/", &sample(&[0, 1]));
+        all.absorb("rank1/", &sample(&[0, 1]));
+        let keys: std::collections::BTreeSet<(EntityKind, &str)> =
+            all.iter().map(|(_, entity)| (entity.kind, entity.key.as_str())).collect();
+        assert_eq!((keys.len(), all.len()), (10, 10));
+        for (id, kernel) in all.of_kind(EntityKind::Kernel) {
+            let device = all.get(all.related(id, EntityKind::Device).unwrap());
+            assert!(kernel.key.starts_with(&device.key) && kernel.int("launch_count") == device.int("number"));
+            let run = all.get(all.related(id, EntityKind::Run).unwrap());
+            assert_eq!(run.key.split('/').next(), kernel.key.split('/').next());
+        }
+    }
+}

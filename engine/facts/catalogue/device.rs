@@ -3,10 +3,27 @@
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Needs::{CudaApi, CudaTrace, DeviceInfo, GpuMetrics, Nvtx, OsRuntime, PageFaults, Report};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts::ACCOUNTS, fact};
+use super::{Fact, accounts, fact};
+use crate::ledger::Breakdown;
 
-pub(super) const ALL: &[&[Fact]] =
-    &[IDENTITY, WINDOW, &ACCOUNTS, IDLE_DETAIL, COUNTS, COPIES, STORMS, USE, STREAMS, STEPS, METRICS];
+pub(super) const ALL: &[&[Fact]] = &[
+    IDENTITY,
+    accounts::of(None),
+    accounts::of(Some(Breakdown::Operation)),
+    WINDOW,
+    accounts::of(Some(Breakdown::CopyKind)),
+    accounts::of(Some(Breakdown::Activity)),
+    accounts::of(Some(Breakdown::Trigger)),
+    IDLE_DETAIL,
+    COUNTS,
+    COPIES,
+    STORMS,
+    accounts::of(Some(Breakdown::Waste)),
+    USE,
+    STREAMS,
+    STEPS,
+    METRICS,
+];
 
 const IDENTITY: &[Fact] = &[
     fact("name", Text, DeviceInfo, Incomparable, "The product name of the GPU."),

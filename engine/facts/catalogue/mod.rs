@@ -282,6 +282,14 @@ pub fn find(kind: EntityKind, name: &str) -> Option<&'static Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Account;
+
+    #[test]
+    fn every_account_is_a_fact() {
+        for account in Account::all() {
+            assert!(find(EntityKind::Device, account.fact()).is_some(), "{}", account.id());
+        }
+    }
 
     #[test]
     fn names_are_unique_and_end_in_their_unit() {

@@ -57,7 +57,7 @@ impl<'a> Asked<'a> {
 
 impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts) -> Self {
-        let framework = facts.of_kind(EntityKind::Run).find_map(|(_, run)| run.text("framework"));
+        let framework = facts.run().and_then(|run| run.text("framework"));
         Self { facts, entities: Entities::new(facts), framework, printers: library.printers() }
     }
 
