@@ -7,6 +7,8 @@ use coldspot::render::facts::{facts_json, facts_text};
 use coldspot::render::{Notes, Templates, comparison_json, github, junit, review_json, sarif};
 use coldspot::rules::{Library, Params, evaluate};
 
+use super::analysis::builtin;
+
 /// Rules and templates, loaded once.
 pub struct Printer {
     library: Library,
@@ -19,13 +21,23 @@ pub type Printed = (&'static str, String);
 
 impl Printer {
     pub fn new() -> Self {
-        let library = Library::builtin().unwrap();
+        let library = builtin();
         Self { cards: RuleCard::of_library(&library), library, templates: Templates::load(None).unwrap() }
     }
 
     pub fn review(&self, facts: &Facts) -> Review {
         let judgements = evaluate(&self.library, facts, &Params::default());
         review(facts, &self.cards, &judgements, self.templates.scorecard())
+    }
+
+    /// A review as Markdown.
+    pub fn markdown(&self, facts: &Facts, report: &str) -> Result<String, String> {
+        self.templates.review(&self.review(facts), report).map_err(|error| error.to_string())
+    }
+
+    /// A review as JSON.
+    pub fn json(&self, facts: &Facts, report: &str) -> Result<String, String> {
+        review_json(&self.review(facts), report).map_err(|error| error.to_string())
     }
 
     /// A review and the facts in every format; or which rule went wrong.

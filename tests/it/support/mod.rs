@@ -1,6 +1,7 @@
 //! Support for the integration tests: small reports made from scenario files, damaged ones, and an independent reckoning.
-#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod analysis;
+pub mod cli;
 pub mod damage;
 pub mod export;
 pub mod forge;
@@ -13,6 +14,8 @@ pub mod mutate;
 pub mod project;
 pub mod recording;
 mod simulate;
+pub mod temp;
+pub mod watch;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -98,7 +101,7 @@ impl AsRef<std::ffi::OsStr> for Fixture {
 
 /// The scenario of that name as an export.
 pub fn fixture(name: &str, version: SchemaVersion) -> Fixture {
-    let folder = TempDir::new().unwrap();
+    let folder = temp::folder();
     let path = folder.path().join(format!("{name}.sqlite"));
     scenario(name).write(version, &path);
     Fixture { path, _folder: folder }
