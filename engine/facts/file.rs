@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use super::catalogue::{self, EntityKind, Fact, FactType, Unit};
-use super::store::{EntityId, FactValue, Facts};
+use super::store::{EntityId, Facts};
+use super::value::FactValue;
 use crate::limits::{MAX_FACTS_FILE_BYTES, MAX_FACTS_FILE_ENTITY_COUNT, MAX_FACTS_FILE_NUMBER_POWER};
 use crate::text::escape;
 

@@ -2,6 +2,7 @@
 //!
 //! `coldspot facts --list` prints it, and rules are checked against it when they load.
 
+mod accounts;
 mod device;
 mod groups;
 mod run;
@@ -9,7 +10,8 @@ mod source;
 
 use serde::Serialize;
 
-use super::store::FactValue;
+use super::value::FactValue;
+pub use crate::ledger::accounts::Scaling;
 
 /// The kinds of things that facts are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -239,17 +241,10 @@ pub struct Fact {
     pub kind: FactType,
     /// What of a capture brings it.
     pub needs: Needs,
-    /// How it goes with the work that is done; absent for what is no number, and where the unit says it.
-    growth: Option<Growth>,
+    /// How it goes with the amount of work.
+    pub scaling: Scaling,
     /// What it means, and what its absence means where that is not simply "not captured".
     pub meaning: &'static str,
-}
-
-impl Growth {
-    /// Whether it is a sum over the work.
-    pub(crate) const fn is_per_unit(self) -> bool {
-        matches!(self, Self::Work | Self::Span)
-    }
 }
 
 impl Fact {
@@ -257,54 +252,10 @@ impl Fact {
     pub fn unit(&self) -> Unit {
         Unit::of_name(self.name)
     }
-
-    /// How it goes with the work that is done; shares and rates stay the same.
-    pub(crate) fn growth(&self) -> Growth {
-        match (self.growth, self.unit()) {
-            (Some(growth), _) => growth,
-            (None, Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz) => Growth::Same,
-            (None, Unit::Ns | Unit::Bytes | Unit::Count | Unit::None) => Growth::Mark,
-        }
-    }
 }
 
-/// How a number goes with the work that is done: what a program that does the same twice would show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Growth {
-    /// Twice as much: a sum over the work.
-    Work,
-    /// Twice as much, and the time between the two rounds.
-    Span,
-    /// The same: a size, a median, a share, a rate.
-    Same,
-    /// Either: of start-up, of one event that is the longest by chance, or of stretches that may join.
-    Once,
-    /// Nothing that could be said: a moment, an id, a version.
-    Mark,
-}
-
-const fn fact(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: None }
-}
-
-const fn work(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: Some(Growth::Work) }
-}
-
-const fn span(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: Some(Growth::Span) }
-}
-
-const fn same(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: Some(Growth::Same) }
-}
-
-const fn once(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: Some(Growth::Once) }
-}
-
-const fn mark(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: Some(Growth::Mark) }
+const fn fact(name: &'static str, kind: FactType, needs: Needs, scaling: Scaling, meaning: &'static str) -> Fact {
+    Fact { name, kind, needs, scaling, meaning }
 }
 
 /// The facts of one kind of entity, in the order in which they are explained.
@@ -328,19 +279,17 @@ pub fn find(kind: EntityKind, name: &str) -> Option<&'static Fact> {
     of_kind(kind).find(|fact| fact.name == name)
 }
 
-/// The ledger accounts that an estimate may claim: the device facts that are parts of the window.
-///
-/// `claims = "idle_sync"` draws on `device.idle_sync_ns`.
-pub fn accounts() -> impl Iterator<Item = &'static str> {
-    [device::LEDGER, device::IDLE_ACTIVITY, device::IDLE_TRIGGER, device::COMPUTE_USE]
-        .into_iter()
-        .flatten()
-        .filter_map(|fact| fact.name.strip_suffix("_ns"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Account;
+
+    #[test]
+    fn every_account_is_a_fact() {
+        for account in Account::all() {
+            assert!(find(EntityKind::Device, account.fact()).is_some(), "{}", account.id());
+        }
+    }
 
     #[test]
     fn names_are_unique_and_end_in_their_unit() {
@@ -360,11 +309,15 @@ mod tests {
     }
 
     #[test]
-    fn every_amount_of_the_run_and_of_devices_says_how_it_grows() {
-        for kind in [EntityKind::Run, EntityKind::Device] {
-            for fact in of_kind(kind).filter(|fact| matches!(fact.kind, FactType::Int | FactType::Float)) {
-                let is_rate = matches!(fact.unit(), Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz);
-                assert!(is_rate || fact.growth.is_some(), "{}.{}", kind.name(), fact.name);
+    fn rates_stay_the_same_and_what_is_no_number_cannot_be_compared() {
+        for kind in EntityKind::ALL {
+            for fact in of_kind(kind) {
+                let name = format!("{}.{}", kind.name(), fact.name);
+                let is_number = matches!(fact.kind, FactType::Int | FactType::Float);
+                assert!(is_number || fact.scaling == Scaling::Incomparable, "{name}");
+                if matches!(fact.unit(), Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz) {
+                    assert_eq!(fact.scaling, Scaling::Intensive, "{name}");
+                }
             }
         }
     }
