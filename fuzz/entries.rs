@@ -6,14 +6,14 @@ use std::fs;
 use std::sync::LazyLock;
 
 use coldspot::compare::{Run, compare};
-use coldspot::config::ConfigFile;
 use coldspot::facts::{Facts, extract, file};
 use coldspot::findings::{RuleCard, Threshold, review};
 use coldspot::ledger::Scope;
+use coldspot::project::ConfigFile;
 use coldspot::read::{ReadOptions, read};
 use coldspot::render::facts::{facts_json, facts_text};
 use coldspot::render::{Notes, Templates, comparison_json, junit, review_json, rule_page, sarif};
-use coldspot::rules::{Library, Params, evaluate, testing};
+use coldspot::rules::{Library, Params, evaluate, example};
 use coldspot::text::{escape as escapes, names};
 
 #[path = "../engine/cli/scope.rs"]
@@ -106,7 +106,7 @@ fn with_rule(text: &str) {
         Ok(library) => {
             let Some(rule) = library.rule("pageable-copy") else { return };
             is_inert(&escapes::log(&rule_page(&library, rule).unwrap_or_default()));
-            let _ = testing::example(&library, rule);
+            let _ = example::outcome(&library, rule);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! `coldspot config`.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
-use coldspot::config::{FILE_NAME, config_schema};
+use coldspot::project::{FILE_NAME, config_schema};
 
 use super::exit::{Exit, Failure};
 use super::output;
@@ -12,6 +14,9 @@ use super::project::Project;
 pub(super) enum Task {
     /// Check coldspot.toml against the rules and the scorecard in use.
     Check {
+        /// A folder of rules that add to the built-in ones, or replace those of the same id; may be given again.
+        #[arg(long = "rules", value_name = "DIR")]
+        rules: Vec<PathBuf>,
         #[command(flatten)]
         project: Project,
     },
@@ -21,7 +26,7 @@ pub(super) enum Task {
 
 pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     match task {
-        Task::Check { project } => check(project),
+        Task::Check { rules, project } => check(project, rules),
         Task::Schema => {
             output::deliver(&config_schema(), None)?;
             Ok(Exit::Ok)
@@ -29,11 +34,11 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     }
 }
 
-fn check(project: &Project) -> Result<Exit, Failure> {
+fn check(project: &Project, rules: &[PathBuf]) -> Result<Exit, Failure> {
     let Some((path, file)) = project.file()? else {
         return Err(Failure::new(Exit::Usage, format!("there is no {FILE_NAME} here or in a folder above")));
     };
-    project.setup(&[], None)?;
+    project.setup(rules, None)?;
     file.check_sources().map_err(|faults| Failure::new(Exit::Usage, faults))?;
     output::deliver(&format!("{}: nothing wrong\n", path.display()), None)?;
     Ok(Exit::Ok)

@@ -4,6 +4,7 @@ use super::sentence::Writer;
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::rules::outcome::Sentence;
 use crate::text::number;
+use crate::text::plural::{counted, counted_as};
 
 pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
     let Some((_, run)) = facts.of_kind(EntityKind::Run).next() else { return Vec::new() };
@@ -21,12 +22,11 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
     if let Some(count) = positive("dropped_event_count") {
         let words =
             "that could not be used: reversed or lost times, ids that refer to nothing, values of the wrong type.";
-        notes
-            .push(Writer::default().own(&format!("The report holds {} {words}", counted(count, "row", "rows"))).done());
+        notes.push(Writer::default().own(&format!("The report holds {} {words}", counted(count, "row"))).done());
     }
     notes.extend(limits(facts, run));
     if let Some(count) = positive("graph_launch_count") {
-        let launches = counted(count, "CUDA graph launch is", "CUDA graph launches are");
+        let launches = counted_as(count, "CUDA graph launch is", "CUDA graph launches are");
         let words = "recorded as a whole: the kernels in them are hidden, and count as compute together. \
                      `nsys profile --cuda-graph-trace=node` records them one by one, at some cost.";
         notes.push(Writer::default().own(&format!("{launches} {words}")).done());
@@ -79,8 +79,4 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
             Writer::default().own(&format!("A limit was reached: {} × {what} {words}", number::count(count))).done()
         })
         .collect()
-}
-
-fn counted(count: i64, one: &str, many: &str) -> String {
-    format!("{} {}", number::count(count), if count == 1 { one } else { many })
 }

@@ -72,6 +72,8 @@ impl Templates {
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build();
         env.set_syntax(syntax.map_err(failed)?);
         env.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+        // Errors name what is undefined.
+        env.set_debug(true);
         env.set_fuel(Some(FUEL));
         filters::install(&mut env);
         for (name, source) in BUILTIN {

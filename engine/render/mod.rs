@@ -20,7 +20,7 @@ pub use junit::junit;
 pub use markdown::{TemplateError, Templates};
 pub use notes::Notes;
 pub use rule_list::{rule_list_json, rule_list_text};
-pub use rule_page::{rule_index, rule_page};
+pub use rule_page::{rule_index, rule_page, rule_page_set};
 pub use sarif::sarif;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::facts::FactValue;
 use crate::findings::{RuleCard, review};
 use crate::rules::outcome::{Outcome, Severity};
-use crate::rules::{Library, Relation, Rule, Status, testing};
+use crate::rules::{self, Library, Params, Relation, Rule, Status};
 
 use super::markdown::{TemplateError, Templates};
 
@@ -12,11 +12,19 @@ use super::markdown::{TemplateError, Templates};
 /// # Errors
 /// When the example cannot be printed as a finding.
 pub fn rule_page(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
+    rule_page_set(library, rule, &Params::default())
+}
+
+/// The same, with the thresholds that a project sets instead of the rule's own.
+///
+/// # Errors
+/// The same.
+pub fn rule_page_set(library: &Library, rule: &Rule, set: &Params) -> Result<String, TemplateError> {
     let sections = [
         head(rule),
         conditions(library, rule),
         references(rule),
-        thresholds(rule),
+        thresholds(rule, set),
         gain(rule),
         advice(library, rule),
         relations(rule),
@@ -79,7 +87,7 @@ fn conditions(library: &Library, rule: &Rule) -> String {
     if let Some(condition) = rule.condition() {
         text.push_str(&format!("It applies where {}.\n\n", code(condition)));
     }
-    let evidence = match testing::example(library, rule) {
+    let evidence = match rules::example::outcome(library, rule) {
         Outcome::Finding(found) => found.evidence,
         _ => Vec::new(),
     };
@@ -100,7 +108,7 @@ fn conditions(library: &Library, rule: &Rule) -> String {
     text
 }
 
-fn thresholds(rule: &Rule) -> String {
+fn thresholds(rule: &Rule, set: &Params) -> String {
     if rule.params().is_empty() {
         return String::new();
     }
@@ -108,7 +116,9 @@ fn thresholds(rule: &Rule) -> String {
     for param in rule.params() {
         let why = param.fixed.as_ref().map_or_else(String::new, |why| format!(" An absolute number, because: {why}"));
         let setting = code(&format!("params.{} = {}", param.name, value(&param.default)));
-        text.push_str(&format!("- {setting} ({}): {}{why}\n", param.unit, param.doc));
+        let own = set.get(rule.id(), &param.name);
+        let own = own.map_or_else(String::new, |own| format!(", set to {} by the project", code(&value(own))));
+        text.push_str(&format!("- {setting} ({}){own}: {}{why}\n", param.unit, param.doc));
     }
     let example = rule.params().first().map(|param| format!("{} = …", param.name)).unwrap_or_default();
     text.push_str(&format!(
@@ -137,7 +147,7 @@ fn gain(rule: &Rule) -> String {
 
 fn advice(library: &Library, rule: &Rule) -> String {
     let mut text = "\n## What to do\n\n".to_owned();
-    for (framework, sentence) in testing::advice(library, rule) {
+    for (framework, sentence) in rules::example::advice(library, rule) {
         text.push_str(&format!("- **{framework}**: {}\n", sentence.markdown));
     }
     text
@@ -168,7 +178,7 @@ fn references(rule: &Rule) -> String {
 /// What a review prints where a report is like the example.
 fn example(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
     let templates = Templates::load(None)?;
-    let (facts, judgement) = testing::example_report(library, rule);
+    let (facts, judgement) = rules::example::report(library, rule);
     let review = review(&facts, &RuleCard::of_library(library), &[judgement], templates.scorecard());
     let finding = if review.findings.is_empty() { String::new() } else { templates.first_finding(&review)? };
     Ok(format!("\n## Its example, as a finding\n\n{}\n", finding.trim()))

@@ -11,6 +11,7 @@ use toml::de::DeTable;
 
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
+use super::vocabulary::SCHEMA;
 use super::{schema, shape};
 
 pub(super) type Text = Spanned<String>;
@@ -258,8 +259,10 @@ pub(super) struct RawExpect {
     pub(super) summary: Option<Text>,
 }
 
-/// The version of the rule language that this engine reads.
-pub(super) const SCHEMA: i64 = 1;
+/// The JSON Schema (draft 7, which TOML editors read) of rule files.
+pub fn rule_schema() -> String {
+    schema::document::<RawRule>()
+}
 
 /// Reads one file.
 pub(super) fn read(log: &mut Log<'_>) -> Option<RawRule> {

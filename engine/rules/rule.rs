@@ -71,6 +71,7 @@ pub struct Rule {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) category: String,
+    pub(super) replaces_builtin: bool,
     pub(super) file: String,
     pub(super) source: String,
     pub(super) for_each: EntityKind,
@@ -100,6 +101,11 @@ impl Rule {
     /// The folder that it lies in: the kind of cause.
     pub fn category(&self) -> &str {
         &self.category
+    }
+
+    /// Whether it stands in the place of a built-in rule of the same id.
+    pub fn replaces_builtin(&self) -> bool {
+        self.replaces_builtin
     }
 
     /// The file that it was read from; built-in rules begin with `rules/`.

@@ -1,4 +1,4 @@
-//! The JSON Schema of rule files, for editors: shapes from the structs of `raw`, names from the catalogue of facts.
+//! What JSON Schemas of TOML files say beyond the shapes of their structs, for editors: names from the catalogue of facts.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -6,14 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::facts::{EntityKind, FactType, catalogue};
 
-use super::check::{FRAMEWORK_DEFAULT, STATUSES, UNITS, frameworks};
-use super::raw::{self, RawRule};
 use super::rule::Expected;
-
-/// The JSON Schema (draft 7, which TOML editors read) of rule files.
-pub fn rule_schema() -> String {
-    document::<RawRule>()
-}
+use super::vocabulary::{FRAMEWORK_DEFAULT, SCHEMA, STATUSES, UNITS, frameworks};
 
 /// The schema of a file that is read as `T`, without nulls: TOML has none.
 pub(crate) fn document<T: JsonSchema>() -> String {
@@ -71,7 +65,7 @@ fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Schema {
 }
 
 pub(super) fn version(_: &mut SchemaGenerator) -> Schema {
-    schema(json!({ "type": "integer", "const": raw::SCHEMA }))
+    schema(json!({ "type": "integer", "const": SCHEMA }))
 }
 
 pub(super) fn entity(_: &mut SchemaGenerator) -> Schema {

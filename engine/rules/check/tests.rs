@@ -45,7 +45,7 @@ supports = "pinning"
 
 [example]
 copy_group = { name = "x", host_memory = "pageable", achieved_gbps = 6, exposed_ns = 600 }
-device = { window_ns = 2000, pinned_h2d_gbps = 24 }
+device = { window_ns = 2000, exposed_copy_ns = 600, pinned_h2d_gbps = 24 }
 
 [[tests]]
 name = "hidden"
@@ -174,6 +174,16 @@ fn words_that_must_be_known() {
         "claims = \"exposed_copies\"",
         &["24: unknown account `exposed_copies`; did you mean `exposed_copy`?"],
     );
+    check(
+        "claims = \"exposed_copy\"",
+        "claims = \"exposed_copy_ns\"",
+        &["24: unknown account `exposed_copy_ns`; did you mean `exposed_copy`?"],
+    );
+    check(
+        "exposed_copy_ns = 600, ",
+        "",
+        &["42: [example] needs `device.exposed_copy_ns`, the account that the estimate claims: it is its bound"],
+    );
     check("https://", "http://", &["39: `http://example.com/` does not begin with https://"]);
 }
 
@@ -192,7 +202,10 @@ fn names_in_expressions() {
     );
     check_condition("exposed_ns > 0", "`exposed_ns` is no fact: write `entity.fact`, `params.name` or `values.name`");
     // Short-circuits hide these at run time.
-    check_condition("false and device.typo > 1", "`device` has no fact `typo`");
+    check_condition(
+        "false and device.typo > 1",
+        "`device` has no fact `typo`; `coldspot facts --list` prints all facts",
+    );
     check_condition("device['window_ns'] > 0", "`[ ]` is not part of the language: name facts as `entity.fact`");
     check_condition("copy_group.name.x == 'a'", "`.x` follows something that has no facts");
 }
@@ -323,7 +336,7 @@ fn optional_facts_are_asked_for_first() {
     check(
         "[\"device.pinned_h2d_gbps\"]",
         "[\"device.pinned_h2d_gbps\", \"device.pined\"]",
-        &["6: `device` has no fact `pined`"],
+        &["6: `device` has no fact `pined`; `coldspot facts --list` prints all facts"],
     );
     check(
         "[\"device.pinned_h2d_gbps\"]",
@@ -333,11 +346,22 @@ fn optional_facts_are_asked_for_first() {
 }
 
 #[test]
+fn what_only_lowers_the_confidence_proves_nothing() {
+    check("when = \"device.pinned_h2d_gbps is not defined\"", "when = \"device.pinned_h2d_gbps is defined\"", &[]);
+    let summary = "summary = \"{{ copy_group.name }} is slow\"";
+    let both = SOUND
+        .replacen("when = \"device.pinned_h2d_gbps is not defined\"", "when = \"device.pinned_h2d_gbps is defined\"", 1)
+        .replacen(summary, "summary = \"{{ device.pinned_h2d_gbps | gbps }}\"", 1);
+    let expected = "32: in `summary`: `device.pinned_h2d_gbps` is optional: use `| default(…)`, or ask `device.pinned_h2d_gbps is defined` first";
+    assert_eq!(faults(&[("rules/copies/slow.toml", &both)]), [format!("rules/copies/slow.toml:{expected}")]);
+}
+
+#[test]
 fn texts_print_numbers_through_a_filter_that_fits() {
     check_text("{{ copy_group.exposed_ns }}", "a number is printed without a filter: add `| duration`");
     check_text("{{ copy_group.longest_start_ns }}", "a number is printed without a filter: add `| instant`");
-    check_text("{{ copy_group.bytes | duration }}", "`duration` does not print bytes");
-    check_text("{{ copy_group.count | percent }}", "`percent` does not print count");
+    check_text("{{ copy_group.bytes | duration }}", "`duration` does not print bytes: use `| bytes`");
+    check_text("{{ copy_group.count | percent }}", "`percent` does not print count: use `| count`");
     check_text("{{ copy_group.name | count }}", "`count` does not print text");
     check_text("{{ copy_group.is_blocking_call }}", "true or false cannot be printed: use `{% if %}`");
     check_text("{{ copy_group.longest_start_ns | duration }}", "this is a moment, not a length: use `| instant`");

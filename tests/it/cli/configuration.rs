@@ -108,6 +108,39 @@ fn rules_and_templates_are_found_beside_the_file() {
 }
 
 #[test]
+fn a_page_and_a_list_of_rules_show_what_the_project_decided() {
+    let project = Project::new("[rules]\ndirs = ['ours']\n[params.pageable-copy]\nmin_share = 0.05");
+    fs::create_dir(project.path().join("ours")).unwrap();
+    let source = project.coldspot(&["rules", "show", "tail", "--format", "toml", "--no-config"]).success();
+    fs::write(project.path().join("ours/tail.toml"), &source.get_output().stdout).unwrap();
+    let set = contains("`params.min_share = 0.01` (share), set to `0.05` by the project: ");
+    project.coldspot(&["rules", "show", "pageable-copy"]).success().stdout(set.clone());
+    project.coldspot(&["rules", "show", "pageable-copy", "--no-config"]).success().stdout(set.not());
+    let category = contains("| kernels ").or(contains("  kernels  "));
+    project.coldspot(&["rules", "list"]).success().stdout(contains("(replaces the built-in rule)").and(category));
+    fs::create_dir(project.path().join("theirs")).unwrap();
+    fs::write(project.path().join("theirs/tail.toml"), &source.get_output().stdout).unwrap();
+    let twice = contains("ours/tail.toml` has the same id: ids are unique");
+    project.coldspot(&["rules", "list", "--rules", "../theirs"]).code(4).stderr(twice);
+}
+
+#[test]
+fn a_configuration_is_checked_with_the_rules_of_the_command_line() {
+    let project = Project::new("[params.big-kernel]\nmin_share = 0.5");
+    project.coldspot(&["rules", "new", "big-kernel", "--dir", "../theirs", "--no-config"]).success();
+    project.coldspot(&["config", "check"]).code(2).stderr(contains("there is no rule `big-kernel`"));
+    project.coldspot(&["config", "check", "--rules", "../theirs"]).success();
+}
+
+#[test]
+fn an_undefined_name_in_a_template_is_named() {
+    let project = Project::new("templates = 'look'");
+    fs::create_dir(project.path().join("look")).unwrap();
+    fs::write(project.path().join("look/review.md.j2"), "{{ report }}\n{{ nope }}").unwrap();
+    project.coldspot(&["review", "run.sqlite"]).code(4).stderr(contains("line 2: `nope` is undefined"));
+}
+
+#[test]
 fn wrong_configurations_are_2_with_all_faults() {
     let project = Project::new("[rules]\noff = ['pageable-copi']\n[review]\nfail_on = 'hgih'");
     for arguments in [&["review", "run.sqlite"][..], &["rules", "list"], &["config", "check"]] {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use coldspot::rules::outcome::Outcome;
-use coldspot::rules::{Library, skeleton, testing};
+use coldspot::rules::{Library, Rule, example, skeleton, testing};
 
 use crate::support::analysis::builtin;
 use crate::support::temp;
@@ -31,28 +31,13 @@ fn the_rule_to_begin_with_passes_and_its_tests_would_notice_a_mistake() {
     let library = Library::with_dirs(&[root.path().to_owned()]).unwrap_or_else(|faults| panic!("{faults}"));
     let problems: Vec<_> = testing::run(&library).into_iter().filter(|report| !report.passed()).collect();
     assert!(problems.is_empty(), "{problems:?}");
-    let mutants = testing::mutants(&library);
-    let own: Vec<_> = mutants.iter().filter(|mutant| mutant.rule == "my-first-rule").collect();
-    assert!(!own.is_empty() && own.iter().all(|mutant| !mutant.survived), "{own:?}");
-}
-
-#[test]
-fn every_condition_turned_around_is_noticed() {
-    let mutants = testing::mutants(&builtin());
-    let survivors: Vec<_> = mutants
-        .iter()
-        .filter(|mutant| mutant.survived)
-        .map(|mutant| format!("{}: `{}` passes every test of the rule", mutant.rule, mutant.expr))
-        .collect();
-    assert!(!mutants.is_empty());
-    assert!(survivors.is_empty(), "{}", survivors.join("\n"));
 }
 
 #[test]
 fn the_example_of_a_rule_reads_well() {
     let library = builtin();
     let rule = library.rule("pageable-copy").expect("a built-in rule");
-    let Outcome::Finding(found) = testing::example(&library, rule) else { panic!("the example is a finding") };
+    let Outcome::Finding(found) = example::outcome(&library, rule) else { panic!("the example is a finding") };
     let sentences = [&found.summary].into_iter().chain(&found.evidence).chain(&found.look).chain([&found.verify]);
     let text: Vec<_> = sentences.map(|sentence| sentence.markdown.as_str()).collect();
     insta::assert_snapshot!(text.join("\n"));
@@ -79,15 +64,29 @@ fn write(root: &Path, file: &str, id: &str, from: &str, to: &str) {
 fn folders_add_to_the_built_in_rules_and_replace_them_by_id() {
     let root = temp::folder();
     let (first, second) = (root.path().join("ours"), root.path().join("theirs"));
-    write(&first, "sync-gap.toml", "sync-gap", "title = \"", "title = \"Ours: ");
-    write(&second, "deep/sync-gap.toml", "sync-gap", "title = \"", "title = \"Theirs: ");
+    write(&first, "deep/sync-gap.toml", "sync-gap", "title = \"", "title = \"Ours: ");
     write(&second, "no-work.toml", "no-gpu-work", "id = \"no-gpu-work\"", "id = \"no-work\"");
     let library = Library::with_dirs(&[first, second]).unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!(library.rules().len(), builtin().rules().len() + 1);
-    let gap = library.rule("sync-gap").expect("the replaced rule");
-    assert!(gap.title().starts_with("Theirs: "));
-    assert_eq!((gap.category(), library.rule("no-work").expect("the added rule").category()), ("deep", "theirs"));
+    let (gap, added) = (library.rule("sync-gap").expect("a rule"), library.rule("no-work").expect("a rule"));
+    assert!(gap.title().starts_with("Ours: "));
+    // What it is about does not change with the folder.
+    assert_eq!(Some(gap.category()), builtin().rule("sync-gap").map(Rule::category));
+    assert_eq!(added.category(), "theirs");
+    assert!(gap.replaces_builtin() && !added.replaces_builtin());
     assert!(library.rules().is_sorted_by_key(|rule| rule.id()));
+}
+
+#[test]
+fn two_folders_may_not_hold_one_id_but_may_lead_to_one_file() {
+    let root = tempfile::tempdir().expect("a folder");
+    let (first, second) = (root.path().join("ours"), root.path().join("theirs"));
+    write(&first, "sync-gap.toml", "sync-gap", "title = \"", "title = \"Ours: ");
+    write(&second, "deep/sync-gap.toml", "sync-gap", "title = \"", "title = \"Theirs: ");
+    let faults = Library::with_dirs(&[first.clone(), second]).expect_err("a fault").to_string();
+    assert!(faults.contains("ours/sync-gap.toml` has the same id: ids are unique"), "{faults}");
+    let deep = first.join("..").join("ours");
+    assert!(Library::with_dirs(&[first, deep]).is_ok());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coldspot::config::config_schema;
+use coldspot::project::config_schema;
 use coldspot::render::{rule_index, rule_page};
 use coldspot::rules::{rule_schema, skeleton};
 

@@ -8,6 +8,8 @@
 //! | tests | `is defined`, `is undefined` for an optional fact |
 //! | filters in texts only | `duration instant bytes percent gbps rate ratio count code text` |
 
+pub(super) mod syntax;
+
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
