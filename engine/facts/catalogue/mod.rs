@@ -125,6 +125,11 @@ impl FactType {
         }
     }
 
+    /// Whether its values are numbers.
+    pub const fn is_number(self) -> bool {
+        matches!(self, Self::Int | Self::Float)
+    }
+
     /// The name that `facts --list` prints.
     pub const fn name(self) -> &'static str {
         match self {
@@ -137,7 +142,7 @@ impl FactType {
     }
 }
 
-/// The unit of a fact, which its name ends in.
+/// The unit of a fact, which its name ends in, or is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds (`_ns`).
@@ -154,14 +159,19 @@ pub enum Unit {
     PerSecond,
     /// Megahertz (`_mhz`).
     Mhz,
-    /// A bare number, string or boolean.
+    /// A plain number without unit (`waves`).
+    Number,
+    /// No amount but what tells things apart: a number that they are called by, a version (`number`, `pid`, `_line`, `_major`,
+    /// `_minor`).
+    Id,
+    /// No number at all: a string or boolean.
     None,
 }
 
 impl Unit {
     /// The unit that a name's ending says.
     pub fn of_name(name: &str) -> Self {
-        const ENDINGS: [(&str, Unit); 7] = [
+        const ENDINGS: [(&str, Unit); 13] = [
             ("_ns", Unit::Ns),
             ("_bytes", Unit::Bytes),
             ("_count", Unit::Count),
@@ -169,6 +179,12 @@ impl Unit {
             ("_gbps", Unit::Gbps),
             ("_per_s", Unit::PerSecond),
             ("_mhz", Unit::Mhz),
+            ("_waves", Unit::Number),
+            ("_number", Unit::Id),
+            ("_pid", Unit::Id),
+            ("_line", Unit::Id),
+            ("_major", Unit::Id),
+            ("_minor", Unit::Id),
         ];
         ENDINGS
             .into_iter()
@@ -186,6 +202,8 @@ impl Unit {
             Self::Gbps => "gbps",
             Self::PerSecond => "per_s",
             Self::Mhz => "mhz",
+            Self::Number => "number",
+            Self::Id => "id",
             Self::None => "",
         }
     }
@@ -248,9 +266,9 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// The unit, which the name says.
+    /// The unit, which the name says; none of what is no number.
     pub fn unit(&self) -> Unit {
-        Unit::of_name(self.name)
+        if self.kind.is_number() { Unit::of_name(self.name) } else { Unit::None }
     }
 }
 
@@ -301,9 +319,9 @@ mod tests {
             assert_eq!(count, names.len(), "{} names a fact twice", kind.name());
             for fact in of_kind(kind) {
                 assert!(fact.meaning.ends_with('.'), "{}.{} has no whole sentence", kind.name(), fact.name);
-                if matches!(fact.kind, FactType::Bool | FactType::Text | FactType::Choice(_)) {
-                    assert_eq!(fact.unit(), Unit::None, "{}.{}", kind.name(), fact.name);
-                }
+                let name = format!("{}.{}", kind.name(), fact.name);
+                assert_eq!(fact.unit() == Unit::None, !fact.kind.is_number(), "{name}");
+                assert!(fact.kind.is_number() || Unit::of_name(fact.name) == Unit::None, "{name}");
             }
         }
     }
@@ -313,10 +331,12 @@ mod tests {
         for kind in EntityKind::ALL {
             for fact in of_kind(kind) {
                 let name = format!("{}.{}", kind.name(), fact.name);
-                let is_number = matches!(fact.kind, FactType::Int | FactType::Float);
-                assert!(is_number || fact.scaling == Scaling::Incomparable, "{name}");
+                assert!(fact.kind.is_number() || fact.scaling == Scaling::Incomparable, "{name}");
                 if matches!(fact.unit(), Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz) {
                     assert_eq!(fact.scaling, Scaling::Intensive, "{name}");
+                }
+                if fact.unit() == Unit::Id {
+                    assert_eq!(fact.scaling, Scaling::Incomparable, "{name}");
                 }
             }
         }
