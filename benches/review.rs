@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use coldspot::facts::{Facts, extract};
 use coldspot::findings::{RuleCard, review};
+use coldspot::ledger::accounts::Sums;
 use coldspot::ledger::{DeviceOps, Scope, sweep};
 use coldspot::read::{ReadOptions, read, scan_floor};
 use coldspot::render::Templates;
@@ -67,9 +68,9 @@ fn reading_with_one_thread(bencher: Bencher) {
 fn ledger(bencher: Bencher) {
     let timeline = read(report(), &ReadOptions::default(), &()).unwrap();
     bencher.bench_local(|| {
-        let mut accounts = [0; 6];
+        let mut accounts = Sums::default();
         for device in DeviceOps::all(&timeline, &[]) {
-            sweep::sweep(&timeline, &device, |moment| accounts[moment.account as usize] += moment.interval.len_ns());
+            sweep::sweep(&timeline, &device, |moment| accounts[moment.account] += moment.interval.len_ns());
         }
         accounts
     });

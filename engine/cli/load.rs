@@ -1,9 +1,8 @@
 //! From a path to facts.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use coldspot::facts::{self, EntityId, EntityKind, Facts, file};
+use coldspot::facts::{self, EntityKind, Facts, file};
 use coldspot::ledger::Scope;
 use coldspot::read::{self, Limits, Progress, ReadOptions};
 use coldspot::text::escape;
@@ -61,22 +60,7 @@ fn only_device(facts: &Facts, number: i64) -> Result<Facts, Failure> {
         let known = if known.is_empty() { "no GPU work".to_owned() } else { format!("GPU {}", known.join(", ")) };
         return Err(Failure::new(Exit::Usage, format!("--device {number}: the report holds {known}")));
     }
-    let mut kept = Facts::default();
-    let mut places: HashMap<EntityId, EntityId> = HashMap::new();
-    for (id, entity) in facts.iter() {
-        let device = facts.related(id, EntityKind::Device).map(|device| facts.get(device).int("number"));
-        if device.is_some_and(|device| device != Some(number)) {
-            continue;
-        }
-        let moved = |old: &EntityId| places.get(old).copied();
-        let parents: Vec<EntityId> = entity.ancestors.iter().filter_map(moved).collect();
-        let place = kept.add(entity.kind, entity.key.clone(), &parents);
-        for (name, value) in entity.facts() {
-            kept.get_mut(place).set(name, value.clone());
-        }
-        places.insert(id, place);
-    }
-    Ok(kept)
+    Ok(facts.of_device(number))
 }
 
 #[cfg(test)]
@@ -84,21 +68,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_device_keeps_the_run_and_what_is_its_own() {
+    fn a_device_that_is_not_there_is_refused() {
         let mut facts = Facts::default();
         let run = facts.add(EntityKind::Run, "run", &[]);
         for number in [3, 5] {
             let device = facts.add(EntityKind::Device, format!("gpu{number}"), &[run]);
             facts.get_mut(device).set("number", number);
-            let kernel = facts.add(EntityKind::Kernel, "k", &[device, run]);
-            facts.get_mut(kernel).set("launch_count", number);
         }
-        let kept = only_device(&facts, 5).unwrap();
-        assert_eq!(kept.iter().count(), 3);
-        let (kernel, entity) = kept.of_kind(EntityKind::Kernel).next().unwrap();
-        assert_eq!(entity.int("launch_count"), Some(5));
-        assert_eq!(kept.get(kept.related(kernel, EntityKind::Device).unwrap()).int("number"), Some(5));
-        assert!(kept.related(kernel, EntityKind::Run).is_some());
+        assert_eq!(only_device(&facts, 5).unwrap(), facts.of_device(5));
         let failure = only_device(&facts, 4).unwrap_err();
         assert_eq!((failure.exit, failure.message.as_str()), (Exit::Usage, "--device 4: the report holds GPU 3, 5"));
     }

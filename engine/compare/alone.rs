@@ -6,7 +6,7 @@ use super::gate::{sum, value};
 use super::judge::{self, Pair};
 use super::side::devices_with_work;
 use crate::facts::catalogue::Fact;
-use crate::facts::{Entity, EntityKind, Facts};
+use crate::facts::{Entity, Facts};
 use crate::findings::{BaseGate, Gate, Review, Threshold};
 use crate::text::escape;
 
@@ -68,7 +68,7 @@ pub(super) fn numbers(facts: &Facts, metric: Metric) -> Result<Vec<Pair>, String
         Metric::Device(fact) => each(fact.name, &|device| value(device, fact)).map(of_devices),
         Metric::Share(fact) => each(fact.name, &|device| share(device, fact)).map(of_devices),
         Metric::Run(fact) => {
-            let run = facts.of_kind(EntityKind::Run).next().and_then(|(_, run)| value(run, fact));
+            let run = facts.run().and_then(|run| value(run, fact));
             run.map(one).ok_or_else(|| format!("the report does not have {}", fact.name))
         }
     }

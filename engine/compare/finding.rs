@@ -9,6 +9,7 @@ use super::measure::{Change, Measure, Noise};
 use super::side::{Run, Side};
 use super::work::Work;
 use crate::findings::{Fingerprints, Place, Seen};
+use crate::ledger::Account;
 use crate::rules::outcome::{Confidence, Sentence, Severity};
 
 /// A finding that gained or lost less than this of the window is unchanged.
@@ -275,7 +276,8 @@ impl Context<'_> {
     ) -> Option<String> {
         let (gain, [base, head], account) = (gain?, share?, account?);
         let device = self.devices.get(device.or_else(|| (self.devices.len() == 1).then_some(0))?)?;
-        let is_idle = account.starts_with("idle") || account.starts_with("dry");
+        let account = Account::parse(account)?;
+        let is_idle = account.top() == Account::Idle;
         let claimed = |side: usize| [gain.base, gain.head][side].median.saturating_mul(units[side]);
         if is_idle
             && (0..2).any(|side| device.between_rounds_ns[side] > 0 && claimed(side) <= device.between_rounds_ns[side])
@@ -289,17 +291,15 @@ impl Context<'_> {
         None
     }
 
-    fn account_moved(&self, device: &DeviceChange, account: &str) -> Option<bool> {
-        let own = device.accounts.iter().chain(&device.parts).find(|change| change.account == account);
-        match own {
-            Some(change) => Some(change.time.is_change),
-            None if account.starts_with("dry") || account.starts_with("idle") => {
-                device.accounts.iter().find(|change| change.account == "idle").map(|change| change.time.is_change)
-            }
-            None => {
-                device.accounts.iter().find(|change| change.account == "compute").map(|change| change.time.is_change)
-            }
+    /// Whether an account changed; where it is not told apart, whether the account of the window that it lies in did.
+    fn account_moved(&self, device: &DeviceChange, account: Account) -> Option<bool> {
+        if account == Account::Window {
+            return Some(device.window.is_change);
         }
+        let changes = || device.accounts.iter().chain(&device.parts);
+        let own = changes().find(|change| change.account == account.id());
+        let change = own.or_else(|| changes().find(|change| change.account == account.top().id()))?;
+        Some(change.time.is_change)
     }
 }
 

@@ -7,8 +7,8 @@ use super::judge::{self, Pair};
 use super::measure::Measure;
 use super::side::{Run, Side};
 use super::{Basis, Comparison, TimeOf};
-use crate::facts::catalogue::{Fact, Growth};
-use crate::facts::{Entity, FactValue};
+use crate::facts::Entity;
+use crate::facts::catalogue::{Fact, Scaling};
 use crate::findings::Gate;
 use crate::rules::outcome::Severity;
 
@@ -42,7 +42,7 @@ impl Context<'_> {
 
     /// The unit that a relative limit counts in, where that is not the whole.
     fn basis(&self, budget: &Budget) -> &'static str {
-        let is_per_unit = budget.limit.is_relative() && budget.metric.growth().is_per_unit();
+        let is_per_unit = budget.limit.is_relative() && budget.metric.scaling().is_per_unit();
         match &self.comparison.work.basis {
             Basis::Step { .. } if is_per_unit => " a step",
             Basis::Unit { .. } if is_per_unit => " a unit of work",
@@ -73,15 +73,16 @@ impl Context<'_> {
         if !work.basis.is_comparable() {
             return Err("the two sides cannot be compared".to_owned());
         }
-        if budget.metric.growth() == Growth::Once && !work.is_same_amount() {
+        if budget.metric.scaling() == Scaling::OneTime && !work.is_same_amount() {
             let name = &budget.name;
             return Err(format!(
                 "{name} neither grows with the work nor stays the same, and the sides did not do as much"
             ));
         }
-        let growth = budget.metric.growth();
-        let pair = |name: &str, of: &dyn Fn(&Run) -> Option<f64>| self.pair(name, growth.is_per_unit(), of);
-        let without_seams = |place, pair| if growth == Growth::Span { self.without_seams(place, pair) } else { pair };
+        let scaling = budget.metric.scaling();
+        let pair = |name: &str, of: &dyn Fn(&Run) -> Option<f64>| self.pair(name, scaling.is_per_unit(), of);
+        let without_seams =
+            |place, pair| if scaling == Scaling::ExtensiveWithGaps { self.without_seams(place, pair) } else { pair };
         match budget.metric {
             Metric::StepTime => Ok(vec![self.step_time()?]),
             Metric::WindowTime => Ok(vec![self.window_time()?]),
@@ -187,9 +188,5 @@ pub(super) fn sum(mut values: impl Iterator<Item = Option<f64>>) -> Option<f64> 
 }
 
 pub(super) fn value(entity: &Entity, fact: &Fact) -> Option<f64> {
-    match entity.get(fact.name)? {
-        FactValue::Int(value) => Some(*value as f64),
-        FactValue::Float(value) => Some(*value),
-        _ => None,
-    }
+    entity.number(fact.name)
 }

@@ -1,7 +1,5 @@
 //! Where the time of each device went, side by side.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::measure::{Change, Measure, Noise};
@@ -9,20 +7,12 @@ use super::side::{Run, Side, int};
 use super::work::Work;
 use crate::facts::Entity;
 use crate::findings::{DeviceReview, Part};
+use crate::ledger::accounts::Sums;
+use crate::ledger::{Account, Breakdown};
 use crate::rules::outcome::Sentence;
 
 /// An account that is, and was, a smaller part of the window than this is not said to have changed.
 const LEAST_SHARE: f64 = 0.01;
-
-/// The accounts of a window, with the words of a reader.
-const ACCOUNTS: [(&str, &str); 6] = [
-    ("compute", "compute"),
-    ("exposed_communication", "communication"),
-    ("exposed_copy", "copy"),
-    ("exposed_migration", "unified-memory migration"),
-    ("exposed_memset", "memset"),
-    ("idle", "idle"),
-];
 
 /// One device on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,14 +54,14 @@ pub(super) fn devices(base: Side<'_>, head: Side<'_>, work: &Work, noise: &Noise
 /// One device of one run, per unit of work.
 struct Ledger {
     window_ns: i64,
-    accounts: BTreeMap<&'static str, i64>,
+    accounts: Sums,
     parts: Vec<Part>,
     between_ns: i64,
 }
 
 fn device(place: usize, sides: [Side<'_>; 2], work: &Work, noise: &Noise) -> Option<DeviceChange> {
     let units = work.units();
-    let idle = |side: usize| sides[side].median(|run| fact(run, place, "idle_ns")) / units[side];
+    let idle = |side: usize| sides[side].median(|run| fact(run, place, Account::Idle.fact())) / units[side];
     let other_idle = [idle(1), idle(0)];
     let ledgers: Vec<Vec<Ledger>> = (0..2)
         .map(|side| {
@@ -86,9 +76,9 @@ fn device(place: usize, sides: [Side<'_>; 2], work: &Work, noise: &Noise) -> Opt
         let (base, head) = (measure(0, ns)?, measure(1, ns)?);
         (base.high > 0 || head.high > 0).then(|| judge.row(account, of, label, base, head))
     };
-    let accounts = ACCOUNTS
-        .into_iter()
-        .filter_map(|(account, label)| row(account, account, label, &|ledger| ledger.accounts[account]))
+    let accounts = Breakdown::Operation
+        .accounts()
+        .filter_map(|account| row(account.id(), account.id(), account.label(), &|ledger| ledger.accounts[account]))
         .collect();
     let between_rounds_ns = [0, 1].map(|side| measure(side, &|ledger| ledger.between_ns).map_or(0, |ns| ns.median));
     let mut names: Vec<(&'static str, &'static str, &'static str)> = Vec::new();
@@ -97,15 +87,15 @@ fn device(place: usize, sides: [Side<'_>; 2], work: &Work, noise: &Noise) -> Opt
             names.push((part.account, part.of, part.label));
         }
     }
-    names.sort_by_key(|(_, of, _)| ACCOUNTS.iter().position(|(account, _)| account == of));
+    names.sort_by_key(|(_, of, _)| Account::parse(of));
     // Absent is not zero: an account that one side cannot split is not split.
     let is_split = |ledger: &Ledger, of: &str| {
-        ledger.accounts.get(of).is_none_or(|ns| *ns == 0)
+        Account::parse(of).is_none_or(|of| ledger.accounts[of] == 0)
             || ledger.parts.iter().any(|part| part.of == of && part.account != of)
     };
     names.retain(|(account, of, _)| {
         let can_split = ledgers.iter().flatten().all(|ledger| is_split(ledger, of));
-        account != of && can_split && (between_rounds_ns == [0, 0] || *of != "idle")
+        account != of && can_split && (between_rounds_ns == [0, 0] || *of != Account::Idle.id())
     });
     let part_ns = |ledger: &Ledger, account: &str| {
         ledger.parts.iter().filter(|part| part.account == account).map(|part| part.ns).sum()
@@ -169,9 +159,11 @@ fn ledger(run: &Run, place: usize, units: i64, other_idle_ns: i64, work: &Work) 
     let review = run.review.devices.iter().find(|review| review.key == device.key)?;
     let between_ns =
         if matches!(work.basis, super::Basis::Unit { .. }) { between(device, units, other_idle_ns) } else { 0 };
-    let mut accounts: BTreeMap<&'static str, i64> =
-        ACCOUNTS.iter().map(|(account, _)| (*account, int(device, &format!("{account}_ns")) / units)).collect();
-    accounts.entry("idle").and_modify(|idle| *idle -= between_ns / units);
+    let mut accounts = Sums::default();
+    for account in Breakdown::Operation.accounts() {
+        accounts[account] = int(device, account.fact()) / units;
+    }
+    accounts[Account::Idle] -= between_ns / units;
     Some(Ledger {
         window_ns: (review.window_ns - between_ns) / units,
         accounts,
@@ -188,6 +180,6 @@ fn scaled(review: &DeviceReview, units: i64) -> Vec<Part> {
 /// of the seams. As much of it is left out as would explain the difference, and no more.
 fn between(device: &Entity, units: i64, other_idle_ns: i64) -> i64 {
     let most = (units - 1).saturating_mul(int(device, "idle_longest_ns"));
-    let beyond = int(device, "idle_ns") - other_idle_ns.saturating_mul(units);
+    let beyond = int(device, Account::Idle.fact()) - other_idle_ns.saturating_mul(units);
     beyond.clamp(0, most.max(0))
 }

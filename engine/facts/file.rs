@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use super::catalogue::{self, EntityKind, Fact, FactType, Unit};
-use super::store::{EntityId, FactValue, Facts};
+use super::store::{EntityId, Facts};
+use super::value::FactValue;
 use crate::text::escape;
 
 /// The shape of a facts file; a change that breaks readers needs a new number.

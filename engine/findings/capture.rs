@@ -7,7 +7,7 @@ use crate::text::number;
 use crate::text::plural::{counted, counted_as};
 
 pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
-    let Some((_, run)) = facts.of_kind(EntityKind::Run).next() else { return Vec::new() };
+    let Some(run) = facts.run() else { return Vec::new() };
     let mut notes = Vec::new();
     for (name, words) in [
         ("lost_event_notice", "The profiler says that events may be missing: "),

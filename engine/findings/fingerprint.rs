@@ -38,9 +38,7 @@ impl<'a> Fingerprints<'a> {
     /// Of the facts that a review was made from.
     pub fn new(facts: &'a Facts) -> Self {
         let places = facts.iter().map(|(id, entity)| ((entity.kind, entity.key.as_str()), id)).collect();
-        let mut devices: Vec<_> = facts.of_kind(EntityKind::Device).collect();
-        devices.sort_by_key(|(id, device)| (device.int("number"), *id));
-        let devices = devices.into_iter().enumerate().map(|(place, (id, _))| (id, place)).collect();
+        let devices = facts.devices().into_iter().enumerate().map(|(place, (id, _))| (id, place)).collect();
         Self { facts, places, devices }
     }
 

@@ -193,8 +193,7 @@ fn finding(
 
 /// The pages that fit the program: those of PyTorch only where it is used, unless there is no other.
 fn references(facts: &Facts, rule: &RuleCard) -> Vec<Reference> {
-    let run = facts.of_kind(EntityKind::Run).next();
-    let is_pytorch = run.is_none_or(|(_, run)| run.text("framework") == Some("pytorch"));
+    let is_pytorch = facts.run().is_none_or(|run| run.text("framework") == Some("pytorch"));
     let fits = |reference: &&Reference| is_pytorch || !reference.url.contains("pytorch.org/");
     let fitting: Vec<Reference> = rule.references.iter().filter(fits).cloned().collect();
     if fitting.is_empty() { rule.references.clone() } else { fitting }

@@ -3,6 +3,7 @@
 use super::Gain;
 use super::rank::Occurrence;
 use crate::facts::{EntityKind, Facts};
+use crate::ledger::Account;
 
 /// The gain of the first occurrence of a group with those of the others on its device: never more than the account that
 /// they draw on, nor than the window.
@@ -15,7 +16,8 @@ pub(super) fn gain(facts: &Facts, occurrences: &[Occurrence<'_>], group: &[usize
             && other.gain.as_ref().is_some_and(|gain| gain.account == own.account)
     });
     let sum = beside.filter_map(Occurrence::recoverable_ns).fold(0_i64, i64::saturating_add);
-    let held = facts.get(device).int(&format!("{}_ns", own.account)).unwrap_or(i64::MAX);
+    let held = Account::parse(&own.account).and_then(|account| facts.get(device).int(account.fact()));
+    let held = held.unwrap_or(i64::MAX);
     let recoverable_ns = sum.min(held).clamp(own.recoverable_ns, own.window_ns);
     let rest = own.window_ns - recoverable_ns;
     Some(Gain {

@@ -100,7 +100,7 @@ fn needs(full_name: &str) -> Option<Needs> {
 /// Whether the report shows that this was captured: then a fact is absent for another reason, and the advice to capture
 /// it again would be wrong.
 fn is_captured(facts: &Facts, needs: Needs) -> bool {
-    let run = facts.of_kind(EntityKind::Run).next().map(|(_, run)| run);
+    let run = facts.run();
     let counts = |name: &str| run.and_then(|run| run.int(name)).is_some_and(|count| count > 0);
     match needs {
         Needs::Report => true,

@@ -132,7 +132,7 @@ fn gain(rule: &Rule) -> String {
     let mut text = "\n## The most it can gain, and how sure it is\n\n".to_owned();
     match (rule.estimate(), rule.claims()) {
         (Some((expr, basis)), Some(account)) => {
-            let account = code(&format!("device.{account}_ns"));
+            let account = code(&format!("device.{}", account.fact()));
             text.push_str(&format!("{} nanoseconds, and never more than {account} holds. {basis}\n", code(expr)));
         }
         _ => text.push_str("It claims no time.\n"),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::facts::{EntityKind, FactValue};
+use crate::ledger::Account;
 
 use super::expr::Program;
 use super::outcome::{Confidence, Severity};
@@ -164,8 +165,8 @@ impl Rule {
     }
 
     /// The ledger account that its estimate claims; absent without an estimate.
-    pub fn claims(&self) -> Option<&str> {
-        self.code.estimate.as_ref().map(|estimate| estimate.account.as_str())
+    pub fn claims(&self) -> Option<Account> {
+        self.code.estimate.as_ref().map(|estimate| estimate.account)
     }
 
     /// The facts that it needs: one absent, and the outcome is unknown.
@@ -265,9 +266,7 @@ pub(super) struct When {
 #[derive(Debug)]
 pub(super) struct EstimateCode {
     pub(super) recoverable_ns: Program,
-    pub(super) account: String,
-    /// The device fact that holds the account.
-    pub(super) holds: &'static str,
+    pub(super) account: Account,
     pub(super) basis: String,
 }
 

@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::facts::{EntityKind, FactType, catalogue};
+use crate::ledger::Account;
 
 use super::rule::Expected;
 use super::vocabulary::{FRAMEWORK_DEFAULT, SCHEMA, STATUSES, UNITS, frameworks};
@@ -89,7 +90,7 @@ pub(super) fn outcome(_: &mut SchemaGenerator) -> Schema {
 }
 
 pub(super) fn account(_: &mut SchemaGenerator) -> Schema {
-    one_of(catalogue::accounts())
+    one_of(Account::all().map(Account::id))
 }
 
 pub(super) fn fact_names(_: &mut SchemaGenerator) -> Schema {

@@ -18,7 +18,7 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set_some("schema_version", timeline.source.schema_version.clone());
     facts.set_some("duration_ns", duration(timeline));
     facts.set("device_count", context.devices.len() as i64);
-    let compute = || context.devices.iter().map(|device| device.tally.accounts[Account::Compute as usize]);
+    let compute = || context.devices.iter().map(|device| device.account_ns(Account::Compute));
     facts.set_some("device_compute_max_ns", compute().max());
     facts.set_some("device_compute_min_ns", compute().min());
     facts.set("process_count", active_processes(context).len() as i64);

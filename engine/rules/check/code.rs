@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::facts::{EntityKind, catalogue};
+use crate::facts::EntityKind;
+use crate::ledger::Account;
 use crate::text::longest_tag;
 use crate::text::nearest::did_you_mean;
 
@@ -138,15 +139,13 @@ impl<'a, 'log> Checker<'a, 'log> {
             self.log.at(raw.claims.span(), message);
             return None;
         }
-        let account = raw.claims.get_ref().clone();
-        let known: Vec<_> = catalogue::accounts().collect();
-        if !known.contains(&account.as_str()) {
-            let near = did_you_mean(&account, known);
-            self.log.at(raw.claims.span(), format!("unknown account `{account}`{near}"));
+        let claims = raw.claims.get_ref();
+        let Some(account) = Account::parse(claims) else {
+            let near = did_you_mean(claims, Account::all().map(Account::id));
+            self.log.at(raw.claims.span(), format!("unknown account `{claims}`{near}"));
             return None;
-        }
-        let holds = catalogue::find(EntityKind::Device, &format!("{account}_ns"))?.name;
-        Some(EstimateCode { recoverable_ns: recoverable_ns?, account, holds, basis })
+        };
+        Some(EstimateCode { recoverable_ns: recoverable_ns?, account, basis })
     }
 
     fn lower(&mut self, raw: &RawRule, base: Option<Confidence>) -> Vec<Lower> {

@@ -63,7 +63,7 @@ impl<'a> Asked<'a> {
 
 impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts) -> Self {
-        let framework = facts.of_kind(EntityKind::Run).find_map(|(_, run)| run.text("framework"));
+        let framework = facts.run().and_then(|run| run.text("framework"));
         Self { facts, entities: Entities::new(facts), framework, printers: library.printers() }
     }
 
@@ -160,12 +160,12 @@ impl Judge<'_> {
     fn estimate(&self) -> Result<Option<Estimate>, String> {
         let Some(estimate) = &self.rule.code.estimate else { return Ok(None) };
         let claimed = self.claimed(estimate)?;
-        let holds = FactRef { kind: EntityKind::Device, name: estimate.holds };
+        let holds = FactRef { kind: EntityKind::Device, name: estimate.account.fact() };
         let bound = match self.value(holds) {
             Some(FactValue::Int(ns)) => (*ns).max(0),
             _ => i64::MAX,
         };
-        let account = estimate.account.clone();
+        let account = estimate.account.id().to_owned();
         Ok(Some(Estimate { recoverable_ns: claimed.clamp(0, bound), account, basis: estimate.basis.clone() }))
     }
 

@@ -1,46 +1,19 @@
-//! Which annotations of a thread were open while a device was idle, told in the same walk that tells what the thread did.
+//! Which ranges of a thread were open while a device was idle, told in the same walk that tells what the thread did.
 
-use rustc_hash::FxHashMap;
-
-use super::host::Activity;
-use super::idle::{Piece, Trigger};
+use super::accounts::Account;
+use super::reading::{Piece, RangeReading};
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, NameId, ThreadRanges};
+use crate::timeline::{NONE, ThreadRanges};
 
-/// Annotations of one thread that may be open at once; those that are entered beyond it explain no idle time.
-const DEEPEST: usize = 200;
+/// Ranges of one thread that may be open at once; those that are entered beyond it explain no idle time.
+const MAX_DEPTH: usize = 200;
 
-/// Idle time that lies in annotations of one label.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RangeIdle {
-    /// In them, each moment once.
-    pub idle_ns: i64,
-    /// The host code in it.
-    pub host_ns: i64,
-    /// Where no other annotation lies further inside.
-    pub innermost_idle_ns: i64,
-    /// The host code in that.
-    pub innermost_host_ns: i64,
-    /// The time blocked in the OS in that.
-    pub innermost_blocked_ns: i64,
-}
-
-impl RangeIdle {
-    pub(crate) const fn merge(&mut self, other: Self) {
-        self.idle_ns += other.idle_ns;
-        self.host_ns += other.host_ns;
-        self.innermost_idle_ns += other.innermost_idle_ns;
-        self.innermost_host_ns += other.innermost_host_ns;
-        self.innermost_blocked_ns += other.innermost_blocked_ns;
-    }
-}
-
-/// An annotation that is open.
+/// A range that is open.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     end: i64,
     label: u32,
-    /// The sums of the nest when its label was opened; `None` where an annotation further out has the same label.
+    /// The sums when its label was opened; `None` where a range further out has the same label.
     since: Option<Totals>,
 }
 
@@ -51,27 +24,22 @@ struct Totals {
     host_ns: i64,
 }
 
-/// The annotations of one thread that are open at a moment, and the idle time of one device in each.
+/// The ranges of one thread that are open at a moment, and the idle time of one device in each.
 #[derive(Debug)]
-pub(super) struct Nest<'timeline> {
+pub(super) struct OpenRanges<'timeline> {
     ranges: &'timeline ThreadRanges,
     next: usize,
-    /// When the next annotation is entered; `i64::MAX` when none is left.
+    /// When the next range is entered; `i64::MAX` when none is left.
     next_start: i64,
     /// In the order in which they were entered.
     open: Vec<Open>,
     /// When the first of them ends.
     first_end: i64,
     totals: Totals,
-    /// By label.
-    pub(super) sums: FxHashMap<u32, RangeIdle>,
-    /// Idle time at the end of waits that the device ran dry in: by the call, and the innermost label or [`NONE`].
-    pub(super) wait_tails: FxHashMap<(NameId, u32), i64>,
-    /// Annotations that were too deep.
-    pub(super) too_deep_count: i64,
+    reading: RangeReading,
 }
 
-impl<'timeline> Nest<'timeline> {
+impl<'timeline> OpenRanges<'timeline> {
     pub(super) fn new(ranges: &'timeline ThreadRanges) -> Self {
         Self {
             ranges,
@@ -80,9 +48,7 @@ impl<'timeline> Nest<'timeline> {
             open: Vec::new(),
             first_end: i64::MAX,
             totals: Totals::default(),
-            sums: FxHashMap::default(),
-            wait_tails: FxHashMap::default(),
-            too_deep_count: 0,
+            reading: RangeReading::default(),
         }
     }
 
@@ -98,27 +64,28 @@ impl<'timeline> Nest<'timeline> {
     }
 
     /// Closes all that is open.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn finish(mut self) -> RangeReading {
         self.close(i64::MAX);
+        self.reading
     }
 
     fn book(&mut self, piece: &Piece, length_ns: i64) {
-        let host_ns = if piece.activity == Activity::Host { length_ns } else { 0 };
+        let host_ns = if piece.activity == Account::IdleHost { length_ns } else { 0 };
         self.totals.idle_ns += length_ns;
         self.totals.host_ns += host_ns;
         let innermost = self.open.last().map_or(NONE, |open| open.label);
         if innermost != NONE {
-            let sums = self.sums.entry(innermost).or_default();
+            let sums = self.reading.idle.entry(innermost).or_default();
             sums.innermost_idle_ns += length_ns;
             sums.innermost_host_ns += host_ns;
-            sums.innermost_blocked_ns += if piece.activity == Activity::Blocked { length_ns } else { 0 };
+            sums.innermost_blocked_ns += if piece.activity == Account::IdleBlocked { length_ns } else { 0 };
         }
-        if piece.trigger == Trigger::Sync && piece.activity == Activity::Sync {
-            *self.wait_tails.entry((piece.trigger_name, innermost)).or_default() += length_ns;
+        if piece.trigger == Account::AfterSync && piece.activity == Account::IdleSync {
+            *self.reading.after_waits.entry((piece.trigger_name, innermost)).or_default() += length_ns;
         }
     }
 
-    /// Opens and closes annotations up to a moment.
+    /// Opens and closes ranges up to a moment.
     fn advance(&mut self, now: i64) {
         while self.next_start <= now {
             let (range, label) = (self.ranges.times.at(self.next), self.ranges.label[self.next]);
@@ -132,11 +99,11 @@ impl<'timeline> Nest<'timeline> {
     }
 
     fn enter(&mut self, range: Interval, label: u32, now: i64) {
-        if self.open.len() >= DEEPEST {
+        if self.open.len() >= MAX_DEPTH {
             self.close(now);
         }
-        if self.open.len() >= DEEPEST {
-            self.too_deep_count += 1;
+        if self.open.len() >= MAX_DEPTH {
+            self.reading.too_deep_count += 1;
             return;
         }
         // One that ends by now is open no more, though it was not closed yet.
@@ -150,31 +117,31 @@ impl<'timeline> Nest<'timeline> {
         if self.first_end > now {
             return;
         }
-        // Annotations mostly nest: the innermost ends first.
+        // Ranges mostly nest: the innermost ends first.
         while let Some(ended) = self.open.pop_if(|open| open.end <= now) {
             self.settle(ended);
         }
-        while let Some(place) = self.open.iter().position(|open| open.end <= now) {
-            let ended = self.open.remove(place);
+        while let Some(index) = self.open.iter().position(|open| open.end <= now) {
+            let ended = self.open.remove(index);
             self.settle(ended);
         }
         self.first_end = self.open.iter().map(|open| open.end).min().unwrap_or(i64::MAX);
     }
 
-    /// Adds up what passed since the label of an annotation was opened, unless it still is.
+    /// Adds up what passed since the label of a range was opened, unless it still is.
     fn settle(&mut self, ended: Open) {
         let Some(since) = ended.since else { return };
         // Opened further in, and ends later.
         if let Some(still) = self.open.iter_mut().find(|still| still.label == ended.label) {
             still.since = Some(since);
         } else if self.totals.idle_ns > since.idle_ns {
-            let sums = self.sums.entry(ended.label).or_default();
+            let sums = self.reading.idle.entry(ended.label).or_default();
             sums.idle_ns += self.totals.idle_ns - since.idle_ns;
             sums.host_ns += self.totals.host_ns - since.host_ns;
         }
     }
 
-    /// When the next annotation is entered or left.
+    /// When the next range is entered or left.
     fn next_edge(&self) -> i64 {
         self.next_start.min(self.first_end)
     }
@@ -183,6 +150,7 @@ impl<'timeline> Nest<'timeline> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::reading::RangeIdle;
     use proptest::prelude::*;
 
     /// Start, length, label.
@@ -198,9 +166,9 @@ mod tests {
         ranges
     }
 
-    fn piece(start: i64, end: i64, activity: Activity) -> Piece {
+    fn piece(start: i64, end: i64, activity: Account) -> Piece {
         let interval = Interval::new(start, end);
-        Piece { interval, activity, trigger: Trigger::Sync, trigger_name: 7 }
+        Piece { interval, activity, trigger: Account::AfterSync, trigger_name: 7 }
     }
 
     proptest! {
@@ -211,14 +179,14 @@ mod tests {
         ) {
             let ranges = ranges(&all);
             let cuts: Vec<i64> = cuts.into_iter().collect();
-            let activities = [Activity::Host, Activity::Sync, Activity::Blocked];
+            let activities = [Account::IdleHost, Account::IdleSync, Account::IdleBlocked];
             let pieces: Vec<Piece> = cuts.windows(2).zip(activities.iter().cycle()).filter(|(pair, _)| pair[0] % 3 > 0)
                 .map(|(pair, activity)| piece(pair[0], pair[1], *activity)).collect();
-            let mut nest = Nest::new(&ranges);
-            pieces.iter().for_each(|piece| nest.take(piece));
-            nest.finish();
+            let mut open = OpenRanges::new(&ranges);
+            pieces.iter().for_each(|piece| open.take(piece));
+            let reading = open.finish();
             // Of each moment of idle time what the thread did, and the labels that were open, the innermost last.
-            let moments: Vec<(Activity, Vec<u32>)> = pieces.iter().flat_map(|piece| {
+            let moments: Vec<(Account, Vec<u32>)> = pieces.iter().flat_map(|piece| {
                 let open = |now: i64| {
                     let is_open = |range: &Interval| range.start <= now && now < range.end;
                     ranges.times.iter().zip(&ranges.label).filter(|(range, _)| is_open(range)).map(|(_, label)| *label).collect()
@@ -226,8 +194,8 @@ mod tests {
                 (piece.interval.start..piece.interval.end).map(|now| (piece.activity, open(now))).collect::<Vec<_>>()
             }).collect();
             for label in 0..4 {
-                let count = |is_inner: bool, activity: Option<Activity>| {
-                    let fits = |(did, open): &&(Activity, Vec<u32>)| {
+                let count = |is_inner: bool, activity: Option<Account>| {
+                    let fits = |(did, open): &&(Account, Vec<u32>)| {
                         activity.is_none_or(|activity| activity == *did)
                             && if is_inner { open.last() == Some(&label) } else { open.contains(&label) }
                     };
@@ -235,26 +203,26 @@ mod tests {
                 };
                 let expected = RangeIdle {
                     idle_ns: count(false, None),
-                    host_ns: count(false, Some(Activity::Host)),
+                    host_ns: count(false, Some(Account::IdleHost)),
                     innermost_idle_ns: count(true, None),
-                    innermost_host_ns: count(true, Some(Activity::Host)),
-                    innermost_blocked_ns: count(true, Some(Activity::Blocked)),
+                    innermost_host_ns: count(true, Some(Account::IdleHost)),
+                    innermost_blocked_ns: count(true, Some(Account::IdleBlocked)),
                 };
-                prop_assert_eq!(nest.sums.get(&label).copied().unwrap_or_default(), expected);
-                let tail = nest.wait_tails.get(&(7, label)).copied().unwrap_or(0);
-                prop_assert_eq!(tail, count(true, Some(Activity::Sync)));
+                prop_assert_eq!(reading.idle.get(&label).copied().unwrap_or_default(), expected);
+                let tail = reading.after_waits.get(&(7, label)).copied().unwrap_or(0);
+                prop_assert_eq!(tail, count(true, Some(Account::IdleSync)));
             }
         }
     }
 
     #[test]
-    fn annotations_too_deep_are_counted_and_explain_nothing() {
+    fn ranges_too_deep_are_counted_and_explain_nothing() {
         let all: Vec<Range> = (0..300).map(|depth| (depth, 1_000, u32::from(depth >= 250))).collect();
         let ranges = ranges(&all);
-        let mut nest = Nest::new(&ranges);
-        nest.take(&piece(400, 500, Activity::Host));
-        nest.finish();
-        assert_eq!((nest.too_deep_count, nest.sums.get(&1)), (100, None));
-        assert_eq!(nest.sums[&0].idle_ns, 100);
+        let mut open = OpenRanges::new(&ranges);
+        open.take(&piece(400, 500, Account::IdleHost));
+        let reading = open.finish();
+        assert_eq!((reading.too_deep_count, reading.idle.get(&1)), (100, None));
+        assert_eq!(reading.idle[&0].idle_ns, 100);
     }
 }
