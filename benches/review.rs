@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use coldspot::facts::{Facts, extract};
 use coldspot::findings::{RuleCard, review};
 use coldspot::ledger::{DeviceOps, Scope, sweep};
-use coldspot::read::{ReadOptions, read, scan_floor};
+use coldspot::source::{ReadOptions, read, scan_floor};
 use coldspot::render::Templates;
 use coldspot::rules::{Library, Params, evaluate};
 use divan::{Bencher, black_box};

@@ -10,7 +10,7 @@ use coldspot::config::ConfigFile;
 use coldspot::facts::{Facts, extract, file};
 use coldspot::findings::{RuleCard, Threshold, review};
 use coldspot::ledger::Scope;
-use coldspot::read::{ReadOptions, read};
+use coldspot::source::{ReadOptions, read};
 use coldspot::render::facts::{facts_json, facts_text};
 use coldspot::render::{Notes, Templates, comparison_json, junit, review_json, rule_page, sarif};
 use coldspot::rules::{Library, Params, evaluate, testing};

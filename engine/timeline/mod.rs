@@ -68,7 +68,7 @@ pub struct Timeline {
     /// Rows that could not be used, and why.
     pub dropped: Vec<Dropped>,
     /// What was left out because a limit was reached.
-    pub reached: crate::read::Reached,
+    pub reached: crate::source::Reached,
     /// Whether it is certain which GPU each operation ran on.
     pub device_identity_known: bool,
     /// Whether the report holds samples of CPU call stacks.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use coldspot::facts::{Entity, EntityKind, Facts, extract};
 use coldspot::ledger::Scope;
-use coldspot::read::{ReadOptions, read};
+use coldspot::source::{ReadOptions, read};
 use crate::support::independent::reckon;
 use crate::support::{SchemaVersion, fixture, sample_reports, scenario_names};
 

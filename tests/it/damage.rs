@@ -4,7 +4,7 @@
 
 use coldspot::facts::{EntityKind, extract};
 use coldspot::ledger::Scope;
-use coldspot::read::{ReadOptions, read};
+use coldspot::source::{ReadOptions, read};
 use crate::support::damage;
 use tempfile::TempDir;
 

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use assert_cmd::cargo::cargo_bin;
 use coldspot::facts::{Facts, extract};
 use coldspot::ledger::Scope;
-use coldspot::read::{ReadOptions, read};
+use coldspot::source::{ReadOptions, read};
 use coldspot::rules::Library;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use regex::Regex;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use coldspot::read::{Limits, ReadError, ReadOptions, read};
+use coldspot::source::{Limits, ReadError, ReadOptions, read};
 use coldspot::timeline::Timeline;
 use rusqlite::Connection;
 use crate::support::damage;
@@ -212,7 +212,7 @@ fn limits_cut_and_say_so() {
     let folder = TempDir::new().unwrap();
     let path = damage::healthy(folder.path(), "report.sqlite");
     let all = read(&path, &ReadOptions::default(), &()).unwrap();
-    assert_eq!(all.reached, coldspot::read::Reached::default());
+    assert_eq!(all.reached, coldspot::source::Reached::default());
     let with = |limits| read(&path, &ReadOptions { limits, ..ReadOptions::default() }, &()).unwrap();
     let few = with(Limits { rows: 7, ..Limits::default() });
     assert_eq!((few.kernels.ops.len(), few.api.len()), (all.kernels.ops.len().min(7), 7));

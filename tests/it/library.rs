@@ -8,7 +8,7 @@ use std::path::Path;
 
 use coldspot::facts::{self, Facts};
 use coldspot::ledger::Scope;
-use coldspot::read::{ReadOptions, read};
+use coldspot::source::{ReadOptions, read};
 use coldspot::rules::outcome::Outcome;
 use coldspot::rules::{Library, Params, evaluate};
 use crate::support::SchemaVersion;

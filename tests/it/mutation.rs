@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use coldspot::facts::{EntityKind, Facts, extract};
 use coldspot::ledger::Scope;
-use coldspot::read::{ReadOptions, read};
+use coldspot::source::{ReadOptions, read};
 use crate::support::formats::{Printer, fault};
 use crate::support::{heavy, mutate};
 use tempfile::TempDir;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use coldspot::facts::extract;
 use coldspot::ledger::Scope;
-use coldspot::read::{ReadError, ReadOptions, read};
+use coldspot::source::{ReadError, ReadOptions, read};
 use crate::support::damage;
 use tempfile::TempDir;
 

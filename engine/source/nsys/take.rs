@@ -11,7 +11,7 @@ use rusqlite::{Connection, ffi};
 
 use super::keys::Keys;
 use super::rows::{Reason, Sink, Table};
-use crate::read::Limits;
+use crate::source::Limits;
 
 /// The name of the function. Only the statement of this module calls it: nothing in a file can.
 const NAME: &str = "coldspot_take";

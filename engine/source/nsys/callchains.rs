@@ -10,7 +10,7 @@ use super::database::{Cells, Schema};
 use super::frames::{self, MOST_BYTES};
 use super::info::has_rows;
 use super::rows::Table;
-use crate::read::Limits;
+use crate::source::Limits;
 use crate::timeline::{CodePlace, CodePlaces, Timeline};
 
 const CHAINS: &str = "CUDA_CALLCHAINS";

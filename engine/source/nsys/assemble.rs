@@ -12,7 +12,7 @@ use super::keys::{Intern, KernelKey, Keys, NameKey, StreamKey};
 use super::rows::nvtx::NvtxRows;
 use super::rows::{HostRows, OpRows, ScheduleRows, Sink};
 use super::take::Chunk;
-use crate::read::{Limits, Reached};
+use crate::source::{Limits, Reached};
 use crate::timeline::columns::{GpuOps, OverheadKind, ThreadRanges};
 use crate::timeline::{NONE, NameId, Names, Timeline};
 

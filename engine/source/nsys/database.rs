@@ -12,7 +12,7 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::read::ReadError;
+use crate::source::ReadError;
 
 /// The ordinary tables of a database that may be read, and what stands in place of one.
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ use super::database::{self, Budget, Schema};
 use super::rows::Table;
 use super::take::{Chunk, Taker};
 use crate::parallel::Threads;
-use crate::read::{Limits, Progress};
+use crate::source::{Limits, Progress};
 
 /// Rows of a chunk: enough that a chunk costs far more than starting it, few enough to spread a table over threads.
 const CHUNK_ROWS: i64 = 1 << 17;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::read::Limits;
+use crate::source::Limits;
 use crate::timeline::Geometry;
 
 /// Places for keys, in the order in which they are first seen.

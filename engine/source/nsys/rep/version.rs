@@ -51,7 +51,7 @@ impl Version {
 }
 
 /// Whether a file begins as a report does.
-pub(in crate::read) fn is_rep(head: &[u8]) -> bool {
+pub(in crate::source) fn is_rep(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::{NO_TIMES, Reason, check};
-use crate::read::nsys::keys::Keys;
-use crate::read::nsys::take::Cells;
+use crate::source::nsys::keys::Keys;
+use crate::source::nsys::take::Cells;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Times};
 

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use self::program::{RunError, Scratch};
 use self::version::Version;
-use crate::read::{Progress, ReadError, ReadOptions};
+use crate::source::{Progress, ReadError, ReadOptions};
 use crate::timeline::Timeline;
 
-pub(in crate::read) use self::version::is_rep;
+pub(in crate::source) use self::version::is_rep;
 
 /// The longest that nsys may export. Reports of a few GB take minutes.
 const EXPORT_LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -26,7 +26,7 @@ const VERSION_LIMIT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// When there is no nsys that can open the report, or it fails, or takes longer than half an hour.
-pub(in crate::read) fn read(
+pub(in crate::source) fn read(
     path: &Path,
     options: &ReadOptions,
     progress: &dyn Progress,

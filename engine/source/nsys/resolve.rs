@@ -12,7 +12,7 @@ use super::identity::Identity;
 use super::info::Info;
 use super::join::Join;
 use super::rows::ScheduleRows;
-use crate::read::{Limits, Reached};
+use crate::source::{Limits, Reached};
 use crate::timeline::api::normal_name;
 use crate::timeline::columns::{GpuOps, KernelShape, Kernels, Label, OffCpu, OverheadKind, ThreadRanges};
 use crate::timeline::interval::Interval;
