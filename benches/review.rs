@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use coldspot::facts::{Facts, extract};
 use coldspot::findings::{RuleCard, review};
 use coldspot::ledger::{DeviceOps, Scope, sweep};
-use coldspot::source::{ReadOptions, read, scan_floor};
 use coldspot::render::Templates;
 use coldspot::rules::{Library, Params, evaluate};
+use coldspot::source::{ReadOptions, read, scan_floor};
 use divan::{Bencher, black_box};
 
 /// Large enough that starting the program does not count.

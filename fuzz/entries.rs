@@ -10,10 +10,10 @@ use coldspot::config::ConfigFile;
 use coldspot::facts::{Facts, extract, file};
 use coldspot::findings::{RuleCard, Threshold, review};
 use coldspot::ledger::Scope;
-use coldspot::source::{ReadOptions, read};
 use coldspot::render::facts::{facts_json, facts_text};
 use coldspot::render::{Notes, Templates, comparison_json, junit, review_json, rule_page, sarif};
 use coldspot::rules::{Library, Params, evaluate, testing};
+use coldspot::source::{ReadOptions, read};
 use coldspot::text::{escape as escapes, names};
 
 #[path = "../engine/cli/scope.rs"]

@@ -130,7 +130,7 @@ impl Calls {
             os_by_thread: by_thread(&timeline.os_calls.thread, &timeline.os_calls.times, count).0,
             overheads_by_thread,
             overheads_of_all,
-            off_cpu_by_thread: by_thread(&timeline.off_cpu.thread, &timeline.off_cpu.times, count).0,
+            off_cpu_by_thread: by_thread(&timeline.thread_states.thread, &timeline.thread_states.times, count).0,
         }
     }
 
@@ -283,7 +283,7 @@ impl<'calls> Layout<'calls> {
             Source::new(&timeline.os_calls.times, of(&calls.os_by_thread)),
             Source::new(&timeline.overheads.times, of(&calls.overheads_by_thread)),
             Source::new(&timeline.overheads.times, &calls.overheads_of_all),
-            Source::new(&timeline.off_cpu.times, of(&calls.off_cpu_by_thread)),
+            Source::new(&timeline.thread_states.times, of(&calls.off_cpu_by_thread)),
         ];
         Self {
             calls,

@@ -10,7 +10,8 @@ use super::host::{Activity, Calls};
 use super::idle::{IdleReading, Piece, SPACING_NS, Stretch, Trigger};
 use super::ops::{DeviceOps, OpKind};
 use crate::parallel::{self, Threads};
-use crate::timeline::interval::{Follower, Interval, Union};
+use crate::timeline::interval::Interval;
+use crate::timeline::union::{Follower, Union};
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// Batches of threads that are walked side by side.

@@ -1,13 +1,12 @@
 //! Readers: one folder or file a report format. Nothing outside this module knows a table or a column.
 
-mod limits;
 mod nsys;
 mod sniff;
 
 use std::path::{Path, PathBuf};
 
 use crate::timeline::Timeline;
-pub use limits::{Limits, Reached};
+pub use crate::timeline::builder::Limits;
 
 /// Told how far reading has come.
 pub trait Progress: Sync {

@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::support::damage;
 use coldspot::source::{Limits, ReadError, ReadOptions, read};
 use coldspot::timeline::Timeline;
 use rusqlite::Connection;
-use crate::support::damage;
 use tempfile::TempDir;
 
 const KERNEL: &str = "CUPTI_ACTIVITY_KIND_KERNEL";
@@ -95,7 +95,7 @@ fn expressions_of_a_schema_are_never_run() {
     let sql =
         format!("{} SELECT 1;", kernels_said_to_be(&format!("id INTEGER, start AS ({COSTLY}), \"end\" AS ({COSTLY})")));
     let timeline = read_after(&sql).unwrap();
-    assert!(timeline.kernels.ops.is_empty() && timeline.dropped.iter().any(|dropped| dropped.table == KERNEL));
+    assert!(timeline.kernels.ops.is_empty() && timeline.dropped.iter().any(|dropped| dropped.events == KERNEL));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn limits_cut_and_say_so() {
     let folder = TempDir::new().unwrap();
     let path = damage::healthy(folder.path(), "report.sqlite");
     let all = read(&path, &ReadOptions::default(), &()).unwrap();
-    assert_eq!(all.reached, coldspot::source::Reached::default());
+    assert_eq!(all.reached, coldspot::timeline::Reached::default());
     let with = |limits| read(&path, &ReadOptions { limits, ..ReadOptions::default() }, &()).unwrap();
     let few = with(Limits { rows: 7, ..Limits::default() });
     assert_eq!((few.kernels.ops.len(), few.api.len()), (all.kernels.ops.len().min(7), 7));

@@ -5,7 +5,8 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, OpKind};
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
-use crate::timeline::interval::{Interval, Union};
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{Device, Timeline};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {

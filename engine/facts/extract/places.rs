@@ -18,7 +18,7 @@ const LEAST_SHARE: f64 = 0.5;
 struct Times(FxHashMap<Option<u32>, i128>);
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
-    if context.timeline.code_places.is_empty() {
+    if context.timeline.call_locations.is_empty() {
         return;
     }
     let mut times: FxHashMap<(EntityKind, String), Times> = FxHashMap::default();
@@ -46,7 +46,7 @@ fn of_ops(context: &Context<'_>, device: &DeviceContext, times: &mut FxHashMap<(
             None if op.kind == OpKind::Copy => (EntityKind::CopyGroup, group_name(timeline, copy_key(timeline, op))),
             None => continue,
         };
-        let place = op.call(timeline).and_then(|call| timeline.code_places.of_call(call));
+        let place = op.call(timeline).and_then(|call| timeline.call_locations.of_call(call));
         times.entry(key).or_default().add(place, op.interval().clip(device.window()));
     }
 }
@@ -62,7 +62,7 @@ fn of_waits(context: &Context<'_>, device: &DeviceContext, times: &mut FxHashMap
             let api = timeline.name(timeline.api.name[call as usize]);
             let inside = timeline.api.times.at(call as usize).clip(window);
             let key = (EntityKind::SyncGroup, format!("{pid}/{api}"));
-            times.entry(key).or_default().add(timeline.code_places.of_call(call), inside);
+            times.entry(key).or_default().add(timeline.call_locations.of_call(call), inside);
         }
     }
 }
@@ -83,7 +83,7 @@ impl Times {
 }
 
 fn set(context: &Context<'_>, place: u32, share: f64, entity: &mut Entity) {
-    let Some(place) = context.timeline.code_places.get(place) else { return };
+    let Some(place) = context.timeline.call_locations.get(place) else { return };
     entity.set("source_file", place.file.as_str());
     entity.set("source_line", i64::from(place.line));
     entity.set("source_share", share);

@@ -6,7 +6,7 @@ use super::{Context, DeviceContext, Parents};
 use crate::facts::{EntityKind, Facts};
 use crate::ledger::OpKind;
 use crate::timeline::api::creates_stream;
-use crate::timeline::interval::RunningLength;
+use crate::timeline::union::RunningLength;
 use crate::timeline::{StreamKind, Timeline};
 
 #[derive(Debug, Default, Clone)]

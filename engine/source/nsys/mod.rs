@@ -2,27 +2,27 @@
 //!
 //! Tables and columns are probed, never assumed: exporters from 2020 on differ, and a missing table is a missing fact.
 
-mod assemble;
+mod aggregate;
 mod callchains;
 mod database;
+mod describe;
 mod faults;
 mod frames;
-mod identity;
 mod info;
-mod join;
-mod keys;
 mod metrics;
+mod notices;
 pub(super) mod rep;
-mod resolve;
 mod rows;
 mod scan;
-mod take;
+mod strings;
 
 use std::path::Path;
 
 use super::{Progress, ReadError, ReadOptions};
 use crate::parallel::Threads;
 use crate::timeline::Timeline;
+use crate::timeline::builder::Builder;
+use crate::timeline::columns::OverheadKind;
 
 /// Reads a SQLite export.
 ///
@@ -79,16 +79,33 @@ fn read_database(
         return Ok(Content::Foreign);
     }
     let info = info::read(&db, &schema)?;
-    let mut assembly = assemble::Assembly::new(*limits);
+    let mut builder = Builder::new(*limits);
     let has_echoes = callchains::has_echoes(&db, &schema)?;
     let scan_options = scan::Options { threads, limits, progress, has_echoes };
-    let beyond_limit = scan::scan(path, &db, &schema, &scan_options, |chunk| assembly.take(chunk))?;
-    let mut timeline = resolve::resolve(&db, &schema, info, assembly)?;
+    let beyond_limit = scan::scan(path, &db, &schema, &scan_options, |chunk| builder.take(chunk))?;
+    builder.skip_rows(beyond_limit);
+    strings::read(&db, &schema, &mut builder)?;
+    describe::describe(&mut builder, &info);
+    faults::read(&db, &schema, &mut builder)?;
+    let mut timeline = builder.finish();
+    load_libraries(&mut timeline);
+    timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
+    timeline.source = info.source;
     timeline.metrics = metrics::read(&db, &schema)?;
     timeline.has_cpu_samples = info::has_rows(&db, &schema, "SAMPLING_CALLCHAINS")?;
-    timeline.page_faults = faults::page_faults(&db, &schema, &timeline)?;
-    let placed = callchains::places(&db, &schema, &timeline, options.root.as_deref(), limits)?;
-    timeline.code_places = placed.places;
-    timeline.reached.row_count = beyond_limit + placed.beyond;
+    let located = callchains::locations(&db, &schema, &timeline, options.root.as_deref(), limits)?;
+    timeline.call_locations = located.locations;
+    timeline.reached.row_count += located.beyond;
     Ok(Content::Report(Box::new(timeline)))
+}
+
+/// The profiler files the loading of shared libraries under its overhead; the library would have been loaded without it.
+fn load_libraries(timeline: &mut Timeline) {
+    let Timeline { overheads, names, .. } = timeline;
+    for (kind, name) in overheads.kind.iter_mut().zip(&overheads.name) {
+        let name = names.get(*name);
+        if *kind == OverheadKind::Profiler && (name.starts_with("dlopen") || name.starts_with("dlclose")) {
+            *kind = OverheadKind::Load;
+        }
+    }
 }

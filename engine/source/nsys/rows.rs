@@ -1,22 +1,16 @@
 //! The event tables: which columns are read, and what becomes of a row.
 
-pub(super) mod nvtx;
-
-use super::keys::{KernelKey, Keys, StreamKey};
-use super::take::Cells;
-use crate::timeline::columns::{Direction, HostMemory, MigrationCause, OverheadKind};
-use crate::timeline::interval::Interval;
-use crate::timeline::{Geometry, NONE, Times};
-use nvtx::NvtxRows;
-
-/// Why a row is left out.
-pub(super) type Reason = &'static str;
+use super::aggregate::Cells;
+use super::describe::{process_key, thread_key};
+use crate::timeline::Geometry;
+use crate::timeline::builder::{
+    CallEvent, Chunk, KernelKey, LabelKey, NameKey, OpEvent, RangeEvent, Reason, StreamKey, ThreadKey,
+};
+use crate::timeline::columns::{Direction, HostMemory, MigrationCause, OverheadKind, RangeKind};
 
 const NO_TIMES: Reason = "times missing or not numbers";
-const REVERSED: Reason = "ends before it starts";
-const ABSURD: Reason = "times over 100 days away";
-/// Beyond this no recording reaches; sums of a window stay far from overflow.
-const ABSURD_NS: i64 = 100 * 24 * 3_600 * 1_000_000_000;
+/// CUPTI writes zero for a time that it lost.
+const LOST_TIMES: Reason = "times lost by the profiler";
 
 /// An event table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +28,7 @@ pub(super) enum Table {
 }
 
 impl Table {
-    /// In the order in which they are assembled; the longest to read come first in the queue anyway.
+    /// In the order in which they are read; the longest to read come first in the queue anyway.
     pub(super) const ALL: [Self; 10] = [
         Self::Kernel,
         Self::Graph,
@@ -63,7 +57,7 @@ impl Table {
         }
     }
 
-    /// The columns that facts need, in the order in which `push` takes them.
+    /// The columns that facts need, in the order in which `read` takes them.
     pub(super) const fn columns(self) -> &'static [&'static str] {
         match self {
             Self::Kernel => &[
@@ -112,224 +106,84 @@ impl Table {
             Self::Nvtx => &["start", "end", "globalTid", "eventType", "text", "textId", "domainId"],
         }
     }
-
-    /// An empty sink for its rows.
-    pub(super) fn sink(self) -> Sink {
-        match self {
-            Self::Kernel => Sink::Kernels(KernelRows::default()),
-            Self::Graph => Sink::Graphs(OpRows::default()),
-            Self::Copy => Sink::Copies(Box::default()),
-            Self::Memset => Sink::Memsets(MemsetRows::default()),
-            Self::Api => Sink::Api(ApiRows::default()),
-            Self::OsCall => Sink::OsCalls(HostRows::default()),
-            Self::Schedule => Sink::Schedule(ScheduleRows::default()),
-            Self::ProfilerOverhead => Sink::ProfilerOverheads(HostRows::default()),
-            Self::CudaOverhead => Sink::CudaOverheads(HostRows::default(), Vec::new()),
-            Self::Nvtx => Sink::Nvtx(NvtxRows::default()),
-        }
-    }
 }
 
-/// What every GPU row has; the correlation id is [`NONE`] when there is none.
-#[derive(Debug, Default)]
-pub(super) struct OpRows {
-    pub(super) times: Times,
-    pub(super) stream: Vec<u32>,
-    pub(super) correlation: Vec<u32>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct KernelRows {
-    pub(super) ops: OpRows,
-    pub(super) shape: Vec<u32>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct CopyRows {
-    pub(super) ops: OpRows,
-    pub(super) bytes: Vec<i64>,
-    pub(super) direction: Vec<Direction>,
-    pub(super) host_memory: Vec<HostMemory>,
-    pub(super) migrations: MigrationRows,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct MigrationRows {
-    pub(super) ops: OpRows,
-    pub(super) bytes: Vec<i64>,
-    pub(super) direction: Vec<Direction>,
-    pub(super) cause: Vec<MigrationCause>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct MemsetRows {
-    pub(super) ops: OpRows,
-    pub(super) bytes: Vec<i64>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct HostRows {
-    pub(super) times: Times,
-    pub(super) thread: Vec<u32>,
-    pub(super) name: Vec<u32>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct ApiRows {
-    pub(super) calls: HostRows,
-    pub(super) correlation: Vec<u32>,
-    /// The names of calls that returned an error.
-    pub(super) failed: Vec<u32>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct ScheduleRows {
-    pub(super) at: Vec<i64>,
-    pub(super) thread: Vec<u32>,
-    pub(super) is_in: Vec<bool>,
-}
-
-/// The rows of one chunk of one table.
-#[derive(Debug)]
-pub(super) enum Sink {
-    Kernels(KernelRows),
-    Graphs(OpRows),
-    Copies(Box<CopyRows>),
-    Memsets(MemsetRows),
-    Api(ApiRows),
-    OsCalls(HostRows),
-    Schedule(ScheduleRows),
-    ProfilerOverheads(HostRows),
-    CudaOverheads(HostRows, Vec<OverheadKind>),
-    Nvtx(NvtxRows),
-}
-
-impl Sink {
-    /// Takes one row in.
-    pub(super) fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
-        match self {
-            Self::Kernels(rows) => rows.push(cells, keys),
-            Self::Graphs(rows) => rows.push(cells, keys),
-            Self::Copies(rows) => rows.push(cells, keys),
-            Self::Memsets(rows) => {
-                rows.ops.push(cells, keys)?;
-                rows.bytes.push(cells.int(7).unwrap_or(0).max(0));
-                Ok(())
-            }
-            Self::Api(rows) => rows.push(cells, keys),
-            Self::OsCalls(rows) | Self::ProfilerOverheads(rows) => rows.push(cells, keys, 3),
-            Self::Schedule(rows) => rows.push(cells, keys),
-            Self::CudaOverheads(rows, kinds) => {
-                let Some(kind) = overhead_kind(cells.int(4)) else { return Ok(()) };
-                rows.push(cells, keys, 3)?;
-                kinds.push(kind);
-                Ok(())
-            }
-            Self::Nvtx(rows) => rows.push(cells, keys),
-        }
-    }
-}
-
-impl Sink {
-    /// Ends reading.
-    pub(super) fn seal(&mut self) {
-        if let Self::Nvtx(rows) = self {
-            rows.group();
-        }
-    }
-}
-
-fn times(cells: &Cells<'_, '_>) -> Result<Interval, Reason> {
-    let (Some(start), Some(end)) = (cells.int(0), cells.int(1)) else { return Err(NO_TIMES) };
-    check(start, end)
-}
-
-fn check(start: i64, end: i64) -> Result<Interval, Reason> {
-    if end < start {
-        return Err(REVERSED);
-    }
-    if start < -ABSURD_NS || end > ABSURD_NS {
-        return Err(ABSURD);
-    }
-    Ok(Interval::new(start, end))
-}
-
-fn correlation(id: Option<i64>) -> u32 {
-    id.filter(|id| *id != 0).and_then(|id| u32::try_from(id).ok()).unwrap_or(NONE)
-}
-
-/// The process part of a global id: hardware, virtual machine and process, without the thread.
-const fn process_key(global_id: i64) -> i64 {
-    global_id >> 24
-}
-
-impl OpRows {
-    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
-        self.times.push(op_times(cells)?);
-        let key = StreamKey {
-            process: cells.int(2).map(process_key),
-            ordinal: cells.int(3).unwrap_or(0),
-            context: cells.int(4).unwrap_or(0),
-            stream: cells.int(5).unwrap_or(0),
+impl Table {
+    /// Hands one of its rows to a chunk.
+    pub(super) fn read(self, cells: &Cells<'_, '_>, chunk: &mut Chunk) {
+        let read = match self {
+            Self::Kernel => kernel(cells, chunk),
+            Self::Graph => op(cells).map(|op| chunk.graph(&op)),
+            Self::Copy => copy(cells, chunk),
+            Self::Memset => op(cells).map(|op| chunk.memset(&op, cells.int(7).unwrap_or(0).max(0))),
+            Self::Api => api_call(cells, chunk),
+            Self::OsCall => call(cells, 3).map(|call| chunk.os_call(&call)),
+            Self::Schedule => scheduled(cells, chunk),
+            // What these stand for their names say, which are known later.
+            Self::ProfilerOverhead => call(cells, 3).map(|call| chunk.overhead(&call, OverheadKind::Profiler)),
+            Self::CudaOverhead => match overhead_kind(cells.int(4)) {
+                Some(kind) => call(cells, 3).map(|call| chunk.overhead(&call, kind)),
+                None => Ok(()),
+            },
+            Self::Nvtx => nvtx(cells, chunk),
         };
-        self.stream.push(keys.streams.place(key));
-        self.correlation.push(correlation(cells.int(6)));
-        Ok(())
+        if let Err(reason) = read {
+            chunk.drop_event(reason);
+        }
     }
 }
 
-/// CUPTI writes zero for a time that it lost.
-fn op_times(cells: &Cells<'_, '_>) -> Result<Interval, Reason> {
+fn correlation(id: Option<i64>) -> Option<u32> {
+    id.filter(|id| *id != 0).and_then(|id| u32::try_from(id).ok())
+}
+
+fn op(cells: &Cells<'_, '_>) -> Result<OpEvent, Reason> {
     let (Some(start), Some(end)) = (cells.int(0), cells.int(1)) else { return Err(NO_TIMES) };
     if start == 0 || end == 0 {
-        return Err("times lost by the profiler");
+        return Err(LOST_TIMES);
     }
-    check(start, end)
+    let stream = StreamKey {
+        process: cells.int(2).map(process_key),
+        device: cells.int(3).unwrap_or(0),
+        context: cells.int(4).unwrap_or(0),
+        stream: cells.int(5).unwrap_or(0),
+    };
+    Ok(OpEvent { start, end, stream, correlation: correlation(cells.int(6)) })
 }
 
 /// No block has more threads, now or soon: such a value is none.
-const MOST_BLOCK_THREADS: i64 = 1 << 16;
+const MAX_BLOCK_THREADS: i64 = 1 << 16;
 
-impl KernelRows {
-    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
-        self.ops.push(cells, keys)?;
-        let product = |columns: [usize; 3]| {
-            columns
-                .iter()
-                .try_fold(1_i64, |product, column| product.checked_mul(cells.int(*column)?.max(0)))
-                .unwrap_or(0)
-        };
-        let geometry = Geometry {
-            grid_blocks: product([9, 10, 11]),
-            block_threads: Some(product([12, 13, 14])).filter(|threads| *threads <= MOST_BLOCK_THREADS).unwrap_or(0),
-            registers: cells.int(15).unwrap_or(0).max(0),
-            shared_memory_bytes: cells.int(16).unwrap_or(0).max(0).saturating_add(cells.int(17).unwrap_or(0).max(0)),
-        };
-        let (short, full) = (cells.int(7), cells.int(8));
-        self.shape.push(keys.kernels.place(KernelKey { name: short.or(full), full_name: full.or(short), geometry }));
-        Ok(())
-    }
+fn kernel(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let op = op(cells)?;
+    let geometry = Geometry {
+        grid_blocks: product(cells, [9, 10, 11]),
+        block_threads: Some(product(cells, [12, 13, 14])).filter(|threads| *threads <= MAX_BLOCK_THREADS).unwrap_or(0),
+        registers: cells.int(15).unwrap_or(0).max(0),
+        shared_memory_bytes: cells.int(16).unwrap_or(0).max(0).saturating_add(cells.int(17).unwrap_or(0).max(0)),
+    };
+    let (short, full) = (cells.int(7), cells.int(8));
+    let (name, full_name) = (NameKey::of_id(short.or(full)), NameKey::of_id(full.or(short)));
+    chunk.kernel(&op, KernelKey { name, full_name, geometry });
+    Ok(())
 }
 
-impl CopyRows {
-    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
-        let kind = cells.int(8).unwrap_or(0);
-        let bytes = cells.int(7).unwrap_or(0).max(0);
-        if let Some(direction) = migration_direction(kind) {
-            let rows = &mut self.migrations;
-            rows.ops.push(cells, keys)?;
-            rows.bytes.push(bytes);
-            rows.direction.push(direction);
-            rows.cause.push(migration_cause(cells.int(11)));
-            return Ok(());
-        }
-        self.ops.push(cells, keys)?;
+fn product(cells: &Cells<'_, '_>, columns: [usize; 3]) -> i64 {
+    let product = columns.iter().try_fold(1_i64, |product, column| product.checked_mul(cells.int(*column)?.max(0)));
+    product.unwrap_or(0)
+}
+
+fn copy(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let op = op(cells)?;
+    let kind = cells.int(8).unwrap_or(0);
+    let bytes = cells.int(7).unwrap_or(0).max(0);
+    if let Some(direction) = migration_direction(kind) {
+        chunk.migration(&op, bytes, direction, migration_cause(cells.int(11)));
+    } else {
         let direction = copy_direction(kind);
-        self.bytes.push(bytes);
-        self.direction.push(direction);
-        self.host_memory.push(host_memory(direction, cells.int(9), cells.int(10)));
-        Ok(())
+        chunk.copy(&op, bytes, direction, host_memory(direction, cells.int(9), cells.int(10)));
     }
+    Ok(())
 }
 
 const fn migration_direction(copy_kind: i64) -> Option<Direction> {
@@ -379,40 +233,31 @@ fn host_memory(direction: Direction, source: Option<i64>, target: Option<i64>) -
     }
 }
 
-impl HostRows {
-    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys, name_column: usize) -> Result<(), Reason> {
-        self.times.push(times(cells)?);
-        self.thread.push(cells.int(2).map_or(NONE, |thread| keys.threads.place(thread)));
-        self.name.push(keys.string_id(cells.int(name_column)));
-        Ok(())
-    }
+fn thread(cells: &Cells<'_, '_>) -> Option<ThreadKey> {
+    cells.int(2).map(thread_key)
+}
+
+fn call(cells: &Cells<'_, '_>, name_column: usize) -> Result<CallEvent, Reason> {
+    let (Some(start), Some(end)) = (cells.int(0), cells.int(1)) else { return Err(NO_TIMES) };
+    Ok(CallEvent { start, end, thread: thread(cells), name: NameKey::of_id(cells.int(name_column)) })
 }
 
 /// Not an error: a polling call says "not ready".
 const CUDA_ERROR_NOT_READY: i64 = 600;
 
-impl ApiRows {
-    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
-        self.calls.push(cells, keys, 4)?;
-        self.correlation.push(correlation(cells.int(3)));
-        if cells.int(5).is_some_and(|value| value != 0 && value != CUDA_ERROR_NOT_READY) {
-            self.failed.extend(self.calls.name.last());
-        }
-        Ok(())
-    }
+fn api_call(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let call = call(cells, 4)?;
+    let has_failed = cells.int(5).is_some_and(|value| value != 0 && value != CUDA_ERROR_NOT_READY);
+    chunk.api_call(&call, correlation(cells.int(3)), has_failed);
+    Ok(())
 }
 
-impl ScheduleRows {
-    fn push(&mut self, cells: &Cells<'_, '_>, keys: &mut Keys) -> Result<(), Reason> {
-        let (Some(at), Some(thread), Some(is_in)) = (cells.int(0), cells.int(1), cells.int(2)) else {
-            return Err(NO_TIMES);
-        };
-        check(at, at)?;
-        self.at.push(at);
-        self.thread.push(keys.threads.place(thread));
-        self.is_in.push(is_in != 0);
-        Ok(())
-    }
+fn scheduled(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let (Some(at), Some(thread), Some(is_in)) = (cells.int(0), cells.int(1), cells.int(2)) else {
+        return Err(NO_TIMES);
+    };
+    chunk.scheduled(thread_key(thread), at, is_in != 0);
+    Ok(())
 }
 
 const fn overhead_kind(overhead_type: Option<i64>) -> Option<OverheadKind> {
@@ -422,6 +267,37 @@ const fn overhead_kind(overhead_type: Option<i64>) -> Option<OverheadKind> {
         Some(8) => Some(OverheadKind::QueueFull),
         _ => None,
     }
+}
+
+const NVTX_RANGES: [i64; 4] = [59, 60, 70, 71];
+const NVTX_DOMAIN: i64 = 75;
+
+/// Push/pop and start/end ranges, and the domains that they are in.
+fn nvtx(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let event = cells.int(3).unwrap_or(-1);
+    let is_range = NVTX_RANGES.contains(&event);
+    if !is_range && event != NVTX_DOMAIN {
+        return Ok(());
+    }
+    let thread = thread(cells);
+    let domain = cells.int(6).unwrap_or(0);
+    let text = cells.bytes(4).and_then(|text| chunk.text(without_counters(text)));
+    let name = text.unwrap_or_else(|| NameKey::of_id(cells.int(5)));
+    if is_range {
+        let start = cells.int(0).ok_or(NO_TIMES)?;
+        let label = LabelKey { kind: RangeKind::Nvtx, domain, name };
+        chunk.range(&RangeEvent { start, end: cells.int(1), thread, label });
+    } else {
+        chunk.domain(thread, domain, name);
+    }
+    Ok(())
+}
+
+/// PyTorch appends a running number to the range of an operator: `aten::view, op_id = 17`.
+fn without_counters(text: &[u8]) -> &[u8] {
+    const COUNTERS: [&[u8]; 2] = [b", op_id = ", b", seq = "];
+    let mut commas = text.iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(at, _)| at);
+    commas.find(|at| COUNTERS.iter().any(|counter| text[*at..].starts_with(counter))).map_or(text, |at| &text[..at])
 }
 
 #[cfg(test)]
@@ -436,5 +312,12 @@ mod tests {
         assert_eq!(host_memory(Direction::DeviceToHost, Some(2), Some(4)), HostMemory::Managed);
         assert_eq!(host_memory(Direction::DeviceToDevice, Some(2), Some(2)), HostMemory::None);
         assert_eq!(host_memory(Direction::HostToDevice, None, Some(2)), HostMemory::Unknown);
+    }
+
+    #[test]
+    fn running_numbers_are_no_part_of_a_name() {
+        assert_eq!(without_counters(b"aten::view, op_id = 314290"), b"aten::view");
+        assert_eq!(without_counters(b"aten::mul, seq = 5, op_id = 6"), b"aten::mul");
+        assert_eq!(without_counters(b"step 5"), b"step 5");
     }
 }

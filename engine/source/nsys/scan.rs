@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 
+use super::aggregate::TableReader;
 use super::callchains;
 use super::database::{self, Budget, Schema};
 use super::rows::Table;
-use super::take::{Chunk, Taker};
 use crate::parallel::Threads;
-use crate::source::{Limits, Progress};
+use crate::source::Progress;
+use crate::timeline::builder::{Chunk, Limits};
 
 /// Rows of a chunk: enough that a chunk costs far more than starting it, few enough to spread a table over threads.
 const CHUNK_ROWS: i64 = 1 << 17;
@@ -69,8 +70,9 @@ pub(super) fn scan(
     // Shared, so that it does not matter how many threads there are.
     let budget = Budget::of(path);
     let work = |sender: SyncSender<(usize, rusqlite::Result<Chunk>)>| {
-        let opened = database::open(path, &budget).and_then(|db| Ok((Taker::new(&db, *options.limits, &done)?, db)));
-        let (taker, db) = match opened {
+        let opened =
+            database::open(path, &budget).and_then(|db| Ok((TableReader::new(&db, *options.limits, &done)?, db)));
+        let (reader, db) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 _ = sender.send((0, Err(error)));
@@ -82,7 +84,7 @@ pub(super) fn scan(
             let columns = schema.list(job.table.name(), job.table.columns());
             let table = (job.table, schema.row_id(job.table.name()));
             let also = callchains::condition(job.table, options.has_echoes);
-            let chunk = taker.read(&db, table, &columns, (job.first, job.last), &also);
+            let chunk = reader.read(&db, table, &columns, (job.first, job.last), &also);
             // Nobody listens any more when something went wrong elsewhere.
             if sender.send((index, chunk)).is_err() {
                 break;
