@@ -7,6 +7,6 @@ pub mod extract;
 pub mod file;
 pub mod store;
 
-pub use catalogue::{EntityKind, Fact, FactType, Needs, Unit};
+pub use catalogue::{EntityKind, Fact, FactType, Unit};
 pub use extract::{ScopeError, extract, extract_with};
 pub use store::{Entity, EntityId, FactValue, Facts};

@@ -1,12 +1,39 @@
-//! Readers: one folder or file a report format. Nothing outside this module knows a table or a column.
+//! Sources: one folder a format, and the table of them, [`FORMATS`]. Nothing outside this module knows a
+//! table, a column, or an option of a profiler.
 
+mod error;
+mod format;
 mod nsys;
 mod sniff;
 
 use std::path::{Path, PathBuf};
 
-use crate::timeline::Timeline;
 pub use crate::timeline::builder::Limits;
+use crate::timeline::{Capability, Timeline};
+pub use error::ReadError;
+pub use format::{CaptureCommand, Format};
+
+/// Every format. A new source is a row here and a folder beside this file.
+pub const FORMATS: [&Format; 1] = [&nsys::FORMAT];
+
+/// The ids of all formats.
+pub const FORMAT_IDS: [&str; FORMATS.len()] = {
+    let mut ids = [""; FORMATS.len()];
+    let mut index = 0;
+    while index < ids.len() {
+        ids[index] = FORMATS[index].id;
+        index += 1;
+    }
+    ids
+};
+
+/// What to run for a recording that has these capabilities, with the profiler that writes a format; of a recording whose
+/// format is not known, with the first of the table. `None` for what any recording has.
+pub fn how_to_capture(format: Option<&str>, wanted: &[Capability]) -> Option<CaptureCommand> {
+    let known = FORMATS.iter().find(|known| Some(known.id) == format);
+    let format = known.or(FORMATS.first())?;
+    (format.capture)(wanted)
+}
 
 /// Told how far reading has come.
 pub trait Progress: Sync {
@@ -32,69 +59,32 @@ pub struct ReadOptions {
     pub root: Option<PathBuf>,
 }
 
-/// Why a report cannot be read. Each message says which file, what was expected, and the way out.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReadError {
-    /// The file cannot be opened.
-    #[error("{path}: cannot be opened: {source}")]
-    Open {
-        /// The file.
-        path: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It is something else than a report that coldspot reads.
-    #[error("{path}: {found}. {way_out}")]
-    NotAReport {
-        /// The file.
-        path: String,
-        /// What it is instead.
-        found: String,
-        /// What to do.
-        way_out: String,
-    },
-    /// A database that SQLite cannot read to its end.
-    #[error(
-        "{path}: the database is damaged ({detail}). Nothing of it is reported, since what is missing could be what matters. \
-         Export it again from the .nsys-rep: nsys export --type sqlite FILE.nsys-rep"
-    )]
-    Damaged {
-        /// The file.
-        path: String,
-        /// What SQLite says.
-        detail: String,
-    },
-    /// The profiler's own exporter is needed and did not do it.
-    #[error("{path}: {problem}. {way_out}")]
-    Export {
-        /// The file.
-        path: String,
-        /// What went wrong.
-        problem: String,
-        /// What to do.
-        way_out: String,
-    },
+/// What a file turns out to hold. Readers of a profiler that has no timeline (Nsight Compute) will give something else.
+#[derive(Debug)]
+pub enum Recording {
+    /// Events in time.
+    Timeline(Box<Timeline>),
 }
 
-/// Reads a report of any format that coldspot knows.
-///
-/// # Errors
-/// When the file is no such report, or is damaged: a report is read whole or not at all.
-pub fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Timeline, ReadError> {
-    match sniff::sniff(path)? {
-        sniff::Format::NsysSqlite => nsys::read(path, options, progress),
-        sniff::Format::NsysRep => nsys::rep::read(path, options, progress),
+impl Recording {
+    /// The timeline.
+    pub fn into_timeline(self) -> Timeline {
+        match self {
+            Self::Timeline(timeline) => *timeline,
+        }
     }
 }
 
-/// Steps through every event table and takes every column that `read` takes, on one thread, keeping nothing: what SQLite
-/// itself costs, which the benchmark compares a review with. Returns the number of cells.
+/// Reads a file of any format of the table.
 ///
 /// # Errors
-/// When the file is no Nsight Systems export, or is damaged.
+/// When the file is none of them, or is damaged: a report is read whole or not at all.
+pub fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
+    sniff::sniff(path, &FORMATS)?(path, options, progress)
+}
+
+/// The event tables of an Nsight Systems export, with the columns that are read of each: what the benchmark scans.
 #[doc(hidden)]
-pub fn scan_floor(path: &Path) -> Result<u64, ReadError> {
-    nsys::scan_floor(path)
-        .map_err(|error| ReadError::Damaged { path: path.display().to_string(), detail: error.to_string() })
+pub fn nsys_event_tables() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    nsys::event_tables()
 }

@@ -5,57 +5,50 @@ use std::io::Read;
 use std::path::Path;
 
 use super::ReadError;
+use super::format::{Format, Head, NearMiss, Reader};
 
-/// The formats that there is a reader for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    /// A SQLite database, which may be an Nsight Systems export.
-    NsysSqlite,
-    /// Nsight Systems' own report file.
-    NsysRep,
-}
+/// The bytes that are looked at.
+const HEAD_BYTES: u64 = 4_096;
 
-const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
-const EXPORT: &str = "Export the report with: nsys export --type sqlite FILE.nsys-rep";
-
-/// What the file is.
-pub(super) fn sniff(path: &Path) -> Result<Format, ReadError> {
+/// Who of these reads the file.
+pub(super) fn sniff(path: &Path, formats: &[&Format]) -> Result<Reader, ReadError> {
     let name = path.display().to_string();
     let open_error = |source| ReadError::Open { path: name.clone(), source };
-    let not_a_report = |found: &str, way_out: &str| ReadError::NotAReport {
+    let not_a_report = |found: &str, hint: &str| ReadError::NotAReport {
         path: name.clone(),
         found: found.to_owned(),
-        way_out: way_out.to_owned(),
+        hint: hint.to_owned(),
     };
     if std::fs::metadata(path).map_err(open_error)?.is_dir() {
         return Err(not_a_report("is a folder", "Name one report file in it"));
     }
-    let mut head = Vec::with_capacity(4096);
-    File::open(path).map_err(open_error)?.take(4096).read_to_end(&mut head).map_err(open_error)?;
-    if head.starts_with(SQLITE_MAGIC) {
-        return Ok(Format::NsysSqlite);
+    let mut bytes = Vec::new();
+    File::open(path).map_err(open_error)?.take(HEAD_BYTES).read_to_end(&mut bytes).map_err(open_error)?;
+    if let Some(reader) = formats.iter().find_map(|format| (format.reader)(&bytes)) {
+        return Ok(reader);
     }
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
-    Err(match head.as_slice() {
-        [] => not_a_report("is empty", EXPORT),
-        text if text.starts_with(b"version https://git-lfs.github.com/spec/") => {
-            not_a_report("is a Git LFS pointer, not the report itself", "Fetch the report with: git lfs pull")
+    let head = Head { bytes: &bytes, extension: &extension };
+    let near_miss = something_else(&bytes).or_else(|| formats.iter().find_map(|format| (format.near_miss)(head)));
+    let hints = || formats.iter().map(|format| format.hint).collect::<Vec<_>>().join("; or: ");
+    Err(match near_miss {
+        Some(near) => not_a_report(near.found, near.hint),
+        None if bytes.is_empty() => not_a_report("is empty", &hints()),
+        None if bytes.starts_with(&[0x1f, 0x8b]) => {
+            not_a_report("is gzip data, which no report that coldspot reads is", &hints())
         }
-        text if SQLITE_MAGIC.starts_with(text) => not_a_report("is cut off within its first bytes", EXPORT),
-        [0x1f, 0x8b, ..] => not_a_report("is gzip data, which no Nsight Systems export is", EXPORT),
-        [b'{' | b'[', ..] => not_a_report(
-            "looks like JSON; traces of the PyTorch Profiler cannot be read yet",
-            "Record the program with Nsight Systems: nsys profile --trace=cuda,nvtx,osrt PROGRAM",
-        ),
-        bytes if super::nsys::rep::is_rep(bytes) => return Ok(Format::NsysRep),
-        bytes if bytes.starts_with(b"U3w[END]NVIDIA Nsight Systems Stream") => not_a_report(
-            "is a raw recording of Nsight Systems (.qdstrm), which it could not turn into a report",
-            "Do that with its importer: QdstrmImporter --input-file FILE.qdstrm",
-        ),
-        _ if matches!(extension.as_str(), "nsys-rep" | "qdrep") => not_a_report(
-            "is named as a report of Nsight Systems, but does not begin as one",
-            "Copy it again from where it was made",
-        ),
-        _ => not_a_report("is no report that coldspot knows", EXPORT),
+        None => not_a_report("is no report that coldspot knows", &hints()),
+    })
+}
+
+/// What is found in place of reports, and belongs to no format.
+fn something_else(bytes: &[u8]) -> Option<NearMiss> {
+    if bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
+        let found = "is a Git LFS pointer, not the report itself";
+        return Some(NearMiss { found, hint: "Fetch the report with: git lfs pull" });
+    }
+    matches!(bytes, [b'{' | b'[', ..]).then_some(NearMiss {
+        found: "looks like JSON; traces of the PyTorch Profiler cannot be read yet",
+        hint: "Record the program with Nsight Systems: nsys profile --trace=cuda,nvtx,osrt PROGRAM",
     })
 }

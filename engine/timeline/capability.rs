@@ -13,6 +13,8 @@ pub enum Capability {
     Nvtx,
     /// OS runtime calls.
     OsRuntime,
+    /// The kernels of CUDA graphs, one by one.
+    GraphKernels,
     /// Sampled GPU metrics.
     GpuMetrics,
     /// What the GPU is: its table of properties.

@@ -4,8 +4,8 @@
 /// What a recording is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The id of its format, as the table of formats has it; empty for a timeline that no reader made.
-    pub format: &'static str,
+    /// The id of its format, as the table of formats has it; absent for a timeline that no reader made.
+    pub format: Option<&'static str>,
     /// The version of the profiler that wrote it, where it says.
     pub product_version: Option<String>,
     /// The version of the file's schema, where it says.

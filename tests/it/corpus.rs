@@ -12,7 +12,7 @@ use coldspot::ledger::Scope;
 use coldspot::source::{ReadOptions, read};
 
 fn facts(path: &Path) -> Facts {
-    let timeline = read(path, &ReadOptions::default(), &()).unwrap();
+    let timeline = read(path, &ReadOptions::default(), &()).unwrap().into_timeline();
     extract(&timeline, &Scope::All).unwrap()
 }
 
@@ -96,7 +96,7 @@ fn api_calls_agree_with_the_sums_of_the_profiler_itself() {
     let mut compared = 0;
     for path in reports() {
         let Some(expected) = nvidia(&path, "cuda_api_sum", 1, 2) else { continue };
-        let timeline = read(&path, &ReadOptions::default(), &()).unwrap();
+        let timeline = read(&path, &ReadOptions::default(), &()).unwrap().into_timeline();
         let mut sums: BTreeMap<String, (i64, i64)> = BTreeMap::new();
         for (place, name) in timeline.api.name.iter().enumerate() {
             let sum = sums.entry(timeline.name(*name).to_owned()).or_default();
@@ -157,7 +157,8 @@ fn facts_do_not_depend_on_the_number_of_threads() {
     paths.push(kept.to_path_buf());
     for path in paths {
         let with = |threads| {
-            let timeline = read(&path, &ReadOptions { threads: Some(threads), ..ReadOptions::default() }, &()).unwrap();
+            let options = ReadOptions { threads: Some(threads), ..ReadOptions::default() };
+            let timeline = read(&path, &options, &()).unwrap().into_timeline();
             extract(&timeline, &Scope::All).unwrap()
         };
         assert_eq!(with(1), with(3), "{}", path.display());

@@ -28,7 +28,8 @@ fn files_that_are_no_report_get_one_message_with_the_way_out() {
 fn strange_reports_end_in_a_message_or_in_accounts_that_add_up() {
     let folder = TempDir::new().unwrap();
     for path in damage::all_strange_reports(folder.path()) {
-        let Ok(timeline) = read(&path, &ReadOptions::default(), &()) else { continue };
+        let Ok(recording) = read(&path, &ReadOptions::default(), &()) else { continue };
+        let timeline = recording.into_timeline();
         let facts = extract(&timeline, &Scope::All).unwrap();
         for (_, device) in facts.of_kind(EntityKind::Device) {
             let int = |name: &str| device.int(name).unwrap();
@@ -55,7 +56,7 @@ fn rows_that_cannot_be_used_are_counted() {
         damage::huge_timestamps(folder.path()),
         damage::text_in_integer_columns(folder.path()),
     ] {
-        let timeline = read(&path, &ReadOptions::default(), &()).unwrap();
+        let timeline = read(&path, &ReadOptions::default(), &()).unwrap().into_timeline();
         assert!(timeline.dropped.iter().map(|dropped| dropped.count).sum::<u64>() > 0, "{}", path.display());
     }
 }

@@ -44,7 +44,7 @@ fn facts_named(name: &str) -> Facts {
         db.execute(sql, [name]).unwrap();
     }
     drop(db);
-    let timeline = read(&path, &ReadOptions::default(), &()).unwrap();
+    let timeline = read(&path, &ReadOptions::default(), &()).unwrap().into_timeline();
     extract(&timeline, &Scope::All).unwrap()
 }
 

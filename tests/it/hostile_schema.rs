@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::support::damage;
-use coldspot::source::{Limits, ReadError, ReadOptions, read};
+use coldspot::source::{Limits, ReadError, ReadOptions, Recording, read};
 use coldspot::timeline::Timeline;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -23,7 +23,7 @@ fn read_after(sql: &str) -> Result<Timeline, ReadError> {
 
 fn read_in_time(path: &Path, options: &ReadOptions) -> Result<Timeline, ReadError> {
     let start = Instant::now();
-    let result = read(path, options, &());
+    let result = read(path, options, &()).map(Recording::into_timeline);
     assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());
     result
 }
@@ -211,9 +211,9 @@ fn a_row_that_is_dropped_names_no_kernel() {
 fn limits_cut_and_say_so() {
     let folder = TempDir::new().unwrap();
     let path = damage::healthy(folder.path(), "report.sqlite");
-    let all = read(&path, &ReadOptions::default(), &()).unwrap();
+    let all = read(&path, &ReadOptions::default(), &()).unwrap().into_timeline();
     assert_eq!(all.reached, coldspot::timeline::Reached::default());
-    let with = |limits| read(&path, &ReadOptions { limits, ..ReadOptions::default() }, &()).unwrap();
+    let with = |limits| read_in_time(&path, &ReadOptions { limits, ..ReadOptions::default() }).unwrap();
     let few = with(Limits { rows: 7, ..Limits::default() });
     assert_eq!((few.kernels.ops.len(), few.api.len()), (all.kernels.ops.len().min(7), 7));
     assert!(few.reached.row_count >= (all.api.len() - 7) as u64);

@@ -47,7 +47,7 @@ fn builtin() -> Library {
 }
 
 fn facts_of(report: &Path) -> Facts {
-    let timeline = read(report, &ReadOptions::default(), &()).expect("a report that can be read");
+    let timeline = read(report, &ReadOptions::default(), &()).expect("a report that can be read").into_timeline();
     facts::extract(&timeline, &Scope::All).expect("facts")
 }
 

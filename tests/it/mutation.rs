@@ -18,7 +18,7 @@ use crate::support::formats::{Printer, fault};
 use crate::support::{heavy, mutate};
 use coldspot::facts::{EntityKind, Facts, extract};
 use coldspot::ledger::Scope;
-use coldspot::source::{ReadOptions, read};
+use coldspot::source::{ReadOptions, Recording, read};
 use tempfile::TempDir;
 
 /// Seeds of the ordinary run.
@@ -188,7 +188,8 @@ fn reset_peak() {
 
 /// The whole way. What is wrong with the result, if anything.
 fn review(printer: &Printer, report: &Path) -> Result<&'static str, String> {
-    let timeline = match read(report, &ReadOptions { threads: Some(2), ..ReadOptions::default() }, &()) {
+    let options = ReadOptions { threads: Some(2), ..ReadOptions::default() };
+    let timeline = match read(report, &options, &()).map(Recording::into_timeline) {
         Ok(timeline) => timeline,
         Err(error) => return if error.to_string().is_empty() { Err("no message".into()) } else { Ok("refused") },
     };

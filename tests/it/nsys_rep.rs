@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::support::damage;
 use coldspot::facts::extract;
 use coldspot::ledger::Scope;
-use coldspot::source::{ReadError, ReadOptions, read};
+use coldspot::source::{ReadError, ReadOptions, Recording, read};
 use tempfile::TempDir;
 
 const VERSION: &str = "2025.5.2.266";
@@ -49,7 +49,8 @@ impl Stage {
     }
 
     fn read(&self, nsys: PathBuf) -> Result<coldspot::timeline::Timeline, ReadError> {
-        read(&self.report, &ReadOptions { nsys: Some(nsys), ..ReadOptions::default() }, &())
+        let options = ReadOptions { nsys: Some(nsys), ..ReadOptions::default() };
+        read(&self.report, &options, &()).map(Recording::into_timeline)
     }
 
     /// The message when the export is done by these commands, with the changing parts named.
@@ -73,7 +74,7 @@ fn an_exported_report_gives_the_facts_of_its_export() {
     let nsys =
         stage.nsys(VERSION, "cmp \"$in\" \"$here/report.nsys-rep\" || exit 8\ncp \"$here/whole.sqlite\" \"$out\"");
     let exported = extract(&stage.read(nsys).unwrap(), &Scope::All).unwrap();
-    let whole = read(&stage.file("whole.sqlite"), &ReadOptions::default(), &()).unwrap();
+    let whole = read(&stage.file("whole.sqlite"), &ReadOptions::default(), &()).unwrap().into_timeline();
     let whole = extract(&whole, &Scope::All).unwrap();
     assert!(whole.iter().count() > 3);
     assert_eq!(format!("{exported:?}"), format!("{whole:?}"));
@@ -194,6 +195,6 @@ fn a_real_nsys_exports_what_it_records() {
             return;
         }
     }
-    let timeline = read(&report, &ReadOptions::default(), &()).unwrap();
+    let timeline = read(&report, &ReadOptions::default(), &()).unwrap().into_timeline();
     assert!(timeline.dropped.is_empty());
 }

@@ -1,8 +1,8 @@
 //! Facts of a device: what it is, the ledger of its window, and how it was used.
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
-use super::Needs::{CudaApi, CudaTrace, DeviceInfo, GpuMetrics, Nvtx, OsRuntime, PageFaults, Report};
 use super::{Fact, fact, mark, once, same, span, work};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, GpuMetrics, Nvtx, OsRuntime, PageFaults, Report};
 
 pub(super) const ALL: &[&[Fact]] = &[
     IDENTITY,

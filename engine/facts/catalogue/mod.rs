@@ -10,6 +10,7 @@ mod source;
 use serde::Serialize;
 
 use super::store::FactValue;
+use crate::timeline::Capability;
 
 /// The kinds of things that facts are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -189,47 +190,6 @@ impl Unit {
     }
 }
 
-/// What a capture must hold for a fact to be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// Any report.
-    Report,
-    /// GPU operations.
-    CudaTrace,
-    /// CUDA API calls of the host.
-    CudaApi,
-    /// Annotations.
-    Nvtx,
-    /// OS runtime calls.
-    OsRuntime,
-    /// Sampled GPU metrics.
-    GpuMetrics,
-    /// What the GPU is: its table of properties.
-    DeviceInfo,
-    /// Unified-memory page faults.
-    PageFaults,
-    /// Device memory use.
-    MemoryUsage,
-    /// Call stacks of API calls.
-    CallStacks,
-}
-
-impl Needs {
-    /// What to capture, as options of `nsys profile`; empty where any report will do.
-    pub const fn option(self) -> &'static str {
-        match self {
-            Self::Report => "",
-            Self::CudaTrace | Self::CudaApi | Self::DeviceInfo => "nsys profile --trace=cuda",
-            Self::Nvtx => "nsys profile --trace=cuda,nvtx",
-            Self::OsRuntime => "nsys profile --trace=cuda,osrt",
-            Self::GpuMetrics => "nsys profile --gpu-metrics-devices=all",
-            Self::PageFaults => "nsys profile --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true",
-            Self::CallStacks => "nsys profile --trace=cuda --cudabacktrace=all --python-backtrace=cuda",
-            Self::MemoryUsage => "nsys profile --cuda-memory-usage=true",
-        }
-    }
-}
-
 /// One entry of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fact {
@@ -237,8 +197,8 @@ pub struct Fact {
     pub name: &'static str,
     /// The type of its value.
     pub kind: FactType,
-    /// What of a capture brings it.
-    pub needs: Needs,
+    /// What a recording must hold for it to be there.
+    pub needs: Capability,
     /// How it goes with the work that is done; absent for what is no number, and where the unit says it.
     growth: Option<Growth>,
     /// What it means, and what its absence means where that is not simply "not captured".
@@ -283,27 +243,27 @@ pub(crate) enum Growth {
     Mark,
 }
 
-const fn fact(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+const fn fact(name: &'static str, kind: FactType, needs: Capability, meaning: &'static str) -> Fact {
     Fact { name, kind, needs, meaning, growth: None }
 }
 
-const fn work(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+const fn work(name: &'static str, kind: FactType, needs: Capability, meaning: &'static str) -> Fact {
     Fact { name, kind, needs, meaning, growth: Some(Growth::Work) }
 }
 
-const fn span(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+const fn span(name: &'static str, kind: FactType, needs: Capability, meaning: &'static str) -> Fact {
     Fact { name, kind, needs, meaning, growth: Some(Growth::Span) }
 }
 
-const fn same(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+const fn same(name: &'static str, kind: FactType, needs: Capability, meaning: &'static str) -> Fact {
     Fact { name, kind, needs, meaning, growth: Some(Growth::Same) }
 }
 
-const fn once(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+const fn once(name: &'static str, kind: FactType, needs: Capability, meaning: &'static str) -> Fact {
     Fact { name, kind, needs, meaning, growth: Some(Growth::Once) }
 }
 
-const fn mark(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
+const fn mark(name: &'static str, kind: FactType, needs: Capability, meaning: &'static str) -> Fact {
     Fact { name, kind, needs, meaning, growth: Some(Growth::Mark) }
 }
 

@@ -1,11 +1,12 @@
 //! Facts of the run and of its processes.
 
 use super::FactType::{Bool, Choice, Int, Text};
-use super::Needs::{CudaApi, CudaTrace, Report};
 use super::{Fact, fact, once, same, span, work};
+use crate::source::FORMAT_IDS;
+use crate::timeline::Capability::{CudaApi, CudaTrace, Report};
 
 pub(super) const RUN: &[Fact] = &[
-    fact("format", Choice(&["nsys-sqlite"]), Report, "The format of the report."),
+    fact("format", Choice(&FORMAT_IDS), Report, "The format of the report."),
     fact(
         "product_version",
         Text,

@@ -23,9 +23,10 @@ use crate::facts::store::{Entity, EntityId, Facts};
 use crate::ledger::walk::Aside;
 use crate::ledger::{Calls, DeviceOps, IdleReading, Op, Scope, Stretches, walk};
 use crate::parallel::{self, Threads};
+use crate::source;
 use crate::text::number;
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, ThreadRanges, Timeline};
+use crate::timeline::{Capability, NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
 use storms::Storms;
 use tally::Tally;
@@ -386,7 +387,11 @@ fn range_hint(timeline: &Timeline, name: &str) -> String {
     let wanted = name.to_lowercase();
     known.sort_by_key(|known| (!known.to_lowercase().contains(&wanted), strsim::levenshtein(known, name)));
     match known.as_slice() {
-        [] => "the report has no annotations: capture them with nsys profile --trace=cuda,nvtx".to_owned(),
+        [] => {
+            let how = source::how_to_capture(timeline.source.format, &[Capability::Nvtx]);
+            let how = how.map_or_else(String::new, |how| format!(": capture them with {how}"));
+            format!("the report has no annotations{how}")
+        }
         names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
     }
 }

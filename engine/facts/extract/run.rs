@@ -13,7 +13,7 @@ use crate::timeline::{NONE, NameId, NoticeKind, Timeline, Times};
 
 pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
-    facts.set("format", "nsys-sqlite");
+    facts.set_some("format", timeline.source.format);
     facts.set_some("product_version", timeline.source.product_version.clone());
     facts.set_some("schema_version", timeline.source.schema_version.clone());
     facts.set_some("duration_ns", duration(timeline));

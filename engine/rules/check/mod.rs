@@ -16,8 +16,9 @@ use std::ops::Range;
 use minijinja::machinery::{parse, parse_expr};
 use minijinja::syntax::SyntaxConfig;
 
-use crate::facts::{EntityKind, FactType, FactValue, Needs, Unit, catalogue};
+use crate::facts::{EntityKind, FactType, FactValue, Unit, catalogue};
 use crate::text::longest_tag;
+use crate::timeline::Capability;
 
 use super::expr::{Program, message};
 use super::fault::{Log, did_you_mean};
@@ -459,7 +460,7 @@ fn full_name(name: &str, scope: &Scope) -> Result<FactRef, String> {
 
 /// Whether a report may lack the fact although it is a report.
 fn may_be_absent(fact: FactRef) -> bool {
-    catalogue::find(fact.kind, fact.name).is_some_and(|entry| entry.needs != Needs::Report)
+    catalogue::find(fact.kind, fact.name).is_some_and(|entry| entry.needs != Capability::Report)
 }
 
 fn unused(raw: &RawRule, for_each: EntityKind, uses: &Uses, log: &mut Log<'_>) {

@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod callchains;
+mod capture;
 mod database;
 mod describe;
 mod faults;
@@ -11,47 +12,88 @@ mod frames;
 mod info;
 mod metrics;
 mod notices;
-pub(super) mod rep;
+mod rep;
 mod rows;
 mod scan;
 mod strings;
 
 use std::path::Path;
 
-use super::{Progress, ReadError, ReadOptions};
+use super::format::{Format, Head, NearMiss, Reader};
+use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::parallel::Threads;
-use crate::timeline::Timeline;
 use crate::timeline::builder::Builder;
 use crate::timeline::columns::OverheadKind;
+use crate::timeline::{Source, Timeline};
+
+const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
+const EXPORT: &str = "Export the report with: nsys export --type sqlite FILE.nsys-rep";
+const EXPORT_AGAIN: &str = "Export it again from the .nsys-rep: nsys export --type sqlite FILE.nsys-rep";
+
+/// A report becomes an export when it is read.
+pub(super) const FORMAT: Format = Format {
+    id: "nsys-sqlite",
+    name: "a SQLite export of Nsight Systems, or its .nsys-rep",
+    hint: EXPORT,
+    reader,
+    near_miss,
+    capture: capture::command,
+};
+
+fn reader(head: &[u8]) -> Option<Reader> {
+    if head.starts_with(SQLITE_MAGIC) {
+        return Some(read);
+    }
+    rep::is_rep(head).then_some(rep::read as Reader)
+}
+
+fn near_miss(head: Head<'_>) -> Option<NearMiss> {
+    let (found, hint) = if !head.bytes.is_empty() && SQLITE_MAGIC.starts_with(head.bytes) {
+        ("is cut off within its first bytes", EXPORT)
+    } else if head.bytes.starts_with(b"U3w[END]NVIDIA Nsight Systems Stream") {
+        (
+            "is a raw recording of Nsight Systems (.qdstrm), which it could not turn into a report",
+            "Do that with its importer: QdstrmImporter --input-file FILE.qdstrm",
+        )
+    } else if !head.bytes.is_empty() && matches!(head.extension, "nsys-rep" | "qdrep") {
+        ("is named as a report of Nsight Systems, but does not begin as one", "Copy it again from where it was made")
+    } else {
+        return None;
+    };
+    Some(NearMiss { found, hint })
+}
 
 /// Reads a SQLite export.
 ///
 /// # Errors
 /// When the file is no export of Nsight Systems, or is damaged.
-pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Timeline, ReadError> {
+fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
     database::check_length(path)?;
     let threads = Threads::new(options.threads);
     let not_a_report = |found: &str| ReadError::NotAReport {
         path: path.display().to_string(),
         found: found.to_owned(),
-        way_out: "Export the report with: nsys export --type sqlite FILE.nsys-rep".to_owned(),
+        hint: EXPORT.to_owned(),
     };
     match read_database(path, threads, options, progress) {
-        Ok(Content::Report(timeline)) => Ok(*timeline),
+        Ok(Content::Report(timeline)) => Ok(Recording::Timeline(timeline)),
         Ok(Content::Foreign) => {
             Err(not_a_report("is a SQLite database, but none that Nsight Systems exports: it has none of its tables"))
         }
         Ok(Content::Disguised(what)) => {
             Err(not_a_report(&format!("has {what} where an export has an ordinary table, and is not read")))
         }
-        Err(error) => Err(ReadError::Damaged { path: path.display().to_string(), detail: error.to_string() }),
+        Err(error) => Err(damaged(path, error.to_string())),
     }
 }
 
-/// A bare scan of the columns that reading takes.
-pub(super) fn scan_floor(path: &Path) -> rusqlite::Result<u64> {
-    let db = database::open(path, &database::Budget::of(path))?;
-    scan::floor(&db, &database::Schema::probe(&db)?)
+fn damaged(path: &Path, detail: String) -> ReadError {
+    ReadError::Damaged { path: path.display().to_string(), detail, hint: EXPORT_AGAIN.to_owned() }
+}
+
+/// The event tables, with the columns that are read of each.
+pub(super) fn event_tables() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    rows::Table::ALL.into_iter().map(|table| (table.name(), table.columns()))
 }
 
 /// What a database turns out to be.
@@ -90,7 +132,7 @@ fn read_database(
     let mut timeline = builder.finish();
     load_libraries(&mut timeline);
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
-    timeline.source = info.source;
+    timeline.source = Source { format: Some(FORMAT.id), ..info.source };
     timeline.metrics = metrics::read(&db, &schema)?;
     timeline.has_cpu_samples = info::has_rows(&db, &schema, "SAMPLING_CALLCHAINS")?;
     let located = callchains::locations(&db, &schema, &timeline, options.root.as_deref(), limits)?;

@@ -14,9 +14,9 @@ use std::path::Path;
 const MAGIC: &[u8] = b"NVIDIA Tegra Profiler Report ";
 /// What a whole report ends with.
 const END: &[u8] = b"U3w[END]";
-const LONGEST_TAG: usize = 64;
+const MAX_TAG_BYTES: usize = 64;
 /// Real ones take hundreds of bytes.
-const LONGEST_SECTION_BYTES: u64 = 64 * 1024;
+const MAX_SECTION_BYTES: u64 = 64 * 1024;
 
 /// A version of Nsight Systems; the build number is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ impl Version {
 }
 
 /// Whether a file begins as a report does.
-pub(in crate::source) fn is_rep(head: &[u8]) -> bool {
+pub(in super::super) fn is_rep(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
@@ -59,7 +59,7 @@ pub(in crate::source) fn is_rep(head: &[u8]) -> bool {
 pub(super) fn of_report(path: &Path) -> Option<Version> {
     let mut file = File::open(path).ok()?;
     let mut head = Vec::new();
-    file.by_ref().take((MAGIC.len() + LONGEST_TAG) as u64).read_to_end(&mut head).ok()?;
+    file.by_ref().take((MAGIC.len() + MAX_TAG_BYTES) as u64).read_to_end(&mut head).ok()?;
     in_head(&head).or_else(|| in_sections(&mut file))
 }
 
@@ -107,7 +107,7 @@ fn ui_data(entry: &[u8]) -> Option<(u64, u64)> {
 fn read_part(file: &mut File, start: u64, length: u64) -> Option<Vec<u8>> {
     file.seek(SeekFrom::Start(start)).ok()?;
     let mut part = Vec::new();
-    file.take(length.min(LONGEST_SECTION_BYTES)).read_to_end(&mut part).ok()?;
+    file.take(length.min(MAX_SECTION_BYTES)).read_to_end(&mut part).ok()?;
     Some(part)
 }
 
