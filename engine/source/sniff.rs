@@ -41,7 +41,7 @@ pub(super) fn sniff(path: &Path, formats: &[&Format]) -> Result<Reader, ReadErro
     })
 }
 
-/// What is found in place of reports, and belongs to no format.
+/// Files of no format that are found where a report should be.
 fn something_else(bytes: &[u8]) -> Option<NearMiss> {
     if bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
         let found = "is a Git LFS pointer, not the report itself";

@@ -14,7 +14,7 @@ use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::source::ReadError;
 
-/// The ordinary tables of a database that may be read, and what stands in place of one.
+/// The ordinary tables of a database that may be read, and what stands instead of one.
 #[derive(Debug, Default)]
 pub(super) struct Schema {
     tables: BTreeMap<String, Shape>,

@@ -29,14 +29,12 @@ fn stream(number: i64) -> StreamKey {
 }
 
 fn add(chunk: &mut Chunk, line: &str) {
-    let [kind, start, end, name, place, correlation] = line.split(',').collect::<Vec<_>>()[..] else {
-        panic!("{line}")
-    };
+    let [kind, start, end, name, on, correlation] = line.split(',').collect::<Vec<_>>()[..] else { panic!("{line}") };
     let (start, end) = (start.parse().unwrap(), end.parse().ok());
-    let (place, correlation) = (place.parse().unwrap(), correlation.parse().ok());
+    let (on, correlation) = (on.parse().unwrap(), correlation.parse().ok());
     let name = chunk.text(name.as_bytes()).unwrap();
-    let thread = Some(ThreadKey { id: place, ..HOST });
-    let op = OpEvent { start, end: end.unwrap_or(start), stream: stream(place), correlation };
+    let thread = Some(ThreadKey { id: on, ..HOST });
+    let op = OpEvent { start, end: end.unwrap_or(start), stream: stream(on), correlation };
     let call = CallEvent { start, end: op.end, thread, name };
     let label = |kind| LabelKey { kind, domain: 0, name };
     match kind {

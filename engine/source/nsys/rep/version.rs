@@ -2,7 +2,7 @@
 //!
 //! The format is not public; this is what reports show. A report begins with [`MAGIC`] and a tag that ends in a dot. From
 //! 2023.4 on the tag is the version, with `@` for its dots; before, it is `1` and the version is in the section `UI Data`.
-//! A report ends with the place of its table of sections (8 bytes) and [`END`]. Sections are protobuf messages; what
+//! A report ends with the offset of its table of sections (8 bytes) and [`END`]. Sections are protobuf messages; what
 //! else they hold (environment, command line, host name) is never kept.
 
 use std::fmt;
@@ -79,15 +79,15 @@ fn in_head(head: &[u8]) -> Option<Version> {
 }
 
 fn in_sections(file: &mut File) -> Option<Version> {
-    let mut place = [0; 8];
+    let mut offset = [0; 8];
     let mut end = [0; END.len()];
-    let table_end = file.seek(SeekFrom::End(-((place.len() + END.len()) as i64))).ok()?;
-    file.read_exact(&mut place).ok()?;
+    let table_end = file.seek(SeekFrom::End(-((offset.len() + END.len()) as i64))).ok()?;
+    file.read_exact(&mut offset).ok()?;
     file.read_exact(&mut end).ok()?;
     if end != END {
         return None;
     }
-    let table_start = u64::from_le_bytes(place);
+    let table_start = u64::from_le_bytes(offset);
     let table = read_part(file, table_start, table_end.checked_sub(table_start)?)?;
     let (start, length) = Fields(&table).find_map(|(_, section)| ui_data(section.bytes()?))?;
     let data = read_part(file, start, length)?;
@@ -203,9 +203,9 @@ mod tests {
             report.push(version.len() as u8);
             report.extend(version.bytes());
         }
-        let place = report.len() as u64;
+        let offset = report.len() as u64;
         report.extend(TABLE);
-        report.extend(place.to_le_bytes());
+        report.extend(offset.to_le_bytes());
         report.extend(END);
         report
     }
@@ -232,8 +232,8 @@ mod tests {
             assert_eq!(of_bytes(&report[..length]), None, "cut at {length}");
         }
         let mut misplaced = report.clone();
-        let place = misplaced.len() - 16;
-        misplaced[place..place + 8].fill(0xFF);
+        let offset = misplaced.len() - 16;
+        misplaced[offset..offset + 8].fill(0xFF);
         assert_eq!(of_bytes(&misplaced), None);
     }
 
