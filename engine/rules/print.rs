@@ -55,6 +55,9 @@ fn environment(text: Escape, code: Escape) -> Environment<'static> {
     environment.add_filter("percent", |value: &Value| real(value).map(|share| safe(number::percent(share))));
     environment.add_filter("rate", |value: &Value| real(value).map(|per_s| safe(number::rate(per_s))));
     environment.add_filter("ratio", |value: &Value| real(value).map(|ratio| safe(number::ratio(ratio))));
+    environment.add_filter("id", |value: &Value| whole(value).map(|id| safe(number::id(id))));
+    environment.add_filter("number", |value: &Value| real(value).map(|number| safe(number::number(number))));
+    environment.add_filter("mhz", |value: &Value| real(value).map(|mhz| safe(number::mhz(mhz))));
     environment.add_filter("code", move |value: &Value| string(value).map(|string| safe(code(string))));
     environment.add_filter("text", move |value: &Value| string(value).map(|string| safe(text(string))));
     environment.set_formatter(move |out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value| {

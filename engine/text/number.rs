@@ -106,6 +106,40 @@ pub fn count(count: i64) -> String {
     format!("{}{}", minus(count), thousands(count.unsigned_abs()))
 }
 
+/// A number that something is called by, or a version: its digits, and nothing between them.
+pub fn id(id: i64) -> String {
+    id.to_string()
+}
+
+/// A plain number with three significant digits: `1.25`, `0.0417`, `18,300`.
+pub fn number(number: f64) -> String {
+    if !number.is_finite() {
+        return NOT_A_NUMBER.to_owned();
+    }
+    let sign = if number < 0.0 { "-" } else { "" };
+    format!("{sign}{}", significant(number.abs()))
+}
+
+/// A clock: `1,410 MHz`.
+pub fn mhz(mhz: f64) -> String {
+    if mhz.is_finite() { format!("{} MHz", count(mhz.round() as i64)) } else { NOT_A_NUMBER.to_owned() }
+}
+
+/// Three significant digits of a size, without trailing zeros.
+fn significant(size: f64) -> String {
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let power = size.log10().floor() as i32;
+    if power > 2 {
+        let step = 10f64.powi(power - 2);
+        return thousands(((size / step).round() * step).round() as u64);
+    }
+    // Far below one there is nothing to see: a billionth is the finest.
+    let decimals = (2 - power).clamp(0, 9) as usize;
+    trim(&format!("{size:.decimals$}")).to_owned()
+}
+
 /// A time since the start of the capture, as the Nsight GUI shows it: `12.345678s`.
 pub fn instant(ns: i64) -> String {
     let micros = (ns.unsigned_abs() + 500) / 1_000;
@@ -208,6 +242,17 @@ mod tests {
             assert_eq!(duration(ns), text);
         }
         assert_eq!(duration(i64::MIN), "-9,223,372,037 s");
+    }
+
+    #[test]
+    fn plain_numbers_ids_and_clocks() {
+        let cases =
+            [(0.0, "0"), (1.25, "1.25"), (0.041_66, "0.0417"), (18_320.0, "18,300"), (12.0, "12"), (-9.996, "-10")];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+        assert_eq!((number(f64::NAN), number(1e-300)), ("n/a".to_owned(), "0".to_owned()));
+        assert_eq!((id(70_007), mhz(1_410.4)), ("70007".to_owned(), "1,410 MHz".to_owned()));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::value::FactValue;
 pub use crate::ledger::accounts::Scaling;
+use crate::timeline::Capability;
 
 /// The kinds of things that facts are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -125,6 +126,11 @@ impl FactType {
         }
     }
 
+    /// Whether its values are numbers.
+    pub const fn is_number(self) -> bool {
+        matches!(self, Self::Int | Self::Float)
+    }
+
     /// The name that `facts --list` prints.
     pub const fn name(self) -> &'static str {
         match self {
@@ -137,7 +143,7 @@ impl FactType {
     }
 }
 
-/// The unit of a fact, which its name ends in.
+/// The unit of a fact, which its name ends in, or is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds (`_ns`).
@@ -154,14 +160,19 @@ pub enum Unit {
     PerSecond,
     /// Megahertz (`_mhz`).
     Mhz,
-    /// A bare number, string or boolean.
+    /// A plain number without unit (`waves`).
+    Number,
+    /// No amount but what tells things apart: a number that they are called by, a version (`number`, `pid`, `_line`, `_major`,
+    /// `_minor`).
+    Id,
+    /// No number at all: a string or boolean.
     None,
 }
 
 impl Unit {
     /// The unit that a name's ending says.
     pub fn of_name(name: &str) -> Self {
-        const ENDINGS: [(&str, Unit); 7] = [
+        const ENDINGS: [(&str, Unit); 13] = [
             ("_ns", Unit::Ns),
             ("_bytes", Unit::Bytes),
             ("_count", Unit::Count),
@@ -169,6 +180,12 @@ impl Unit {
             ("_gbps", Unit::Gbps),
             ("_per_s", Unit::PerSecond),
             ("_mhz", Unit::Mhz),
+            ("_waves", Unit::Number),
+            ("_number", Unit::Id),
+            ("_pid", Unit::Id),
+            ("_line", Unit::Id),
+            ("_major", Unit::Id),
+            ("_minor", Unit::Id),
         ];
         ENDINGS
             .into_iter()
@@ -186,48 +203,9 @@ impl Unit {
             Self::Gbps => "gbps",
             Self::PerSecond => "per_s",
             Self::Mhz => "mhz",
+            Self::Number => "number",
+            Self::Id => "id",
             Self::None => "",
-        }
-    }
-}
-
-/// What a capture must hold for a fact to be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// Any report.
-    Report,
-    /// GPU operations.
-    CudaTrace,
-    /// CUDA API calls of the host.
-    CudaApi,
-    /// Annotations.
-    Nvtx,
-    /// OS runtime calls.
-    OsRuntime,
-    /// Sampled GPU metrics.
-    GpuMetrics,
-    /// What the GPU is: its table of properties.
-    DeviceInfo,
-    /// Unified-memory page faults.
-    PageFaults,
-    /// Device memory use.
-    MemoryUsage,
-    /// Call stacks of API calls.
-    CallStacks,
-}
-
-impl Needs {
-    /// What to capture, as options of `nsys profile`; empty where any report will do.
-    pub const fn option(self) -> &'static str {
-        match self {
-            Self::Report => "",
-            Self::CudaTrace | Self::CudaApi | Self::DeviceInfo => "nsys profile --trace=cuda",
-            Self::Nvtx => "nsys profile --trace=cuda,nvtx",
-            Self::OsRuntime => "nsys profile --trace=cuda,osrt",
-            Self::GpuMetrics => "nsys profile --gpu-metrics-devices=all",
-            Self::PageFaults => "nsys profile --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true",
-            Self::CallStacks => "nsys profile --trace=cuda --cudabacktrace=all --python-backtrace=cuda",
-            Self::MemoryUsage => "nsys profile --cuda-memory-usage=true",
         }
     }
 }
@@ -240,7 +218,7 @@ pub struct Fact {
     /// The type of its value.
     pub kind: FactType,
     /// What of a capture brings it.
-    pub needs: Needs,
+    pub needs: Capability,
     /// How it goes with the amount of work.
     pub scaling: Scaling,
     /// What it means, and what its absence means where that is not simply "not captured".
@@ -248,13 +226,13 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// The unit, which the name says.
+    /// The unit, which the name says; none of what is no number.
     pub fn unit(&self) -> Unit {
-        Unit::of_name(self.name)
+        if self.kind.is_number() { Unit::of_name(self.name) } else { Unit::None }
     }
 }
 
-const fn fact(name: &'static str, kind: FactType, needs: Needs, scaling: Scaling, meaning: &'static str) -> Fact {
+const fn fact(name: &'static str, kind: FactType, needs: Capability, scaling: Scaling, meaning: &'static str) -> Fact {
     Fact { name, kind, needs, scaling, meaning }
 }
 
@@ -301,9 +279,9 @@ mod tests {
             assert_eq!(count, names.len(), "{} names a fact twice", kind.name());
             for fact in of_kind(kind) {
                 assert!(fact.meaning.ends_with('.'), "{}.{} has no whole sentence", kind.name(), fact.name);
-                if matches!(fact.kind, FactType::Bool | FactType::Text | FactType::Choice(_)) {
-                    assert_eq!(fact.unit(), Unit::None, "{}.{}", kind.name(), fact.name);
-                }
+                let name = format!("{}.{}", kind.name(), fact.name);
+                assert_eq!(fact.unit() == Unit::None, !fact.kind.is_number(), "{name}");
+                assert!(fact.kind.is_number() || Unit::of_name(fact.name) == Unit::None, "{name}");
             }
         }
     }
@@ -313,10 +291,12 @@ mod tests {
         for kind in EntityKind::ALL {
             for fact in of_kind(kind) {
                 let name = format!("{}.{}", kind.name(), fact.name);
-                let is_number = matches!(fact.kind, FactType::Int | FactType::Float);
-                assert!(is_number || fact.scaling == Scaling::Incomparable, "{name}");
+                assert!(fact.kind.is_number() || fact.scaling == Scaling::Incomparable, "{name}");
                 if matches!(fact.unit(), Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz) {
                     assert_eq!(fact.scaling, Scaling::Intensive, "{name}");
+                }
+                if fact.unit() == Unit::Id {
+                    assert_eq!(fact.scaling, Scaling::Incomparable, "{name}");
                 }
             }
         }

@@ -433,7 +433,11 @@ fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interva
 fn range_hint(timeline: &Timeline, name: &str) -> String {
     let known = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
     match most_alike_first(name, known).as_slice() {
-        [] => "the report has no annotations: capture them with nsys profile --trace=cuda,nvtx".to_owned(),
+        [] => {
+            let how = source::how_to_capture(timeline.source.format, &[Capability::Nvtx]);
+            let how = how.map_or_else(String::new, |how| format!(": capture them with {how}"));
+            format!("the report has no annotations{how}")
+        }
         names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
     }
 }

@@ -14,8 +14,9 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::{EntityKind, Needs, catalogue};
+use crate::facts::{EntityKind, catalogue};
 use crate::text::nearest::did_you_mean;
+use crate::timeline::Capability;
 
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
@@ -178,7 +179,7 @@ fn full_name(name: &str, scope: &Scope) -> Result<FactRef, String> {
 
 /// Whether a report may lack the fact although it is a report.
 fn may_be_absent(fact: FactRef) -> bool {
-    catalogue::find(fact.kind, fact.name).is_some_and(|entry| entry.needs != Needs::Report)
+    catalogue::find(fact.kind, fact.name).is_some_and(|entry| entry.needs != Capability::Report)
 }
 
 fn unused(raw: &RawRule, for_each: EntityKind, uses: &Uses, log: &mut Log<'_>) {

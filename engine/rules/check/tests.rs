@@ -369,6 +369,9 @@ fn what_only_lowers_the_confidence_proves_nothing() {
 fn texts_print_numbers_through_a_filter_that_fits() {
     check_text("{{ copy_group.exposed_ns }}", "a number is printed without a filter: add `| duration`");
     check_text("{{ copy_group.longest_start_ns }}", "a number is printed without a filter: add `| instant`");
+    check_text("{{ device.number }}", "a number is printed without a filter: add `| id`");
+    check_text("{{ device.compute_major | percent }}", "`percent` does not print an id: use `| id`");
+    check_text("{{ device.sampled_clock_max_mhz | count }}", "`count` does not print mhz: use `| mhz`");
     check_text("{{ copy_group.bytes | duration }}", "`duration` does not print bytes: use `| bytes`");
     check_text("{{ copy_group.count | percent }}", "`percent` does not print count: use `| count`");
     check_text("{{ copy_group.name | count }}", "`count` does not print text");
