@@ -8,6 +8,7 @@
 
 mod support {
     pub(crate) mod enlarge;
+    pub(crate) mod floor;
 }
 
 use std::path::{Path, PathBuf};
@@ -19,9 +20,10 @@ use coldspot::facts::{Facts, extract};
 use coldspot::findings::{RuleCard, review};
 use coldspot::ledger::accounts::Sums;
 use coldspot::ledger::{DeviceOps, Scope, sweep};
-use coldspot::read::{ReadOptions, read, scan_floor};
 use coldspot::render::Templates;
 use coldspot::rules::{Library, Params, evaluate};
+use coldspot::source::{ReadOptions, read};
+use coldspot::timeline::Timeline;
 use divan::{Bencher, black_box};
 
 /// Large enough that starting the program does not count.
@@ -43,13 +45,17 @@ fn report() -> &'static Path {
     &REPORT.0
 }
 
+fn timeline() -> Timeline {
+    read(report(), &ReadOptions::default(), &()).unwrap().into_timeline()
+}
+
 fn facts() -> Facts {
-    extract(&read(report(), &ReadOptions::default(), &()).unwrap(), &Scope::All).unwrap()
+    extract(&timeline(), &Scope::All).unwrap()
 }
 
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn floor_single_threaded_scan() -> u64 {
-    scan_floor(report()).unwrap()
+    support::floor::scan(report()).unwrap()
 }
 
 #[divan::bench(sample_count = 3, sample_size = 1)]
@@ -66,7 +72,7 @@ fn reading_with_one_thread(bencher: Bencher) {
 /// The accounts of every device, one after the other.
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn ledger(bencher: Bencher) {
-    let timeline = read(report(), &ReadOptions::default(), &()).unwrap();
+    let timeline = timeline();
     bencher.bench_local(|| {
         let mut accounts = Sums::default();
         for device in DeviceOps::all(&timeline, &[]) {
@@ -79,7 +85,7 @@ fn ledger(bencher: Bencher) {
 /// The ledger again, idle time on its threads, and everything else that is extracted.
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn ledger_and_facts(bencher: Bencher) {
-    let timeline = read(report(), &ReadOptions::default(), &()).unwrap();
+    let timeline = timeline();
     bencher.bench_local(|| extract(black_box(&timeline), &Scope::All).unwrap());
 }
 
@@ -137,7 +143,7 @@ fn main() {
     }
     let floor = fastest(|_| {
         let started = Instant::now();
-        scan_floor(report()).unwrap();
+        support::floor::scan(report()).unwrap();
         started.elapsed().as_secs_f64()
     });
     let mut peak_kb = None;

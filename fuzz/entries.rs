@@ -10,10 +10,10 @@ use coldspot::facts::{Facts, extract, file};
 use coldspot::findings::{RuleCard, Threshold, review};
 use coldspot::ledger::Scope;
 use coldspot::project::ConfigFile;
-use coldspot::read::{ReadOptions, read};
 use coldspot::render::facts::{facts_json, facts_text};
 use coldspot::render::{Notes, Templates, comparison_json, junit, review_json, rule_page, sarif};
 use coldspot::rules::{Library, Params, evaluate, example};
+use coldspot::source::{ReadOptions, Recording, read};
 use coldspot::text::{escape as escapes, names};
 
 #[path = "../engine/cli/scope.rs"]
@@ -29,7 +29,7 @@ pub(crate) fn sqlite(data: &[u8]) {
     let path = folder.path().join("report.sqlite");
     fs::write(&path, data).expect("a file");
     let options = ReadOptions { threads: Some(1), ..ReadOptions::default() };
-    let Ok(timeline) = read(&path, &options, &()) else { return };
+    let Ok(timeline) = read(&path, &options, &()).map(Recording::into_timeline) else { return };
     let Ok(facts) = extract(&timeline, &Scope::All) else { return };
     print(&facts);
 }

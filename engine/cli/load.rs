@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use coldspot::facts::{self, EntityKind, Facts, file};
 use coldspot::ledger::Scope;
-use coldspot::read::{self, Limits, Progress, ReadOptions};
+use coldspot::source::{self, Limits, Progress, ReadOptions, Recording};
 use coldspot::text::escape;
 
 use super::Reading;
@@ -44,8 +44,9 @@ impl Reading {
 }
 
 fn load_facts(path: &Path, options: &ReadOptions, scope: &Scope, progress: &dyn Progress) -> Result<Facts, Failure> {
-    let timeline = read::read(path, options, progress)
-        .map_err(|error| Failure::new(Exit::Report, escape::plain(&error.to_string())))?;
+    let recording = source::read(path, options, progress);
+    let recording = recording.map_err(|error| Failure::new(Exit::Report, escape::plain(&error.to_string())))?;
+    let Recording::Timeline(timeline) = recording;
     facts::extract_with(&timeline, scope, options.threads).map_err(|error| {
         // Annotations are named in the message.
         Failure::new(Exit::Usage, format!("{}: {}", path.display(), escape::plain(&error.to_string())))

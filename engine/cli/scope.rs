@@ -1,7 +1,7 @@
 //! `--window`, `--range` and `--limit`: which part of a report is measured.
 
 use coldspot::ledger::Scope;
-use coldspot::read::Limits;
+use coldspot::source::Limits;
 use coldspot::text::quantity::{Decimal, NotWhole, TIMES, split_unit};
 
 /// `1.5s..2s`, `100ms..`, `..2s`.

@@ -75,8 +75,8 @@ fn head(rule: &Rule) -> String {
     }
     let needs: Vec<String> = rule.needs().iter().map(|fact| code(&fact.to_string())).collect();
     line("Needs", &format!("{}; one absent, and it cannot judge", needs.join(", ")));
-    if let Some(collect) = rule.collect() {
-        line("Capture with", &code(collect));
+    if let Some(capture) = rule.capture() {
+        line("Capture with", &code(&capture));
     }
     text
 }

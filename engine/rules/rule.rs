@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::facts::{EntityKind, FactValue};
+use crate::facts::{EntityKind, FactValue, catalogue};
 use crate::ledger::Account;
+use crate::source;
+use crate::timeline::Capability;
 
 use super::expr::Program;
 use super::outcome::{Confidence, Severity};
@@ -139,9 +141,17 @@ impl Rule {
         self.once
     }
 
-    /// How to capture what the rule needs; absent where the facts' own options say it.
+    /// How to capture what the rule needs, where that is more than its facts themselves need.
     pub fn collect(&self) -> Option<&str> {
         self.collect.as_deref()
+    }
+
+    /// How to capture what the rule needs: in its own words, else as its facts need it; absent where any recording has it.
+    pub fn capture(&self) -> Option<String> {
+        let find = |fact: &FactRef| catalogue::find(fact.kind, fact.name).map(|fact| fact.needs);
+        let needs: Vec<Capability> = self.needs().iter().filter_map(find).collect();
+        let of_facts = || source::how_to_capture(None, &needs).map(|command| command.to_string());
+        self.collect.clone().or_else(of_facts)
     }
 
     /// Its thresholds, by name.

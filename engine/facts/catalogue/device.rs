@@ -1,10 +1,10 @@
 //! Facts of a device: what it is, the ledger of its window, and how it was used.
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
-use super::Needs::{CudaApi, CudaTrace, DeviceInfo, GpuMetrics, Nvtx, OsRuntime, PageFaults, Report};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, accounts, fact};
 use crate::ledger::Breakdown;
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, GpuMetrics, Nvtx, OsRuntime, PageFaults, Report};
 
 pub(super) const ALL: &[&[Fact]] = &[
     IDENTITY,

@@ -2,7 +2,7 @@
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::timeline::interval::Union;
+use crate::timeline::union::Union;
 use crate::timeline::{Metric, MetricSeries};
 
 /// The metrics averaged over the samples that fall on compute time.

@@ -26,10 +26,11 @@ use crate::facts::store::{Entity, EntityId, Facts};
 use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches};
 use crate::parallel::{self, Threads};
+use crate::source;
 use crate::text::nearest::most_alike_first;
 use crate::text::number;
 use crate::timeline::interval::Interval;
-use crate::timeline::{DeviceProperties, NONE, ThreadRanges, Timeline};
+use crate::timeline::{Capability, DeviceProperties, NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
 use storms::Storms;
 use tally::Tally;
@@ -435,7 +436,11 @@ fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interva
 fn range_hint(timeline: &Timeline, name: &str) -> String {
     let known = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
     match most_alike_first(name, known).as_slice() {
-        [] => "the report has no annotations: capture them with nsys profile --trace=cuda,nvtx".to_owned(),
+        [] => {
+            let how = source::how_to_capture(timeline.source.format, &[Capability::Nvtx]);
+            let how = how.map_or_else(String::new, |how| format!(": capture them with {how}"));
+            format!("the report has no annotations{how}")
+        }
         names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
     }
 }

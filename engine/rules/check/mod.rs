@@ -14,8 +14,9 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::{EntityKind, Needs, catalogue};
+use crate::facts::{EntityKind, catalogue};
 use crate::text::nearest::did_you_mean;
+use crate::timeline::Capability;
 
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
@@ -129,7 +130,8 @@ fn head(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) {
 
 /// An estimate is bounded by its account: an example without it never meets the bound.
 fn claimed(raw: &RawRule, code: &Code, example: &FactTable, log: &mut Log<'_>) {
-    let account = code.estimate.as_ref().map(|estimate| FactRef { kind: EntityKind::Device, name: estimate.account.fact() });
+    let account =
+        code.estimate.as_ref().map(|estimate| FactRef { kind: EntityKind::Device, name: estimate.account.fact() });
     if let Some(account) = account.filter(|account| !example.contains_key(account)) {
         let message = format!("[example] needs `{account}`, the account that the estimate claims: it is its bound");
         log.at(raw.example.span(), message);
@@ -177,7 +179,7 @@ fn full_name(name: &str, scope: &Scope) -> Result<FactRef, String> {
 
 /// Whether a report may lack the fact although it is a report.
 fn may_be_absent(fact: FactRef) -> bool {
-    catalogue::find(fact.kind, fact.name).is_some_and(|entry| entry.needs != Needs::Report)
+    catalogue::find(fact.kind, fact.name).is_some_and(|entry| entry.needs != Capability::Report)
 }
 
 fn unused(raw: &RawRule, for_each: EntityKind, uses: &Uses, log: &mut Log<'_>) {

@@ -1,7 +1,6 @@
 //! Hands the rows of a table over inside SQLite, as the arguments of an aggregate function: SQLite then neither stops at
 //! each row nor checks and locks at each cell, and a row costs about half.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,9 +8,8 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 
-use super::keys::Keys;
-use super::rows::{Reason, Sink, Table};
-use crate::read::Limits;
+use super::rows::Table;
+use crate::timeline::builder::{Chunk, Limits};
 
 /// The name of the function. Only the statement of this module calls it: nothing in a file can.
 const NAME: &str = "coldspot_take";
@@ -41,52 +39,38 @@ impl Cells<'_, '_> {
 
 /// What was read of one stretch of a table.
 #[derive(Debug)]
-pub(super) struct Chunk {
-    pub(super) table: Table,
-    pub(super) rows: Sink,
-    pub(super) keys: Keys,
-    pub(super) dropped: BTreeMap<Reason, u64>,
-    /// Names that were cut.
-    pub(super) cut_name_count: u64,
+struct Part {
+    table: Table,
+    chunk: Chunk,
     /// Rows that may still come.
     left: u64,
     /// Rows that progress was not told of.
     untold: u64,
 }
 
-impl Chunk {
-    fn new(table: Table, limits: Limits, most: u64) -> Self {
-        let keys = Keys::new(limits);
-        Self { table, rows: table.sink(), keys, dropped: BTreeMap::new(), cut_name_count: 0, left: most, untold: 0 }
-    }
-
-    /// Ends reading.
-    fn seal(&mut self) {
-        self.rows.seal();
-        self.cut_name_count = self.keys.seal();
-    }
-}
-
 /// Where a connection leaves what it reads.
-pub(super) struct Taker {
+pub(super) struct TableReader {
     limits: Limits,
-    place: Arc<Mutex<Option<Chunk>>>,
+    slot: Slot,
 }
+
+/// Holds what is read while SQLite runs the function.
+type Slot = Arc<Mutex<Option<Part>>>;
 
 /// The function.
 struct Take {
-    place: Arc<Mutex<Option<Chunk>>>,
+    slot: Slot,
     done: Arc<AtomicU64>,
 }
 
-impl Taker {
+impl TableReader {
     /// Gives a connection the function; `done` counts rows.
     pub(super) fn new(db: &Connection, limits: Limits, done: &Arc<AtomicU64>) -> rusqlite::Result<Self> {
-        let place = Arc::new(Mutex::new(None));
-        let take = Take { place: Arc::clone(&place), done: Arc::clone(done) };
+        let slot = Slot::default();
+        let take = Take { slot: Arc::clone(&slot), done: Arc::clone(done) };
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
         db.create_aggregate_function(NAME, -1, flags, take)?;
-        Ok(Self { limits, place })
+        Ok(Self { limits, slot })
     }
 
     /// Reads the rows of a table whose row ids lie from `first` to `last`; `columns` is what `SELECT` would take, `also` a
@@ -99,17 +83,17 @@ impl Taker {
         (first, last): (i64, i64),
         also: &str,
     ) -> rusqlite::Result<Chunk> {
-        let most = last.abs_diff(first).saturating_add(1);
-        self.put(Some(Chunk::new(table, self.limits, most)))?;
+        let left = last.abs_diff(first).saturating_add(1);
+        self.put(Some(Part { table, chunk: Chunk::new(table.name(), self.limits), left, untold: 0 }))?;
         let sql = format!("SELECT {NAME}({columns}) FROM \"{}\" WHERE {row_id} BETWEEN ?1 AND ?2{also}", table.name());
         db.query_row(&sql, [first, last], |_| Ok(()))?;
-        let mut chunk = self.put(None)?.ok_or_else(lost)?;
+        let mut chunk = self.put(None)?.ok_or_else(lost)?.chunk;
         chunk.seal();
         Ok(chunk)
     }
 
-    fn put(&self, chunk: Option<Chunk>) -> rusqlite::Result<Option<Chunk>> {
-        Ok(std::mem::replace(&mut *self.place.lock().map_err(|_| lost())?, chunk))
+    fn put(&self, part: Option<Part>) -> rusqlite::Result<Option<Part>> {
+        Ok(std::mem::replace(&mut *self.slot.lock().map_err(|_| lost())?, part))
     }
 }
 
@@ -118,31 +102,29 @@ const fn lost() -> rusqlite::Error {
     rusqlite::Error::UnwindingPanic
 }
 
-impl Aggregate<Chunk, Option<i64>> for Take {
-    fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Chunk> {
-        self.place.lock().ok().and_then(|mut place| place.take()).ok_or_else(lost)
+impl Aggregate<Part, Option<i64>> for Take {
+    fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Part> {
+        self.slot.lock().ok().and_then(|mut slot| slot.take()).ok_or_else(lost)
     }
 
-    fn step(&self, row: &mut Context<'_>, chunk: &mut Chunk) -> rusqlite::Result<()> {
+    fn step(&self, row: &mut Context<'_>, part: &mut Part) -> rusqlite::Result<()> {
         // Pages that refer to each other in a circle bring more rows than there are row ids.
-        let Some(left) = chunk.left.checked_sub(1) else {
+        let Some(left) = part.left.checked_sub(1) else {
             return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), None));
         };
-        chunk.left = left;
-        if let Err(reason) = chunk.rows.push(&Cells(row), &mut chunk.keys) {
-            *chunk.dropped.entry(reason).or_default() += 1;
-        }
-        chunk.untold += 1;
-        if chunk.untold == TELL_EVERY {
-            self.done.fetch_add(std::mem::take(&mut chunk.untold), Ordering::Relaxed);
+        part.left = left;
+        part.table.read(&Cells(row), &mut part.chunk);
+        part.untold += 1;
+        if part.untold == TELL_EVERY {
+            self.done.fetch_add(std::mem::take(&mut part.untold), Ordering::Relaxed);
         }
         Ok(())
     }
 
-    fn finalize(&self, _: &mut Context<'_>, chunk: Option<Chunk>) -> rusqlite::Result<Option<i64>> {
-        if let (Some(chunk), Ok(mut place)) = (chunk, self.place.lock()) {
-            self.done.fetch_add(chunk.untold, Ordering::Relaxed);
-            *place = Some(chunk);
+    fn finalize(&self, _: &mut Context<'_>, part: Option<Part>) -> rusqlite::Result<Option<i64>> {
+        if let (Some(part), Ok(mut slot)) = (part, self.slot.lock()) {
+            self.done.fetch_add(part.untold, Ordering::Relaxed);
+            *slot = Some(part);
         }
         Ok(None)
     }

@@ -10,19 +10,20 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 
+use super::aggregate::TableReader;
 use super::callchains;
 use super::database::{self, Budget, Schema};
 use super::rows::Table;
-use super::take::{Chunk, Taker};
 use crate::parallel::Threads;
-use crate::read::{Limits, Progress};
+use crate::source::Progress;
+use crate::timeline::builder::{Chunk, Limits};
 
 /// Rows of a chunk: enough that a chunk costs far more than starting it, few enough to spread a table over threads.
 const CHUNK_ROWS: i64 = 1 << 17;
 /// Row ids of a hostile file can be far apart; no table is cut into more chunks than this.
 const MAX_CHUNKS: i64 = 4_096;
 /// Chunks of their turn that wait to be joined with the others: they are memory.
-const MOST_WAITING: usize = 2;
+const MAX_WAITING: usize = 2;
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_millis(50);
 
@@ -65,12 +66,13 @@ pub(super) fn scan(
     let Plan { jobs, total, beyond } = plan(db, schema, options.limits)?;
     let next = AtomicUsize::new(0);
     let done = Arc::new(AtomicU64::new(0));
-    let (sender, chunks) = mpsc::sync_channel(MOST_WAITING);
+    let (sender, chunks) = mpsc::sync_channel(MAX_WAITING);
     // Shared, so that it does not matter how many threads there are.
     let budget = Budget::of(path);
     let work = |sender: SyncSender<(usize, rusqlite::Result<Chunk>)>| {
-        let opened = database::open(path, &budget).and_then(|db| Ok((Taker::new(&db, *options.limits, &done)?, db)));
-        let (taker, db) = match opened {
+        let opened =
+            database::open(path, &budget).and_then(|db| Ok((TableReader::new(&db, *options.limits, &done)?, db)));
+        let (reader, db) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 _ = sender.send((0, Err(error)));
@@ -82,7 +84,7 @@ pub(super) fn scan(
             let columns = schema.list(job.table.name(), job.table.columns());
             let table = (job.table, schema.row_id(job.table.name()));
             let also = callchains::condition(job.table, options.has_echoes);
-            let chunk = taker.read(&db, table, &columns, (job.first, job.last), &also);
+            let chunk = reader.read(&db, table, &columns, (job.first, job.last), &also);
             // Nobody listens any more when something went wrong elsewhere.
             if sender.send((index, chunk)).is_err() {
                 break;
@@ -174,20 +176,4 @@ fn last_within(
     let rows = i64::try_from(limits.rows).unwrap_or(i64::MAX);
     let first_beyond: Option<i64> = db.query_row(&sql, [rows], |row| row.get(0)).optional()?;
     Ok(first_beyond.map(|first| (first.saturating_sub(1), beyond)))
-}
-
-/// Steps through every event table on one thread and looks at every cell that `scan` takes.
-pub(super) fn floor(db: &Connection, schema: &Schema) -> rusqlite::Result<u64> {
-    let mut cells = 0_u64;
-    for table in Table::ALL.into_iter().filter(|table| schema.has(table.name())) {
-        let mut statement = db.prepare(&schema.select(table.name(), table.columns()))?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            for column in 0..table.columns().len() {
-                let cell = row.get_ref(column)?;
-                cells += u64::from(std::hint::black_box(cell) != rusqlite::types::ValueRef::Null);
-            }
-        }
-    }
-    Ok(cells)
 }

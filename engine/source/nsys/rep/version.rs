@@ -2,7 +2,7 @@
 //!
 //! The format is not public; this is what reports show. A report begins with [`MAGIC`] and a tag that ends in a dot. From
 //! 2023.4 on the tag is the version, with `@` for its dots; before, it is `1` and the version is in the section `UI Data`.
-//! A report ends with the place of its table of sections (8 bytes) and [`END`]. Sections are protobuf messages; what
+//! A report ends with the offset of its table of sections (8 bytes) and [`END`]. Sections are protobuf messages; what
 //! else they hold (environment, command line, host name) is never kept.
 
 use std::fmt;
@@ -14,9 +14,9 @@ use std::path::Path;
 const MAGIC: &[u8] = b"NVIDIA Tegra Profiler Report ";
 /// What a whole report ends with.
 const END: &[u8] = b"U3w[END]";
-const LONGEST_TAG: usize = 64;
+const MAX_TAG_BYTES: usize = 64;
 /// Real ones take hundreds of bytes.
-const LONGEST_SECTION_BYTES: u64 = 64 * 1024;
+const MAX_SECTION_BYTES: u64 = 64 * 1024;
 
 /// A version of Nsight Systems; the build number is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ impl Version {
 }
 
 /// Whether a file begins as a report does.
-pub(in crate::read) fn is_rep(head: &[u8]) -> bool {
+pub(in super::super) fn is_rep(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
@@ -59,7 +59,7 @@ pub(in crate::read) fn is_rep(head: &[u8]) -> bool {
 pub(super) fn of_report(path: &Path) -> Option<Version> {
     let mut file = File::open(path).ok()?;
     let mut head = Vec::new();
-    file.by_ref().take((MAGIC.len() + LONGEST_TAG) as u64).read_to_end(&mut head).ok()?;
+    file.by_ref().take((MAGIC.len() + MAX_TAG_BYTES) as u64).read_to_end(&mut head).ok()?;
     in_head(&head).or_else(|| in_sections(&mut file))
 }
 
@@ -79,15 +79,15 @@ fn in_head(head: &[u8]) -> Option<Version> {
 }
 
 fn in_sections(file: &mut File) -> Option<Version> {
-    let mut place = [0; 8];
+    let mut offset = [0; 8];
     let mut end = [0; END.len()];
-    let table_end = file.seek(SeekFrom::End(-((place.len() + END.len()) as i64))).ok()?;
-    file.read_exact(&mut place).ok()?;
+    let table_end = file.seek(SeekFrom::End(-((offset.len() + END.len()) as i64))).ok()?;
+    file.read_exact(&mut offset).ok()?;
     file.read_exact(&mut end).ok()?;
     if end != END {
         return None;
     }
-    let table_start = u64::from_le_bytes(place);
+    let table_start = u64::from_le_bytes(offset);
     let table = read_part(file, table_start, table_end.checked_sub(table_start)?)?;
     let (start, length) = Fields(&table).find_map(|(_, section)| ui_data(section.bytes()?))?;
     let data = read_part(file, start, length)?;
@@ -107,7 +107,7 @@ fn ui_data(entry: &[u8]) -> Option<(u64, u64)> {
 fn read_part(file: &mut File, start: u64, length: u64) -> Option<Vec<u8>> {
     file.seek(SeekFrom::Start(start)).ok()?;
     let mut part = Vec::new();
-    file.take(length.min(LONGEST_SECTION_BYTES)).read_to_end(&mut part).ok()?;
+    file.take(length.min(MAX_SECTION_BYTES)).read_to_end(&mut part).ok()?;
     Some(part)
 }
 
@@ -203,9 +203,9 @@ mod tests {
             report.push(version.len() as u8);
             report.extend(version.bytes());
         }
-        let place = report.len() as u64;
+        let offset = report.len() as u64;
         report.extend(TABLE);
-        report.extend(place.to_le_bytes());
+        report.extend(offset.to_le_bytes());
         report.extend(END);
         report
     }
@@ -232,8 +232,8 @@ mod tests {
             assert_eq!(of_bytes(&report[..length]), None, "cut at {length}");
         }
         let mut misplaced = report.clone();
-        let place = misplaced.len() - 16;
-        misplaced[place..place + 8].fill(0xFF);
+        let offset = misplaced.len() - 16;
+        misplaced[offset..offset + 8].fill(0xFF);
         assert_eq!(of_bytes(&misplaced), None);
     }
 

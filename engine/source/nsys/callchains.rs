@@ -1,4 +1,4 @@
-//! Call stacks of API calls, of reports that were captured with them (`--cudabacktrace`, `--python-backtrace`): the place in
+//! Call stacks of API calls, of reports that were captured with them (`--cudabacktrace`, `--python-backtrace`): the line in
 //! the program's own code that each call came from. Reports without stacks cost one look at the list of tables.
 
 use std::path::Path;
@@ -7,11 +7,11 @@ use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::database::{Cells, Schema};
-use super::frames::{self, MOST_BYTES};
+use super::frames::{self, MAX_BYTES};
 use super::info::has_rows;
 use super::rows::Table;
-use crate::read::Limits;
-use crate::timeline::{CodePlace, CodePlaces, Timeline};
+use crate::timeline::builder::Limits;
+use crate::timeline::{CallLocations, SourceLocation, Timeline};
 
 const CHAINS: &str = "CUDA_CALLCHAINS";
 /// The class of rows that repeat a call to hang its stack on: they begin before it and have its thread and correlation id.
@@ -22,10 +22,10 @@ const SAMPLE_ROWS: u64 = 10_000;
 /// The thread and correlation id of an API call.
 type CallKey = (i64, i64);
 
-/// The places of a report's API calls.
+/// The source locations of a report's API calls.
 #[derive(Default)]
-pub(super) struct Placed {
-    pub(super) places: CodePlaces,
+pub(super) struct Located {
+    pub(super) locations: CallLocations,
     /// Rows of stacks beyond the limit.
     pub(super) beyond: u64,
 }
@@ -60,20 +60,20 @@ pub(super) fn condition(table: Table, has_echoes: bool) -> String {
     if has_echoes && table == Table::Api { format!(" AND \"eventClass\" IS NOT {ECHO}") } else { String::new() }
 }
 
-/// The places of a timeline's API calls. `root` is the project's folder.
-pub(super) fn places(
+/// The source locations of a timeline's API calls. `root` is the project's folder.
+pub(super) fn locations(
     db: &Connection,
     schema: &Schema,
     timeline: &Timeline,
     root: Option<&Path>,
     limits: &Limits,
-) -> rusqlite::Result<Placed> {
+) -> rusqlite::Result<Located> {
     if !has_rows(db, schema, CHAINS)? || !schema.has("StringIds") {
-        return Ok(Placed::default());
+        return Ok(Located::default());
     }
     let (list, frames) = frames(db, schema, root, limits)?;
     if frames.is_empty() {
-        return Ok(Placed::default());
+        return Ok(Located::default());
     }
     let chains = chains(db, schema, &frames, limits)?;
     let beyond = schema.count(db, CHAINS)?.saturating_sub(limits.rows);
@@ -82,31 +82,31 @@ pub(super) fn places(
     let of_call =
         timeline.api.times.iter().zip(&timeline.api.thread).zip(0_u32..).filter_map(|((times, thread), call)| {
             let thread = timeline.threads.get(*thread as usize)?;
-            Some((call, *starts.get(&(thread.key, times.start))?))
+            Some((call, *starts.get(&(thread.id, times.start))?))
         });
     let of_call = of_call.collect();
-    Ok(Placed { places: CodePlaces::new(list, of_call), beyond })
+    Ok(Located { locations: CallLocations::new(list, of_call), beyond })
 }
 
-/// All places that strings of the report name, and which string names which.
+/// All source locations that strings of the report name, and which string names which.
 fn frames(
     db: &Connection,
     schema: &Schema,
     root: Option<&Path>,
     limits: &Limits,
-) -> rusqlite::Result<(Vec<CodePlace>, FxHashMap<i64, u32>)> {
-    let mut list: Vec<CodePlace> = Vec::new();
-    let mut places: FxHashMap<CodePlace, u32> = FxHashMap::default();
+) -> rusqlite::Result<(Vec<SourceLocation>, FxHashMap<i64, u32>)> {
+    let mut list: Vec<SourceLocation> = Vec::new();
+    let mut indices: FxHashMap<SourceLocation, u32> = FxHashMap::default();
     let mut frames = FxHashMap::default();
     each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
         let (Some(id), Some(text)) = (cells.int(0), cells.text(1)) else { return };
-        let is_long = text.len() > MOST_BYTES.min(limits.name_bytes);
+        let is_long = text.len() > MAX_BYTES.min(limits.name_bytes);
         if is_long || list.len() >= limits.names {
             return;
         }
-        if let Some(place) = frames::place(text, root) {
-            let number = *places.entry(place.clone()).or_insert_with(|| {
-                list.push(place);
+        if let Some(location) = frames::location(text, root) {
+            let number = *indices.entry(location.clone()).or_insert_with(|| {
+                list.push(location);
                 (list.len() - 1) as u32
             });
             frames.insert(id, number);
@@ -115,7 +115,7 @@ fn frames(
     Ok((list, frames))
 }
 
-/// The place of each chain's innermost frame that has one.
+/// The source location of each chain's innermost frame that has one.
 fn chains(
     db: &Connection,
     schema: &Schema,
@@ -125,18 +125,19 @@ fn chains(
     let mut innermost: FxHashMap<i64, (i64, u32)> = FxHashMap::default();
     each(db, &schema.select(CHAINS, &["id", "stackDepth", "symbol", "module"]), limits.rows, |cells| {
         let named = |column: usize| cells.int(column).and_then(|string| frames.get(&string));
-        let (Some(id), Some(depth), Some(place)) = (cells.int(0), cells.int(1), named(2).or_else(|| named(3))) else {
+        let (Some(id), Some(depth), Some(location)) = (cells.int(0), cells.int(1), named(2).or_else(|| named(3)))
+        else {
             return;
         };
-        let known = innermost.entry(id).or_insert((depth, *place));
+        let known = innermost.entry(id).or_insert((depth, *location));
         if depth < known.0 {
-            *known = (depth, *place);
+            *known = (depth, *location);
         }
     })?;
-    Ok(innermost.into_iter().map(|(id, (_, place))| (id, place)).collect())
+    Ok(innermost.into_iter().map(|(id, (_, location))| (id, location)).collect())
 }
 
-/// The places of calls by thread and correlation id, which a call shares with the row that holds its stack.
+/// The source locations of calls by thread and correlation id, which a call shares with the row that holds its stack.
 fn calls(
     db: &Connection,
     schema: &Schema,
@@ -147,8 +148,8 @@ fn calls(
     let sql = schema.select(Table::Api.name(), &["globalTid", "correlationId", "callchainId"]);
     each(db, &sql, limits.rows, |cells| {
         let key = cells.int(0).zip(cells.int(1));
-        let place = cells.int(2).and_then(|chain| chains.get(&chain));
-        calls.extend(key.zip(place.copied()));
+        let location = cells.int(2).and_then(|chain| chains.get(&chain));
+        calls.extend(key.zip(location.copied()));
     })?;
     Ok(calls)
 }
@@ -164,8 +165,8 @@ fn starts(
     let sql = schema.select(Table::Api.name(), &["globalTid", "correlationId", "start"]);
     each(db, &sql, limits.rows, |cells| {
         let (Some(thread), Some(correlation), Some(start)) = (cells.int(0), cells.int(1), cells.int(2)) else { return };
-        if let Some(place) = calls.get(&(thread, correlation)) {
-            starts.insert((thread, start), *place);
+        if let Some(location) = calls.get(&(thread, correlation)) {
+            starts.insert((thread, start), *location);
         }
     })?;
     Ok(starts)

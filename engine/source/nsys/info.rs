@@ -7,16 +7,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::database::{Cells, Schema};
 use crate::text::{cut, paths};
-use crate::timeline::{DeviceProperties, Notice, NoticeLevel, Source, StreamKind};
+use crate::timeline::{DeviceProperties, NoticeLevel, Source, StreamKind};
 
-/// Notices kept; a capture that failed a thousand times has said enough.
-const MAX_NOTICES: usize = 1_000;
-/// Bytes of one notice, and of the names of processes and GPUs.
-const MAX_NOTICE_BYTES: usize = 600;
+/// Messages kept; a capture that failed a thousand times has said enough.
+const MAX_MESSAGES: usize = 1_000;
+/// Bytes of one message, and of the names of processes and GPUs.
+const MAX_TEXT_BYTES: usize = 600;
 /// Rows of the table of GPUs.
 const MAX_GPUS: usize = 1_024;
-/// No GPU has more multiprocessors, warps, blocks, registers or bytes of shared memory for each.
-const MOST_OF_A_GPU: i64 = 1 << 24;
+/// No GPU has more SMs, warps, blocks, registers or bytes of shared memory for each.
+const MAX_OF_A_GPU: i64 = 1 << 24;
 
 /// What the small tables say.
 #[derive(Debug, Default)]
@@ -34,7 +34,8 @@ pub(super) struct Info {
     pub(super) default_streams: FxHashMap<(i64, i64), i64>,
     /// (pid, context) to CUDA ordinal.
     pub(super) contexts: FxHashMap<(i64, i64), i64>,
-    pub(super) notices: Vec<Notice>,
+    /// What the profiler said of its capture, each once.
+    pub(super) messages: Vec<(NoticeLevel, String)>,
 }
 
 /// One row of the table of GPUs.
@@ -58,7 +59,7 @@ pub(super) fn read(db: &Connection, schema: &Schema) -> rusqlite::Result<Info> {
     })?;
     reader.gpus(&mut info)?;
     reader.streams(&mut info)?;
-    reader.notices(&mut info)?;
+    reader.messages(&mut info)?;
     Ok(info)
 }
 
@@ -106,7 +107,9 @@ impl Reader<'_> {
             let mut statement = self.db.prepare(sql)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                info.source.capture_types.extend(Cells(row).text(0).map(shortened).map(str::to_owned));
+                if let Some(kind) = Cells(row).text(0) {
+                    *info.source.cuda_requested.get_or_insert_default() |= kind == "Cuda";
+                }
             }
         }
         Ok(())
@@ -129,7 +132,7 @@ impl Reader<'_> {
         ];
         self.rows("TARGET_INFO_GPU", &COLUMNS, |cells| {
             // What a GPU cannot have is not known; products of these stay far from overflow.
-            let positive = |column| cells.int(column).filter(|value| (1..=MOST_OF_A_GPU).contains(value));
+            let positive = |column| cells.int(column).filter(|value| (1..=MAX_OF_A_GPU).contains(value));
             let properties = DeviceProperties {
                 name: cells.text(2).map(shortened).map(str::to_owned),
                 sm_count: positive(3),
@@ -183,7 +186,7 @@ impl Reader<'_> {
         })
     }
 
-    fn notices(&self, info: &mut Info) -> rusqlite::Result<()> {
+    fn messages(&self, info: &mut Info) -> rusqlite::Result<()> {
         let mut known = FxHashSet::default();
         self.rows("DIAGNOSTIC_EVENT", &["severity", "text"], |cells| {
             let level = match cells.int(0) {
@@ -193,8 +196,8 @@ impl Reader<'_> {
                 _ => return,
             };
             let Some(text) = cells.text(1).map(shortened) else { return };
-            if info.notices.len() < MAX_NOTICES && known.insert(text.to_owned()) {
-                info.notices.push(Notice { level, text: text.to_owned() });
+            if info.messages.len() < MAX_MESSAGES && known.insert(text.to_owned()) {
+                info.messages.push((level, text.to_owned()));
             }
         })
     }
@@ -202,5 +205,5 @@ impl Reader<'_> {
 
 /// The beginning of a long text, cut between characters.
 fn shortened(text: &str) -> &str {
-    cut::to_bytes(text, MAX_NOTICE_BYTES)
+    cut::to_bytes(text, MAX_TEXT_BYTES)
 }

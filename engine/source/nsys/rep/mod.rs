@@ -12,10 +12,9 @@ use std::time::Duration;
 
 use self::program::{RunError, Scratch};
 use self::version::Version;
-use crate::read::{Progress, ReadError, ReadOptions};
-use crate::timeline::Timeline;
+use crate::source::{Progress, ReadError, ReadOptions, Recording};
 
-pub(in crate::read) use self::version::is_rep;
+pub(super) use self::version::is_rep;
 
 /// The longest that nsys may export. Reports of a few GB take minutes.
 const EXPORT_LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -26,11 +25,7 @@ const VERSION_LIMIT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// When there is no nsys that can open the report, or it fails, or takes longer than half an hour.
-pub(in crate::read) fn read(
-    path: &Path,
-    options: &ReadOptions,
-    progress: &dyn Progress,
-) -> Result<Timeline, ReadError> {
+pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
     let report = Report { path, made_by: version::of_report(path) };
     let search = std::env::var_os("PATH");
     let Some(program) = program::find(options.nsys.as_deref(), search.as_deref()) else {
@@ -49,8 +44,8 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    fn error(&self, problem: String, way_out: String) -> ReadError {
-        ReadError::Export { path: self.path.display().to_string(), problem, way_out }
+    fn error(&self, problem: String, hint: String) -> ReadError {
+        ReadError::Export { path: self.path.display().to_string(), problem, hint }
     }
 
     fn without_nsys(&self) -> ReadError {

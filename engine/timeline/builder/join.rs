@@ -17,14 +17,14 @@ enum Calls {
 /// The API calls of a report by process and correlation id.
 #[derive(Debug, Default)]
 pub(super) struct Join {
-    /// By place of the process, those of no process last.
+    /// By index of the process, those of no process last.
     by_process: Vec<Option<Calls>>,
     /// The only process that has any.
     only: Option<usize>,
 }
 
 impl Join {
-    /// Of the thread and correlation id of every call, by its place. When an id repeats within a process the first call
+    /// Of the thread and correlation id of every call, by its index. When an id repeats within a process the first call
     /// counts.
     pub(super) fn new(threads: &[Thread], process_count: usize, callers: &[u32], correlations: &[u32]) -> Self {
         let process = |thread: u32| threads.get(thread as usize).map_or(NONE, |thread| thread.process) as usize;
@@ -39,9 +39,9 @@ impl Join {
         }
         let calls = |span: (u32, u32, u64)| Calls::new(span.0, span.1, span.2);
         let mut by_process: Vec<Option<Calls>> = spans.into_iter().map(|span| span.map(calls)).collect();
-        for (place, (process, id)) in (0_u32..).zip(rows()).filter(|(_, (_, id))| *id != NONE) {
+        for (index, (process, id)) in (0_u32..).zip(rows()).filter(|(_, (_, id))| *id != NONE) {
             if let Some(calls) = &mut by_process[process] {
-                calls.insert(id, place);
+                calls.insert(id, index);
             }
         }
         by_process.iter_mut().flatten().for_each(Calls::sort);
@@ -54,8 +54,8 @@ impl Join {
     /// only process there is.
     pub(super) fn find(&self, process: u32, id: u32) -> u32 {
         let last = self.by_process.len().saturating_sub(1);
-        let place = if process == NONE { self.only.unwrap_or(last) } else { process as usize };
-        let calls = self.by_process.get(place).and_then(Option::as_ref);
+        let index = if process == NONE { self.only.unwrap_or(last) } else { process as usize };
+        let calls = self.by_process.get(index).and_then(Option::as_ref);
         calls.and_then(|calls| calls.get(id)).unwrap_or(NONE)
     }
 }
@@ -70,14 +70,14 @@ impl Calls {
         }
     }
 
-    fn insert(&mut self, id: u32, place: u32) {
+    fn insert(&mut self, id: u32, index: u32) {
         match self {
             Self::Dense { first, calls } => {
                 if let Some(slot) = calls.get_mut((id - *first) as usize).filter(|slot| **slot == NONE) {
-                    *slot = place;
+                    *slot = index;
                 }
             }
-            Self::Sparse { calls, .. } => calls.push((id, place)),
+            Self::Sparse { calls, .. } => calls.push((id, index)),
         }
     }
 
@@ -95,12 +95,12 @@ impl Calls {
             Self::Sparse { calls, last } => {
                 let near = last.get();
                 let rest = calls.get(near..)?;
-                let place = match rest.iter().take(NEAR).position(|(known, _)| *known >= id) {
-                    Some(place) if place > 0 || rest.first()?.0 == id => near + place,
+                let index = match rest.iter().take(NEAR).position(|(known, _)| *known >= id) {
+                    Some(index) if index > 0 || rest.first()?.0 == id => near + index,
                     _ => calls.partition_point(|(known, _)| *known < id),
                 };
-                last.set(place.min(calls.len()));
-                calls.get(place).filter(|(known, _)| *known == id).map(|(_, call)| *call)
+                last.set(index.min(calls.len()));
+                calls.get(index).filter(|(known, _)| *known == id).map(|(_, call)| *call)
             }
         }
     }
@@ -121,7 +121,7 @@ mod tests {
             apart in prop_oneof![Just(1_u32), Just(100_000_u32)],
             asked in proptest::collection::vec((0..3_u32, 0..42_u32), 0..60),
         ) {
-            let threads: Vec<Thread> = [0, 1, 1, NONE].into_iter().zip(0..).map(|(process, key)| Thread { process, key }).collect();
+            let threads: Vec<Thread> = [0, 1, 1, NONE].into_iter().zip(0..).map(|(process, id)| Thread { process, id }).collect();
             let callers: Vec<u32> = calls.iter().map(|(thread, _)| *thread).collect();
             let ids: Vec<u32> = calls.iter().map(|(_, id)| id * apart).collect();
             let join = Join::new(&threads, 2, &callers, &ids);
@@ -131,7 +131,7 @@ mod tests {
                 let having: std::collections::BTreeSet<u32> = callers.iter().map(|thread| of(*thread)).collect();
                 let wanted = if process == NONE && having.len() == 1 { *having.first().unwrap() } else { process };
                 let expected = calls.iter().position(|(thread, known)| of(*thread) == wanted && *known == id);
-                prop_assert_eq!(join.find(process, id * apart), expected.map_or(NONE, |place| place as u32));
+                prop_assert_eq!(join.find(process, id * apart), expected.map_or(NONE, |index| index as u32));
             }
         }
     }

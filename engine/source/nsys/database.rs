@@ -12,9 +12,9 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::read::ReadError;
+use crate::source::ReadError;
 
-/// The ordinary tables of a database that may be read, and what stands in place of one.
+/// The ordinary tables of a database that may be read, and what stands instead of one.
 #[derive(Debug, Default)]
 pub(super) struct Schema {
     tables: BTreeMap<String, Shape>,
@@ -262,7 +262,7 @@ pub(super) fn check_length(path: &Path) -> Result<(), ReadError> {
     let mut header = [0_u8; 100];
     let mut file = File::open(path).map_err(open_error)?;
     let actual = file.metadata().map_err(open_error)?.len();
-    let damaged = |detail: String| ReadError::Damaged { path: path.display().to_string(), detail };
+    let damaged = |detail: String| super::damaged(path, detail);
     file.read_exact(&mut header).map_err(|_| damaged(format!("only {actual} bytes long")))?;
     let page_size = match u16::from_be_bytes([header[16], header[17]]) {
         1 => 65_536,

@@ -1,4 +1,5 @@
-//! How much of a report is taken in. Whatever is left out for it is counted in [`Reached`] and said in the review.
+//! How much of a recording is taken in. Whatever is left out for it is counted in [`Reached`](crate::timeline::Reached) and said
+//! in the review.
 
 use crate::text::cut;
 
@@ -19,17 +20,6 @@ impl Default for Limits {
     }
 }
 
-/// What took a limit's toll.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reached {
-    /// Rows that were not read.
-    pub row_count: u64,
-    /// Names that were cut.
-    pub cut_name_count: u64,
-    /// Mentions of names that were taken for one.
-    pub merged_name_count: u64,
-}
-
 impl Limits {
     /// The names by which users set them, with what they are.
     pub const NAMES: [(&str, &str); 3] =
@@ -47,7 +37,7 @@ impl Limits {
     }
 
     /// The beginning of a name, cut between characters; and whether anything was cut.
-    pub(super) fn cut<'text>(&self, text: &'text str) -> (&'text str, bool) {
+    pub(crate) fn cut<'text>(&self, text: &'text str) -> (&'text str, bool) {
         if text.len() <= self.name_bytes {
             return (text, false);
         }

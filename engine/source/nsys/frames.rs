@@ -6,12 +6,12 @@
 use std::path::Path;
 
 use crate::text::paths;
-use crate::timeline::CodePlace;
+use crate::timeline::SourceLocation;
 
 /// Longer texts are no frames: demangled names of C++ are, and they name no line.
-pub(super) const MOST_BYTES: usize = 4_096;
+pub(super) const MAX_BYTES: usize = 4_096;
 /// More than any file has.
-const MOST_LINES: u32 = 10_000_000;
+const MAX_LINES: u32 = 10_000_000;
 const EXTENSIONS: [&str; 20] = [
     "py", "pyx", "pxd", "pxi", "cu", "cuh", "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx", "inl", "rs", "jl", "f",
     "f90", "F90",
@@ -20,9 +20,9 @@ const EXTENSIONS: [&str; 20] = [
 const FOREIGN: [&str; 8] =
     ["site-packages", "dist-packages", "torch", "aten", "c10", "caffe2", "importlib", "torchinductor"];
 
-/// The place that a frame's text names, when it is one of the program's own code. `root` is the project's folder.
-pub(super) fn place(text: &str, root: Option<&Path>) -> Option<CodePlace> {
-    let (path, line) = location(text)?;
+/// The line that a frame's text names, when it is one of the program's own code. `root` is the project's folder.
+pub(super) fn location(text: &str, root: Option<&Path>) -> Option<SourceLocation> {
+    let (path, line) = path_and_line(text)?;
     if is_foreign(path) {
         return None;
     }
@@ -30,12 +30,12 @@ pub(super) fn place(text: &str, root: Option<&Path>) -> Option<CodePlace> {
         Some(file) => (file, true),
         None => (paths::file_name(path).to_owned(), false),
     };
-    paths::inside(&file).ok().map(|file| CodePlace { file, line, is_in_project })
+    paths::inside(&file).ok().map(|file| SourceLocation { file, line, is_in_project })
 }
 
 /// A path with its line, when the text holds exactly one.
-fn location(text: &str) -> Option<(&str, u32)> {
-    if text.len() > MOST_BYTES {
+fn path_and_line(text: &str) -> Option<(&str, u32)> {
+    if text.len() > MAX_BYTES {
         return None;
     }
     let mut found = quoted(text).into_iter().chain(with_colon(text));
@@ -82,7 +82,7 @@ fn number(text: &str) -> Option<u32> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     let goes_on = rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.'));
-    digits.parse().ok().filter(|line| (1..=MOST_LINES).contains(line) && !goes_on)
+    digits.parse().ok().filter(|line| (1..=MAX_LINES).contains(line) && !goes_on)
 }
 
 fn is_foreign(path: &str) -> bool {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_can_be_read_in_one_way_is_a_location() {
+    fn only_what_can_be_read_in_one_way_is_a_path_and_line() {
         for (text, expected) in [
             ("train.py:42", Some(("train.py", 42))),
             ("forward (train.py:42)", Some(("train.py", 42))),
@@ -135,13 +135,13 @@ mod tests {
             ("File \"train.py\", in step", None),
             ("", None),
         ] {
-            assert_eq!(location(text), expected, "{text}");
+            assert_eq!(path_and_line(text), expected, "{text}");
         }
-        assert_eq!(location(&format!("{}.py:1", "x".repeat(MOST_BYTES))), None);
+        assert_eq!(path_and_line(&format!("{}.py:1", "x".repeat(MAX_BYTES))), None);
     }
 
     #[test]
-    fn frames_of_others_are_no_places() {
+    fn frames_of_others_are_no_locations() {
         for text in [
             "/usr/lib/python3.12/threading.py:10",
             "/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py:1500",
@@ -150,7 +150,7 @@ mod tests {
             "../aten/src/ATen/native/cuda/Copy.cu:90",
             "/tmp/torchinductor_me/ab/cab.py:12",
         ] {
-            assert_eq!(place(text, None), None, "{text}");
+            assert_eq!(location(text, None), None, "{text}");
         }
     }
 
@@ -161,8 +161,8 @@ mod tests {
         std::fs::create_dir(root.join("src")).unwrap();
         std::fs::write(root.join("src/train.py"), "").unwrap();
         let of = |path: &str| {
-            let place = place(&format!("{path}:3"), Some(root))?;
-            Some((place.file, place.is_in_project))
+            let found = location(&format!("{path}:3"), Some(root))?;
+            Some((found.file, found.is_in_project))
         };
         let inside = |file: &str| Some((file.to_owned(), true));
         let outside = |file: &str| Some((file.to_owned(), false));
@@ -174,6 +174,6 @@ mod tests {
         assert_eq!(of(&format!("{}/../x.py", root.display())), outside("x.py"));
         assert_eq!(of("C:\\Users\\me\\train.py"), outside("train.py"));
         assert_eq!(of("a\u{202e}b.py"), None, "a name that hides something");
-        assert_eq!(place("src/train.py:3", None).map(|place| place.is_in_project), Some(false));
+        assert_eq!(location("src/train.py:3", None).map(|found| found.is_in_project), Some(false));
     }
 }

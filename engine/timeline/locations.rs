@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 /// A line of the program's own code. The name of the file is hostile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CodePlace {
+pub struct SourceLocation {
     /// The file: relative to the project's folder where it lies in it, else its name without folders, which are private.
     pub file: String,
     /// The line, counted from 1.
@@ -13,31 +13,31 @@ pub struct CodePlace {
     pub is_in_project: bool,
 }
 
-/// The places of a timeline's API calls; empty for a report without call stacks.
+/// The source locations of a timeline's API calls; empty for a recording without call stacks.
 #[derive(Debug, Default)]
-pub struct CodePlaces {
-    list: Vec<CodePlace>,
+pub struct CallLocations {
+    list: Vec<SourceLocation>,
     of_call: FxHashMap<u32, u32>,
 }
 
-impl CodePlaces {
-    /// Places, and by the place of an API call which of them it was made at.
-    pub(crate) fn new(list: Vec<CodePlace>, of_call: FxHashMap<u32, u32>) -> Self {
+impl CallLocations {
+    /// Locations, and by the index of an API call the index of the one that it was made at.
+    pub(crate) const fn new(list: Vec<SourceLocation>, of_call: FxHashMap<u32, u32>) -> Self {
         Self { list, of_call }
     }
 
-    /// Whether no call has a place.
+    /// Whether no call has a location.
     pub fn is_empty(&self) -> bool {
         self.of_call.is_empty()
     }
 
-    /// The number of the place at which an API call was made, if its stack tells.
+    /// The index of the location at which an API call was made, if its stack tells.
     pub fn of_call(&self, call: u32) -> Option<u32> {
         self.of_call.get(&call).copied()
     }
 
-    /// The place of that number.
-    pub fn get(&self, place: u32) -> Option<&CodePlace> {
-        self.list.get(place as usize)
+    /// The location at that index.
+    pub fn get(&self, index: u32) -> Option<&SourceLocation> {
+        self.list.get(index as usize)
     }
 }
