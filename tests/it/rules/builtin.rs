@@ -79,7 +79,7 @@ fn folders_add_to_the_built_in_rules_and_replace_them_by_id() {
 
 #[test]
 fn two_folders_may_not_hold_one_id_but_may_lead_to_one_file() {
-    let root = tempfile::tempdir().expect("a folder");
+    let root = temp::folder();
     let (first, second) = (root.path().join("ours"), root.path().join("theirs"));
     write(&first, "sync-gap.toml", "sync-gap", "title = \"", "title = \"Ours: ");
     write(&second, "deep/sync-gap.toml", "sync-gap", "title = \"", "title = \"Theirs: ");
