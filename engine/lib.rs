@@ -12,6 +12,7 @@ pub mod findings;
 pub mod forge;
 pub mod interrupt;
 pub mod ledger;
+pub mod limits;
 mod parallel;
 pub mod project;
 pub mod read;

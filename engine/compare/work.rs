@@ -17,7 +17,7 @@ pub(super) const SAME_SHARE: f64 = 0.01;
 /// Clocks that differ by less are the same.
 const SAME_CLOCK_SHARE: f64 = 0.05;
 /// The most rounds that one side may hold of the other's work.
-const MOST_UNITS: i64 = 10_000;
+const MAX_UNITS: i64 = 10_000;
 /// Kernels named when only one side launches them.
 const NAMED: usize = 3;
 
@@ -217,7 +217,7 @@ fn multiple(launches: &[Counts; 2]) -> Option<[i64; 2]> {
     }
     let factor = (base.max(head) as f64 / base.min(head) as f64).round() as i64;
     let units = if head > base { [1, factor] } else { [factor, 1] };
-    ((2..=MOST_UNITS).contains(&factor) && is_same(launches, units)).then_some(units)
+    ((2..=MAX_UNITS).contains(&factor) && is_same(launches, units)).then_some(units)
 }
 
 /// Whether counts are to each other as the units are, give or take one step at a seam.

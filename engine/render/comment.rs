@@ -6,7 +6,7 @@ use super::markdown::{COMPARE, TemplateError, Templates, failed};
 use crate::compare::Comparison;
 
 /// Comments longer than this many bytes are cut: the smallest limit of the forges, with room for what a bot adds.
-const LONGEST: usize = 65_000;
+const MAX_BYTES: usize = 65_000;
 /// How many lines each list may have: as many as anybody reads, and fewer until the comment fits.
 const LINES: [usize; 5] = [30, 15, 8, 4, 2];
 
@@ -32,9 +32,9 @@ impl Templates {
         let mut text = String::new();
         for (place, lines) in LINES.into_iter().enumerate() {
             let page =
-                Page { comparison, coldspot: env!("CARGO_PKG_VERSION"), lines, is_cut: place > 0, longest: LONGEST };
+                Page { comparison, coldspot: env!("CARGO_PKG_VERSION"), lines, is_cut: place > 0, longest: MAX_BYTES };
             text = template.render(minijinja::value::Serde(&page)).map_err(failed)?;
-            if text.len() < LONGEST {
+            if text.len() < MAX_BYTES {
                 break;
             }
         }

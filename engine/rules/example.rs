@@ -27,18 +27,18 @@ pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
     let mut frameworks: Vec<&String> = rule.code.advice.keys().collect();
     frameworks.sort_by_key(|framework| (*framework != FRAMEWORK_DEFAULT, *framework));
     let framework = FactRef { kind: EntityKind::Run, name: "framework" };
-    let print = |name: &String| {
+    let mut printed = Vec::new();
+    for name in frameworks {
         let mut table = rule.example().clone();
         match name.as_str() {
             FRAMEWORK_DEFAULT => table.remove(&framework),
             _ => table.insert(framework, name.as_str().into()),
         };
-        match judge(library, rule, &table, &Params::default()) {
-            Outcome::Finding(found) => Some((name.clone(), found.advice)),
-            _ => None,
+        if let Outcome::Finding(found) = judge(library, rule, &table, &Params::default()) {
+            printed.push((name.clone(), found.advice));
         }
-    };
-    frameworks.into_iter().filter_map(print).collect()
+    }
+    printed
 }
 
 /// The outcome of one rule for the one entity that a table of facts describes.

@@ -1,4 +1,4 @@
-//! What a rule file says, before anything is checked: each value with its place, for error messages.
+//! What a rule file says, before anything is checked: each value with its span, for error messages.
 //!
 //! The JSON Schema that editors use is made from these structs: their comments are what an editor shows.
 

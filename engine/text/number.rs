@@ -76,9 +76,9 @@ pub fn share_beside(share: f64, limit: f64) -> String {
 
 fn scaled_beside(value: f64, limit: f64, units: &[(u64, &str)]) -> String {
     let whole = value.abs().round() as u64;
-    let place = units.iter().rposition(|(size, _)| whole >= *size).unwrap_or(0);
+    let index = units.iter().rposition(|(size, _)| whole >= *size).unwrap_or(0);
     let text = format!("{}{}", minus(value.round() as i64), scaled(whole, units));
-    match units.get(place) {
+    match units.get(index) {
         Some((size, unit)) if !is_clear(&text, *size as f64, value, limit) => finer(value, limit, *size as f64, unit),
         _ => text,
     }
@@ -183,14 +183,14 @@ fn minus(value: i64) -> &'static str {
 
 /// Three significant digits in the largest unit that leaves at least 1, and never `1000` of a unit that has a larger.
 fn scaled(value: u64, units: &[(u64, &str)]) -> String {
-    let place = units.iter().rposition(|(size, _)| value >= *size).unwrap_or(0);
-    let Some((size, unit)) = units.get(place) else { return value.to_string() };
+    let index = units.iter().rposition(|(size, _)| value >= *size).unwrap_or(0);
+    let Some((size, unit)) = units.get(index) else { return value.to_string() };
     let (wide, size) = (u128::from(value), u128::from(*size));
     let decimals = if wide < 10 * size { 2 } else { usize::from(wide < 100 * size) };
     let tens = 10u128.pow(decimals as u32);
     let rounded = (wide * tens + size / 2) / size;
     if decimals == 0 && rounded >= 1_000 {
-        return match units.get(place + 1) {
+        return match units.get(index + 1) {
             Some((_, larger)) => format!("1 {larger}"),
             None => format!("{} {unit}", thousands(u64::try_from(rounded).unwrap_or(u64::MAX))),
         };

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::facts::EntityKind;
 use crate::ledger::Account;
+use crate::limits::MAX_EXPRESSION_BYTES;
 use crate::text::longest_tag;
 use crate::text::nearest::did_you_mean;
 
@@ -16,9 +17,6 @@ use super::super::rule::{Code, EstimateCode, FactRef, Lower, Param, Text, When};
 use super::types::{Dimension, Type};
 use super::walk::{Scope, Uses, Walk, Wanted};
 use super::{confidence, filled, full_name, params, sentence};
-
-/// Bytes of one expression.
-const MOST_BYTES: usize = 1_024;
 
 pub(super) struct Checker<'a, 'log> {
     pub(super) log: &'log mut Log<'a>,
@@ -224,9 +222,9 @@ impl<'a, 'log> Checker<'a, 'log> {
 
     /// The parser calls itself for each operator: of enough of them it would end the program.
     fn is_short(&mut self, text: &raw::Text, length: usize) -> bool {
-        let is_short = length <= MOST_BYTES;
+        let is_short = length <= MAX_EXPRESSION_BYTES;
         if !is_short {
-            self.log.at(text.span(), format!("an expression is longer than {MOST_BYTES} bytes"));
+            self.log.at(text.span(), format!("an expression is longer than {MAX_EXPRESSION_BYTES} bytes"));
             self.unreadable = true;
         }
         is_short

@@ -7,6 +7,8 @@
 mod mutants;
 mod probe;
 
+use std::collections::BTreeSet;
+
 use super::example::{claimed_ns, judge};
 use super::library::Library;
 use super::outcome::{Match, Outcome};
@@ -90,12 +92,8 @@ fn difference(case: &Case, outcome: &Outcome) -> Option<String> {
 }
 
 fn same_names(a: &[String], b: &[String]) -> bool {
-    let sorted = |names: &[String]| {
-        let mut names = names.to_vec();
-        names.sort();
-        names
-    };
-    sorted(a) == sorted(b)
+    let set = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
+    set(a) == set(b)
 }
 
 fn finding_difference(case: &Case, found: &Match) -> Option<String> {
