@@ -25,6 +25,7 @@ use crate::facts::EntityKind;
 use crate::facts::store::{Entity, EntityId, Facts};
 use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches};
+use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::source;
 use crate::text::nearest::most_alike_first;
@@ -71,9 +72,6 @@ pub enum ScopeError {
         number: usize,
     },
 }
-
-/// Entities of one kind over all devices. Every rule is asked of every entity, and nobody reads ten thousand of them.
-const MAX_ENTITIES: usize = 8_000;
 
 /// What every group of facts is extracted from.
 struct Context<'timeline> {
@@ -307,7 +305,7 @@ impl<'timeline> Context<'timeline> {
 
     /// Entities of one kind that a device may have: those with most time, when there are more.
     fn max_entities(&self) -> usize {
-        (MAX_ENTITIES / self.devices.len().max(1)).clamp(50, 1_000)
+        (MAX_ENTITY_OF_KIND_COUNT / self.devices.len().max(1)).clamp(50, MAX_ENTITY_OF_DEVICE_COUNT)
     }
 
     /// How often each API was called by a process within a window.

@@ -6,6 +6,7 @@ use super::Context;
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::Account;
+use crate::limits::MAX_PROCESS_COUNT;
 use crate::text::paths::without_folders;
 use crate::timeline::api::ApiClass;
 use crate::timeline::interval::Interval;
@@ -74,9 +75,6 @@ fn active_processes(context: &Context<'_>) -> Vec<u32> {
     active
 }
 
-/// Processes that get an entity of their own: the first by their ids.
-const MOST_PROCESSES: usize = 1_000;
-
 /// Adds the active processes; their entities by place of the process.
 pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId) -> Vec<Option<EntityId>> {
     let timeline = context.timeline;
@@ -86,11 +84,11 @@ pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId)
         *pids.entry(process.pid).or_default() += 1;
     }
     let active = active_processes(context);
-    let left_out = active.len().saturating_sub(MOST_PROCESSES);
+    let left_out = active.len().saturating_sub(MAX_PROCESS_COUNT);
     if left_out > 0 {
         facts.get_mut(run).set("left_out_count", left_out as i64);
     }
-    for process in active.into_iter().take(MOST_PROCESSES) {
+    for process in active.into_iter().take(MAX_PROCESS_COUNT) {
         let Some(known) = timeline.processes.get(process as usize) else { continue };
         let key = if pids.get(&known.pid).is_some_and(|count| *count > 1) {
             format!("process{}@{}", known.pid, known.label)
