@@ -6,9 +6,8 @@ use super::ledger::{AccountChange, DeviceChange};
 use super::measure::Trend;
 use super::verdict::Outcome;
 use super::{Comparison, words};
-use crate::findings::sentence::Writer;
-use crate::rules::outcome::Sentence;
 use crate::text::{names, number};
+use crate::text::spans::Sentence;
 
 /// More are no explanation.
 const MOST: usize = 3;
@@ -45,7 +44,7 @@ fn finest(device: &DeviceChange) -> impl Iterator<Item = &AccountChange> {
 }
 
 fn cause(comparison: &Comparison, place: usize, account: &AccountChange, trend: Trend) -> Sentence {
-    let words = Writer::default().own(&format!("{}, {}", title(account), words::time(&account.time)));
+    let words = Sentence::default().own(&format!("{}, {}", title(account), words::time(&account.time)));
     let finding = comparison.findings.iter().find(|finding| {
         let is_state = match trend {
             Trend::Up => matches!(finding.state, State::New | State::Worse),
@@ -57,16 +56,16 @@ fn cause(comparison: &Comparison, place: usize, account: &AccountChange, trend: 
     if account.account == "compute" || account.account == "exposed_communication" {
         let is_same = |kernel: &&CallChange| kernel.total.trend() == trend;
         if let Some(kernel) = comparison.kernels.iter().find(is_same) {
-            return of_kernel(words.own(" (most by "), kernel).own(")").done();
+            return of_kernel(words.own(" (most by "), kernel).own(")");
         }
     }
     match finding {
-        Some(finding) => words.own(&format!(" ({}: {})", finding.state.name(), finding.title)).done(),
-        None => words.done(),
+        Some(finding) => words.own(&format!(" ({}: {})", finding.state.name(), finding.title)),
+        None => words,
     }
 }
 
-fn of_kernel(words: Writer, kernel: &CallChange) -> Writer {
+fn of_kernel(words: Sentence, kernel: &CallChange) -> Sentence {
     let words = words.code(&names::shorten(&kernel.name)).own(", ");
     match (&kernel.call, kernel.count) {
         (None, [0, _]) => words.own("which is new"),
@@ -89,7 +88,7 @@ fn shares(comparison: &Comparison) -> Vec<Sentence> {
                 number::percent(base),
                 number::percent(head)
             );
-            found.push(((base - head).abs(), Writer::default().sentence(&device.label).own(&text).done()));
+            found.push(((base - head).abs(), Sentence::default().sentence(&device.label).own(&text)));
         }
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -104,7 +103,7 @@ fn shares(comparison: &Comparison) -> Vec<Sentence> {
             0.5.. => format!("a call takes as long as before for {} of {of}", number::percent(same)),
             _ => format!("a call takes longer or shorter for {} of {of}", number::percent(1.0 - same)),
         };
-        Writer::default().own(&words).done()
+        Sentence::default().own(&words)
     });
     shares.take(MOST - 1).chain(calls).collect()
 }

@@ -9,7 +9,8 @@ use super::measure::{Change, Measure, Noise};
 use super::side::{Run, Side};
 use super::work::Work;
 use crate::findings::{Fingerprints, Place, Seen};
-use crate::rules::outcome::{Confidence, Sentence, Severity};
+use crate::rules::outcome::{Confidence, Severity};
+use crate::text::spans::Sentence;
 
 /// A finding that gained or lost less than this of the window is unchanged.
 const LEAST_SHARE: f64 = 0.01;

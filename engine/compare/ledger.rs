@@ -9,7 +9,7 @@ use super::side::{Run, Side, int};
 use super::work::Work;
 use crate::facts::Entity;
 use crate::findings::{DeviceReview, Part};
-use crate::rules::outcome::Sentence;
+use crate::text::spans::Sentence;
 
 /// An account that is, and was, a smaller part of the window than this is not said to have changed.
 const LEAST_SHARE: f64 = 0.01;

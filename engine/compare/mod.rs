@@ -21,7 +21,7 @@ mod work;
 use serde::Serialize;
 
 use crate::facts::EntityKind;
-use crate::rules::outcome::Sentence;
+use crate::text::spans::Sentence;
 
 pub use crate::findings::{Gate, GateOutcome};
 pub use alone::review_gates;

@@ -5,9 +5,8 @@ use serde::Serialize;
 use super::measure::{Change, Trend};
 use super::work::{Basis, Work};
 use super::{Comparison, Time, TimeOf, words};
-use crate::findings::sentence::Writer;
-use crate::rules::outcome::Sentence;
 use crate::text::number;
+use crate::text::spans::Sentence;
 
 /// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -47,7 +46,7 @@ impl Outcome {
 }
 
 pub(super) fn verdict(comparison: &Comparison) -> Sentence {
-    let words = Writer::default();
+    let words = Sentence::default();
     let (Some(time), true) = (&comparison.time, comparison.work.basis.is_comparable()) else {
         return refusal(comparison);
     };
@@ -69,9 +68,9 @@ pub(super) fn verdict(comparison: &Comparison) -> Sentence {
     };
     match (comparison.outcome, comparison.causes.first()) {
         (Outcome::Faster | Outcome::Slower, Some(cause)) => {
-            words.own(" Likely cause: ").sentence(cause).own(".").done()
+            words.own(" Likely cause: ").sentence(cause).own(".")
         }
-        _ => words.done(),
+        _ => words,
     }
 }
 
@@ -94,9 +93,9 @@ fn noise(comparison: &Comparison) -> String {
 }
 
 fn refusal(comparison: &Comparison) -> Sentence {
-    let words = Writer::default().own("Not comparable: ");
+    let words = Sentence::default().own("Not comparable: ");
     let Basis::None { because } = &comparison.work.basis else {
-        return words.own("no time was recorded on a side, so there is no verdict.").done();
+        return words.own("no time was recorded on a side, so there is no verdict.");
     };
     let words = words.sentence(because).own(".");
     let words = if comparison.devices.is_empty() {
@@ -105,12 +104,12 @@ fn refusal(comparison: &Comparison) -> Sentence {
         words.own(" Whether the change made it faster or slower cannot be told from these reports.")
     };
     match comparison.causes.first() {
-        Some(cause) => words.own(" What can be told: ").sentence(cause).own(".").done(),
-        None => words.done(),
+        Some(cause) => words.own(" What can be told: ").sentence(cause).own("."),
+        None => words,
     }
 }
 
-fn listed(words: Writer, sentences: &[Sentence]) -> Writer {
+fn listed(words: Sentence, sentences: &[Sentence]) -> Sentence {
     sentences
         .iter()
         .enumerate()

@@ -8,9 +8,8 @@ use super::grids;
 use super::measure::Measure;
 use super::side::{Run, Side, int};
 use super::words::{counted, many};
-use crate::findings::sentence::Writer;
-use crate::rules::outcome::Sentence;
 use crate::text::number;
+use crate::text::spans::Sentence;
 
 /// Amounts of work that differ by less are the same.
 pub(super) const SAME_SHARE: f64 = 0.01;
@@ -156,7 +155,7 @@ fn span(count: Measure) -> String {
 }
 
 fn own(words: &str) -> Sentence {
-    Writer::default().own(words).done()
+    Sentence::default().own(words)
 }
 
 fn total(counts: &Counts) -> i64 {
@@ -194,7 +193,7 @@ fn devices_differ(base: Side<'_>, head: Side<'_>) -> Option<Sentence> {
         _ => {}
     }
     let pair = base.iter().flatten().zip(head.iter().flatten()).find(|(base, head)| base != head)?;
-    Some(Writer::default().own("the base ran on ").value(pair.0).own(", the head on ").value(pair.1).done())
+    Some(Sentence::default().own("the base ran on ").value(pair.0).own(", the head on ").value(pair.1))
 }
 
 fn is_same([base, head]: &[Counts; 2], units: [i64; 2]) -> bool {
@@ -307,12 +306,12 @@ fn only_on_one_side([base, head]: &[Counts; 2]) -> Vec<Sentence> {
         if names.is_empty() {
             return None;
         }
-        let mut words = Writer::default().own(&format!("only the {side} launches "));
+        let mut words = Sentence::default().own(&format!("only the {side} launches "));
         for (place, (name, _)) in names.iter().take(NAMED).enumerate() {
             words = words.own(if place > 0 { ", " } else { "" }).code(name);
         }
         let more = names.len().saturating_sub(NAMED);
-        Some(if more > 0 { words.own(&format!(" and {}", many(more as i64, "other kernel"))) } else { words }.done())
+        Some(if more > 0 { words.own(&format!(" and {}", many(more as i64, "other kernel"))) } else { words })
     };
     [only(head, base, "head"), only(base, head, "base")].into_iter().flatten().collect()
 }

@@ -10,8 +10,9 @@ use super::rank::{Occurrence, order};
 use super::subject::subject;
 use super::{Fingerprints, Review, RuleCard};
 use crate::facts::Facts;
-use crate::rules::outcome::{Sentence, Severity};
+use crate::rules::outcome::Severity;
 use crate::text::escape;
+use crate::text::spans::Sentence;
 
 const SCHEMA: &str = "coldspot.baseline/1";
 const SCHEMA_NAME: &str = "coldspot.baseline/";

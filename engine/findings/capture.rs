@@ -1,9 +1,8 @@
 //! What the capture itself was missing.
 
-use super::sentence::Writer;
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
-use crate::rules::outcome::Sentence;
 use crate::text::number;
+use crate::text::spans::Sentence;
 
 pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
     let Some((_, run)) = facts.of_kind(EntityKind::Run).next() else { return Vec::new() };
@@ -14,7 +13,7 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         ("capture_notice", "The profiler warned: "),
     ] {
         if let Some(notice) = run.text(name) {
-            notes.push(Writer::default().own(words).own("“").value(notice).own("”").done());
+            notes.push(Sentence::default().own(words).own("“").value(notice).own("”"));
         }
     }
     let positive = |name: &str| run.int(name).filter(|count| *count > 0);
@@ -22,23 +21,23 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         let words =
             "that could not be used: reversed or lost times, ids that refer to nothing, values of the wrong type.";
         notes
-            .push(Writer::default().own(&format!("The report holds {} {words}", counted(count, "row", "rows"))).done());
+            .push(Sentence::default().own(&format!("The report holds {} {words}", counted(count, "row", "rows"))));
     }
     notes.extend(limits(facts, run));
     if let Some(count) = positive("graph_launch_count") {
         let launches = counted(count, "CUDA graph launch is", "CUDA graph launches are");
         let words = "recorded as a whole: the kernels in them are hidden, and count as compute together. \
                      `nsys profile --cuda-graph-trace=node` records them one by one, at some cost.";
-        notes.push(Writer::default().own(&format!("{launches} {words}")).done());
+        notes.push(Sentence::default().own(&format!("{launches} {words}")));
     }
     if positive("gpu_op_count").is_some() && run.int("api_call_count") == Some(0) {
         let words = "No CUDA API calls were recorded, so nothing tells what the host did while a GPU was idle.";
-        notes.push(Writer::default().own(words).done());
+        notes.push(Sentence::default().own(words));
     }
     if run.get("device_identity_known") == Some(&FactValue::Bool(false)) {
         let words = "Several processes use the same CUDA device number, and the export does not say whether they mean the \
                      same GPU: the devices below may each be several GPUs.";
-        notes.push(Writer::default().own(words).done());
+        notes.push(Sentence::default().own(words));
     }
     notes
 }
@@ -76,7 +75,7 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
     let reached = counts.into_iter().filter(|(count, _, _)| *count > 0);
     reached
         .map(|(count, what, words)| {
-            Writer::default().own(&format!("A limit was reached: {} × {what} {words}", number::count(count))).done()
+            Sentence::default().own(&format!("A limit was reached: {} × {what} {words}", number::count(count)))
         })
         .collect()
 }

@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::{Also, Finding, Gain, Review, Subject};
 use crate::facts::{EntityId, EntityKind, Facts};
-use crate::rules::outcome::{Confidence, Sentence, Severity};
+use crate::rules::outcome::{Confidence, Severity};
+use crate::text::spans::Sentence;
 
 /// Names the findings of one report so that another report of the same program gives them the same names: without process
 /// ids, stream numbers, step numbers and the numbers of GPUs, which are only counted.

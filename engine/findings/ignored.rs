@@ -6,8 +6,9 @@ use super::rank::{Occurrence, order};
 use super::subject::subject;
 use super::{Baseline, Gain, RuleCard, Subject};
 use crate::facts::Facts;
-use crate::rules::outcome::{Sentence, Severity};
+use crate::rules::outcome::Severity;
 use crate::text::glob::Glob;
+use crate::text::spans::Sentence;
 
 /// What the user decided before the report was looked at.
 #[derive(Debug, Clone, PartialEq, Default)]

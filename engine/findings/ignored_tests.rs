@@ -36,7 +36,7 @@ fn an_ignored_finding_fails_nothing_and_is_no_gain() {
     assert!(high.is_reached(&before) && !high.is_reached(&after));
     assert!(Threshold::At(Severity::Medium).is_reached(&after) && !Threshold::Never.is_reached(&before));
     assert_eq!(after.devices[0].recoverable_ns, 900_000_000 + 12_000_000);
-    assert!(after.verdict.plain.contains("most to gain: the device runs dry in waits"), "{}", after.verdict.plain);
+    assert!(after.verdict.plain().contains("most to gain: the device runs dry in waits"), "{}", after.verdict.plain());
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_device_is_not_called_healthy_over_ignored_findings() {
     let device = sample.facts.of_kind(EntityKind::Device).next().unwrap().0;
     sample.judgements.remove(0);
     sample.find(0, device, Some(("compute", 9_000_000_000)), "waits");
-    let verdict = sample.review_under(&ignore("sync-gap", None)).verdict.plain;
+    let verdict = sample.review_under(&ignore("sync-gap", None)).verdict.plain();
     let end = "no rule found anything else that could gain 1 % of it (2 rules asked, of which 1 could not be judged fully; 1 finding is ignored).";
     assert!(verdict.ends_with(end), "{verdict}");
 }

@@ -9,7 +9,6 @@ mod ignored;
 mod rank;
 mod relations;
 mod scorecard;
-pub(crate) mod sentence;
 mod source;
 mod spent;
 mod subject;
@@ -20,7 +19,8 @@ mod verdict;
 use serde::Serialize;
 
 use crate::facts::{EntityKind, Facts};
-use crate::rules::outcome::{Confidence, Judgement, Outcome, Sentence, Severity};
+use crate::rules::outcome::{Confidence, Judgement, Outcome, Severity};
+use crate::text::spans::Sentence;
 
 pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
 pub use card::{Reference, RelationTo, RuleCard};

@@ -2,8 +2,9 @@
 
 use super::{Ignore, Policy, Reference, RelationTo, Review, RuleCard, Scorecard, review_under};
 use crate::facts::{EntityId, EntityKind, Facts};
-use crate::rules::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Sentence, Severity};
+use crate::rules::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Severity};
 use crate::text::glob::Glob;
+use crate::text::spans::Sentence;
 
 /// Facts with answers to them.
 #[derive(Default)]
@@ -98,7 +99,7 @@ impl Sample {
 }
 
 pub(crate) fn finding(claim: Option<(&str, i64)>, summary: &str) -> Outcome {
-    let sentence = |words: &str| Sentence { markdown: words.to_owned(), plain: words.to_owned() };
+    let sentence = |words: &str| Sentence::default().own(words);
     Outcome::Finding(Box::new(Match {
         summary: sentence(summary),
         evidence: vec![sentence("4.46 s of the window waits for these copies")],

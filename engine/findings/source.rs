@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use super::sentence::Writer;
 use super::{Finding, Review, Subject};
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
-use crate::rules::outcome::{Match, Sentence};
-use crate::text::escape;
+use crate::rules::outcome::Match;
 use crate::text::glob::Glob;
 use crate::text::number::percent;
 use crate::text::paths;
+use crate::text::spans::Sentence;
 
 /// A place in the project's code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -121,7 +120,7 @@ pub(super) fn evidence(entity: &Entity) -> Option<Sentence> {
         _ => "Called from ",
     };
     let part = if *share < 0.9995 { format!(" ({} of the time)", percent(*share)) } else { String::new() };
-    Some(Writer::default().own(words).code(&format!("{file}:{line}")).own(&format!("{part}.")).done())
+    Some(Sentence::default().own(words).code(&format!("{file}:{line}")).own(&format!("{part}.")))
 }
 
 /// The subject itself where it is a kernel, an annotation or a step; then the kernels and annotations that the finding
@@ -142,7 +141,7 @@ pub(super) fn names(facts: &Facts, id: EntityId, found: &Match) -> Vec<CodeName>
         .into_iter()
         .flatten()
         .flat_map(|id| named_by(facts, id))
-        .filter_map(|name| Some((place_in(found, &name.name)?, name)))
+        .filter_map(|name| Some((shown_at(found, &name.name)?, name)))
         .collect();
     printed.sort_by_key(|(place, _)| *place);
     let mut names: Vec<CodeName> = own.into_iter().collect();
@@ -185,26 +184,10 @@ fn kernel(facts: &Facts, device: EntityId, name: &str) -> CodeName {
     CodeName { kind: CodeKind::Kernel, name: name.to_owned(), full_name }
 }
 
-/// Where the finding first prints a name as code, counted through its summary and its evidence.
-fn place_in(found: &Match, name: &str) -> Option<usize> {
-    let code = escape::code(name);
-    let mut before = 0;
-    for sentence in std::iter::once(&found.summary).chain(&found.evidence) {
-        if let Some(place) = find_code(sentence, &code) {
-            return Some(before + place);
-        }
-        before += sentence.markdown.len();
-    }
-    None
-}
-
-/// A code span within a longer run of backticks is another one.
-fn find_code(sentence: &Sentence, code: &str) -> Option<usize> {
-    let text = &sentence.markdown;
-    text.match_indices(code).map(|(place, _)| place).find(|place| {
-        let is_tick = |c: Option<char>| c == Some('`');
-        !is_tick(text[..*place].chars().next_back()) && !is_tick(text[place + code.len()..].chars().next())
-    })
+/// Where the finding first shows a name as code, counted through its summary and its evidence.
+fn shown_at(found: &Match, name: &str) -> Option<usize> {
+    let sentences = std::iter::once(&found.summary).chain(&found.evidence);
+    sentences.flat_map(Sentence::codes).position(|shown| shown == name)
 }
 
 #[cfg(test)]
@@ -228,9 +211,9 @@ mod tests {
         }
     }
 
-    fn found(summary: &str) -> Match {
-        match finding(None, summary) {
-            Outcome::Finding(found) => *found,
+    fn found(summary: Sentence) -> Match {
+        match finding(None, "") {
+            Outcome::Finding(found) => Match { summary, ..*found },
             other => panic!("{other:?}"),
         }
     }
@@ -250,12 +233,13 @@ mod tests {
         let texts = |found: &Match| -> Vec<String> {
             names(&sample.facts, device, found).into_iter().map(|name| name.name).collect()
         };
-        assert_eq!(texts(&found("Most of it in `load`, then `saxpy`")), ["load", "saxpy"]);
+        let words = Sentence::default;
+        assert_eq!(texts(&found(words().own("Most of it in ").code("load").own(", then ").code("saxpy"))), ["load", "saxpy"]);
         // A word of the sentence is no name, nor is a part of a longer one.
-        assert!(texts(&found("Each step loads ``step`` and `load more`")).is_empty());
-        let full = &names(&sample.facts, device, &found("`saxpy`"))[0].full_name;
+        assert!(texts(&found(words().own("Each `step` loads ").value("step").own(" and ").code("load more"))).is_empty());
+        let full = &names(&sample.facts, device, &found(words().code("saxpy")))[0].full_name;
         assert_eq!(full.as_deref(), Some("void saxpy<float>(int)"));
-        assert_eq!(names(&sample.facts, kernel, &found("A kernel"))[0].name, "saxpy");
+        assert_eq!(names(&sample.facts, kernel, &found(words().own("A kernel")))[0].name, "saxpy");
     }
 
     #[test]

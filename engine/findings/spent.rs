@@ -8,7 +8,7 @@ use super::rank::Occurrence;
 use super::scorecard::Score;
 use super::subject::device_label;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
-use crate::rules::outcome::Sentence;
+use crate::text::spans::Sentence;
 
 /// One device of a review.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::sentence::Writer;
 use super::source::{CodeName, Place, names, place};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
-use crate::rules::outcome::{Match, Sentence};
+use crate::rules::outcome::Match;
 use crate::text::names;
+use crate::text::spans::Sentence;
 
 /// The entity that a finding is about.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -46,7 +46,7 @@ pub(super) fn subject(facts: &Facts, id: EntityId) -> Subject {
         kind: entity.kind,
         key: entity.key.clone(),
         device: device.map(|device| device.key.clone()),
-        label: label.done(),
+        label: label,
         names: Vec::new(),
         place: None,
     }
@@ -54,15 +54,15 @@ pub(super) fn subject(facts: &Facts, id: EntityId) -> Subject {
 
 /// `GPU 0 (NVIDIA A100)`.
 pub(super) fn device_label(device: &Entity) -> Sentence {
-    label(device).done()
+    label(device)
 }
 
 fn short_device(device: &Entity) -> String {
     device.int("number").map_or_else(|| "a GPU without number".to_owned(), |number| format!("GPU {number}"))
 }
 
-fn label(entity: &Entity) -> Writer {
-    let words = Writer::default();
+fn label(entity: &Entity) -> Sentence {
+    let words = Sentence::default();
     let number = entity.int("number").map_or_else(String::new, |number| format!(" {number}"));
     match entity.kind {
         EntityKind::Run => words.own("the run"),
@@ -86,7 +86,7 @@ fn name_of(entity: &Entity) -> &str {
     entity.text("name").unwrap_or(&entity.key)
 }
 
-fn named(words: Writer, entity: &Entity) -> Writer {
+fn named(words: Sentence, entity: &Entity) -> Sentence {
     match entity.text("name") {
         Some(name) => words.own(" (").value(name).own(")"),
         None => words,

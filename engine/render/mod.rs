@@ -12,6 +12,7 @@ mod notes;
 mod rule_list;
 mod rule_page;
 mod sarif;
+mod spans;
 mod view;
 
 pub use github::github;
@@ -22,6 +23,7 @@ pub use notes::Notes;
 pub use rule_list::{rule_list_json, rule_list_text};
 pub use rule_page::{rule_index, rule_page};
 pub use sarif::sarif;
+pub use spans::markdown;
 
 #[cfg(test)]
 mod tests;

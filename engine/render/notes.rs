@@ -85,7 +85,7 @@ impl Notes {
             .map(|seen| Note {
                 rule: seen.finding.rule.clone(),
                 title: escape::plain(&seen.finding.title),
-                message: message(&[&seen.summary.plain, &seen.finding.advice.plain]),
+                message: message(&[&seen.summary.plain(), &seen.finding.advice.plain()]),
                 level: seen.severity.into(),
                 severity: seen.severity,
                 fingerprint: digest(&seen.fingerprint),
@@ -98,7 +98,7 @@ impl Notes {
         Self {
             title: "coldspot review",
             reports: vec![escape::plain(report)],
-            verdict: escape::plain(&review.verdict.plain),
+            verdict: escape::plain(&review.verdict.plain()),
             verdict_level: Level::Note,
             rules: rules(&notes, library),
             notes,
@@ -118,7 +118,7 @@ impl Notes {
         Self {
             title: "coldspot compare",
             reports: comparison.head.iter().map(|name| escape::plain(name)).collect(),
-            verdict: escape::plain(&comparison.verdict.plain),
+            verdict: escape::plain(&comparison.verdict.plain()),
             verdict_level: match comparison.outcome {
                 Outcome::Slower | Outcome::NotComparable => Level::Warning,
                 Outcome::Faster | Outcome::NoChange => Level::Note,
@@ -160,15 +160,16 @@ fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
         matches!(finding.state, State::New | State::Worse) && least.is_some_and(|least| finding.severity >= least);
     // What is being won, or is gone already, asks for nothing and is nowhere.
     let is_live = !matches!(finding.state, State::Better | State::Gone);
-    let advice = if matches!(finding.state, State::New | State::Worse) { finding.advice.plain.as_str() } else { "" };
+    let asks = matches!(finding.state, State::New | State::Worse);
+    let advice = if asks { finding.advice.plain() } else { String::new() };
     let summary = match finding.state {
-        State::Gone => format!("Was: {}", finding.summary.plain),
-        _ => finding.summary.plain.clone(),
+        State::Gone => format!("Was: {}", finding.summary.plain()),
+        _ => finding.summary.plain(),
     };
     Note {
         rule: finding.rule.clone(),
-        title: escape::plain(&format!("{}: {} ({})", finding.state.name(), finding.title, finding.subject.plain)),
-        message: message(&[&how_much(finding), &summary, advice]),
+        title: escape::plain(&format!("{}: {} ({})", finding.state.name(), finding.title, finding.subject.plain())),
+        message: message(&[&how_much(finding), &summary, &advice]),
         // What got better is good news, however grave it still is.
         level: match finding.state {
             State::New | State::Worse => finding.severity.into(),

@@ -6,6 +6,7 @@ use crate::rules::outcome::{Outcome, Severity};
 use crate::rules::{Library, Relation, Rule, Status, testing};
 
 use super::markdown::{TemplateError, Templates};
+use super::spans::markdown;
 
 /// The page of a rule, as Markdown that reads well on a terminal too.
 ///
@@ -87,7 +88,7 @@ fn conditions(library: &Library, rule: &Rule) -> String {
     for (place, when) in rule.whens().enumerate() {
         text.push_str(&format!("{}. {}\n", place + 1, code(when)));
         if let Some(sentence) = evidence.get(place) {
-            text.push_str(&format!("   “{}”\n", sentence.markdown));
+            text.push_str(&format!("   “{}”\n", markdown(sentence)));
         }
     }
     let values: Vec<String> = rule
@@ -138,7 +139,7 @@ fn gain(rule: &Rule) -> String {
 fn advice(library: &Library, rule: &Rule) -> String {
     let mut text = "\n## What to do\n\n".to_owned();
     for (framework, sentence) in testing::advice(library, rule) {
-        text.push_str(&format!("- **{framework}**: {}\n", sentence.markdown));
+        text.push_str(&format!("- **{framework}**: {}\n", markdown(&sentence)));
     }
     text
 }

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::facts::EntityKind;
 use crate::findings::{self, Review, Stale};
-use crate::rules::outcome::{Confidence, Sentence, Severity};
+use crate::rules::outcome::{Confidence, Severity};
+use crate::text::spans::Sentence;
 
 pub(super) const SCHEMA: &str = "coldspot.review/1";
 

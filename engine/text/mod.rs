@@ -6,6 +6,7 @@ pub mod glob;
 pub mod names;
 pub mod number;
 pub mod paths;
+pub mod spans;
 
 /// The bytes of the longest tag (`{{ … }}` or `{% … %}`) of a template. One that is not closed goes on to the end.
 pub(crate) fn longest_tag(source: &str) -> usize {

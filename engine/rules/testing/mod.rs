@@ -7,11 +7,12 @@ mod mutants;
 mod probe;
 
 use crate::facts::{EntityId, EntityKind, Facts};
+use crate::text::spans::Sentence;
 
 use super::check::FRAMEWORK_DEFAULT;
 use super::evaluate::evaluate_one;
 use super::library::Library;
-use super::outcome::{Judgement, Match, Outcome, Sentence};
+use super::outcome::{Judgement, Match, Outcome};
 use super::params::Params;
 use super::rule::{Case, Expected, FactRef, FactTable, Rule};
 
@@ -163,8 +164,8 @@ fn finding_difference(case: &Case, found: &Match) -> Option<String> {
     if let Some(expected) = case.expect.confidence.filter(|expected| *expected != found.confidence) {
         return Some(format!("expected confidence {}, got {}", expected.name(), found.confidence.name()));
     }
-    let part = case.expect.summary.as_ref().filter(|part| !found.summary.plain.contains(part.as_str()));
-    part.map(|part| format!("expected a summary with `{part}`, got `{}`", found.summary.plain))
+    let part = case.expect.summary.as_ref().filter(|part| !found.summary.plain().contains(part.as_str()));
+    part.map(|part| format!("expected a summary with `{part}`, got `{}`", found.summary.plain()))
 }
 
 /// Whether rescaling says anything about a test.
