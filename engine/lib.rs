@@ -2,11 +2,10 @@
 //!
 //! The way of the data, one module a stage: [`read`] makes a [`timeline`] of a report file, [`ledger`] and [`facts`] take
 //! it apart, [`rules`] match the facts, [`findings`] are ranked, [`compare`] holds two reviews against each other,
-//! [`render`] prints them. [`config`] is what a project decides about all of it, [`forge`] posts the result on a pull
+//! [`render`] prints them. [`project`] is what a project decides about all of it, [`forge`] posts the result on a pull
 //! request.
 
 pub mod compare;
-pub mod config;
 pub mod facts;
 mod files;
 pub mod findings;
@@ -14,6 +13,7 @@ pub mod forge;
 pub mod interrupt;
 pub mod ledger;
 mod parallel;
+pub mod project;
 pub mod read;
 pub mod render;
 pub mod rules;

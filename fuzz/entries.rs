@@ -6,10 +6,10 @@ use std::fs;
 use std::sync::LazyLock;
 
 use coldspot::compare::{Run, compare};
-use coldspot::config::ConfigFile;
 use coldspot::facts::{Facts, extract, file};
 use coldspot::findings::{RuleCard, Threshold, review};
 use coldspot::ledger::Scope;
+use coldspot::project::ConfigFile;
 use coldspot::read::{ReadOptions, read};
 use coldspot::render::facts::{facts_json, facts_text};
 use coldspot::render::{Notes, Templates, comparison_json, junit, review_json, rule_page, sarif};

@@ -1,7 +1,7 @@
 //! `coldspot config`.
 
 use clap::Subcommand;
-use coldspot::config::{FILE_NAME, config_schema};
+use coldspot::project::{FILE_NAME, config_schema};
 
 use super::exit::{Exit, Failure};
 use super::output;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use coldspot::compare::Budgets;
-use coldspot::config::Config;
 use coldspot::facts::Facts;
 use coldspot::findings::{self, Baseline, Policy, Review, RuleCard, Scorecard};
+use coldspot::project::Config;
 use coldspot::render::Templates;
 use coldspot::rules::{Library, evaluate};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
-use coldspot::config::{self, Config, ConfigFile};
+use coldspot::project::{self, Config, ConfigFile};
 use coldspot::render::Templates;
 use coldspot::rules::Library;
 use coldspot::text::date::Date;
@@ -96,7 +96,7 @@ impl Project {
 /// The nearest file, named from the working directory where it lies in it.
 fn nearest() -> Option<PathBuf> {
     let folder = env::current_dir().ok()?;
-    let found = config::find(&folder)?;
+    let found = project::find(&folder)?;
     Some(found.strip_prefix(&folder).map(Path::to_owned).unwrap_or(found))
 }
 

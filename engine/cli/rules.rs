@@ -8,6 +8,8 @@ use coldspot::render::{rule_list_json, rule_list_text, rule_page};
 use coldspot::rules::testing::{self, TestReport};
 use coldspot::rules::{Library, Rule, rule_schema, skeleton};
 use coldspot::text::escape;
+use coldspot::text::nearest::nearest;
+use coldspot::text::plural::counted;
 
 use super::exit::{Exit, Failure};
 use super::output;
@@ -123,11 +125,8 @@ fn load(dir: Option<&Path>, project: &Project) -> Result<Library, Failure> {
 
 fn show(library: &Library, id: &str, format: PageFormat) -> Result<String, Failure> {
     let Some(rule) = library.rule(id) else {
-        let nearest = library
-            .rules()
-            .iter()
-            .max_by(|a, b| strsim::jaro_winkler(a.id(), id).total_cmp(&strsim::jaro_winkler(b.id(), id)));
-        let hint = nearest.map_or_else(String::new, |rule| format!("; did you mean '{}'?", rule.id()));
+        let near = nearest(id, library.rules().iter().map(Rule::id));
+        let hint = near.map_or_else(|| ";".to_owned(), |near| format!("; did you mean '{near}'?"));
         let message = format!("there is no rule '{id}'{hint} `coldspot rules list` lists them all");
         return Err(Failure::new(Exit::Usage, message));
     };
@@ -188,8 +187,4 @@ fn test(library: &Library, dir: Option<&Path>) -> Result<Exit, Failure> {
 fn chosen<'a>(library: &'a Library, dir: Option<&Path>) -> Vec<&'a Rule> {
     let is_chosen = |rule: &&Rule| dir.is_none_or(|dir| is_within(Path::new(rule.file()), dir));
     library.rules().iter().filter(is_chosen).collect()
-}
-
-fn counted(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }

@@ -2,6 +2,7 @@
 
 use coldspot::ledger::Scope;
 use coldspot::read::Limits;
+use coldspot::text::quantity::{Decimal, NotWhole, TIMES, split_unit};
 
 /// `1.5s..2s`, `100ms..`, `..2s`.
 pub(super) fn window(text: &str) -> Result<Scope, String> {
@@ -38,21 +39,13 @@ pub(super) fn limit(text: &str) -> Result<(&'static str, u32), String> {
 
 /// A time with its unit, in nanoseconds: exactly, without floats.
 fn time(text: &str) -> Result<i64, String> {
-    const UNITS: [(&str, u32); 5] = [("ns", 0), ("us", 3), ("µs", 3), ("ms", 6), ("s", 9)];
-    let (digits, power) = UNITS
-        .into_iter()
-        .find_map(|(unit, power)| Some((text.strip_suffix(unit)?.trim_end(), power)))
-        .ok_or_else(|| format!("'{text}' has no unit: write {text}s, {text}ms, {text}us or {text}ns"))?;
-    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(whole) || !is_number(part) || digits.trim_matches('.').is_empty() {
-        return Err(format!("'{text}' is no time: write it like 1.5s or 100ms"));
-    }
-    if part.len() > power as usize {
-        return Err(format!("'{text}' is finer than a nanosecond"));
-    }
-    let padded = format!("{whole}{part:0<width$}", width = power as usize);
-    padded.parse().map_err(|_| format!("'{text}' is too long"))
+    let (number, unit) = split_unit(text, &TIMES);
+    let power = unit.ok_or_else(|| format!("'{text}' has no unit: write {text}s, {text}ms, {text}us or {text}ns"))?;
+    let number = Decimal::parse(number).ok_or_else(|| format!("'{text}' is no time: write it like 1.5s or 100ms"))?;
+    number.shifted(power).whole().map_err(|problem| match problem {
+        NotWhole::TooFine => format!("'{text}' is finer than a nanosecond"),
+        NotWhole::TooLarge => format!("'{text}' is too long"),
+    })
 }
 
 #[cfg(test)]

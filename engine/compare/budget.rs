@@ -4,6 +4,7 @@ use super::finding::State;
 use super::limit::Limit;
 use crate::facts::EntityKind;
 use crate::facts::catalogue::{self, Fact, FactType, Growth, Unit};
+use crate::text::nearest::nearest;
 
 /// Budgets in the order in which they were set. A number may have one limit of each kind: against the base, from above,
 /// from below, and an exact one.
@@ -140,9 +141,8 @@ impl Budget {
     fn parse(name: &str, text: &str) -> Result<Self, BudgetError> {
         let metric = Metric::from_name(name).ok_or_else(|| {
             let names = Metric::names();
-            let near = names.into_iter().map(|known| (strsim::jaro_winkler(&known, name), known));
-            let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(likeness, _)| *likeness > 0.8);
-            let hint = near.map_or_else(String::new, |(_, known)| format!(", did you mean `{known}`?"));
+            let near = nearest(name, names.iter().map(String::as_str));
+            let hint = near.map_or_else(String::new, |known| format!(", did you mean `{known}`?"));
             BudgetError::Unknown { name: name.to_owned(), hint }
         })?;
         let wrong = |problem| BudgetError::Limit { name: name.to_owned(), text: text.to_owned(), problem };

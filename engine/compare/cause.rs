@@ -6,8 +6,8 @@ use super::ledger::{AccountChange, DeviceChange};
 use super::measure::Trend;
 use super::verdict::Outcome;
 use super::{Comparison, words};
-use crate::text::{names, number};
 use crate::text::spans::Sentence;
+use crate::text::{names, number};
 
 /// More are no explanation.
 const MOST: usize = 3;

@@ -1,6 +1,7 @@
 //! Limits of numbers, as users write them.
 
 use crate::facts::catalogue::Unit;
+use crate::text::quantity::{Decimal, SHARES, SIZES, TIMES, UnitName, split_unit};
 
 /// How far a number may go.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,7 +65,7 @@ impl Limit {
         };
         let rest = text.strip_prefix(['+', '-', '\u{2212}']).unwrap_or(text).trim();
         match rest.strip_suffix('%') {
-            Some(percent) => Ok(Self::ByShare(sign * number(percent.trim())? / 100.0)),
+            Some(percent) => Ok(Self::ByShare(sign * number(percent.trim(), -2)?)),
             None => Ok(Self::By(sign * amount(rest, unit)?)),
         }
     }
@@ -97,33 +98,33 @@ impl Limit {
     }
 }
 
-fn number(text: &str) -> Result<f64, String> {
-    let is_plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '_');
-    let parsed = text.replace('_', "").parse::<f64>().ok().filter(|number| is_plain && number.is_finite());
-    parsed.ok_or_else(|| "write it like `+5%`, `+10ms`, `<= 0.15` or `0`".to_owned())
+/// A number, times a power of ten.
+fn number(text: &str, power: i32) -> Result<f64, String> {
+    let number = Decimal::parse(text).map(|number| number.shifted(power).to_f64());
+    let finite = number.filter(|number| number.is_finite());
+    finite.ok_or_else(|| "write it like `+5%`, `+10ms`, `<= 0.15` or `0`".to_owned())
 }
 
 /// A number in the unit of what it limits.
 fn amount(text: &str, unit: Unit) -> Result<f64, String> {
-    let units: &[(&str, f64)] = match unit {
-        Unit::Ns => &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)],
-        Unit::Bytes => &[("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("B", 1.0)],
-        Unit::Share => &[("%", 0.01)],
+    let units: &[UnitName] = match unit {
+        Unit::Ns => &TIMES,
+        Unit::Bytes => &SIZES,
+        Unit::Share => &SHARES,
         _ => &[],
     };
-    let named = units.iter().find_map(|(name, size)| Some((text.strip_suffix(name)?, *size)));
-    let (digits, size) = named.unwrap_or((text, 1.0));
-    let bare = number(digits.trim()).map_err(|problem| match unit {
+    let (digits, power) = split_unit(text, units);
+    let amount = number(digits.trim(), power.unwrap_or(0)).map_err(|problem| match unit {
         Unit::Ns => format!("{problem}; times are in ns, us, ms or s"),
         Unit::Bytes => format!("{problem}; sizes are in B, kB, MB or GB"),
         _ => problem,
     })?;
-    match (unit, named) {
+    match (unit, power) {
         // Whoever writes 5 does not mean nanoseconds, nor 15 of a share fifteen windows.
-        (Unit::Ns, None) if bare > 0.0 => Err(format!("a time needs a unit: write `{text}ms`, or ns, us or s")),
-        (Unit::Share, None) if bare > 1.0 => {
-            Err(format!("a share is between 0 and 1: write `{text}%` or `{}`", bare / 100.0))
+        (Unit::Ns, None) if amount > 0.0 => Err(format!("a time needs a unit: write `{text}ms`, or ns, us or s")),
+        (Unit::Share, None) if amount > 1.0 => {
+            Err(format!("a share is between 0 and 1: write `{text}%` or `{}`", amount / 100.0))
         }
-        _ => Ok(bare * size),
+        _ => Ok(amount),
     }
 }

@@ -67,9 +67,7 @@ pub(super) fn verdict(comparison: &Comparison) -> Sentence {
         differences => listed(words.own(" The work differs: "), differences).own("."),
     };
     match (comparison.outcome, comparison.causes.first()) {
-        (Outcome::Faster | Outcome::Slower, Some(cause)) => {
-            words.own(" Likely cause: ").sentence(cause).own(".")
-        }
+        (Outcome::Faster | Outcome::Slower, Some(cause)) => words.own(" Likely cause: ").sentence(cause).own("."),
         _ => words,
     }
 }

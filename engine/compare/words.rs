@@ -1,7 +1,7 @@
 //! Sentences about changes that read right in both directions.
 
 use super::measure::{Change, Trend};
-use crate::text::number;
+use crate::text::{number, plural};
 
 /// `12 ms (8 %) faster`, `12 ms (8 %) slower`, `no change`.
 pub(super) fn speed(change: &Change) -> String {
@@ -36,7 +36,7 @@ fn sized(change: &Change, print: impl Fn(i64) -> String, up: &str, down: &str) -
 
 /// `1 kernel`, `3,210 kernels`.
 pub(super) fn many(count: i64, one: &str) -> String {
-    format!("{} {one}{}", number::count(count), if count == 1 { "" } else { "s" })
+    plural::counted(count, one)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::text::number;
+use crate::text::plural::{counted, counted_as};
 use crate::text::spans::Sentence;
 
 pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
@@ -20,12 +21,11 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
     if let Some(count) = positive("dropped_event_count") {
         let words =
             "that could not be used: reversed or lost times, ids that refer to nothing, values of the wrong type.";
-        notes
-            .push(Sentence::default().own(&format!("The report holds {} {words}", counted(count, "row", "rows"))));
+        notes.push(Sentence::default().own(&format!("The report holds {} {words}", counted(count, "row"))));
     }
     notes.extend(limits(facts, run));
     if let Some(count) = positive("graph_launch_count") {
-        let launches = counted(count, "CUDA graph launch is", "CUDA graph launches are");
+        let launches = counted_as(count, "CUDA graph launch is", "CUDA graph launches are");
         let words = "recorded as a whole: the kernels in them are hidden, and count as compute together. \
                      `nsys profile --cuda-graph-trace=node` records them one by one, at some cost.";
         notes.push(Sentence::default().own(&format!("{launches} {words}")));
@@ -78,8 +78,4 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
             Sentence::default().own(&format!("A limit was reached: {} × {what} {words}", number::count(count)))
         })
         .collect()
-}
-
-fn counted(count: i64, one: &str, many: &str) -> String {
-    format!("{} {}", number::count(count), if count == 1 { one } else { many })
 }

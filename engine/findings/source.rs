@@ -234,9 +234,14 @@ mod tests {
             names(&sample.facts, device, found).into_iter().map(|name| name.name).collect()
         };
         let words = Sentence::default;
-        assert_eq!(texts(&found(words().own("Most of it in ").code("load").own(", then ").code("saxpy"))), ["load", "saxpy"]);
+        assert_eq!(
+            texts(&found(words().own("Most of it in ").code("load").own(", then ").code("saxpy"))),
+            ["load", "saxpy"]
+        );
         // A word of the sentence is no name, nor is a part of a longer one.
-        assert!(texts(&found(words().own("Each `step` loads ").value("step").own(" and ").code("load more"))).is_empty());
+        assert!(
+            texts(&found(words().own("Each `step` loads ").value("step").own(" and ").code("load more"))).is_empty()
+        );
         let full = &names(&sample.facts, device, &found(words().code("saxpy")))[0].full_name;
         assert_eq!(full.as_deref(), Some("void saxpy<float>(int)"));
         assert_eq!(names(&sample.facts, kernel, &found(words().own("A kernel")))[0].name, "saxpy");

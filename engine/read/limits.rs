@@ -1,5 +1,7 @@
 //! How much of a report is taken in. Whatever is left out for it is counted in [`Reached`] and said in the review.
 
+use crate::text::cut;
+
 /// What a reader takes in at most. Far above honest reports; a user with a larger one raises them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -49,8 +51,7 @@ impl Limits {
         if text.len() <= self.name_bytes {
             return (text, false);
         }
-        let end = (0..=self.name_bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        (&text[..end], true)
+        (cut::to_bytes(text, self.name_bytes), true)
     }
 }
 

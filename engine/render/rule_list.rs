@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::config::Config;
+use crate::project::Config;
 use crate::rules::outcome::Severity;
 use crate::rules::{Library, Param, Rule, Status};
 

@@ -81,38 +81,3 @@ impl<'a> Log<'a> {
         }
     }
 }
-
-/// Names less alike than this are not worth proposing.
-const ALIKE: f64 = 0.75;
-
-/// The known name that looks most like a misspelt one.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .into_iter()
-        .map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate))
-        .filter(|(likeness, candidate)| *likeness >= ALIKE || candidate.contains(name) && name.len() > 3)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
-}
-
-/// The end of a message about an unknown name: the nearest one, or all when they are few.
-pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<_> = known.into_iter().collect();
-    if let Some(best) = nearest(name, known.iter().copied()) {
-        return format!("; did you mean `{best}`?");
-    }
-    if known.is_empty() || known.len() > 24 {
-        return String::new();
-    }
-    format!("; known are {}", listed(&known))
-}
-
-/// Names in a row: `a`, `b` and `c`.
-pub(crate) fn listed(names: &[&str]) -> String {
-    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    match quoted.as_slice() {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}

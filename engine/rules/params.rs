@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::facts::FactValue;
+use crate::text::nearest::did_you_mean;
 
-use super::fault::did_you_mean;
 use super::rule::Rule;
 
 /// What the user sets: by rule id, then by the name of the param.

@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fault::{Log, did_you_mean};
+use super::fault::Log;
+use crate::text::nearest::did_you_mean;
 
 /// The tree of a file; none when it is no TOML.
 pub(crate) fn parse<'a>(log: &mut Log<'a>) -> Option<Spanned<DeTable<'a>>> {

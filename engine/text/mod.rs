@@ -1,11 +1,15 @@
 //! How values become text: numbers with units, names short enough to read, strings of a report made harmless.
 
+pub mod cut;
 pub mod date;
 pub mod escape;
 pub mod glob;
 pub mod names;
+pub mod nearest;
 pub mod number;
 pub mod paths;
+pub mod plural;
+pub mod quantity;
 pub mod spans;
 
 /// The bytes of the longest tag (`{{ … }}` or `{% … %}`) of a template. One that is not closed goes on to the end.

@@ -116,8 +116,7 @@ mod tests {
     #[test]
     fn own_words_grow_together_and_quotations_stay_apart() {
         let sentence = Sentence::default().own("a ").own("b ").code("k").value("v").own(".");
-        let spans =
-            [Span::Own("a b ".into()), Span::Code("k".into()), Span::Value("v".into()), Span::Own(".".into())];
+        let spans = [Span::Own("a b ".into()), Span::Code("k".into()), Span::Value("v".into()), Span::Own(".".into())];
         assert_eq!(sentence.spans(), spans);
         assert_eq!(Sentence::default().own("x").sentence(&sentence).plain(), "xa b kv.");
         assert_eq!(sentence.codes().collect::<Vec<_>>(), ["k"]);

@@ -5,12 +5,12 @@
 use std::fs;
 use std::path::Path;
 
+use crate::support::{SchemaVersion, scenario};
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
-use crate::support::{SchemaVersion, scenario};
 
 /// A project whose program was captured with call stacks.
 struct Project(tempfile::TempDir);

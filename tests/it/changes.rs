@@ -5,9 +5,9 @@
 use std::fs;
 use std::path::Path;
 
+use crate::support::fixtures;
 use assert_cmd::Command;
 use serde_json::{Value, json};
-use crate::support::fixtures;
 
 fn coldspot(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::cargo_bin("coldspot").unwrap().current_dir(folder).args(arguments).output().unwrap();

@@ -4,11 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::support::{SchemaVersion, fixtures, scenario};
 use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
-use crate::support::{SchemaVersion, fixtures, scenario};
 
 const HOSTILE: [&str; 9] = [
     "<img src=x onerror=alert(1)>",

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::support::independent::reckon;
+use crate::support::{SchemaVersion, fixture, sample_reports, scenario_names};
 use coldspot::facts::{Entity, EntityKind, Facts, extract};
 use coldspot::ledger::Scope;
 use coldspot::read::{ReadOptions, read};
-use crate::support::independent::reckon;
-use crate::support::{SchemaVersion, fixture, sample_reports, scenario_names};
 
 fn facts(path: &Path) -> Facts {
     let timeline = read(path, &ReadOptions::default(), &()).unwrap();

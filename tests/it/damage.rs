@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+use crate::support::damage;
 use coldspot::facts::{EntityKind, extract};
 use coldspot::ledger::Scope;
 use coldspot::read::{ReadOptions, read};
-use crate::support::damage;
 use tempfile::TempDir;
 
 #[test]

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use coldspot::config::config_schema;
+use coldspot::project::config_schema;
 use coldspot::render::{rule_index, rule_page};
 use coldspot::rules::{Library, rule_schema, skeleton};
 

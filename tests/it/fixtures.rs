@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, Row};
 use crate::support::independent::{DeviceNumbers, reckon};
 use crate::support::{KEPT, SchemaVersion, damage, fixture, fixtures, sample_reports, scenario, scenario_names};
+use rusqlite::{Connection, Row};
 use tempfile::TempDir;
 
 /// Every row of every table, with the statement that made the table. Values as text, since some are not even UTF-8.

@@ -4,11 +4,11 @@
 
 use std::fs;
 
+use crate::support::project::Project;
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
 use predicates::str::{contains, is_match};
 use serde_json::{Value, json};
-use crate::support::project::Project;
 
 impl Project {
     fn review(&self, more: &[&str]) -> Assert {

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
+use crate::support::fixtures;
 use assert_cmd::Command;
 use serde_json::Value;
-use crate::support::fixtures;
 
 fn coldspot(arguments: &[&str]) -> (Option<i32>, String, String) {
     let folder = tempfile::tempdir().unwrap();

@@ -6,6 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
 
+use crate::support::formats::{Printed, Printer, fault};
+use crate::support::hostile::NAMES;
+use crate::support::{SchemaVersion, mutate, scenario};
 use assert_cmd::cargo::cargo_bin;
 use coldspot::facts::{Facts, extract};
 use coldspot::ledger::Scope;
@@ -14,9 +17,6 @@ use coldspot::rules::Library;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use regex::Regex;
 use rusqlite::Connection;
-use crate::support::formats::{Printed, Printer, fault};
-use crate::support::hostile::NAMES;
-use crate::support::{SchemaVersion, mutate, scenario};
 use tempfile::TempDir;
 
 /// A report with much to find, in which every string is this one.

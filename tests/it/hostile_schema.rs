@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::support::damage;
 use coldspot::read::{Limits, ReadError, ReadOptions, read};
 use coldspot::timeline::Timeline;
 use rusqlite::Connection;
-use crate::support::damage;
 use tempfile::TempDir;
 
 const KERNEL: &str = "CUPTI_ACTIVITY_KIND_KERNEL";

@@ -6,12 +6,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::support::SchemaVersion;
 use coldspot::facts::{self, Facts};
 use coldspot::ledger::Scope;
 use coldspot::read::{ReadOptions, read};
 use coldspot::rules::outcome::Outcome;
 use coldspot::rules::{Library, Params, evaluate};
-use crate::support::SchemaVersion;
 
 /// The rules of these folders that must find something, for each scenario; all others must not.
 const CATEGORIES: [&str; 7] = ["copies", "sync", "streams", "memory", "communication", "steps", "device"];

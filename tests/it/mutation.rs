@@ -14,11 +14,11 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
+use crate::support::formats::{Printer, fault};
+use crate::support::{heavy, mutate};
 use coldspot::facts::{EntityKind, Facts, extract};
 use coldspot::ledger::Scope;
 use coldspot::read::{ReadOptions, read};
-use crate::support::formats::{Printer, fault};
-use crate::support::{heavy, mutate};
 use tempfile::TempDir;
 
 /// Seeds of the ordinary run.

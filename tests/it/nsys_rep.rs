@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::damage;
 use coldspot::facts::extract;
 use coldspot::ledger::Scope;
 use coldspot::read::{ReadError, ReadOptions, read};
-use crate::support::damage;
 use tempfile::TempDir;
 
 const VERSION: &str = "2025.5.2.266";

@@ -4,11 +4,11 @@
 
 use std::fs;
 
+use crate::support::fixtures;
+use crate::support::project::Project;
 use assert_cmd::Command;
 use predicates::str::contains;
 use serde_json::{Value, json};
-use crate::support::fixtures;
-use crate::support::project::Project;
 
 const SOURCES: &str = r#"
 [[source]]

@@ -2,6 +2,7 @@
 
 use regex::Regex;
 
+use crate::text::cut;
 use crate::timeline::Timeline;
 
 /// What a name tells. Names tell nothing certain: rules built on them say so.
@@ -67,8 +68,7 @@ impl Patterns {
 
 /// Enough of a demangled name to tell; template arguments further on name types of other things.
 fn beginning(full: &str) -> &str {
-    let end = (0..=200.min(full.len())).rev().find(|at| full.is_char_boundary(*at)).unwrap_or(0);
-    &full[..end]
+    cut::to_bytes(full, 200)
 }
 
 /// The traits of every kernel name, by its place; other names have none.

@@ -23,6 +23,7 @@ use crate::facts::store::{Entity, EntityId, Facts};
 use crate::ledger::walk::Aside;
 use crate::ledger::{Calls, DeviceOps, IdleReading, Op, Scope, Stretches, walk};
 use crate::parallel::{self, Threads};
+use crate::text::nearest::most_alike_first;
 use crate::text::number;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
@@ -380,12 +381,8 @@ fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interva
 
 /// The annotations whose names are nearest to one that is not there.
 fn range_hint(timeline: &Timeline, name: &str) -> String {
-    let mut known: Vec<&str> = timeline.ranges.labels.iter().map(|label| timeline.name(label.name)).collect();
-    known.sort_unstable();
-    known.dedup();
-    let wanted = name.to_lowercase();
-    known.sort_by_key(|known| (!known.to_lowercase().contains(&wanted), strsim::levenshtein(known, name)));
-    match known.as_slice() {
+    let known = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
+    match most_alike_first(name, known).as_slice() {
         [] => "the report has no annotations: capture them with nsys profile --trace=cuda,nvtx".to_owned(),
         names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
     }

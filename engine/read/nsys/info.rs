@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::database::{Cells, Schema};
-use crate::text::paths;
+use crate::text::{cut, paths};
 use crate::timeline::{DeviceProperties, Notice, NoticeLevel, Source, StreamKind};
 
 /// Notices kept; a capture that failed a thousand times has said enough.
@@ -202,6 +202,5 @@ impl Reader<'_> {
 
 /// The beginning of a long text, cut between characters.
 fn shortened(text: &str) -> &str {
-    let end = (0..=MAX_NOTICE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    &text[..end]
+    cut::to_bytes(text, MAX_NOTICE_BYTES)
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::{EntityKind, FactType, FactValue, catalogue};
+use crate::text::nearest::did_you_mean;
 
-use super::super::fault::{Log, did_you_mean};
+use super::super::fault::Log;
 use super::super::raw::{FactTables, RawExpect, RawRule, RawTest, Text};
 use super::super::rule::{Case, Code, Expect, Expected, FactRef, FactTable};
 use super::walk::Scope;

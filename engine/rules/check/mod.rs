@@ -18,9 +18,10 @@ use minijinja::syntax::SyntaxConfig;
 
 use crate::facts::{EntityKind, FactType, FactValue, Needs, Unit, catalogue};
 use crate::text::longest_tag;
+use crate::text::nearest::did_you_mean;
 
 use super::expr::{Program, message};
-use super::fault::{Log, did_you_mean};
+use super::fault::Log;
 use super::outcome::{Confidence, Severity};
 use super::params::number;
 use super::raw::{self, RawEstimate, RawParam, RawRule};

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::EntityKind;
+use crate::text::nearest::did_you_mean;
 
-use super::super::fault::{Fault, did_you_mean};
+use super::super::fault::Fault;
 use super::super::raw::{RawRelation, RawRule};
 use super::super::rule::Relation;
 

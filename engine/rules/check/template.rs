@@ -2,7 +2,8 @@
 
 use minijinja::machinery::ast::{Expr, Filter, Stmt};
 
-use super::super::fault::did_you_mean;
+use crate::text::nearest::did_you_mean;
+
 use super::types::{NUMBER_FILTERS, TEXT_FILTERS, Type};
 use super::walk::Walk;
 

@@ -6,9 +6,9 @@ use minijinja::machinery::ast::{BinOp, BinOpKind, Call, CallArg, Compare, Compar
 use minijinja::value::{Value, ValueKind};
 
 use crate::facts::{EntityKind, Unit, catalogue};
+use crate::text::nearest::{did_you_mean, listed};
 
 use super::super::expr::{FILTERS, FUNCTIONS, TESTS};
-use super::super::fault::{did_you_mean, listed};
 use super::super::rule::FactRef;
 use super::types::{Dimension, NUMBER_FILTERS, TEXT_FILTERS, Type};
 

@@ -6,11 +6,12 @@ use toml::Spanned;
 
 use crate::compare::Budgets;
 use crate::findings::{Ignore, Scorecard, Threshold};
-use crate::rules::fault::{Faults, Log, did_you_mean};
+use crate::rules::fault::{Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::{Library, Params, Rule};
 use crate::text::date::Date;
 use crate::text::glob::Glob;
+use crate::text::nearest::did_you_mean;
 
 use super::raw::{RawIgnore, Text};
 use super::{Config, ConfigFile, sources};

@@ -1,0 +1,89 @@
+//! "Did you mean": the known names that look most like one that is not known.
+
+/// Names less alike than this, from 0 to 1, are not worth proposing.
+const MIN_LIKENESS: f64 = 0.75;
+/// Shorter names say nothing by being a part of another.
+const MIN_PART_BYTES: usize = 4;
+/// More names than this are not listed in a message.
+const MAX_LISTED_COUNT: usize = 24;
+
+/// The known name that looks most like a misspelt one; absent when none is alike.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate))
+        .filter(|(likeness, candidate)| *likeness >= MIN_LIKENESS || is_part(name, candidate))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// Whether one is a part of the other: `sum` for `kernel_sum_ns`, `compute_ns` for `compute`.
+fn is_part(name: &str, candidate: &str) -> bool {
+    let (short, long) = if name.len() < candidate.len() { (name, candidate) } else { (candidate, name) };
+    short.len() >= MIN_PART_BYTES && long.contains(short)
+}
+
+/// The end of a message about an unknown name: the nearest one, or all when they are few, or nothing.
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<_> = known.into_iter().collect();
+    if let Some(best) = nearest(name, known.iter().copied()) {
+        return format!("; did you mean `{best}`?");
+    }
+    if known.is_empty() || known.len() > MAX_LISTED_COUNT {
+        return String::new();
+    }
+    format!("; known are {}", listed(&known))
+}
+
+/// All known names, those that look most like `name` first: those that hold it, then by the letters that differ.
+pub fn most_alike_first<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known: Vec<&str> = known.into_iter().collect();
+    known.sort_unstable();
+    known.dedup();
+    let wanted = name.to_lowercase();
+    known.sort_by_key(|known| (!known.to_lowercase().contains(&wanted), strsim::levenshtein(known, name)));
+    known
+}
+
+/// Names in a row: `a`, `b` and `c`.
+pub fn listed(names: &[&str]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_and_parts_of_names_are_found() {
+        let known = ["compute", "exposed_copy", "idle", "kernel_sum_ns"];
+        for (name, found) in [
+            ("comptue", Some("compute")),
+            ("compute_ns", Some("compute")),
+            ("sum_ns", Some("kernel_sum_ns")),
+            ("idel", Some("idle")),
+            ("ns", None),
+            ("other", None),
+        ] {
+            assert_eq!(nearest(name, known), found, "{name}");
+        }
+    }
+
+    #[test]
+    fn few_names_are_listed_and_many_are_not() {
+        assert_eq!(did_you_mean("x", ["a", "b", "c"]), "; known are `a`, `b` and `c`");
+        assert_eq!(did_you_mean("x", ["a"; MAX_LISTED_COUNT + 1]), "");
+        assert_eq!(did_you_mean("x", []), "");
+    }
+
+    #[test]
+    fn names_that_hold_the_wanted_one_come_first() {
+        let names = ["step", "Forward pass", "forwrad", "forwrad"];
+        assert_eq!(most_alike_first("forward", names), ["Forward pass", "forwrad", "step"]);
+    }
+}
