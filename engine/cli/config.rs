@@ -1,11 +1,12 @@
 //! `coldspot config`.
 
 use clap::Subcommand;
+use coldspot::analysis::AnalysisError;
 use coldspot::project::{FILE_NAME, config_schema};
 
 use super::exit::{Exit, Failure};
 use super::output;
-use super::project::Project;
+use super::project::ProjectArguments;
 
 /// What `coldspot config` does.
 #[derive(Debug, Subcommand)]
@@ -13,7 +14,7 @@ pub(super) enum Task {
     /// Check coldspot.toml against the rules and the scorecard in use.
     Check {
         #[command(flatten)]
-        project: Project,
+        project: ProjectArguments,
     },
     /// Print the JSON Schema of coldspot.toml, for editors.
     Schema,
@@ -23,18 +24,18 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     match task {
         Task::Check { project } => check(project),
         Task::Schema => {
-            output::deliver(&config_schema(), None)?;
+            output::write(&config_schema(), None)?;
             Ok(Exit::Ok)
         }
     }
 }
 
-fn check(project: &Project) -> Result<Exit, Failure> {
-    let Some((path, file)) = project.file()? else {
+fn check(project: &ProjectArguments) -> Result<Exit, Failure> {
+    let Some((path, file)) = project.configuration().read().map_err(AnalysisError::Configuration)? else {
         return Err(Failure::new(Exit::Usage, format!("there is no {FILE_NAME} here or in a folder above")));
     };
-    project.setup(&[], None)?;
+    project.load(&[], None)?;
     file.check_sources().map_err(|faults| Failure::new(Exit::Usage, faults))?;
-    output::deliver(&format!("{}: nothing wrong\n", path.display()), None)?;
+    output::write(&format!("{}: nothing wrong\n", path.display()), None)?;
     Ok(Exit::Ok)
 }

@@ -1,40 +1,41 @@
 //! What explains a change: the accounts that moved with it, and the findings and kernels behind them.
 
-use super::calls::CallChange;
+use super::calls::{CallChange, SameCalls};
 use super::finding::State;
 use super::ledger::{AccountChange, DeviceChange};
 use super::measure::Trend;
+use super::sides::Sides;
 use super::verdict::Outcome;
-use super::{Comparison, words};
+use super::{Measured, words};
 use crate::text::spans::Sentence;
 use crate::text::{names, number};
 
 /// More are no explanation.
 const MOST: usize = 3;
 
-pub(super) fn causes(comparison: &Comparison) -> Vec<Sentence> {
-    let mut causes = match comparison.outcome {
+pub(super) fn causes(measured: &Measured) -> Vec<Sentence> {
+    let mut causes = match measured.outcome {
         Outcome::NoChange => Vec::new(),
-        Outcome::NotComparable => shares(comparison),
-        Outcome::Faster => moved(comparison, Trend::Down),
-        Outcome::Slower => moved(comparison, Trend::Up),
+        Outcome::NotComparable => shares(measured),
+        Outcome::Faster => moved(measured, Trend::Down),
+        Outcome::Slower => moved(measured, Trend::Up),
     };
     causes.truncate(MOST);
     causes
 }
 
 /// The accounts that moved as the time did, the most moved first.
-fn moved(comparison: &Comparison, trend: Trend) -> Vec<Sentence> {
+fn moved(measured: &Measured, trend: Trend) -> Vec<Sentence> {
     // The slowest device is what the time is about.
-    let slowest = comparison
+    let slowest = measured
         .devices
         .iter()
         .enumerate()
         .max_by_key(|(_, device)| device.window.head.median.max(device.window.base.median));
-    let Some((place, device)) = slowest else { return Vec::new() };
+    let Some((index, device)) = slowest else { return Vec::new() };
     let mut accounts: Vec<&AccountChange> = finest(device).filter(|account| account.time.trend() == trend).collect();
     accounts.sort_by_key(|account| std::cmp::Reverse(account.time.difference.unsigned_abs()));
-    accounts.into_iter().map(|account| cause(comparison, place, account, trend)).collect()
+    accounts.into_iter().map(|account| cause(measured, index, account, trend)).collect()
 }
 
 /// Parts where an account has them, else the account.
@@ -43,19 +44,19 @@ fn finest(device: &DeviceChange) -> impl Iterator<Item = &AccountChange> {
     device.accounts.iter().filter(is_split).chain(&device.parts)
 }
 
-fn cause(comparison: &Comparison, place: usize, account: &AccountChange, trend: Trend) -> Sentence {
+fn cause(measured: &Measured, device: usize, account: &AccountChange, trend: Trend) -> Sentence {
     let words = Sentence::default().own(&format!("{}, {}", title(account), words::time(&account.time)));
-    let finding = comparison.findings.iter().find(|finding| {
+    let finding = measured.findings.iter().find(|finding| {
         let is_state = match trend {
             Trend::Up => matches!(finding.state, State::New | State::Worse),
             _ => matches!(finding.state, State::Gone | State::Better),
         };
         let draws = finding.account.as_deref().is_some_and(|drawn| drawn == account.account || drawn == account.of);
-        is_state && draws && finding.device.is_none_or(|device| device == place)
+        is_state && draws && finding.device.is_none_or(|of| of == device)
     });
     if account.account == "compute" || account.account == "exposed_communication" {
         let is_same = |kernel: &&CallChange| kernel.total.trend() == trend;
-        if let Some(kernel) = comparison.kernels.iter().find(is_same) {
+        if let Some(kernel) = measured.kernels.iter().find(is_same) {
             return of_kernel(words.own(" (most by "), kernel).own(")");
         }
     }
@@ -67,20 +68,21 @@ fn cause(comparison: &Comparison, place: usize, account: &AccountChange, trend: 
 
 fn of_kernel(words: Sentence, kernel: &CallChange) -> Sentence {
     let words = words.code(&names::shorten(&kernel.name)).own(", ");
-    match (&kernel.call, kernel.count) {
-        (None, [0, _]) => words.own("which is new"),
-        (None, _) => words.own("which is gone"),
-        (Some(call), _) if call.is_change => words.own(&words::speed(call)).own(" a call"),
-        (Some(_), [base, head]) => words.own(&format!("with {} calls", words::counted(base, head))),
+    let Sides { base, head } = kernel.count;
+    match &kernel.call {
+        None if base == 0 => words.own("which is new"),
+        None => words.own("which is gone"),
+        Some(call) if call.is_change => words.own(&words::speed(call)).own(" a call"),
+        Some(_) => words.own(&format!("with {} calls", words::counted(base, head))),
     }
 }
 
 /// Where windows hold different work: the accounts whose share of the window moved most.
-fn shares(comparison: &Comparison) -> Vec<Sentence> {
+fn shares(measured: &Measured) -> Vec<Sentence> {
     let mut found: Vec<(f64, Sentence)> = Vec::new();
-    for device in &comparison.devices {
+    for device in &measured.devices {
         for account in device.accounts.iter().filter(|account| account.time.is_change) {
-            let [base, head] = account.share;
+            let Sides { base, head } = account.share;
             let way = if head > base { "rose" } else { "fell" };
             let text = format!(
                 ": {} {way} from {} to {} of the window",
@@ -93,7 +95,7 @@ fn shares(comparison: &Comparison) -> Vec<Sentence> {
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let shares = found.into_iter().map(|(_, sentence)| sentence);
-    let calls = comparison.same_call_share.zip(comparison.shared_kernel_share).map(|(same, shared)| {
+    let calls = measured.same_calls.map(|SameCalls { shared, same }| {
         let of = match shared {
             0.9995.. => "the kernel time".to_owned(),
             _ => format!("the time in kernels that both sides run ({} of it all)", number::percent(shared)),

@@ -111,6 +111,15 @@ impl Entity {
         }
     }
 
+    /// A whole or a finite number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.facts.get(name)? {
+            FactValue::Int(value) => Some(*value as f64),
+            FactValue::Float(value) => Some(*value),
+            FactValue::Bool(_) | FactValue::Text(_) => None,
+        }
+    }
+
     /// A string fact.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.facts.get(name) {

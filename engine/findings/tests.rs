@@ -1,6 +1,7 @@
 use super::samples::{Sample, finding, healthy, hostile, nothing, two_gpus};
 use super::*;
 use crate::facts::EntityKind;
+use crate::rules::Relation;
 use crate::text::number;
 use proptest::prelude::*;
 
@@ -87,7 +88,7 @@ fn a_cause_on_another_device_or_too_small_explains_nothing() {
 #[test]
 fn rules_that_explain_each_other_hide_nothing() {
     let mut sample = two_gpus();
-    sample.rules[1].explains = vec![RelationTo { rule: "pageable-copy".to_owned(), on: vec![EntityKind::Device] }];
+    sample.rules[1].explains = vec![Relation { rule: "pageable-copy".to_owned(), on: vec![EntityKind::Device] }];
     let review = sample.review();
     let shown = |rule: &str| {
         review.findings.iter().any(|f| f.rule == rule || f.symptoms.iter().any(|symptom| symptom.rule == rule))
@@ -98,7 +99,7 @@ fn rules_that_explain_each_other_hide_nothing() {
 #[test]
 fn a_finding_that_another_makes_pointless_is_kept_apart() {
     let mut sample = two_gpus();
-    sample.rules[2].suppressed_by = vec![RelationTo { rule: "pageable-copy".to_owned(), on: vec![EntityKind::Device] }];
+    sample.rules[2].suppressed_by = vec![Relation { rule: "pageable-copy".to_owned(), on: vec![EntityKind::Device] }];
     let review = sample.review();
     assert!(review.findings.iter().all(|finding| finding.rule != "sync-gap"));
     assert_eq!((review.suppressed[0].rule.as_str(), review.suppressed[0].by.as_str()), ("sync-gap", "pageable-copy"));

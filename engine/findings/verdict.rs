@@ -66,7 +66,8 @@ fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> 
 }
 
 fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gain, known: Option<&Known>) -> Sentence {
-    let device = devices.iter().find(|device| Some(&device.key) == finding.subject.device.as_ref());
+    let device =
+        devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
     let words = match device.or(devices.first().filter(|_| devices.len() == 1)) {
         Some(device) => words.sentence(&device.label).own(&format!(
             " computes {} of its {} window",

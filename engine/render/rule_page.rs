@@ -1,7 +1,9 @@
 //! A rule's page, made from the rule: what it looks for and why, what it can gain, what to do, its example as a finding.
 
 use crate::facts::FactValue;
-use crate::findings::{RuleCard, review};
+use crate::findings::{Policy, review};
+use crate::gates::Gates;
+use crate::report::ReviewReport;
 use crate::rules::outcome::{Outcome, Severity};
 use crate::rules::{Library, Relation, Rule, Status, testing};
 
@@ -85,9 +87,9 @@ fn conditions(library: &Library, rule: &Rule) -> String {
         _ => Vec::new(),
     };
     text.push_str("It is a finding when all of this holds; the sentences are what it prints for its example:\n\n");
-    for (place, when) in rule.whens().enumerate() {
-        text.push_str(&format!("{}. {}\n", place + 1, code(when)));
-        if let Some(sentence) = evidence.get(place) {
+    for (index, when) in rule.whens().enumerate() {
+        text.push_str(&format!("{}. {}\n", index + 1, code(when)));
+        if let Some(sentence) = evidence.get(index) {
             text.push_str(&format!("   “{}”\n", markdown(sentence)));
         }
     }
@@ -170,8 +172,10 @@ fn references(rule: &Rule) -> String {
 fn example(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
     let templates = Templates::load(None)?;
     let (facts, judgement) = testing::example_report(library, rule);
-    let review = review(&facts, &RuleCard::of_library(library), &[judgement], templates.scorecard());
-    let finding = if review.findings.is_empty() { String::new() } else { templates.first_finding(&review)? };
+    let review = review(&facts, &library.infos(), &[judgement], templates.scorecard(), &Policy::default());
+    let report = ReviewReport { name: String::new(), review, gates: Gates::none() };
+    let is_finding = !report.review.findings.is_empty();
+    let finding = if is_finding { templates.first_finding(&report)? } else { String::new() };
     Ok(format!("\n## Its example, as a finding\n\n{}\n", finding.trim()))
 }
 

@@ -1,8 +1,5 @@
 //! Spans as text: in Markdown here; plain text is [`Sentence::plain`].
 
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
-
 use crate::text::escape;
 use crate::text::spans::{Sentence, Span};
 
@@ -14,13 +11,4 @@ pub fn markdown(sentence: &Sentence) -> String {
         Span::Code(name) => escape::code(name),
     });
     texts.collect()
-}
-
-impl Serialize for Sentence {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Sentence", 2)?;
-        object.serialize_field("markdown", &markdown(self))?;
-        object.serialize_field("plain", &self.plain())?;
-        object.end()
-    }
 }

@@ -24,6 +24,6 @@ pub use fault::{Fault, Faults};
 pub use library::Library;
 pub use params::Params;
 pub(crate) use params::{fault as param_fault, number};
-pub use rule::{FactRef, FactTable, Param, Reference, Relation, Rule, Status};
+pub use rule::{FactRef, FactTable, Param, Reference, Relation, Rule, RuleInfo, Status};
 pub use schema::rule_schema;
 pub use skeleton::skeleton;

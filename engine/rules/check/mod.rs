@@ -25,7 +25,7 @@ use super::fault::Log;
 use super::outcome::{Confidence, Severity};
 use super::params::number;
 use super::raw::{self, RawEstimate, RawParam, RawRule};
-use super::rule::{Code, EstimateCode, FactRef, Lower, Param, Reference, Rule, Status, Text, When};
+use super::rule::{Code, EstimateCode, FactRef, Lower, Param, Reference, Rule, RuleInfo, Status, Text, When};
 use types::{Dimension, Type};
 use walk::{Scope, Uses, Walk};
 
@@ -62,24 +62,20 @@ pub(super) fn check(raw: &RawRule, place: &Place, log: &mut Log<'_>) -> Option<R
     if !log.faults.is_empty() {
         return None;
     }
-    Some(Rule {
+    let info = RuleInfo {
         id: raw.id.get_ref().clone(),
         title: raw.title.get_ref().clone(),
         category: place.category.clone(),
-        file: log.file.to_owned(),
-        source: log.source.to_owned(),
         for_each,
         severity: raw.severity.as_ref().and_then(|word| Severity::ALL.into_iter().find(|s| s.name() == word.get_ref())),
         status: if is_experimental(raw) { Status::Experimental } else { Status::Stable },
         once: raw.once,
         collect: raw.collect.clone(),
-        params,
         references: references(raw),
         explains: relations::read(&raw.relations.explains),
         suppressed_by: relations::read(&raw.relations.suppressed_by),
-        code: code?,
-        tests,
-    })
+    };
+    Some(Rule { info, file: log.file.to_owned(), source: log.source.to_owned(), params, code: code?, tests })
 }
 
 /// What the status of a rule may be.

@@ -22,7 +22,7 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
     let mut judgements = Vec::new();
     for (index, rule) in library.rules().iter().enumerate() {
         let asked = Asked::new(rule, set);
-        for (id, _) in facts.of_kind(rule.for_each) {
+        for (id, _) in facts.of_kind(rule.for_each()) {
             judgements.push(Judgement { rule: index, entity: id, outcome: report.ask(&asked, id) });
         }
     }

@@ -53,9 +53,9 @@ pub fn example(library: &Library, rule: &Rule) -> Outcome {
 
 /// The facts of a rule's example, with what the rule says of them: to review them like those of a report.
 pub fn example_report(library: &Library, rule: &Rule) -> (Facts, Judgement) {
-    let (facts, entity) = facts(rule.for_each, rule.example());
+    let (facts, entity) = facts(rule.for_each(), rule.example());
     let outcome = evaluate_one(library, rule, &facts, entity, &Params::default());
-    let place = library.rules().iter().position(|known| known.id == rule.id).unwrap_or_default();
+    let place = library.rules().iter().position(|known| known.id() == rule.id()).unwrap_or_default();
     (facts, Judgement { rule: place, entity, outcome })
 }
 
@@ -81,20 +81,26 @@ pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
 fn report(library: &Library, rule: &Rule, case: &Case) -> TestReport {
     let outcome = judge(library, rule, &case.facts, &params(rule, case));
     let problem = difference(case, &outcome).or_else(|| probe::problem(library, rule, case, &outcome));
-    TestReport { rule: rule.id.clone(), test: case.name.clone(), file: rule.file.clone(), line: case.line, problem }
+    TestReport {
+        rule: rule.id().to_owned(),
+        test: case.name.clone(),
+        file: rule.file.clone(),
+        line: case.line,
+        problem,
+    }
 }
 
 fn params(rule: &Rule, case: &Case) -> Params {
     let mut params = Params::default();
     for (name, value) in &case.params {
-        params.set(&rule.id, name, value.clone());
+        params.set(rule.id(), name, value.clone());
     }
     params
 }
 
 /// The outcome of one rule for the one entity that a table of facts describes.
 fn judge(library: &Library, rule: &Rule, table: &FactTable, params: &Params) -> Outcome {
-    let (facts, subject) = facts(rule.for_each, table);
+    let (facts, subject) = facts(rule.for_each(), table);
     evaluate_one(library, rule, &facts, subject, params)
 }
 
