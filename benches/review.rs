@@ -16,11 +16,12 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use coldspot::analysis::{Analysis, Project, Reading, Request};
 use coldspot::facts::{Facts, extract};
-use coldspot::findings::{RuleCard, review};
 use coldspot::ledger::accounts::Sums;
 use coldspot::ledger::{DeviceOps, Scope, sweep};
-use coldspot::render::Templates;
+use coldspot::render::Format;
+use coldspot::report::Report;
 use coldspot::rules::{Library, Params, evaluate};
 use coldspot::source::{ReadOptions, read};
 use coldspot::timeline::Timeline;
@@ -100,14 +101,13 @@ fn rules(bencher: Bencher) {
     bencher.bench_local(|| evaluate(&library, black_box(&facts), &Params::default()));
 }
 
+/// Rules, findings and the page.
 #[divan::bench(sample_count = 10)]
-fn findings_and_rendering(bencher: Bencher) {
-    let (library, templates, facts) = (Library::builtin().unwrap(), Templates::load(None).unwrap(), facts());
-    let judgements = evaluate(&library, &facts, &Params::default());
-    let cards = RuleCard::of_library(&library);
+fn review_and_rendering(bencher: Bencher) {
+    let (analysis, facts) = (Analysis::new(Project::builtin().unwrap(), Reading::default()), facts());
     bencher.bench_local(|| {
-        let review = review(&facts, &cards, black_box(&judgements), templates.scorecard());
-        templates.review(&review, "report").unwrap()
+        let report = analysis.review_facts(black_box(&facts), "report", &Request::default());
+        analysis.render(&Report::Review(Box::new(report)), Format::Markdown).unwrap()
     });
 }
 

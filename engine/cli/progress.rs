@@ -18,9 +18,9 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    pub(super) fn new(quiet: bool) -> Self {
+    pub(super) fn new() -> Self {
         let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
-        Self { started: Instant::now(), is_wanted: !quiet && !is_ci && stderr().is_terminal(), bar: OnceLock::new() }
+        Self { started: Instant::now(), is_wanted: !is_ci && stderr().is_terminal(), bar: OnceLock::new() }
     }
 }
 

@@ -2,17 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
-use super::RuleCard;
 use crate::facts::Facts;
 use crate::facts::catalogue::{self, EntityKind};
+use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Outcome};
 use crate::source;
 use crate::timeline::Capability;
 
 /// Rules that want the same of a capture.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unjudged {
     /// The rules, by id.
     pub rules: Vec<UnjudgedRule>,
@@ -23,7 +21,7 @@ pub struct Unjudged {
 }
 
 /// A rule that could not be judged for some entities.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnjudgedRule {
     /// The rule's id.
     pub id: String,
@@ -42,7 +40,7 @@ struct Group {
     missing: BTreeSet<String>,
 }
 
-pub(super) fn unjudged(facts: &Facts, rules: &[RuleCard], judgements: &[&Judgement]) -> Vec<Unjudged> {
+pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<Unjudged> {
     let mut asked = vec![0usize; rules.len()];
     let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
     for judgement in judgements {
@@ -75,13 +73,13 @@ pub(super) fn unjudged(facts: &Facts, rules: &[RuleCard], judgements: &[&Judgeme
 }
 
 /// What to capture for these facts: nothing, when the capture holds what they come from.
-fn option(facts: &Facts, rule: &RuleCard, missing: &[String]) -> Option<String> {
+fn option(facts: &Facts, rule: &RuleInfo, missing: &[String]) -> Option<String> {
     let needs: Vec<Capability> = missing.iter().filter_map(|name| needs(name)).collect();
     let wanted: Vec<Capability> = needs.iter().copied().filter(|needs| !is_captured(facts, *needs)).collect();
     if wanted.is_empty() && !needs.is_empty() {
         return None;
     }
-    let run = facts.of_kind(EntityKind::Run).next().map(|(_, run)| run);
+    let run = facts.run();
     let command = || source::how_to_capture(run?.text("format"), &wanted);
     rule.collect.clone().or_else(|| command().map(|command| command.to_string()))
 }

@@ -1,11 +1,14 @@
-//! `--window`, `--range` and `--limit`: which part of a report is measured.
+//! `--window`, `--range` and `--limit` as users write them: which part of a recording is measured.
 
-use coldspot::ledger::Scope;
-use coldspot::source::Limits;
-use coldspot::text::quantity::{Decimal, NotWhole, TIMES, split_unit};
+use crate::ledger::Scope;
+use crate::source::Limits;
+use crate::text::quantity::{Decimal, NotWhole, TIMES, split_unit};
 
-/// `1.5s..2s`, `100ms..`, `..2s`.
-pub(super) fn window(text: &str) -> Result<Scope, String> {
+/// A window between two times: `1.5s..2s`, `100ms..`, `..2s`.
+///
+/// # Errors
+/// What to write instead.
+pub fn window(text: &str) -> Result<Scope, String> {
     let (start, end) = text.split_once("..").ok_or("write two times with two dots between them, such as 1.5s..2s")?;
     let side = |text: &str| if text.trim().is_empty() { Ok(None) } else { time(text.trim()).map(Some) };
     let (start, end) = (side(start)?, side(end)?);
@@ -16,8 +19,11 @@ pub(super) fn window(text: &str) -> Result<Scope, String> {
     }
 }
 
-/// `NAME`, or `NAME/N` for the N-th of that name.
-pub(super) fn range(text: &str) -> Result<Scope, String> {
+/// An annotation: `NAME`, or `NAME/N` for the N-th of that name.
+///
+/// # Errors
+/// What to write instead.
+pub fn range(text: &str) -> Result<Scope, String> {
     let numbered = text.rsplit_once('/').and_then(|(name, number)| Some((name, number.parse::<usize>().ok()?)));
     let (name, number) = numbered.unwrap_or((text, 1));
     match (name.is_empty(), number) {
@@ -27,8 +33,11 @@ pub(super) fn range(text: &str) -> Result<Scope, String> {
     }
 }
 
-/// `NAME=N`.
-pub(super) fn limit(text: &str) -> Result<(&'static str, u32), String> {
+/// A limit and its value: `NAME=N`.
+///
+/// # Errors
+/// What to write instead.
+pub fn limit(text: &str) -> Result<(&'static str, u32), String> {
     let known = Limits::NAMES.map(|(name, what)| format!("{name} ({what})")).join(", ");
     let (name, number) = text.split_once('=').ok_or_else(|| format!("write NAME=N; limits are {known}"))?;
     let found = Limits::NAMES.iter().find(|(limit, _)| *limit == name);

@@ -18,13 +18,13 @@ pub struct Run {
 }
 
 impl Run {
-    pub(super) fn entity(&self) -> Option<&Entity> {
-        self.facts.run()
+    pub(crate) fn entity(&self) -> Option<&Entity> {
+        self.facts.of_kind(EntityKind::Run).map(|(_, run)| run).next()
     }
 
     /// The GPUs that ran work, by number: the n-th of one side is compared with the n-th of the other, whatever their
     /// numbers.
-    pub(super) fn devices(&self) -> Vec<(EntityId, &Entity)> {
+    pub(crate) fn devices(&self) -> Vec<(EntityId, &Entity)> {
         devices_with_work(&self.facts)
     }
 
@@ -64,11 +64,11 @@ impl Run {
 
 /// The runs of one side; never empty.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Side<'a> {
+pub(super) struct Runs<'a> {
     pub(super) runs: &'a [Run],
 }
 
-impl<'a> Side<'a> {
+impl<'a> Runs<'a> {
     pub(super) fn first(self) -> Option<&'a Run> {
         self.runs.first()
     }
@@ -94,9 +94,10 @@ impl<'a> Side<'a> {
 }
 
 /// By number.
-pub(super) fn devices_with_work(facts: &Facts) -> Vec<(EntityId, &Entity)> {
-    let mut devices = facts.devices();
-    devices.retain(|(_, device)| int(device, "window_ns") > 0);
+pub(crate) fn devices_with_work(facts: &Facts) -> Vec<(EntityId, &Entity)> {
+    let mut devices: Vec<_> =
+        facts.of_kind(EntityKind::Device).filter(|(_, device)| int(device, "window_ns") > 0).collect();
+    devices.sort_by_key(|(id, device)| (device.int("number"), *id));
     devices
 }
 

@@ -2,34 +2,35 @@
 
 use super::budget::Budget;
 use super::limit::Limit;
+use super::{Gate, GateOutcome};
 use crate::facts::catalogue::Unit;
-use crate::findings::{Gate, GateOutcome};
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
 
-/// A number that a limit holds or does not; the base's may be missing.
+/// A number that a limit holds or does not, with that of the base where it is needed.
 #[derive(Debug, Clone)]
-pub(super) struct Pair {
+pub(super) struct Number {
     /// Which GPU it is of, where there are several.
     pub(super) of: Option<String>,
     pub(super) base: Option<f64>,
     pub(super) head: f64,
     /// Whether the runs of the sides spread so far that they meet.
-    pub(super) meet: bool,
+    pub(super) overlaps: bool,
 }
 
-impl Pair {
+impl Number {
     /// A number without a base.
-    pub(super) fn alone(of: Option<String>, head: f64) -> Self {
-        Self { of, base: None, head, meet: false }
+    pub(super) fn without_base(of: Option<String>, head: f64) -> Self {
+        Self { of, base: None, head, overlaps: false }
     }
 }
 
 /// The gate of a budget; the worst of its numbers decides. `basis` is the unit that they are counted in.
-pub(super) fn gate(budget: &Budget, pairs: Result<Vec<Pair>, String>, basis: &str) -> Gate {
-    let (outcome, says) = match pairs {
-        Ok(pairs) => {
-            let each: Vec<(GateOutcome, String)> = pairs.iter().map(|pair| of_pair(budget, pair, basis)).collect();
+pub(super) fn of_budget(budget: &Budget, numbers: Result<Vec<Number>, String>, basis: &str) -> Gate {
+    let (outcome, says) = match numbers {
+        Ok(numbers) => {
+            let each: Vec<(GateOutcome, String)> =
+                numbers.iter().map(|number| standing(budget, number, basis)).collect();
             let has = |outcome| each.iter().any(|(this, _)| *this == outcome);
             let worst = [GateOutcome::Failed, GateOutcome::Unknown].into_iter().find(|outcome| has(*outcome));
             let texts: Vec<&str> = each.iter().map(|(_, text)| text.as_str()).collect();
@@ -40,26 +41,26 @@ pub(super) fn gate(budget: &Budget, pairs: Result<Vec<Pair>, String>, basis: &st
     Gate { name: escape::plain(&budget.name), limit: escape::plain(&budget.text), outcome, says: escape::plain(&says) }
 }
 
-fn of_pair(budget: &Budget, pair: &Pair, basis: &str) -> (GateOutcome, String) {
+fn standing(budget: &Budget, held: &Number, basis: &str) -> (GateOutcome, String) {
     let unit = budget.metric.unit();
-    let (outcome, note) = match budget.limit.holds(pair.base, pair.head) {
+    let (outcome, note) = match budget.limit.holds(held.base, held.head) {
         None => (GateOutcome::Unknown, " (the base has no such number)"),
         Some(true) => (GateOutcome::Passed, ""),
-        Some(false) if budget.limit.is_relative() && pair.meet => {
+        Some(false) if budget.limit.is_relative() && held.overlaps => {
             (GateOutcome::Passed, " (within the spread of the runs)")
         }
         Some(false) => (GateOutcome::Failed, ""),
     };
-    let of = pair.of.as_ref().map_or_else(String::new, |of| format!("{of}: "));
-    let says = match (budget.limit, pair.base) {
-        (Limit::Fixed(_, limit), _) => beside(pair.head, limit, unit),
-        (_, None) => printed(pair.head, unit),
+    let of = held.of.as_ref().map_or_else(String::new, |of| format!("{of}: "));
+    let says = match (budget.limit, held.base) {
+        (Limit::Fixed(_, limit), _) => beside(held.head, limit, unit),
+        (_, None) => printed(held.head, unit),
         (Limit::By(limit), Some(base)) => {
-            after(pair.head, base, unit, basis, &beside((pair.head - base).abs(), limit.abs(), unit))
+            after(held.head, base, unit, basis, &beside((held.head - base).abs(), limit.abs(), unit))
         }
         (Limit::ByShare(limit), Some(base)) => {
-            let share = if base == 0.0 { 0.0 } else { ((pair.head - base) / base).abs() };
-            after(pair.head, base, unit, basis, &beside(share, limit.abs(), Unit::Share))
+            let share = if base == 0.0 { 0.0 } else { ((held.head - base) / base).abs() };
+            after(held.head, base, unit, basis, &beside(share, limit.abs(), Unit::Share))
         }
     };
     (outcome, format!("{of}{says}{note}"))

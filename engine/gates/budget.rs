@@ -1,7 +1,7 @@
 //! Budgets: how far a number may go, as users write it.
 
-use super::finding::State;
 use super::limit::Limit;
+use crate::compare::State;
 use crate::facts::EntityKind;
 use crate::facts::catalogue::{self, Fact, FactType, Scaling, Unit};
 use crate::ledger::Account;

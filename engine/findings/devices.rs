@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::rank::Occurrence;
-use super::scorecard::Score;
+use super::occurrence::{Context, Occurrence};
+use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, Breakdown};
-use crate::rules::outcome::Sentence;
+use crate::text::spans::Sentence;
 
 /// One device of a review.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DeviceReview {
+    /// The device, in the facts that were reviewed.
+    pub entity: EntityId,
     /// Its key in the facts.
     pub key: String,
     /// Its name for readers: `GPU 0 (NVIDIA A100)`.
@@ -37,7 +37,7 @@ pub struct DeviceReview {
 }
 
 /// A part of the window.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// The fact of the device that it is, without `_ns`; `unaccounted` for what no fact covers.
     pub account: &'static str,
@@ -51,8 +51,23 @@ pub struct Part {
     pub share: f64,
 }
 
+impl Context<'_> {
+    /// Where the time of each device went that ran work.
+    pub(super) fn devices(&self, scorecard: &Scorecard, shown: &[&Occurrence<'_>]) -> Vec<DeviceReview> {
+        let devices = self.facts.of_kind(EntityKind::Device);
+        devices
+            .filter(|(_, device)| device.int("window_ns").is_some_and(|window| window > 0))
+            .map(|(id, device)| DeviceReview {
+                recoverable_ns: recoverable(self.facts, id, shown),
+                scores: scorecard.of(device),
+                ..review_of(id, device)
+            })
+            .collect()
+    }
+}
+
 /// All but the scorecard and what can be gained.
-pub(super) fn device(device: &Entity) -> DeviceReview {
+fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
     let window_ns = device.int("window_ns").unwrap_or(0);
     let idle_ns = ns_of(device, Account::Idle);
     let mut parts = Vec::new();
@@ -65,6 +80,7 @@ pub(super) fn device(device: &Entity) -> DeviceReview {
     let known_ns: i64 = parts.iter().map(|part| part.ns).sum();
     parts.extend(unaccounted(window_ns - known_ns, window_ns));
     DeviceReview {
+        entity,
         key: device.key.clone(),
         label: device_label(device),
         window_start_ns: device.int("window_start_ns"),
@@ -104,7 +120,7 @@ fn ns_of(device: &Entity, account: Account) -> i64 {
 
 /// Claims on one account share it, and accounts that are parts of another share that one: the sum never counts a
 /// nanosecond twice, as far as accounts tell.
-pub(super) fn recoverable(facts: &Facts, id: EntityId, occurrences: &[Occurrence<'_>]) -> i64 {
+fn recoverable(facts: &Facts, id: EntityId, occurrences: &[&Occurrence<'_>]) -> i64 {
     let device = facts.get(id);
     let window_ns = device.int("window_ns").unwrap_or(0);
     let is_only = facts.of_kind(EntityKind::Device).count() == 1;

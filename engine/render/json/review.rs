@@ -1,58 +1,58 @@
-//! The shape of a review outside of coldspot: what JSON holds and templates see. `docs/json.md` documents it; a change
-//! that breaks readers needs a new [`SCHEMA`]. What is absent is left out, never null.
+//! A review, as JSON and templates have it.
 
 use serde::Serialize;
 
-use crate::facts::EntityKind;
-use crate::findings::{self, Review, Stale};
-use crate::rules::outcome::{Confidence, Sentence, Severity};
+use super::{Gate, Source, Text, texts};
+use crate::findings::{self, Stale};
+use crate::gates;
+use crate::report::ReviewReport;
 
-pub(super) const SCHEMA: &str = "coldspot.review/1";
+const SCHEMA: &str = "coldspot.review/1";
 
 #[derive(Serialize)]
-pub(super) struct View<'a> {
+pub(in crate::render) struct ReviewView<'a> {
     schema: &'static str,
     coldspot: &'static str,
     report: &'a str,
-    verdict: &'a Sentence,
-    pub(super) devices: Vec<Device<'a>>,
+    verdict: Text,
+    pub(in crate::render) devices: Vec<Device<'a>>,
     findings: Vec<Finding<'a>>,
     suppressed: Vec<Suppressed<'a>>,
     ignored: Vec<Ignored<'a>>,
     stale_ignores: Vec<StaleIgnore<'a>>,
     rules_off: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
-    known: Option<&'a findings::Known>,
+    known: Option<Known<'a>>,
     unjudged: Vec<Unjudged<'a>>,
     errors: Vec<Failure<'a>>,
-    capture: &'a [Sentence],
+    capture: Vec<Text>,
     counts: Counts,
-    gates: &'a [findings::Gate],
-    gates_needing_base: &'a [findings::BaseGate],
+    gates: Vec<Gate<'a>>,
+    gates_needing_base: Vec<BaseGate<'a>>,
 }
 
 #[derive(Serialize)]
-pub(super) struct Device<'a> {
+pub(in crate::render) struct Device<'a> {
     id: &'a str,
-    label: &'a Sentence,
+    label: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     window_start_ns: Option<i64>,
-    pub(super) window_ns: i64,
+    pub(in crate::render) window_ns: i64,
     busy_ns: i64,
     compute_ns: i64,
     recoverable_ns: i64,
-    pub(super) parts: Vec<Part>,
-    pub(super) idle_began: Vec<Part>,
+    pub(in crate::render) parts: Vec<Part>,
+    pub(in crate::render) idle_began: Vec<Part>,
     scores: Vec<Score<'a>>,
 }
 
 #[derive(Serialize, Clone)]
-pub(super) struct Part {
-    pub(super) account: &'static str,
-    pub(super) of: &'static str,
-    pub(super) label: String,
-    pub(super) ns: i64,
-    pub(super) share: f64,
+pub(in crate::render) struct Part {
+    pub(in crate::render) account: &'static str,
+    pub(in crate::render) of: &'static str,
+    pub(in crate::render) label: String,
+    pub(in crate::render) ns: i64,
+    pub(in crate::render) share: f64,
 }
 
 #[derive(Serialize)]
@@ -77,20 +77,20 @@ struct Finding<'a> {
     rule: &'a str,
     title: &'a str,
     category: &'a str,
-    severity: Severity,
+    severity: &'static str,
     once: bool,
     experimental: bool,
     subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gain: Option<Gain<'a>>,
-    confidence: Confidence,
+    confidence: &'static str,
     because: &'a [String],
-    summary: &'a Sentence,
-    evidence: &'a [Sentence],
-    advice: &'a Sentence,
-    verify: &'a Sentence,
+    summary: Text,
+    evidence: Vec<Text>,
+    advice: Text,
+    verify: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    look: Option<&'a Sentence>,
+    look: Option<Text>,
     references: Vec<Reference<'a>>,
     also: Vec<Also<'a>>,
     symptoms: Vec<Self>,
@@ -98,13 +98,13 @@ struct Finding<'a> {
 
 #[derive(Serialize)]
 struct Subject<'a> {
-    kind: EntityKind,
+    kind: &'static str,
     id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<&'a str>,
-    label: &'a Sentence,
+    label: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<&'a findings::Place>,
+    source: Option<Source<'a>>,
 }
 
 #[derive(Serialize)]
@@ -127,10 +127,10 @@ struct Reference<'a> {
 #[derive(Serialize)]
 struct Also<'a> {
     subject: Subject<'a>,
-    severity: Severity,
+    severity: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     gain: Option<Gain<'a>>,
-    summary: &'a Sentence,
+    summary: Text,
 }
 
 #[derive(Serialize)]
@@ -138,7 +138,7 @@ struct Suppressed<'a> {
     rule: &'a str,
     by: &'a str,
     subject: Subject<'a>,
-    summary: &'a Sentence,
+    summary: Text,
 }
 
 #[derive(Serialize)]
@@ -156,11 +156,11 @@ struct Ignored<'a> {
 struct IgnoredFinding<'a> {
     rule: &'a str,
     title: &'a str,
-    severity: Severity,
+    severity: &'static str,
     subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gain: Option<Gain<'a>>,
-    summary: &'a Sentence,
+    summary: Text,
 }
 
 #[derive(Serialize)]
@@ -171,7 +171,28 @@ struct StaleIgnore<'a> {
     reason: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<&'a str>,
-    why: Stale,
+    why: &'static str,
+}
+
+#[derive(Serialize)]
+struct Known<'a> {
+    findings: Vec<KnownFinding<'a>>,
+    stale: &'a [String],
+}
+
+#[derive(Serialize)]
+struct KnownFinding<'a> {
+    rule: &'a str,
+    title: &'a str,
+    severity: &'static str,
+    entity_count: usize,
+    subjects: Vec<Text>,
+}
+
+#[derive(Serialize)]
+struct BaseGate<'a> {
+    name: &'a str,
+    limit: &'a str,
 }
 
 #[derive(Serialize)]
@@ -209,29 +230,29 @@ struct Counts {
     ignored: usize,
 }
 
-impl<'a> View<'a> {
-    /// `report` is the name of the file that was reviewed.
-    pub(super) fn new(review: &'a Review, report: &'a str) -> Self {
+impl<'a> ReviewView<'a> {
+    pub(in crate::render) fn new(report: &'a ReviewReport) -> Self {
+        let review = &report.review;
         let findings::Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed, ignored } =
             review.counts;
         Self {
             schema: SCHEMA,
             coldspot: env!("CARGO_PKG_VERSION"),
-            report,
-            verdict: &review.verdict,
+            report: &report.name,
+            verdict: (&review.verdict).into(),
             devices: review.devices.iter().map(Device::new).collect(),
             findings: review.findings.iter().map(Finding::new).collect(),
             suppressed: review.suppressed.iter().map(Suppressed::new).collect(),
             ignored: review.ignored.iter().map(Ignored::new).collect(),
             stale_ignores: review.stale_ignores.iter().map(StaleIgnore::new).collect(),
             rules_off: &review.rules_off,
-            known: review.known.as_ref(),
+            known: review.known.as_ref().map(Known::new),
             unjudged: review.unjudged.iter().map(Unjudged::new).collect(),
             errors: review.errors.iter().map(Failure::new).collect(),
-            capture: &review.capture,
+            capture: texts(&review.capture),
             counts: Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed, ignored },
-            gates: &review.gates,
-            gates_needing_base: &review.gates_needing_base,
+            gates: super::gates(&report.gates),
+            gates_needing_base: report.gates.needing_base.iter().map(BaseGate::new).collect(),
         }
     }
 }
@@ -260,7 +281,7 @@ impl<'a> Device<'a> {
         };
         Self {
             id: &device.key,
-            label: &device.label,
+            label: (&device.label).into(),
             window_start_ns: device.window_start_ns,
             window_ns: device.window_ns,
             busy_ns: device.busy_ns,
@@ -277,27 +298,27 @@ impl<'a> Finding<'a> {
     fn new(finding: &'a findings::Finding) -> Self {
         let also = |also: &'a findings::Also| Also {
             subject: Subject::new(&also.subject),
-            severity: also.severity,
+            severity: also.severity.name(),
             gain: also.gain.as_ref().map(Gain::new),
-            summary: &also.summary,
+            summary: (&also.summary).into(),
         };
-        let reference = |r: &'a findings::Reference| Reference { url: &r.url, supports: &r.supports };
+        let reference = |r: &'a crate::rules::Reference| Reference { url: &r.url, supports: &r.supports };
         Self {
             rule: &finding.rule,
             title: &finding.title,
             category: &finding.category,
-            severity: finding.severity,
+            severity: finding.severity.name(),
             once: finding.once,
             experimental: finding.is_experimental,
             subject: Subject::new(&finding.subject),
             gain: finding.gain.as_ref().map(Gain::new),
-            confidence: finding.confidence,
+            confidence: finding.confidence.name(),
             because: &finding.because,
-            summary: &finding.summary,
-            evidence: &finding.evidence,
-            advice: &finding.advice,
-            verify: &finding.verify,
-            look: finding.look.as_ref(),
+            summary: (&finding.summary).into(),
+            evidence: texts(&finding.evidence),
+            advice: (&finding.advice).into(),
+            verify: (&finding.verify).into(),
+            look: finding.look.as_ref().map(Text::from),
             references: finding.references.iter().map(reference).collect(),
             also: finding.also.iter().map(also).collect(),
             symptoms: finding.symptoms.iter().map(Self::new).collect(),
@@ -308,11 +329,11 @@ impl<'a> Finding<'a> {
 impl<'a> Subject<'a> {
     fn new(subject: &'a findings::Subject) -> Self {
         Self {
-            kind: subject.kind,
+            kind: subject.kind.name(),
             id: &subject.key,
-            device: subject.device.as_deref(),
-            label: &subject.label,
-            source: subject.place.as_ref(),
+            device: subject.device.as_ref().map(|device| device.key.as_str()),
+            label: (&subject.label).into(),
+            source: subject.source.as_ref().map(Source::from),
         }
     }
 }
@@ -336,7 +357,7 @@ impl<'a> Suppressed<'a> {
             rule: &suppressed.rule,
             by: &suppressed.by,
             subject: Subject::new(&suppressed.subject),
-            summary: &suppressed.summary,
+            summary: (&suppressed.summary).into(),
         }
     }
 }
@@ -346,10 +367,10 @@ impl<'a> Ignored<'a> {
         let finding = |finding: &'a findings::IgnoredFinding| IgnoredFinding {
             rule: &finding.rule,
             title: &finding.title,
-            severity: finding.severity,
+            severity: finding.severity.name(),
             subject: Subject::new(&finding.subject),
             gain: finding.gain.as_ref().map(Gain::new),
-            summary: &finding.summary,
+            summary: (&finding.summary).into(),
         };
         Self {
             rule: &ignored.rule,
@@ -368,8 +389,30 @@ impl<'a> StaleIgnore<'a> {
             entity: stale.entity.as_deref(),
             reason: &stale.reason,
             until: stale.until.as_deref(),
-            why: stale.why,
+            why: match stale.why {
+                Stale::Expired => "expired",
+                Stale::MatchesNothing => "matches_nothing",
+            },
         }
+    }
+}
+
+impl<'a> Known<'a> {
+    fn new(known: &'a findings::Known) -> Self {
+        let finding = |known: &'a findings::KnownFinding| KnownFinding {
+            rule: &known.rule,
+            title: &known.title,
+            severity: known.severity.name(),
+            entity_count: known.entity_count,
+            subjects: texts(&known.subjects),
+        };
+        Self { findings: known.findings.iter().map(finding).collect(), stale: &known.stale }
+    }
+}
+
+impl<'a> BaseGate<'a> {
+    fn new(gate: &'a gates::BaseGate) -> Self {
+        Self { name: &gate.name, limit: &gate.limit }
     }
 }
 
