@@ -1,9 +1,9 @@
 //! The scorecard: a few shares of a device's window, each held against a target. The targets are data.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::facts::Entity;
 use crate::facts::catalogue::{self, EntityKind, FactType};
-use crate::facts::{Entity, FactValue};
 
 /// The shares that are looked at, with their targets: `templates/scorecard.toml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -78,7 +78,7 @@ struct Condition {
 }
 
 /// One share of a device, held against its target.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Score {
     /// The entry's id.
     pub id: String,
@@ -176,21 +176,13 @@ impl Measure {
 
     fn share(&self, device: &Entity) -> Option<f64> {
         match self {
-            Self::Fact { fact } => number(device, fact),
+            Self::Fact { fact } => device.number(fact),
             Self::Ratio { sum, of } => {
-                let whole = number(device, of).filter(|whole| *whole > 0.0)?;
-                let parts: Option<f64> = sum.iter().map(|name| number(device, name)).sum();
+                let whole = device.number(of).filter(|whole| *whole > 0.0)?;
+                let parts: Option<f64> = sum.iter().map(|name| device.number(name)).sum();
                 Some(parts? / whole)
             }
         }
-    }
-}
-
-fn number(device: &Entity, fact: &str) -> Option<f64> {
-    match device.get(fact) {
-        Some(FactValue::Int(value)) => Some(*value as f64),
-        Some(FactValue::Float(value)) => Some(*value),
-        _ => None,
     }
 }
 

@@ -8,19 +8,18 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::view::{Part, View};
+use super::json::{Part, ReviewView};
 use super::{bar, filters};
 use crate::files::read_inside;
 use crate::findings::{Review, Scorecard, ScorecardError};
+use crate::limits::{MAX_PAGE_BYTES, MAX_TAG_BYTES, MAX_TEMPLATE_STEP_COUNT};
+use crate::report::{Report, ReviewReport};
 use crate::text::longest_tag;
 
 const REVIEW: &str = "review.md.j2";
 const FINDING: &str = "finding.md.j2";
 pub(super) const COMPARE: &str = "compare.md.j2";
 const SCORECARD: &str = "scorecard.toml";
-
-/// Steps of the template engine: far more than a long review takes, and an end to a loop that has none.
-const FUEL: u64 = 50_000_000;
 
 /// The built-in templates.
 const BUILTIN: &[(&str, &str)] = &[
@@ -74,7 +73,7 @@ impl Templates {
         env.set_undefined_behavior(UndefinedBehavior::SemiStrict);
         // Errors name what is undefined.
         env.set_debug(true);
-        env.set_fuel(Some(FUEL));
+        env.set_fuel(Some(MAX_TEMPLATE_STEP_COUNT));
         filters::install(&mut env);
         for (name, source) in BUILTIN {
             env.add_template(name, source).map_err(failed)?;
@@ -101,14 +100,21 @@ impl Templates {
         &self.scorecard
     }
 
-    /// A review as Markdown. `report` is the name of the file that was reviewed.
+    /// A report as Markdown.
     ///
     /// # Errors
     /// When a template of the user fails.
-    pub fn review(&self, review: &Review, report: &str) -> Result<String, TemplateError> {
+    pub(super) fn markdown(&self, report: &Report) -> Result<String, TemplateError> {
+        match report {
+            Report::Review(report) => self.review(report),
+            Report::Comparison(report) => self.comparison(report),
+        }
+    }
+
+    fn review(&self, report: &ReviewReport) -> Result<String, TemplateError> {
         let template = self.env.get_template(REVIEW).map_err(failed)?;
         let mut printed = Bounded(Vec::new());
-        template.render_captured_to(minijinja::value::Serde(&page(review, report)), &mut printed).map_err(failed)?;
+        template.render_captured_to(minijinja::value::Serde(&page(report)), &mut printed).map_err(failed)?;
         String::from_utf8(printed.0).map_err(|error| failed(minijinja::Error::new(WriteFailure, error.to_string())))
     }
 
@@ -116,8 +122,8 @@ impl Templates {
     ///
     /// # Errors
     /// When a template of the user fails.
-    pub fn first_finding(&self, review: &Review) -> Result<String, TemplateError> {
-        let scope = minijinja::value::Serde(page(review, ""));
+    pub(super) fn first_finding(&self, report: &ReviewReport) -> Result<String, TemplateError> {
+        let scope = minijinja::value::Serde(page(report));
         // Named as Markdown templates are, so that it escapes as they do.
         self.env.render_named_str("one-finding.md.j2", ONE_FINDING, scope).map_err(failed)
     }
@@ -126,12 +132,9 @@ impl Templates {
 /// Output that has an end, whatever a template does.
 struct Bounded(Vec<u8>);
 
-/// Bytes of a review: two hundred times a long one.
-const MOST_BYTES: usize = 64 << 20;
-
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MOST_BYTES {
+        if self.0.len() + bytes.len() > MAX_PAGE_BYTES {
             return Err(io::Error::other("the review would be larger than 64 MiB"));
         }
         self.0.extend_from_slice(bytes);
@@ -143,14 +146,14 @@ impl Write for Bounded {
     }
 }
 
-fn page<'a>(review: &'a Review, report: &'a str) -> Page<'a> {
-    let view = View::new(review, report);
+fn page(report: &ReviewReport) -> Page<'_> {
+    let view = ReviewView::new(report);
     let drawings: Vec<Drawing> = view
         .devices
         .iter()
         .map(|device| Drawing { bar: bar::bar(&device.parts, device.window_ns), rows: bar::rows(&device.parts) })
         .collect();
-    let columns = columns(review);
+    let columns = columns(&report.review);
     Page { review: view, drawings, columns }
 }
 
@@ -161,7 +164,7 @@ const ONE_FINDING: &str = "{% import \"finding.md.j2\" as show %}{{ show.finding
 #[derive(Serialize)]
 struct Page<'a> {
     #[serde(flatten)]
-    review: View<'a>,
+    review: ReviewView<'a>,
     drawings: Vec<Drawing>,
     columns: Vec<Column<'a>>,
 }
@@ -218,13 +221,10 @@ fn read(folder: &Path, path: &Path) -> Result<String, TemplateError> {
         .map_err(|source| TemplateError::Read { path: path.to_owned(), source })
 }
 
-/// Bytes of one tag.
-const MOST_TAG_BYTES: usize = 2_048;
-
 /// The parser calls itself for each operator within a tag: of enough of them it would end the program.
 fn with_short_tags(source: String) -> io::Result<String> {
-    if longest_tag(&source) > MOST_TAG_BYTES {
-        return Err(io::Error::other(format!("a tag is longer than {MOST_TAG_BYTES} bytes")));
+    if longest_tag(&source) > MAX_TAG_BYTES {
+        return Err(io::Error::other(format!("a tag is longer than {MAX_TAG_BYTES} bytes")));
     }
     Ok(source)
 }

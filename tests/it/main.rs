@@ -43,6 +43,7 @@ mod readers {
 /// Numbers: accounts that add up on random timelines, facts that agree with independent computations.
 mod ledger {
     mod accounts;
+    mod catalogue;
     mod corpus;
 }
 

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::facts::{EntityKind, catalogue};
+use crate::facts::EntityKind;
+use crate::ledger::Account;
+use crate::limits::MAX_EXPRESSION_BYTES;
 use crate::text::longest_tag;
 use crate::text::nearest::did_you_mean;
 
@@ -15,9 +17,6 @@ use super::super::rule::{Code, EstimateCode, FactRef, Lower, Param, Text, When};
 use super::types::{Dimension, Type};
 use super::walk::{Scope, Uses, Walk, Wanted};
 use super::{confidence, filled, full_name, params, sentence};
-
-/// Bytes of one expression.
-const MOST_BYTES: usize = 1_024;
 
 pub(super) struct Checker<'a, 'log> {
     pub(super) log: &'log mut Log<'a>,
@@ -138,15 +137,13 @@ impl<'a, 'log> Checker<'a, 'log> {
             self.log.at(raw.claims.span(), message);
             return None;
         }
-        let account = raw.claims.get_ref().clone();
-        let known: Vec<_> = catalogue::accounts().collect();
-        if !known.contains(&account.as_str()) {
-            let near = did_you_mean(&account, known);
-            self.log.at(raw.claims.span(), format!("unknown account `{account}`{near}"));
+        let claims = raw.claims.get_ref();
+        let Some(account) = Account::parse(claims) else {
+            let near = did_you_mean(claims, Account::all().map(Account::id));
+            self.log.at(raw.claims.span(), format!("unknown account `{claims}`{near}"));
             return None;
-        }
-        let holds = catalogue::find(EntityKind::Device, &format!("{account}_ns"))?.name;
-        Some(EstimateCode { recoverable_ns: recoverable_ns?, account, holds, basis })
+        };
+        Some(EstimateCode { recoverable_ns: recoverable_ns?, account, basis })
     }
 
     fn lower(&mut self, raw: &RawRule, base: Option<Confidence>) -> Vec<Lower> {
@@ -225,9 +222,9 @@ impl<'a, 'log> Checker<'a, 'log> {
 
     /// The parser calls itself for each operator: of enough of them it would end the program.
     fn is_short(&mut self, text: &raw::Text, length: usize) -> bool {
-        let is_short = length <= MOST_BYTES;
+        let is_short = length <= MAX_EXPRESSION_BYTES;
         if !is_short {
-            self.log.at(text.span(), format!("an expression is longer than {MOST_BYTES} bytes"));
+            self.log.at(text.span(), format!("an expression is longer than {MAX_EXPRESSION_BYTES} bytes"));
             self.unreadable = true;
         }
         is_short

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use minijinja::value::Value;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
+use crate::text::spans::Sentence;
 
 use super::context::{Entities, Scope, params, related};
 use super::library::Library;
-use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Sentence};
+use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome};
 use super::params::Params;
 use super::print::Printers;
 use super::rule::{EstimateCode, FactRef, Rule, Text};
@@ -21,7 +22,7 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
     let mut judgements = Vec::new();
     for (index, rule) in library.rules().iter().enumerate() {
         let asked = Asked::new(rule, set);
-        for (id, _) in facts.of_kind(rule.for_each) {
+        for (id, _) in facts.of_kind(rule.for_each()) {
             judgements.push(Judgement { rule: index, entity: id, outcome: report.ask(&asked, id) });
         }
     }
@@ -63,7 +64,7 @@ impl<'a> Asked<'a> {
 
 impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts) -> Self {
-        let framework = facts.of_kind(EntityKind::Run).find_map(|(_, run)| run.text("framework"));
+        let framework = facts.run().and_then(|run| run.text("framework"));
         Self { facts, entities: Entities::new(facts), framework, printers: library.printers() }
     }
 
@@ -129,7 +130,7 @@ impl Judge<'_> {
             self.report.framework.and_then(|name| code.advice.get(name)).or_else(|| code.advice.get("default"));
         Ok(Match {
             summary: self.print(&code.summary)?,
-            evidence: evidence.into_iter().filter(|sentence| !sentence.plain.is_empty()).collect(),
+            evidence: evidence.into_iter().filter(|sentence| !sentence.plain().is_empty()).collect(),
             estimate: self.estimate()?,
             confidence,
             because,
@@ -160,12 +161,12 @@ impl Judge<'_> {
     fn estimate(&self) -> Result<Option<Estimate>, String> {
         let Some(estimate) = &self.rule.code.estimate else { return Ok(None) };
         let claimed = self.claimed(estimate)?;
-        let holds = FactRef { kind: EntityKind::Device, name: estimate.holds };
+        let holds = FactRef { kind: EntityKind::Device, name: estimate.account.fact() };
         let bound = match self.value(holds) {
             Some(FactValue::Int(ns)) => (*ns).max(0),
             _ => i64::MAX,
         };
-        let account = estimate.account.clone();
+        let account = estimate.account.id().to_owned();
         Ok(Some(Estimate { recoverable_ns: claimed.clamp(0, bound), account, basis: estimate.basis.clone() }))
     }
 

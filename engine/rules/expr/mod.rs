@@ -13,11 +13,10 @@ pub(super) mod syntax;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
+use crate::limits::MAX_EXPRESSION_STEP_COUNT;
 use minijinja::value::{Rest, Value, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, filters, tests};
 
-/// Instructions that one expression or text may take: far above any honest one.
-const FUEL: u64 = 100_000;
+use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, filters, tests};
 
 pub(super) const FUNCTIONS: [&str; 2] = ["max", "min"];
 pub(super) const TESTS: [&str; 2] = ["defined", "undefined"];
@@ -32,7 +31,7 @@ static LANGUAGE: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// Gives an environment what expressions may use.
 pub(super) fn install(environment: &mut Environment<'static>) {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_fuel(Some(FUEL));
+    environment.set_fuel(Some(MAX_EXPRESSION_STEP_COUNT));
     environment.add_filter("default", filters::default);
     environment.add_filter("lower", filters::lower);
     environment.add_test("defined", tests::is_defined);

@@ -10,8 +10,8 @@ use minijinja::value::{Value, ValueKind};
 use super::message;
 use crate::text::cut;
 
-/// What is shown of the place at which reading stopped.
-const SHOWN_BYTES: usize = 30;
+/// Bytes that are shown of what follows where reading stopped.
+const MAX_SHOWN_BYTES: usize = 30;
 
 /// An expression.
 #[derive(Debug)]
@@ -220,32 +220,37 @@ fn literal(value: &Value) -> Literal {
 }
 
 fn arguments<'a>(arguments: &[ast::CallArg<'a>]) -> Vec<Argument<'a>> {
-    let argument = |argument: &ast::CallArg<'a>| match argument {
-        ast::CallArg::Pos(argument) => Argument::Positional(expr(argument)),
-        ast::CallArg::Kwarg(..) | ast::CallArg::PosSplat(_) | ast::CallArg::KwargSplat(_) => Argument::Other,
-    };
     arguments.iter().map(argument).collect()
 }
 
+fn argument<'a>(argument: &ast::CallArg<'a>) -> Argument<'a> {
+    match argument {
+        ast::CallArg::Pos(argument) => Argument::Positional(expr(argument)),
+        ast::CallArg::Kwarg(..) | ast::CallArg::PosSplat(_) | ast::CallArg::KwargSplat(_) => Argument::Other,
+    }
+}
+
 fn binary<'a>(operation: &ast::BinOp<'a>) -> Expr<'a> {
-    let both = || Box::new([expr(&operation.left), expr(&operation.right)]);
-    let arithmetic = |kind| Expr::Arithmetic(kind, both());
-    let compared = |kind| Expr::Compared { first: boxed(&operation.left), rest: vec![(kind, expr(&operation.right))] };
+    let (left, right) = (expr(&operation.left), expr(&operation.right));
     match operation.op {
-        ast::BinOpKind::ScAnd => Expr::Logical(Logic::And, both()),
-        ast::BinOpKind::ScOr => Expr::Logical(Logic::Or, both()),
-        ast::BinOpKind::Add => arithmetic(Arithmetic::Add),
-        ast::BinOpKind::Sub => arithmetic(Arithmetic::Subtract),
-        ast::BinOpKind::Mul => arithmetic(Arithmetic::Multiply),
-        ast::BinOpKind::Div | ast::BinOpKind::FloorDiv => arithmetic(Arithmetic::Divide),
-        ast::BinOpKind::Rem => arithmetic(Arithmetic::Remainder),
-        ast::BinOpKind::Eq | ast::BinOpKind::Ne => compared(Comparison::Equality),
+        ast::BinOpKind::ScAnd => Expr::Logical(Logic::And, Box::new([left, right])),
+        ast::BinOpKind::ScOr => Expr::Logical(Logic::Or, Box::new([left, right])),
+        ast::BinOpKind::Add => Expr::Arithmetic(Arithmetic::Add, Box::new([left, right])),
+        ast::BinOpKind::Sub => Expr::Arithmetic(Arithmetic::Subtract, Box::new([left, right])),
+        ast::BinOpKind::Mul => Expr::Arithmetic(Arithmetic::Multiply, Box::new([left, right])),
+        ast::BinOpKind::Div | ast::BinOpKind::FloorDiv => Expr::Arithmetic(Arithmetic::Divide, Box::new([left, right])),
+        ast::BinOpKind::Rem => Expr::Arithmetic(Arithmetic::Remainder, Box::new([left, right])),
+        ast::BinOpKind::Eq | ast::BinOpKind::Ne => one_comparison(left, Comparison::Equality, right),
         ast::BinOpKind::Lt | ast::BinOpKind::Lte | ast::BinOpKind::Gt | ast::BinOpKind::Gte => {
-            compared(Comparison::Order)
+            one_comparison(left, Comparison::Order, right)
         }
-        ast::BinOpKind::In => compared(Comparison::Membership),
+        ast::BinOpKind::In => one_comparison(left, Comparison::Membership, right),
         ast::BinOpKind::Pow | ast::BinOpKind::Concat => Expr::Unsupported(Unsupported::Operator),
     }
+}
+
+fn one_comparison<'a>(left: Expr<'a>, comparison: Comparison, right: Expr<'a>) -> Expr<'a> {
+    Expr::Compared { first: Box::new(left), rest: vec![(comparison, right)] }
 }
 
 fn comparison(kind: ast::CompareOpKind) -> Comparison {
@@ -261,13 +266,13 @@ fn comparison(kind: ast::CompareOpKind) -> Comparison {
 /// Why something cannot be read: the parser's words, where it stopped, and what other languages write so.
 fn unreadable(source: &str, error: &minijinja::Error) -> String {
     let message = message(error);
-    // What ends too early has no better place than its end.
+    // What ends too early has nothing to show.
     let Some(range) = error.range().filter(|range| range.end < source.trim_end().len()) else { return message };
     let (before, rest) = source.split_at_checked(range.start).unwrap_or((source, ""));
     // The first of two signs may be one of the language.
     let rest = if before.ends_with('|') { &source[before.len() - 1..] } else { rest.trim_start() };
     let slip = slip(rest).map_or_else(String::new, |right| format!("; write `{right}`"));
-    format!("{message}, at `{}`{slip}", cut::to_bytes(rest.lines().next().unwrap_or_default(), SHOWN_BYTES))
+    format!("{message}, at `{}`{slip}", cut::to_bytes(rest.lines().next().unwrap_or_default(), MAX_SHOWN_BYTES))
 }
 
 /// What other languages write, and what to write here.
@@ -280,8 +285,16 @@ fn slip(rest: &str) -> Option<&'static str> {
 /// The comparison signs in an expression: where each is, and the one that means the opposite.
 #[cfg(test)]
 pub(in crate::rules) fn opposites(source: &str) -> Vec<(std::ops::Range<usize>, &'static str)> {
-    use minijinja::machinery::{Token, tokenize};
-    let opposite = |token: &Token<'_>| match token {
+    let tokens = minijinja::machinery::tokenize(source, true, SyntaxConfig::default()).flatten();
+    tokens
+        .filter_map(|(token, span)| Some((span.start_offset as usize..span.end_offset as usize, opposite(&token)?)))
+        .collect()
+}
+
+#[cfg(test)]
+fn opposite(token: &minijinja::machinery::Token<'_>) -> Option<&'static str> {
+    use minijinja::machinery::Token;
+    match token {
         Token::Gte => Some("<"),
         Token::Lt => Some(">="),
         Token::Gt => Some("<="),
@@ -289,11 +302,7 @@ pub(in crate::rules) fn opposites(source: &str) -> Vec<(std::ops::Range<usize>, 
         Token::Eq => Some("!="),
         Token::Ne => Some("=="),
         _ => None,
-    };
-    let tokens = tokenize(source, true, SyntaxConfig::default()).flatten();
-    tokens
-        .filter_map(|(token, span)| Some((span.start_offset as usize..span.end_offset as usize, opposite(&token)?)))
-        .collect()
+    }
 }
 
 #[cfg(test)]

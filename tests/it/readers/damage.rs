@@ -1,7 +1,7 @@
 //! Files that are no report, or no longer one: a message with the way out, or a report that says what was dropped.
 
 use coldspot::facts::EntityKind;
-use coldspot::read::ReadOptions;
+use coldspot::source::ReadOptions;
 
 use crate::support::analysis::{facts, facts_of, timeline, try_timeline};
 use crate::support::{cli, damage, temp};
