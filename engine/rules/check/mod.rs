@@ -129,7 +129,8 @@ fn head(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) {
 
 /// An estimate is bounded by its account: an example without it never meets the bound.
 fn claimed(raw: &RawRule, code: &Code, example: &FactTable, log: &mut Log<'_>) {
-    let account = code.estimate.as_ref().map(|estimate| FactRef { kind: EntityKind::Device, name: estimate.account.fact() });
+    let account =
+        code.estimate.as_ref().map(|estimate| FactRef { kind: EntityKind::Device, name: estimate.account.fact() });
     if let Some(account) = account.filter(|account| !example.contains_key(account)) {
         let message = format!("[example] needs `{account}`, the account that the estimate claims: it is its bound");
         log.at(raw.example.span(), message);
