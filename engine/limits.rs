@@ -21,9 +21,9 @@ pub const MAX_NAME_COUNT: usize = 2_000_000;
 pub const MAX_RANGE_LABEL_COUNT: usize = 1_000_000;
 /// Entities of one kind of one device that have facts of their own: rules are asked about each.
 pub const MAX_ENTITY_OF_DEVICE_COUNT: usize = 1_000;
-/// Entities of one kind over all devices.
+/// Entities of one kind over all devices: nobody reads ten thousand of them.
 pub const MAX_ENTITY_OF_KIND_COUNT: usize = 8_000;
-/// Processes with facts of their own.
+/// Processes with facts of their own: the first by their ids.
 pub const MAX_PROCESS_COUNT: usize = 1_000;
 /// Ranges that are open at once on a thread; deeper ones explain no idle time.
 pub const MAX_OPEN_RANGE_COUNT: usize = 200;

@@ -5,33 +5,34 @@
 use std::fs;
 use std::sync::LazyLock;
 
-use coldspot::compare::{Run, compare};
-use coldspot::facts::{Facts, extract, file};
-use coldspot::findings::{RuleCard, Threshold, review};
+use coldspot::analysis::{Analysis, Project, Reading, Request, scope};
+use coldspot::facts::{Facts, file};
+use coldspot::findings::{Policy, review};
+use coldspot::gates::Gates;
 use coldspot::ledger::Scope;
 use coldspot::project::ConfigFile;
-use coldspot::read::{ReadOptions, read};
 use coldspot::render::facts::{facts_json, facts_text};
-use coldspot::render::{Notes, Templates, comparison_json, junit, review_json, rule_page, sarif};
-use coldspot::rules::{Library, Params, evaluate, example};
+use coldspot::render::{Context, Format, Templates, render, rule_page};
+use coldspot::report::{Report, ReviewReport};
+use coldspot::rules::{Library, example};
+use coldspot::source::ReadOptions;
 use coldspot::text::{escape as escapes, names};
 
-#[path = "../engine/cli/scope.rs"]
-#[allow(unreachable_pub, clippy::redundant_pub_crate)]
-mod scope;
-
 static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::builtin().expect("the built-in rules are right"));
-static TEMPLATES: LazyLock<Templates> = LazyLock::new(|| Templates::load(None).expect("the templates are right"));
+static ANALYSIS: LazyLock<Analysis> = LazyLock::new(|| {
+    let options = ReadOptions { threads: Some(1), ..ReadOptions::default() };
+    let project = Project::builtin().expect("the built-in rules and templates are right");
+    Analysis::new(project, Reading { options, ..Reading::default() })
+});
 
 /// A report, from its bytes to all that is printed of it.
 pub(crate) fn sqlite(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("report.sqlite");
     fs::write(&path, data).expect("a file");
-    let options = ReadOptions { threads: Some(1), ..ReadOptions::default() };
-    let Ok(timeline) = read(&path, &options, &()) else { return };
-    let Ok(facts) = extract(&timeline, &Scope::All) else { return };
-    print(&facts);
+    if let Ok(facts) = ANALYSIS.facts(&path) {
+        print(&facts);
+    }
 }
 
 /// A facts file, to all that is printed of it.
@@ -46,22 +47,21 @@ pub(crate) fn facts(data: &[u8]) {
 }
 
 fn print(facts: &Facts) {
-    let judgements = evaluate(&LIBRARY, facts, &Params::default());
-    let review = review(facts, &RuleCard::of_library(&LIBRARY), &judgements, TEMPLATES.scorecard());
-    let notes = Notes::of_review(facts, &review, "report", &LIBRARY, Threshold::Never);
-    let pages = [
-        TEMPLATES.review(&review, "report").expect("the templates print every review"),
-        review_json(&review, "report").expect("JSON"),
-        facts_json(facts).expect("JSON"),
-        facts_text(facts),
-        sarif(&notes),
-        junit(&notes),
-    ];
-    pages.iter().for_each(|page| is_inert(page));
-    let run = || Run { name: "report".to_owned(), facts: facts.clone(), review: review.clone() };
-    if let Ok(comparison) = compare(&[run()], &[run()]) {
-        is_inert(&TEMPLATES.comparison(&comparison).expect("the templates print every comparison"));
-        is_inert(&comparison_json(&comparison).expect("JSON"));
+    is_inert(&facts_json(facts).expect("JSON"));
+    is_inert(&facts_text(facts));
+    let request = Request::default();
+    let review = ANALYSIS.review_facts(facts, "report", &request);
+    print_report(&Report::Review(Box::new(review)));
+    let run = || [ANALYSIS.run(facts.clone(), "report")];
+    if let Ok(comparison) = ANALYSIS.compare_runs(&run(), &run(), &request) {
+        print_report(&Report::Comparison(Box::new(comparison)));
+    }
+}
+
+/// In every format but the one that consists of commands.
+fn print_report(report: &Report) {
+    for format in Format::ALL.into_iter().filter(|format| *format != Format::Github) {
+        is_inert(&ANALYSIS.render(report, format).expect("every report can be printed"));
     }
 }
 
@@ -120,8 +120,10 @@ pub(crate) fn template(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("review.md.j2"), data).expect("a file");
     let Ok(templates) = Templates::load(Some(folder.path())) else { return };
-    let review = review(&Default::default(), &[], &[], templates.scorecard());
-    let _ = templates.review(&review, "report.sqlite");
+    let review = review(&Facts::default(), &[], &[], templates.scorecard(), &Policy::default());
+    let report = ReviewReport { name: "report.sqlite".to_owned(), review, gates: Gates::none() };
+    let context = Context { templates: &templates, library: &LIBRARY };
+    let _ = render(&Report::Review(Box::new(report)), Format::Markdown, context);
 }
 
 /// Every way to make a string harmless.

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use coldspot::analysis::{Analysis, Request};
 use coldspot::findings::Baseline;
 
 use super::exit::{Exit, Failure};
-use super::judge::Judge;
-use super::project::Project;
+use super::project::ProjectArguments;
 use super::{Reading, output};
 
 /// What `coldspot baseline` does.
@@ -28,17 +28,18 @@ pub(super) struct Arguments {
     #[arg(long = "rules", value_name = "DIR")]
     rules: Vec<PathBuf>,
     #[command(flatten)]
-    project: Project,
+    project: ProjectArguments,
     #[command(flatten)]
     reading: Reading,
 }
 
 pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     let Task::Write(arguments) = task;
-    output::spare([arguments.report.as_path()], Some(&arguments.file))?;
-    let judge = Judge::new(&arguments.project, &arguments.rules, None)?;
-    let facts = arguments.reading.facts(&arguments.report, judge.root.clone())?;
-    let baseline = Baseline::of(&facts, &judge.review(&facts));
-    output::deliver(&baseline.to_json(), Some(&arguments.file))?;
+    output::refuse_overwrite([arguments.report.as_path()], Some(&arguments.file))?;
+    let project = arguments.project.load(&arguments.rules, None)?;
+    let analysis = Analysis::new(project, arguments.reading.options());
+    let report = analysis.review(&arguments.report, &Request::default())?;
+    let baseline = Baseline::of(&report.review);
+    output::write(&baseline.to_json(), Some(&arguments.file))?;
     Ok(Exit::Ok)
 }

@@ -66,14 +66,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let place = format!("{}#{}", arguments.repo, arguments.pull);
     let posted = forge::post(&request).map_err(|error| Failure::new(Exit::Forge, format!("{place}: {error}")))?;
     if body.is_cut() {
-        output::complain("coldspot: the comment was cut, for a forge takes 65,536 characters");
+        output::eprint_message("coldspot: the comment was cut, for a forge takes 65,536 characters");
     }
     let done = match posted {
         Posted::Created => "posted",
         Posted::Updated => "updated",
         Posted::Unchanged => "unchanged",
     };
-    output::deliver(&format!("comment {done} on {place}\n"), None)?;
+    output::write(&format!("comment {done} on {place}\n"), None)?;
     Ok(Exit::Ok)
 }
 

@@ -1,15 +1,15 @@
 //! `coldspot compare`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use coldspot::compare::{self, Comparison, GateOutcome, Outcome, Run};
-use coldspot::findings::Threshold;
-use coldspot::render::{self, Notes};
+use coldspot::compare::Outcome;
+use coldspot::render::Format;
+use coldspot::report::{ComparisonReport, Report};
 
 use super::exit::{Exit, Failure};
-use super::format::{FailOn, Format};
-use super::judge::{Judge, Judging, name_of};
+use super::format::{self, FailOn};
+use super::project::Judging;
 use super::{Output, Reading, output};
 
 pub(super) const EXAMPLES: &str = "\
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "REPORT", num_args = 1.., requires = "base", conflicts_with = "reports")]
     head: Vec<PathBuf>,
     /// The format.
-    #[arg(long, value_enum, default_value_t = Format::Markdown)]
+    #[arg(long, value_parser = format::parser(), default_value = format::DEFAULT)]
     format: Format,
     /// End with exit code 1 when findings of this severity or above are new or worse; by default what
     /// [compare] of coldspot.toml says, else never.
@@ -48,48 +48,30 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let judge = arguments.judging.judge()?;
-    let budgets = judge.budgets(&arguments.judging.budgets)?;
+    let analysis = arguments.judging.analysis(&arguments.reading)?;
+    let request = arguments.judging.request(arguments.fail_on)?;
     let (base, head) = match arguments.reports.as_slice() {
         [base, head] => (std::slice::from_ref(base), std::slice::from_ref(head)),
         _ => (arguments.base.as_slice(), arguments.head.as_slice()),
     };
-    output::spare(base.iter().chain(head).map(PathBuf::as_path), arguments.output.output.as_deref())?;
-    let (base, head) = (runs(arguments, &judge, base)?, runs(arguments, &judge, head)?);
-    let mut comparison = compare::compare(&base, &head).map_err(|error| Failure::new(Exit::Usage, error))?;
-    let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.compare_fail_on());
-    let least = match threshold {
-        Some(Threshold::At(least)) => Some(least),
-        _ => None,
-    };
-    comparison.gates = compare::gates(&comparison, [&base, &head], least, &budgets);
-    let notes = || {
-        let notes = Notes::of_comparison(&comparison, &judge.library);
-        notes.allowing_unknown_gates(arguments.judging.allow_unknown_gates)
-    };
-    let markdown = || judge.templates.comparison(&comparison);
-    let text = arguments.format.print(markdown, || render::comparison_json(&comparison), notes)?;
-    output::deliver(&text, arguments.output.output.as_deref())?;
-    Ok(exit(&comparison, arguments.judging.allow_unknown_gates))
-}
-
-fn runs(arguments: &Arguments, judge: &Judge, reports: &[PathBuf]) -> Result<Vec<Run>, Failure> {
-    let run = |report: &PathBuf| {
-        let facts = arguments.reading.facts(report, judge.root.clone())?;
-        let review = judge.review(&facts);
-        Ok(Run { name: name_of(Path::new(report)), facts, review })
-    };
-    reports.iter().map(run).collect()
+    output::refuse_overwrite(base.iter().chain(head).map(PathBuf::as_path), arguments.output.output.as_deref())?;
+    let report = analysis.compare(base, head, &request)?;
+    let exit = exit(&report);
+    let text = format::render(&analysis, &Report::Comparison(Box::new(report)), arguments.format)?;
+    output::write(&text, arguments.output.output.as_deref())?;
+    Ok(exit)
 }
 
 /// A gate that was evaluated and failed is worth more than that there is no verdict; one that could not be evaluated for
 /// want of a verdict is not.
-fn exit(comparison: &Comparison, allow_unknown: bool) -> Exit {
-    let has = |outcome| comparison.gates.iter().any(|gate| gate.outcome == outcome);
-    match () {
-        () if has(GateOutcome::Failed) => Exit::Findings,
-        () if comparison.outcome == Outcome::NotComparable => Exit::Comparison,
-        () if has(GateOutcome::Unknown) && !allow_unknown => Exit::Findings,
-        () => Exit::Ok,
+fn exit(report: &ComparisonReport) -> Exit {
+    if report.gates.has_failed() {
+        Exit::Findings
+    } else if report.comparison.outcome == Outcome::NotComparable {
+        Exit::Comparison
+    } else if report.gates.lacks_answer() {
+        Exit::Findings
+    } else {
+        Exit::Ok
     }
 }

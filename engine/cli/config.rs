@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use coldspot::analysis::AnalysisError;
 use coldspot::project::{FILE_NAME, config_schema};
 
 use super::exit::{Exit, Failure};
 use super::output;
-use super::project::Project;
+use super::project::ProjectArguments;
 
 /// What `coldspot config` does.
 #[derive(Debug, Subcommand)]
@@ -18,7 +19,7 @@ pub(super) enum Task {
         #[arg(long = "rules", value_name = "DIR")]
         rules: Vec<PathBuf>,
         #[command(flatten)]
-        project: Project,
+        project: ProjectArguments,
     },
     /// Print the JSON Schema of coldspot.toml, for editors.
     Schema,
@@ -28,18 +29,18 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     match task {
         Task::Check { rules, project } => check(project, rules),
         Task::Schema => {
-            output::deliver(&config_schema(), None)?;
+            output::write(&config_schema(), None)?;
             Ok(Exit::Ok)
         }
     }
 }
 
-fn check(project: &Project, rules: &[PathBuf]) -> Result<Exit, Failure> {
-    let Some((path, file)) = project.file()? else {
+fn check(project: &ProjectArguments, rules: &[PathBuf]) -> Result<Exit, Failure> {
+    let Some((path, file)) = project.configuration().read().map_err(AnalysisError::Configuration)? else {
         return Err(Failure::new(Exit::Usage, format!("there is no {FILE_NAME} here or in a folder above")));
     };
-    project.setup(rules, None)?;
+    project.load(rules, None)?;
     file.check_sources().map_err(|faults| Failure::new(Exit::Usage, faults))?;
-    output::deliver(&format!("{}: nothing wrong\n", path.display()), None)?;
+    output::write(&format!("{}: nothing wrong\n", path.display()), None)?;
     Ok(Exit::Ok)
 }

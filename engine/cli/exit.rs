@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use coldspot::analysis::AnalysisError;
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -57,5 +59,16 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn new(exit: Exit, error: impl ToString) -> Self {
         Self { exit, message: error.to_string() }
+    }
+}
+
+impl From<AnalysisError> for Failure {
+    fn from(error: AnalysisError) -> Self {
+        let exit = match &error {
+            AnalysisError::Rules(_) | AnalysisError::Templates(_) => Exit::Rules,
+            AnalysisError::Recording(_) | AnalysisError::FactsFile(_) => Exit::Report,
+            _ => Exit::Usage,
+        };
+        Self::new(exit, error)
     }
 }

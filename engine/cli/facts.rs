@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use coldspot::render::facts::{catalogue_json, catalogue_text, facts_json, facts_text};
 
 use super::exit::{Exit, Failure};
-use super::project::Project;
+use super::project::ProjectArguments;
 use super::{Output, Reading, output};
 
 /// What `coldspot facts` takes.
@@ -36,16 +36,17 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    output::spare(arguments.report.as_deref(), arguments.output.output.as_deref())?;
-    let root = Project::default().folder();
+    output::refuse_overwrite(arguments.report.as_deref(), arguments.output.output.as_deref())?;
+    let mut reading = arguments.reading.options();
+    reading.options.root = ProjectArguments::default().configuration().folder();
     let text = match (&arguments.report, arguments.format) {
         (None, Format::Text) => catalogue_text(),
         (None, Format::Json) => catalogue_json(),
-        (Some(report), Format::Text) => facts_text(&arguments.reading.facts(report, root)?),
+        (Some(report), Format::Text) => facts_text(&reading.facts(report)?),
         (Some(report), Format::Json) => {
-            facts_json(&arguments.reading.facts(report, root)?).map_err(|error| Failure::new(Exit::Report, error))?
+            facts_json(&reading.facts(report)?).map_err(|error| Failure::new(Exit::Report, error))?
         }
     };
-    output::deliver(&text, arguments.output.output.as_deref())?;
+    output::write(&text, arguments.output.output.as_deref())?;
     Ok(Exit::Ok)
 }

@@ -1,46 +1,30 @@
 //! Formats and thresholds that `review` and `compare` share.
 
-use std::fmt::Display;
-
 use clap::ValueEnum;
-use coldspot::findings::Threshold;
-use coldspot::render::{self, Notes};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use coldspot::analysis::Analysis;
+use coldspot::gates::Threshold;
+use coldspot::render::Format;
+use coldspot::report::Report;
 use coldspot::rules::outcome::Severity;
 
 use super::exit::{Exit, Failure};
 use super::guard::Guard;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    /// For people and forges.
-    Markdown,
-    /// One object; docs/json.md describes it.
-    Json,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-    /// Annotations of a GitHub workflow.
-    Github,
-    /// JUnit's XML: what fails the run is a failed test.
-    Junit,
+/// The format that `review` and `compare` print in by default.
+pub(super) const DEFAULT: &str = Format::Markdown.name();
+
+/// Reads the name of a format.
+pub(super) fn parser() -> impl TypedValueParser<Value = Format> {
+    let values = Format::ALL.map(|format| PossibleValue::new(format.name()).help(format.about()));
+    let of_name = |name: String| Format::ALL.into_iter().find(|format| format.name() == name);
+    PossibleValuesParser::new(values).try_map(move |name| of_name(name).ok_or("there is no such format"))
 }
 
-impl Format {
-    /// The text in this format, made from a template, as JSON, or from notes.
-    pub(super) fn print<M: Display, J: Display>(
-        self,
-        markdown: impl FnOnce() -> Result<String, M>,
-        json: impl FnOnce() -> Result<String, J>,
-        notes: impl FnOnce() -> Notes,
-    ) -> Result<String, Failure> {
-        let _guard = Guard::new();
-        match self {
-            Self::Markdown => markdown().map_err(|error| Failure::new(Exit::Rules, error)),
-            Self::Json => json().map_err(|error| Failure::new(Exit::Rules, error)),
-            Self::Sarif => Ok(render::sarif(&notes())),
-            Self::Github => Ok(render::github(&notes())),
-            Self::Junit => Ok(render::junit(&notes())),
-        }
-    }
+/// The text of a report. The templates of the user may never end.
+pub(super) fn render(analysis: &Analysis, report: &Report, format: Format) -> Result<String, Failure> {
+    let _guard = Guard::new();
+    analysis.render(report, format).map_err(|error| Failure::new(Exit::Rules, error))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -30,7 +30,7 @@ impl Guard {
                     std::thread::sleep(LOOK_EVERY);
                     continue;
                 };
-                output::complain(&format!("coldspot: the templates take {what}: they are wrong"));
+                output::eprint_message(&format!("coldspot: the templates take {what}: they are wrong"));
                 std::process::exit(i32::from(Exit::Rules as u8));
             }
         });

@@ -8,22 +8,22 @@ mod exit;
 mod facts;
 mod format;
 mod guard;
-mod judge;
-mod load;
 mod output;
 mod progress;
 mod project;
 mod review;
 mod rules;
-mod scope;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use coldspot::analysis;
 use coldspot::ledger::Scope;
+use coldspot::source::{Limits, Progress, ReadOptions};
 use exit::{Exit, Failure};
+use progress::Bar;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,10 +75,10 @@ enum Command {
 #[derive(Debug, Args)]
 struct Reading {
     /// Measure between two times since the start of the capture: `1.5s..2s`, `100ms..`, `..2s` (ns, us, ms or s).
-    #[arg(long, value_name = "START..END", value_parser = scope::window, conflicts_with = "range")]
+    #[arg(long, value_name = "START..END", value_parser = analysis::scope::window, conflicts_with = "range")]
     window: Option<Scope>,
     /// Measure in one annotation (NVTX range) of this name; `NAME/3` is the third of them in time.
-    #[arg(long, value_name = "NAME[/N]", value_parser = scope::range)]
+    #[arg(long, value_name = "NAME[/N]", value_parser = analysis::scope::range)]
     range: Option<Scope>,
     /// Look at one GPU only, by the number that the report gives it.
     #[arg(long, value_name = "N")]
@@ -91,11 +91,25 @@ struct Reading {
     nsys: Option<PathBuf>,
     /// Take in more, or less, of a report than usual: `rows` of one table, `name-bytes` of one name, different `names`.
     /// Reaching a limit is said in the review. May be given again.
-    #[arg(long = "limit", value_name = "NAME=N", value_parser = scope::limit)]
+    #[arg(long = "limit", value_name = "NAME=N", value_parser = analysis::scope::limit)]
     limits: Vec<(&'static str, u32)>,
     /// No progress bar and no warnings.
     #[arg(long)]
     quiet: bool,
+}
+
+impl Reading {
+    fn options(&self) -> analysis::Reading {
+        let mut limits = Limits::default();
+        for (name, value) in &self.limits {
+            limits.set(name, *value);
+        }
+        let options =
+            ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits, root: None };
+        let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
+        let progress: fn() -> Box<dyn Progress> = if self.quiet { || Box::new(()) } else { || Box::new(Bar::new()) };
+        analysis::Reading { options, scope, device: self.device, progress }
+    }
 }
 
 /// Where the result goes.
@@ -143,7 +157,7 @@ pub(crate) fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(Failure { exit, message }) => {
-            output::complain(&format!("coldspot: {message}"));
+            output::eprint_message(&format!("coldspot: {message}"));
             exit.into()
         }
     }

@@ -1,4 +1,4 @@
-//! Where results and complaints go.
+//! Where results and messages go.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +9,7 @@ use coldspot::text::escape;
 use super::exit::{Exit, Failure};
 
 /// Prints to standard output, or writes a file.
-pub(super) fn deliver(text: &str, output: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn write(text: &str, output: Option<&Path>) -> Result<(), Failure> {
     let (result, place) = match output {
         Some(path) => (replace(text, path), path.display().to_string()),
         None => (print(text), "standard output".to_owned()),
@@ -18,7 +18,10 @@ pub(super) fn deliver(text: &str, output: Option<&Path>) -> Result<(), Failure> 
 }
 
 /// Refuses to write over a file that is read.
-pub(super) fn spare<'a>(inputs: impl IntoIterator<Item = &'a Path>, output: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn refuse_overwrite<'a>(
+    inputs: impl IntoIterator<Item = &'a Path>,
+    output: Option<&Path>,
+) -> Result<(), Failure> {
     let Some(output) = output else { return Ok(()) };
     let Ok(target) = fs::canonicalize(output) else { return Ok(()) };
     match inputs.into_iter().find(|input| fs::canonicalize(input).is_ok_and(|input| is_same(&input, &target))) {
@@ -46,7 +49,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// One message on standard error. When even that is closed there is nobody to tell.
-pub(super) fn complain(message: &str) {
+pub(super) fn eprint_message(message: &str) {
     // Messages quote files, and files are hostile.
     let _ = writeln!(io::stderr().lock(), "{}", escape::log(message));
 }

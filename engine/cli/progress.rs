@@ -5,7 +5,7 @@ use std::io::{IsTerminal, stderr};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use coldspot::read::Progress;
+use coldspot::source::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -18,9 +18,9 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    pub(super) fn new(quiet: bool) -> Self {
+    pub(super) fn new() -> Self {
         let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
-        Self { started: Instant::now(), is_wanted: !quiet && !is_ci && stderr().is_terminal(), bar: OnceLock::new() }
+        Self { started: Instant::now(), is_wanted: !is_ci && stderr().is_terminal(), bar: OnceLock::new() }
     }
 }
 

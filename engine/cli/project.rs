@@ -1,23 +1,24 @@
-//! What a project decides: its `coldspot.toml`, with the rules and templates that it names.
+//! `--config` and `--no-config`, and the options of all that judge a report.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
-use coldspot::project::{self, Config, ConfigFile};
-use coldspot::render::Templates;
-use coldspot::rules::Library;
+use coldspot::analysis::{Analysis, Configuration, Project, Request};
+use coldspot::gates::Budgets;
 use coldspot::text::date::Date;
 
+use super::Reading;
 use super::exit::{Exit, Failure};
+use super::format::FailOn;
 
 /// The day to take for today, as `2026-12-31`: for tests of what expires.
 const TODAY: &str = "COLDSPOT_TODAY";
 
 /// Which `coldspot.toml`.
 #[derive(Debug, Default, Args)]
-pub(super) struct Project {
+pub(super) struct ProjectArguments {
     /// The configuration; by default the nearest coldspot.toml in the working directory or above it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -26,85 +27,18 @@ pub(super) struct Project {
     no_config: bool,
 }
 
-/// Rules, templates and decisions of one run.
-pub(super) struct Setup {
-    pub(super) library: Library,
-    pub(super) templates: Templates,
-    pub(super) config: Config,
-}
-
-impl Project {
-    /// The file, if there is one.
-    pub(super) fn file(&self) -> Result<Option<(PathBuf, ConfigFile)>, Failure> {
-        let Some(path) = self.path() else { return Ok(None) };
-        let file = ConfigFile::read(&path).map_err(|faults| Failure::new(Exit::Usage, faults))?;
-        Ok(Some((path, file)))
-    }
-
-    /// What paths of the project are relative to: the folder of its file, else the working directory. Everything lies below
-    /// `/`, and much that is private below a home: without a file there neither is a project.
-    pub(super) fn folder(&self) -> Option<PathBuf> {
-        let file = self.path().and_then(|path| path.canonicalize().ok());
-        let home = env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
-        let is_project = |folder: &PathBuf| folder.parent().is_some() && Some(folder) != home.as_ref();
-        let here = || env::current_dir().ok().filter(is_project);
-        file.as_deref().and_then(Path::parent).map(Path::to_owned).or_else(here)
-    }
-
-    /// The way to the project's folder from the top of its git checkout, which forges read paths from; empty where the
-    /// folder is the top, or in no checkout.
-    pub(super) fn way_from_top(&self) -> Vec<String> {
-        let Some(folder) = self.folder() else { return Vec::new() };
-        let Some(top) = folder.ancestors().find(|above| above.join(".git").exists()) else { return Vec::new() };
-        let way = folder.strip_prefix(top).unwrap_or(Path::new(""));
-        way.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
-    }
-
-    fn path(&self) -> Option<PathBuf> {
+impl ProjectArguments {
+    pub(super) fn configuration(&self) -> Configuration {
         match &self.config {
-            Some(path) => Some(path.clone()),
-            None if self.no_config => None,
-            None => nearest(),
+            Some(path) => Configuration::File(path.clone()),
+            None if self.no_config => Configuration::None,
+            None => Configuration::Nearest,
         }
     }
 
-    /// Loads rules and templates: the built-in ones, those that the file names, those that the command line names.
-    pub(super) fn setup(&self, rules: &[PathBuf], templates: Option<&Path>) -> Result<Setup, Failure> {
-        let file = self.file()?.map(|(_, file)| file);
-        let own = file.as_ref().and_then(ConfigFile::templates);
-        let templates =
-            Templates::load(templates.or(own.as_deref())).map_err(|error| Failure::new(Exit::Rules, error))?;
-        let mut dirs = file.as_ref().map(ConfigFile::rule_dirs).unwrap_or_default();
-        for dir in rules {
-            // A folder in one that is named already is not read again: its faults would show twice.
-            if !dirs.iter().any(|known| is_within(dir, known)) {
-                dirs.push(dir.clone());
-            }
-        }
-        let library = Library::with_dirs(&dirs).map_err(|faults| Failure::new(Exit::Rules, faults))?;
-        let today = today()?;
-        let config = match file {
-            Some(file) => file
-                .check(&library, templates.scorecard(), today)
-                .map_err(|faults| Failure::new(Exit::Usage, faults))?,
-            None => Config::default(),
-        };
-        Ok(Setup { library, templates, config })
-    }
-}
-
-/// The nearest file, named from the working directory where it lies in it.
-fn nearest() -> Option<PathBuf> {
-    let folder = env::current_dir().ok()?;
-    let found = project::find(&folder)?;
-    Some(found.strip_prefix(&folder).map(Path::to_owned).unwrap_or(found))
-}
-
-/// Whether a path is the folder or lies in it.
-pub(super) fn is_within(path: &Path, folder: &Path) -> bool {
-    match (path.canonicalize(), folder.canonicalize()) {
-        (Ok(path), Ok(folder)) => path.starts_with(folder),
-        _ => false,
+    /// Loads what the project decides, with the rules and templates of the command line.
+    pub(super) fn load(&self, rules: &[PathBuf], templates: Option<&Path>) -> Result<Project, Failure> {
+        Ok(Project::load(&self.configuration(), rules, templates, today()?)?)
     }
 }
 
@@ -112,4 +46,40 @@ fn today() -> Result<Date, Failure> {
     let Some(text) = env::var_os(TODAY) else { return Ok(Date::of(SystemTime::now())) };
     let text = text.to_string_lossy();
     Date::parse(&text).ok_or_else(|| Failure::new(Exit::Usage, format!("{TODAY}={text}: write a day, as 2026-12-31")))
+}
+
+/// What `review` and `compare` judge by.
+#[derive(Debug, Args)]
+pub(super) struct Judging {
+    /// How far a number may go, such as 'step_time=+5%' or 'device.idle_share<=0.15'; may be given again. Adds to [budgets]
+    /// of coldspot.toml, or replaces those of the same number and kind. Limits against a base, such as '+5%', are for
+    /// `coldspot compare`.
+    #[arg(long = "budget", value_name = "NAME=LIMIT")]
+    budgets: Vec<String>,
+    /// Let gates pass that cannot be evaluated.
+    #[arg(long)]
+    allow_unknown_gates: bool,
+    /// A folder of rules that add to the built-in ones, or replace those of the same id; may be given again.
+    #[arg(long = "rules", value_name = "DIR")]
+    rules: Vec<PathBuf>,
+    /// A folder of templates that replace the built-in ones of the same name.
+    #[arg(long, value_name = "DIR")]
+    templates: Option<PathBuf>,
+    #[command(flatten)]
+    project: ProjectArguments,
+}
+
+impl Judging {
+    pub(super) fn analysis(&self, reading: &Reading) -> Result<Analysis, Failure> {
+        Ok(Analysis::new(self.project.load(&self.rules, self.templates.as_deref())?, reading.options()))
+    }
+
+    pub(super) fn request(&self, fail_on: Option<FailOn>) -> Result<Request, Failure> {
+        let mut budgets = Budgets::default();
+        for pair in &self.budgets {
+            budgets.add_pair(pair).map_err(|error| Failure::new(Exit::Usage, format!("--budget: {error}")))?;
+        }
+        let (fail_on, allow_unknown_gates) = (fail_on.map(Into::into), self.allow_unknown_gates);
+        Ok(Request { fail_on, budgets, allow_unknown_gates, baseline: None })
+    }
 }

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use coldspot::compare;
-use coldspot::findings::{Baseline, GateOutcome, Review, Stale, Threshold};
-use coldspot::render::{self, Notes};
+use coldspot::findings::{Baseline, Review, Stale};
+use coldspot::render::Format;
+use coldspot::report::{Report, ReviewReport};
 use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
-use super::format::{FailOn, Format};
-use super::judge::{Judging, name_of};
+use super::format::{self, FailOn};
+use super::project::Judging;
 use super::{Output, Reading, output};
 
 pub(super) const EXAMPLES: &str = "\
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     /// A report: an .sqlite export of Nsight Systems, an .nsys-rep, or a facts file that `coldspot facts` wrote.
     report: PathBuf,
     /// The format.
-    #[arg(long, value_enum, default_value_t = Format::Markdown)]
+    #[arg(long, value_parser = format::parser(), default_value = format::DEFAULT)]
     format: Format,
     /// End with exit code 1 when there are findings of this severity or above; by default what [review] of coldspot.toml
     /// says, else never.
@@ -46,50 +46,37 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    output::spare([arguments.report.as_path()], arguments.output.output.as_deref())?;
-    let judge = arguments.judging.judge()?;
-    let budgets = judge.budgets(&arguments.judging.budgets)?;
-    let baseline = match &arguments.baseline {
-        Some(path) => Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?),
-        None => None,
-    };
-    let facts = arguments.reading.facts(&arguments.report, judge.root.clone())?;
-    let mut review = judge.review_against(&facts, baseline);
-    let new_count = review.known.is_some().then(|| review.entity_count(&facts));
-    let threshold = arguments.fail_on.map(Threshold::from).or(judge.config.fail_on()).unwrap_or(Threshold::Never);
-    compare::review_gates(&facts, &mut review, threshold, &budgets, new_count);
-    let name = name_of(&arguments.report);
-    let notes = || {
-        let notes = Notes::of_review(&facts, &review, &name, &judge.library, threshold);
-        notes.allowing_unknown_gates(arguments.judging.allow_unknown_gates)
-    };
-    let markdown = || judge.templates.review(&review, &name);
-    let text = arguments.format.print(markdown, || render::review_json(&review, &name), notes)?;
-    output::deliver(&text, arguments.output.output.as_deref())?;
-    if !arguments.reading.quiet {
-        warn(&review);
+    output::refuse_overwrite([arguments.report.as_path()], arguments.output.output.as_deref())?;
+    let analysis = arguments.judging.analysis(&arguments.reading)?;
+    let mut request = arguments.judging.request(arguments.fail_on)?;
+    if let Some(path) = &arguments.baseline {
+        request.baseline = Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?);
     }
-    Ok(match () {
-        () if is_stopped(&review, arguments.judging.allow_unknown_gates) => Exit::Findings,
-        () if !review.errors.is_empty() => Exit::Rules,
-        () => Exit::Ok,
-    })
+    let report = Report::Review(Box::new(analysis.review(&arguments.report, &request)?));
+    let text = format::render(&analysis, &report, arguments.format)?;
+    output::write(&text, arguments.output.output.as_deref())?;
+    let Report::Review(report) = report else { return Ok(Exit::Ok) };
+    if !arguments.reading.quiet {
+        warn(&report.review);
+    }
+    Ok(exit(&report))
 }
 
-/// Whether a gate does not hold.
-fn is_stopped(review: &Review, allow_unknown: bool) -> bool {
-    review.gates.iter().any(|gate| match gate.outcome {
-        GateOutcome::Passed => false,
-        GateOutcome::Failed => true,
-        GateOutcome::Unknown => !allow_unknown,
-    })
+fn exit(report: &ReviewReport) -> Exit {
+    if report.gates.has_failed() || report.gates.lacks_answer() {
+        Exit::Findings
+    } else if !report.review.errors.is_empty() {
+        Exit::Rules
+    } else {
+        Exit::Ok
+    }
 }
 
 /// What the author of a rule or of a coldspot.toml should know.
 fn warn(review: &Review) {
     if !review.errors.is_empty() {
         let ids: Vec<&str> = review.errors.iter().map(|error| error.rule.as_str()).collect();
-        output::complain(&format!("coldspot: these rules went wrong, the review says how: {}", ids.join(", ")));
+        output::eprint_message(&format!("coldspot: these rules went wrong, the review says how: {}", ids.join(", ")));
     }
     for stale in &review.stale_ignores {
         let entity = stale.entity.as_ref().map_or_else(String::new, |entity| format!(" of {entity}"));
@@ -98,6 +85,6 @@ fn warn(review: &Review) {
             (Stale::Expired, None) => "has expired".to_owned(),
             (Stale::MatchesNothing, _) => "matches nothing in this report".to_owned(),
         };
-        output::complain(&escape::plain(&format!("coldspot: the ignore of {}{entity} {why}", stale.rule)));
+        output::eprint_message(&escape::plain(&format!("coldspot: the ignore of {}{entity} {why}", stale.rule)));
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use coldspot::analysis::{AnalysisError, Project, is_within};
 use coldspot::render::{rule_list_json, rule_list_text, rule_page_set};
 use coldspot::rules::testing::{self, TestReport};
 use coldspot::rules::{Library, Params, Rule, rule_schema, skeleton};
@@ -13,7 +14,7 @@ use coldspot::text::plural::counted;
 
 use super::exit::{Exit, Failure};
 use super::output;
-use super::project::{Project, Setup, is_within};
+use super::project::ProjectArguments;
 
 /// What `coldspot rules` does.
 #[derive(Debug, Subcommand)]
@@ -44,21 +45,21 @@ pub(super) enum Task {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
         #[command(flatten)]
-        project: Project,
+        project: ProjectArguments,
     },
     /// Run the tests that rule files carry: of all rules, or of those in a folder.
     Test {
         /// A folder of rules, which may build on the built-in ones.
         dir: Option<PathBuf>,
         #[command(flatten)]
-        project: Project,
+        project: ProjectArguments,
     },
     /// Check rule files without running their tests.
     Check {
         /// A folder of rules, which may build on the built-in ones.
         dir: Option<PathBuf>,
         #[command(flatten)]
-        project: Project,
+        project: ProjectArguments,
     },
     /// Print the JSON Schema of rule files, for editors.
     Schema,
@@ -71,7 +72,7 @@ pub(super) struct Source {
     #[arg(long = "rules", value_name = "DIR")]
     rules: Vec<PathBuf>,
     #[command(flatten)]
-    project: Project,
+    project: ProjectArguments,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -93,14 +94,14 @@ pub(super) enum PageFormat {
 pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     let text = match task {
         Task::List { format, source } => {
-            let Setup { library, config, .. } = source.project.setup(&source.rules, None)?;
+            let Project { library, config, .. } = source.project.load(&source.rules, None)?;
             match format {
                 ListFormat::Text => escape::log(&rule_list_text(&library, &config)),
                 ListFormat::Json => rule_list_json(&library, &config),
             }
         }
         Task::Show { id, format, source } => {
-            let Setup { library, config, .. } = source.project.setup(&source.rules, None)?;
+            let Project { library, config, .. } = source.project.load(&source.rules, None)?;
             show(&library, config.params(), id, *format)?
         }
         Task::New { id, dir, project } => new(id, dir.as_deref(), project)?,
@@ -111,12 +112,12 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
         }
         Task::Schema => rule_schema(),
     };
-    output::deliver(&text, None)?;
+    output::write(&text, None)?;
     Ok(Exit::Ok)
 }
 
-fn load(dir: Option<&Path>, project: &Project) -> Result<Library, Failure> {
-    let library = project.setup(&dir.map(Path::to_owned).into_iter().collect::<Vec<_>>(), None)?.library;
+fn load(dir: Option<&Path>, project: &ProjectArguments) -> Result<Library, Failure> {
+    let library = project.load(&dir.map(Path::to_owned).into_iter().collect::<Vec<_>>(), None)?.library;
     // Loaded as a part of a folder that coldspot.toml names, it may be empty.
     match dir {
         Some(dir) if chosen(&library, Some(dir)).is_empty() => {
@@ -142,7 +143,7 @@ fn show(library: &Library, set: &Params, id: &str, format: PageFormat) -> Result
     }
 }
 
-fn new(id: &str, dir: Option<&Path>, project: &Project) -> Result<String, Failure> {
+fn new(id: &str, dir: Option<&Path>, project: &ProjectArguments) -> Result<String, Failure> {
     let wrong = |message: String| Failure::new(Exit::Usage, message);
     let text = skeleton(id).ok_or_else(|| {
         wrong(format!(
@@ -155,7 +156,11 @@ fn new(id: &str, dir: Option<&Path>, project: &Project) -> Result<String, Failur
     }
     let configured = match dir {
         Some(_) => None,
-        None => project.file()?.and_then(|(_, file)| file.first_rule_dir()),
+        None => project
+            .configuration()
+            .read()
+            .map_err(AnalysisError::Configuration)?
+            .and_then(|(_, file)| file.first_rule_dir()),
     };
     let dir = dir.map(Path::to_owned).or(configured).unwrap_or_else(|| PathBuf::from("my-rules"));
     let path = dir.join(format!("{id}.toml"));
@@ -163,7 +168,7 @@ fn new(id: &str, dir: Option<&Path>, project: &Project) -> Result<String, Failur
         return Err(wrong(format!("{}: there is such a file already", path.display())));
     }
     fs::create_dir_all(&dir).map_err(|error| wrong(format!("{}: cannot be made: {error}", dir.display())))?;
-    output::deliver(&text, Some(&path))?;
+    output::write(&text, Some(&path))?;
     let (path, dir) = (path.display(), dir.display());
     Ok(format!("{path}: written. Its tests:  coldspot rules test {dir}\n"))
 }
@@ -182,7 +187,7 @@ fn test(library: &Library, dir: Option<&Path>) -> Result<Exit, Failure> {
     }
     let verdict = if failed == 0 { "all pass".to_owned() } else { format!("{failed} failed") };
     text.push_str(&format!("{} of {}: {verdict}\n", counted(reports.len(), "test"), counted(rules.len(), "rule")));
-    output::deliver(&escape::log(&text), None)?;
+    output::write(&escape::log(&text), None)?;
     Ok(if failed == 0 { Exit::Ok } else { Exit::Rules })
 }
 

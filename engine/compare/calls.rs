@@ -1,11 +1,10 @@
 //! Kernels and annotations that changed, in one call and in total.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::measure::{Change, Measure, Noise};
-use super::side::{Run, Side, int, name_of};
+use super::runs::{Run, Runs, int, name_of};
+use super::sides::{Side, Sides};
 use super::work::Work;
 use crate::facts::EntityKind;
 
@@ -13,14 +12,13 @@ use crate::facts::EntityKind;
 const LEAST_SHARE: f64 = 0.001;
 
 /// A kernel or an annotation, all of one name on all devices.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CallChange {
     /// Its name in the report: hostile.
     pub name: String,
-    /// How often: base, then head, of the whole sides.
-    pub count: [i64; 2],
+    /// How often, of the whole sides.
+    pub count: Sides<i64>,
     /// Time of one call, the mean; absent when a side lacks it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Change>,
     /// Time of all calls, per unit of comparison; 0 for a side that lacks it.
     pub total: Change,
@@ -35,25 +33,56 @@ struct Calls {
 
 type Named = BTreeMap<String, Calls>;
 
+/// What the runs of both sides say of the entities of a kind.
+struct Recorded<'a> {
+    runs: Sides<Vec<Named>>,
+    noise: &'a Noise,
+}
+
+impl<'a> Recorded<'a> {
+    fn new(kind: EntityKind, sides: Sides<Runs<'_>>, noise: &'a Noise) -> Self {
+        Self { runs: sides.map(|side| side.runs.iter().map(|run| named(run, kind)).collect()), noise }
+    }
+
+    fn names(&self) -> BTreeSet<&String> {
+        self.runs.iter().flatten().flat_map(BTreeMap::keys).collect()
+    }
+
+    /// `units` says how much work a run of a side holds.
+    fn change(&self, name: &str, units: impl Fn(Side, usize) -> i64) -> Option<CallChange> {
+        let count =
+            Sides::of(|side| self.measure(side, name, |calls, _| calls.count)).both()?.map(|count| count.median);
+        let call = Sides::of(|side| self.measure(side, name, |calls, _| calls.mean_ns())).both()?;
+        let total = Sides::of(|side| self.measure(side, name, |calls, run| calls.sum_ns / units(side, run))).both()?;
+        Some(CallChange {
+            name: name.to_owned(),
+            count,
+            call: (count.base > 0 && count.head > 0).then_some(Change::of(call, self.noise)),
+            total: Change::of(total, self.noise),
+        })
+    }
+
+    fn measure(&self, side: Side, name: &str, of: impl Fn(Calls, usize) -> i64) -> Option<Measure> {
+        let runs = self.runs.get(side).iter().enumerate();
+        Measure::of(runs.map(|(index, run)| of(run.get(name).copied().unwrap_or_default(), index)))
+    }
+}
+
+impl Calls {
+    fn mean_ns(self) -> i64 {
+        if self.count > 0 { self.sum_ns / self.count } else { 0 }
+    }
+}
+
 /// Those that changed, the largest difference first: of the totals, or of what the head's calls took longer or shorter
 /// each where totals of different work cannot be compared.
-pub(super) fn calls(kind: EntityKind, base: Side<'_>, head: Side<'_>, work: &Work, noise: &Noise) -> Vec<CallChange> {
-    let named = [base, head].map(|side| side.runs.iter().map(|run| named(run, kind)).collect::<Vec<Named>>());
-    let names: std::collections::BTreeSet<&String> = named.iter().flatten().flat_map(BTreeMap::keys).collect();
-    let is_comparable = work.basis.is_comparable();
-    let window = head.median(|run: &Run| run.sum("window_ns")) / work.units()[1];
+pub(super) fn calls(kind: EntityKind, sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) -> Vec<CallChange> {
+    let recorded = Recorded::new(kind, sides, noise);
+    let window = sides.head.median(|run: &Run| run.sum("window_ns")) / work.units().head;
     let mut changes: Vec<(i64, CallChange)> = Vec::new();
-    for name in names {
-        let Some(change) = change(name, &named, |side, run| work.units_of(side, run), noise) else { continue };
-        let weight = match (is_comparable, &change.call) {
-            (true, _) => change.total.difference.abs(),
-            (false, Some(call)) => call.difference.abs().saturating_mul(change.count[1]),
-            (false, None) => change.total.difference.abs(),
-        };
-        let is_change = match (is_comparable, &change.call) {
-            (true, _) | (_, None) => change.total.is_change,
-            (false, Some(call)) => call.is_change,
-        };
+    for name in recorded.names() {
+        let Some(change) = recorded.change(name, |side, run| work.units_of(side, run)) else { continue };
+        let (is_change, weight) = change.weight(work.basis.is_comparable());
         if is_change && weight as f64 >= LEAST_SHARE * window as f64 {
             changes.push((weight, change));
         }
@@ -62,18 +91,27 @@ pub(super) fn calls(kind: EntityKind, base: Side<'_>, head: Side<'_>, work: &Wor
     changes.into_iter().map(|(_, change)| change).collect()
 }
 
+impl CallChange {
+    /// Whether it changed, and by how much in all.
+    fn weight(&self, is_comparable: bool) -> (bool, i64) {
+        match &self.call {
+            Some(call) if !is_comparable => (call.is_change, call.difference.abs().saturating_mul(self.count.head)),
+            _ => (self.total.is_change, self.total.difference.abs()),
+        }
+    }
+}
+
 /// How much of the head's time in kernels is in those of both sides, and the part of that in which calls take as long as
 /// before; `None` without such kernels.
-pub(super) fn same_calls(base: Side<'_>, head: Side<'_>, noise: &Noise) -> Option<SameCalls> {
-    let named =
-        [base, head].map(|side| side.runs.iter().map(|run| named(run, EntityKind::Kernel)).collect::<Vec<Named>>());
-    let names: std::collections::BTreeSet<&String> = named.iter().flatten().flat_map(BTreeMap::keys).collect();
+pub(super) fn same_calls(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<SameCalls> {
+    let recorded = Recorded::new(EntityKind::Kernel, sides, noise);
     let (mut all, mut shared, mut same) = (0.0, 0.0, 0.0);
-    for change in names.into_iter().filter_map(|name| change(name, &named, |_, _| 1, noise)) {
-        all += change.total.head.median as f64;
+    for change in recorded.names().into_iter().filter_map(|name| recorded.change(name, |_, _| 1)) {
+        let time = change.total.head.median as f64;
+        all += time;
         let Some(call) = change.call else { continue };
-        shared += change.total.head.median as f64;
-        same += if call.is_change { 0.0 } else { change.total.head.median as f64 };
+        shared += time;
+        same += if call.is_change { 0.0 } else { time };
     }
     (shared > 0.0).then(|| SameCalls { shared: shared / all, same: same / shared })
 }
@@ -85,30 +123,6 @@ pub(super) struct SameCalls {
     pub(super) shared: f64,
     /// Of that, in kernels whose calls take as long as before.
     pub(super) same: f64,
-}
-
-/// `units` says how much work a run of a side holds.
-fn change(
-    name: &str,
-    named: &[Vec<Named>; 2],
-    units: impl Fn(usize, usize) -> i64,
-    noise: &Noise,
-) -> Option<CallChange> {
-    let measure = |side: usize, of: &dyn Fn(Calls) -> i64| {
-        Measure::of(named[side].iter().map(|run| of(run.get(name).copied().unwrap_or_default())))
-    };
-    let mean = |calls: Calls| if calls.count > 0 { calls.sum_ns / calls.count } else { 0 };
-    let count = [measure(0, &|calls| calls.count)?.median, measure(1, &|calls| calls.count)?.median];
-    let sum_ns = |run: &Named| run.get(name).map_or(0, |calls| calls.sum_ns);
-    let total =
-        |side: usize| Measure::of(named[side].iter().enumerate().map(|(place, run)| sum_ns(run) / units(side, place)));
-    let call = Change::new(measure(0, &mean)?, measure(1, &mean)?, noise);
-    Some(CallChange {
-        name: name.to_owned(),
-        count,
-        call: (count[0] > 0 && count[1] > 0).then_some(call),
-        total: Change::new(total(0)?, total(1)?, noise),
-    })
 }
 
 fn named(run: &Run, kind: EntityKind) -> Named {

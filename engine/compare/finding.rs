@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
 use super::ledger::DeviceChange;
 use super::measure::{Change, Measure, Noise};
-use super::side::{Run, Side};
+use super::runs::Runs;
+use super::sides::{Side, Sides};
 use super::work::Work;
-use crate::findings::{Fingerprints, Place, Seen};
+use crate::findings::{Observation, SourceLocation};
 use crate::ledger::Account;
-use crate::rules::outcome::{Confidence, Sentence, Severity};
+use crate::rules::outcome::{Confidence, Severity};
+use crate::text::spans::Sentence;
 
 /// A finding that gained or lost less than this of the window is unchanged.
 const LEAST_SHARE: f64 = 0.01;
 
 /// One finding of either side.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FindingChange {
     /// What became of it.
     pub state: State,
@@ -29,14 +29,11 @@ pub struct FindingChange {
     /// What it is about.
     pub subject: Sentence,
     /// The device that it is about, counted from 0 in the order of numbers.
-    #[serde(skip)]
     pub(super) device: Option<usize>,
     /// Whether the head has it.
-    #[serde(skip)]
-    pub(crate) is_in_head: bool,
+    pub is_in_head: bool,
     /// Where in the project's code it is, in the head or, when it is gone, was in the base.
-    #[serde(rename = "source", skip_serializing_if = "Option::is_none")]
-    pub(crate) place: Option<Place>,
+    pub source: Option<SourceLocation>,
     /// Whether its cost occurs once: then its gain is that of the whole, whatever the unit.
     pub once: bool,
     /// In the head, or in the base when it is gone.
@@ -48,23 +45,18 @@ pub struct FindingChange {
     /// What to do.
     pub advice: Sentence,
     /// The account that it draws on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// The most that it can gain, per unit of comparison; 0 on the side that does not have it. Absent where time cannot be
     /// claimed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<Change>,
-    /// The same as a share of the window: base, then head.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub share: Option<[f64; 2]>,
+    /// The same as a share of the window.
+    pub share: Option<Sides<f64>>,
     /// Why it is unclear what became of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
 }
 
 /// What became of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// Only the head has it.
     New,
@@ -98,216 +90,256 @@ impl State {
 }
 
 /// What one run says of one fingerprint.
-struct Told<'a> {
-    seen: Seen<'a>,
+struct Seen<'a> {
+    by: Observation<'a>,
     /// Units of work in the run.
     units: i64,
     device: Option<usize>,
 }
 
-type Findings<'a> = BTreeMap<String, Vec<Told<'a>>>;
+/// What the runs of one side say of each fingerprint.
+type Findings<'a> = BTreeMap<&'a str, Vec<Seen<'a>>>;
 
 /// All findings of both sides: new and worse ones first, the gravest first.
 pub(super) fn findings(
-    base: Side<'_>,
-    head: Side<'_>,
+    sides: Sides<Runs<'_>>,
     work: &Work,
     devices: &[DeviceChange],
     noise: &Noise,
 ) -> Vec<FindingChange> {
-    let prints: Vec<Vec<Fingerprints<'_>>> =
-        [base, head].map(|side| side.runs.iter().map(|run| Fingerprints::new(&run.facts)).collect()).into();
-    let told =
-        [told(base, &prints[0], |run| work.units_of(0, run)), told(head, &prints[1], |run| work.units_of(1, run))];
-    let context =
-        Context { sides: [base, head], units: work.units(), is_comparable: work.basis.is_comparable(), devices, noise };
-    let names: BTreeSet<&String> = told.iter().flat_map(BTreeMap::keys).collect();
+    let seen = Sides::of(|side| seen(*sides.get(side), |run| work.units_of(side, run)));
+    let names: BTreeSet<&str> = seen.iter().flat_map(BTreeMap::keys).copied().collect();
+    let context = Context { work, devices, noise, is_comparable: work.basis.is_comparable() };
     let mut changes: Vec<FindingChange> =
-        names.into_iter().filter_map(|name| context.change(name, [told[0].get(name), told[1].get(name)])).collect();
-    let size = |change: &FindingChange| change.gain.map_or(0, |gain| gain.difference.unsigned_abs());
-    changes.sort_by(|a, b| {
-        let key = |c: &FindingChange| (c.state, std::cmp::Reverse((c.severity, size(c))));
-        key(a).cmp(&key(b)).then_with(|| a.fingerprint.cmp(&b.fingerprint))
-    });
+        names.into_iter().filter_map(|name| Some(Pair::new(&context, name, sides, &seen)?.change())).collect();
+    changes.sort_by(|a, b| a.rank().cmp(&b.rank()).then_with(|| a.fingerprint.cmp(&b.fingerprint)));
     changes
 }
 
-fn told<'a>(side: Side<'a>, prints: &[Fingerprints<'a>], units: impl Fn(usize) -> i64) -> Findings<'a> {
+fn seen(side: Runs<'_>, units: impl Fn(usize) -> i64) -> Findings<'_> {
     let mut findings = Findings::new();
-    for (place, (run, prints)) in side.runs.iter().zip(prints).enumerate() {
+    for (index, run) in side.runs.iter().enumerate() {
         let devices = run.devices();
-        for seen in prints.all(&run.review) {
-            let device = devices.iter().position(|(_, entity)| Some(&entity.key) == seen.subject.device.as_ref());
-            findings.entry(seen.fingerprint.clone()).or_default().push(Told { seen, device, units: units(place) });
+        for by in run.review.observations() {
+            let own = by.subject.device.as_ref().map(|device| device.entity);
+            let device = devices.iter().position(|(entity, _)| Some(*entity) == own);
+            findings.entry(by.fingerprint).or_default().push(Seen { by, device, units: units(index) });
         }
     }
     findings
 }
 
-/// What all findings are held against.
-struct Context<'a> {
-    sides: [Side<'a>; 2],
-    units: [i64; 2],
-    is_comparable: bool,
-    devices: &'a [DeviceChange],
-    noise: &'a Noise,
+impl FindingChange {
+    fn rank(&self) -> impl Ord + use<> {
+        let size = self.gain.map_or(0, |gain| gain.difference.unsigned_abs());
+        (self.state, std::cmp::Reverse((self.severity, size)))
+    }
 }
 
-impl Context<'_> {
-    fn change(&self, fingerprint: &str, told: [Option<&Vec<Told<'_>>>; 2]) -> Option<FindingChange> {
-        // A finding of a side is one that most of its runs have.
-        let has = |side: usize| told[side].is_some_and(|told| 2 * told.len() > self.sides[side].runs.len());
-        let (in_base, in_head) = (has(0), has(1));
-        let shown = told[usize::from(in_head)]?.first()?;
-        if !in_base && !in_head {
-            return None;
-        }
-        let device = shown.device;
-        let finding = shown.seen.finding;
+/// What all findings are held against.
+struct Context<'a> {
+    work: &'a Work,
+    devices: &'a [DeviceChange],
+    noise: &'a Noise,
+    is_comparable: bool,
+}
+
+/// A finding of one fingerprint, as the sides that have it see it.
+struct Pair<'a> {
+    context: &'a Context<'a>,
+    fingerprint: &'a str,
+    /// What the runs of each side say; empty for a side of which not most runs have it.
+    seen: Sides<&'a [Seen<'a>]>,
+    /// What speaks for all: the head's first, or the base's when the head does not have it.
+    shown: &'a Seen<'a>,
+    /// Units of work that its gain is counted by.
+    units: Sides<i64>,
+    gain: Option<Gain>,
+}
+
+/// What a finding can gain, on both sides.
+#[derive(Clone, Copy)]
+struct Gain {
+    change: Change,
+    /// The same as shares of the window.
+    share: Sides<f64>,
+}
+
+impl<'a> Pair<'a> {
+    /// `None` when neither side has it: a finding of a side is one that most of its runs have.
+    fn new(
+        context: &'a Context<'a>,
+        fingerprint: &'a str,
+        sides: Sides<Runs<'_>>,
+        seen: &'a Sides<Findings<'a>>,
+    ) -> Option<Self> {
+        let any: Sides<&[Seen<'_>]> = seen.each_ref().map(|seen| seen.get(fingerprint).map_or(&[][..], Vec::as_slice));
+        let has = any.zip(sides).map(|(seen, side)| 2 * seen.len() > side.runs.len());
+        let seen = any.zip(has).map(|(seen, has)| if has { seen } else { &[] });
+        let shown = seen.head.first().or(seen.base.first())?;
         // What occurs once does not grow with the work: per unit, the longer run would seem to have less of it.
-        let units = if finding.once { [1, 1] } else { self.units };
-        let measure = |side: usize| match told[side].filter(|_| [in_base, in_head][side]) {
-            Some(told) => {
-                let units = |told: &Told<'_>| if finding.once { 1 } else { told.units };
-                Measure::of(told.iter().filter_map(|told| Some(told.seen.gain?.recoverable_ns / units(told))))
-            }
-            None => Some(Measure::ZERO),
+        let once = shown.by.finding.once;
+        let units = if once { Sides { base: 1, head: 1 } } else { context.work.units() };
+        let mut pair = Self { context, fingerprint, seen, shown, units, gain: None };
+        let has_gain = any.iter().copied().flatten().any(|seen| seen.by.gain.is_some());
+        pair.gain = if has_gain { pair.gain() } else { None };
+        Some(pair)
+    }
+
+    fn gain(&self) -> Option<Gain> {
+        let measures = self.seen.map(|seen| self.recoverable_ns(seen)).both()?;
+        let change = Change::of(measures, self.context.noise);
+        let share = Sides::of(|side| {
+            let window_ns = self.window_ns(side).max(1);
+            measures.get(side).median as f64 / window_ns as f64
+        });
+        Some(Gain { change, share })
+    }
+
+    /// Per unit of comparison; 0 for a side that does not have it.
+    fn recoverable_ns(&self, seen: &[Seen<'_>]) -> Option<Measure> {
+        if seen.is_empty() {
+            return Some(Measure::ZERO);
+        }
+        let once = self.shown.by.finding.once;
+        let per_unit = |seen: &Seen<'_>| Some(seen.by.gain?.recoverable_ns / if once { 1 } else { seen.units });
+        Measure::of(seen.iter().filter_map(per_unit))
+    }
+
+    /// As much of the device's window, or of all windows together, as the gain is about.
+    fn window_ns(&self, side: Side) -> i64 {
+        let window_ns = |device: &DeviceChange| device.window.sides().get(side).median;
+        let per_unit = match self.device() {
+            Some(device) => window_ns(device),
+            None => self.context.devices.iter().map(window_ns).fold(0, i64::saturating_add),
         };
-        let has_gain = told.iter().flatten().flat_map(|told| told.iter()).any(|told| told.seen.gain.is_some());
-        let gain = measure(0).zip(measure(1)).filter(|_| has_gain);
-        let gain = gain.map(|(base, head)| Change::new(base, head, self.noise));
-        let share = gain.map(|gain| self.shares(gain, device, units));
-        let mut state = match (in_base, in_head) {
+        per_unit.saturating_mul(self.context.work.units().get(side) / self.units.get(side))
+    }
+
+    fn device(&self) -> Option<&'a DeviceChange> {
+        self.shown.device.and_then(|index| self.context.devices.get(index))
+    }
+
+    fn is_in(&self, side: Side) -> bool {
+        !self.seen.get(side).is_empty()
+    }
+
+    fn change(self) -> FindingChange {
+        let state = match (self.is_in(Side::Base), self.is_in(Side::Head)) {
             (false, true) => State::New,
             (true, false) => State::Gone,
-            _ if self.is_comparable => moved(gain, share),
+            _ if self.context.is_comparable => moved(self.gain),
             // What one side did is no measure of the other.
             _ => State::Unclear,
         };
-        let account = shown.seen.gain.map(|gain| gain.account.clone());
-        let is_in = [in_base, in_head];
-        let because = self.unclear(state, is_in, finding.once, device).or_else(|| match state {
-            State::New | State::Gone => self.doubt(gain, share, device, account.as_deref(), units),
+        let because = self.unclear(state).map(str::to_owned).or_else(|| match state {
+            State::New | State::Gone => self.doubt().map(str::to_owned),
             _ => None,
         });
-        if because.is_some() {
-            state = State::Unclear;
-        }
-        Some(FindingChange {
-            state,
-            fingerprint: fingerprint.to_owned(),
-            rule: finding.rule.clone(),
-            title: finding.title.clone(),
-            subject: shown.seen.subject.label.clone(),
-            device,
-            is_in_head: in_head,
-            place: shown.seen.subject.place.clone(),
-            once: finding.once,
-            severity: shown.seen.severity,
-            confidence: shown.seen.confidence,
-            summary: shown.seen.summary.clone(),
-            advice: finding.advice.clone(),
-            account,
-            gain,
-            share,
+        let Seen { by, device, .. } = self.shown;
+        FindingChange {
+            state: if because.is_some() { State::Unclear } else { state },
+            fingerprint: self.fingerprint.to_owned(),
+            rule: by.finding.rule.clone(),
+            title: by.finding.title.clone(),
+            subject: by.subject.label.clone(),
+            device: *device,
+            is_in_head: self.is_in(Side::Head),
+            source: by.subject.source.clone(),
+            once: by.finding.once,
+            severity: by.severity,
+            confidence: by.confidence,
+            summary: by.summary.clone(),
+            advice: by.finding.advice.clone(),
+            account: by.gain.map(|gain| gain.account.clone()),
+            gain: self.gain.map(|gain| gain.change),
+            share: self.gain.map(|gain| gain.share),
             because,
-        })
+        }
     }
 
     /// Why it cannot be told what became of a finding, whatever it gains.
-    fn unclear(&self, state: State, is_in: [bool; 2], once: bool, device: Option<usize>) -> Option<String> {
-        let words = match state {
-            State::Unchanged => return None,
-            _ if is_in == [true, true] && !self.is_comparable => {
-                "since the two sides did different work, it is neither better nor worse"
+    fn unclear(&self, state: State) -> Option<&'static str> {
+        let is_in_both = self.is_in(Side::Base) && self.is_in(Side::Head);
+        match state {
+            State::Unchanged => None,
+            _ if is_in_both && !self.context.is_comparable => {
+                Some("since the two sides did different work, it is neither better nor worse")
             }
-            _ if self.is_stretched(device) => "time between rounds makes up much of the longer side",
-            State::New | State::Gone if once && self.is_longer(state) => {
-                "it occurs once, and weighs less in the side that did more work"
+            _ if self.has_long_gaps() => Some("time between rounds makes up much of the longer side"),
+            State::New | State::Gone if self.shown.by.finding.once && self.is_longer(state) => {
+                Some("it occurs once, and weighs less in the side that did more work")
             }
-            _ => return None,
-        };
-        Some(words.to_owned())
+            _ => None,
+        }
     }
 
-    /// Whether time between rounds of work, which only the longer side has, changes what shares of its window mean.
-    fn is_stretched(&self, device: Option<usize>) -> bool {
-        let is_stretched = |device: &DeviceChange| {
-            let windows = [device.window.base.median, device.window.head.median];
-            (0..2).any(|side| {
-                let per_unit = device.between_rounds_ns[side] / self.units[side];
-                per_unit as f64 >= self.noise.floor_share * windows[side] as f64 && per_unit > 0
-            })
-        };
-        match device.and_then(|place| self.devices.get(place)) {
-            Some(device) => is_stretched(device),
-            None => self.devices.iter().any(is_stretched),
+    /// Whether time between repetitions of the work, which only the longer side has, changes what shares of its window
+    /// mean.
+    fn has_long_gaps(&self) -> bool {
+        match self.device() {
+            Some(device) => self.context.has_long_gaps(device),
+            None => self.context.devices.iter().any(|device| self.context.has_long_gaps(device)),
         }
     }
 
     /// Whether the side that does not have a new or gone finding did more work.
     fn is_longer(&self, state: State) -> bool {
-        let [base, head] = self.units;
+        let Sides { base, head } = self.context.work.units();
         if state == State::New { base > head } else { head > base }
     }
 
-    /// Of the device's window, or of all windows together: as much of them as the gain is about.
-    fn shares(&self, gain: Change, device: Option<usize>, units: [i64; 2]) -> [f64; 2] {
-        let window = |side: usize| -> i64 {
-            let of = |device: &DeviceChange| [device.window.base, device.window.head][side].median;
-            let per_unit = match device.and_then(|place| self.devices.get(place)) {
-                Some(device) => of(device),
-                None => self.devices.iter().map(of).fold(0, i64::saturating_add),
-            };
-            per_unit.saturating_mul(self.units[side] / units[side])
-        };
-        let share = |measure: Measure, side| measure.median as f64 / window(side).max(1) as f64;
-        [share(gain.base, 0), share(gain.head, 1)]
-    }
-
     /// Why a finding of one side alone may be no change at all.
-    fn doubt(
-        &self,
-        gain: Option<Change>,
-        share: Option<[f64; 2]>,
-        device: Option<usize>,
-        account: Option<&str>,
-        units: [i64; 2],
-    ) -> Option<String> {
-        let (gain, [base, head], account) = (gain?, share?, account?);
-        let device = self.devices.get(device.or_else(|| (self.devices.len() == 1).then_some(0))?)?;
+    fn doubt(&self) -> Option<&'static str> {
+        let (gain, account) = (self.gain?, &self.shown.by.gain?.account);
+        let devices = self.context.devices;
+        let index = self.shown.device.or_else(|| (devices.len() == 1).then_some(0))?;
+        let device = devices.get(index)?;
         let account = Account::parse(account)?;
         let is_idle = account.top() == Account::Idle;
-        let claimed = |side: usize| [gain.base, gain.head][side].median.saturating_mul(units[side]);
-        if is_idle
-            && (0..2).any(|side| device.between_rounds_ns[side] > 0 && claimed(side) <= device.between_rounds_ns[side])
-        {
-            return Some("it may be the idle time between rounds, which only the longer side has".to_owned());
+        let is_in_gaps = |side: Side| {
+            let gaps_ns = *device.between_rounds_ns.get(side);
+            let claimed_ns = gain.change.sides().get(side).median.saturating_mul(*self.units.get(side));
+            gaps_ns > 0 && claimed_ns <= gaps_ns
+        };
+        if is_idle && (is_in_gaps(Side::Base) || is_in_gaps(Side::Head)) {
+            return Some("it may be the idle time between rounds, which only the longer side has");
         }
-        let is_small = base.max(head) < self.noise.floor_share;
-        if is_small && !self.account_moved(device, account)? {
-            return Some("the time that it draws on did not change: it is at the edge of its threshold".to_owned());
+        let is_small = gain.share.base.max(gain.share.head) < self.context.noise.floor_share;
+        if is_small && !account_moved(device, account)? {
+            return Some("the time that it draws on did not change: it is at the edge of its threshold");
         }
         None
     }
+}
 
-    /// Whether an account changed; where it is not told apart, whether the account of the window that it lies in did.
-    fn account_moved(&self, device: &DeviceChange, account: Account) -> Option<bool> {
-        if account == Account::Window {
-            return Some(device.window.is_change);
-        }
-        let changes = || device.accounts.iter().chain(&device.parts);
-        let own = changes().find(|change| change.account == account.id());
-        let change = own.or_else(|| changes().find(|change| change.account == account.top().id()))?;
-        Some(change.time.is_change)
+impl Context<'_> {
+    fn has_long_gaps(&self, device: &DeviceChange) -> bool {
+        let is_long = |side: Side| {
+            let per_unit = device.between_rounds_ns.get(side) / self.work.units().get(side);
+            let window_ns = device.window.sides().get(side).median;
+            per_unit > 0 && per_unit as f64 >= self.noise.floor_share * window_ns as f64
+        };
+        is_long(Side::Base) || is_long(Side::Head)
     }
 }
 
-fn moved(gain: Option<Change>, share: Option<[f64; 2]>) -> State {
-    let (Some(gain), Some([base, head])) = (gain, share) else { return State::Unchanged };
-    let largest = gain.base.median.max(gain.head.median).max(1);
-    let part = gain.difference.unsigned_abs() as f64 * base.max(head) / largest as f64;
-    match (gain.is_change && part >= LEAST_SHARE, gain.difference > 0) {
+/// Whether an account changed; where it is not told apart, whether the account of the window that it lies in did.
+fn account_moved(device: &DeviceChange, account: Account) -> Option<bool> {
+    if account == Account::Window {
+        return Some(device.window.is_change);
+    }
+    let changes = || device.accounts.iter().chain(&device.parts);
+    let own = changes().find(|change| change.account == account.id());
+    let change = own.or_else(|| changes().find(|change| change.account == account.top().id()))?;
+    Some(change.time.is_change)
+}
+
+fn moved(gain: Option<Gain>) -> State {
+    let Some(Gain { change, share }) = gain else { return State::Unchanged };
+    let largest = change.base.median.max(change.head.median).max(1);
+    let part = change.difference.unsigned_abs() as f64 * share.base.max(share.head) / largest as f64;
+    match (change.is_change && part >= LEAST_SHARE, change.difference > 0) {
         (false, _) => State::Unchanged,
         (true, true) => State::Worse,
         (true, false) => State::Better,
@@ -315,7 +347,7 @@ fn moved(gain: Option<Change>, share: Option<[f64; 2]>) -> State {
 }
 
 /// How many findings came to each state; those of severity info apart from the rest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StateCounts {
     /// Only in the head.
     pub new: usize,
@@ -336,21 +368,15 @@ impl StateCounts {
     pub(super) fn of(findings: &[FindingChange]) -> Self {
         let mut counts = Self::default();
         for finding in findings.iter().filter(|finding| finding.severity > Severity::Info) {
-            let place = match finding.state {
-                State::New => &mut counts.new,
-                State::Worse => &mut counts.worse,
-                State::Better => &mut counts.better,
-                State::Gone => &mut counts.gone,
-                State::Unclear => &mut counts.unclear,
-                State::Unchanged => &mut counts.unchanged,
-            };
-            *place += 1;
+            match finding.state {
+                State::New => counts.new += 1,
+                State::Worse => counts.worse += 1,
+                State::Better => counts.better += 1,
+                State::Gone => counts.gone += 1,
+                State::Unclear => counts.unclear += 1,
+                State::Unchanged => counts.unchanged += 1,
+            }
         }
         counts
     }
-}
-
-/// The runs whose findings are compared are those of the sides; a name is only needed in messages.
-pub(super) fn names(runs: &[Run]) -> Vec<String> {
-    runs.iter().map(|run| run.name.clone()).collect()
 }

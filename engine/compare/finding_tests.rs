@@ -1,6 +1,6 @@
 //! What becomes of findings when the time, the work, or both change.
 
-use super::{Basis, Comparison, Run, State, compare};
+use super::{Basis, Comparison, Run, Sides, State, compare};
 use crate::facts::EntityKind;
 use crate::findings::samples::Sample;
 
@@ -53,7 +53,7 @@ fn twice_as_long_for_the_same_work_is_worse_although_the_shares_are_the_same() {
     let there = compared(run(1, 1.0, &[PER_ROUND, ONCE]), run(1, 2.0, &[PER_ROUND, ONCE]));
     assert_eq!(states(&there), [("loading", State::Worse), ("sync-gap", State::Worse)]);
     for finding in &there.findings {
-        let [base, head] = finding.share.unwrap();
+        let Sides { base, head } = finding.share.unwrap();
         assert!((base - head).abs() < 1e-9, "{finding:?}");
     }
     let back = compared(run(1, 2.0, &[PER_ROUND, ONCE]), run(1, 1.0, &[PER_ROUND, ONCE]));
@@ -64,7 +64,7 @@ fn twice_as_long_for_the_same_work_is_worse_although_the_shares_are_the_same() {
 fn twice_the_work_is_not_worse_nor_better() {
     for (base, head) in [(1, 2), (2, 1), (1, 10)] {
         let comparison = compared(run(base, 1.0, &[PER_ROUND, ONCE]), run(head, 1.0, &[PER_ROUND, ONCE]));
-        assert_eq!(comparison.work.basis, Basis::Unit { base_count: base, head_count: head });
+        assert_eq!(comparison.work.basis, Basis::Unit { count: Sides { base, head } });
         assert_eq!(states(&comparison), [("loading", State::Unchanged), ("sync-gap", State::Unchanged)]);
         let loading = comparison.findings.iter().find(|finding| finding.rule == "loading").unwrap();
         assert_eq!(loading.gain.unwrap().head.median, ONCE.ns, "the whole of what occurs once");

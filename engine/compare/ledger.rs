@@ -1,21 +1,21 @@
 //! Where the time of each device went, side by side.
 
-use serde::Serialize;
-
+use super::Basis;
 use super::measure::{Change, Measure, Noise};
-use super::side::{Run, Side, int};
+use super::runs::{Run, Runs, int};
+use super::sides::{Side, Sides};
 use super::work::Work;
 use crate::facts::Entity;
 use crate::findings::{DeviceReview, Part};
 use crate::ledger::accounts::Sums;
 use crate::ledger::{Account, Breakdown};
-use crate::rules::outcome::Sentence;
+use crate::text::spans::Sentence;
 
 /// An account that is, and was, a smaller part of the window than this is not said to have changed.
 const LEAST_SHARE: f64 = 0.01;
 
 /// One device on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DeviceChange {
     /// Its name for readers, from the head.
     pub label: Sentence,
@@ -25,12 +25,12 @@ pub struct DeviceChange {
     pub accounts: Vec<AccountChange>,
     /// Parts of the accounts; empty where the sides' idle time cannot be told apart so finely.
     pub parts: Vec<AccountChange>,
-    /// Idle time between two rounds of work that only the longer side has, and that is left out: base, then head.
-    pub between_rounds_ns: [i64; 2],
+    /// Idle time between two repetitions of the work that only the longer side has, and that is left out.
+    pub between_rounds_ns: Sides<i64>,
 }
 
 /// An account on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AccountChange {
     /// The fact of the device that it is, without `_ns`.
     pub account: &'static str,
@@ -40,15 +40,15 @@ pub struct AccountChange {
     pub label: &'static str,
     /// How long, per unit of comparison.
     pub time: Change,
-    /// Its share of the window: base, then head.
-    pub share: [f64; 2],
+    /// Its share of the window.
+    pub share: Sides<f64>,
 }
 
 /// All devices, in the order of their numbers. Without a sound unit, changes are those of the shares of the window.
-pub(super) fn devices(base: Side<'_>, head: Side<'_>, work: &Work, noise: &Noise) -> Vec<DeviceChange> {
-    let count = |side: Side<'_>| side.first().map_or(0, |run| run.devices().len());
-    let pairs = 0..count(base).min(count(head));
-    pairs.filter_map(|place| device(place, [base, head], work, noise)).collect()
+pub(super) fn devices(sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) -> Vec<DeviceChange> {
+    let count = sides.map(|side| side.first().map_or(0, |run| run.devices().len()));
+    let pairs = 0..count.base.min(count.head);
+    pairs.filter_map(|index| Ledgers::new(index, sides, work)?.change(work, noise)).collect()
 }
 
 /// One device of one run, per unit of work.
@@ -59,127 +59,157 @@ struct Ledger {
     between_ns: i64,
 }
 
-fn device(place: usize, sides: [Side<'_>; 2], work: &Work, noise: &Noise) -> Option<DeviceChange> {
-    let units = work.units();
-    let idle = |side: usize| sides[side].median(|run| fact(run, place, Account::Idle.fact())) / units[side];
-    let other_idle = [idle(1), idle(0)];
-    let ledgers: Vec<Vec<Ledger>> = (0..2)
-        .map(|side| {
-            let runs = sides[side].runs.iter().enumerate();
-            runs.filter_map(|(at, run)| ledger(run, place, work.units_of(side, at), other_idle[side], work)).collect()
-        })
-        .collect();
-    let measure = |side: usize, of: &dyn Fn(&Ledger) -> i64| Measure::of(ledgers[side].iter().map(of));
-    let window = [measure(0, &|ledger| ledger.window_ns)?, measure(1, &|ledger| ledger.window_ns)?];
-    let judge = Judge { window, noise, is_comparable: work.basis.is_comparable() };
-    let row = |account: &'static str, of, label, ns: &dyn Fn(&Ledger) -> i64| {
-        let (base, head) = (measure(0, ns)?, measure(1, ns)?);
-        (base.high > 0 || head.high > 0).then(|| judge.row(account, of, label, base, head))
-    };
-    let accounts = Breakdown::Operation
-        .accounts()
-        .filter_map(|account| row(account.id(), account.id(), account.label(), &|ledger| ledger.accounts[account]))
-        .collect();
-    let between_rounds_ns = [0, 1].map(|side| measure(side, &|ledger| ledger.between_ns).map_or(0, |ns| ns.median));
-    let mut names: Vec<(&'static str, &'static str, &'static str)> = Vec::new();
-    for part in ledgers.iter().flatten().flat_map(|ledger| &ledger.parts) {
-        if !names.iter().any(|(account, ..)| *account == part.account) {
-            names.push((part.account, part.of, part.label));
+impl Ledger {
+    /// `other_idle_ns` is the idle time of the other side, per unit of its work.
+    fn new(run: &Run, device: usize, units: i64, other_idle_ns: i64, work: &Work) -> Option<Self> {
+        let devices = run.devices();
+        let (_, device) = devices.get(device)?;
+        let review = run.review.devices.iter().find(|review| review.key == device.key)?;
+        let is_repeated = matches!(work.basis, Basis::Unit { .. });
+        let between_ns = if is_repeated { between(device, units, other_idle_ns) } else { 0 };
+        let mut accounts = Sums::default();
+        for account in Breakdown::Operation.accounts() {
+            accounts[account] = int(device, account.fact()) / units;
         }
+        accounts[Account::Idle] -= between_ns / units;
+        Some(Self {
+            window_ns: (review.window_ns - between_ns) / units,
+            accounts,
+            parts: scaled(review, units),
+            between_ns,
+        })
     }
-    names.sort_by_key(|(_, of, _)| Account::parse(of));
-    // Absent is not zero: an account that one side cannot split is not split.
-    let is_split = |ledger: &Ledger, of: &str| {
-        Account::parse(of).is_none_or(|of| ledger.accounts[of] == 0)
-            || ledger.parts.iter().any(|part| part.of == of && part.account != of)
-    };
-    names.retain(|(account, of, _)| {
-        let can_split = ledgers.iter().flatten().all(|ledger| is_split(ledger, of));
-        account != of && can_split && (between_rounds_ns == [0, 0] || *of != Account::Idle.id())
-    });
-    let part_ns = |ledger: &Ledger, account: &str| {
-        ledger.parts.iter().filter(|part| part.account == account).map(|part| part.ns).sum()
-    };
-    let parts = names
-        .into_iter()
-        .filter_map(|(account, of, label)| row(account, of, label, &|ledger| part_ns(ledger, account)));
-    let label = sides[1].first()?.review.devices.iter().find(|device| {
-        Some(&device.key) == sides[1].first().and_then(|run| run.devices().get(place).map(|(_, entity)| &entity.key))
-    })?;
-    Some(DeviceChange {
-        label: label.label.clone(),
-        window: Change::new(window[0], window[1], noise),
-        parts: parts.collect(),
-        accounts,
-        between_rounds_ns,
-    })
-}
 
-/// What all rows of a device share.
-struct Judge<'a> {
-    window: [Measure; 2],
-    noise: &'a Noise,
-    is_comparable: bool,
-}
-
-impl Judge<'_> {
-    fn row(
-        &self,
-        account: &'static str,
-        of: &'static str,
-        label: &'static str,
-        base: Measure,
-        head: Measure,
-    ) -> AccountChange {
-        let mut time = Change::new(base, head, self.noise);
-        let share = [share(base, self.window[0]), share(head, self.window[1])];
-        // Windows of different work: only what part of them an account is can be held against the other.
-        let moved = if self.is_comparable {
-            time.difference.unsigned_abs() as f64 / self.window[0].median.max(1) as f64
-        } else {
-            time.is_change = (share[0] - share[1]).abs() >= self.noise.floor_share * share[0];
-            (share[0] - share[1]).abs()
-        };
-        time.is_change &= moved >= LEAST_SHARE;
-        AccountChange { account, of, label, time, share }
+    fn part_ns(&self, account: &str) -> i64 {
+        self.parts.iter().filter(|part| part.account == account).map(|part| part.ns).sum()
     }
-}
 
-fn share(part: Measure, window: Measure) -> f64 {
-    part.median as f64 / window.median.max(1) as f64
-}
-
-fn fact(run: &Run, place: usize, name: &str) -> i64 {
-    run.devices().get(place).map_or(0, |(_, device)| int(device, name))
-}
-
-fn ledger(run: &Run, place: usize, units: i64, other_idle_ns: i64, work: &Work) -> Option<Ledger> {
-    let devices = run.devices();
-    let (_, device) = devices.get(place)?;
-    let review = run.review.devices.iter().find(|review| review.key == device.key)?;
-    let between_ns =
-        if matches!(work.basis, super::Basis::Unit { .. }) { between(device, units, other_idle_ns) } else { 0 };
-    let mut accounts = Sums::default();
-    for account in Breakdown::Operation.accounts() {
-        accounts[account] = int(device, account.fact()) / units;
+    /// Whether the parts of an account are known. Absent is not zero.
+    fn splits(&self, of: &str) -> bool {
+        Account::parse(of).is_none_or(|of| self.accounts[of] == 0)
+            || self.parts.iter().any(|part| part.of == of && part.account != of)
     }
-    accounts[Account::Idle] -= between_ns / units;
-    Some(Ledger {
-        window_ns: (review.window_ns - between_ns) / units,
-        accounts,
-        parts: scaled(review, units),
-        between_ns,
-    })
 }
 
 fn scaled(review: &DeviceReview, units: i64) -> Vec<Part> {
     review.parts.iter().map(|part| Part { ns: part.ns / units, ..part.clone() }).collect()
 }
 
-/// Rounds one after the other have time between them that a single round lacks: at most the longest idle stretch for each
-/// of the seams. As much of it is left out as would explain the difference, and no more.
+/// Repetitions one after the other have time between them that a single one lacks: at most the longest idle stretch for
+/// each gap. As much of it is left out as would explain the difference, and no more.
 fn between(device: &Entity, units: i64, other_idle_ns: i64) -> i64 {
     let most = (units - 1).saturating_mul(int(device, "idle_longest_ns"));
     let beyond = int(device, Account::Idle.fact()) - other_idle_ns.saturating_mul(units);
     beyond.clamp(0, most.max(0))
+}
+
+/// One device of all runs of both sides.
+struct Ledgers {
+    runs: Sides<Vec<Ledger>>,
+    label: Sentence,
+}
+
+impl Ledgers {
+    fn new(device: usize, sides: Sides<Runs<'_>>, work: &Work) -> Option<Self> {
+        let units = work.units();
+        let idle_ns = |side: Side| {
+            sides
+                .get(side)
+                .median(|run| run.devices().get(device).map_or(0, |(_, device)| int(device, Account::Idle.fact())))
+                / units.get(side)
+        };
+        let other_idle_ns = Sides { base: idle_ns(Side::Head), head: idle_ns(Side::Base) };
+        let of_side = |side: Side| {
+            let runs = sides.get(side).runs.iter().enumerate();
+            let other_idle_ns = *other_idle_ns.get(side);
+            runs.filter_map(|(index, run)| Ledger::new(run, device, work.units_of(side, index), other_idle_ns, work))
+                .collect()
+        };
+        let head = sides.head.first()?;
+        let (_, entity) = *head.devices().get(device)?;
+        let label = head.review.devices.iter().find(|review| review.key == entity.key)?.label.clone();
+        Some(Self { runs: Sides::of(of_side), label })
+    }
+
+    fn measures(&self, of: impl Fn(&Ledger) -> i64) -> Option<Sides<Measure>> {
+        self.runs.each_ref().map(|runs| Measure::of(runs.iter().map(&of))).both()
+    }
+
+    fn change(self, work: &Work, noise: &Noise) -> Option<DeviceChange> {
+        let window = self.measures(|ledger| ledger.window_ns)?;
+        let rows = Rows { ledgers: &self, window, noise, is_comparable: work.basis.is_comparable() };
+        let between_rounds_ns = self.measures(|ledger| ledger.between_ns)?.map(|ns| ns.median);
+        let accounts = Breakdown::Operation.accounts().filter_map(|account| {
+            let name = Name { account: account.id(), of: account.id(), label: account.label() };
+            rows.row(name, |ledger| ledger.accounts[account])
+        });
+        let names = self.part_names(between_rounds_ns).into_iter();
+        let parts = names.filter_map(|name| rows.row(name, |ledger| ledger.part_ns(name.account)));
+        Some(DeviceChange {
+            window: Change::of(window, noise),
+            accounts: accounts.collect(),
+            parts: parts.collect(),
+            between_rounds_ns,
+            label: self.label.clone(),
+        })
+    }
+
+    /// The parts that all runs know, in the order of the accounts.
+    fn part_names(&self, between_rounds_ns: Sides<i64>) -> Vec<Name> {
+        let mut names: Vec<Name> = Vec::new();
+        for part in self.runs.iter().flatten().flat_map(|ledger| &ledger.parts) {
+            if !names.iter().any(|name| name.account == part.account) {
+                names.push(Name { account: part.account, of: part.of, label: part.label });
+            }
+        }
+        names.sort_by_key(|name| Account::parse(name.of));
+        let is_whole = between_rounds_ns == Sides::default();
+        names.retain(|name| {
+            let is_split = self.runs.iter().flatten().all(|ledger| ledger.splits(name.of));
+            name.account != name.of && is_split && (is_whole || name.of != Account::Idle.id())
+        });
+        names
+    }
+}
+
+/// An account, what it is part of, and its words.
+#[derive(Debug, Clone, Copy)]
+struct Name {
+    account: &'static str,
+    of: &'static str,
+    label: &'static str,
+}
+
+/// What all rows of a device share.
+struct Rows<'a> {
+    ledgers: &'a Ledgers,
+    window: Sides<Measure>,
+    noise: &'a Noise,
+    is_comparable: bool,
+}
+
+impl Rows<'_> {
+    /// An account on both sides; `None` where neither has any of it.
+    fn row(&self, name: Name, ns: impl Fn(&Ledger) -> i64) -> Option<AccountChange> {
+        let measures = self.ledgers.measures(ns)?;
+        if measures.base.high <= 0 && measures.head.high <= 0 {
+            return None;
+        }
+        let mut time = Change::of(measures, self.noise);
+        let share = measures.zip(self.window).map(|(part, window)| share(part, window));
+        // Windows of different work: only what part of them an account is can be held against the other.
+        let moved = if self.is_comparable {
+            time.difference.unsigned_abs() as f64 / self.window.base.median.max(1) as f64
+        } else {
+            time.is_change = (share.base - share.head).abs() >= self.noise.floor_share * share.base;
+            (share.base - share.head).abs()
+        };
+        time.is_change &= moved >= LEAST_SHARE;
+        let Name { account, of, label } = name;
+        Some(AccountChange { account, of, label, time, share })
+    }
+}
+
+fn share(part: Measure, window: Measure) -> f64 {
+    part.median as f64 / window.median.max(1) as f64
 }

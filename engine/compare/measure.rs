@@ -1,14 +1,16 @@
 //! Numbers of one or several runs, and when two of them differ.
 
-use serde::Serialize;
+use super::sides::Sides;
 
+/// Amounts of work that differ by less are the same.
+pub(super) const SAME_SHARE: f64 = 0.01;
 /// With one run on a side, smaller changes are noise.
 const SINGLE_RUN_FLOOR: f64 = 0.05;
 /// With several runs on both sides their spread decides, but clocks drift by this much between two sets of runs.
 const SEVERAL_RUNS_FLOOR: f64 = 0.01;
 
 /// A number of a side: the median of its runs, and how far they spread. One run has no spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measure {
     /// The median of the runs.
     pub median: i64,
@@ -34,7 +36,7 @@ impl Measure {
 }
 
 /// What counts as a change.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     /// Runs of the base.
     pub base_runs: usize,
@@ -60,7 +62,7 @@ impl Noise {
 }
 
 /// A number on both sides.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
     /// Before.
     pub base: Measure,
@@ -69,7 +71,6 @@ pub struct Change {
     /// Head minus base, of the medians.
     pub difference: i64,
     /// The same as a share of the base; absent when that is 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// Whether it is more than noise.
     pub is_change: bool,
@@ -80,6 +81,15 @@ impl Change {
         let difference = head.median.saturating_sub(base.median);
         let share = (base.median != 0).then(|| difference as f64 / base.median as f64);
         Self { base, head, difference, share, is_change: noise.is_change(base, head) }
+    }
+
+    pub(super) fn of(sides: Sides<Measure>, noise: &Noise) -> Self {
+        Self::new(sides.base, sides.head, noise)
+    }
+
+    /// The number of each side.
+    pub(super) fn sides(&self) -> Sides<Measure> {
+        Sides { base: self.base, head: self.head }
     }
 
     /// Which way it went, noise being none.
@@ -93,8 +103,7 @@ impl Change {
 }
 
 /// Which way a number went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trend {
     /// It grew.
     Up,

@@ -1,44 +1,36 @@
 //! Two sides held against each other: what work they did, which is faster, why, and which findings came and went.
 
-mod alone;
-mod budget;
 mod calls;
 mod cause;
 mod finding;
 #[cfg(test)]
 mod finding_tests;
-mod gate;
-mod grids;
-mod judge;
 mod ledger;
-mod limit;
 mod measure;
-mod side;
+mod runs;
+mod sides;
 mod verdict;
 mod words;
 mod work;
 
-use serde::Serialize;
-
 use crate::facts::EntityKind;
-use crate::rules::outcome::Sentence;
+use crate::text::spans::Sentence;
 
-pub use crate::findings::{Gate, GateOutcome};
-pub use alone::review_gates;
-pub use budget::{Budget, BudgetError, Budgets};
 pub use calls::CallChange;
 pub use finding::{FindingChange, State, StateCounts};
-pub use gate::gates;
 pub use ledger::{AccountChange, DeviceChange};
 pub use measure::{Change, Measure, Noise, Trend};
-pub use side::Run;
+pub use runs::Run;
+pub(crate) use runs::devices_with_work;
+pub use sides::{Side, Sides};
 pub use verdict::Outcome;
 pub use work::{Basis, Work};
 
-use side::{Side, int};
+use calls::SameCalls;
+use runs::{Runs, int};
 
-/// Two sides, compared: a plain value that renderers print. `docs/json.md` describes it as JSON.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Two sides, compared: a plain value that renderers print.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// Names of the base's runs.
     pub base: Vec<String>,
@@ -53,7 +45,6 @@ pub struct Comparison {
     /// What counts as a change.
     pub noise: Noise,
     /// The time that the verdict is about; absent when a side recorded no GPU work.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
     /// What explains most of the change, the likeliest first.
     pub causes: Vec<Sentence>,
@@ -63,14 +54,10 @@ pub struct Comparison {
     pub counts: StateCounts,
     /// The findings of both sides.
     pub findings: Vec<FindingChange>,
-    /// Every gate and how it stands; empty until [`gates`] are evaluated.
-    pub gates: Vec<Gate>,
     /// Of the head's time in kernels that both sides run, the part whose calls take as long as before; absent without such
     /// kernels.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call_share: Option<f64>,
     /// The part of the head's time in kernels that both sides run; absent without such kernels.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_kernel_share: Option<f64>,
     /// Kernels that changed.
     pub kernels: Vec<CallChange>,
@@ -79,7 +66,7 @@ pub struct Comparison {
 }
 
 /// The time that a verdict is about.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Time {
     /// Of what.
     pub of: TimeOf,
@@ -88,8 +75,7 @@ pub struct Time {
 }
 
 /// What is timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeOf {
     /// The median step.
     Step,
@@ -130,78 +116,101 @@ pub enum PairError {
     },
 }
 
+/// What is measured of both sides, before it is put into words.
+struct Measured {
+    outcome: Outcome,
+    work: Work,
+    noise: Noise,
+    time: Option<Time>,
+    devices: Vec<DeviceChange>,
+    findings: Vec<FindingChange>,
+    kernels: Vec<CallChange>,
+    ranges: Vec<CallChange>,
+    same_calls: Option<SameCalls>,
+}
+
+impl Measured {
+    fn new(sides: Sides<Runs<'_>>) -> Self {
+        let noise = Noise::new(sides.base.runs.len(), sides.head.runs.len());
+        let work = work::work(sides);
+        let devices = ledger::devices(sides, &work, &noise);
+        let time = time(sides, &work, &devices, &noise);
+        Self {
+            outcome: Outcome::of(&work, time.as_ref()),
+            findings: finding::findings(sides, &work, &devices, &noise),
+            kernels: calls::calls(EntityKind::Kernel, sides, &work, &noise),
+            ranges: calls::calls(EntityKind::Range, sides, &work, &noise),
+            same_calls: calls::same_calls(sides, &noise),
+            work,
+            noise,
+            time,
+            devices,
+        }
+    }
+}
+
 /// Compares the runs of two sides, each at least one.
 ///
 /// # Errors
 /// When there is nothing to hold against each other: reports of different profilers, or other numbers of GPUs. A side
 /// without GPU work is no error but a verdict.
 pub fn compare(base: &[Run], head: &[Run]) -> Result<Comparison, PairError> {
-    let (base, head) = (Side { runs: base }, Side { runs: head });
-    check(base, head)?;
-    let noise = Noise::new(base.runs.len(), head.runs.len());
-    let work = work::work(base, head);
-    let devices = ledger::devices(base, head, &work, &noise);
-    let findings = finding::findings(base, head, &work, &devices, &noise);
-    let kernels = calls::calls(EntityKind::Kernel, base, head, &work, &noise);
-    let ranges = calls::calls(EntityKind::Range, base, head, &work, &noise);
-    let time = time(base, head, &work, &devices, &noise);
-    let outcome = Outcome::of(&work, time.as_ref());
-    let same_calls = calls::same_calls(base, head, &noise);
-    let mut comparison = Comparison {
-        base: finding::names(base.runs),
-        head: finding::names(head.runs),
-        outcome,
-        verdict: Sentence::default(),
-        causes: Vec::new(),
-        counts: StateCounts::of(&findings),
-        work,
-        noise,
-        time,
-        devices,
-        findings,
-        gates: Vec::new(),
-        same_call_share: same_calls.map(|calls| calls.same),
-        shared_kernel_share: same_calls.map(|calls| calls.shared),
-        kernels,
-        ranges,
-    };
-    comparison.causes = cause::causes(&comparison);
-    comparison.verdict = verdict::verdict(&comparison);
-    Ok(comparison)
+    let sides = Sides { base: Runs { runs: base }, head: Runs { runs: head } };
+    check(sides)?;
+    let measured = Measured::new(sides);
+    let causes = cause::causes(&measured);
+    let names = sides.map(|side| side.runs.iter().map(|run| run.name.clone()).collect());
+    Ok(Comparison {
+        base: names.base,
+        head: names.head,
+        verdict: verdict::verdict(&measured, &causes),
+        causes,
+        counts: StateCounts::of(&measured.findings),
+        outcome: measured.outcome,
+        work: measured.work,
+        noise: measured.noise,
+        time: measured.time,
+        devices: measured.devices,
+        findings: measured.findings,
+        same_call_share: measured.same_calls.map(|calls| calls.same),
+        shared_kernel_share: measured.same_calls.map(|calls| calls.shared),
+        kernels: measured.kernels,
+        ranges: measured.ranges,
+    })
 }
 
-fn check(base: Side<'_>, head: Side<'_>) -> Result<(), PairError> {
-    let (Some(first), Some(last)) = (base.first(), head.first()) else { return Err(PairError::Empty) };
-    for (name, side) in [("base", base), ("head", head)] {
-        let counts: Vec<usize> = side.runs.iter().map(|run| run.devices().len()).collect();
+fn check(sides: Sides<Runs<'_>>) -> Result<(), PairError> {
+    let Some(first) = sides.map(Runs::first).both() else { return Err(PairError::Empty) };
+    for side in [Side::Base, Side::Head] {
+        let counts: Vec<usize> = sides.get(side).runs.iter().map(|run| run.devices().len()).collect();
         if counts.windows(2).any(|pair| pair[0] != pair[1]) {
-            return Err(PairError::Runs { side: name });
+            return Err(PairError::Runs { side: side.name() });
         }
     }
-    let format = |run: &Run| run.entity().and_then(|run| run.text("format")).map(str::to_owned);
-    if let (Some(base), Some(head)) = (format(first), format(last))
-        && base != head
-    {
+    let formats = first.map(|run| run.entity().and_then(|run| run.text("format")).map(str::to_owned));
+    if let Some(Sides { base, head }) = formats.both().filter(|formats| formats.base != formats.head) {
         return Err(PairError::Formats { base, head });
     }
-    match (first.devices().len(), last.devices().len()) {
-        (base, head) if base != head && base > 0 && head > 0 => Err(PairError::Devices { base, head }),
-        _ => Ok(()),
+    let Sides { base, head } = first.map(|run| run.devices().len());
+    match base != head && base > 0 && head > 0 {
+        true => Err(PairError::Devices { base, head }),
+        false => Ok(()),
     }
 }
 
 /// Steps where both sides have them, else windows; of the slowest device, since the others wait for it.
-fn time(base: Side<'_>, head: Side<'_>, work: &Work, devices: &[DeviceChange], noise: &Noise) -> Option<Time> {
-    let step = |side: Side<'_>| {
-        side.measure(|run| run.devices().iter().map(|(_, device)| int(device, "step_median_ns")).max())
-    };
+fn time(sides: Sides<Runs<'_>>, work: &Work, devices: &[DeviceChange], noise: &Noise) -> Option<Time> {
+    let step = |run: &Run| run.devices().iter().map(|(_, device)| int(device, "step_median_ns")).max();
     if work.step_count.is_some()
-        && let (Some(base), Some(head)) = (step(base), step(head))
+        && let Some(steps) = sides.map(|side| side.measure(step)).both()
     {
-        return Some(Time { of: TimeOf::Step, change: Change::new(base, head, noise) });
+        return Some(Time { of: TimeOf::Step, change: Change::of(steps, noise) });
     }
-    let slowest = |of: fn(&DeviceChange) -> Measure| devices.iter().map(of).max_by_key(|window| window.median);
-    let change = Change::new(slowest(|device| device.window.base)?, slowest(|device| device.window.head)?, noise);
+    let slowest = |side: Side| {
+        let windows = devices.iter().map(|device| *device.window.sides().get(side));
+        windows.max_by_key(|window| window.median)
+    };
+    let windows = Sides::of(slowest).both()?;
     let of = if matches!(work.basis, Basis::Unit { .. }) { TimeOf::Unit } else { TimeOf::Window };
-    Some(Time { of, change })
+    Some(Time { of, change: Change::of(windows, noise) })
 }

@@ -1,7 +1,7 @@
 //! Sentences about changes that read right in both directions.
 
 use super::measure::{Change, Trend};
-use crate::text::{number, plural};
+use crate::text::number;
 
 /// `12 ms (8 %) faster`, `12 ms (8 %) slower`, `no change`.
 pub(super) fn speed(change: &Change) -> String {
@@ -32,11 +32,6 @@ fn sized(change: &Change, print: impl Fn(i64) -> String, up: &str, down: &str) -
         Trend::Down => format!("{size}{share} {down}"),
         Trend::Same => "no change".to_owned(),
     }
-}
-
-/// `1 kernel`, `3,210 kernels`.
-pub(super) fn many(count: i64, one: &str) -> String {
-    plural::counted(count, one)
 }
 
 #[cfg(test)]

@@ -1,28 +1,27 @@
-//! Whether the two sides did the same work, and in which unit they can be compared when they did not.
+//! Whether two sides did the same work, and in which unit they can be compared when they did not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
-use super::grids;
-use super::measure::Measure;
-use super::side::{Run, Side, int};
-use super::words::{counted, many};
-use crate::findings::sentence::Writer;
-use crate::rules::outcome::Sentence;
+use super::measure::{Measure, SAME_SHARE};
+use super::runs::{Run, Runs, int, name_of};
+use super::sides::{Side, Sides};
+use super::words::counted;
+use crate::facts::EntityKind;
 use crate::text::number;
+use crate::text::plural::counted as many;
+use crate::text::spans::Sentence;
 
-/// Amounts of work that differ by less are the same.
-pub(super) const SAME_SHARE: f64 = 0.01;
 /// Clocks that differ by less are the same.
 const SAME_CLOCK_SHARE: f64 = 0.05;
-/// The most rounds that one side may hold of the other's work.
-const MAX_UNITS: i64 = 10_000;
+/// The most repetitions that one side may hold of the other's work.
+const MOST_UNITS: i64 = 10_000;
 /// Kernels named when only one side launches them.
 const NAMED: usize = 3;
+/// From this part of the kernel time on, it is the program that works on another size.
+const LEAST_RESIZED_SHARE: f64 = 0.5;
 
 /// What the two sides did.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Work {
     /// What is compared with what.
     pub basis: Basis,
@@ -30,28 +29,23 @@ pub struct Work {
     pub differences: Vec<Sentence>,
     /// What a reader should bear in mind although the work looks the same.
     pub notes: Vec<Sentence>,
-    /// Kernels launched, on all devices: base, then head.
-    pub launch_count: [i64; 2],
-    /// Steps, where both sides have them: base, then head.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub step_count: Option<[i64; 2]>,
+    /// Kernels launched, on all devices.
+    pub launch_count: Sides<i64>,
+    /// Steps, where both sides have them.
+    pub step_count: Option<Sides<i64>>,
     /// Units of work in each run, where they differ within a side.
-    #[serde(skip)]
-    run_units: [Vec<i64>; 2],
+    run_units: Sides<Vec<i64>>,
 }
 
 /// The unit in which the sides are compared.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Basis {
     /// Both did the same: the whole of one against the whole of the other.
     Run,
     /// One did the work of the other several times: per unit of work.
     Unit {
-        /// How many units the base holds.
-        base_count: i64,
-        /// How many units the head holds.
-        head_count: i64,
+        /// How many units each side holds.
+        count: Sides<i64>,
     },
     /// The sides did different numbers of steps, or different work in a step: per step.
     Step {
@@ -74,78 +68,90 @@ impl Basis {
 
 type Counts = BTreeMap<String, i64>;
 
-pub(super) fn work(base: Side<'_>, head: Side<'_>) -> Work {
-    let launches = [base, head].map(|side| side.median_counts(Run::launches));
-    let steps = steps(base, head);
-    let basis = match (devices_differ(base, head), &steps) {
-        (Some(because), _) => Basis::None { because },
-        (None, None) if is_same(&launches, [1, 1]) => Basis::Run,
-        // The same work in the same steps: a step is what the verdict is about, so all else is per step too.
-        (None, Some((name, [base, head]))) if base == head && is_same(&launches, [1, 1]) => {
-            Basis::Step { name: name.clone() }
-        }
-        (None, steps) => match (multiple(&launches), steps) {
-            // As many times the steps as the work: rounds of the same, which the ledger can be compared by.
-            (Some([base_count, head_count]), steps)
-                if steps.as_ref().is_none_or(|(_, steps)| is_ratio(*steps, [base_count, head_count])) =>
-            {
-                Basis::Unit { base_count, head_count }
-            }
-            (_, Some((name, _))) => Basis::Step { name: name.clone() },
-            (_, None) => Basis::None { because: different(&launches) },
-        },
-    };
+/// What both sides repeat, and how often.
+struct Steps {
+    name: String,
+    count: Sides<i64>,
+}
+
+pub(super) fn work(sides: Sides<Runs<'_>>) -> Work {
+    let launches = Launches(sides.map(|side| side.median_counts(Run::launches)));
+    let steps = Steps::of(sides);
+    let basis = basis(sides, &launches, steps.as_ref());
+    let units = units(&basis, steps.as_ref().map(|steps| steps.count));
     let mut work = Work {
-        launch_count: [total(&launches[0]), total(&launches[1])],
-        step_count: steps.map(|(_, counts)| counts),
-        differences: Vec::new(),
-        notes: notes(base, head),
+        differences: differences(&basis, &launches, steps.is_some(), units, sides),
+        launch_count: launches.totals(),
+        notes: notes(sides),
         run_units: match basis {
-            Basis::Step { .. } => [base, head].map(|side| side.runs.iter().map(|run| step_count(run).max(1)).collect()),
-            _ => [Vec::new(), Vec::new()],
+            Basis::Step { .. } => sides.map(|side| side.runs.iter().map(|run| step_count(run).max(1)).collect()),
+            _ => Sides::default(),
         },
+        step_count: steps.map(|steps| steps.count),
         basis,
     };
-    let units = work.units();
-    work.differences = differences(&work, &launches, units, base, head);
-    let sizes = grids::sizes(base, head);
-    let bytes = [base, head].map(|side| side.median(|run| run.sum("copy_bytes")));
-    if let Some(share) = sizes.filter(|_| work.basis.is_comparable()) {
-        let words =
-            format!("kernels that take {} of the kernel time run on grids of another size", number::percent(share));
-        match differ(bytes, units) {
-            // Either alone may be the change under review; both together are another batch or problem.
-            true => {
-                let words = format!(
-                    "{words}, and another number of bytes is copied: this looks like another batch or problem size"
-                );
-                work.basis = Basis::None { because: own(&words) };
-            }
-            false => work.notes.push(own(&format!("{words}; make sure that both sides solve the same problem"))),
-        }
+    if let Some(share) = resized_share(sides).filter(|_| work.basis.is_comparable()) {
+        work.resized(share, differ(sides.map(|side| side.median(|run| run.sum("copy_bytes"))), units));
     }
     work
 }
 
+fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>) -> Basis {
+    if let Some(because) = devices_differ(sides) {
+        return Basis::None { because };
+    }
+    let is_same = launches.is_same(Sides { base: 1, head: 1 });
+    // As many times the steps as the work: repetitions of the same, which the ledger can be compared by.
+    let multiple = launches.multiple().filter(|units| steps.is_none_or(|steps| is_ratio(steps.count, *units)));
+    match (steps, multiple) {
+        (None, _) if is_same => Basis::Run,
+        // The same work in the same steps: a step is what the verdict is about, so all else is per step too.
+        (Some(steps), _) if is_same && steps.count.base == steps.count.head => Basis::Step { name: steps.name.clone() },
+        (_, Some(count)) => Basis::Unit { count },
+        (Some(steps), None) => Basis::Step { name: steps.name.clone() },
+        (None, None) => Basis::None { because: launches.other_work() },
+    }
+}
+
+/// How many units of work each side holds.
+fn units(basis: &Basis, step_count: Option<Sides<i64>>) -> Sides<i64> {
+    match (basis, step_count) {
+        (Basis::Unit { count }, _) => *count,
+        (Basis::Step { .. }, Some(count)) => count.map(|count| count.max(1)),
+        _ => Sides { base: 1, head: 1 },
+    }
+}
+
 impl Work {
     /// How many units of work each side holds.
-    pub(super) fn units(&self) -> [i64; 2] {
-        match (&self.basis, self.step_count) {
-            (Basis::Unit { base_count, head_count }, _) => [*base_count, *head_count],
-            (Basis::Step { .. }, Some(counts)) => counts.map(|count| count.max(1)),
-            _ => [1, 1],
-        }
+    pub(crate) fn units(&self) -> Sides<i64> {
+        units(&self.basis, self.step_count)
     }
 
     /// How many units of work a run holds: runs of one side need not have done as many steps.
-    pub(super) fn units_of(&self, side: usize, run: usize) -> i64 {
-        self.run_units[side].get(run).copied().unwrap_or(self.units()[side])
+    pub(crate) fn units_of(&self, side: Side, run: usize) -> i64 {
+        self.run_units.get(side).get(run).copied().unwrap_or(*self.units().get(side))
     }
 
     /// Whether both sides did as much work.
-    pub(super) fn is_same_amount(&self) -> bool {
-        let [base, head] = self.units();
-        base == head
+    pub(crate) fn is_same_amount(&self) -> bool {
+        let units = self.units();
+        units.base == units.head
+    }
+
+    /// Notes that kernels with this share of the kernel time run on grids of another size. Either that or other copies
+    /// alone may be the change under review; both together are another batch or problem.
+    fn resized(&mut self, share: f64, copies_differ: bool) {
+        let words =
+            format!("kernels that take {} of the kernel time run on grids of another size", number::percent(share));
+        if copies_differ {
+            let words = format!(
+                "{words}, and another number of bytes is copied: this looks like another batch or problem size"
+            );
+            self.basis = Basis::None { because: own(&words) };
+        } else {
+            self.notes.push(own(&format!("{words}; make sure that both sides solve the same problem")));
+        }
     }
 }
 
@@ -156,21 +162,23 @@ fn span(count: Measure) -> String {
 }
 
 fn own(words: &str) -> Sentence {
-    Writer::default().own(words).done()
+    Sentence::default().own(words)
 }
 
 fn total(counts: &Counts) -> i64 {
     counts.values().copied().fold(0, i64::saturating_add)
 }
 
-/// What both sides repeat, and how often.
-fn steps(base: Side<'_>, head: Side<'_>) -> Option<(String, [i64; 2])> {
-    let name_of = |side: Side<'_>| {
-        let name = side.first()?.step_name()?;
-        side.runs.iter().all(|run| run.step_name() == Some(name)).then(|| name.to_owned())
-    };
-    let name = name_of(base).filter(|name| name_of(head).as_ref() == Some(name))?;
-    Some((name, [base.median(step_count), head.median(step_count)]))
+impl Steps {
+    /// What all runs repeat, when they do.
+    fn of(sides: Sides<Runs<'_>>) -> Option<Self> {
+        let names = sides.map(|side| {
+            let name = side.first()?.step_name()?;
+            side.runs.iter().all(|run| run.step_name() == Some(name)).then(|| name.to_owned())
+        });
+        let names = names.both().filter(|names| names.base == names.head)?;
+        Some(Self { name: names.base, count: sides.map(|side| side.median(step_count)) })
+    }
 }
 
 fn step_count(run: &Run) -> i64 {
@@ -178,112 +186,156 @@ fn step_count(run: &Run) -> i64 {
 }
 
 /// Other GPUs, or none.
-fn devices_differ(base: Side<'_>, head: Side<'_>) -> Option<Sentence> {
-    let models = |side: Side<'_>| {
+fn devices_differ(sides: Sides<Runs<'_>>) -> Option<Sentence> {
+    let models = |side: Runs<'_>| {
         let run = side.first()?;
         Some(run.devices().iter().map(|(_, device)| device.text("name").map(str::to_owned)).collect::<Vec<_>>())
     };
-    let (base, head) = (models(base)?, models(head)?);
+    let Sides { base, head } = sides.map(models).both()?;
     match (base.len(), head.len()) {
         (0, 0) => return Some(own("neither side recorded GPU work")),
         (0, _) => return Some(own("the base recorded no GPU work")),
         (_, 0) => return Some(own("the head recorded no GPU work")),
         (b, h) if b != h => {
-            return Some(own(&format!("the base used {}, the head {}", many(b as i64, "GPU"), many(h as i64, "GPU"))));
+            return Some(own(&format!("the base used {}, the head {}", many(b, "GPU"), many(h, "GPU"))));
         }
         _ => {}
     }
     let pair = base.iter().flatten().zip(head.iter().flatten()).find(|(base, head)| base != head)?;
-    Some(Writer::default().own("the base ran on ").value(pair.0).own(", the head on ").value(pair.1).done())
+    Some(Sentence::default().own("the base ran on ").value(pair.0).own(", the head on ").value(pair.1))
 }
 
-fn is_same([base, head]: &[Counts; 2], units: [i64; 2]) -> bool {
-    let all = total(head) as f64 / units[1] as f64;
-    all > 0.0 && distance(base, head, units) <= SAME_SHARE * all
+/// Launches of each side by name, the medians of its runs.
+struct Launches(Sides<Counts>);
+
+impl Launches {
+    fn totals(&self) -> Sides<i64> {
+        self.0.each_ref().map(total)
+    }
+
+    fn is_same(&self, units: Sides<i64>) -> bool {
+        let all = total(&self.0.head) as f64 / units.head as f64;
+        all > 0.0 && distance(self.0.each_ref(), units) <= SAME_SHARE * all
+    }
+
+    /// The units when one side holds the other's work a whole number of times.
+    fn multiple(&self) -> Option<Sides<i64>> {
+        let Sides { base, head } = self.totals();
+        if base == 0 || head == 0 {
+            return None;
+        }
+        let factor = (base.max(head) as f64 / base.min(head) as f64).round() as i64;
+        let units = if head > base { Sides { base: 1, head: factor } } else { Sides { base: factor, head: 1 } };
+        ((2..=MOST_UNITS).contains(&factor) && self.is_same(units)).then_some(units)
+    }
+
+    /// Why there is no unit to compare by.
+    fn other_work(&self) -> Sentence {
+        let Sides { base, head } = self.totals();
+        if base == 0 || head == 0 {
+            return own("one side launched nothing that could be compared");
+        }
+        let kernels = match head.cmp(&base) {
+            std::cmp::Ordering::Equal => "the same number of kernels, but other ones".to_owned(),
+            _ => format!("{} kernels ({} against {})", counted(base, head), number::count(head), number::count(base)),
+        };
+        own(&format!("the head launches {kernels}, and there are no steps to compare by"))
+    }
+
+    /// Kernels that one side alone launches.
+    fn only_on(&self, side: Side) -> Option<Sentence> {
+        let (here, there) = match side {
+            Side::Base => (&self.0.base, &self.0.head),
+            Side::Head => (&self.0.head, &self.0.base),
+        };
+        let mut names: Vec<(&String, &i64)> = here.iter().filter(|(name, _)| !there.contains_key(*name)).collect();
+        names.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
+        if names.is_empty() {
+            return None;
+        }
+        let mut words = own(&format!("only the {} launches ", side.name()));
+        for (index, (name, _)) in names.iter().take(NAMED).enumerate() {
+            words = words.own(if index > 0 { ", " } else { "" }).code(name);
+        }
+        let more = names.len().saturating_sub(NAMED);
+        Some(if more > 0 { words.own(&format!(" and {}", many(more, "other kernel"))) } else { words })
+    }
 }
 
 /// Launches per unit that the sides do not share.
-fn distance(base: &Counts, head: &Counts, units: [i64; 2]) -> f64 {
-    let names: std::collections::BTreeSet<&String> = base.keys().chain(head.keys()).collect();
+fn distance(counts: Sides<&Counts>, units: Sides<i64>) -> f64 {
+    let names: BTreeSet<&String> = counts.base.keys().chain(counts.head.keys()).collect();
     let per = |counts: &Counts, name: &String, units: i64| counts.get(name).copied().unwrap_or(0) as f64 / units as f64;
-    names.into_iter().map(|name| (per(base, name, units[0]) - per(head, name, units[1])).abs()).sum()
+    let apart = |name| (per(counts.base, name, units.base) - per(counts.head, name, units.head)).abs();
+    names.into_iter().map(apart).sum()
 }
 
-/// Whether one side holds the other's work a whole number of times.
-fn multiple(launches: &[Counts; 2]) -> Option<[i64; 2]> {
-    let [base, head] = launches.each_ref().map(total);
-    if base == 0 || head == 0 {
-        return None;
-    }
-    let factor = (base.max(head) as f64 / base.min(head) as f64).round() as i64;
-    let units = if head > base { [1, factor] } else { [factor, 1] };
-    ((2..=MAX_UNITS).contains(&factor) && is_same(launches, units)).then_some(units)
-}
-
-/// Whether counts are to each other as the units are, give or take one step at a seam.
-fn is_ratio([base, head]: [i64; 2], units: [i64; 2]) -> bool {
-    let (longer, shorter, times) = if units[1] > units[0] { (head, base, units[1]) } else { (base, head, units[0]) };
+/// Whether counts are to each other as the units are, give or take one step at an end.
+fn is_ratio(count: Sides<i64>, units: Sides<i64>) -> bool {
+    let (longer, shorter, times) = match units.head > units.base {
+        true => (count.head, count.base, units.head),
+        false => (count.base, count.head, units.base),
+    };
     longer.abs_diff(shorter.saturating_mul(times)) < times.unsigned_abs()
 }
 
-fn differ([base, head]: [i64; 2], units: [i64; 2]) -> bool {
-    let (base, head) = (base as f64 / units[0] as f64, head as f64 / units[1] as f64);
+fn differ(amounts: Sides<i64>, units: Sides<i64>) -> bool {
+    let Sides { base, head } = amounts.zip(units).map(|(amount, units)| amount as f64 / units as f64);
     (base - head).abs() > SAME_SHARE * base.max(head)
 }
 
-fn different([base, head]: &[Counts; 2]) -> Sentence {
-    let (base, head) = (total(base), total(head));
-    if base == 0 || head == 0 {
-        return own("one side launched nothing that could be compared");
-    }
-    let kernels = match head.cmp(&base) {
-        std::cmp::Ordering::Equal => "the same number of kernels, but other ones".to_owned(),
-        _ => format!("{} kernels ({} against {})", counted(base, head), number::count(head), number::count(base)),
-    };
-    own(&format!("the head launches {kernels}, and there are no steps to compare by"))
-}
-
-fn differences(work: &Work, launches: &[Counts; 2], units: [i64; 2], base: Side<'_>, head: Side<'_>) -> Vec<Sentence> {
+fn differences(
+    basis: &Basis,
+    launches: &Launches,
+    has_steps: bool,
+    units: Sides<i64>,
+    sides: Sides<Runs<'_>>,
+) -> Vec<Sentence> {
     let mut found = Vec::new();
-    let per = match work.basis {
+    let per = match basis {
         Basis::Step { .. } => " per step",
         Basis::Unit { .. } => " per unit of work",
         _ => "",
     };
-    if let Basis::Unit { base_count, head_count } = work.basis {
-        let (longer, shorter, count) = match head_count > base_count {
-            true => ("head", "base", head_count),
-            false => ("base", "head", base_count),
-        };
-        let times = if count == 2 { "twice".to_owned() } else { format!("{} times", number::count(count)) };
-        found.push(own(&format!("the {longer} does the {shorter}'s work {times}")));
+    if let Basis::Unit { count } = basis {
+        found.push(repetitions(*count));
     }
-    if work.step_count.is_some() {
-        let steps = [base, head].map(|side| side.measure(|run| Some(step_count(run))));
-        if let [Some(base), Some(head)] = steps
-            && (base != head || base.low != base.high)
-        {
-            found.push(own(&format!("the head did {} steps, the base {}", span(head), span(base))));
-        }
+    found.extend(step_counts(sides).filter(|_| has_steps));
+    let totals = launches.totals();
+    if !launches.is_same(units) && totals.iter().any(|count| *count > 0) {
+        found.push(amount("kernels are launched", totals, units, per, number::count));
+        found.extend([Side::Head, Side::Base].into_iter().filter_map(|side| launches.only_on(side)));
     }
-    if !is_same(launches, units) && work.launch_count.iter().any(|count| *count > 0) {
-        found.push(amount("kernels are launched", work.launch_count, units, per, number::count));
-        found.extend(only_on_one_side(launches));
-    }
-    let mut compare = |fact: &str, words: &str, print: fn(i64) -> String| {
-        let sums = [base, head].map(|side| side.median(|run| run.sum(fact)));
+    let sums: [(&str, &str, fn(i64) -> String); 2] =
+        [("copy_bytes", "bytes are copied", number::bytes), ("communication_count", "collectives run", number::count)];
+    for (fact, words, print) in sums {
+        let sums = sides.map(|side| side.median(|run| run.sum(fact)));
         if differ(sums, units) {
             found.push(amount(words, sums, units, per, print));
         }
-    };
-    compare("copy_bytes", "bytes are copied", number::bytes);
-    compare("communication_count", "collectives run", number::count);
+    }
     found
 }
 
+fn repetitions(count: Sides<i64>) -> Sentence {
+    let (longer, shorter, count) = match count.head > count.base {
+        true => (Side::Head, Side::Base, count.head),
+        false => (Side::Base, Side::Head, count.base),
+    };
+    let times = if count == 2 { "twice".to_owned() } else { format!("{} times", number::count(count)) };
+    own(&format!("the {} does the {}'s work {times}", longer.name(), shorter.name()))
+}
+
+/// How many steps each side did, where that is not one number.
+fn step_counts(sides: Sides<Runs<'_>>) -> Option<Sentence> {
+    let Sides { base, head } = sides.map(|side| side.measure(|run| Some(step_count(run)))).both()?;
+    let is_one_number = base == head && base.low == base.high;
+    (!is_one_number).then(|| own(&format!("the head did {} steps, the base {}", span(head), span(base))))
+}
+
 /// `11 % fewer kernels are launched: 3,587 against 4,010`.
-fn amount(words: &str, sums: [i64; 2], units: [i64; 2], per: &str, print: impl Fn(i64) -> String) -> Sentence {
-    let [base, head] = [sums[0] / units[0], sums[1] / units[1]];
+fn amount(words: &str, sums: Sides<i64>, units: Sides<i64>, per: &str, print: impl Fn(i64) -> String) -> Sentence {
+    let Sides { base, head } = sums.zip(units).map(|(sum, units)| sum / units);
     let share = if base == 0 {
         String::new()
     } else {
@@ -300,54 +352,64 @@ fn amount(words: &str, sums: [i64; 2], units: [i64; 2], per: &str, print: impl F
     own(&format!("{share}{way} {words}{per}: {} against {}", print(head), print(base)))
 }
 
-fn only_on_one_side([base, head]: &[Counts; 2]) -> Vec<Sentence> {
-    let only = |here: &Counts, there: &Counts, side: &str| {
-        let mut names: Vec<(&String, &i64)> = here.iter().filter(|(name, _)| !there.contains_key(*name)).collect();
-        names.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
-        if names.is_empty() {
-            return None;
-        }
-        let mut words = Writer::default().own(&format!("only the {side} launches "));
-        for (place, (name, _)) in names.iter().take(NAMED).enumerate() {
-            words = words.own(if place > 0 { ", " } else { "" }).code(name);
-        }
-        let more = names.len().saturating_sub(NAMED);
-        Some(if more > 0 { words.own(&format!(" and {}", many(more as i64, "other kernel"))) } else { words }.done())
-    };
-    [only(head, base, "head"), only(base, head, "base")].into_iter().flatten().collect()
-}
-
-fn notes(base: Side<'_>, head: Side<'_>) -> Vec<Sentence> {
-    let mut notes = Vec::new();
-    for (name, side) in [("base", base), ("head", head)] {
-        let each: Vec<Counts> = side.runs.iter().map(Run::launches).collect();
-        if each.windows(2).any(|pair| distance(&pair[0], &pair[1], [1, 1]) > SAME_SHARE * total(&pair[0]) as f64) {
-            notes.push(own(&format!("the runs of the {name} did not all do the same work")));
-        }
+fn notes(sides: Sides<Runs<'_>>) -> Vec<Sentence> {
+    let uneven = [Side::Base, Side::Head].into_iter().filter(|side| is_uneven(*sides.get(*side)));
+    let mut notes: Vec<Sentence> =
+        uneven.map(|side| own(&format!("the runs of the {} did not all do the same work", side.name()))).collect();
+    let frameworks = sides.map(|side| Some(side.first()?.entity()?.text("framework")?.to_owned()));
+    if let Some(Sides { base, head }) = frameworks.both().filter(|names| names.base != names.head) {
+        notes.push(own(&format!("the base looks like {base}, the head like {head}")));
     }
-    let text = |side: Side<'_>, fact: &str| Some(side.first()?.entity()?.text(fact)?.to_owned());
-    if let (Some(before), Some(after)) = (text(base, "framework"), text(head, "framework"))
-        && before != after
+    if let Some(Sides { base, head }) = sides.map(|side| side.measure(clock)).both()
+        && base.median.abs_diff(head.median) as f64 > SAME_CLOCK_SHARE * base.median as f64
     {
-        notes.push(own(&format!("the base looks like {before}, the head like {after}")));
-    }
-    let clock = |side: Side<'_>| {
-        side.measure(|run| {
-            let devices = run.devices();
-            let clocks = devices.iter().filter_map(|(_, device)| match device.get("sampled_clock_mean_mhz") {
-                Some(crate::facts::FactValue::Float(mhz)) => Some(*mhz),
-                _ => None,
-            });
-            clocks.reduce(f64::min).map(|mhz| mhz.round() as i64)
-        })
-    };
-    if let (Some(before), Some(after)) = (clock(base), clock(head))
-        && before.median.abs_diff(after.median) as f64 > SAME_CLOCK_SHARE * before.median as f64
-    {
-        notes.push(own(&format!(
-            "the GPU ran at {} MHz in the base, at {} MHz in the head",
-            before.median, after.median
-        )));
+        let words = format!("the GPU ran at {} MHz in the base, at {} MHz in the head", base.median, head.median);
+        notes.push(own(&words));
     }
     notes
+}
+
+/// Whether the runs of a side did different work.
+fn is_uneven(side: Runs<'_>) -> bool {
+    let each: Vec<Counts> = side.runs.iter().map(Run::launches).collect();
+    each.windows(2).any(|pair| {
+        let counts = Sides { base: &pair[0], head: &pair[1] };
+        distance(counts, Sides { base: 1, head: 1 }) > SAME_SHARE * total(&pair[0]) as f64
+    })
+}
+
+/// The clock of the slowest device, in MHz.
+fn clock(run: &Run) -> Option<i64> {
+    let devices = run.devices();
+    let clocks = devices.iter().filter_map(|(_, device)| device.number("sampled_clock_mean_mhz"));
+    clocks.reduce(f64::min).map(|mhz| mhz.round() as i64)
+}
+
+/// The part of the base's time in kernels of both sides whose threads changed in number, when it is large.
+fn resized_share(sides: Sides<Runs<'_>>) -> Option<f64> {
+    let Sides { base, head } = sides.map(|side| side.first().map(threads)).both()?;
+    let mut all = 0.0;
+    let mut changed = 0.0;
+    for (name, (before, time_ns)) in &base {
+        let Some((after, _)) = head.get(name) else { continue };
+        all += time_ns;
+        if (before - after).abs() > SAME_SHARE * before.max(*after) {
+            changed += time_ns;
+        }
+    }
+    let share = if all > 0.0 { changed / all } else { 0.0 };
+    (share >= LEAST_RESIZED_SHARE).then_some(share)
+}
+
+/// Threads of a launch and time, by kernel; where one ran on several devices, those of the device where it took longest.
+fn threads(run: &Run) -> BTreeMap<String, (f64, f64)> {
+    let mut threads: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for (_, kernel) in run.facts.of_kind(EntityKind::Kernel) {
+        let (blocks, size) = (int(kernel, "grid_block_count"), int(kernel, "block_thread_count"));
+        let time_ns = int(kernel, "sum_ns") as f64;
+        if blocks > 0 && size > 0 && threads.get(name_of(kernel)).is_none_or(|(_, known)| *known < time_ns) {
+            threads.insert(name_of(kernel).to_owned(), (blocks as f64 * size as f64, time_ns));
+        }
+    }
+    threads
 }

@@ -8,7 +8,7 @@ pub mod file;
 pub mod store;
 pub mod value;
 
-pub use catalogue::{EntityKind, Fact, FactType, Needs, Unit};
+pub use catalogue::{EntityKind, Fact, FactType, Unit};
 pub use extract::{ScopeError, extract, extract_with};
 pub use store::{Entity, EntityId, Facts};
 pub use value::FactValue;

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::rank::{Occurrence, order};
-use super::subject::subject;
-use super::{Fingerprints, Review, RuleCard};
-use crate::facts::Facts;
-use crate::rules::outcome::{Sentence, Severity};
+use super::Review;
+use super::occurrence::{Context, Occurrence};
+use crate::rules::outcome::Severity;
 use crate::text::escape;
+use crate::text::spans::Sentence;
 
 const SCHEMA: &str = "coldspot.baseline/1";
 const SCHEMA_NAME: &str = "coldspot.baseline/";
@@ -33,7 +32,7 @@ struct Entry {
 }
 
 /// What a baseline did to a review.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Known {
     /// What it knows, which is folded away: by rule, the best first.
     pub findings: Vec<KnownFinding>,
@@ -42,7 +41,7 @@ pub struct Known {
 }
 
 /// Entities of one rule that a baseline knows; others of the same rule may be new.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownFinding {
     /// The rule's id.
     pub rule: String,
@@ -79,13 +78,12 @@ pub enum BaselineError {
 }
 
 impl Baseline {
-    /// The findings of a review of these facts.
-    pub fn of(facts: &Facts, review: &Review) -> Self {
-        let prints = Fingerprints::new(facts);
-        let seen = prints.all(review);
-        let entries: BTreeSet<Entry> = seen
+    /// The findings of a review.
+    pub fn of(review: &Review) -> Self {
+        let entries: BTreeSet<Entry> = review
+            .observations()
             .into_iter()
-            .map(|seen| Entry { fingerprint: seen.fingerprint, title: seen.finding.title.clone() })
+            .map(|seen| Entry { fingerprint: seen.fingerprint.to_owned(), title: seen.finding.title.clone() })
             .collect();
         Self { schema: SCHEMA.to_owned(), findings: entries.into_iter().collect() }
     }
@@ -116,62 +114,37 @@ impl Baseline {
         serde_json::from_value(value).map_err(|error| wrong(format!("is damaged ({error})")))
     }
 
-    /// Which of these it knows, and what in it matches none of them.
-    pub(super) fn known(&self, facts: &Facts, rules: &[RuleCard], occurrences: &[Occurrence<'_>]) -> Recognised {
-        let prints = Fingerprints::new(facts);
-        let print = |this: &Occurrence<'_>| prints.of(&rules[this.rule].id, &subject(facts, this.entity));
-        let met: Vec<String> = occurrences.iter().map(print).collect();
+    /// Notes which findings it knows, and gives what in it matches none of them.
+    pub(super) fn recognise(&self, occurrences: &mut [Occurrence<'_>]) -> Vec<String> {
         let entries: BTreeSet<&str> = self.findings.iter().map(|entry| entry.fingerprint.as_str()).collect();
-        let is_known = met.iter().map(|print| entries.contains(print.as_str())).collect();
-        let met: BTreeSet<&str> = met.iter().map(String::as_str).collect();
-        let stale = entries.difference(&met).map(|print| (*print).to_owned()).collect();
-        Recognised { is_known, stale }
-    }
-}
-
-/// What a baseline knows of a report's findings.
-pub(super) struct Recognised {
-    /// For each finding, whether it knows it.
-    pub(super) is_known: Vec<bool>,
-    stale: Vec<String>,
-}
-
-impl Recognised {
-    /// What explains each finding, of those that are new: a new symptom of a known cause stands by itself.
-    pub(super) fn new_causes(&self, causes: &[Option<usize>]) -> Vec<Option<usize>> {
-        let chain = |place: usize| std::iter::successors(causes[place], |place| causes[*place]);
-        (0..causes.len()).map(|place| chain(place).find(|cause| !self.is_known[*cause])).collect()
-    }
-
-    /// What is folded away, by rule: of the findings that `is_shown` says are not set aside already.
-    pub(super) fn folded(
-        self,
-        facts: &Facts,
-        rules: &[RuleCard],
-        occurrences: &[Occurrence<'_>],
-        is_shown: impl Fn(usize) -> bool,
-    ) -> Known {
-        let mut places: Vec<usize> = (0..occurrences.len()).filter(|at| self.is_known[*at] && is_shown(*at)).collect();
-        places.sort_by(|a, b| order(facts, rules, &occurrences[*a], &occurrences[*b]));
-        let mut findings: Vec<KnownFinding> = Vec::new();
-        for place in places {
-            let this = &occurrences[place];
-            let (rule, label) = (&rules[this.rule], subject(facts, this.entity).label);
-            match findings.iter_mut().find(|known| known.rule == rule.id) {
-                Some(known) => {
-                    known.entity_count += 1;
-                    known.severity = known.severity.max(this.severity);
-                    known.subjects.push(label);
-                }
-                None => findings.push(KnownFinding {
-                    rule: rule.id.clone(),
-                    title: rule.title.clone(),
-                    severity: this.severity,
-                    entity_count: 1,
-                    subjects: vec![label],
-                }),
-            }
+        for this in occurrences.iter_mut() {
+            this.is_known = entries.contains(this.fingerprint.as_str());
         }
-        Known { findings, stale: self.stale }
+        let met: BTreeSet<&str> = occurrences.iter().map(|this| this.fingerprint.as_str()).collect();
+        entries.difference(&met).map(|print| (*print).to_owned()).collect()
     }
+}
+
+/// What is folded away, by rule: of the findings that are not set aside already. `stale` is what matched nothing.
+pub(super) fn known(context: &Context<'_>, occurrences: &[Occurrence<'_>], stale: Vec<String>) -> Known {
+    let mut findings: Vec<KnownFinding> = Vec::new();
+    for index in context.sorted(occurrences, |this| this.is_known && this.ignore.is_none()) {
+        let this = &occurrences[index];
+        let (rule, label) = (context.rule(this), context.subject(this).label);
+        match findings.iter_mut().find(|known| known.rule == rule.id) {
+            Some(known) => {
+                known.entity_count += 1;
+                known.severity = known.severity.max(this.severity);
+                known.subjects.push(label);
+            }
+            None => findings.push(KnownFinding {
+                rule: rule.id.clone(),
+                title: rule.title.clone(),
+                severity: this.severity,
+                entity_count: 1,
+                subjects: vec![label],
+            }),
+        }
+    }
+    Known { findings, stale }
 }

@@ -1,10 +1,11 @@
 //! What the capture itself was missing.
 
-use super::sentence::Writer;
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
-use crate::rules::outcome::Sentence;
+use crate::source;
 use crate::text::number;
 use crate::text::plural::{counted, counted_as};
+use crate::text::spans::Sentence;
+use crate::timeline::Capability;
 
 pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
     let Some(run) = facts.run() else { return Vec::new() };
@@ -15,30 +16,31 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         ("capture_notice", "The profiler warned: "),
     ] {
         if let Some(notice) = run.text(name) {
-            notes.push(Writer::default().own(words).own("“").value(notice).own("”").done());
+            notes.push(Sentence::default().own(words).own("“").value(notice).own("”"));
         }
     }
     let positive = |name: &str| run.int(name).filter(|count| *count > 0);
     if let Some(count) = positive("dropped_event_count") {
         let words =
             "that could not be used: reversed or lost times, ids that refer to nothing, values of the wrong type.";
-        notes.push(Writer::default().own(&format!("The report holds {} {words}", counted(count, "row"))).done());
+        notes.push(Sentence::default().own(&format!("The report holds {} {words}", counted(count, "row"))));
     }
     notes.extend(limits(facts, run));
     if let Some(count) = positive("graph_launch_count") {
         let launches = counted_as(count, "CUDA graph launch is", "CUDA graph launches are");
-        let words = "recorded as a whole: the kernels in them are hidden, and count as compute together. \
-                     `nsys profile --cuda-graph-trace=node` records them one by one, at some cost.";
-        notes.push(Writer::default().own(&format!("{launches} {words}")).done());
+        let words = "recorded as a whole: the kernels in them are hidden, and count as compute together.";
+        let how = source::how_to_capture(run.text("format"), &[Capability::GraphKernels]);
+        let how = how.map_or_else(String::new, |how| format!(" `{how}` records them one by one, at some cost."));
+        notes.push(Sentence::default().own(&format!("{launches} {words}{how}")));
     }
     if positive("gpu_op_count").is_some() && run.int("api_call_count") == Some(0) {
         let words = "No CUDA API calls were recorded, so nothing tells what the host did while a GPU was idle.";
-        notes.push(Writer::default().own(words).done());
+        notes.push(Sentence::default().own(words));
     }
     if run.get("device_identity_known") == Some(&FactValue::Bool(false)) {
         let words = "Several processes use the same CUDA device number, and the export does not say whether they mean the \
                      same GPU: the devices below may each be several GPUs.";
-        notes.push(Writer::default().own(words).done());
+        notes.push(Sentence::default().own(words));
     }
     notes
 }
@@ -76,7 +78,7 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
     let reached = counts.into_iter().filter(|(count, _, _)| *count > 0);
     reached
         .map(|(count, what, words)| {
-            Writer::default().own(&format!("A limit was reached: {} × {what} {words}", number::count(count))).done()
+            Sentence::default().own(&format!("A limit was reached: {} × {what} {words}", number::count(count)))
         })
         .collect()
 }

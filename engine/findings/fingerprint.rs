@@ -2,56 +2,39 @@
 
 use rustc_hash::FxHashMap;
 
+use super::occurrence::severity_of;
 use super::{Also, Finding, Gain, Review, Subject};
 use crate::facts::{EntityId, EntityKind, Facts};
-use crate::rules::outcome::{Confidence, Sentence, Severity};
+use crate::rules::outcome::{Confidence, Severity};
+use crate::text::spans::Sentence;
 
 /// Names the findings of one report so that another report of the same program gives them the same names: without process
 /// ids, stream numbers, step numbers and the numbers of GPUs, which are only counted.
 #[derive(Debug)]
-pub struct Fingerprints<'a> {
+pub(super) struct Fingerprints<'a> {
     facts: &'a Facts,
-    places: FxHashMap<(EntityKind, &'a str), EntityId>,
+    /// How many devices come before each, by number.
     devices: FxHashMap<EntityId, usize>,
 }
 
-/// One rule that holds for one entity, or for several that only volatile numbers tell apart.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Seen<'a> {
-    /// The rule and the stable name of what it is about.
-    pub fingerprint: String,
-    /// The finding that it belongs to: title, advice, references.
-    pub finding: &'a Finding,
-    /// What it is about.
-    pub subject: &'a Subject,
-    /// The severity of this one alone.
-    pub severity: Severity,
-    /// The most that it can gain.
-    pub gain: Option<&'a Gain>,
-    /// What it is.
-    pub summary: &'a Sentence,
-    /// How sure it is.
-    pub confidence: Confidence,
-}
-
 impl<'a> Fingerprints<'a> {
-    /// Of the facts that a review was made from.
-    pub fn new(facts: &'a Facts) -> Self {
-        let places = facts.iter().map(|(id, entity)| ((entity.kind, entity.key.as_str()), id)).collect();
-        let devices = facts.devices().into_iter().enumerate().map(|(place, (id, _))| (id, place)).collect();
-        Self { facts, places, devices }
+    pub(super) fn new(facts: &'a Facts) -> Self {
+        let mut devices: Vec<_> = facts.of_kind(EntityKind::Device).collect();
+        devices.sort_by_key(|(id, device)| (device.int("number"), *id));
+        let devices = devices.into_iter().enumerate().map(|(index, (id, _))| (id, index)).collect();
+        Self { facts, devices }
     }
 
-    /// The fingerprint of a rule's finding about a subject of these facts: `pageable-copy gpu#0 copy_group host to device`.
-    pub fn of(&self, rule: &str, subject: &Subject) -> String {
+    /// The fingerprint of a rule's finding about an entity: `pageable-copy gpu#0 copy_group host to device`.
+    pub(super) fn of(&self, rule: &str, entity: EntityId) -> String {
         let mut words = vec![rule.to_owned()];
-        let id = self.places.get(&(subject.kind, subject.key.as_str())).copied();
-        let device = id.and_then(|id| self.facts.related(id, EntityKind::Device));
-        words.extend(device.and_then(|device| self.devices.get(&device)).map(|place| format!("gpu#{place}")));
-        if subject.kind != EntityKind::Device {
-            words.push(subject.kind.name().to_owned());
+        let device = self.facts.related(entity, EntityKind::Device);
+        words.extend(device.and_then(|device| self.devices.get(&device)).map(|index| format!("gpu#{index}")));
+        let kind = self.facts.get(entity).kind;
+        if kind != EntityKind::Device {
+            words.push(kind.name().to_owned());
         }
-        words.extend(id.and_then(|id| self.stable_name(id)).filter(|name| !name.is_empty()));
+        words.extend(self.stable_name(entity).filter(|name| !name.is_empty()));
         words.join(" ")
     }
 
@@ -69,62 +52,84 @@ impl<'a> Fingerprints<'a> {
             }
         }
     }
+}
 
-    /// Every finding of the review, symptoms and further entities too, in its order; of those with the same fingerprint
-    /// the one that can gain most.
-    pub fn all(&self, review: &'a Review) -> Vec<Seen<'a>> {
-        let mut seen: Vec<Seen<'a>> = Vec::new();
-        let mut places: FxHashMap<String, usize> = FxHashMap::default();
-        for one in review.findings.iter().flat_map(|finding| self.within(finding)) {
-            match places.get(&one.fingerprint) {
-                Some(place) if gain_of(&seen[*place]) >= gain_of(&one) => {}
-                Some(place) => seen[*place] = one,
+/// One rule that holds for one entity, or for several that only volatile numbers tell apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation<'a> {
+    /// The rule and the stable name of what it is about.
+    pub fingerprint: &'a str,
+    /// The finding that it belongs to: title, advice, references.
+    pub finding: &'a Finding,
+    /// What it is about.
+    pub subject: &'a Subject,
+    /// The severity of this one alone.
+    pub severity: Severity,
+    /// The most that it can gain.
+    pub gain: Option<&'a Gain>,
+    /// What it is.
+    pub summary: &'a Sentence,
+    /// How sure it is.
+    pub confidence: Confidence,
+}
+
+impl Review {
+    /// Every finding, symptoms and further entities too, in its order; of those with the same fingerprint the one that can
+    /// gain most.
+    pub fn observations(&self) -> Vec<Observation<'_>> {
+        let mut seen: Vec<Observation<'_>> = Vec::new();
+        let mut indices: FxHashMap<&str, usize> = FxHashMap::default();
+        for one in self.findings.iter().flat_map(Finding::observations) {
+            match indices.get(one.fingerprint) {
+                Some(index) if seen[*index].recoverable_ns() >= one.recoverable_ns() => {}
+                Some(index) => seen[*index] = one,
                 None => {
-                    places.insert(one.fingerprint.clone(), seen.len());
+                    indices.insert(one.fingerprint, seen.len());
                     seen.push(one);
                 }
             }
         }
         seen
     }
+}
 
-    pub(super) fn within(&self, finding: &'a Finding) -> Vec<Seen<'a>> {
-        let severity = if finding.also.is_empty() { finding.severity } else { own_severity(finding) };
-        let best = Seen {
-            fingerprint: self.of(&finding.rule, &finding.subject),
-            finding,
-            subject: &finding.subject,
-            severity,
-            gain: finding.gain.as_ref(),
-            summary: &finding.summary,
-            confidence: finding.confidence,
+impl Observation<'_> {
+    fn recoverable_ns(&self) -> Option<i64> {
+        self.gain.map(|gain| gain.recoverable_ns)
+    }
+}
+
+impl Finding {
+    fn observations(&self) -> Vec<Observation<'_>> {
+        let best = Observation {
+            fingerprint: &self.fingerprint,
+            finding: self,
+            subject: &self.subject,
+            severity: self.own_severity(),
+            gain: self.gain.as_ref(),
+            summary: &self.summary,
+            confidence: self.confidence,
         };
-        let also = finding.also.iter().map(|also: &'a Also| Seen {
-            fingerprint: self.of(&finding.rule, &also.subject),
-            finding,
+        let also = self.also.iter().map(|also: &Also| Observation {
+            fingerprint: &also.fingerprint,
+            finding: self,
             subject: &also.subject,
             severity: also.severity,
             gain: also.gain.as_ref(),
             summary: &also.summary,
-            confidence: finding.confidence,
+            confidence: self.confidence,
         });
-        let symptoms = finding.symptoms.iter().flat_map(|symptom| self.within(symptom));
+        let symptoms = self.symptoms.iter().flat_map(Self::observations);
         std::iter::once(best).chain(also).chain(symptoms).collect()
     }
-}
 
-fn gain_of(seen: &Seen<'_>) -> Option<i64> {
-    seen.gain.map(|gain| gain.recoverable_ns)
-}
-
-/// A finding bears the gravest severity of its entities; what can gain most need not be the gravest.
-fn own_severity(finding: &Finding) -> Severity {
-    let others = finding.also.iter().map(|also| also.severity).max();
-    match (others, &finding.gain) {
-        (Some(others), Some(gain)) if others == finding.severity => {
-            super::rank::severity_of(gain.share).min(finding.severity)
+    /// A finding bears the gravest severity of its entities; what can gain most need not be the gravest.
+    fn own_severity(&self) -> Severity {
+        let others = self.also.iter().map(|also| also.severity).max();
+        match (others, &self.gain) {
+            (Some(others), Some(gain)) if others == self.severity => severity_of(gain.share).min(self.severity),
+            _ => self.severity,
         }
-        _ => finding.severity,
     }
 }
 
@@ -151,17 +156,9 @@ mod tests {
                 let device = facts.add(EntityKind::Device, format!("gpu{number}"), &[run]);
                 facts.get_mut(device).set("number", number);
                 let key = format!("gpu{number}/{pid}/1/{stream}");
-                let stream = facts.add(EntityKind::Stream, key.clone(), &[device, process, run]);
+                let stream = facts.add(EntityKind::Stream, key, &[device, process, run]);
                 facts.get_mut(stream).set("kind", "blocking");
-                let subject = Subject {
-                    kind: EntityKind::Stream,
-                    key,
-                    device: None,
-                    label: Sentence::default(),
-                    names: Vec::new(),
-                    place: None,
-                };
-                Fingerprints::new(&facts).of("single-stream", &subject)
+                Fingerprints::new(&facts).of("single-stream", stream)
             })
             .collect();
         assert_eq!(names, ["single-stream gpu#0 stream blocking"; 2]);

@@ -1,13 +1,10 @@
 //! Findings that the user has accepted: kept and counted, but not shown among the others.
 
-use serde::Serialize;
-
-use super::rank::{Occurrence, order};
-use super::subject::subject;
-use super::{Baseline, Gain, RuleCard, Subject};
-use crate::facts::Facts;
-use crate::rules::outcome::{Sentence, Severity};
+use super::occurrence::{Context, Occurrence, chain};
+use super::{Baseline, Gain, Sources, Subject};
+use crate::rules::outcome::Severity;
 use crate::text::glob::Glob;
+use crate::text::spans::Sentence;
 
 /// What the user decided before the report was looked at.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -18,6 +15,10 @@ pub struct Policy {
     pub rules_off: Vec<String>,
     /// Findings that are known, and folded away.
     pub baseline: Option<Baseline>,
+    /// Where kernels and annotations come from.
+    pub sources: Sources,
+    /// The folders that lead from the top of the checkout to the project's: forges read paths from the top.
+    pub folders: Vec<String>,
 }
 
 /// Which findings are set aside, and why.
@@ -36,7 +37,7 @@ pub struct Ignore {
 }
 
 /// Findings that one ignore sets aside.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Ignored {
     /// The rule's id.
     pub rule: String,
@@ -51,7 +52,7 @@ pub struct Ignored {
 }
 
 /// A finding that is set aside.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct IgnoredFinding {
     /// The rule's id: another one than the ignore's where that explains it.
     pub rule: String,
@@ -68,7 +69,7 @@ pub struct IgnoredFinding {
 }
 
 /// An ignore that sets nothing aside.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StaleIgnore {
     /// The rule's id.
     pub rule: String,
@@ -83,8 +84,7 @@ pub struct StaleIgnore {
 }
 
 /// Why an ignore does nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stale {
     /// Its last day has passed.
     Expired,
@@ -93,84 +93,77 @@ pub enum Stale {
 }
 
 impl Ignore {
-    fn fits(&self, facts: &Facts, rules: &[RuleCard], this: &Occurrence<'_>) -> bool {
-        let key = &facts.get(this.entity).key;
-        self.rule == rules[this.rule].id && self.entity.as_ref().is_none_or(|pattern| pattern.matches(key))
+    fn matches(&self, context: &Context<'_>, this: &Occurrence<'_>) -> bool {
+        let key = &context.facts.get(this.entity).key;
+        self.rule == context.rule(this).id && self.entity.as_ref().is_none_or(|pattern| pattern.matches(key))
     }
 
     fn entity(&self) -> Option<String> {
         self.entity.as_ref().map(|pattern| pattern.as_str().to_owned())
     }
-}
 
-impl Policy {
-    /// The ignores that do nothing, in their order. `occurrences` holds those that others make pointless, too.
-    pub(super) fn stale(&self, facts: &Facts, rules: &[RuleCard], occurrences: &[Occurrence<'_>]) -> Vec<StaleIgnore> {
-        let why = |ignore: &Ignore| match () {
-            () if ignore.is_expired => Some(Stale::Expired),
-            () if occurrences.iter().any(|this| ignore.fits(facts, rules, this)) => None,
-            () => Some(Stale::MatchesNothing),
-        };
-        let stale = |ignore: &Ignore| {
-            Some(StaleIgnore {
-                rule: ignore.rule.clone(),
-                entity: ignore.entity(),
-                reason: ignore.reason.clone(),
-                until: ignore.until.clone(),
-                why: why(ignore)?,
-            })
-        };
-        self.ignores.iter().filter_map(stale).collect()
-    }
-
-    /// For each finding the place of the ignore that sets it aside: its own, or that of the nearest finding that explains
-    /// it. A symptom goes with its cause, or accepting a cause would only make its symptoms the news.
-    pub(super) fn places(
-        &self,
-        facts: &Facts,
-        rules: &[RuleCard],
-        occurrences: &[Occurrence<'_>],
-        causes: &[Option<usize>],
-    ) -> Vec<Option<usize>> {
-        let own = |place: usize| {
-            self.ignores.iter().position(|ignore| !ignore.is_expired && ignore.fits(facts, rules, &occurrences[place]))
-        };
-        let chain = |place: usize| std::iter::successors(Some(place), |place| causes[*place]);
-        (0..occurrences.len()).map(|place| chain(place).find_map(own)).collect()
-    }
-
-    /// What is set aside, by ignore.
-    pub(super) fn ignored(
-        &self,
-        facts: &Facts,
-        rules: &[RuleCard],
-        occurrences: &[Occurrence<'_>],
-        places: &[Option<usize>],
-    ) -> Vec<Ignored> {
-        let of = |(place, ignore): (usize, &Ignore)| {
-            let mut own: Vec<&Occurrence<'_>> =
-                occurrences.iter().zip(places).filter(|(_, by)| **by == Some(place)).map(|(this, _)| this).collect();
-            own.sort_by(|a, b| order(facts, rules, a, b));
-            let findings: Vec<IgnoredFinding> = own.into_iter().map(|this| finding(facts, rules, this)).collect();
-            (!findings.is_empty()).then(|| Ignored {
-                rule: ignore.rule.clone(),
-                entity: ignore.entity(),
-                reason: ignore.reason.clone(),
-                until: ignore.until.clone(),
-                findings,
-            })
-        };
-        self.ignores.iter().enumerate().filter_map(of).collect()
+    /// Why it does nothing; `None` where it does something.
+    fn stale(&self, context: &Context<'_>, occurrences: &[Occurrence<'_>]) -> Option<Stale> {
+        if self.is_expired {
+            return Some(Stale::Expired);
+        }
+        let is_met = occurrences.iter().any(|this| self.matches(context, this));
+        (!is_met).then_some(Stale::MatchesNothing)
     }
 }
 
-fn finding(facts: &Facts, rules: &[RuleCard], this: &Occurrence<'_>) -> IgnoredFinding {
-    let rule = &rules[this.rule];
+/// The ignores that do nothing, in their order. `occurrences` holds those that others make pointless, too.
+pub(super) fn stale(context: &Context<'_>, occurrences: &[Occurrence<'_>]) -> Vec<StaleIgnore> {
+    let stale = |ignore: &Ignore| {
+        Some(StaleIgnore {
+            rule: ignore.rule.clone(),
+            entity: ignore.entity(),
+            reason: ignore.reason.clone(),
+            until: ignore.until.clone(),
+            why: ignore.stale(context, occurrences)?,
+        })
+    };
+    context.policy.ignores.iter().filter_map(stale).collect()
+}
+
+/// Notes for each finding which ignore sets it aside: its own, or that of the nearest finding that explains it. A symptom
+/// goes with its cause, or accepting a cause would only make its symptoms the news.
+pub(super) fn set_aside(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
+    for this in 0..occurrences.len() {
+        let ignore = chain(occurrences, this).find_map(|index| own(context, &occurrences[index]));
+        occurrences[this].ignore = ignore;
+    }
+}
+
+/// The index of the ignore that is about a finding itself.
+fn own(context: &Context<'_>, this: &Occurrence<'_>) -> Option<usize> {
+    context.policy.ignores.iter().position(|ignore| !ignore.is_expired && ignore.matches(context, this))
+}
+
+/// What is set aside, by ignore.
+pub(super) fn ignored(context: &Context<'_>, occurrences: &[Occurrence<'_>]) -> Vec<Ignored> {
+    let of = |(index, ignore): (usize, &Ignore)| {
+        let own = context.sorted(occurrences, |this| this.ignore == Some(index));
+        let findings: Vec<IgnoredFinding> =
+            own.into_iter().map(|index| finding(context, &occurrences[index])).collect();
+        (!findings.is_empty()).then(|| Ignored {
+            rule: ignore.rule.clone(),
+            entity: ignore.entity(),
+            reason: ignore.reason.clone(),
+            until: ignore.until.clone(),
+            findings,
+        })
+    };
+    context.policy.ignores.iter().enumerate().filter_map(of).collect()
+}
+
+fn finding(context: &Context<'_>, this: &Occurrence<'_>) -> IgnoredFinding {
+    let rule = context.rule(this);
     IgnoredFinding {
         rule: rule.id.clone(),
         title: rule.title.clone(),
         severity: this.severity,
-        subject: subject(facts, this.entity),
+        subject: context.subject(this),
         gain: this.gain.clone(),
         summary: this.found.summary.clone(),
     }

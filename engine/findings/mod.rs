@@ -2,39 +2,39 @@
 
 mod baseline;
 mod capture;
-mod card;
+mod devices;
 mod fingerprint;
-mod gate;
 mod ignored;
+mod occurrence;
 mod rank;
 mod relations;
 mod scorecard;
-pub(crate) mod sentence;
 mod source;
-mod spent;
 mod subject;
-mod total;
 mod unjudged;
 mod verdict;
 
-use serde::Serialize;
+use std::collections::BTreeSet;
 
-use crate::facts::{EntityKind, Facts};
-use crate::rules::outcome::{Confidence, Judgement, Outcome, Sentence, Severity};
+use crate::facts::Facts;
+use crate::rules::outcome::{Confidence, Judgement, Outcome, Severity};
+use crate::rules::{Reference, RuleInfo};
+use crate::text::spans::Sentence;
+
+use occurrence::{Context, Occurrence};
+use rank::Ranking;
 
 pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
-pub use card::{Reference, RelationTo, RuleCard};
-pub use fingerprint::{Fingerprints, Seen, digest};
-pub use gate::{BaseGate, Gate, GateOutcome};
+pub use devices::{DeviceReview, Part};
+pub use fingerprint::{Observation, digest};
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
 pub use scorecard::{Score, Scorecard, ScorecardError};
-pub use source::{CodeKind, CodeName, Place, Source, Sources};
-pub use spent::{DeviceReview, Part};
-pub use subject::Subject;
+pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
+pub use subject::{Subject, SubjectDevice};
 pub use unjudged::{Unjudged, UnjudgedRule};
 
 /// One report, reviewed: a plain value that renderers print.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Review {
     /// One sentence: how the device did, and what to change first.
     pub verdict: Sentence,
@@ -60,16 +60,12 @@ pub struct Review {
     pub capture: Vec<Sentence>,
     /// How many answers of each kind the rules gave.
     pub counts: Counts,
-    /// The threshold of severity and budgets that can be held against this report alone, and how they stand; empty until they are evaluated.
-    pub gates: Vec<Gate>,
-    /// Budgets that only a comparison can evaluate.
-    pub gates_needing_base: Vec<BaseGate>,
 }
 
 impl Review {
     /// How many findings there are for single entities, symptoms among them; notes, of severity info, do not count.
-    pub fn entity_count(&self, facts: &Facts) -> usize {
-        Fingerprints::new(facts).all(self).iter().filter(|seen| seen.severity > Severity::Info).count()
+    pub fn entity_count(&self) -> usize {
+        self.observations().iter().filter(|seen| seen.severity > Severity::Info).count()
     }
 
     /// The gravest severity of all findings that are shown, symptoms among them; `None` without findings.
@@ -78,27 +74,8 @@ impl Review {
     }
 }
 
-/// From which severity on findings are too grave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Threshold {
-    /// This one.
-    At(Severity),
-    /// Whatever is found.
-    Never,
-}
-
-impl Threshold {
-    /// Whether a review holds such a finding.
-    pub fn is_reached(self, review: &Review) -> bool {
-        match self {
-            Self::At(least) => review.worst().is_some_and(|worst| worst >= least),
-            Self::Never => false,
-        }
-    }
-}
-
 /// One rule that holds: for the entity where it matters most, with the others beside it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The rule's id.
     pub rule: String,
@@ -112,6 +89,8 @@ pub struct Finding {
     pub once: bool,
     /// Whether the rule has yet to prove itself on real reports.
     pub is_experimental: bool,
+    /// The rule and what it is about, without what changes from one run of the program to the next.
+    pub fingerprint: String,
     /// What it is about.
     pub subject: Subject,
     /// The most that it can gain; absent where time cannot be claimed.
@@ -146,7 +125,7 @@ impl Finding {
 }
 
 /// The most that a finding can gain, of one device's window.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Gain {
     /// Nanoseconds that may be recovered.
     pub recoverable_ns: i64,
@@ -162,9 +141,25 @@ pub struct Gain {
     pub basis: String,
 }
 
+impl Gain {
+    fn new(recoverable_ns: i64, window_ns: i64, account: String, basis: String) -> Self {
+        let rest = window_ns - recoverable_ns;
+        Self {
+            recoverable_ns,
+            window_ns,
+            share: recoverable_ns as f64 / window_ns as f64,
+            speedup_ceiling: (rest > 0).then(|| window_ns as f64 / rest as f64),
+            account,
+            basis,
+        }
+    }
+}
+
 /// Another entity that a rule holds for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Also {
+    /// The rule and what it is about, without what changes from one run of the program to the next.
+    pub fingerprint: String,
     /// What it is about.
     pub subject: Subject,
     /// The severity of this one alone.
@@ -176,7 +171,7 @@ pub struct Also {
 }
 
 /// A finding that is not shown, because another one makes it pointless.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Suppressed {
     /// The rule's id.
     pub rule: String,
@@ -189,7 +184,7 @@ pub struct Suppressed {
 }
 
 /// A rule that went wrong: the fault is the rule's, not the report's.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleFailure {
     /// The rule's id.
     pub rule: String,
@@ -200,7 +195,7 @@ pub struct RuleFailure {
 }
 
 /// How many answers of each kind the rules gave, over all entities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Rules in the library.
     pub rules: usize,
@@ -220,47 +215,36 @@ pub struct Counts {
     pub ignored: usize,
 }
 
-/// Puts what the rules said in order. `judgements` name rules by their place in `rules`; one that names none is left out.
-pub fn review(facts: &Facts, rules: &[RuleCard], judgements: &[Judgement], scorecard: &Scorecard) -> Review {
-    review_under(facts, rules, judgements, scorecard, &Policy::default())
-}
-
-/// The same, with what the user has accepted set aside.
-pub fn review_under(
+/// Puts what the rules said of a report in order, under what the user has decided. `judgements` name rules by their index
+/// in `rules`; one that names none is left out.
+pub fn review(
     facts: &Facts,
-    rules: &[RuleCard],
+    rules: &[RuleInfo],
     judgements: &[Judgement],
     scorecard: &Scorecard,
     policy: &Policy,
 ) -> Review {
+    let context = Context { facts, rules, policy };
     let judgements: Vec<&Judgement> = judgements.iter().filter(|judgement| judgement.rule < rules.len()).collect();
-    let occurrences = rank::occurrences(facts, rules, &judgements);
-    let stale_ignores = policy.stale(facts, rules, &occurrences);
-    let (occurrences, suppressed) = relations::suppress(facts, rules, occurrences);
-    let causes = relations::causes(facts, rules, &occurrences);
-    let places = policy.places(facts, rules, &occurrences, &causes);
-    let recognised = policy.baseline.as_ref().map(|baseline| baseline.known(facts, rules, &occurrences));
-    let (new, new_causes) = match &recognised {
-        Some(recognised) => (
-            (0..places.len()).map(|at| !recognised.is_known[at] && places[at].is_none()).collect(),
-            recognised.new_causes(&causes),
-        ),
-        None => (places.iter().map(Option::is_none).collect::<Vec<bool>>(), causes),
-    };
-    let findings = rank::findings(facts, rules, &occurrences, &new_causes, &new);
-    let known = recognised.map(|it| it.folded(facts, rules, &occurrences, |place| places[place].is_none()));
-    let ignored = policy.ignored(facts, rules, &occurrences, &places);
-    let counts = Counts { ignored: places.iter().flatten().count(), ..count(rules, &judgements) };
-    let shown: Vec<rank::Occurrence<'_>> =
-        occurrences.into_iter().zip(&places).filter(|(_, ignore)| ignore.is_none()).map(|(this, _)| this).collect();
+    let occurrences = context.occurrences(&judgements);
+    let stale_ignores = ignored::stale(&context, &occurrences);
+    let (mut occurrences, suppressed) = relations::suppress(&context, occurrences);
+    relations::find_causes(&context, &mut occurrences);
+    ignored::set_aside(&context, &mut occurrences);
+    let unmet = policy.baseline.as_ref().map(|baseline| baseline.recognise(&mut occurrences));
+    let known = unmet.map(|stale| baseline::known(&context, &occurrences, stale));
+    let findings = Ranking::new(context, &occurrences).findings();
+    // Known findings can gain what they could before.
+    let counted: Vec<&Occurrence<'_>> = occurrences.iter().filter(|this| this.ignore.is_none()).collect();
+    let counts = Counts { ignored: occurrences.len() - counted.len(), ..Counts::of(rules, &judgements) };
     let capture = capture::notes(facts);
-    let devices = devices(facts, scorecard, &shown);
+    let devices = context.devices(scorecard, &counted);
     Review {
         verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts, known.as_ref()),
         devices,
         findings,
         suppressed,
-        ignored,
+        ignored: ignored::ignored(&context, &occurrences),
         stale_ignores,
         rules_off: policy.rules_off.clone(),
         known,
@@ -268,44 +252,31 @@ pub fn review_under(
         errors: failures(rules, &judgements),
         capture,
         counts,
-        gates: Vec::new(),
-        gates_needing_base: Vec::new(),
     }
 }
 
-fn devices(facts: &Facts, scorecard: &Scorecard, shown: &[rank::Occurrence<'_>]) -> Vec<DeviceReview> {
-    facts
-        .of_kind(EntityKind::Device)
-        .filter(|(_, device)| device.int("window_ns").is_some_and(|window| window > 0))
-        .map(|(id, device)| DeviceReview {
-            recoverable_ns: spent::recoverable(facts, id, shown),
-            scores: scorecard.of(device),
-            ..spent::device(device)
-        })
-        .collect()
-}
-
-fn count(rules: &[RuleCard], judgements: &[&Judgement]) -> Counts {
-    let mut counts = Counts { rules: rules.len(), ..Counts::default() };
-    let mut is_judged = vec![true; rules.len()];
-    for judgement in judgements {
-        let place = match judgement.outcome {
-            Outcome::Finding(_) => &mut counts.findings,
-            Outcome::Pass => &mut counts.passes,
-            Outcome::NotApplicable => &mut counts.not_applicable,
-            Outcome::Unknown { .. } => &mut counts.unknown,
-            Outcome::Failed { .. } => &mut counts.failed,
-        };
-        *place += 1;
-        if matches!(judgement.outcome, Outcome::Unknown { .. } | Outcome::Failed { .. }) {
-            is_judged[judgement.rule] = false;
+impl Counts {
+    fn of(rules: &[RuleInfo], judgements: &[&Judgement]) -> Self {
+        let mut counts = Self { rules: rules.len(), ..Self::default() };
+        let mut unjudged: BTreeSet<usize> = BTreeSet::new();
+        for judgement in judgements {
+            match judgement.outcome {
+                Outcome::Finding(_) => counts.findings += 1,
+                Outcome::Pass => counts.passes += 1,
+                Outcome::NotApplicable => counts.not_applicable += 1,
+                Outcome::Unknown { .. } => counts.unknown += 1,
+                Outcome::Failed { .. } => counts.failed += 1,
+            }
+            if matches!(judgement.outcome, Outcome::Unknown { .. } | Outcome::Failed { .. }) {
+                unjudged.insert(judgement.rule);
+            }
         }
+        counts.rules_judged = rules.len() - unjudged.len();
+        counts
     }
-    counts.rules_judged = is_judged.into_iter().filter(|judged| *judged).count();
-    counts
 }
 
-fn failures(rules: &[RuleCard], judgements: &[&Judgement]) -> Vec<RuleFailure> {
+fn failures(rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<RuleFailure> {
     let mut failures: Vec<RuleFailure> = Vec::new();
     for judgement in judgements {
         let Outcome::Failed { message } = &judgement.outcome else { continue };

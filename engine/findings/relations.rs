@@ -4,23 +4,22 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::rank::{Occurrence, order};
-use super::subject::subject;
-use super::{RelationTo, RuleCard, Suppressed};
+use super::Suppressed;
+use super::occurrence::{Context, Occurrence, chain};
 use crate::facts::{EntityId, EntityKind, Facts};
+use crate::rules::{Relation, RuleInfo};
 
 /// Takes out the findings that another one makes pointless. A finding that is taken out still takes out others, so that
 /// the order of rules does not matter.
 pub(super) fn suppress<'a>(
-    facts: &Facts,
-    rules: &[RuleCard],
+    context: &Context<'_>,
     occurrences: Vec<Occurrence<'a>>,
 ) -> (Vec<Occurrence<'a>>, Vec<Suppressed>) {
-    let index = Index::new(facts, rules, &occurrences);
+    let index = Index::new(context, &occurrences);
     let replaced_by: Vec<Option<usize>> = occurrences
         .iter()
         .map(|this| {
-            let relations = rules[this.rule].suppressed_by.iter();
+            let relations = context.rule(this).suppressed_by.iter();
             let others = relations.flat_map(|relation| index.find(relation, this.entity));
             let first = others.filter(|other| occurrences[**other].rule != this.rule).min();
             first.map(|other| occurrences[*other].rule)
@@ -32,9 +31,9 @@ pub(super) fn suppress<'a>(
         match by {
             None => kept.push(occurrence),
             Some(by) => suppressed.push(Suppressed {
-                rule: rules[occurrence.rule].id.clone(),
-                by: rules[by].id.clone(),
-                subject: subject(facts, occurrence.entity),
+                rule: context.rule(&occurrence).id.clone(),
+                by: context.rules[by].id.clone(),
+                subject: context.subject(&occurrence),
                 summary: occurrence.found.summary.clone(),
             }),
         }
@@ -42,31 +41,21 @@ pub(super) fn suppress<'a>(
     (kept, suppressed)
 }
 
-/// For each finding the place of the one that explains it: the most important, where several do.
+/// Notes for each finding which one explains it: the most important, where several do.
 ///
 /// A cause that can gain less than half of what its symptom can is not the whole cause: both are shown. So a symptom
 /// never drags a large gain into the small print.
-pub(super) fn causes(facts: &Facts, rules: &[RuleCard], occurrences: &[Occurrence<'_>]) -> Vec<Option<usize>> {
-    let index = Index::new(facts, rules, occurrences);
-    let mut causes: Vec<Option<usize>> = vec![None; occurrences.len()];
-    for (place, this) in occurrences.iter().enumerate() {
-        let best = index
-            .explaining(rules, this)
-            .filter(|other| *other != place && is_large_enough(&occurrences[*other], this))
+pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
+    let index = Index::new(context, occurrences);
+    for this in 0..occurrences.len() {
+        let cause = index
+            .explaining(context.rules, &occurrences[this])
+            .filter(|other| *other != this && is_large_enough(&occurrences[*other], &occurrences[this]))
             // Rules without cycles make none here; a cycle would hide all its findings.
-            .filter(|other| root(&causes, *other) != place)
-            .min_by(|a, b| order(facts, rules, &occurrences[*a], &occurrences[*b]));
-        causes[place] = best;
+            .filter(|other| chain(occurrences, *other).all(|above| above != this))
+            .min_by(|a, b| context.order(&occurrences[*a], &occurrences[*b]));
+        occurrences[this].cause = cause;
     }
-    causes
-}
-
-/// The finding at the end of the chain of causes.
-pub(super) fn root(causes: &[Option<usize>], mut place: usize) -> usize {
-    while let Some(cause) = causes[place] {
-        place = cause;
-    }
-    place
 }
 
 fn is_large_enough(cause: &Occurrence<'_>, symptom: &Occurrence<'_>) -> bool {
@@ -85,43 +74,44 @@ struct Index<'a> {
     facts: &'a Facts,
     /// By what a relation says of the finding it leads to.
     led_to: FxHashMap<Key<'a>, Vec<usize>>,
-    /// By what a rule says that it explains: the explained rule, and the places of those that explain.
+    /// By what a rule says that it explains: the explained rule, and the indices of those that explain.
     explaining: FxHashMap<Key<'a>, Vec<usize>>,
 }
 
 impl<'a> Index<'a> {
-    fn new(facts: &'a Facts, rules: &'a [RuleCard], occurrences: &[Occurrence<'_>]) -> Self {
-        let (mut led_to, mut explaining) = (FxHashMap::default(), FxHashMap::default());
+    fn new(context: &Context<'a>, occurrences: &[Occurrence<'_>]) -> Self {
+        let Context { facts, rules, .. } = *context;
+        let mut led_to: FxHashMap<Key<'a>, Vec<usize>> = FxHashMap::default();
+        let mut explaining: FxHashMap<Key<'a>, Vec<usize>> = FxHashMap::default();
         let mut wanted: FxHashMap<&str, BTreeSet<&[EntityKind]>> = FxHashMap::default();
         for relation in rules.iter().flat_map(|rule| &rule.suppressed_by) {
             wanted.entry(&relation.rule).or_default().insert(&relation.on);
         }
-        for (place, occurrence) in occurrences.iter().enumerate() {
+        for (index, occurrence) in occurrences.iter().enumerate() {
             let rule = &rules[occurrence.rule];
-            let enter = |into: &mut FxHashMap<Key<'a>, Vec<usize>>, name: &'a str, on: &'a [EntityKind]| {
+            for on in wanted.get(rule.id.as_str()).into_iter().flatten().copied() {
                 if let Some(subjects) = subjects(facts, on, occurrence.entity) {
-                    into.entry((name, on, subjects)).or_default().push(place);
+                    led_to.entry((rule.id.as_str(), on, subjects)).or_default().push(index);
                 }
-            };
-            for on in wanted.get(rule.id.as_str()).into_iter().flatten() {
-                enter(&mut led_to, &rule.id, on);
             }
-            for relation in &rule.explains {
-                enter(&mut explaining, &relation.rule, &relation.on);
+            for Relation { rule, on } in &rule.explains {
+                if let Some(subjects) = subjects(facts, on, occurrence.entity) {
+                    explaining.entry((rule.as_str(), on.as_slice(), subjects)).or_default().push(index);
+                }
             }
         }
         Self { facts, led_to, explaining }
     }
 
     /// The findings that a relation leads to from an entity.
-    fn find(&self, relation: &'a RelationTo, from: EntityId) -> impl Iterator<Item = &usize> {
+    fn find(&self, relation: &'a Relation, from: EntityId) -> impl Iterator<Item = &usize> {
         let subjects = subjects(self.facts, &relation.on, from);
         let found = subjects.and_then(|subjects| self.led_to.get(&(relation.rule.as_str(), &*relation.on, subjects)));
         found.into_iter().flatten()
     }
 
     /// The findings that explain one.
-    fn explaining<'b>(&'b self, rules: &'a [RuleCard], of: &'b Occurrence<'_>) -> impl Iterator<Item = usize> + 'b {
+    fn explaining<'b>(&'b self, rules: &'a [RuleInfo], of: &'b Occurrence<'_>) -> impl Iterator<Item = usize> + 'b {
         let rule = rules[of.rule].id.as_str();
         let relations = rules.iter().flat_map(|rule| &rule.explains).filter(move |relation| relation.rule == rule);
         let ways: BTreeSet<&[EntityKind]> = relations.map(|relation| &*relation.on).collect();

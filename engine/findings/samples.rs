@@ -1,15 +1,17 @@
 //! Reports made by hand, for tests.
 
-use super::{Ignore, Policy, Reference, RelationTo, Review, RuleCard, Scorecard, review_under};
+use super::{Ignore, Policy, Review, Scorecard, review};
 use crate::facts::{EntityId, EntityKind, Facts};
-use crate::rules::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Sentence, Severity};
+use crate::rules::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Severity};
+use crate::rules::{Reference, Relation, RuleInfo, Status};
 use crate::text::glob::Glob;
+use crate::text::spans::Sentence;
 
 /// Facts with answers to them.
 #[derive(Default)]
 pub(crate) struct Sample {
     pub(crate) facts: Facts,
-    pub(crate) rules: Vec<RuleCard>,
+    pub(crate) rules: Vec<RuleInfo>,
     pub(crate) judgements: Vec<Judgement>,
 }
 
@@ -20,18 +22,18 @@ impl Sample {
 
     pub(crate) fn review_under(&self, policy: &Policy) -> Review {
         let scorecard = Scorecard::parse(include_str!("../../templates/scorecard.toml"), "scorecard.toml").unwrap();
-        review_under(&self.facts, &self.rules, &self.judgements, &scorecard, policy)
+        review(&self.facts, &self.rules, &self.judgements, &scorecard, policy)
     }
 
     pub(crate) fn rule(&mut self, id: &str, title: &str, for_each: EntityKind) -> usize {
-        self.rules.push(RuleCard {
+        self.rules.push(RuleInfo {
             id: id.to_owned(),
             title: title.to_owned(),
             category: "copies".to_owned(),
             for_each,
             severity: None,
             once: false,
-            is_experimental: false,
+            status: Status::Stable,
             collect: None,
             references: Vec::new(),
             explains: Vec::new(),
@@ -98,7 +100,7 @@ impl Sample {
 }
 
 pub(crate) fn finding(claim: Option<(&str, i64)>, summary: &str) -> Outcome {
-    let sentence = |words: &str| Sentence { markdown: words.to_owned(), plain: words.to_owned() };
+    let sentence = |words: &str| Sentence::default().own(words);
     Outcome::Finding(Box::new(Match {
         summary: sentence(summary),
         evidence: vec![sentence("4.46 s of the window waits for these copies")],
@@ -158,7 +160,7 @@ fn judge_two_gpus(sample: &mut Sample, [first, second]: [EntityId; 2], [copies, 
     let sampled = sample.rule("dram-bound", "Memory bandwidth is the limit", EntityKind::Device);
     let ranges = sample.rule("late-host", "Host code between launches", EntityKind::Device);
     let broken = sample.rule("broken", "A rule that divides by nothing", EntityKind::Device);
-    sample.rules[pageable].explains = vec![RelationTo { rule: "copy-bound".to_owned(), on: vec![EntityKind::Device] }];
+    sample.rules[pageable].explains = vec![Relation { rule: "copy-bound".to_owned(), on: vec![EntityKind::Device] }];
     sample.rules[pageable].references = vec![Reference {
         url: "https://docs.nvidia.com/cuda/".to_owned(),
         supports: "pinned against pageable".to_owned(),
@@ -268,6 +270,6 @@ pub(crate) fn policy() -> Policy {
             ignore("launch-bound", Some("gpu7"), None, false),
         ],
         rules_off: vec!["tiny".to_owned()],
-        baseline: None,
+        ..Policy::default()
     }
 }

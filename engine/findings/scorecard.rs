@@ -1,6 +1,6 @@
 //! The scorecard: a few shares of a device's window, each held against a target. The targets are data.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::facts::Entity;
 use crate::facts::catalogue::{self, EntityKind, FactType};
@@ -78,7 +78,7 @@ struct Condition {
 }
 
 /// One share of a device, held against its target.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Score {
     /// The entry's id.
     pub id: String,

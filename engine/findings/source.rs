@@ -1,28 +1,31 @@
 //! Where in the project's code a finding is about: by the kernels and annotations that it names.
 
-use serde::Serialize;
-
-use super::sentence::Writer;
-use super::{Finding, Review, Subject};
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
-use crate::rules::outcome::{Match, Sentence};
-use crate::text::escape;
+use crate::rules::outcome::Match;
 use crate::text::glob::Glob;
 use crate::text::number::percent;
 use crate::text::paths;
+use crate::text::spans::Sentence;
 
-/// A place in the project's code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
-    /// The file, relative to the project's folder, with `/` between folders; never absolute, and never above it. In a review
-    /// that has been placed: from the top of the checkout.
+/// A place in the project's source code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceLocation {
+    /// The file, relative to the project's folder, with `/` between folders; never absolute, and never above it. In a
+    /// review: from the top of the checkout.
     pub file: String,
     /// The line, counted from 1; absent for the file as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
-/// What can be mapped to a place.
+impl SourceLocation {
+    /// The same from the top of the checkout: `folders` lead from there to the project's.
+    pub(super) fn below(self, folders: &[String]) -> Self {
+        let parts = folders.iter().map(String::as_str).chain([self.file.as_str()]);
+        Self { file: parts.collect::<Vec<_>>().join("/"), line: self.line }
+    }
+}
+
+/// What can be mapped to a source location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeKind {
     /// A kernel.
@@ -40,7 +43,7 @@ pub struct CodeName {
     pub(crate) full_name: Option<String>,
 }
 
-/// One mapping: names of a kind that fit a pattern come from a place.
+/// One mapping: names of a kind that match a pattern come from a source location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// What is mapped.
@@ -48,7 +51,7 @@ pub struct Source {
     /// Which names.
     pub pattern: Glob,
     /// Where they come from.
-    pub place: Place,
+    pub location: SourceLocation,
 }
 
 /// All mappings of a project, in its order.
@@ -56,40 +59,17 @@ pub struct Source {
 pub struct Sources(pub Vec<Source>);
 
 impl Sources {
-    /// The place of the first name that has one: of its mappings the first.
-    pub fn find(&self, names: &[CodeName]) -> Option<&Place> {
-        let of_name = |name: &CodeName| self.0.iter().find(|source| source.fits(name));
-        names.iter().find_map(of_name).map(|source| &source.place)
+    /// The source location of the first name that has one: of its mappings the first.
+    pub fn find(&self, names: &[CodeName]) -> Option<&SourceLocation> {
+        let of_name = |name: &CodeName| self.0.iter().find(|source| source.matches(name));
+        names.iter().find_map(of_name).map(|source| &source.location)
     }
 }
 
 impl Source {
-    fn fits(&self, name: &CodeName) -> bool {
+    fn matches(&self, name: &CodeName) -> bool {
         let mut names = std::iter::once(&name.name).chain(&name.full_name);
         self.kind == name.kind && names.any(|name| self.pattern.matches(name))
-    }
-}
-
-impl Review {
-    /// Puts findings without a place at the one that their names are mapped to. `way` are the folders that lead from the top
-    /// of the checkout to the project's: forges read paths from the top.
-    pub fn place(&mut self, sources: &Sources, way: &[String]) {
-        let place = |subject: &mut Subject| {
-            let place = subject.place.take().or_else(|| sources.find(&subject.names).cloned());
-            subject.place = place.map(|place| {
-                let folders = way.iter().map(String::as_str).chain([place.file.as_str()]);
-                Place { file: folders.collect::<Vec<_>>().join("/"), line: place.line }
-            });
-        };
-        self.findings.iter_mut().for_each(|finding| finding.place(&place));
-    }
-}
-
-impl Finding {
-    fn place(&mut self, place: &impl Fn(&mut Subject)) {
-        place(&mut self.subject);
-        self.also.iter_mut().for_each(|also| place(&mut also.subject));
-        self.symptoms.iter_mut().for_each(|symptom| symptom.place(place));
     }
 }
 
@@ -104,12 +84,12 @@ const NAMING: [(EntityKind, &str, CodeKind); 6] = [
 ];
 
 /// The line of code that most of the subject's time comes from, by the call stacks of the report. Facts files can be
-/// written by anybody: a place outside of the project is none.
-pub(super) fn place(entity: &Entity) -> Option<Place> {
+/// written by anybody: a file outside of the project is none.
+pub(super) fn location(entity: &Entity) -> Option<SourceLocation> {
     let is_in_project = matches!(entity.get("is_source_in_project"), Some(FactValue::Bool(true)));
     let file = entity.text("source_file").filter(|_| is_in_project)?;
     let line = entity.int("source_line").and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
-    Some(Place { file: paths::inside(file).ok()?, line: Some(line?) })
+    Some(SourceLocation { file: paths::inside(file).ok()?, line: Some(line?) })
 }
 
 /// The same as evidence, for files outside of the project too.
@@ -121,7 +101,7 @@ pub(super) fn evidence(entity: &Entity) -> Option<Sentence> {
         _ => "Called from ",
     };
     let part = if *share < 0.9995 { format!(" ({} of the time)", percent(*share)) } else { String::new() };
-    Some(Writer::default().own(words).code(&format!("{file}:{line}")).own(&format!("{part}.")).done())
+    Some(Sentence::default().own(words).code(&format!("{file}:{line}")).own(&format!("{part}.")))
 }
 
 /// The subject itself where it is a kernel, an annotation or a step; then the kernels and annotations that the finding
@@ -138,15 +118,15 @@ pub(super) fn names(facts: &Facts, id: EntityId, found: &Match) -> Vec<CodeName>
         }
         _ => None,
     };
-    let mut printed: Vec<(usize, CodeName)> = [Some(id), device]
+    let mut shown: Vec<(usize, CodeName)> = [Some(id), device]
         .into_iter()
         .flatten()
         .flat_map(|id| named_by(facts, id))
-        .filter_map(|name| Some((place_in(found, &name.name)?, name)))
+        .filter_map(|name| Some((shown_at(found, &name.name)?, name)))
         .collect();
-    printed.sort_by_key(|(place, _)| *place);
+    shown.sort_by_key(|(index, _)| *index);
     let mut names: Vec<CodeName> = own.into_iter().collect();
-    for (_, name) in printed {
+    for (_, name) in shown {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -185,26 +165,10 @@ fn kernel(facts: &Facts, device: EntityId, name: &str) -> CodeName {
     CodeName { kind: CodeKind::Kernel, name: name.to_owned(), full_name }
 }
 
-/// Where the finding first prints a name as code, counted through its summary and its evidence.
-fn place_in(found: &Match, name: &str) -> Option<usize> {
-    let code = escape::code(name);
-    let mut before = 0;
-    for sentence in std::iter::once(&found.summary).chain(&found.evidence) {
-        if let Some(place) = find_code(sentence, &code) {
-            return Some(before + place);
-        }
-        before += sentence.markdown.len();
-    }
-    None
-}
-
-/// A code span within a longer run of backticks is another one.
-fn find_code(sentence: &Sentence, code: &str) -> Option<usize> {
-    let text = &sentence.markdown;
-    text.match_indices(code).map(|(place, _)| place).find(|place| {
-        let is_tick = |c: Option<char>| c == Some('`');
-        !is_tick(text[..*place].chars().next_back()) && !is_tick(text[place + code.len()..].chars().next())
-    })
+/// Where the finding first shows a name as code, counted through its summary and its evidence.
+fn shown_at(found: &Match, name: &str) -> Option<usize> {
+    let sentences = std::iter::once(&found.summary).chain(&found.evidence);
+    sentences.flat_map(Sentence::codes).position(|shown| shown == name)
 }
 
 #[cfg(test)]
@@ -228,9 +192,9 @@ mod tests {
         }
     }
 
-    fn found(summary: &str) -> Match {
-        match finding(None, summary) {
-            Outcome::Finding(found) => *found,
+    fn found(summary: Sentence) -> Match {
+        match finding(None, "") {
+            Outcome::Finding(found) => Match { summary, ..*found },
             other => panic!("{other:?}"),
         }
     }
@@ -250,12 +214,18 @@ mod tests {
         let texts = |found: &Match| -> Vec<String> {
             names(&sample.facts, device, found).into_iter().map(|name| name.name).collect()
         };
-        assert_eq!(texts(&found("Most of it in `load`, then `saxpy`")), ["load", "saxpy"]);
+        let words = Sentence::default;
+        assert_eq!(
+            texts(&found(words().own("Most of it in ").code("load").own(", then ").code("saxpy"))),
+            ["load", "saxpy"]
+        );
         // A word of the sentence is no name, nor is a part of a longer one.
-        assert!(texts(&found("Each step loads ``step`` and `load more`")).is_empty());
-        let full = &names(&sample.facts, device, &found("`saxpy`"))[0].full_name;
+        assert!(
+            texts(&found(words().own("Each `step` loads ").value("step").own(" and ").code("load more"))).is_empty()
+        );
+        let full = &names(&sample.facts, device, &found(words().code("saxpy")))[0].full_name;
         assert_eq!(full.as_deref(), Some("void saxpy<float>(int)"));
-        assert_eq!(names(&sample.facts, kernel, &found("A kernel"))[0].name, "saxpy");
+        assert_eq!(names(&sample.facts, kernel, &found(words().own("A kernel")))[0].name, "saxpy");
     }
 
     #[test]
@@ -263,7 +233,7 @@ mod tests {
         let source = |kind, pattern: &str, line| Source {
             kind,
             pattern: Glob::new(pattern),
-            place: Place { file: "a.cu".to_owned(), line: Some(line) },
+            location: SourceLocation { file: "a.cu".to_owned(), line: Some(line) },
         };
         let sources = Sources(vec![
             source(CodeKind::Range, "sax*", 1),
@@ -276,7 +246,7 @@ mod tests {
             name: "saxpy".to_owned(),
             full_name: full.map(str::to_owned),
         };
-        let line = |names: &[CodeName]| sources.find(names).and_then(|place| place.line);
+        let line = |names: &[CodeName]| sources.find(names).and_then(|location| location.line);
         assert_eq!(line(&[kernel(Some("void saxpy<float>(int)")), range("step".to_owned())]), Some(2));
         assert_eq!(line(&[kernel(None)]), Some(3));
         assert_eq!(line(&[range("step".to_owned()), kernel(None)]), Some(4));

@@ -1,68 +1,82 @@
 //! What findings are about, in words.
 
-use serde::Serialize;
-
-use super::sentence::Writer;
-use super::source::{CodeName, Place, names, place};
+use super::occurrence::{Context, Occurrence};
+use super::source::{CodeName, SourceLocation, location, names};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
-use crate::rules::outcome::{Match, Sentence};
 use crate::text::names;
+use crate::text::spans::Sentence;
 
 /// The entity that a finding is about.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Subject {
+    /// The entity, in the facts that were reviewed.
+    pub entity: EntityId,
     /// Its kind.
     pub kind: EntityKind,
     /// Its key in the facts.
     pub key: String,
-    /// The key of its device, which it may be itself; absent for the run and processes.
-    pub device: Option<String>,
+    /// Its device, which it may be itself; absent for the run and processes.
+    pub device: Option<SubjectDevice>,
     /// Its name for readers; says the GPU where the report has several.
     pub label: Sentence,
     /// The kernels and annotations that the finding is about, what it is about itself first.
-    #[serde(skip)]
     pub names: Vec<CodeName>,
     /// The line of the project's code that most of its time comes from, where the report has call stacks; else what its
-    /// names are mapped to, once the review has been placed.
-    #[serde(rename = "source", skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    /// names are mapped to.
+    pub source: Option<SourceLocation>,
 }
 
-/// The subject of a finding, with the names by which its place in the code is known.
-pub(super) fn subject_of(facts: &Facts, id: EntityId, found: &Match) -> Subject {
-    Subject { names: names(facts, id, found), place: place(facts.get(id)), ..subject(facts, id) }
+/// The device of an entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubjectDevice {
+    /// The device, in the facts that were reviewed.
+    pub entity: EntityId,
+    /// Its key in the facts.
+    pub key: String,
+}
+
+impl Context<'_> {
+    /// The subject of a finding, with the names by which its source is known, and where that is.
+    pub(super) fn located(&self, occurrence: &Occurrence<'_>) -> Subject {
+        let names = names(self.facts, occurrence.entity, occurrence.found);
+        let recorded = location(self.facts.get(occurrence.entity));
+        let source = recorded.or_else(|| self.policy.sources.find(&names).cloned());
+        let source = source.map(|source| source.below(&self.policy.folders));
+        Subject { names, source, ..self.subject(occurrence) }
+    }
 }
 
 pub(super) fn subject(facts: &Facts, id: EntityId) -> Subject {
     let entity = facts.get(id);
-    let device = facts.related(id, EntityKind::Device).map(|device| facts.get(device));
+    let device = facts.related(id, EntityKind::Device);
     let mut label = label(entity);
     if let Some(device) = device.filter(|_| entity.kind != EntityKind::Device)
         && facts.of_kind(EntityKind::Device).nth(1).is_some()
     {
-        label = label.own(" on ").own(&short_device(device));
+        label = label.own(" on ").own(&short_device(facts.get(device)));
     }
     Subject {
+        entity: id,
         kind: entity.kind,
         key: entity.key.clone(),
-        device: device.map(|device| device.key.clone()),
-        label: label.done(),
+        device: device.map(|device| SubjectDevice { entity: device, key: facts.get(device).key.clone() }),
+        label,
         names: Vec::new(),
-        place: None,
+        source: None,
     }
 }
 
 /// `GPU 0 (NVIDIA A100)`.
 pub(super) fn device_label(device: &Entity) -> Sentence {
-    label(device).done()
+    label(device)
 }
 
 fn short_device(device: &Entity) -> String {
     device.int("number").map_or_else(|| "a GPU without number".to_owned(), |number| format!("GPU {number}"))
 }
 
-fn label(entity: &Entity) -> Writer {
-    let words = Writer::default();
+fn label(entity: &Entity) -> Sentence {
+    let words = Sentence::default();
     let number = entity.int("number").map_or_else(String::new, |number| format!(" {number}"));
     match entity.kind {
         EntityKind::Run => words.own("the run"),
@@ -82,7 +96,7 @@ fn label(entity: &Entity) -> Writer {
     }
 }
 
-fn named(words: Writer, entity: &Entity) -> Writer {
+fn named(words: Sentence, entity: &Entity) -> Sentence {
     match entity.text("name") {
         Some(name) => words.own(" (").value(name).own(")"),
         None => words,

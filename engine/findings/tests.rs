@@ -1,12 +1,13 @@
 use super::samples::{Sample, finding, healthy, hostile, nothing, two_gpus};
 use super::*;
 use crate::facts::EntityKind;
+use crate::rules::Relation;
 use crate::text::number;
 use proptest::prelude::*;
 
 #[test]
 fn the_verdict_is_one_true_sentence() {
-    let verdict = |sample: Sample| sample.review().verdict.plain;
+    let verdict = |sample: Sample| sample.review().verdict.plain();
     assert_eq!(
         verdict(two_gpus()),
         "GPU 0 (NVIDIA A100-SXM4-80GB) computes 36 % of its 9.24 s window; most to gain: copies wait on pageable host memory (up to 4.46 s, 48 %)."
@@ -28,7 +29,7 @@ fn the_verdict_does_not_take_busy_for_healthy() {
     let device = sample.facts.of_kind(EntityKind::Device).next().unwrap().0;
     sample.facts.get_mut(device).set("compute_ns", 100_000_000);
     sample.facts.get_mut(device).set("exposed_copy_ns", 12_222_000_000);
-    let verdict = sample.review().verdict.plain;
+    let verdict = sample.review().verdict.plain();
     assert!(verdict.contains("is busy 99.8 % of its 12.3 s window, 0.8 % with compute; still, no rule"), "{verdict}");
 }
 
@@ -38,7 +39,7 @@ fn a_handful_of_operations_is_no_healthy_device() {
     let run = sample.facts.of_kind(EntityKind::Run).next().unwrap().0;
     sample.facts.get_mut(run).set("gpu_op_count", 1);
     sample.facts.get_mut(run).set("duration_ns", 20_000_000_000_000);
-    let verdict = sample.review().verdict.plain;
+    let verdict = sample.review().verdict.plain();
     assert!(
         verdict.starts_with("Next to no GPU work was recorded: 1 operation, 12.3 s of a capture of 20,000 s."),
         "{verdict}"
@@ -52,7 +53,7 @@ fn findings_are_ranked_and_one_rule_is_one_item() {
     assert_eq!(order, ["pageable-copy", "sync-gap", "launch-bound"]);
     let [copies, waits, launch] = review.findings.as_slice() else { panic!() };
     assert_eq!((copies.severity, waits.severity, launch.severity), (Severity::High, Severity::Medium, Severity::Info));
-    assert_eq!(copies.subject.label.plain, "host to device, pageable, cudaMemcpy on GPU 0");
+    assert_eq!(copies.subject.label.plain(), "host to device, pageable, cudaMemcpy on GPU 0");
     assert_eq!(copies.also.len(), 1);
     assert_eq!(copies.also[0].severity, Severity::Low);
     let gain = copies.gain.as_ref().unwrap();
@@ -87,7 +88,7 @@ fn a_cause_on_another_device_or_too_small_explains_nothing() {
 #[test]
 fn rules_that_explain_each_other_hide_nothing() {
     let mut sample = two_gpus();
-    sample.rules[1].explains = vec![RelationTo { rule: "pageable-copy".to_owned(), on: vec![EntityKind::Device] }];
+    sample.rules[1].explains = vec![Relation { rule: "pageable-copy".to_owned(), on: vec![EntityKind::Device] }];
     let review = sample.review();
     let shown = |rule: &str| {
         review.findings.iter().any(|f| f.rule == rule || f.symptoms.iter().any(|symptom| symptom.rule == rule))
@@ -98,7 +99,7 @@ fn rules_that_explain_each_other_hide_nothing() {
 #[test]
 fn a_finding_that_another_makes_pointless_is_kept_apart() {
     let mut sample = two_gpus();
-    sample.rules[2].suppressed_by = vec![RelationTo { rule: "pageable-copy".to_owned(), on: vec![EntityKind::Device] }];
+    sample.rules[2].suppressed_by = vec![Relation { rule: "pageable-copy".to_owned(), on: vec![EntityKind::Device] }];
     let review = sample.review();
     assert!(review.findings.iter().all(|finding| finding.rule != "sync-gap"));
     assert_eq!((review.suppressed[0].rule.as_str(), review.suppressed[0].by.as_str()), ("sync-gap", "pageable-copy"));
@@ -116,7 +117,10 @@ fn claims_on_one_account_share_it() {
 fn what_was_not_judged_names_what_to_capture() {
     let review = two_gpus().review();
     let captures: Vec<_> = review.unjudged.iter().map(|group| group.capture.as_deref()).collect();
-    assert_eq!(captures, [Some("nsys profile --gpu-metrics-devices=all"), Some("nsys profile --trace=cuda,nvtx")]);
+    assert_eq!(
+        captures,
+        [Some("nsys profile --trace=cuda --gpu-metrics-devices=all"), Some("nsys profile --trace=cuda,nvtx")]
+    );
     assert_eq!((review.unjudged[1].rules[0].unknown_count, review.unjudged[1].rules[0].asked_count), (1, 2));
     assert_eq!((review.counts.rules, review.counts.rules_judged, review.counts.failed), (7, 4, 2));
     assert_eq!(review.errors[0].entity_count, 2);

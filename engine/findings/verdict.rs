@@ -1,10 +1,10 @@
 //! The one sentence at the top.
 
-use super::sentence::Writer;
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding};
 use crate::facts::{EntityKind, Facts};
-use crate::rules::outcome::{Sentence, Severity};
+use crate::rules::outcome::Severity;
 use crate::text::number::{duration, percent};
+use crate::text::spans::Sentence;
 
 /// With a smaller share of compute, silence is no praise.
 const WELL_USED: f64 = 0.85;
@@ -23,10 +23,10 @@ pub(super) fn verdict(
 ) -> Sentence {
     let capture = findings.iter().find(|finding| finding.gain.is_none() && finding.severity == Severity::High);
     if devices.is_empty() {
-        let words = Writer::default().own("No GPU work was recorded, so there is nothing to judge.");
+        let words = Sentence::default().own("No GPU work was recorded, so there is nothing to judge.");
         return match notes.first() {
-            Some(note) => words.own(" ").sentence(note).done(),
-            None => words.done(),
+            Some(note) => words.own(" ").sentence(note),
+            None => words,
         };
     }
     if let Some(next_to_nothing) = next_to_nothing(facts, devices) {
@@ -34,11 +34,11 @@ pub(super) fn verdict(
     }
     let top = findings.iter().find(|finding| finding.severity > Severity::Info && finding.gain.is_some());
     if let (Some(finding), None) = (capture, top) {
-        return Writer::default().sentence(&finding.summary).own(".").done();
+        return Sentence::default().sentence(&finding.summary).own(".");
     }
     let words = match capture {
-        Some(finding) => Writer::default().own("Read with care (").own(&lower_first(&finding.title)).own("): "),
-        None => Writer::default(),
+        Some(finding) => Sentence::default().own("Read with care (").own(&lower_first(&finding.title)).own("): "),
+        None => Sentence::default(),
     };
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => loss(words, devices, finding, gain, known),
@@ -62,11 +62,12 @@ fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> 
     let words = format!(
         "Next to no GPU work was recorded: {counted}, {window} of a capture of {length}. That is too little to judge."
     );
-    Some(Writer::default().own(&words).done())
+    Some(Sentence::default().own(&words))
 }
 
-fn loss(words: Writer, devices: &[DeviceReview], finding: &Finding, gain: &Gain, known: Option<&Known>) -> Sentence {
-    let device = devices.iter().find(|device| Some(&device.key) == finding.subject.device.as_ref());
+fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gain, known: Option<&Known>) -> Sentence {
+    let device =
+        devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
     let words = match device.or(devices.first().filter(|_| devices.len() == 1)) {
         Some(device) => words.sentence(&device.label).own(&format!(
             " computes {} of its {} window",
@@ -78,11 +79,11 @@ fn loss(words: Writer, devices: &[DeviceReview], finding: &Finding, gain: &Gain,
     let most = if known_count(known) > 0 { "; most to gain of what is new: " } else { "; most to gain: " };
     let words = words.own(most).own(&lower_first(&finding.title));
     let part = if gain.share < 0.9995 { format!(", {}", percent(gain.share)) } else { ", all of it".to_owned() };
-    words.own(&format!(" (up to {}{part}).", duration(gain.recoverable_ns))).done()
+    words.own(&format!(" (up to {}{part}).", duration(gain.recoverable_ns)))
 }
 
 /// What keeps a clean verdict from being the whole truth: work inside graphs, and findings without a number.
-fn hidden(words: Writer, facts: &Facts, unnumbered: Option<&Finding>) -> Sentence {
+fn hidden(words: Sentence, facts: &Facts, unnumbered: Option<&Finding>) -> Sentence {
     let sum = |name: &str| facts.of_kind(EntityKind::Device).filter_map(|(_, device)| device.int(name)).sum::<i64>();
     let words = if 2 * i128::from(sum("graph_union_ns")) >= i128::from(sum("window_ns")) {
         words
@@ -92,9 +93,9 @@ fn hidden(words: Writer, facts: &Facts, unnumbered: Option<&Finding>) -> Sentenc
     };
     match unnumbered {
         Some(finding) => {
-            words.own(" No number can be put on what is found: ").own(&lower_first(&finding.title)).own(".").done()
+            words.own(" No number can be put on what is found: ").own(&lower_first(&finding.title)).own(".")
         }
-        None => words.done(),
+        None => words,
     }
 }
 
@@ -104,7 +105,7 @@ fn known_count(known: Option<&Known>) -> usize {
     known.map_or(0, |known| known.findings.iter().filter(is_counted).map(|known| known.entity_count).sum())
 }
 
-fn healthy(words: Writer, devices: &[DeviceReview], counts: &Counts, known: Option<&Known>) -> Writer {
+fn healthy(words: Sentence, devices: &[DeviceReview], counts: &Counts, known: Option<&Known>) -> Sentence {
     let busy = spread(devices, |device| device.busy_ns);
     let compute = spread(devices, |device| device.compute_ns);
     let words = match devices {

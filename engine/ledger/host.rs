@@ -167,7 +167,8 @@ impl Calls {
             os_by_thread: ByThread::new(&timeline.os_calls.thread, &timeline.os_calls.times, count).of_thread,
             overheads_by_thread: overheads.of_thread,
             overheads_of_all: overheads.of_none,
-            off_cpu_by_thread: ByThread::new(&timeline.off_cpu.thread, &timeline.off_cpu.times, count).of_thread,
+            off_cpu_by_thread: ByThread::new(&timeline.thread_states.thread, &timeline.thread_states.times, count)
+                .of_thread,
         }
     }
 
@@ -345,7 +346,7 @@ impl<'calls> Layout<'calls> {
             Source::new(Table::OsCalls, &timeline.os_calls.times, of(&calls.os_by_thread)),
             Source::new(Table::Overheads, &timeline.overheads.times, of(&calls.overheads_by_thread)),
             Source::new(Table::Overheads, &timeline.overheads.times, &calls.overheads_of_all),
-            Source::new(Table::OffCpu, &timeline.off_cpu.times, of(&calls.off_cpu_by_thread)),
+            Source::new(Table::OffCpu, &timeline.thread_states.times, of(&calls.off_cpu_by_thread)),
         ];
         Self {
             calls,

@@ -2,11 +2,9 @@
 
 use super::accounts::Account;
 use super::reading::{Piece, RangeReading};
+use crate::limits::MAX_OPEN_RANGE_COUNT;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, ThreadRanges};
-
-/// Ranges of one thread that may be open at once; those that are entered beyond it explain no idle time.
-const MAX_DEPTH: usize = 200;
 
 /// A range that is open.
 #[derive(Debug, Clone, Copy)]
@@ -99,10 +97,10 @@ impl<'timeline> OpenRanges<'timeline> {
     }
 
     fn enter(&mut self, range: Interval, label: u32, now: i64) {
-        if self.open.len() >= MAX_DEPTH {
+        if self.open.len() >= MAX_OPEN_RANGE_COUNT {
             self.close(now);
         }
-        if self.open.len() >= MAX_DEPTH {
+        if self.open.len() >= MAX_OPEN_RANGE_COUNT {
             self.reading.too_deep_count += 1;
             return;
         }

@@ -12,7 +12,8 @@ use super::open_ranges::OpenRanges;
 use super::ops::{DeviceOps, OpKind};
 use super::reading::Piece;
 use crate::parallel::{self, Threads};
-use crate::timeline::interval::{Follower, Interval, Union};
+use crate::timeline::interval::Interval;
+use crate::timeline::union::{Follower, Union};
 use crate::timeline::{NONE, NameId, ThreadRanges, Timeline, Times};
 
 /// Batches of threads that are walked side by side.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Spanned;
 
-use crate::compare::Budgets;
-use crate::findings::{Ignore, Scorecard, Threshold};
+use crate::findings::{Ignore, Scorecard};
+use crate::gates::{Budgets, Threshold};
 use crate::rules::fault::{Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::{Library, Params, Rule};

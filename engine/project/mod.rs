@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::compare::Budgets;
-use crate::findings::{Ignore, Policy, RuleCard, Scorecard, Sources, Threshold};
+use crate::findings::{Ignore, Policy, Scorecard, Sources};
+use crate::gates::{Budgets, Threshold};
 use crate::rules::fault::{Fault, Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::schema::document;
-use crate::rules::{Library, Params};
+use crate::rules::{Library, Params, RuleInfo};
 use crate::text::date::Date;
 
 use raw::RawConfig;
@@ -169,15 +169,10 @@ impl Config {
         &self.budgets
     }
 
-    /// Where kernels and annotations come from.
-    pub fn sources(&self) -> &Sources {
-        &self.sources
-    }
-
     /// Gives rules the severities that it sets.
-    pub fn set_severities(&self, cards: &mut [RuleCard]) {
-        for card in cards {
-            card.severity = self.severity(&card.id).or(card.severity);
+    pub fn set_severities(&self, rules: &mut [RuleInfo]) {
+        for rule in rules {
+            rule.severity = self.severity(&rule.id).or(rule.severity);
         }
     }
 
@@ -188,8 +183,13 @@ impl Config {
         }
     }
 
-    /// What it sets aside and switches off.
+    /// What it sets aside and switches off, and where code comes from.
     pub fn policy(&self) -> Policy {
-        Policy { ignores: self.ignores.clone(), rules_off: self.off.iter().cloned().collect(), baseline: None }
+        Policy {
+            ignores: self.ignores.clone(),
+            rules_off: self.off.iter().cloned().collect(),
+            sources: self.sources.clone(),
+            ..Policy::default()
+        }
     }
 }

@@ -3,7 +3,7 @@
 use toml::Spanned;
 
 use super::raw::{RawSource, Text};
-use crate::findings::{CodeKind, Place, Source, Sources};
+use crate::findings::{CodeKind, Source, SourceLocation, Sources};
 use crate::rules::fault::Log;
 use crate::text::escape;
 use crate::text::glob::Glob;
@@ -39,7 +39,7 @@ fn check_one(raw: &RawSource, log: &mut Log<'_>) -> Option<Source> {
     let file = file(&raw.file, log);
     let (kind, pattern) = named?;
     let line = line.and_then(|(_, number)| number);
-    Some(Source { kind, pattern: Glob::new(pattern.get_ref()), place: Place { file: file?, line } })
+    Some(Source { kind, pattern: Glob::new(pattern.get_ref()), location: SourceLocation { file: file?, line } })
 }
 
 fn line_number(line: &Spanned<toml::Value>) -> Option<u32> {

@@ -68,9 +68,9 @@ fn everything_that_can_be_said() {
     let mut card = scorecard();
     config.set_targets(&mut card);
     assert_ne!(card, scorecard());
-    let mut cards = RuleCard::of_library(&library());
-    config.set_severities(&mut cards);
-    let severities: Vec<_> = cards.iter().filter_map(|card| Some((card.id.as_str(), card.severity?))).collect();
+    let mut rules = library().infos();
+    config.set_severities(&mut rules);
+    let severities: Vec<_> = rules.iter().filter_map(|rule| Some((rule.id.as_str(), rule.severity?))).collect();
     assert!(severities.contains(&("sync-gap", Severity::Low)) && severities.contains(&("no-gpu-work", Severity::High)));
 }
 

@@ -1,6 +1,6 @@
 //! The ledger as a bar of characters, with the rows that explain it.
 
-use super::view::Part;
+use super::json::Part;
 use crate::ledger::Account;
 
 /// How many characters a bar is long.

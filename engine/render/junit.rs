@@ -1,16 +1,16 @@
 //! JUnit's XML: gates and findings as tests. What ends the run with exit code 1 is a failed test, and nothing else is.
 
 use super::notes::{Level, Note, Notes};
-use crate::compare::{Gate, GateOutcome};
+use crate::gates::{Gate, GateOutcome};
 
 /// The notes as one test suite.
-pub fn junit(notes: &Notes) -> String {
-    let gates = notes.gates.iter().map(|gate| {
+pub(super) fn junit(notes: &Notes<'_>) -> String {
+    let gates = notes.gates.gates.iter().map(|gate| {
         let name = format!("{} {}", gate.name, gate.limit);
         let body = match gate.outcome {
             GateOutcome::Passed => output(&gate.says),
             GateOutcome::Failed => failure("failed", &gate.says),
-            GateOutcome::Unknown if notes.allows_unknown => skipped(&gate.says),
+            GateOutcome::Unknown if notes.gates.allows_unknown => skipped(&gate.says),
             GateOutcome::Unknown => failure("could not be evaluated", &gate.says),
         };
         (case("gates", &name, &body), notes.level(gate) == Some(Level::Error))
@@ -22,7 +22,7 @@ pub fn junit(notes: &Notes) -> String {
     let failed = cases.iter().filter(|(_, failed)| *failed).count();
     let body: String = cases.iter().map(|(case, _)| case.as_str()).collect();
     let is_skipped = |gate: &&Gate| notes.level(gate) == Some(Level::Note);
-    let skipped = notes.gates.iter().filter(is_skipped).count();
+    let skipped = notes.gates.gates.iter().filter(is_skipped).count();
     let counts = format!("tests=\"{}\" failures=\"{failed}\" errors=\"0\"", cases.len());
     let name = xml(notes.title);
     format!(

@@ -8,11 +8,12 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::view::{Part, View};
+use super::json::{Part, ReviewView};
 use super::{bar, filters};
 use crate::files::read_inside;
 use crate::findings::{Review, Scorecard, ScorecardError};
 use crate::limits::{MAX_PAGE_BYTES, MAX_TAG_BYTES, MAX_TEMPLATE_STEP_COUNT};
+use crate::report::{Report, ReviewReport};
 use crate::text::longest_tag;
 
 const REVIEW: &str = "review.md.j2";
@@ -99,14 +100,21 @@ impl Templates {
         &self.scorecard
     }
 
-    /// A review as Markdown. `report` is the name of the file that was reviewed.
+    /// A report as Markdown.
     ///
     /// # Errors
     /// When a template of the user fails.
-    pub fn review(&self, review: &Review, report: &str) -> Result<String, TemplateError> {
+    pub(super) fn markdown(&self, report: &Report) -> Result<String, TemplateError> {
+        match report {
+            Report::Review(report) => self.review(report),
+            Report::Comparison(report) => self.comparison(report),
+        }
+    }
+
+    fn review(&self, report: &ReviewReport) -> Result<String, TemplateError> {
         let template = self.env.get_template(REVIEW).map_err(failed)?;
         let mut printed = Bounded(Vec::new());
-        template.render_captured_to(minijinja::value::Serde(&page(review, report)), &mut printed).map_err(failed)?;
+        template.render_captured_to(minijinja::value::Serde(&page(report)), &mut printed).map_err(failed)?;
         String::from_utf8(printed.0).map_err(|error| failed(minijinja::Error::new(WriteFailure, error.to_string())))
     }
 
@@ -114,8 +122,8 @@ impl Templates {
     ///
     /// # Errors
     /// When a template of the user fails.
-    pub fn first_finding(&self, review: &Review) -> Result<String, TemplateError> {
-        let scope = minijinja::value::Serde(page(review, ""));
+    pub(super) fn first_finding(&self, report: &ReviewReport) -> Result<String, TemplateError> {
+        let scope = minijinja::value::Serde(page(report));
         // Named as Markdown templates are, so that it escapes as they do.
         self.env.render_named_str("one-finding.md.j2", ONE_FINDING, scope).map_err(failed)
     }
@@ -138,14 +146,14 @@ impl Write for Bounded {
     }
 }
 
-fn page<'a>(review: &'a Review, report: &'a str) -> Page<'a> {
-    let view = View::new(review, report);
+fn page(report: &ReviewReport) -> Page<'_> {
+    let view = ReviewView::new(report);
     let drawings: Vec<Drawing> = view
         .devices
         .iter()
         .map(|device| Drawing { bar: bar::bar(&device.parts, device.window_ns), rows: bar::rows(&device.parts) })
         .collect();
-    let columns = columns(review);
+    let columns = columns(&report.review);
     Page { review: view, drawings, columns }
 }
 
@@ -156,7 +164,7 @@ const ONE_FINDING: &str = "{% import \"finding.md.j2\" as show %}{{ show.finding
 #[derive(Serialize)]
 struct Page<'a> {
     #[serde(flatten)]
-    review: View<'a>,
+    review: ReviewView<'a>,
     drawings: Vec<Drawing>,
     columns: Vec<Column<'a>>,
 }

@@ -52,7 +52,7 @@ fn object(rule: &Rule, config: &Config) -> Value {
     let severity = config.severity(rule.id()).or(rule.severity());
     enter(&mut object, "severity", severity.map(Severity::name).map(Value::from));
     enter(&mut object, "account", rule.claims().map(|account| Value::from(account.id())));
-    enter(&mut object, "collect", rule.collect().map(Value::from));
+    enter(&mut object, "collect", rule.capture().map(Value::from));
     object
 }
 

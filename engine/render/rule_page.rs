@@ -1,11 +1,14 @@
 //! A rule's page, made from the rule: what it looks for and why, what it can gain, what to do, its example as a finding.
 
 use crate::facts::FactValue;
-use crate::findings::{RuleCard, review};
+use crate::findings::{Policy, review};
+use crate::gates::Gates;
+use crate::report::ReviewReport;
 use crate::rules::outcome::{Outcome, Severity};
 use crate::rules::{self, Library, Params, Relation, Rule, Status};
 
 use super::markdown::{TemplateError, Templates};
+use super::spans::markdown;
 
 /// The page of a rule, as Markdown that reads well on a terminal too.
 ///
@@ -75,8 +78,8 @@ fn head(rule: &Rule) -> String {
     }
     let needs: Vec<String> = rule.needs().iter().map(|fact| code(&fact.to_string())).collect();
     line("Needs", &format!("{}; one absent, and it cannot judge", needs.join(", ")));
-    if let Some(collect) = rule.collect() {
-        line("Capture with", &code(collect));
+    if let Some(capture) = rule.capture() {
+        line("Capture with", &code(&capture));
     }
     text
 }
@@ -92,10 +95,10 @@ fn conditions(library: &Library, rule: &Rule) -> String {
         _ => Vec::new(),
     };
     text.push_str("It is a finding when all of this holds; the sentences are what it prints for its example:\n\n");
-    for (place, when) in rule.whens().enumerate() {
-        text.push_str(&format!("{}. {}\n", place + 1, code(when)));
-        if let Some(sentence) = evidence.get(place) {
-            text.push_str(&format!("   “{}”\n", sentence.markdown));
+    for (index, when) in rule.whens().enumerate() {
+        text.push_str(&format!("{}. {}\n", index + 1, code(when)));
+        if let Some(sentence) = evidence.get(index) {
+            text.push_str(&format!("   “{}”\n", markdown(sentence)));
         }
     }
     let values: Vec<String> = rule
@@ -148,7 +151,7 @@ fn gain(rule: &Rule) -> String {
 fn advice(library: &Library, rule: &Rule) -> String {
     let mut text = "\n## What to do\n\n".to_owned();
     for (framework, sentence) in rules::example::advice(library, rule) {
-        text.push_str(&format!("- **{framework}**: {}\n", sentence.markdown));
+        text.push_str(&format!("- **{framework}**: {}\n", markdown(&sentence)));
     }
     text
 }
@@ -179,8 +182,10 @@ fn references(rule: &Rule) -> String {
 fn example(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
     let templates = Templates::load(None)?;
     let (facts, judgement) = rules::example::report(library, rule);
-    let review = review(&facts, &RuleCard::of_library(library), &[judgement], templates.scorecard());
-    let finding = if review.findings.is_empty() { String::new() } else { templates.first_finding(&review)? };
+    let review = review(&facts, &library.infos(), &[judgement], templates.scorecard(), &Policy::default());
+    let report = ReviewReport { name: String::new(), review, gates: Gates::none() };
+    let is_finding = !report.review.findings.is_empty();
+    let finding = if is_finding { templates.first_finding(&report)? } else { String::new() };
     Ok(format!("\n## Its example, as a finding\n\n{}\n", finding.trim()))
 }
 

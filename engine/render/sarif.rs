@@ -1,99 +1,221 @@
-//! SARIF 2.1.0, which code scanning reads.
+//! SARIF 2.1.0, which code scanning reads. Keys are in the order of the alphabet.
 
-use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+use serde::Serialize;
 
 use super::notes::{Level, Note, Notes};
+use super::rule_page::rule_page;
 use crate::compare::State;
+use crate::rules::{Library, Rule};
 use crate::text::escape;
 
 /// Files without any character outside of these need no encoding in an address.
 const PLAIN: &str = "-._~";
 
-/// One run of the tool: the rules that notes refer to with their help, and one result a note.
-pub fn sarif(notes: &Notes) -> String {
-    let rules: Vec<Value> = notes
-        .rules
-        .iter()
-        .map(|rule| {
-            let mut value = json!({
-                "id": rule.id,
-                "name": rule.id,
-                "shortDescription": { "text": rule.title },
-                "fullDescription": { "text": format!("{}.", rule.title.trim_end_matches('.')) },
-                // The page shows the rule's file word for word; a fence keeps it so.
-                "help": { "text": rule.help, "markdown": fenced(&rule.help) },
-                "properties": { "tags": ["performance", "gpu", rule.category] },
-            });
-            if let Some(url) = rule.url.as_ref().filter(|url| url.starts_with("https://") || url.starts_with("http://"))
-            {
-                value["helpUri"] = json!(url);
-            }
-            value
-        })
-        .collect();
-    // Code scanning takes every result for one that is there, whatever its `baselineState`.
-    let results: Vec<Value> =
-        notes.notes.iter().filter(|note| note.is_in_head).map(|note| result(note, notes)).collect();
-    let log = json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": { "name": "coldspot", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
-            "invocations": [{
-                "executionSuccessful": true,
-                "toolExecutionNotifications": notifications(notes),
-            }],
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }],
-    });
-    escape::json(&format!("{log:#}\n"))
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Log {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    runs: [Run; 1],
+    version: &'static str,
 }
 
-fn result(note: &Note, notes: &Notes) -> Value {
-    let mut value = json!({
-        "ruleId": note.rule,
-        "level": level(note.level),
-        "message": { "text": format!("{}: {}", note.title, note.message) },
-        "partialFingerprints": { "coldspot/1": note.fingerprint },
-        "locations": [{ "physicalLocation": location(note, notes) }],
-    });
-    if let Some(index) = notes.rules.iter().position(|rule| rule.id == note.rule) {
-        value["ruleIndex"] = json!(index);
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    column_kind: &'static str,
+    invocations: [Invocation; 1],
+    results: Vec<Finding>,
+    tool: Tool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Invocation {
+    execution_successful: bool,
+    tool_execution_notifications: Vec<Notification>,
+}
+
+#[derive(Serialize)]
+struct Notification {
+    level: &'static str,
+    message: Text,
+}
+
+#[derive(Serialize)]
+struct Text {
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Tool {
+    driver: Driver,
+}
+
+#[derive(Serialize)]
+struct Driver {
+    name: &'static str,
+    rules: Vec<RuleHelp>,
+    version: &'static str,
+}
+
+/// A rule that results refer to.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RuleHelp {
+    full_description: Text,
+    help: Help,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help_uri: Option<String>,
+    id: String,
+    name: String,
+    properties: Properties,
+    short_description: Text,
+}
+
+#[derive(Serialize)]
+struct Help {
+    markdown: String,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Properties {
+    tags: [String; 3],
+}
+
+/// A result, in SARIF's word.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Finding {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline_state: Option<&'static str>,
+    level: &'static str,
+    locations: [Location; 1],
+    message: Text,
+    partial_fingerprints: Fingerprints,
+    rule_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule_index: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Fingerprints {
+    #[serde(rename = "coldspot/1")]
+    coldspot: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location {
+    physical_location: PhysicalLocation,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PhysicalLocation {
+    artifact_location: ArtifactLocation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<Region>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ArtifactLocation {
+    uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri_base_id: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Region {
+    start_line: u32,
+}
+
+/// One run of the tool: the rules that notes refer to with their help, and one result a note.
+pub(super) fn sarif(notes: &Notes<'_>, library: &Library) -> Result<String, serde_json::Error> {
+    let ids: BTreeSet<&str> = notes.notes.iter().map(|note| note.rule.as_str()).collect();
+    let rules: Vec<&Rule> = ids.into_iter().filter_map(|id| library.rule(id)).collect();
+    // Code scanning takes every result for one that is there, whatever its `baselineState`.
+    let results = notes.notes.iter().filter(|note| note.is_in_head).map(|note| result(note, notes, &rules)).collect();
+    let driver = Driver {
+        name: "coldspot",
+        rules: rules.iter().map(|rule| RuleHelp::new(library, rule)).collect(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let invocation = Invocation { execution_successful: true, tool_execution_notifications: notifications(notes) };
+    let log = Log {
+        schema: "https://json.schemastore.org/sarif-2.1.0.json",
+        runs: [Run { column_kind: "unicodeCodePoints", invocations: [invocation], results, tool: Tool { driver } }],
+        version: "2.1.0",
+    };
+    Ok(escape::json(&format!("{}\n", serde_json::to_string_pretty(&log)?)))
+}
+
+impl RuleHelp {
+    fn new(library: &Library, rule: &Rule) -> Self {
+        // The page's template is the built-in one; were it wrong, the title would have to do.
+        let page = rule_page(library, rule).unwrap_or_else(|_| rule.title().to_owned());
+        let url = rule.references().first().map(|reference| reference.url.clone());
+        Self {
+            full_description: Text { text: format!("{}.", rule.title().trim_end_matches('.')) },
+            // The page shows the rule's file word for word; a fence keeps it so.
+            help: Help { markdown: fenced(&page), text: page },
+            help_uri: url.filter(|url| url.starts_with("https://") || url.starts_with("http://")),
+            id: rule.id().to_owned(),
+            name: rule.id().to_owned(),
+            properties: Properties { tags: ["performance".to_owned(), "gpu".to_owned(), rule.category().to_owned()] },
+            short_description: Text { text: rule.title().to_owned() },
+        }
     }
+}
+
+fn result(note: &Note, notes: &Notes<'_>, rules: &[&Rule]) -> Finding {
     let state = note.state.map(|state| match state {
         State::New => "new",
         State::Worse | State::Better | State::Unclear => "updated",
         State::Gone | State::Unchanged => "unchanged",
     });
-    if let Some(state) = state {
-        value["baselineState"] = json!(state);
+    Finding {
+        baseline_state: state,
+        level: level(note.level),
+        locations: [Location { physical_location: location(note, notes) }],
+        message: Text { text: format!("{}: {}", note.title, note.message) },
+        partial_fingerprints: Fingerprints { coldspot: note.fingerprint.clone() },
+        rule_id: note.rule.clone(),
+        rule_index: rules.iter().position(|rule| rule.id() == note.rule),
     }
-    value
 }
 
 /// The place in the code, from the root of the sources, which whoever reads the log knows; else the report.
-fn location(note: &Note, notes: &Notes) -> Value {
-    let Some(place) = &note.place else {
+fn location(note: &Note, notes: &Notes<'_>) -> PhysicalLocation {
+    let Some(source) = &note.source else {
         let report = notes.reports.first().map_or("report", String::as_str);
-        return json!({ "artifactLocation": { "uri": address(report) } });
+        let artifact_location = ArtifactLocation { uri: address(report), uri_base_id: None };
+        return PhysicalLocation { artifact_location, region: None };
     };
-    let folders: Vec<String> = place.file.split('/').map(address).collect();
-    let mut value = json!({ "artifactLocation": { "uri": folders.join("/"), "uriBaseId": "%SRCROOT%" } });
-    if let Some(line) = place.line {
-        value["region"] = json!({ "startLine": line });
+    let folders: Vec<String> = source.file.split('/').map(address).collect();
+    PhysicalLocation {
+        artifact_location: ArtifactLocation { uri: folders.join("/"), uri_base_id: Some("%SRCROOT%") },
+        region: source.line.map(|line| Region { start_line: line }),
     }
-    value
 }
 
-fn notifications(notes: &Notes) -> Vec<Value> {
-    let verdict = json!({ "level": level(notes.verdict_level), "message": { "text": notes.verdict } });
-    let gates = notes.gates.iter().map(|gate| {
+fn notifications(notes: &Notes<'_>) -> Vec<Notification> {
+    let verdict = notification(notes.verdict_level, notes.verdict.clone());
+    let gates = notes.gates.gates.iter().map(|gate| {
         let text = format!("gate {} ({}) {}: {}", gate.name, gate.limit, gate.outcome.name(), gate.says);
-        json!({ "level": level(notes.level(gate).unwrap_or(Level::Note)), "message": { "text": text } })
+        notification(notes.level(gate).unwrap_or(Level::Note), text)
     });
-    let remarks = notes.remarks.iter().map(|remark| json!({ "level": "note", "message": { "text": remark } }));
+    let remarks = notes.remarks.iter().map(|remark| notification(Level::Note, remark.clone()));
     std::iter::once(verdict).chain(gates).chain(remarks).collect()
+}
+
+fn notification(grade: Level, text: String) -> Notification {
+    Notification { level: level(grade), message: Text { text } }
 }
 
 const fn level(level: Level) -> &'static str {

@@ -1,8 +1,23 @@
 use super::*;
+use crate::findings::Review;
 use crate::findings::samples::{Sample, healthy, hostile, nothing, policy, two_gpus};
+use crate::gates::Gates;
+use crate::report::ReviewReport;
+
+fn report(review: Review) -> Report {
+    report_of("run.sqlite", review)
+}
+
+fn report_of(name: &str, review: Review) -> Report {
+    Report::Review(Box::new(ReviewReport { name: name.to_owned(), review, gates: Gates::none() }))
+}
+
+fn page(review: Review) -> String {
+    Templates::load(None).unwrap().markdown(&report(review)).unwrap_or_else(|error| panic!("{error}"))
+}
 
 fn markdown(sample: &Sample) -> String {
-    Templates::load(None).unwrap().review(&sample.review(), "run.sqlite").unwrap_or_else(|error| panic!("{error}"))
+    page(sample.review())
 }
 
 #[test]
@@ -12,8 +27,7 @@ fn two_gpus_as_markdown() {
 
 #[test]
 fn ignored_findings_as_markdown() {
-    let review = two_gpus().review_under(&policy());
-    let page = Templates::load(None).unwrap().review(&review, "run.sqlite").unwrap_or_else(|error| panic!("{error}"));
+    let page = page(two_gpus().review_under(&policy()));
     let from = page.find("<details>").unwrap();
     insta::assert_snapshot!(&page[from..]);
 }
@@ -35,7 +49,7 @@ fn a_capture_of_nothing_as_markdown() {
 
 #[test]
 fn two_gpus_as_json() {
-    insta::assert_snapshot!(review_json(&two_gpus().review(), "run.sqlite").unwrap());
+    insta::assert_snapshot!(json::json(&report(two_gpus().review())).unwrap());
 }
 
 #[test]
@@ -73,14 +87,14 @@ fn a_folder_replaces_templates_by_name() {
     assert!(load().unwrap_err().to_string().contains("holds none of the templates"));
     file("review.md.j2", "{% include 'more.j2' %} {{ report }}");
     file("more.j2", "mine:");
-    let review = hostile().review();
-    assert_eq!(load().unwrap().review(&review, "<a>").unwrap(), "mine: \\<a\\>");
+    let report = report_of("<a>", hostile().review());
+    assert_eq!(load().unwrap().markdown(&report).unwrap(), "mine: \\<a\\>");
     file("review.md.j2", "{{ reprot }}");
-    assert!(load().unwrap().review(&review, "a").is_err());
+    assert!(load().unwrap().markdown(&report).is_err());
     file("review.md.j2", "\n{% if %}");
     assert!(load().unwrap_err().to_string().contains("line 2"));
     file("review.md.j2", "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}");
-    assert!(load().unwrap().review(&review, "a").is_err());
+    assert!(load().unwrap().markdown(&report).is_err());
 }
 
 #[test]
@@ -110,7 +124,7 @@ fn every_key_of_the_json_is_documented() {
     let mut found = std::collections::BTreeSet::new();
     let reviews = [two_gpus(), hostile(), nothing()].map(|sample| sample.review());
     for review in reviews.into_iter().chain([two_gpus().review_under(&policy())]) {
-        let json = review_json(&review, "run.sqlite").unwrap();
+        let json = json::json(&report(review)).unwrap();
         keys(&serde_json::from_str(&json).unwrap(), &mut found);
     }
     let documented = include_str!("../../docs/json.md");

@@ -59,7 +59,7 @@ fn table(entity: &Entity) -> Value {
 pub(super) fn params(rule: &Rule, set: &Params) -> Result<Value, String> {
     let mut entries: Vec<(Box<str>, Value)> = Vec::with_capacity(rule.params.len());
     for param in &rule.params {
-        let value = set.get(&rule.id, &param.name).unwrap_or(&param.default);
+        let value = set.get(rule.id(), &param.name).unwrap_or(&param.default);
         let is_number = match value {
             FactValue::Int(_) => true,
             FactValue::Float(number) => number.is_finite(),

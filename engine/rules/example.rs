@@ -4,10 +4,11 @@ use crate::facts::{EntityId, EntityKind, Facts};
 
 use super::evaluate::{claimed, evaluate_one};
 use super::library::Library;
-use super::outcome::{Judgement, Outcome, Sentence};
+use super::outcome::{Judgement, Outcome};
 use super::params::Params;
 use super::rule::{FactRef, FactTable, Rule};
 use super::vocabulary::FRAMEWORK_DEFAULT;
+use crate::text::spans::Sentence;
 
 /// What a rule says of its own example: for the rule's page.
 pub fn outcome(library: &Library, rule: &Rule) -> Outcome {
@@ -16,9 +17,9 @@ pub fn outcome(library: &Library, rule: &Rule) -> Outcome {
 
 /// The facts of a rule's example, with what the rule says of them: to review them like those of a report.
 pub fn report(library: &Library, rule: &Rule) -> (Facts, Judgement) {
-    let (facts, entity) = facts(rule.for_each, rule.example());
+    let (facts, entity) = facts(rule.for_each(), rule.example());
     let outcome = evaluate_one(library, rule, &facts, entity, &Params::default());
-    let index = library.rules().iter().position(|known| known.id == rule.id).unwrap_or_default();
+    let index = library.rules().iter().position(|known| known.id() == rule.id()).unwrap_or_default();
     (facts, Judgement { rule: index, entity, outcome })
 }
 
@@ -43,13 +44,13 @@ pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
 
 /// The outcome of one rule for the one entity that a table of facts describes.
 pub(super) fn judge(library: &Library, rule: &Rule, table: &FactTable, params: &Params) -> Outcome {
-    let (facts, subject) = facts(rule.for_each, table);
+    let (facts, subject) = facts(rule.for_each(), table);
     evaluate_one(library, rule, &facts, subject, params)
 }
 
 /// The nanoseconds that a rule's estimate gives for a table of facts, before it is bounded; absent where it gives none.
 pub(super) fn claimed_ns(library: &Library, rule: &Rule, table: &FactTable, params: &Params) -> Option<i64> {
-    let (facts, subject) = facts(rule.for_each, table);
+    let (facts, subject) = facts(rule.for_each(), table);
     claimed(library, rule, &facts, subject, params)
 }
 

@@ -10,7 +10,7 @@ use super::check::{Header, RulePath, check, relations};
 use super::fault::{Fault, Faults, Log};
 use super::print::Printers;
 use super::raw;
-use super::rule::Rule;
+use super::rule::{Rule, RuleInfo};
 
 /// The built-in rule files, `rules/<category>/<id>.toml`, and what they say.
 const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
@@ -74,6 +74,11 @@ impl Library {
     /// The rules, by id.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// What the rules say of themselves, by their index.
+    pub fn infos(&self) -> Vec<RuleInfo> {
+        self.rules.iter().map(|rule| rule.info().clone()).collect()
     }
 
     /// The rule with this id.

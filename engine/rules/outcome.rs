@@ -3,15 +3,7 @@
 use serde::Serialize;
 
 use crate::facts::EntityId;
-
-/// A sentence in two forms. What comes from the report is escaped in `markdown` and as it was in `plain`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Sentence {
-    /// For Markdown output: values from the report are escaped.
-    pub markdown: String,
-    /// For outputs that escape by themselves.
-    pub plain: String,
-}
+use crate::text::spans::Sentence;
 
 /// How sure a finding is.
 #[derive(
@@ -44,7 +36,7 @@ pub enum Severity {
 }
 
 /// The most that a change can gain: a claim on an account of the ledger.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
     /// Nanoseconds that may be recovered; never negative, never more than the account holds.
     pub recoverable_ns: i64,
@@ -55,7 +47,7 @@ pub struct Estimate {
 }
 
 /// A rule that holds for an entity.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Match {
     /// One line: what it is.
     pub summary: Sentence,

@@ -1,78 +1,132 @@
-//! Prints the texts of rules, in Markdown and plain.
+//! Prints the texts of rules, as spans.
 
-use minijinja::value::{Value, ValueKind};
+use std::sync::Arc;
+
+use minijinja::value::{Object, Value, ValueKind};
 use minijinja::{Environment, Error, Output, State};
 
-use crate::text::{escape, number};
+use crate::text::number;
+use crate::text::spans::{Sentence, Span};
 
 use super::expr::{install, message, real, whole, wrong};
-use super::outcome::Sentence;
 use super::rule::{Rule, Text};
 
-/// The compiled texts of all rules, once for each form.
+/// Stands around the index of a quotation in what a template prints. Texts of rules hold no control characters, and
+/// nothing of a report is ever printed there, so that only quotations are marked.
+const MARK: char = '\u{1}';
+
+/// The compiled texts of all rules.
 #[derive(Debug)]
 pub(super) struct Printers {
-    markdown: Environment<'static>,
-    plain: Environment<'static>,
+    environment: Environment<'static>,
 }
 
 impl Printers {
     /// Compiles the texts of the rules; they parse, because the check has parsed them.
     pub(super) fn new(rules: &[Rule]) -> Self {
-        let mut printers = Self {
-            markdown: environment(escape::markdown, escape::code),
-            plain: environment(escape::plain, escape::plain),
-        };
+        let mut environment = environment();
         for text in rules.iter().flat_map(|rule| rule.code.texts()) {
-            for environment in [&mut printers.markdown, &mut printers.plain] {
-                let added = environment.add_template_owned(text.name.clone(), text.source.clone());
-                debug_assert!(added.is_ok(), "{} was checked", text.name);
-            }
+            let added = environment.add_template_owned(text.name.clone(), text.source.clone());
+            debug_assert!(added.is_ok(), "{} was checked", text.name);
         }
-        printers
+        Self { environment }
     }
 
     pub(super) fn print(&self, text: &Text, scope: &Value) -> Result<Sentence, String> {
-        let print = |environment: &Environment<'static>| -> Result<String, Error> {
-            let printed = environment.get_template(&text.name)?.render(scope.clone())?;
-            Ok(printed.trim().to_owned())
-        };
-        let both = print(&self.markdown).and_then(|markdown| Ok(Sentence { markdown, plain: print(&self.plain)? }));
-        both.map_err(|error| format!("the text `{}`: {}", text.source, message(&error)))
+        let printed = self.environment.get_template(&text.name).and_then(|text| text.render_captured(scope.clone()));
+        let mut printed = printed.map_err(|error| format!("the text `{}`: {}", text.source, message(&error)))?;
+        let quoted = printed.with_state_mut(|state| std::mem::take(state.get_or_insert_extension(Quoted::default())));
+        Ok(quoted.join(printed.output()))
     }
 }
 
-type Escape = fn(&str) -> String;
+/// What a text quotes from the report, in order.
+#[derive(Debug, Default)]
+struct Quoted(Vec<Span>);
 
-fn environment(text: Escape, code: Escape) -> Environment<'static> {
+impl Quoted {
+    fn push(&mut self, span: Span) -> String {
+        self.0.push(span);
+        format!("{MARK}{}{MARK}", self.0.len() - 1)
+    }
+
+    /// Puts the quotations where their marks are.
+    fn join(self, printed: &str) -> Sentence {
+        let mut sentence = Sentence::default();
+        for (index, piece) in printed.split(MARK).enumerate() {
+            let is_mark = index % 2 == 1;
+            let quotation = piece.parse::<usize>().ok().filter(|_| is_mark).and_then(|index| self.0.get(index));
+            sentence = match quotation {
+                Some(quotation) => sentence.span(quotation.clone()),
+                None => sentence.own(piece),
+            };
+        }
+        sentence.trimmed()
+    }
+}
+
+/// What the filter `code` makes of a text: to be quoted as code.
+#[derive(Debug)]
+struct Code(String);
+
+impl Object for Code {
+    fn render(self: &Arc<Self>, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     install(&mut environment);
-    environment.add_filter("duration", |value: &Value| whole(value).map(|ns| safe(number::duration(ns))));
-    environment.add_filter("instant", |value: &Value| whole(value).map(|ns| safe(number::instant(ns))));
-    environment.add_filter("bytes", |value: &Value| whole(value).map(|bytes| safe(number::bytes(bytes))));
-    environment.add_filter("count", |value: &Value| whole(value).map(|count| safe(number::count(count))));
-    environment.add_filter("gbps", |value: &Value| real(value).map(|gbps| safe(number::gbps(gbps))));
-    environment.add_filter("percent", |value: &Value| real(value).map(|share| safe(number::percent(share))));
-    environment.add_filter("rate", |value: &Value| real(value).map(|per_s| safe(number::rate(per_s))));
-    environment.add_filter("ratio", |value: &Value| real(value).map(|ratio| safe(number::ratio(ratio))));
-    environment.add_filter("id", |value: &Value| whole(value).map(|id| safe(number::id(id))));
-    environment.add_filter("number", |value: &Value| real(value).map(|number| safe(number::number(number))));
-    environment.add_filter("mhz", |value: &Value| real(value).map(|mhz| safe(number::mhz(mhz))));
-    environment.add_filter("code", move |value: &Value| string(value).map(|string| safe(code(string))));
-    environment.add_filter("text", move |value: &Value| string(value).map(|string| safe(text(string))));
-    environment.set_formatter(move |out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value| {
-        let string = string(value)?;
-        let printed = if value.is_safe() { out.write_str(string) } else { out.write_str(&text(string)) };
-        printed.map_err(Error::from)
-    });
+    environment.add_filter("duration", |value: &Value| whole(value).map(|ns| own(number::duration(ns))));
+    environment.add_filter("instant", |value: &Value| whole(value).map(|ns| own(number::instant(ns))));
+    environment.add_filter("bytes", |value: &Value| whole(value).map(|bytes| own(number::bytes(bytes))));
+    environment.add_filter("count", |value: &Value| whole(value).map(|count| own(number::count(count))));
+    environment.add_filter("gbps", |value: &Value| real(value).map(|gbps| own(number::gbps(gbps))));
+    environment.add_filter("percent", |value: &Value| real(value).map(|share| own(number::percent(share))));
+    environment.add_filter("rate", |value: &Value| real(value).map(|per_s| own(number::rate(per_s))));
+    environment.add_filter("ratio", |value: &Value| real(value).map(|ratio| own(number::ratio(ratio))));
+    environment.add_filter("code", |value: &Value| string(value).map(|name| Value::from_object(Code(name.to_owned()))));
+    environment.add_filter("text", |value: &Value| string(value).map(Value::from));
+    environment.set_formatter(quote);
     environment
 }
 
-fn safe(printed: String) -> Value {
+/// Numbers are printed in our own words; any text is quoted.
+fn quote(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if value.is_safe() {
+        return out.write_str(string(value)?).map_err(Error::from);
+    }
+    let span = match value.downcast_object_ref::<Code>() {
+        Some(Code(name)) => Span::Code(name.clone()),
+        None => Span::Value(string(value)?.to_owned()),
+    };
+    let mark = state.get_or_insert_extension(Quoted::default()).push(span);
+    out.write_str(&mark).map_err(Error::from)
+}
+
+/// A number as it is printed.
+fn own(printed: String) -> Value {
     Value::from_safe_string(printed)
 }
 
 fn string(value: &Value) -> Result<&str, Error> {
     let found = value.as_str().filter(|_| value.kind() == ValueKind::String);
     found.ok_or_else(|| wrong(format!("text was expected, not {}", value.kind())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotations_come_where_they_were_marked_and_nothing_forges_a_mark() {
+        let mut quoted = Quoted::default();
+        let (name, forged) = (Span::Code("k".into()), Span::Value(format!("{MARK}0{MARK}")));
+        let printed = format!(" a {} b {}", quoted.push(name.clone()), quoted.push(forged.clone()));
+        let sentence = quoted.join(&printed);
+        assert_eq!(sentence.spans(), [Span::Own("a ".into()), name, Span::Own(" b ".into()), forged]);
+        assert_eq!(sentence.plain(), "a k b 0");
+        assert_eq!(Quoted::default().join(&format!("a{MARK}7{MARK}b")).plain(), "a7b");
+    }
 }

@@ -45,7 +45,7 @@ pub(super) struct RawRule {
     #[serde(default)]
     #[schemars(schema_with = "schema::fact_names")]
     pub(super) optional: Vec<Text>,
-    /// How to capture what the rule needs, shown when a needed fact is absent.
+    /// How to capture what the rule needs, where that is more than its facts themselves need: shown when one is absent.
     pub(super) collect: Option<String>,
     /// A fixed severity. Without it, the share of the window that can be gained decides.
     #[schemars(with = "Option<Severity>")]

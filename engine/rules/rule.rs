@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::facts::{EntityKind, FactValue};
+use crate::facts::{EntityKind, FactValue, catalogue};
 use crate::ledger::Account;
+use crate::source;
+use crate::timeline::Capability;
 
 use super::expr::Program;
 use super::outcome::{Confidence, Severity};
@@ -66,42 +68,65 @@ pub struct Relation {
     pub on: Vec<EntityKind>,
 }
 
+/// What a rule says of itself: all that a review needs to know of it beside its answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuleInfo {
+    /// Unique in the library.
+    pub id: String,
+    /// What a user would say.
+    pub title: String,
+    /// The folder of its file: the cause that it looks for.
+    pub category: String,
+    /// The entity that it is asked about.
+    pub for_each: EntityKind,
+    /// Its fixed severity; when absent, the share of the window that it can gain decides.
+    pub severity: Option<Severity>,
+    /// Whether it has proved itself on real reports.
+    pub status: Status,
+    /// Whether its cost occurs once.
+    pub once: bool,
+    /// What to capture when facts are missing, in the rule's own words.
+    pub collect: Option<String>,
+    /// Where its knowledge comes from.
+    pub references: Vec<Reference>,
+    /// The rules whose findings are symptoms of this one.
+    pub explains: Vec<Relation>,
+    /// The rules whose findings make this one pointless.
+    pub suppressed_by: Vec<Relation>,
+}
+
 /// One rule.
 #[derive(Debug)]
 pub struct Rule {
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) category: String,
+    pub(super) info: RuleInfo,
+    /// Whether it stands in the place of a built-in rule of the same id.
     pub(super) replaces_builtin: bool,
     pub(super) file: String,
     pub(super) source: String,
-    pub(super) for_each: EntityKind,
-    pub(super) severity: Option<Severity>,
-    pub(super) status: Status,
-    pub(super) once: bool,
-    pub(super) collect: Option<String>,
     pub(super) params: Vec<Param>,
-    pub(super) references: Vec<Reference>,
-    pub(super) explains: Vec<Relation>,
-    pub(super) suppressed_by: Vec<Relation>,
     pub(super) code: Code,
     pub(super) tests: Vec<Case>,
 }
 
 impl Rule {
+    /// What it says of itself.
+    pub fn info(&self) -> &RuleInfo {
+        &self.info
+    }
+
     /// The id, which users name it by; the file's stem.
     pub fn id(&self) -> &str {
-        &self.id
+        &self.info.id
     }
 
     /// What a user would call it.
     pub fn title(&self) -> &str {
-        &self.title
+        &self.info.title
     }
 
     /// The folder that it lies in: the kind of cause.
     pub fn category(&self) -> &str {
-        &self.category
+        &self.info.category
     }
 
     /// Whether it stands in the place of a built-in rule of the same id.
@@ -121,27 +146,35 @@ impl Rule {
 
     /// What it is asked about.
     pub fn for_each(&self) -> EntityKind {
-        self.for_each
+        self.info.for_each
     }
 
     /// The fixed severity; absent when it follows from the estimate.
     pub fn severity(&self) -> Option<Severity> {
-        self.severity
+        self.info.severity
     }
 
     /// Whether it has proved itself.
     pub fn status(&self) -> Status {
-        self.status
+        self.info.status
     }
 
     /// Whether the cost occurs once in a run, so that more steps do not make it larger.
     pub fn once(&self) -> bool {
-        self.once
+        self.info.once
     }
 
-    /// How to capture what the rule needs; absent where the facts' own options say it.
+    /// How to capture what the rule needs, where that is more than its facts themselves need.
     pub fn collect(&self) -> Option<&str> {
-        self.collect.as_deref()
+        self.info.collect.as_deref()
+    }
+
+    /// How to capture what the rule needs: in its own words, else as its facts need it; absent where any recording has it.
+    pub fn capture(&self) -> Option<String> {
+        let find = |fact: &FactRef| catalogue::find(fact.kind, fact.name).map(|fact| fact.needs);
+        let needs: Vec<Capability> = self.needs().iter().filter_map(find).collect();
+        let of_facts = || source::how_to_capture(None, &needs).map(|command| command.to_string());
+        self.info.collect.clone().or_else(of_facts)
     }
 
     /// Its thresholds, by name.
@@ -151,17 +184,17 @@ impl Rule {
 
     /// Where its claims are documented.
     pub fn references(&self) -> &[Reference] {
-        &self.references
+        &self.info.references
     }
 
     /// The symptoms that this rule is the cause of.
     pub fn explains(&self) -> &[Relation] {
-        &self.explains
+        &self.info.explains
     }
 
     /// The rules that, when they find something, make this one silent.
     pub fn suppressed_by(&self) -> &[Relation] {
-        &self.suppressed_by
+        &self.info.suppressed_by
     }
 
     /// The ledger account that its estimate claims; absent without an estimate.

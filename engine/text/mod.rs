@@ -10,6 +10,7 @@ pub mod number;
 pub mod paths;
 pub mod plural;
 pub mod quantity;
+pub mod spans;
 
 /// The bytes of the longest tag (`{{ … }}` or `{% … %}`) of a template. One that is not closed goes on to the end.
 pub(crate) fn longest_tag(source: &str) -> usize {

@@ -238,6 +238,25 @@ fn no_files_import_each_other_in_a_circle() {
     assert!(circles.is_empty(), "{} circles:\n{}", circles.len(), Vec::from_iter(circles).join("\n"));
 }
 
+/// What tests use by way of `support` only, so that all of them run alike.
+const ONLY_IN_SUPPORT: [&str; 4] = ["tempfile::tempdir(", "TempDir::new()", "cargo_bin", "CARGO_BIN_EXE"];
+
+#[test]
+fn tests_write_in_one_place_and_start_the_program_in_one_way() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it")];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() && !path.ends_with("support") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("architecture.rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let found = ONLY_IN_SUPPORT.iter().find(|name| text.contains(**name));
+                assert_eq!(found, None, "{}: support/temp.rs and support/cli.rs have this", path.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn use_lines_are_read_as_rust_reads_them() {
     assert_eq!(expand("a::{b, c::{d as x, self}}"), ["a::b", "a::c::d", "a::c"]);

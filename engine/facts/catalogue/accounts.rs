@@ -1,7 +1,8 @@
 //! The facts of the accounts, made from their table.
 
-use super::{Fact, FactType, Needs};
+use super::{Fact, FactType};
 use crate::ledger::accounts::{Account, Breakdown, Evidence};
+use crate::timeline::Capability;
 
 /// One fact an account, in the order of the table.
 const ACCOUNTS: &[Fact] = &{
@@ -37,9 +38,9 @@ const fn is_same(one: Option<Breakdown>, other: Option<Breakdown>) -> bool {
 
 const fn fact_of(account: Account) -> Fact {
     let needs = match account.evidence() {
-        Evidence::Operations => Needs::CudaTrace,
-        Evidence::Calls => Needs::CudaApi,
-        Evidence::DeviceProperties => Needs::DeviceInfo,
+        Evidence::Operations => Capability::CudaTrace,
+        Evidence::Calls => Capability::CudaApi,
+        Evidence::DeviceProperties => Capability::DeviceInfo,
     };
     super::fact(account.fact(), FactType::Int, needs, account.scaling(), account.meaning())
 }

@@ -1,10 +1,10 @@
 //! Facts of a device: what it is, the ledger of its window, and how it was used.
 
 use super::FactType::{Float, Int, Text};
-use super::Needs::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, accounts, fact, idle, utilization};
 use crate::ledger::Breakdown;
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
 pub(super) const ALL: &[&[Fact]] = &[
     IDENTITY,

@@ -1,9 +1,9 @@
 //! Facts of the groups of events on a device: streams, kernels, copies, waits and annotations.
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
-use super::Needs::{CudaApi, CudaTrace, DeviceInfo, Nvtx, Report};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, Report};
 
 pub(super) const STREAM: &[Fact] = &[
     fact("number", Int, Report, Incomparable, "The stream id of the report, unique in its context."),

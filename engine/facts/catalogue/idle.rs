@@ -1,9 +1,9 @@
 //! Facts of a device's idle time, beside its accounts.
 
 use super::FactType::{Bool, Int, Text};
-use super::Needs::{CudaApi, CudaTrace, Nvtx, OsRuntime, Report};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, OneTime};
 use super::{Fact, fact};
+use crate::timeline::Capability::{CudaApi, CudaTrace, Nvtx, OsRuntime, Report};
 
 pub(super) const DETAIL: &[Fact] = &[
     fact("idle_stretch_count", Int, CudaTrace, Extensive, "Stretches of idle time."),

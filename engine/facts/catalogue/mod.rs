@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::value::FactValue;
 pub use crate::ledger::accounts::Scaling;
+use crate::timeline::Capability;
 
 /// The kinds of things that facts are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -211,47 +212,6 @@ impl Unit {
     }
 }
 
-/// What a capture must hold for a fact to be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// Any report.
-    Report,
-    /// GPU operations.
-    CudaTrace,
-    /// CUDA API calls of the host.
-    CudaApi,
-    /// Annotations.
-    Nvtx,
-    /// OS runtime calls.
-    OsRuntime,
-    /// Sampled GPU metrics.
-    GpuMetrics,
-    /// What the GPU is: its table of properties.
-    DeviceInfo,
-    /// Unified-memory page faults.
-    PageFaults,
-    /// Device memory use.
-    MemoryUsage,
-    /// Call stacks of API calls.
-    CallStacks,
-}
-
-impl Needs {
-    /// What to capture, as options of `nsys profile`; empty where any report will do.
-    pub const fn option(self) -> &'static str {
-        match self {
-            Self::Report => "",
-            Self::CudaTrace | Self::CudaApi | Self::DeviceInfo => "nsys profile --trace=cuda",
-            Self::Nvtx => "nsys profile --trace=cuda,nvtx",
-            Self::OsRuntime => "nsys profile --trace=cuda,osrt",
-            Self::GpuMetrics => "nsys profile --gpu-metrics-devices=all",
-            Self::PageFaults => "nsys profile --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true",
-            Self::CallStacks => "nsys profile --trace=cuda --cudabacktrace=all --python-backtrace=cuda",
-            Self::MemoryUsage => "nsys profile --cuda-memory-usage=true",
-        }
-    }
-}
-
 /// One entry of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fact {
@@ -260,7 +220,7 @@ pub struct Fact {
     /// The type of its value.
     pub kind: FactType,
     /// What of a capture brings it.
-    pub needs: Needs,
+    pub needs: Capability,
     /// How it goes with the amount of work.
     pub scaling: Scaling,
     /// What it means, and what its absence means where that is not simply "not captured".
@@ -274,7 +234,7 @@ impl Fact {
     }
 }
 
-const fn fact(name: &'static str, kind: FactType, needs: Needs, scaling: Scaling, meaning: &'static str) -> Fact {
+const fn fact(name: &'static str, kind: FactType, needs: Capability, scaling: Scaling, meaning: &'static str) -> Fact {
     Fact { name, kind, needs, scaling, meaning }
 }
 

@@ -1,12 +1,13 @@
 //! Facts of the run and of its processes.
 
 use super::FactType::{Bool, Choice, Int, Text};
-use super::Needs::{CudaApi, CudaTrace, Report};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
+use crate::source::FORMAT_IDS;
+use crate::timeline::Capability::{CudaApi, CudaTrace, Report};
 
 pub(super) const RUN: &[Fact] = &[
-    fact("format", Choice(&["nsys-sqlite"]), Report, Incomparable, "The format of the report."),
+    fact("format", Choice(&FORMAT_IDS), Report, Incomparable, "The format of the report."),
     fact(
         "product_version",
         Text,

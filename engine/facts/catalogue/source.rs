@@ -1,9 +1,9 @@
 //! Facts of the line of code that something comes from: the same for kernels, copies and waits.
 
 use super::FactType::{Bool, Float, Int, Text};
-use super::Needs::CallStacks;
 use super::Scaling::{Incomparable, Intensive};
 use super::{Fact, fact};
+use crate::timeline::Capability::CallStacks;
 
 pub(super) const SOURCE: &[Fact] = &[
     fact(

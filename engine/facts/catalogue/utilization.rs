@@ -1,9 +1,9 @@
 //! Facts of how well a device was used: SMs, streams, sampled metrics.
 
 use super::FactType::{Choice, Float, Int, Text};
-use super::Needs::{CudaApi, CudaTrace, DeviceInfo, GpuMetrics};
 use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, GpuMetrics};
 
 pub(super) const USE: &[Fact] = &[
     fact(

@@ -13,7 +13,7 @@ use crate::facts::{Entity, EntityKind};
 use crate::ledger::{Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, HostMemory};
-use crate::timeline::interval::Union;
+use crate::timeline::union::Union;
 use crate::timeline::{NONE, Timeline};
 
 /// A copy no larger than this is small: the driver handles it apart, and starting it costs more than moving it.

@@ -5,7 +5,7 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
-use crate::timeline::interval::Union;
+use crate::timeline::union::Union;
 use crate::timeline::{Device, Timeline};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {

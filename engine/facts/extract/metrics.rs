@@ -3,7 +3,7 @@
 use super::stats::median;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::timeline::interval::Union;
+use crate::timeline::union::Union;
 use crate::timeline::{Metric, MetricSeries, Timeline};
 
 /// The metrics averaged over the samples that fall on compute time.

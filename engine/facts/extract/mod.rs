@@ -25,11 +25,13 @@ use crate::facts::EntityKind;
 use crate::facts::store::{Entity, EntityId, Facts};
 use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches};
+use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
+use crate::source;
 use crate::text::nearest::most_alike_first;
 use crate::text::number;
 use crate::timeline::interval::Interval;
-use crate::timeline::{DeviceProperties, NONE, ThreadRanges, Timeline};
+use crate::timeline::{Capability, DeviceProperties, NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
 use storms::Storms;
 use tally::Tally;
@@ -70,9 +72,6 @@ pub enum ScopeError {
         number: usize,
     },
 }
-
-/// Entities of one kind over all devices. Every rule is asked of every entity, and nobody reads ten thousand of them.
-const MAX_ENTITIES: usize = 8_000;
 
 /// What every group of facts is extracted from.
 struct Context<'timeline> {
@@ -306,7 +305,7 @@ impl<'timeline> Context<'timeline> {
 
     /// Entities of one kind that a device may have: those with most time, when there are more.
     fn max_entities(&self) -> usize {
-        (MAX_ENTITIES / self.devices.len().max(1)).clamp(50, 1_000)
+        (MAX_ENTITY_OF_KIND_COUNT / self.devices.len().max(1)).clamp(50, MAX_ENTITY_OF_DEVICE_COUNT)
     }
 
     /// How often each API was called by a process within a window.
@@ -435,7 +434,11 @@ fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interva
 fn range_hint(timeline: &Timeline, name: &str) -> String {
     let known = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
     match most_alike_first(name, known).as_slice() {
-        [] => "the report has no annotations: capture them with nsys profile --trace=cuda,nvtx".to_owned(),
+        [] => {
+            let how = source::how_to_capture(timeline.source.format, &[Capability::Nvtx]);
+            let how = how.map_or_else(String::new, |how| format!(": capture them with {how}"));
+            format!("the report has no annotations{how}")
+        }
         names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Groups {
 struct Times(FxHashMap<Option<u32>, i128>);
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, groups: &Groups, part: &mut DevicePart) {
-    if context.timeline.code_places.is_empty() {
+    if context.timeline.call_locations.is_empty() {
         return;
     }
     let mut times: FxHashMap<usize, Times> = FxHashMap::default();
@@ -48,7 +48,7 @@ fn of_ops(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times:
             None => None,
         };
         let Some(entity) = entity else { continue };
-        let location = op.call(timeline).and_then(|call| timeline.code_places.of_call(call));
+        let location = op.call(timeline).and_then(|call| timeline.call_locations.of_call(call));
         times.entry(*entity).or_default().add(location, op.interval().clip(device.window()));
     }
 }
@@ -62,7 +62,7 @@ fn of_waits(context: &Context<'_>, device: &DeviceContext, groups: &Groups, time
             }
             let Some(entity) = groups.waits.get(&(*process, timeline.api.name[call as usize])) else { continue };
             let inside = timeline.api.times.at(call as usize).clip(window);
-            times.entry(*entity).or_default().add(timeline.code_places.of_call(call), inside);
+            times.entry(*entity).or_default().add(timeline.call_locations.of_call(call), inside);
         }
     }
 }
@@ -83,7 +83,7 @@ impl Times {
 }
 
 fn set(context: &Context<'_>, location: u32, share: f64, entity: &mut Entity) {
-    let Some(location) = context.timeline.code_places.get(location) else { return };
+    let Some(location) = context.timeline.call_locations.get(location) else { return };
     entity.set("source_file", location.file.as_str());
     entity.set("source_line", i64::from(location.line));
     entity.set("source_share", share);

@@ -6,7 +6,7 @@ use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::OpKind;
 use crate::timeline::api::creates_stream;
-use crate::timeline::interval::RunningLength;
+use crate::timeline::union::RunningLength;
 use crate::timeline::{Stream, StreamKind, Timeline};
 
 /// What a stream ran.

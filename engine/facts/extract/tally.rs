@@ -9,7 +9,8 @@ use crate::ledger::idle::Stretch;
 use crate::ledger::sweep::{kernel_geometry, sweep};
 use crate::ledger::{Account, DeviceOps, Moment, Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory};
-use crate::timeline::interval::{Interval, Union};
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{DeviceProperties, NONE, NameId, Timeline};
 
 /// Copies that belong together: direction, host memory, and the API that asked (or [`NONE`]).

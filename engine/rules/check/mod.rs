@@ -14,13 +14,14 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::{EntityKind, Needs, catalogue};
+use crate::facts::{EntityKind, catalogue};
 use crate::text::nearest::did_you_mean;
+use crate::timeline::Capability;
 
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
 use super::raw::{self, RawRule};
-use super::rule::{Code, FactRef, FactTable, Reference, Rule, Status};
+use super::rule::{Code, FactRef, FactTable, Reference, Rule, RuleInfo, Status};
 use super::vocabulary::{EXPERIMENTAL, FRAMEWORK_DEFAULT, SCHEMA, STATUSES, frameworks};
 use code::Checker;
 use walk::{Scope, Uses};
@@ -56,22 +57,25 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
     if !log.faults.is_empty() {
         return None;
     }
-    Some(Rule {
+    let info = RuleInfo {
         id: raw.id.get_ref().clone(),
         title: raw.title.get_ref().clone(),
         category: path.category.clone(),
-        replaces_builtin: false,
-        file: log.file.to_owned(),
-        source: log.source.to_owned(),
         for_each,
         severity: raw.severity.as_ref().and_then(|word| Severity::ALL.into_iter().find(|s| s.name() == word.get_ref())),
         status: if is_experimental(raw) { Status::Experimental } else { Status::Stable },
         once: raw.once,
         collect: raw.collect.clone(),
-        params,
         references: references(raw),
         explains: relations::read(&raw.relations.explains),
         suppressed_by: relations::read(&raw.relations.suppressed_by),
+    };
+    Some(Rule {
+        info,
+        replaces_builtin: false,
+        file: log.file.to_owned(),
+        source: log.source.to_owned(),
+        params,
         code: code?,
         tests,
     })
@@ -178,7 +182,7 @@ fn full_name(name: &str, scope: &Scope) -> Result<FactRef, String> {
 
 /// Whether a report may lack the fact although it is a report.
 fn may_be_absent(fact: FactRef) -> bool {
-    catalogue::find(fact.kind, fact.name).is_some_and(|entry| entry.needs != Needs::Report)
+    catalogue::find(fact.kind, fact.name).is_some_and(|entry| entry.needs != Capability::Report)
 }
 
 fn unused(raw: &RawRule, for_each: EntityKind, uses: &Uses, log: &mut Log<'_>) {

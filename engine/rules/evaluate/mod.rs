@@ -5,10 +5,11 @@ use std::sync::Arc;
 use minijinja::value::Value;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
+use crate::text::spans::Sentence;
 
 use super::context::{Entities, Scope, params, related};
 use super::library::Library;
-use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Sentence};
+use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome};
 use super::params::Params;
 use super::print::Printers;
 use super::rule::{EstimateCode, FactRef, Rule, Text};
@@ -21,7 +22,7 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
     let mut judgements = Vec::new();
     for (index, rule) in library.rules().iter().enumerate() {
         let asked = Asked::new(rule, set);
-        for (id, _) in facts.of_kind(rule.for_each) {
+        for (id, _) in facts.of_kind(rule.for_each()) {
             judgements.push(Judgement { rule: index, entity: id, outcome: report.ask(&asked, id) });
         }
     }
@@ -129,7 +130,7 @@ impl Judge<'_> {
             self.report.framework.and_then(|name| code.advice.get(name)).or_else(|| code.advice.get("default"));
         Ok(Match {
             summary: self.print(&code.summary)?,
-            evidence: evidence.into_iter().filter(|sentence| !sentence.plain.is_empty()).collect(),
+            evidence: evidence.into_iter().filter(|sentence| !sentence.plain().is_empty()).collect(),
             estimate: self.estimate()?,
             confidence,
             because,

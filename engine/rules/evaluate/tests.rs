@@ -1,6 +1,7 @@
 use super::super::library::tests::load;
 use super::super::testing;
 use super::*;
+use crate::text::spans::Span;
 
 const RULE: &str = r#"schema = 1
 id = "late"
@@ -132,11 +133,11 @@ fn confidence_is_the_lowest_that_applies() {
 #[test]
 fn advice_follows_the_framework() {
     let (mut facts, run, ..) = report();
-    assert_eq!(found(&facts).advice.markdown, "Wait *less*.");
+    assert_eq!(found(&facts).advice.plain(), "Wait *less*.");
     facts.get_mut(run).set("framework", "jax");
-    assert_eq!(found(&facts).advice.markdown, "Wait *less*.");
+    assert_eq!(found(&facts).advice.plain(), "Wait *less*.");
     facts.get_mut(run).set("framework", "pytorch");
-    assert_eq!(found(&facts).advice.markdown, "Keep values on the GPU.");
+    assert_eq!(found(&facts).advice.plain(), "Keep values on the GPU.");
 }
 
 #[test]
@@ -145,14 +146,15 @@ fn names_from_the_report_are_inert() {
     facts.get_mut(group).set("api", "<b>`@x`*y*\u{202e}\u{1b}[31m");
     facts.get_mut(group).set("range", "*a*");
     let found = found(&facts);
-    let markdown = &found.summary.markdown;
-    assert!(markdown.starts_with("waits in ``<b>`@x`*y*") && markdown.contains("\\<b"), "{markdown}");
-    assert!(found.summary.plain.starts_with("waits in <b>`@x`*y* or <b>`@x`*y*"), "{}", found.summary.plain);
-    for sentence in [&found.summary.markdown, &found.summary.plain] {
-        assert!(!sentence.contains(['\u{202e}', '\u{1b}']), "{sentence:?}");
-    }
-    assert_eq!(found.evidence[0].plain, "100 ns dry in *a*");
-    assert_eq!(found.evidence[0].markdown, crate::text::escape::markdown("100 ns dry in *a*"));
+    let spans = found.summary.spans();
+    let name = "<b>`@x`*y*\u{202e}\u{1b}[31m";
+    assert_eq!(spans[..2], [Span::Own("waits in ".to_owned()), Span::Code(name.to_owned())]);
+    assert!(spans.contains(&Span::Value(name.to_owned())), "{spans:?}");
+    let plain = found.summary.plain();
+    assert!(plain.starts_with("waits in <b>`@x`*y* or <b>`@x`*y*"), "{plain}");
+    assert!(!plain.contains(['\u{202e}', '\u{1b}']), "{plain:?}");
+    let evidence = [Span::Own("100 ns dry in ".to_owned()), Span::Value("*a*".to_owned())];
+    assert_eq!(found.evidence[0].spans(), evidence);
 }
 
 #[test]

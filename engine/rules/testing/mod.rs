@@ -49,7 +49,13 @@ fn report(library: &Library, rule: &Rule, case: &Case) -> TestReport {
     let problem = difference(case, &outcome)
         .or_else(|| negative(library, rule, case, &params))
         .or_else(|| probe::problem(library, rule, case, &outcome));
-    TestReport { rule: rule.id.clone(), test: case.name.clone(), file: rule.file.clone(), line: case.line, problem }
+    TestReport {
+        rule: rule.id().to_owned(),
+        test: case.name.clone(),
+        file: rule.file.clone(),
+        line: case.line,
+        problem,
+    }
 }
 
 /// An estimate is cut to nothing where it is negative: a rule whose example claims less than nothing is turned around.
@@ -62,7 +68,7 @@ fn negative(library: &Library, rule: &Rule, case: &Case, params: &Params) -> Opt
 fn params(rule: &Rule, case: &Case) -> Params {
     let mut params = Params::default();
     for (name, value) in &case.params {
-        params.set(&rule.id, name, value.clone());
+        params.set(rule.id(), name, value.clone());
     }
     params
 }
@@ -107,8 +113,8 @@ fn finding_difference(case: &Case, found: &Match) -> Option<String> {
     if let Some(expected) = case.expect.confidence.filter(|expected| *expected != found.confidence) {
         return Some(format!("expected confidence {}, got {}", expected.name(), found.confidence.name()));
     }
-    let part = case.expect.summary.as_ref().filter(|part| !found.summary.plain.contains(part.as_str()));
-    part.map(|part| format!("expected a summary with `{part}`, got `{}`", found.summary.plain))
+    let part = case.expect.summary.as_ref().filter(|part| !found.summary.plain().contains(part.as_str()));
+    part.map(|part| format!("expected a summary with `{part}`, got `{}`", found.summary.plain()))
 }
 
 /// Whether rescaling says anything about a test.

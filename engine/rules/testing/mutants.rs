@@ -38,7 +38,7 @@ fn of_rule(rule: &Rule) -> Vec<Mutant> {
             // One that no longer loads is noticed, too.
             let survived = with_condition(rule, index, &expr)
                 .is_some_and(|library| run(&library).iter().all(super::TestReport::passed));
-            mutants.push(Mutant { rule: rule.id.clone(), expr, survived });
+            mutants.push(Mutant { rule: rule.id().to_owned(), expr, survived });
         }
     }
     mutants

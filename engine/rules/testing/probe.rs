@@ -77,7 +77,7 @@ impl Scale {
                 _ => None,
             });
             if let Some(scaled) = scaled {
-                params.set(&rule.id, &param.name, scaled);
+                params.set(rule.id(), &param.name, scaled);
             }
         }
         params

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use coldspot::facts::{EntityKind, Facts, extract};
 use coldspot::ledger::{Breakdown, Scope};
-use coldspot::read::ReadOptions;
+use coldspot::source::ReadOptions;
 use tempfile::TempDir;
 
 use crate::support::analysis::try_timeline;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use coldspot::read::{Limits, ReadError, ReadOptions};
+use coldspot::source::{Limits, ReadError, ReadOptions};
 use coldspot::timeline::Timeline;
 use rusqlite::Connection;
 
@@ -104,7 +104,7 @@ fn expressions_of_a_schema_are_never_run() {
         kernels_said_to_be(&format!("id INTEGER, start AS ({FORBIDDEN}), \"end\" AS ({FORBIDDEN})"))
     );
     let timeline = read_after(&sql).unwrap();
-    assert!(timeline.kernels.ops.is_empty() && timeline.dropped.iter().any(|dropped| dropped.table == KERNEL));
+    assert!(timeline.kernels.ops.is_empty() && timeline.dropped.iter().any(|dropped| dropped.events == KERNEL));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn limits_cut_and_say_so() {
     let folder = temp::folder();
     let path = damage::healthy(folder.path(), "report.sqlite");
     let all = timeline(&path);
-    assert_eq!(all.reached, coldspot::read::Reached::default());
+    assert_eq!(all.reached, coldspot::timeline::Reached::default());
     let with = |limits| try_timeline(&path, &ReadOptions { limits, ..ReadOptions::default() }).unwrap();
     let few = with(Limits { rows: 7, ..Limits::default() });
     assert_eq!((few.kernels.ops.len(), few.api.len()), (all.kernels.ops.len().min(7), 7));

@@ -28,14 +28,13 @@ const APIS: [&str; 9] = [
 
 fn timeline(ops: &[Op], hosts: &[Host], scale: i64) -> Timeline {
     let mut timeline = Timeline {
-        processes: vec![Process { key: 1, pid: 1, name: None }],
-        threads: vec![Thread { process: 0, key: 1 }],
+        processes: vec![Process { pid: 1, label: String::new(), name: None }],
+        threads: vec![Thread { process: 0, id: 1 }],
         devices: vec![Device::default()],
         ..Timeline::default()
     };
-    timeline.streams = (0..3)
-        .map(|number| Stream { process: 0, device: 0, ordinal: 0, context: 1, number, kind: StreamKind::Unknown })
-        .collect();
+    timeline.streams =
+        (0..3).map(|number| Stream { process: 0, device: 0, context: 1, number, kind: StreamKind::Unknown }).collect();
     let kernel = timeline.names.intern("work");
     let collective = timeline.names.intern("ncclDevKernel_AllReduce");
     timeline.kernels.shapes =

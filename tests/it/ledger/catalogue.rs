@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use coldspot::facts::{EntityKind, Facts, catalogue};
-use coldspot::read::{Limits, ReadOptions};
+use coldspot::source::{Limits, ReadOptions};
 
 use crate::support::analysis::{facts, facts_of, try_timeline};
 use crate::support::{Scenario, SchemaVersion, fixture, scenario_names, temp};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use coldspot::facts::{Entity, EntityKind, Facts};
-use coldspot::read::ReadOptions;
+use coldspot::source::ReadOptions;
 
 use crate::support::analysis::{facts, facts_of, timeline, try_timeline};
 use crate::support::independent::reckon;

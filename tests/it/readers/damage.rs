@@ -2,7 +2,7 @@
 
 use coldspot::facts::EntityKind;
 use coldspot::ledger::{Account, Breakdown};
-use coldspot::read::ReadOptions;
+use coldspot::source::ReadOptions;
 
 use crate::support::analysis::{facts, facts_of, timeline, try_timeline};
 use crate::support::{cli, damage, temp};

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use coldspot::read::{ReadError, ReadOptions};
+use coldspot::source::{ReadError, ReadOptions};
 use tempfile::TempDir;
 
 use crate::support::analysis::{facts, facts_of, timeline, try_timeline};

@@ -1,8 +1,10 @@
 //! Facts made by hand, the built-in rules, and the Markdown that a user reads.
 
 use coldspot::facts::{EntityKind, Facts};
-use coldspot::findings::{RuleCard, review};
-use coldspot::render::Templates;
+use coldspot::findings::{Policy, review};
+use coldspot::gates::Gates;
+use coldspot::render::{Context, Format, Templates, render};
+use coldspot::report::{Report, ReviewReport};
 use coldspot::rules::{Library, Params, evaluate};
 
 /// One GPU that mostly waits for copies from pageable memory.
@@ -57,14 +59,16 @@ fn facts() -> Facts {
 fn pageable_copies_read_well() {
     let library = Library::with_dirs(&[]).unwrap();
     // Of the built-in rules only those that this report is about, so that a new rule does not change it.
-    let cards = RuleCard::of_library(&library);
-    let place = cards.iter().position(|card| card.id == "pageable-copy").unwrap();
+    let rules = library.infos();
+    let index = rules.iter().position(|rule| rule.id == "pageable-copy").unwrap();
     let facts = facts();
     let mut judgements = evaluate(&library, &facts, &Params::default());
-    judgements.retain(|judgement| judgement.rule == place);
+    judgements.retain(|judgement| judgement.rule == index);
     judgements.iter_mut().for_each(|judgement| judgement.rule = 0);
     let templates = Templates::load(None).unwrap();
-    let review = review(&facts, &cards[place..=place], &judgements, templates.scorecard());
-    let page = templates.review(&review, "train.sqlite").unwrap();
+    let review = review(&facts, &rules[index..=index], &judgements, templates.scorecard(), &Policy::default());
+    let report = ReviewReport { name: "train.sqlite".to_owned(), review, gates: Gates::none() };
+    let context = Context { templates: &templates, library: &library };
+    let page = render(&Report::Review(Box::new(report)), Format::Markdown, context).unwrap();
     insta::assert_snapshot!(page.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use coldspot::render::markdown;
 use coldspot::rules::outcome::Outcome;
 use coldspot::rules::{Library, Rule, example, skeleton, testing};
 
@@ -39,7 +40,7 @@ fn the_example_of_a_rule_reads_well() {
     let rule = library.rule("pageable-copy").expect("a built-in rule");
     let Outcome::Finding(found) = example::outcome(&library, rule) else { panic!("the example is a finding") };
     let sentences = [&found.summary].into_iter().chain(&found.evidence).chain(&found.look).chain([&found.verify]);
-    let text: Vec<_> = sentences.map(|sentence| sentence.markdown.as_str()).collect();
+    let text: Vec<_> = sentences.map(markdown).collect();
     insta::assert_snapshot!(text.join("\n"));
 }
 
@@ -79,7 +80,7 @@ fn folders_add_to_the_built_in_rules_and_replace_them_by_id() {
 
 #[test]
 fn two_folders_may_not_hold_one_id_but_may_lead_to_one_file() {
-    let root = tempfile::tempdir().expect("a folder");
+    let root = temp::folder();
     let (first, second) = (root.path().join("ours"), root.path().join("theirs"));
     write(&first, "sync-gap.toml", "sync-gap", "title = \"", "title = \"Ours: ");
     write(&second, "deep/sync-gap.toml", "sync-gap", "title = \"", "title = \"Theirs: ");

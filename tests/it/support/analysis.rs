@@ -4,13 +4,13 @@ use std::path::Path;
 
 use coldspot::facts::{Facts, extract};
 use coldspot::ledger::Scope;
-use coldspot::read::{ReadError, ReadOptions, read};
 use coldspot::rules::Library;
+use coldspot::source::{ReadError, ReadOptions, Recording, read};
 use coldspot::timeline::Timeline;
 
 /// Reads a report that may be refused.
 pub fn try_timeline(path: &Path, options: &ReadOptions) -> Result<Timeline, ReadError> {
-    read(path, options, &())
+    read(path, options, &()).map(Recording::into_timeline)
 }
 
 /// Reads a report that is sound.

@@ -1,19 +1,14 @@
 //! Everything that coldspot prints of a report.
 
-use coldspot::compare::{Run, compare};
+use coldspot::analysis::{Analysis, Project, Reading, Request};
 use coldspot::facts::Facts;
-use coldspot::findings::{Review, RuleCard, Threshold, review};
+use coldspot::render::Format;
 use coldspot::render::facts::{facts_json, facts_text};
-use coldspot::render::{Notes, Templates, comparison_json, github, junit, review_json, sarif};
-use coldspot::rules::{Library, Params, evaluate};
-
-use super::analysis::builtin;
+use coldspot::report::Report;
 
 /// Rules and templates, loaded once.
 pub struct Printer {
-    library: Library,
-    cards: Vec<RuleCard>,
-    templates: Templates,
+    analysis: Analysis,
 }
 
 /// A format's name, and what is printed in it.
@@ -21,55 +16,51 @@ pub type Printed = (&'static str, String);
 
 impl Printer {
     pub fn new() -> Self {
-        let library = builtin();
-        Self { cards: RuleCard::of_library(&library), library, templates: Templates::load(None).unwrap() }
-    }
-
-    pub fn review(&self, facts: &Facts) -> Review {
-        let judgements = evaluate(&self.library, facts, &Params::default());
-        review(facts, &self.cards, &judgements, self.templates.scorecard())
+        Self { analysis: Analysis::new(Project::builtin().unwrap(), Reading::default()) }
     }
 
     /// A review as Markdown.
     pub fn markdown(&self, facts: &Facts, report: &str) -> Result<String, String> {
-        self.templates.review(&self.review(facts), report).map_err(|error| error.to_string())
+        self.review(facts, report, Format::Markdown)
     }
 
     /// A review as JSON.
     pub fn json(&self, facts: &Facts, report: &str) -> Result<String, String> {
-        review_json(&self.review(facts), report).map_err(|error| error.to_string())
+        self.review(facts, report, Format::Json)
+    }
+
+    fn review(&self, facts: &Facts, report: &str, format: Format) -> Result<String, String> {
+        let review = self.analysis.review_facts(facts, report, &Request::default());
+        self.analysis.render(&Report::Review(Box::new(review)), format).map_err(|error| error.to_string())
     }
 
     /// A review and the facts in every format; or which rule went wrong.
     pub fn print(&self, facts: &Facts, report: &str) -> Result<Vec<Printed>, String> {
-        let review = self.review(facts);
-        if let Some(error) = review.errors.first() {
+        let review = self.analysis.review_facts(facts, report, &Request::default());
+        if let Some(error) = review.review.errors.first() {
             return Err(format!("rule {}: {}", error.rule, error.message));
         }
-        let notes = Notes::of_review(facts, &review, report, &self.library, Threshold::Never);
-        Ok(vec![
-            ("markdown", self.templates.review(&review, report).map_err(|error| error.to_string())?),
-            ("json", review_json(&review, report).map_err(|error| error.to_string())?),
-            ("sarif", sarif(&notes)),
-            ("github", github(&notes)),
-            ("junit", junit(&notes)),
-            ("facts text", facts_text(facts)),
-            ("facts json", facts_json(facts).map_err(|error| error.to_string())?),
-        ])
+        let mut printed = self.in_every_format(&Report::Review(Box::new(review)))?;
+        printed.push(("facts text", facts_text(facts)));
+        printed.push(("facts json", facts_json(facts).map_err(|error| error.to_string())?));
+        Ok(printed)
     }
 
     /// Two reports held against each other, in every format; nothing where they cannot be.
     pub fn compare(&self, base: &Facts, head: &Facts, report: &str) -> Result<Vec<Printed>, String> {
-        let run = |facts: &Facts| Run { name: report.to_owned(), facts: facts.clone(), review: self.review(facts) };
-        let Ok(comparison) = compare(&[run(base)], &[run(head)]) else { return Ok(Vec::new()) };
-        let notes = Notes::of_comparison(&comparison, &self.library);
-        Ok(vec![
-            ("markdown", self.templates.comparison(&comparison).map_err(|error| error.to_string())?),
-            ("json", comparison_json(&comparison).map_err(|error| error.to_string())?),
-            ("sarif", sarif(&notes)),
-            ("github", github(&notes)),
-            ("junit", junit(&notes)),
-        ])
+        let run = |facts: &Facts| [self.analysis.run(facts.clone(), report)];
+        match self.analysis.compare_runs(&run(base), &run(head), &Request::default()) {
+            Ok(comparison) => self.in_every_format(&Report::Comparison(Box::new(comparison))),
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn in_every_format(&self, report: &Report) -> Result<Vec<Printed>, String> {
+        let print = |format: Format| match self.analysis.render(report, format) {
+            Ok(text) => Ok((format.name(), text)),
+            Err(error) => Err(error.to_string()),
+        };
+        Format::ALL.into_iter().map(print).collect()
     }
 }
 

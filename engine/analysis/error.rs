@@ -1,0 +1,60 @@
+//! Why there is no result.
+
+use std::path::PathBuf;
+
+use crate::compare::PairError;
+use crate::facts::file::FactsFileError;
+use crate::render::TemplateError;
+use crate::rules::Faults;
+use crate::source::ReadError;
+use crate::text::escape;
+
+/// Why an analysis gives nothing. Each message says what is wrong, and the way out; the kinds are those that a caller
+/// tells apart.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnalysisError {
+    /// The project's coldspot.toml is wrong.
+    #[error(transparent)]
+    Configuration(Faults),
+    /// Rules are wrong.
+    #[error(transparent)]
+    Rules(Faults),
+    /// Templates cannot be used.
+    #[error(transparent)]
+    Templates(#[from] TemplateError),
+    /// A recording cannot be read.
+    #[error("{}", escape::plain(&.0.to_string()))]
+    Recording(#[from] ReadError),
+    /// A facts file cannot be read.
+    #[error(transparent)]
+    FactsFile(#[from] FactsFileError),
+    /// The part that was asked for is not in the recording.
+    #[error("{}: {}", .path.display(), escape::plain(.problem))]
+    Scope {
+        /// The recording.
+        path: PathBuf,
+        /// What it has instead. Annotations are named in it.
+        problem: String,
+    },
+    /// A part of a facts file was asked for.
+    #[error(
+        "{}: is a facts file, whose window is fixed; give --window and --range when writing it with `coldspot facts`",
+        .path.display()
+    )]
+    FixedWindow {
+        /// The facts file.
+        path: PathBuf,
+    },
+    /// A GPU was asked for that did no work.
+    #[error("--device {number}: the report holds {known}")]
+    Device {
+        /// Its number.
+        number: i64,
+        /// Those that did.
+        known: String,
+    },
+    /// The two sides cannot be held against each other at all.
+    #[error(transparent)]
+    Pair(#[from] PairError),
+}

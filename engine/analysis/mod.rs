@@ -1,0 +1,149 @@
+//! The whole way in one call, from files to a report that can be printed. The command line is one user of it.
+
+mod error;
+mod project;
+mod reading;
+pub mod scope;
+
+use std::path::{Path, PathBuf};
+
+pub use error::AnalysisError;
+pub use project::{Configuration, Project, is_within};
+pub use reading::Reading;
+
+use crate::compare::{PairError, Run, Sides, compare};
+use crate::facts::Facts;
+use crate::findings::{Baseline, Policy, Review, Scorecard, review};
+use crate::gates::{Budgets, Conditions, Gates, Threshold};
+use crate::project::Config;
+use crate::render::{Context, Format, RenderError, Templates, render};
+use crate::report::{ComparisonReport, Report, ReviewReport};
+use crate::rules::{Library, RuleInfo, evaluate};
+
+/// What a caller asks beyond what the project decided.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Findings that are too grave; absent for what the project says.
+    pub fail_on: Option<Threshold>,
+    /// How far numbers may go: beside those of the project, or in the place of those of the same number and kind.
+    pub budgets: Budgets,
+    /// Whether gates pass that cannot be evaluated.
+    pub allow_unknown_gates: bool,
+    /// Findings that are known, and folded away in a review.
+    pub baseline: Option<Baseline>,
+}
+
+/// Reviews and compares recordings, under what one project decided.
+#[derive(Debug)]
+pub struct Analysis {
+    /// The rules that judge.
+    library: Library,
+    rules: Vec<RuleInfo>,
+    templates: Templates,
+    scorecard: Scorecard,
+    config: Config,
+    policy: Policy,
+    reading: Reading,
+}
+
+impl Analysis {
+    /// Of recordings that are read in the same way.
+    pub fn new(project: Project, reading: Reading) -> Self {
+        let Project { library, templates, config, folder, folders_from_top } = project;
+        let library = library.without(config.off());
+        let mut rules = library.infos();
+        config.set_severities(&mut rules);
+        let mut scorecard = templates.scorecard().clone();
+        config.set_targets(&mut scorecard);
+        let policy = Policy { folders: folders_from_top, ..config.policy() };
+        let options = crate::source::ReadOptions { root: folder, ..reading.options };
+        let reading = Reading { options, ..reading };
+        Self { library, rules, templates, scorecard, config, policy, reading }
+    }
+
+    /// The facts of a recording, or of a facts file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or does not hold the part that is asked for.
+    pub fn facts(&self, path: &Path) -> Result<Facts, AnalysisError> {
+        self.reading.facts(path)
+    }
+
+    /// Reviews a recording, or a facts file.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn review(&self, path: &Path, request: &Request) -> Result<ReviewReport, AnalysisError> {
+        Ok(self.review_facts(&self.facts(path)?, &name_of(path), request))
+    }
+
+    /// Reviews facts; `name` is what they are of.
+    pub fn review_facts(&self, facts: &Facts, name: &str, request: &Request) -> ReviewReport {
+        let policy = Policy { baseline: request.baseline.clone(), ..self.policy.clone() };
+        let review = self.review_under(facts, &policy);
+        let conditions = self.conditions(request, self.config.fail_on());
+        let gates = Gates::of_review(&review, facts, &conditions);
+        ReviewReport { name: name.to_owned(), review, gates }
+    }
+
+    /// Compares recordings or facts files: the runs of two sides.
+    ///
+    /// # Errors
+    /// When one cannot be read, or the sides cannot be held against each other.
+    pub fn compare(
+        &self,
+        base: &[PathBuf],
+        head: &[PathBuf],
+        request: &Request,
+    ) -> Result<ComparisonReport, AnalysisError> {
+        let run = |path: &PathBuf| Ok(self.run(self.facts(path)?, &name_of(path)));
+        let base: Vec<Run> = base.iter().map(run).collect::<Result<_, AnalysisError>>()?;
+        let head: Vec<Run> = head.iter().map(run).collect::<Result<_, AnalysisError>>()?;
+        Ok(self.compare_runs(&base, &head, request)?)
+    }
+
+    /// Compares the runs of two sides.
+    ///
+    /// # Errors
+    /// When they cannot be held against each other.
+    pub fn compare_runs(&self, base: &[Run], head: &[Run], request: &Request) -> Result<ComparisonReport, PairError> {
+        let comparison = compare(base, head)?;
+        let conditions = self.conditions(request, self.config.compare_fail_on());
+        let gates = Gates::of_comparison(&comparison, Sides { base, head }, &conditions);
+        Ok(ComparisonReport { comparison, gates })
+    }
+
+    /// Facts with their review, as comparisons take them; `name` is what they are of.
+    pub fn run(&self, facts: Facts, name: &str) -> Run {
+        let review = self.review_under(&facts, &self.policy);
+        Run { name: name.to_owned(), facts, review }
+    }
+
+    /// Prints a report.
+    ///
+    /// # Errors
+    /// When a template of the user fails.
+    pub fn render(&self, report: &Report, format: Format) -> Result<String, RenderError> {
+        render(report, format, Context { templates: &self.templates, library: &self.library })
+    }
+
+    fn review_under(&self, facts: &Facts, policy: &Policy) -> Review {
+        let judgements = evaluate(&self.library, facts, self.config.params());
+        review(facts, &self.rules, &judgements, &self.scorecard, policy)
+    }
+
+    fn conditions(&self, request: &Request, configured: Option<Threshold>) -> Conditions {
+        let mut budgets = self.config.budgets().clone();
+        budgets.replace_with(request.budgets.clone());
+        Conditions {
+            fail_on: request.fail_on.or(configured).unwrap_or(Threshold::Never),
+            budgets,
+            allow_unknown: request.allow_unknown_gates,
+        }
+    }
+}
+
+/// A file's name for readers: without its folder.
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

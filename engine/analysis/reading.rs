@@ -1,0 +1,85 @@
+//! From a path to facts.
+
+use std::path::Path;
+
+use super::AnalysisError;
+use crate::facts::{self, EntityKind, Facts, file};
+use crate::ledger::Scope;
+use crate::source::{self, Progress, ReadOptions, Recording};
+
+/// How recordings are read, and which part of them is measured.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// Threads, limits, the profiler's program.
+    pub options: ReadOptions,
+    /// The window that is measured.
+    pub scope: Scope,
+    /// The number of the one GPU that is looked at; absent for all.
+    pub device: Option<i64>,
+    /// Makes what is told how far reading has come, for each recording anew.
+    pub progress: fn() -> Box<dyn Progress>,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { options: ReadOptions::default(), scope: Scope::default(), device: None, progress: || Box::new(()) }
+    }
+}
+
+impl Reading {
+    /// The facts of a recording, or of a facts file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or does not hold the part that is asked for.
+    pub fn facts(&self, path: &Path) -> Result<Facts, AnalysisError> {
+        let facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path)? };
+        match self.device {
+            Some(number) => only_device(&facts, number),
+            None => Ok(facts),
+        }
+    }
+
+    /// Facts saved earlier. Their window was chosen when they were.
+    fn saved(&self, path: &Path) -> Result<Facts, AnalysisError> {
+        if self.scope != Scope::default() {
+            return Err(AnalysisError::FixedWindow { path: path.to_owned() });
+        }
+        Ok(file::read(path)?)
+    }
+
+    fn extracted(&self, path: &Path) -> Result<Facts, AnalysisError> {
+        let progress = (self.progress)();
+        let Recording::Timeline(timeline) = source::read(path, &self.options, progress.as_ref())?;
+        facts::extract_with(&timeline, &self.scope, self.options.threads)
+            .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })
+    }
+}
+
+/// The facts of one GPU, with the run and the processes.
+fn only_device(facts: &Facts, number: i64) -> Result<Facts, AnalysisError> {
+    let numbers: Vec<i64> = facts.of_kind(EntityKind::Device).filter_map(|(_, device)| device.int("number")).collect();
+    if !numbers.contains(&number) {
+        let known: Vec<String> = numbers.iter().map(i64::to_string).collect();
+        let known = if known.is_empty() { "no GPU work".to_owned() } else { format!("GPU {}", known.join(", ")) };
+        return Err(AnalysisError::Device { number, known });
+    }
+    Ok(facts.of_device(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_is_not_there_is_refused() {
+        let mut facts = Facts::default();
+        let run = facts.add(EntityKind::Run, "run", &[]);
+        for number in [3, 5] {
+            let device = facts.add(EntityKind::Device, format!("gpu{number}"), &[run]);
+            facts.get_mut(device).set("number", number);
+        }
+        assert_eq!(only_device(&facts, 5).unwrap(), facts.of_device(5));
+        let error = only_device(&facts, 4).unwrap_err();
+        assert_eq!(error.to_string(), "--device 4: the report holds GPU 3, 5");
+    }
+}

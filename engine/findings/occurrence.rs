@@ -1,0 +1,153 @@
+//! Rules that hold, one occurrence an entity, and which of them matters most.
+
+use std::cmp::{Ordering, Reverse};
+
+use super::fingerprint::Fingerprints;
+use super::subject::{self, Subject};
+use super::{Gain, Policy};
+use crate::facts::{EntityId, EntityKind, Facts};
+use crate::rules::RuleInfo;
+use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
+
+/// From these shares of the window on, a finding is of that severity.
+const SEVERITIES: [(f64, Severity); 3] = [(0.20, Severity::High), (0.05, Severity::Medium), (0.01, Severity::Low)];
+
+/// What a review is made from, beside the rules' answers.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) rules: &'a [RuleInfo],
+    pub(super) policy: &'a Policy,
+}
+
+/// One rule that holds for one entity.
+pub(super) struct Occurrence<'a> {
+    /// The index of the rule.
+    pub(super) rule: usize,
+    pub(super) entity: EntityId,
+    pub(super) found: &'a Match,
+    pub(super) gain: Option<Gain>,
+    pub(super) severity: Severity,
+    pub(super) fingerprint: String,
+    /// The index of the occurrence that explains it.
+    pub(super) cause: Option<usize>,
+    /// The index of the ignore that sets it aside.
+    pub(super) ignore: Option<usize>,
+    /// Whether the baseline knows it.
+    pub(super) is_known: bool,
+}
+
+impl Occurrence<'_> {
+    pub(super) fn recoverable_ns(&self) -> Option<i64> {
+        self.gain.as_ref().map(|gain| gain.recoverable_ns)
+    }
+
+    /// Whether it is neither ignored nor known.
+    pub(super) fn is_shown(&self) -> bool {
+        self.ignore.is_none() && !self.is_known
+    }
+}
+
+impl<'a> Context<'a> {
+    /// Every rule that holds, in the order of the judgements.
+    pub(super) fn occurrences<'b>(&self, judgements: &[&'b Judgement]) -> Vec<Occurrence<'b>> {
+        let prints = Fingerprints::new(self.facts);
+        let found = judgements.iter().filter_map(|judgement| match &judgement.outcome {
+            Outcome::Finding(found) => Some((judgement.rule, judgement.entity, found.as_ref())),
+            _ => None,
+        });
+        found.map(|(rule, entity, found)| self.occurrence(rule, entity, found, &prints)).collect()
+    }
+
+    fn occurrence<'b>(
+        &self,
+        rule: usize,
+        entity: EntityId,
+        found: &'b Match,
+        prints: &Fingerprints<'_>,
+    ) -> Occurrence<'b> {
+        let gain = self.gain(entity, found);
+        let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.share));
+        let info = &self.rules[rule];
+        Occurrence {
+            rule,
+            entity,
+            found,
+            gain,
+            // A severity that the rule fixes is its author's word; only without one does the gain decide.
+            severity: info.severity.unwrap_or(by_gain),
+            fingerprint: prints.of(&info.id, entity),
+            cause: None,
+            ignore: None,
+            is_known: false,
+        }
+    }
+
+    /// The claim, held against the window of the entity's device; of all devices together for the run and for processes.
+    fn gain(&self, entity: EntityId, found: &Match) -> Option<Gain> {
+        let estimate = found.estimate.as_ref()?;
+        let window_ns: i64 = match self.facts.related(entity, EntityKind::Device) {
+            Some(device) => self.facts.get(device).int("window_ns")?,
+            None => {
+                let devices = self.facts.of_kind(EntityKind::Device);
+                devices.filter_map(|(_, device)| device.int("window_ns")).fold(0, i64::saturating_add)
+            }
+        };
+        (window_ns > 0).then(|| {
+            let recoverable_ns = estimate.recoverable_ns.clamp(0, window_ns);
+            Gain::new(recoverable_ns, window_ns, estimate.account.clone(), estimate.basis.clone())
+        })
+    }
+
+    pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {
+        &self.rules[occurrence.rule]
+    }
+
+    /// What it is about.
+    pub(super) fn subject(&self, occurrence: &Occurrence<'_>) -> Subject {
+        subject::subject(self.facts, occurrence.entity)
+    }
+
+    /// The order of findings, a total one: a capture that cannot be trusted, then by what can be gained, then what has no
+    /// estimate.
+    pub(super) fn order(&self, a: &Occurrence<'_>, b: &Occurrence<'_>) -> Ordering {
+        let by_weight = self.weight(a).cmp(&self.weight(b));
+        by_weight.then_with(|| self.name(a).cmp(&self.name(b)))
+    }
+
+    fn weight(&self, this: &Occurrence<'_>) -> impl Ord + use<> {
+        let group = match (&this.gain, this.severity) {
+            (None, Severity::High) => 0,
+            (Some(_), _) => 1,
+            (None, _) => 2,
+        };
+        let severity = if this.gain.is_some() { Severity::Info } else { this.severity };
+        // What has no estimate goes by the time that it is about.
+        let alone = self.facts.get(this.entity).int("alone_ns").filter(|_| this.gain.is_none());
+        (group, Reverse(severity), Reverse(this.recoverable_ns()), Reverse(this.found.confidence), Reverse(alone))
+    }
+
+    fn name(&self, this: &Occurrence<'_>) -> (&'a str, &'a str, EntityId) {
+        (&self.rule(this).id, &self.facts.get(this.entity).key, this.entity)
+    }
+
+    /// The indices of some occurrences, the most important first.
+    pub(super) fn sorted(
+        &self,
+        occurrences: &[Occurrence<'_>],
+        is_meant: impl Fn(&Occurrence<'_>) -> bool,
+    ) -> Vec<usize> {
+        let mut indices: Vec<usize> = (0..occurrences.len()).filter(|index| is_meant(&occurrences[*index])).collect();
+        indices.sort_by(|a, b| self.order(&occurrences[*a], &occurrences[*b]));
+        indices
+    }
+}
+
+pub(super) fn severity_of(share: f64) -> Severity {
+    SEVERITIES.into_iter().find(|(least, _)| share >= *least).map_or(Severity::Info, |(_, severity)| severity)
+}
+
+/// An occurrence, what explains it, what explains that, and so on.
+pub(super) fn chain<'a>(occurrences: &'a [Occurrence<'_>], from: usize) -> impl Iterator<Item = usize> + 'a {
+    std::iter::successors(Some(from), |index| occurrences[*index].cause)
+}

@@ -1,0 +1,107 @@
+//! What one report can be held against without another: limits that are fixed numbers.
+
+use super::budget::{Budget, Metric};
+use super::standing::{self, Number};
+use super::{BaseGate, Conditions, Gate};
+use crate::compare::{State, devices_with_work};
+use crate::facts::{Entity, EntityKind, Facts};
+use crate::findings::Review;
+use crate::rules::outcome::Severity;
+use crate::text::escape;
+
+/// The gates that a review can be held against alone, and those that need a base. Which findings are new a review knows
+/// only with a baseline.
+pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> (Vec<Gate>, Vec<BaseGate>) {
+    let new_count = review.known.is_some().then(|| review.entity_count());
+    let mut gates: Vec<Gate> = conditions.fail_on.least().map(|least| fail_on(review, least)).into_iter().collect();
+    let mut needing_base = Vec::new();
+    for budget in conditions.budgets.iter() {
+        let numbers = match (budget.metric, new_count) {
+            _ if budget.limit.is_relative() => None,
+            (Metric::Findings(State::New), Some(count)) => Some(Ok(vec![Number::without_base(None, count as f64)])),
+            (Metric::Findings(_), _) => None,
+            (metric, _) => Some(numbers(facts, metric)),
+        };
+        match numbers {
+            Some(numbers) => gates.push(standing::of_budget(budget, numbers, "")),
+            None => needing_base.push(BaseGate::of(budget)),
+        }
+    }
+    (gates, needing_base)
+}
+
+impl BaseGate {
+    fn of(budget: &Budget) -> Self {
+        Self { name: escape::plain(&budget.name), limit: escape::plain(&budget.text) }
+    }
+}
+
+fn fail_on(review: &Review, least: Severity) -> Gate {
+    let grave = review.findings.iter().filter(|finding| finding.worst() >= least);
+    let titles: Vec<&str> = grave.map(|finding| finding.title.as_str()).collect();
+    standing::of_findings(least, &titles, if review.known.is_some() { "new" } else { "" })
+}
+
+/// The metric's number: one, or one a device.
+pub(super) fn numbers(facts: &Facts, metric: Metric) -> Result<Vec<Number>, String> {
+    let devices = Devices::of(facts);
+    match metric {
+        Metric::StepTime => devices.slowest("step_median_ns", "steps"),
+        Metric::WindowTime => devices.slowest("window_ns", "window_ns"),
+        Metric::Findings(_) => Err("there is no base".to_owned()),
+        Metric::Sum(fact) => Ok(one(devices.values(fact.name)?.into_iter().sum())),
+        Metric::Device(fact) => Ok(devices.named(devices.values(fact.name)?)),
+        Metric::Share(fact) => Ok(devices.named(devices.each(fact.name, |device| share(device, fact.name))?)),
+        Metric::Run(fact) => {
+            let run = facts.of_kind(EntityKind::Run).next().and_then(|(_, run)| run.number(fact.name));
+            run.map(one).ok_or_else(|| format!("the report does not have {}", fact.name))
+        }
+    }
+}
+
+fn one(number: f64) -> Vec<Number> {
+    vec![Number::without_base(None, number)]
+}
+
+/// The GPUs of a report that ran work.
+struct Devices<'a>(Vec<&'a Entity>);
+
+impl<'a> Devices<'a> {
+    fn of(facts: &'a Facts) -> Self {
+        Self(devices_with_work(facts).into_iter().map(|(_, device)| device).collect())
+    }
+
+    /// A number of every device; `name` is what the report lacks where one does not have it.
+    fn each(&self, name: &str, of: impl Fn(&Entity) -> Option<f64>) -> Result<Vec<f64>, String> {
+        if self.0.is_empty() {
+            return Err("the report holds no GPU work".to_owned());
+        }
+        let found: Option<Vec<f64>> = self.0.iter().map(|device| of(device)).collect();
+        found.ok_or_else(|| format!("the report does not have {name}"))
+    }
+
+    fn values(&self, fact: &str) -> Result<Vec<f64>, String> {
+        self.each(fact, |device| device.number(fact))
+    }
+
+    fn slowest(&self, fact: &str, name: &str) -> Result<Vec<Number>, String> {
+        let times = self.each(name, |device| device.number(fact))?;
+        Ok(one(times.into_iter().fold(f64::MIN, f64::max)))
+    }
+
+    fn named(&self, numbers: Vec<f64>) -> Vec<Number> {
+        let pairs = names(&self.0).into_iter().zip(numbers);
+        pairs.map(|(of, number)| Number::without_base(of, number)).collect()
+    }
+}
+
+/// An account as a share of the device's window.
+pub(super) fn share(device: &Entity, account: &str) -> Option<f64> {
+    Some(device.number(account)? / device.int("window_ns").filter(|ns| *ns > 0)? as f64)
+}
+
+/// What tells devices apart, where there are several.
+pub(super) fn names(devices: &[&Entity]) -> Vec<Option<String>> {
+    let name = |device: &&Entity| device.int("number").map(|number| format!("GPU {number}"));
+    devices.iter().map(|device| name(device).filter(|_| devices.len() > 1)).collect()
+}

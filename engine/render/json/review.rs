@@ -1,0 +1,439 @@
+//! A review, as JSON and templates have it.
+
+use serde::Serialize;
+
+use super::{Gate, Source, Text, texts};
+use crate::findings::{self, Stale};
+use crate::gates;
+use crate::report::ReviewReport;
+
+const SCHEMA: &str = "coldspot.review/1";
+
+#[derive(Serialize)]
+pub(in crate::render) struct ReviewView<'a> {
+    schema: &'static str,
+    coldspot: &'static str,
+    report: &'a str,
+    verdict: Text,
+    pub(in crate::render) devices: Vec<Device<'a>>,
+    findings: Vec<Finding<'a>>,
+    suppressed: Vec<Suppressed<'a>>,
+    ignored: Vec<Ignored<'a>>,
+    stale_ignores: Vec<StaleIgnore<'a>>,
+    rules_off: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<Known<'a>>,
+    unjudged: Vec<Unjudged<'a>>,
+    errors: Vec<Failure<'a>>,
+    capture: Vec<Text>,
+    counts: Counts,
+    gates: Vec<Gate<'a>>,
+    gates_needing_base: Vec<BaseGate<'a>>,
+}
+
+#[derive(Serialize)]
+pub(in crate::render) struct Device<'a> {
+    id: &'a str,
+    label: Text,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window_start_ns: Option<i64>,
+    pub(in crate::render) window_ns: i64,
+    busy_ns: i64,
+    compute_ns: i64,
+    recoverable_ns: i64,
+    pub(in crate::render) parts: Vec<Part>,
+    pub(in crate::render) idle_began: Vec<Part>,
+    scores: Vec<Score<'a>>,
+}
+
+#[derive(Serialize, Clone)]
+pub(in crate::render) struct Part {
+    pub(in crate::render) account: &'static str,
+    pub(in crate::render) of: &'static str,
+    pub(in crate::render) label: String,
+    pub(in crate::render) ns: i64,
+    pub(in crate::render) share: f64,
+}
+
+#[derive(Serialize)]
+struct Score<'a> {
+    id: &'a str,
+    title: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_least: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_most: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meets: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
+    why: &'a str,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    rule: &'a str,
+    title: &'a str,
+    category: &'a str,
+    severity: &'static str,
+    once: bool,
+    experimental: bool,
+    subject: Subject<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gain: Option<Gain<'a>>,
+    confidence: &'static str,
+    because: &'a [String],
+    summary: Text,
+    evidence: Vec<Text>,
+    advice: Text,
+    verify: Text,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    look: Option<Text>,
+    references: Vec<Reference<'a>>,
+    also: Vec<Also<'a>>,
+    symptoms: Vec<Self>,
+}
+
+#[derive(Serialize)]
+struct Subject<'a> {
+    kind: &'static str,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<&'a str>,
+    label: Text,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Source<'a>>,
+}
+
+#[derive(Serialize)]
+struct Gain<'a> {
+    recoverable_ns: i64,
+    window_ns: i64,
+    share: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speedup_ceiling: Option<f64>,
+    account: &'a str,
+    basis: &'a str,
+}
+
+#[derive(Serialize)]
+struct Reference<'a> {
+    url: &'a str,
+    supports: &'a str,
+}
+
+#[derive(Serialize)]
+struct Also<'a> {
+    subject: Subject<'a>,
+    severity: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gain: Option<Gain<'a>>,
+    summary: Text,
+}
+
+#[derive(Serialize)]
+struct Suppressed<'a> {
+    rule: &'a str,
+    by: &'a str,
+    subject: Subject<'a>,
+    summary: Text,
+}
+
+#[derive(Serialize)]
+struct Ignored<'a> {
+    rule: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entity: Option<&'a str>,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<&'a str>,
+    findings: Vec<IgnoredFinding<'a>>,
+}
+
+#[derive(Serialize)]
+struct IgnoredFinding<'a> {
+    rule: &'a str,
+    title: &'a str,
+    severity: &'static str,
+    subject: Subject<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gain: Option<Gain<'a>>,
+    summary: Text,
+}
+
+#[derive(Serialize)]
+struct StaleIgnore<'a> {
+    rule: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entity: Option<&'a str>,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<&'a str>,
+    why: &'static str,
+}
+
+#[derive(Serialize)]
+struct Known<'a> {
+    findings: Vec<KnownFinding<'a>>,
+    stale: &'a [String],
+}
+
+#[derive(Serialize)]
+struct KnownFinding<'a> {
+    rule: &'a str,
+    title: &'a str,
+    severity: &'static str,
+    entity_count: usize,
+    subjects: Vec<Text>,
+}
+
+#[derive(Serialize)]
+struct BaseGate<'a> {
+    name: &'a str,
+    limit: &'a str,
+}
+
+#[derive(Serialize)]
+struct Unjudged<'a> {
+    rules: Vec<UnjudgedRule<'a>>,
+    missing: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct UnjudgedRule<'a> {
+    id: &'a str,
+    title: &'a str,
+    unknown_count: usize,
+    asked_count: usize,
+}
+
+#[derive(Serialize)]
+struct Failure<'a> {
+    rule: &'a str,
+    message: &'a str,
+    entity_count: usize,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    rules: usize,
+    rules_judged: usize,
+    findings: usize,
+    passes: usize,
+    not_applicable: usize,
+    unknown: usize,
+    failed: usize,
+    ignored: usize,
+}
+
+impl<'a> ReviewView<'a> {
+    pub(in crate::render) fn new(report: &'a ReviewReport) -> Self {
+        let review = &report.review;
+        let findings::Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed, ignored } =
+            review.counts;
+        Self {
+            schema: SCHEMA,
+            coldspot: env!("CARGO_PKG_VERSION"),
+            report: &report.name,
+            verdict: (&review.verdict).into(),
+            devices: review.devices.iter().map(Device::new).collect(),
+            findings: review.findings.iter().map(Finding::new).collect(),
+            suppressed: review.suppressed.iter().map(Suppressed::new).collect(),
+            ignored: review.ignored.iter().map(Ignored::new).collect(),
+            stale_ignores: review.stale_ignores.iter().map(StaleIgnore::new).collect(),
+            rules_off: &review.rules_off,
+            known: review.known.as_ref().map(Known::new),
+            unjudged: review.unjudged.iter().map(Unjudged::new).collect(),
+            errors: review.errors.iter().map(Failure::new).collect(),
+            capture: texts(&review.capture),
+            counts: Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed, ignored },
+            gates: super::gates(&report.gates),
+            gates_needing_base: report.gates.needing_base.iter().map(BaseGate::new).collect(),
+        }
+    }
+}
+
+impl<'a> Device<'a> {
+    fn new(device: &'a findings::DeviceReview) -> Self {
+        let parts = |parts: &[findings::Part]| {
+            let part = |p: &findings::Part| Part {
+                account: p.account,
+                of: p.of,
+                label: p.label.to_owned(),
+                ns: p.ns,
+                share: p.share,
+            };
+            parts.iter().map(part).collect()
+        };
+        let score = |score: &'a findings::Score| Score {
+            id: &score.id,
+            title: &score.title,
+            share: score.share,
+            at_least: score.is_floor.then_some(score.target),
+            at_most: (!score.is_floor).then_some(score.target),
+            meets: score.meets,
+            source: score.source.as_deref(),
+            why: &score.why,
+        };
+        Self {
+            id: &device.key,
+            label: (&device.label).into(),
+            window_start_ns: device.window_start_ns,
+            window_ns: device.window_ns,
+            busy_ns: device.busy_ns,
+            compute_ns: device.compute_ns,
+            recoverable_ns: device.recoverable_ns,
+            parts: parts(&device.parts),
+            idle_began: parts(&device.triggers),
+            scores: device.scores.iter().map(score).collect(),
+        }
+    }
+}
+
+impl<'a> Finding<'a> {
+    fn new(finding: &'a findings::Finding) -> Self {
+        let also = |also: &'a findings::Also| Also {
+            subject: Subject::new(&also.subject),
+            severity: also.severity.name(),
+            gain: also.gain.as_ref().map(Gain::new),
+            summary: (&also.summary).into(),
+        };
+        let reference = |r: &'a crate::rules::Reference| Reference { url: &r.url, supports: &r.supports };
+        Self {
+            rule: &finding.rule,
+            title: &finding.title,
+            category: &finding.category,
+            severity: finding.severity.name(),
+            once: finding.once,
+            experimental: finding.is_experimental,
+            subject: Subject::new(&finding.subject),
+            gain: finding.gain.as_ref().map(Gain::new),
+            confidence: finding.confidence.name(),
+            because: &finding.because,
+            summary: (&finding.summary).into(),
+            evidence: texts(&finding.evidence),
+            advice: (&finding.advice).into(),
+            verify: (&finding.verify).into(),
+            look: finding.look.as_ref().map(Text::from),
+            references: finding.references.iter().map(reference).collect(),
+            also: finding.also.iter().map(also).collect(),
+            symptoms: finding.symptoms.iter().map(Self::new).collect(),
+        }
+    }
+}
+
+impl<'a> Subject<'a> {
+    fn new(subject: &'a findings::Subject) -> Self {
+        Self {
+            kind: subject.kind.name(),
+            id: &subject.key,
+            device: subject.device.as_ref().map(|device| device.key.as_str()),
+            label: (&subject.label).into(),
+            source: subject.source.as_ref().map(Source::from),
+        }
+    }
+}
+
+impl<'a> Gain<'a> {
+    fn new(gain: &'a findings::Gain) -> Self {
+        Self {
+            recoverable_ns: gain.recoverable_ns,
+            window_ns: gain.window_ns,
+            share: gain.share,
+            speedup_ceiling: gain.speedup_ceiling,
+            account: &gain.account,
+            basis: &gain.basis,
+        }
+    }
+}
+
+impl<'a> Suppressed<'a> {
+    fn new(suppressed: &'a findings::Suppressed) -> Self {
+        Self {
+            rule: &suppressed.rule,
+            by: &suppressed.by,
+            subject: Subject::new(&suppressed.subject),
+            summary: (&suppressed.summary).into(),
+        }
+    }
+}
+
+impl<'a> Ignored<'a> {
+    fn new(ignored: &'a findings::Ignored) -> Self {
+        let finding = |finding: &'a findings::IgnoredFinding| IgnoredFinding {
+            rule: &finding.rule,
+            title: &finding.title,
+            severity: finding.severity.name(),
+            subject: Subject::new(&finding.subject),
+            gain: finding.gain.as_ref().map(Gain::new),
+            summary: (&finding.summary).into(),
+        };
+        Self {
+            rule: &ignored.rule,
+            entity: ignored.entity.as_deref(),
+            reason: &ignored.reason,
+            until: ignored.until.as_deref(),
+            findings: ignored.findings.iter().map(finding).collect(),
+        }
+    }
+}
+
+impl<'a> StaleIgnore<'a> {
+    fn new(stale: &'a findings::StaleIgnore) -> Self {
+        Self {
+            rule: &stale.rule,
+            entity: stale.entity.as_deref(),
+            reason: &stale.reason,
+            until: stale.until.as_deref(),
+            why: match stale.why {
+                Stale::Expired => "expired",
+                Stale::MatchesNothing => "matches_nothing",
+            },
+        }
+    }
+}
+
+impl<'a> Known<'a> {
+    fn new(known: &'a findings::Known) -> Self {
+        let finding = |known: &'a findings::KnownFinding| KnownFinding {
+            rule: &known.rule,
+            title: &known.title,
+            severity: known.severity.name(),
+            entity_count: known.entity_count,
+            subjects: texts(&known.subjects),
+        };
+        Self { findings: known.findings.iter().map(finding).collect(), stale: &known.stale }
+    }
+}
+
+impl<'a> BaseGate<'a> {
+    fn new(gate: &'a gates::BaseGate) -> Self {
+        Self { name: &gate.name, limit: &gate.limit }
+    }
+}
+
+impl<'a> Unjudged<'a> {
+    fn new(group: &'a findings::Unjudged) -> Self {
+        let rule = |rule: &'a findings::UnjudgedRule| UnjudgedRule {
+            id: &rule.id,
+            title: &rule.title,
+            unknown_count: rule.unknown_count,
+            asked_count: rule.asked_count,
+        };
+        Self {
+            rules: group.rules.iter().map(rule).collect(),
+            missing: &group.missing,
+            capture: group.capture.as_deref(),
+        }
+    }
+}
+
+impl<'a> Failure<'a> {
+    fn new(failure: &'a findings::RuleFailure) -> Self {
+        Self { rule: &failure.rule, message: &failure.message, entity_count: failure.entity_count }
+    }
+}
