@@ -8,6 +8,7 @@
 
 mod support {
     pub(crate) mod enlarge;
+    pub(crate) mod floor;
 }
 
 use std::path::{Path, PathBuf};
@@ -17,11 +18,13 @@ use std::time::{Duration, Instant};
 
 use coldspot::analysis::{Analysis, Project, Reading, Request};
 use coldspot::facts::{Facts, extract};
+use coldspot::ledger::accounts::Sums;
 use coldspot::ledger::{DeviceOps, Scope, sweep};
-use coldspot::read::{ReadOptions, read, scan_floor};
 use coldspot::render::Format;
 use coldspot::report::Report;
 use coldspot::rules::{Library, Params, evaluate};
+use coldspot::source::{ReadOptions, read};
+use coldspot::timeline::Timeline;
 use divan::{Bencher, black_box};
 
 /// Large enough that starting the program does not count.
@@ -43,13 +46,17 @@ fn report() -> &'static Path {
     &REPORT.0
 }
 
+fn timeline() -> Timeline {
+    read(report(), &ReadOptions::default(), &()).unwrap().into_timeline()
+}
+
 fn facts() -> Facts {
-    extract(&read(report(), &ReadOptions::default(), &()).unwrap(), &Scope::All).unwrap()
+    extract(&timeline(), &Scope::All).unwrap()
 }
 
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn floor_single_threaded_scan() -> u64 {
-    scan_floor(report()).unwrap()
+    support::floor::scan(report()).unwrap()
 }
 
 #[divan::bench(sample_count = 3, sample_size = 1)]
@@ -66,11 +73,11 @@ fn reading_with_one_thread(bencher: Bencher) {
 /// The accounts of every device, one after the other.
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn ledger(bencher: Bencher) {
-    let timeline = read(report(), &ReadOptions::default(), &()).unwrap();
+    let timeline = timeline();
     bencher.bench_local(|| {
-        let mut accounts = [0; 6];
+        let mut accounts = Sums::default();
         for device in DeviceOps::all(&timeline, &[]) {
-            sweep::sweep(&timeline, &device, |moment| accounts[moment.account as usize] += moment.interval.len_ns());
+            sweep::sweep(&timeline, &device, |moment| accounts[moment.account] += moment.interval.len_ns());
         }
         accounts
     });
@@ -79,7 +86,7 @@ fn ledger(bencher: Bencher) {
 /// The ledger again, idle time on its threads, and everything else that is extracted.
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn ledger_and_facts(bencher: Bencher) {
-    let timeline = read(report(), &ReadOptions::default(), &()).unwrap();
+    let timeline = timeline();
     bencher.bench_local(|| extract(black_box(&timeline), &Scope::All).unwrap());
 }
 
@@ -136,7 +143,7 @@ fn main() {
     }
     let floor = fastest(|_| {
         let started = Instant::now();
-        scan_floor(report()).unwrap();
+        support::floor::scan(report()).unwrap();
         started.elapsed().as_secs_f64()
     });
     let mut peak_kb = None;

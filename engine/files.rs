@@ -4,8 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Larger than any honest file of rules or template.
-const MOST_BYTES: u64 = 1 << 20;
+use crate::limits::MAX_RULE_FILE_BYTES;
 
 /// The text of an ordinary file that lies in a folder: a link may not lead out of it, nor to something without an end.
 pub(crate) fn read_inside(folder: &Path, path: &Path) -> io::Result<String> {
@@ -18,8 +17,8 @@ pub(crate) fn read_inside(folder: &Path, path: &Path) -> io::Result<String> {
         return Err(refused("it is no ordinary file"));
     }
     let mut text = String::new();
-    let read = File::open(&target)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    if read as u64 > MOST_BYTES {
+    let read = File::open(&target)?.take(MAX_RULE_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if read as u64 > MAX_RULE_FILE_BYTES {
         return Err(refused("it is larger than 1 MiB"));
     }
     Ok(text)
@@ -38,7 +37,7 @@ mod tests {
         let file = |name: &str| inside.join(name);
         fs::write(file("own"), "text").unwrap();
         fs::write(folder.path().join("secret"), "secret").unwrap();
-        fs::write(file("large"), "x".repeat(MOST_BYTES as usize + 1)).unwrap();
+        fs::write(file("large"), "x".repeat(MAX_RULE_FILE_BYTES as usize + 1)).unwrap();
         for (name, to) in [("out", "../secret"), ("device", "/dev/zero"), ("fine", "own"), ("folder", ".")] {
             std::os::unix::fs::symlink(to, file(name)).unwrap();
         }

@@ -14,6 +14,11 @@ impl Threads {
         Self(wanted.unwrap_or_else(all).max(1))
     }
 
+    /// What each of several jobs that run side by side may use.
+    pub(crate) fn within(self, jobs: usize) -> Self {
+        Self((self.0 / jobs.max(1)).max(1))
+    }
+
     /// No more than there is work for, and at least one.
     pub(crate) fn at_most(self, jobs: usize) -> usize {
         self.0.clamp(1, jobs.max(1))

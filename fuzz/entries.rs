@@ -11,11 +11,11 @@ use coldspot::findings::{Policy, review};
 use coldspot::gates::Gates;
 use coldspot::ledger::Scope;
 use coldspot::project::ConfigFile;
-use coldspot::read::ReadOptions;
 use coldspot::render::facts::{facts_json, facts_text};
 use coldspot::render::{Context, Format, Templates, render, rule_page};
 use coldspot::report::{Report, ReviewReport};
-use coldspot::rules::{Library, testing};
+use coldspot::rules::{Library, example};
+use coldspot::source::ReadOptions;
 use coldspot::text::{escape as escapes, names};
 
 static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::builtin().expect("the built-in rules are right"));
@@ -106,7 +106,7 @@ fn with_rule(text: &str) {
         Ok(library) => {
             let Some(rule) = library.rule("pageable-copy") else { return };
             is_inert(&escapes::log(&rule_page(&library, rule).unwrap_or_default()));
-            let _ = testing::example(&library, rule);
+            let _ = example::outcome(&library, rule);
         }
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use crate::compare::PairError;
 use crate::facts::file::FactsFileError;
-use crate::read::ReadError;
 use crate::render::TemplateError;
 use crate::rules::Faults;
+use crate::source::ReadError;
 use crate::text::escape;
 
 /// Why an analysis gives nothing. Each message says what is wrong, and the way out; the kinds are those that a caller

@@ -56,7 +56,7 @@ impl Analysis {
         let mut scorecard = templates.scorecard().clone();
         config.set_targets(&mut scorecard);
         let policy = Policy { folders: folders_from_top, ..config.policy() };
-        let options = crate::read::ReadOptions { root: folder, ..reading.options };
+        let options = crate::source::ReadOptions { root: folder, ..reading.options };
         let reading = Reading { options, ..reading };
         Self { library, rules, templates, scorecard, config, policy, reading }
     }

@@ -1,12 +1,11 @@
 //! From a path to facts.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use super::AnalysisError;
-use crate::facts::{self, EntityId, EntityKind, Facts, file};
+use crate::facts::{self, EntityKind, Facts, file};
 use crate::ledger::Scope;
-use crate::read::{self, Progress, ReadOptions};
+use crate::source::{self, Progress, ReadOptions, Recording};
 
 /// How recordings are read, and which part of them is measured.
 #[derive(Debug, Clone)]
@@ -50,7 +49,7 @@ impl Reading {
 
     fn extracted(&self, path: &Path) -> Result<Facts, AnalysisError> {
         let progress = (self.progress)();
-        let timeline = read::read(path, &self.options, progress.as_ref())?;
+        let Recording::Timeline(timeline) = source::read(path, &self.options, progress.as_ref())?;
         facts::extract_with(&timeline, &self.scope, self.options.threads)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })
     }
@@ -64,21 +63,7 @@ fn only_device(facts: &Facts, number: i64) -> Result<Facts, AnalysisError> {
         let known = if known.is_empty() { "no GPU work".to_owned() } else { format!("GPU {}", known.join(", ")) };
         return Err(AnalysisError::Device { number, known });
     }
-    let mut kept = Facts::default();
-    let mut moved: HashMap<EntityId, EntityId> = HashMap::new();
-    for (id, entity) in facts.iter() {
-        let device = facts.related(id, EntityKind::Device).map(|device| facts.get(device).int("number"));
-        if device.is_some_and(|device| device != Some(number)) {
-            continue;
-        }
-        let parents: Vec<EntityId> = entity.ancestors.iter().filter_map(|old| moved.get(old).copied()).collect();
-        let new = kept.add(entity.kind, entity.key.clone(), &parents);
-        for (name, value) in entity.facts() {
-            kept.get_mut(new).set(name, value.clone());
-        }
-        moved.insert(id, new);
-    }
-    Ok(kept)
+    Ok(facts.of_device(number))
 }
 
 #[cfg(test)]
@@ -86,21 +71,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_device_keeps_the_run_and_what_is_its_own() {
+    fn a_device_that_is_not_there_is_refused() {
         let mut facts = Facts::default();
         let run = facts.add(EntityKind::Run, "run", &[]);
         for number in [3, 5] {
             let device = facts.add(EntityKind::Device, format!("gpu{number}"), &[run]);
             facts.get_mut(device).set("number", number);
-            let kernel = facts.add(EntityKind::Kernel, "k", &[device, run]);
-            facts.get_mut(kernel).set("launch_count", number);
         }
-        let kept = only_device(&facts, 5).unwrap();
-        assert_eq!(kept.iter().count(), 3);
-        let (kernel, entity) = kept.of_kind(EntityKind::Kernel).next().unwrap();
-        assert_eq!(entity.int("launch_count"), Some(5));
-        assert_eq!(kept.get(kept.related(kernel, EntityKind::Device).unwrap()).int("number"), Some(5));
-        assert!(kept.related(kernel, EntityKind::Run).is_some());
+        assert_eq!(only_device(&facts, 5).unwrap(), facts.of_device(5));
         let error = only_device(&facts, 4).unwrap_err();
         assert_eq!(error.to_string(), "--device 4: the report holds GPU 3, 5");
     }

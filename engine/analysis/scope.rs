@@ -1,7 +1,7 @@
 //! `--window`, `--range` and `--limit` as users write them: which part of a recording is measured.
 
 use crate::ledger::Scope;
-use crate::read::Limits;
+use crate::source::Limits;
 use crate::text::quantity::{Decimal, NotWhole, TIMES, split_unit};
 
 /// A window between two times: `1.5s..2s`, `100ms..`, `..2s`.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use coldspot::limits::{MAX_PRINTING_BYTES, MAX_PRINTING_TIME};
+
 use super::exit::Exit;
 use super::output;
 
-const MOST_TIME: Duration = Duration::from_secs(60);
-/// Beyond what was in use before, where the operating system tells.
-const MOST_BYTES: u64 = 1 << 30;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Watches until it is dropped.
@@ -23,9 +22,9 @@ impl Guard {
         let (start, before) = (Instant::now(), resident_bytes());
         std::thread::spawn(move || {
             while !is_done.load(Ordering::Relaxed) {
-                let what = if start.elapsed() > MOST_TIME {
+                let what = if start.elapsed() > MAX_PRINTING_TIME {
                     "more than 60 s"
-                } else if resident_bytes().saturating_sub(before) > MOST_BYTES {
+                } else if resident_bytes().saturating_sub(before) > MAX_PRINTING_BYTES {
                     "more than 1 GiB of memory"
                 } else {
                     std::thread::sleep(LOOK_EVERY);

@@ -21,7 +21,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use coldspot::analysis;
 use coldspot::ledger::Scope;
-use coldspot::read::{Limits, Progress, ReadOptions};
+use coldspot::source::{Limits, Progress, ReadOptions};
 use exit::{Exit, Failure};
 use progress::Bar;
 

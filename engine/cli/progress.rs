@@ -5,7 +5,7 @@ use std::io::{IsTerminal, stderr};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use coldspot::read::Progress;
+use coldspot::source::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use coldspot::analysis::{AnalysisError, Project, is_within};
-use coldspot::render::{rule_list_json, rule_list_text, rule_page};
+use coldspot::render::{rule_list_json, rule_list_text, rule_page_set};
 use coldspot::rules::testing::{self, TestReport};
-use coldspot::rules::{Library, Rule, rule_schema, skeleton};
+use coldspot::rules::{Library, Params, Rule, rule_schema, skeleton};
 use coldspot::text::escape;
 use coldspot::text::nearest::nearest;
 use coldspot::text::plural::counted;
@@ -100,7 +100,10 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
                 ListFormat::Json => rule_list_json(&library, &config),
             }
         }
-        Task::Show { id, format, source } => show(&source.project.load(&source.rules, None)?.library, id, *format)?,
+        Task::Show { id, format, source } => {
+            let Project { library, config, .. } = source.project.load(&source.rules, None)?;
+            show(&library, config.params(), id, *format)?
+        }
         Task::New { id, dir, project } => new(id, dir.as_deref(), project)?,
         Task::Test { dir, project } => return test(&load(dir.as_deref(), project)?, dir.as_deref()),
         Task::Check { dir, project } => {
@@ -124,7 +127,7 @@ fn load(dir: Option<&Path>, project: &ProjectArguments) -> Result<Library, Failu
     }
 }
 
-fn show(library: &Library, id: &str, format: PageFormat) -> Result<String, Failure> {
+fn show(library: &Library, set: &Params, id: &str, format: PageFormat) -> Result<String, Failure> {
     let Some(rule) = library.rule(id) else {
         let near = nearest(id, library.rules().iter().map(Rule::id));
         let hint = near.map_or_else(|| ";".to_owned(), |near| format!("; did you mean '{near}'?"));
@@ -132,7 +135,7 @@ fn show(library: &Library, id: &str, format: PageFormat) -> Result<String, Failu
         return Err(Failure::new(Exit::Usage, message));
     };
     match format {
-        PageFormat::Markdown => match rule_page(library, rule) {
+        PageFormat::Markdown => match rule_page_set(library, rule, set) {
             Ok(page) => Ok(escape::log(&page)),
             Err(error) => Err(Failure::new(Exit::Rules, error)),
         },

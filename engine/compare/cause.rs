@@ -7,6 +7,7 @@ use super::measure::Trend;
 use super::sides::Sides;
 use super::verdict::Outcome;
 use super::{Measured, words};
+use crate::ledger::Account;
 use crate::text::spans::Sentence;
 use crate::text::{names, number};
 
@@ -54,7 +55,7 @@ fn cause(measured: &Measured, device: usize, account: &AccountChange, trend: Tre
         let draws = finding.account.as_deref().is_some_and(|drawn| drawn == account.account || drawn == account.of);
         is_state && draws && finding.device.is_none_or(|of| of == device)
     });
-    if account.account == "compute" || account.account == "exposed_communication" {
+    if matches!(Account::parse(account.account), Some(Account::Compute | Account::ExposedCommunication)) {
         let is_same = |kernel: &&CallChange| kernel.total.trend() == trend;
         if let Some(kernel) = measured.kernels.iter().find(is_same) {
             return of_kernel(words.own(" (most by "), kernel).own(")");
@@ -114,8 +115,8 @@ fn title(account: &AccountChange) -> String {
     if account.of == account.account {
         return account.label.to_owned();
     }
-    match account.of {
-        "idle" => format!("idle time ({})", account.label),
+    match Account::parse(account.of) {
+        Some(Account::Idle) => format!("idle time ({})", account.label),
         _ => account.label.to_owned(),
     }
 }

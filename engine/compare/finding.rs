@@ -8,6 +8,7 @@ use super::runs::Runs;
 use super::sides::{Side, Sides};
 use super::work::Work;
 use crate::findings::{Observation, SourceLocation};
+use crate::ledger::Account;
 use crate::rules::outcome::{Confidence, Severity};
 use crate::text::spans::Sentence;
 
@@ -294,13 +295,13 @@ impl<'a> Pair<'a> {
         let devices = self.context.devices;
         let index = self.shown.device.or_else(|| (devices.len() == 1).then_some(0))?;
         let device = devices.get(index)?;
-        let is_idle = account.starts_with("idle") || account.starts_with("dry");
+        let account = Account::parse(account)?;
         let is_in_gaps = |side: Side| {
             let gaps_ns = *device.between_rounds_ns.get(side);
             let claimed_ns = gain.change.sides().get(side).median.saturating_mul(*self.units.get(side));
             gaps_ns > 0 && claimed_ns <= gaps_ns
         };
-        if is_idle && (is_in_gaps(Side::Base) || is_in_gaps(Side::Head)) {
+        if account.top() == Account::Idle && (is_in_gaps(Side::Base) || is_in_gaps(Side::Head)) {
             return Some("it may be the idle time between rounds, which only the longer side has");
         }
         let is_small = gain.share.base.max(gain.share.head) < self.context.noise.floor_share;
@@ -323,10 +324,13 @@ impl Context<'_> {
 }
 
 /// Whether an account changed; where it is not told apart, whether the account of the window that it lies in did.
-fn account_moved(device: &DeviceChange, account: &str) -> Option<bool> {
-    let own = device.accounts.iter().chain(&device.parts).find(|change| change.account == account);
-    let whole = if account.starts_with("dry") || account.starts_with("idle") { "idle" } else { "compute" };
-    let change = own.or_else(|| device.accounts.iter().find(|change| change.account == whole))?;
+fn account_moved(device: &DeviceChange, account: Account) -> Option<bool> {
+    if account == Account::Window {
+        return Some(device.window.is_change);
+    }
+    let changes = || device.accounts.iter().chain(&device.parts);
+    let own = changes().find(|change| change.account == account.id());
+    let change = own.or_else(|| changes().find(|change| change.account == account.top().id()))?;
     Some(change.time.is_change)
 }
 

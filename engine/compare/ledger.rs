@@ -1,28 +1,17 @@
 //! Where the time of each device went, side by side.
 
-use std::collections::BTreeMap;
-
-use super::Basis;
 use super::measure::{Change, Measure, Noise};
 use super::runs::{Run, Runs, int};
 use super::sides::{Side, Sides};
-use super::work::Work;
+use super::work::{Basis, Work};
 use crate::facts::Entity;
 use crate::findings::{DeviceReview, Part};
+use crate::ledger::accounts::Sums;
+use crate::ledger::{Account, Breakdown};
 use crate::text::spans::Sentence;
 
 /// An account that is, and was, a smaller part of the window than this is not said to have changed.
 const LEAST_SHARE: f64 = 0.01;
-
-/// The accounts of a window, with the words of a reader.
-const ACCOUNTS: [(&str, &str); 6] = [
-    ("compute", "compute"),
-    ("exposed_communication", "communication"),
-    ("exposed_copy", "copy"),
-    ("exposed_migration", "unified-memory migration"),
-    ("exposed_memset", "memset"),
-    ("idle", "idle"),
-];
 
 /// One device on both sides.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +53,7 @@ pub(super) fn devices(sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) -> Vec
 /// One device of one run, per unit of work.
 struct Ledger {
     window_ns: i64,
-    accounts: BTreeMap<&'static str, i64>,
+    accounts: Sums,
     parts: Vec<Part>,
     between_ns: i64,
 }
@@ -77,9 +66,11 @@ impl Ledger {
         let review = run.review.devices.iter().find(|review| review.key == device.key)?;
         let is_repeated = matches!(work.basis, Basis::Unit { .. });
         let between_ns = if is_repeated { between(device, units, other_idle_ns) } else { 0 };
-        let mut accounts: BTreeMap<&'static str, i64> =
-            ACCOUNTS.iter().map(|(account, _)| (*account, int(device, &format!("{account}_ns")) / units)).collect();
-        accounts.entry("idle").and_modify(|idle| *idle -= between_ns / units);
+        let mut accounts = Sums::default();
+        for account in Breakdown::Operation.accounts() {
+            accounts[account] = int(device, account.fact()) / units;
+        }
+        accounts[Account::Idle] -= between_ns / units;
         Some(Self {
             window_ns: (review.window_ns - between_ns) / units,
             accounts,
@@ -94,7 +85,7 @@ impl Ledger {
 
     /// Whether the parts of an account are known. Absent is not zero.
     fn splits(&self, of: &str) -> bool {
-        self.accounts.get(of).is_none_or(|ns| *ns == 0)
+        Account::parse(of).is_none_or(|of| self.accounts[of] == 0)
             || self.parts.iter().any(|part| part.of == of && part.account != of)
     }
 }
@@ -107,7 +98,7 @@ fn scaled(review: &DeviceReview, units: i64) -> Vec<Part> {
 /// each gap. As much of it is left out as would explain the difference, and no more.
 fn between(device: &Entity, units: i64, other_idle_ns: i64) -> i64 {
     let most = (units - 1).saturating_mul(int(device, "idle_longest_ns"));
-    let beyond = int(device, "idle_ns") - other_idle_ns.saturating_mul(units);
+    let beyond = int(device, Account::Idle.fact()) - other_idle_ns.saturating_mul(units);
     beyond.clamp(0, most.max(0))
 }
 
@@ -145,8 +136,9 @@ impl Ledgers {
         let window = self.measures(|ledger| ledger.window_ns)?;
         let rows = Rows { ledgers: &self, window, noise, is_comparable: work.basis.is_comparable() };
         let between_rounds_ns = self.measures(|ledger| ledger.between_ns)?.map(|ns| ns.median);
-        let accounts = ACCOUNTS.into_iter().filter_map(|(account, label)| {
-            rows.row(Name { account, of: account, label }, |ledger| ledger.accounts[account])
+        let accounts = Breakdown::Operation.accounts().filter_map(|account| {
+            let name = Name { account: account.id(), of: account.id(), label: account.label() };
+            rows.row(name, |ledger| ledger.accounts[account])
         });
         let names = self.part_names(between_rounds_ns).into_iter();
         let parts = names.filter_map(|name| rows.row(name, |ledger| ledger.part_ns(name.account)));
@@ -167,11 +159,11 @@ impl Ledgers {
                 names.push(Name { account: part.account, of: part.of, label: part.label });
             }
         }
-        names.sort_by_key(|name| ACCOUNTS.iter().position(|(account, _)| *account == name.of));
+        names.sort_by_key(|name| Account::parse(name.of));
         let is_whole = between_rounds_ns == Sides::default();
         names.retain(|name| {
             let is_split = self.runs.iter().flatten().all(|ledger| ledger.splits(name.of));
-            name.account != name.of && is_split && (is_whole || name.of != "idle")
+            name.account != name.of && is_split && (is_whole || name.of != Account::Idle.id())
         });
         names
     }

@@ -8,7 +8,9 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use super::catalogue::{self, EntityKind, Fact, FactType, Unit};
-use super::store::{EntityId, FactValue, Facts};
+use super::store::{EntityId, Facts};
+use super::value::FactValue;
+use crate::limits::{MAX_FACTS_FILE_BYTES, MAX_FACTS_FILE_ENTITY_COUNT, MAX_FACTS_FILE_NUMBER_POWER};
 use crate::text::escape;
 
 /// The shape of a facts file; a change that breaks readers needs a new number.
@@ -19,10 +21,7 @@ const SCHEMA_NUMBER: u64 = 1;
 /// Files whose first bytes hold none of coldspot's keys are something else.
 const HEAD_BYTES: u64 = 4096;
 /// Larger numbers are no times, bytes or counts of a run, and sums of many of them would not fit.
-const LARGEST: i64 = 1 << 56;
-/// Facts are small: thousands of entities of a hundred facts each.
-const MOST_BYTES: u64 = 64 << 20;
-const MOST_ENTITIES: usize = 50_000;
+const MAX_NUMBER: i64 = 1 << MAX_FACTS_FILE_NUMBER_POWER;
 
 /// Why a facts file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -86,10 +85,10 @@ pub fn read(path: &Path) -> Result<Facts, FactsFileError> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_FACTS_FILE_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|source| FactsFileError::Read { path: name.clone(), source })?;
     let damaged = |detail: String| FactsFileError::Damaged { path: name.clone(), detail: escape::plain(&detail) };
-    if bytes.len() as u64 > MOST_BYTES {
+    if bytes.len() as u64 > MAX_FACTS_FILE_BYTES {
         return Err(damaged("it is larger than any".to_owned()));
     }
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
@@ -117,8 +116,8 @@ fn parse(file: &Map<String, Value>) -> Result<Facts, String> {
             None if kind != EntityKind::Run => continue,
             _ => return Err(format!("`{}` is no array", kind.plural())),
         };
-        if facts.len() + entities.len() > MOST_ENTITIES {
-            return Err(format!("it holds more than {MOST_ENTITIES} entities"));
+        if facts.len() + entities.len() > MAX_FACTS_FILE_ENTITY_COUNT {
+            return Err(format!("it holds more than {MAX_FACTS_FILE_ENTITY_COUNT} entities"));
         }
         for (index, entity) in entities.iter().enumerate() {
             let within = |problem: String| format!("{}[{index}]: {problem}", kind.plural());
@@ -182,7 +181,7 @@ fn value_of(fact: &Fact, json: &Value) -> Result<Option<FactValue>, String> {
 }
 
 fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
-    let number = number.filter(|number| number.unsigned_abs() <= LARGEST.unsigned_abs()).ok_or("is out of range")?;
+    let number = number.filter(|number| number.unsigned_abs() <= MAX_NUMBER.unsigned_abs()).ok_or("is out of range")?;
     // Times on the clock of the capture may lie before its start; lengths and counts may not be negative.
     let is_instant = fact.name.ends_with("start_ns") || fact.name.ends_with("end_ns");
     let is_amount = matches!(fact.unit(), Unit::Ns | Unit::Bytes | Unit::Count) && !is_instant;

@@ -6,7 +6,9 @@ pub mod catalogue;
 pub mod extract;
 pub mod file;
 pub mod store;
+pub mod value;
 
-pub use catalogue::{EntityKind, Fact, FactType, Needs, Unit};
+pub use catalogue::{EntityKind, Fact, FactType, Unit};
 pub use extract::{ScopeError, extract, extract_with};
-pub use store::{Entity, EntityId, FactValue, Facts};
+pub use store::{Entity, EntityId, Facts};
+pub use value::FactValue;

@@ -1,57 +1,11 @@
 //! The entities of one report with their facts: the plain value that passes from extraction to the rules.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::catalogue::{self, EntityKind};
+use super::value::FactValue;
 
-/// The value of a fact. Absent facts have no value at all: there is no null, and no float is NaN or infinite.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum FactValue {
-    /// A yes or no.
-    Bool(bool),
-    /// A whole number: nanoseconds, bytes, counts.
-    Int(i64),
-    /// A finite number: shares, rates, ratios.
-    Float(f64),
-    /// A string of the report (hostile), or one of the values that the catalogue lists.
-    Text(String),
-}
-
-impl From<bool> for FactValue {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-impl From<i64> for FactValue {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
-}
-
-impl From<f64> for FactValue {
-    fn from(value: f64) -> Self {
-        Self::Float(value)
-    }
-}
-
-impl From<&str> for FactValue {
-    fn from(value: &str) -> Self {
-        Self::Text(value.to_owned())
-    }
-}
-
-impl From<String> for FactValue {
-    fn from(value: String) -> Self {
-        Self::Text(value)
-    }
-}
-
-/// The place of an entity in [`Facts`].
+/// The index of an entity in [`Facts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntityId(usize);
 
@@ -75,6 +29,17 @@ pub struct Entity {
 }
 
 impl Entity {
+    /// An entity below `ancestors` (nearest first), without facts.
+    pub(crate) const fn new(kind: EntityKind, key: String, ancestors: Vec<EntityId>) -> Self {
+        Self { kind, key, ancestors, facts: BTreeMap::new() }
+    }
+
+    /// Takes over the facts of another entity of its kind.
+    pub(crate) fn take_facts(&mut self, other: Self) {
+        debug_assert_eq!(self.kind, other.kind);
+        self.facts.extend(other.facts);
+    }
+
     /// Enters a fact. A float that is not finite stays absent.
     ///
     /// In debug builds a name that the catalogue does not list for this kind, or a value of the wrong type, panics: it
@@ -111,13 +76,18 @@ impl Entity {
         }
     }
 
-    /// A whole or a finite number.
+    /// A number, whole or not.
     pub fn number(&self, name: &str) -> Option<f64> {
-        match self.facts.get(name)? {
-            FactValue::Int(value) => Some(*value as f64),
-            FactValue::Float(value) => Some(*value),
-            FactValue::Bool(_) | FactValue::Text(_) => None,
+        match self.facts.get(name) {
+            Some(FactValue::Int(value)) => Some(*value as f64),
+            Some(FactValue::Float(value)) => Some(*value),
+            _ => None,
         }
+    }
+
+    /// The name for readers: that of its facts, else its key.
+    pub fn name(&self) -> &str {
+        self.text("name").unwrap_or(&self.key)
     }
 
     /// A string fact.
@@ -141,10 +111,56 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Adds an entity below `parents` (nearest first) and returns its place.
+    /// Adds an entity below `parents` (nearest first) and returns its id.
     pub fn add(&mut self, kind: EntityKind, key: impl Into<String>, parents: &[EntityId]) -> EntityId {
-        self.entities.push(Entity { kind, key: key.into(), ancestors: parents.to_vec(), facts: BTreeMap::new() });
+        self.push(Entity::new(kind, key.into(), parents.to_vec()))
+    }
+
+    /// Adds an entity whose ancestors are there.
+    pub(crate) fn push(&mut self, entity: Entity) -> EntityId {
+        self.entities.push(entity);
         EntityId(self.entities.len() - 1)
+    }
+
+    /// The run: what the whole report is about. Absent where there are no facts at all.
+    pub fn run(&self) -> Option<&Entity> {
+        self.of_kind(EntityKind::Run).map(|(_, run)| run).next()
+    }
+
+    /// The GPUs, in the order of their numbers.
+    pub fn devices(&self) -> Vec<(EntityId, &Entity)> {
+        let mut devices: Vec<_> = self.of_kind(EntityKind::Device).collect();
+        devices.sort_by_key(|(id, device)| (device.int("number"), *id));
+        devices
+    }
+
+    /// The facts about one GPU, with the run and the processes; nothing of a GPU where none has that number.
+    pub fn of_device(&self, number: i64) -> Self {
+        self.filter(|entity| entity.kind != EntityKind::Device || entity.int("number") == Some(number))
+    }
+
+    /// The entities that are to be kept. What hangs below one that is not kept is not kept either.
+    pub fn filter(&self, keep: impl Fn(&Entity) -> bool) -> Self {
+        let mut kept = Self::default();
+        kept.take(self, "", keep);
+        kept
+    }
+
+    /// Adds all entities of another recording. `prefix` is put before their keys: one that no other recording has keeps the
+    /// keys of all of them apart.
+    pub fn absorb(&mut self, prefix: &str, other: &Self) {
+        self.take(other, prefix, |_| true);
+    }
+
+    /// Copies entities, whose ids become those that they have here.
+    fn take(&mut self, other: &Self, prefix: &str, keep: impl Fn(&Entity) -> bool) {
+        let mut here: Vec<Option<EntityId>> = Vec::with_capacity(other.len());
+        for entity in &other.entities {
+            let ancestors: Option<Vec<EntityId>> = entity.ancestors.iter().map(|old| here[old.0]).collect();
+            here.push(ancestors.filter(|_| keep(entity)).map(|ancestors| {
+                self.push(Entity { key: format!("{prefix}{}", entity.key), ancestors, ..entity.clone() })
+            }));
+        }
     }
 
     /// How many entities there are.
@@ -157,36 +173,7 @@ impl Facts {
         self.entities.is_empty()
     }
 
-    /// Takes over branches that began as a copy of the first `shared` entities of these, and went on with one and the same
-    /// entity: that one gets the facts of all of them. What more than one of them counted as left out adds up.
-    pub(crate) fn graft(&mut self, branches: Vec<Self>, shared: usize) {
-        const LEFT_OUT: &str = "left_out_count";
-        let own = self.entities.len();
-        let left_out: i64 =
-            branches.iter().filter_map(|branch| branch.entities.get(shared)).filter_map(|own| own.int(LEFT_OUT)).sum();
-        for (number, branch) in branches.into_iter().enumerate() {
-            let moved = self.entities.len() - shared - usize::from(number > 0);
-            let place = |id: EntityId| match id.0.cmp(&shared) {
-                Ordering::Less => id,
-                Ordering::Equal => EntityId(own),
-                Ordering::Greater => EntityId(id.0 + moved),
-            };
-            let mut grown = branch.entities.into_iter().skip(shared);
-            match self.entities.get_mut(own) {
-                Some(known) => known.facts.extend(grown.next().into_iter().flat_map(|other| other.facts)),
-                None => self.entities.extend(grown.next()),
-            }
-            self.entities.extend(grown.map(|mut entity| {
-                entity.ancestors.iter_mut().for_each(|ancestor| *ancestor = place(*ancestor));
-                entity
-            }));
-        }
-        if let Some(own) = self.entities.get_mut(own).filter(|_| left_out > 0) {
-            own.set(LEFT_OUT, left_out);
-        }
-    }
-
-    /// The entity at a place that [`Facts::add`] returned.
+    /// The entity with an id that [`Facts::add`] returned.
     pub fn get(&self, id: EntityId) -> &Entity {
         &self.entities[id.0]
     }
@@ -213,5 +200,49 @@ impl Facts {
             return Some(id);
         }
         entity.ancestors.iter().copied().find(|ancestor| self.get(*ancestor).kind == kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run with a kernel on each of some GPUs.
+    fn sample(numbers: &[i64]) -> Facts {
+        let mut facts = Facts::default();
+        let run = facts.add(EntityKind::Run, "run", &[]);
+        for number in numbers {
+            let device = facts.add(EntityKind::Device, format!("gpu{number}"), &[run]);
+            facts.get_mut(device).set("number", *number);
+            let kernel = facts.add(EntityKind::Kernel, format!("gpu{number}/k"), &[device, run]);
+            facts.get_mut(kernel).set("launch_count", *number);
+        }
+        facts
+    }
+
+    #[test]
+    fn one_device_keeps_the_run_and_what_is_its_own() {
+        let kept = sample(&[3, 5]).of_device(5);
+        assert_eq!(kept.len(), 3);
+        let (kernel, entity) = kept.of_kind(EntityKind::Kernel).next().unwrap();
+        assert_eq!(entity.int("launch_count"), Some(5));
+        assert_eq!(kept.get(kept.related(kernel, EntityKind::Device).unwrap()).int("number"), Some(5));
+        assert!(kept.related(kernel, EntityKind::Run).is_some());
+    }
+
+    #[test]
+    fn recordings_that_are_held_together_keep_their_keys_apart() {
+        let mut all = Facts::default();
+        all.absorb("rank0/", &sample(&[0, 1]));
+        all.absorb("rank1/", &sample(&[0, 1]));
+        let keys: std::collections::BTreeSet<(EntityKind, &str)> =
+            all.iter().map(|(_, entity)| (entity.kind, entity.key.as_str())).collect();
+        assert_eq!((keys.len(), all.len()), (10, 10));
+        for (id, kernel) in all.of_kind(EntityKind::Kernel) {
+            let device = all.get(all.related(id, EntityKind::Device).unwrap());
+            assert!(kernel.key.starts_with(&device.key) && kernel.int("launch_count") == device.int("number"));
+            let run = all.get(all.related(id, EntityKind::Run).unwrap());
+            assert_eq!(run.key.split('/').next(), kernel.key.split('/').next());
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! What the capture itself was missing.
 
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
+use crate::source;
 use crate::text::number;
 use crate::text::plural::{counted, counted_as};
 use crate::text::spans::Sentence;
+use crate::timeline::Capability;
 
 pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
-    let Some((_, run)) = facts.of_kind(EntityKind::Run).next() else { return Vec::new() };
+    let Some(run) = facts.run() else { return Vec::new() };
     let mut notes = Vec::new();
     for (name, words) in [
         ("lost_event_notice", "The profiler says that events may be missing: "),
@@ -26,9 +28,10 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
     notes.extend(limits(facts, run));
     if let Some(count) = positive("graph_launch_count") {
         let launches = counted_as(count, "CUDA graph launch is", "CUDA graph launches are");
-        let words = "recorded as a whole: the kernels in them are hidden, and count as compute together. \
-                     `nsys profile --cuda-graph-trace=node` records them one by one, at some cost.";
-        notes.push(Sentence::default().own(&format!("{launches} {words}")));
+        let words = "recorded as a whole: the kernels in them are hidden, and count as compute together.";
+        let how = source::how_to_capture(run.text("format"), &[Capability::GraphKernels]);
+        let how = how.map_or_else(String::new, |how| format!(" `{how}` records them one by one, at some cost."));
+        notes.push(Sentence::default().own(&format!("{launches} {words}{how}")));
     }
     if positive("gpu_op_count").is_some() && run.int("api_call_count") == Some(0) {
         let words = "No CUDA API calls were recorded, so nothing tells what the host did while a GPU was idle.";

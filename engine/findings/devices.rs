@@ -6,6 +6,7 @@ use super::occurrence::{Context, Occurrence};
 use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
+use crate::ledger::{Account, Breakdown};
 use crate::text::spans::Sentence;
 
 /// One device of a review.
@@ -50,53 +51,6 @@ pub struct Part {
     pub share: f64,
 }
 
-type Words = (&'static str, &'static str);
-
-const COPIES: &[Words] = &[
-    ("exposed_copy_h2d_pageable", "copy to device, pageable"),
-    ("exposed_copy_h2d_pinned", "copy to device, pinned"),
-    ("exposed_copy_d2h_pageable", "copy to host, pageable"),
-    ("exposed_copy_d2h_pinned", "copy to host, pinned"),
-    ("exposed_copy_device", "copy in or between devices"),
-    ("exposed_copy_other", "copy, other"),
-];
-
-const ACTIVITIES: &[Words] = &[
-    ("idle_spacing", "ordinary spacing"),
-    ("idle_queue", "launched, not started"),
-    ("idle_profiler", "profiler overhead"),
-    ("idle_load", "loading modules"),
-    ("idle_sync", "tail of a wait"),
-    ("idle_query", "polling"),
-    ("idle_copy_call", "in a copy call"),
-    ("idle_allocate", "allocation"),
-    ("idle_init", "set-up"),
-    ("idle_launch", "launching"),
-    ("idle_blocked", "blocked in the OS"),
-    ("idle_host", "host code"),
-    ("idle_unknown", "not known"),
-];
-
-const TRIGGERS: &[Words] = &[
-    ("dry_queued", "with work already launched"),
-    ("dry_in_sync", "in a wait"),
-    ("dry_in_copy", "in a blocking copy"),
-    ("dry_in_allocate", "in allocation"),
-    ("dry_in_launch", "while launching"),
-    ("dry_elsewhere", "in host code or the OS"),
-    ("dry_unknown", "not known"),
-];
-
-/// The accounts of the window, each with the parts that it may be split into.
-const ACCOUNTS: &[(Words, &[Words])] = &[
-    (("compute", "compute"), &[]),
-    (("exposed_communication", "communication"), &[]),
-    (("exposed_copy", "copy"), COPIES),
-    (("exposed_migration", "unified-memory migration"), &[]),
-    (("exposed_memset", "memset"), &[]),
-    (("idle", "idle"), ACTIVITIES),
-];
-
 impl Context<'_> {
     /// Where the time of each device went that ran work.
     pub(super) fn devices(&self, scorecard: &Scorecard, shown: &[&Occurrence<'_>]) -> Vec<DeviceReview> {
@@ -115,18 +69,16 @@ impl Context<'_> {
 /// All but the scorecard and what can be gained.
 fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
     let window_ns = device.int("window_ns").unwrap_or(0);
-    let idle_ns = ns_of(device, "idle");
+    let idle_ns = ns_of(device, Account::Idle);
     let mut parts = Vec::new();
-    for ((account, label), split) in ACCOUNTS {
-        let whole_ns = ns_of(device, account);
-        let split = split_of(device, split, account, whole_ns, window_ns);
-        match split {
+    for account in Breakdown::Operation.accounts() {
+        match account.breakdown().and_then(|breakdown| split(device, breakdown, window_ns)) {
             Some(split) => parts.extend(split),
-            None => parts.extend(part(account, account, label, whole_ns, window_ns)),
+            None => parts.extend(part(device, account, account, window_ns)),
         }
     }
     let known_ns: i64 = parts.iter().map(|part| part.ns).sum();
-    parts.extend(part("unaccounted", "unaccounted", "not accounted for", window_ns - known_ns, window_ns));
+    parts.extend(unaccounted(window_ns - known_ns, window_ns));
     DeviceReview {
         entity,
         key: device.key.clone(),
@@ -134,8 +86,8 @@ fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
         window_start_ns: device.int("window_start_ns"),
         window_ns,
         busy_ns: device.int("busy_ns").unwrap_or(window_ns - idle_ns),
-        compute_ns: ns_of(device, "compute"),
-        triggers: split_of(device, TRIGGERS, "idle", idle_ns, window_ns).unwrap_or_default(),
+        compute_ns: ns_of(device, Account::Compute),
+        triggers: split(device, Breakdown::Trigger, window_ns).unwrap_or_default(),
         parts,
         recoverable_ns: 0,
         scores: Vec::new(),
@@ -143,31 +95,27 @@ fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
 }
 
 /// The parts of an account, when the facts give parts that sum to it.
-fn split_of(
-    device: &Entity,
-    words: &'static [Words],
-    of: &'static str,
-    whole_ns: i64,
-    window_ns: i64,
-) -> Option<Vec<Part>> {
-    let sum: i64 = words.iter().map(|(account, _)| ns_of(device, account)).sum();
-    if words.is_empty() || sum != whole_ns {
-        return None;
-    }
-    Some(
-        words
-            .iter()
-            .filter_map(|(account, label)| part(account, of, label, ns_of(device, account), window_ns))
-            .collect(),
-    )
+fn split(device: &Entity, breakdown: Breakdown, window_ns: i64) -> Option<Vec<Part>> {
+    let whole = breakdown.whole();
+    let sum: i64 = breakdown.accounts().map(|account| ns_of(device, account)).sum();
+    let is_whole = sum == ns_of(device, whole);
+    is_whole.then(|| breakdown.accounts().filter_map(|account| part(device, account, whole, window_ns)).collect())
 }
 
-fn part(account: &'static str, of: &'static str, label: &'static str, ns: i64, window_ns: i64) -> Option<Part> {
+fn part(device: &Entity, account: Account, of: Account, window_ns: i64) -> Option<Part> {
+    let ns = ns_of(device, account);
+    let (account, of, label) = (account.id(), of.id(), account.label());
     (ns != 0).then(|| Part { account, of, label, ns, share: ns as f64 / window_ns as f64 })
 }
 
-fn ns_of(device: &Entity, account: &str) -> i64 {
-    device.int(&format!("{account}_ns")).unwrap_or(0)
+/// What the accounts leave of the window, of facts that do not add up.
+fn unaccounted(ns: i64, window_ns: i64) -> Option<Part> {
+    let (account, label) = ("unaccounted", "not accounted for");
+    (ns != 0).then(|| Part { account, of: account, label, ns, share: ns as f64 / window_ns as f64 })
+}
+
+fn ns_of(device: &Entity, account: Account) -> i64 {
+    device.int(account.fact()).unwrap_or(0)
 }
 
 /// Claims on one account share it, and accounts that are parts of another share that one: the sum never counts a
@@ -176,31 +124,23 @@ fn recoverable(facts: &Facts, id: EntityId, occurrences: &[&Occurrence<'_>]) -> 
     let device = facts.get(id);
     let window_ns = device.int("window_ns").unwrap_or(0);
     let is_only = facts.of_kind(EntityKind::Device).count() == 1;
-    let mut claims: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut claims: BTreeMap<Account, i64> = BTreeMap::new();
     for occurrence in occurrences {
         let on = facts.related(occurrence.entity, EntityKind::Device);
         if (on == Some(id) || (on.is_none() && is_only))
             && let (Some(ns), Some(estimate)) = (occurrence.recoverable_ns(), &occurrence.found.estimate)
+            && let Some(account) = Account::parse(&estimate.account)
         {
-            let claim = claims.entry(&estimate.account).or_default();
+            let claim = claims.entry(account).or_default();
             *claim = claim.saturating_add(ns);
         }
     }
-    let mut tops: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut tops: BTreeMap<Account, i64> = BTreeMap::new();
     for (account, claim) in claims {
         let held = claim.min(ns_of(device, account).max(0));
-        let top = tops.entry(top_account(account)).or_default();
+        let top = tops.entry(account.top()).or_default();
         *top = top.saturating_add(held);
     }
     let total: i64 = tops.into_iter().map(|(account, claim)| claim.min(ns_of(device, account).max(0))).sum();
     total.min(window_ns)
-}
-
-fn top_account(account: &str) -> &str {
-    match account {
-        "underfilled" | "unused_sm" | "faulting" => "compute",
-        account if account.starts_with("idle_") || account.starts_with("dry_") => "idle",
-        account if account.starts_with("exposed_copy") => "exposed_copy",
-        account => account,
-    }
 }

@@ -89,15 +89,11 @@ fn label(entity: &Entity) -> Sentence {
             let kind = if entity.text("kind") == Some("default") { "the default stream" } else { "stream" };
             words.own(kind).own(&number)
         }
-        EntityKind::Kernel => words.code(&names::shorten(name_of(entity))),
+        EntityKind::Kernel => words.code(&names::shorten(entity.name())),
         EntityKind::SyncGroup => words.code(entity.text("api").unwrap_or(&entity.key)),
-        EntityKind::CopyGroup | EntityKind::Range => words.code(name_of(entity)),
+        EntityKind::CopyGroup | EntityKind::Range => words.code(entity.name()),
         EntityKind::Step => words.own("step").own(&number),
     }
-}
-
-fn name_of(entity: &Entity) -> &str {
-    entity.text("name").unwrap_or(&entity.key)
 }
 
 fn named(words: Sentence, entity: &Entity) -> Sentence {

@@ -117,7 +117,10 @@ fn claims_on_one_account_share_it() {
 fn what_was_not_judged_names_what_to_capture() {
     let review = two_gpus().review();
     let captures: Vec<_> = review.unjudged.iter().map(|group| group.capture.as_deref()).collect();
-    assert_eq!(captures, [Some("nsys profile --gpu-metrics-devices=all"), Some("nsys profile --trace=cuda,nvtx")]);
+    assert_eq!(
+        captures,
+        [Some("nsys profile --trace=cuda --gpu-metrics-devices=all"), Some("nsys profile --trace=cuda,nvtx")]
+    );
     assert_eq!((review.unjudged[1].rules[0].unknown_count, review.unjudged[1].rules[0].asked_count), (1, 2));
     assert_eq!((review.counts.rules, review.counts.rules_judged, review.counts.failed), (7, 4, 2));
     assert_eq!(review.errors[0].entity_count, 2);

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::Facts;
-use crate::facts::catalogue::{self, EntityKind, Needs};
+use crate::facts::catalogue::{self, EntityKind};
 use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Outcome};
+use crate::source;
+use crate::timeline::Capability;
 
 /// Rules that want the same of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,41 +74,33 @@ pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgeme
 
 /// What to capture for these facts: nothing, when the capture holds what they come from.
 fn option(facts: &Facts, rule: &RuleInfo, missing: &[String]) -> Option<String> {
-    let needs: Vec<Needs> = missing.iter().filter_map(|name| needs(name)).collect();
-    let wanted: Vec<Needs> = needs.iter().copied().filter(|needs| !is_captured(facts, *needs)).collect();
+    let needs: Vec<Capability> = missing.iter().filter_map(|name| needs(name)).collect();
+    let wanted: Vec<Capability> = needs.iter().copied().filter(|needs| !is_captured(facts, *needs)).collect();
     if wanted.is_empty() && !needs.is_empty() {
         return None;
     }
-    if rule.collect.is_some() {
-        return rule.collect.clone();
-    }
-    // Options of one program: said once, joined.
-    let mut options: Vec<&str> = Vec::new();
-    for option in wanted.iter().map(|needs| needs.option().trim_start_matches("nsys profile ")) {
-        if !option.is_empty() && !options.contains(&option) {
-            options.push(option);
-        }
-    }
-    (!options.is_empty()).then(|| format!("nsys profile {}", options.join(" ")))
+    let run = facts.of_kind(EntityKind::Run).next().map(|(_, run)| run);
+    let command = || source::how_to_capture(run?.text("format"), &wanted);
+    rule.collect.clone().or_else(|| command().map(|command| command.to_string()))
 }
 
-fn needs(full_name: &str) -> Option<Needs> {
+fn needs(full_name: &str) -> Option<Capability> {
     let (kind, name) = full_name.split_once('.')?;
     Some(catalogue::find(EntityKind::from_name(kind)?, name)?.needs)
 }
 
 /// Whether the report shows that this was captured: then a fact is absent for another reason, and the advice to capture
 /// it again would be wrong.
-fn is_captured(facts: &Facts, needs: Needs) -> bool {
-    let run = facts.of_kind(EntityKind::Run).next().map(|(_, run)| run);
+fn is_captured(facts: &Facts, needs: Capability) -> bool {
+    let run = facts.run();
     let counts = |name: &str| run.and_then(|run| run.int(name)).is_some_and(|count| count > 0);
     match needs {
-        Needs::Report => true,
-        Needs::CudaTrace | Needs::DeviceInfo => counts("gpu_op_count"),
-        Needs::CudaApi => counts("api_call_count"),
-        Needs::Nvtx => counts("range_count"),
-        Needs::OsRuntime => counts("os_call_count"),
-        Needs::GpuMetrics => counts("metric_sample_count"),
-        Needs::PageFaults | Needs::MemoryUsage | Needs::CallStacks => false,
+        Capability::Report => true,
+        Capability::CudaTrace | Capability::DeviceInfo => counts("gpu_op_count"),
+        Capability::CudaApi => counts("api_call_count"),
+        Capability::Nvtx => counts("range_count"),
+        Capability::OsRuntime => counts("os_call_count"),
+        Capability::GpuMetrics => counts("metric_sample_count"),
+        Capability::GraphKernels | Capability::PageFaults | Capability::CallStacks => false,
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn verdict(
 
 /// A handful of operations in a long capture: the program's work was not recorded, whatever the shares say.
 fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> {
-    let (_, run) = facts.of_kind(EntityKind::Run).next()?;
+    let run = facts.run()?;
     let (operations, length_ns) = (run.int("gpu_op_count")?, run.int("duration_ns")?);
     let window_ns = devices.iter().map(|device| device.window_ns).fold(0, i64::saturating_add);
     if operations >= FEW_OPERATIONS || window_ns as f64 >= SHORT_SHARE * length_ns as f64 {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::Unusable;
 
 /// In characters. GitHub's limit.
-const LONGEST: usize = 65_536;
+const MAX_CHARS: usize = 65_536;
 const NOTE: &str =
     "\n*This comment was cut: a forge takes 65,536 characters. The whole text is in the summary of the job.*\n";
 
@@ -118,7 +118,7 @@ impl Open {
 /// The longest beginning of whole lines that fits with all that it leaves open closed and the note; none when the text
 /// fits as it is.
 fn cut(text: &str) -> Option<String> {
-    if text.chars().count() <= LONGEST {
+    if text.chars().count() <= MAX_CHARS {
         return None;
     }
     let mut open = Open::default();
@@ -126,11 +126,11 @@ fn cut(text: &str) -> Option<String> {
     for line in text.split_inclusive('\n') {
         open.read(line);
         used += line.chars().count();
-        if used + NOTE.len() > LONGEST {
+        if used + NOTE.len() > MAX_CHARS {
             break;
         }
         let needed = open.closing();
-        if used + needed.chars().count() + NOTE.len() <= LONGEST {
+        if used + needed.chars().count() + NOTE.len() <= MAX_CHARS {
             end += line.len();
             closing = needed;
         } else {
@@ -177,10 +177,10 @@ mod tests {
     #[test]
     fn a_text_that_just_fits_is_whole() {
         let marker_length = "<!-- coldspot:compare -->\n".len();
-        let fits = body(&"ä".repeat(LONGEST - marker_length));
+        let fits = body(&"ä".repeat(MAX_CHARS - marker_length));
         assert!(!fits.is_cut());
-        assert_eq!(fits.as_str().chars().count(), LONGEST);
-        assert!(body(&"ä\n".repeat(LONGEST / 2)).is_cut());
+        assert_eq!(fits.as_str().chars().count(), MAX_CHARS);
+        assert!(body(&"ä\n".repeat(MAX_CHARS / 2)).is_cut());
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         let cut = body(&long);
         assert!(cut.is_cut());
         let count = cut.as_str().chars().count();
-        assert!((LONGEST - 100..=LONGEST).contains(&count), "{count}");
+        assert!((MAX_CHARS - 100..=MAX_CHARS).contains(&count), "{count}");
         assert!(cut.as_str().ends_with(&format!("````\n\n</details>\n{NOTE}")));
     }
 

@@ -10,14 +10,13 @@ use ureq::{Agent, Body};
 
 use super::error::said;
 use super::{Api, ForgeError, Token};
+use crate::limits::MAX_ANSWER_BYTES;
 use crate::text::escape;
 
 /// How often one request is sent, at most.
 const ATTEMPTS: u32 = 5;
 /// One answer takes no longer; a page of comments takes a second or two.
 const SLOWEST_ANSWER: Duration = Duration::from_secs(30);
-/// A page of 100 comments of the greatest length, in characters of four bytes, twice.
-const LARGEST_ANSWER_BYTES: u64 = 64 << 20;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// What GitHub asks for when it does not say how long to wait.
 const USUAL_RATE_PAUSE: Duration = Duration::from_secs(60);
@@ -148,7 +147,7 @@ impl<'a> Client<'a> {
         };
         let mut response = self.exchange(call).map_err(network)?;
         let status = response.status().as_u16();
-        let body = response.body_mut().with_config().limit(LARGEST_ANSWER_BYTES).read_to_vec().map_err(network)?;
+        let body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec().map_err(network)?;
         if response.status().is_success() {
             return Ok(Answer { body, has_next: has_next(&response) });
         }

@@ -8,11 +8,11 @@ use ureq::http::Method;
 
 use super::client::{Answer, Call, Client, Trouble, Twice, pause_before};
 use super::{Api, CommentBody, ForgeError, Marker, Repository, Token};
+use crate::limits::MAX_ANSWER_PAGE_COUNT;
 
 const READ: &str = "pull-requests: read";
 const WRITE: &str = "pull-requests: write";
 const PAGE_LENGTH: usize = 100;
-const MOST_PAGES: usize = 100;
 /// How often a comment is created anew when it is unknown whether the attempt before arrived.
 const CREATIONS: u32 = 3;
 const LISTING: &str = "list the comments of the pull request";
@@ -143,7 +143,7 @@ fn find(client: &Client<'_>, request: &Request<'_>, author: &Author) -> Result<O
         let is_marked = comment.body.as_deref().is_some_and(|body| request.marker.opens(body));
         is_marked && comment.user.as_ref().is_some_and(|user| user.is(author))
     };
-    for page in 1..=MOST_PAGES {
+    for page in 1..=MAX_ANSWER_PAGE_COUNT {
         let path = format!("{}?per_page={PAGE_LENGTH}&page={page}", comments(request));
         let call = Call {
             method: Method::GET,
@@ -163,7 +163,7 @@ fn find(client: &Client<'_>, request: &Request<'_>, author: &Author) -> Result<O
             return Ok(None);
         }
     }
-    Err(ForgeError::TooManyComments { count: MOST_PAGES * PAGE_LENGTH })
+    Err(ForgeError::TooManyComments { count: MAX_ANSWER_PAGE_COUNT * PAGE_LENGTH })
 }
 
 fn create(client: &Client<'_>, request: &Request<'_>) -> Result<(), Trouble> {

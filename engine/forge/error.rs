@@ -1,9 +1,7 @@
 //! Why a forge did not take a comment.
 
+use crate::limits::MAX_QUOTED_ANSWER_CHARS;
 use crate::text::escape;
-
-/// Longer answers of a forge are cut.
-const LONGEST_ANSWER: usize = 200;
 
 /// Why the comment is not there, and what to do. Never holds the token.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +76,7 @@ pub(super) fn said(status: u16, body: &[u8]) -> String {
     let message = serde_json::from_slice::<serde_json::Value>(body)
         .ok()
         .and_then(|answer| answer.get("message")?.as_str().map(escape::plain))
-        .map(|message| message.chars().take(LONGEST_ANSWER).collect::<String>());
+        .map(|message| message.chars().take(MAX_QUOTED_ANSWER_CHARS).collect::<String>());
     match message {
         Some(message) => format!("status {status}: {message}"),
         None => format!("status {status}"),

@@ -3,7 +3,8 @@
 use super::limit::Limit;
 use crate::compare::State;
 use crate::facts::EntityKind;
-use crate::facts::catalogue::{self, Fact, FactType, Growth, Unit};
+use crate::facts::catalogue::{self, Fact, FactType, Scaling, Unit};
+use crate::ledger::Account;
 use crate::text::nearest::nearest;
 
 /// Budgets in the order in which they were set. A number may have one limit of each kind: against the base, from above,
@@ -147,7 +148,7 @@ impl Budget {
         })?;
         let wrong = |problem| BudgetError::Limit { name: name.to_owned(), text: text.to_owned(), problem };
         let limit = Limit::parse(text, metric.unit()).map_err(wrong)?;
-        if limit.is_relative() && metric.growth() == Growth::Mark {
+        if limit.is_relative() && metric.scaling() == Scaling::Incomparable {
             let problem =
                 "the number is a moment or an id, of which two reports have no more or less; write `<=` or `>=`";
             return Err(wrong(problem.to_owned()));
@@ -160,8 +161,10 @@ impl Budget {
     }
 }
 
-fn is_account(name: &str) -> bool {
-    catalogue::accounts().any(|account| account == name) || name == "busy"
+/// The fact behind the share of a device's window: an account, or its busy time.
+fn fact_of_share(name: &str) -> Option<&'static str> {
+    let name = name.strip_suffix("_share")?;
+    if name == "busy" { Some("busy_ns") } else { Account::parse(name).map(Account::fact) }
 }
 
 fn numbers(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
@@ -183,10 +186,9 @@ impl Metric {
         match kind {
             "findings" => State::ALL.into_iter().find(|state| state.name() == fact).map(Self::Findings),
             "run" => numbers(EntityKind::Run).find(|known| known.name == fact).map(Self::Run),
-            "device" => device(fact).map(Self::Device).or_else(|| {
-                let account = fact.strip_suffix("_share").filter(|account| is_account(account))?;
-                device(&format!("{account}_ns")).map(Self::Share)
-            }),
+            "device" => {
+                device(fact).map(Self::Device).or_else(|| fact_of_share(fact).and_then(device).map(Self::Share))
+            }
             _ => None,
         }
     }
@@ -196,16 +198,16 @@ impl Metric {
         let findings = State::ALL.into_iter().map(|state| format!("findings.{}", state.name()));
         let run = numbers(EntityKind::Run).map(|fact| format!("run.{}", fact.name));
         let device = numbers(EntityKind::Device).map(|fact| format!("device.{}", fact.name));
-        let shares = catalogue::accounts().map(|account| format!("device.{account}_share"));
+        let shares = Account::all().map(|account| format!("device.{}_share", account.id()));
         own.chain(findings).chain(run).chain(device).chain(shares).collect()
     }
 
-    /// How it goes with the work that is done.
-    pub(super) fn growth(self) -> Growth {
+    /// How it goes with the amount of work.
+    pub(super) fn scaling(self) -> Scaling {
         match self {
-            Self::StepTime | Self::Findings(_) | Self::Share(_) => Growth::Same,
-            Self::WindowTime => Growth::Span,
-            Self::Sum(fact) | Self::Device(fact) | Self::Run(fact) => fact.growth(),
+            Self::StepTime | Self::Findings(_) | Self::Share(_) => Scaling::Intensive,
+            Self::WindowTime => Scaling::ExtensiveWithGaps,
+            Self::Sum(fact) | Self::Device(fact) | Self::Run(fact) => fact.scaling,
         }
     }
 

@@ -4,7 +4,7 @@ use super::budget::{Budget, Metric};
 use super::standing::{self, Number};
 use super::{Conditions, Gate, review};
 use crate::compare::{Basis, Comparison, DeviceChange, FindingChange, Measure, Run, Side, Sides, State, TimeOf};
-use crate::facts::catalogue::Growth;
+use crate::facts::catalogue::Scaling;
 use crate::rules::outcome::Severity;
 
 /// Every gate, in order: the one on findings, where asked for, then the budgets.
@@ -41,7 +41,7 @@ impl Context<'_> {
 
     /// The unit that a relative limit counts in, where that is not the whole.
     fn basis(&self, budget: &Budget) -> &'static str {
-        let is_per_unit = budget.limit.is_relative() && budget.metric.growth().is_per_unit();
+        let is_per_unit = budget.limit.is_relative() && budget.metric.scaling().is_per_unit();
         match &self.comparison.work.basis {
             Basis::Step { .. } if is_per_unit => " a step",
             Basis::Unit { .. } if is_per_unit => " a unit of work",
@@ -68,8 +68,8 @@ impl Context<'_> {
         if !work.basis.is_comparable() {
             return Err("the two sides cannot be compared".to_owned());
         }
-        let growth = metric.growth();
-        if growth == Growth::Once && !work.is_same_amount() {
+        let scaling = metric.scaling();
+        if scaling == Scaling::OneTime && !work.is_same_amount() {
             let name = &budget.name;
             return Err(format!(
                 "{name} neither grows with the work nor stays the same, and the sides did not do as much"
@@ -81,14 +81,16 @@ impl Context<'_> {
             Metric::Findings(_) => Err("there is no base".to_owned()),
             Metric::Sum(fact) => {
                 let sum = |run: &Run| run.devices().iter().map(|(_, device)| device.number(fact.name)).sum();
-                Ok(vec![self.number(fact.name, growth, None, sum)?])
+                Ok(vec![self.number(fact.name, scaling, None, sum)?])
             }
-            Metric::Run(fact) => Ok(vec![self.number(fact.name, growth, None, |run| run.entity()?.number(fact.name))?]),
+            Metric::Run(fact) => {
+                Ok(vec![self.number(fact.name, scaling, None, |run| run.entity()?.number(fact.name))?])
+            }
             Metric::Device(fact) => self.each_device(|index| {
-                self.number(fact.name, growth, Some(index), |run| run.devices().get(index)?.1.number(fact.name))
+                self.number(fact.name, scaling, Some(index), |run| run.devices().get(index)?.1.number(fact.name))
             }),
             Metric::Share(fact) => self.each_device(|index| {
-                self.number(fact.name, growth, None, |run| review::share(run.devices().get(index)?.1, fact.name))
+                self.number(fact.name, scaling, None, |run| review::share(run.devices().get(index)?.1, fact.name))
             }),
         }
     }
@@ -134,16 +136,16 @@ impl Context<'_> {
     fn number(
         &self,
         name: &str,
-        growth: Growth,
+        scaling: Scaling,
         device: Option<usize>,
         of: impl Fn(&Run) -> Option<f64>,
     ) -> Result<Number, String> {
-        let is_per_unit = growth.is_per_unit();
+        let is_per_unit = scaling.is_per_unit();
         let base = self.values(Side::Base, is_per_unit, &of);
         let head = self.values(Side::Head, is_per_unit, &of).ok_or_else(|| format!("the head does not have {name}"))?;
         let overlaps = self.has_spread() && base.as_ref().is_some_and(|base| base.overlaps(&head));
         let number = Number { of: None, base: base.as_ref().map(Values::median), head: head.median(), overlaps };
-        Ok(if growth == Growth::Span { self.without_gaps(device, number) } else { number })
+        Ok(if scaling == Scaling::ExtensiveWithGaps { self.without_gaps(device, number) } else { number })
     }
 
     fn values(&self, side: Side, is_per_unit: bool, of: &impl Fn(&Run) -> Option<f64>) -> Option<Values> {

@@ -88,7 +88,7 @@ fn printed(value: f64, unit: Unit) -> String {
         Unit::Gbps => number::gbps(value),
         Unit::PerSecond => number::rate(value),
         Unit::Mhz => format!("{value:.0} MHz"),
-        Unit::None => format!("{value}"),
+        Unit::Number | Unit::Id | Unit::None => format!("{value}"),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
+use super::accounts::Account;
 use crate::timeline::api::{ApiClass, classify};
 use crate::timeline::columns::{Direction, HostMemory, OverheadKind};
 use crate::timeline::interval::Interval;
@@ -15,13 +16,9 @@ pub const LAUNCH_GAP_NS: i64 = 50_000;
 /// A kernel's first launch that takes longer than this loads code.
 pub const SLOW_FIRST_LAUNCH_NS: i64 = 100_000;
 
-/// What the launching thread was doing, in order of precedence: the first that holds owns the moment.
+/// What a host thread does at a moment, in order of precedence: the first that holds owns the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Activity {
-    /// The launch had returned: the usual distance of two operations.
-    Spacing,
-    /// The launch had returned long before.
-    Queue,
     /// The profiler's own overhead.
     Profiler,
     /// Loading code.
@@ -42,7 +39,7 @@ pub enum Activity {
     Launch,
     /// An OS call.
     Blocked,
-    /// Off the CPU outside of any recorded OS call; booked as blocked.
+    /// Off the CPU outside of any recorded OS call.
     OffCpu,
     /// Host code.
     Host,
@@ -51,15 +48,53 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// How many there are.
-    pub const COUNT: usize = 15;
+    /// Every activity, in order of precedence.
+    const ALL: [Self; 13] = [
+        Self::Profiler,
+        Self::Load,
+        Self::Sync,
+        Self::Query,
+        Self::CopyCall,
+        Self::Allocate,
+        Self::Init,
+        Self::QueueFull,
+        Self::Launch,
+        Self::Blocked,
+        Self::OffCpu,
+        Self::Host,
+        Self::Unknown,
+    ];
+    const COUNT: usize = Self::ALL.len();
 
-    /// What it is booked as: a launch that waits for room in the queue is a launch, time off the CPU is blocked.
-    pub const fn account(self) -> Self {
+    /// The account of idle time during it: a launch that waits for room in the queue is a launch, time off the CPU is
+    /// blocked.
+    pub const fn account(self) -> Account {
         match self {
-            Self::QueueFull => Self::Launch,
-            Self::OffCpu => Self::Blocked,
-            other => other,
+            Self::Profiler => Account::IdleProfiler,
+            Self::Load => Account::IdleLoad,
+            Self::Sync => Account::IdleSync,
+            Self::Query => Account::IdleQuery,
+            Self::CopyCall => Account::IdleCopyCall,
+            Self::Allocate => Account::IdleAllocate,
+            Self::Init => Account::IdleInit,
+            Self::QueueFull | Self::Launch => Account::IdleLaunch,
+            Self::Blocked | Self::OffCpu => Account::IdleBlocked,
+            Self::Host => Account::IdleHost,
+            Self::Unknown => Account::IdleUnknown,
+        }
+    }
+
+    /// The account of a stretch of idle time that began during it.
+    pub const fn trigger(self) -> Account {
+        match self {
+            Self::Sync => Account::AfterSync,
+            Self::CopyCall => Account::AfterCopy,
+            Self::Allocate => Account::AfterAllocate,
+            Self::QueueFull | Self::Launch => Account::AfterLaunch,
+            Self::Profiler | Self::Load | Self::Query | Self::Init | Self::Blocked | Self::OffCpu | Self::Host => {
+                Account::AfterOther
+            }
+            Self::Unknown => Account::AfterUnknown,
         }
     }
 
@@ -72,9 +107,9 @@ impl Activity {
 /// The API calls of a timeline, as activities, and by thread.
 #[derive(Debug)]
 pub struct Calls {
-    /// What each call is, by its place.
+    /// What each call is, by its index.
     pub activity: Vec<Activity>,
-    /// The class of each name, by its place; `Other` for names of no API.
+    /// The class of each name, by its index; `Other` for names of no API.
     pub class: Vec<ApiClass>,
     /// The calls of each thread by start.
     by_thread: Vec<Vec<u32>>,
@@ -85,34 +120,37 @@ pub struct Calls {
     off_cpu_by_thread: Vec<Vec<u32>>,
 }
 
-fn by_thread(threads: &[u32], times: &Times, count: usize) -> (Vec<Vec<u32>>, Vec<u32>) {
-    // Most recordings have no rows of some kinds, and threads can be many.
-    let mut lists = vec![Vec::new(); if threads.is_empty() { 0 } else { count }];
-    let mut unnamed = Vec::new();
-    for (place, thread) in (0_u32..).zip(threads) {
-        lists.get_mut(*thread as usize).unwrap_or(&mut unnamed).push(place);
-    }
-    for list in lists.iter_mut().chain([&mut unnamed]) {
-        let start = |place: &u32| times.get(*place as usize).map_or(i64::MAX, |times| times.start);
-        if !list.is_sorted_by_key(start) {
-            list.sort_by_key(start);
+/// Rows of one table, by the thread that they name.
+struct ByThread {
+    /// The indices of the rows of each thread, by start; empty when the table is.
+    of_thread: Vec<Vec<u32>>,
+    /// Those that name no thread.
+    of_none: Vec<u32>,
+}
+
+impl ByThread {
+    fn new(threads: &[u32], times: &Times, count: usize) -> Self {
+        // Most recordings have no rows of some kinds, and threads can be many.
+        let mut of_thread = vec![Vec::new(); if threads.is_empty() { 0 } else { count }];
+        let mut of_none = Vec::new();
+        for (index, thread) in (0_u32..).zip(threads) {
+            of_thread.get_mut(*thread as usize).unwrap_or(&mut of_none).push(index);
         }
+        let start = |index: &u32| times.get(*index as usize).map_or(i64::MAX, |times| times.start);
+        for list in of_thread.iter_mut().chain([&mut of_none]) {
+            if !list.is_sorted_by_key(start) {
+                list.sort_by_key(start);
+            }
+        }
+        Self { of_thread, of_none }
     }
-    (lists, unnamed)
 }
 
 impl Calls {
     /// Of a timeline.
     pub fn new(timeline: &Timeline) -> Self {
         let count = timeline.threads.len();
-        let mut class = vec![ApiClass::Other; timeline.names.len()];
-        let mut known = vec![false; timeline.names.len()];
-        for name in &timeline.api.name {
-            if let Some(known) = known.get_mut(*name as usize).filter(|known| !**known) {
-                *known = true;
-                class[*name as usize] = classify(timeline.name(*name));
-            }
-        }
+        let class = classes(timeline);
         let mut activity: Vec<Activity> = timeline
             .api
             .name
@@ -121,16 +159,16 @@ impl Calls {
             .collect();
         mark_copies(timeline, &mut activity);
         mark_first_launches(timeline, &mut activity);
-        let (overheads_by_thread, overheads_of_all) =
-            by_thread(&timeline.overheads.thread, &timeline.overheads.times, count);
+        let overheads = ByThread::new(&timeline.overheads.thread, &timeline.overheads.times, count);
         Self {
             activity,
             class,
-            by_thread: by_thread(&timeline.api.thread, &timeline.api.times, count).0,
-            os_by_thread: by_thread(&timeline.os_calls.thread, &timeline.os_calls.times, count).0,
-            overheads_by_thread,
-            overheads_of_all,
-            off_cpu_by_thread: by_thread(&timeline.off_cpu.thread, &timeline.off_cpu.times, count).0,
+            by_thread: ByThread::new(&timeline.api.thread, &timeline.api.times, count).of_thread,
+            os_by_thread: ByThread::new(&timeline.os_calls.thread, &timeline.os_calls.times, count).of_thread,
+            overheads_by_thread: overheads.of_thread,
+            overheads_of_all: overheads.of_none,
+            off_cpu_by_thread: ByThread::new(&timeline.thread_states.thread, &timeline.thread_states.times, count)
+                .of_thread,
         }
     }
 
@@ -139,7 +177,7 @@ impl Calls {
         self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
     }
 
-    /// The class of the call at a place.
+    /// The class of a call, by its index.
     pub fn class_of(&self, timeline: &Timeline, call: u32) -> ApiClass {
         let name = timeline.api.name.get(call as usize).copied().unwrap_or(NONE);
         self.class.get(name as usize).copied().unwrap_or(ApiClass::Other)
@@ -168,6 +206,19 @@ impl Calls {
     ) {
         Layout::new(self, timeline, thread).run(within, visit);
     }
+}
+
+/// The class of each name that a call has.
+fn classes(timeline: &Timeline) -> Vec<ApiClass> {
+    let mut class = vec![ApiClass::Other; timeline.names.len()];
+    let mut is_known = vec![false; timeline.names.len()];
+    for name in &timeline.api.name {
+        if let Some(is_known) = is_known.get_mut(*name as usize).filter(|is_known| !**is_known) {
+            *is_known = true;
+            class[*name as usize] = classify(timeline.name(*name));
+        }
+    }
+    class
 }
 
 const fn activity_of(class: ApiClass) -> Activity {
@@ -203,12 +254,12 @@ fn mark_first_launches(timeline: &Timeline, activity: &mut [Activity]) {
     let times_of = |call: u32| timeline.api.times.get(call as usize);
     let start_of = |call: u32| times_of(call).map_or(i64::MAX, |call| call.start);
     let kernels = &timeline.kernels;
-    for ((call, stream), place) in kernels.ops.call.iter().zip(&kernels.ops.stream).zip(0..) {
+    for ((call, stream), kernel) in kernels.ops.call.iter().zip(&kernels.ops.stream).zip(0..) {
         if *call == NONE {
             continue;
         }
         let process = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
-        let earliest = first.entry((process, kernels.shape_of(place).full_name)).or_insert(*call);
+        let earliest = first.entry((process, kernels.shape_of(kernel).full_name)).or_insert(*call);
         if start_of(*call) < start_of(*earliest) {
             *earliest = *call;
         }
@@ -225,36 +276,47 @@ fn mark_first_launches(timeline: &Timeline, activity: &mut [Activity]) {
 /// Something that a thread is in, until it ends.
 type Inside = (i64, Reverse<i64>, NameId);
 
+/// Which table a source reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Table {
+    ApiCalls,
+    OsCalls,
+    Overheads,
+    OffCpu,
+}
+
 /// A source of intervals by start.
 struct Source<'calls> {
+    table: Table,
     times: &'calls Times,
-    places: &'calls [u32],
+    /// The rows of the table to read.
+    rows: &'calls [u32],
     next: usize,
     /// When the next interval begins; `i64::MAX` when there is none.
     next_start: i64,
 }
 
 impl<'calls> Source<'calls> {
-    fn new(times: &'calls Times, places: &'calls [u32]) -> Self {
-        let mut source = Self { times, places, next: 0, next_start: i64::MAX };
-        source.look();
+    fn new(table: Table, times: &'calls Times, rows: &'calls [u32]) -> Self {
+        let mut source = Self { table, times, rows, next: 0, next_start: i64::MAX };
+        source.find_next_start();
         source
     }
 
-    fn next_place(&self) -> Option<usize> {
-        self.places.get(self.next).map(|place| *place as usize)
+    fn next_row(&self) -> Option<usize> {
+        self.rows.get(self.next).map(|row| *row as usize)
     }
 
-    fn look(&mut self) {
-        let next = self.next_place().and_then(|place| self.times.get(place));
+    fn find_next_start(&mut self) {
+        let next = self.next_row().and_then(|row| self.times.get(row));
         self.next_start = next.map_or(i64::MAX, |next| next.start);
     }
 
     fn take(&mut self) -> Option<(usize, Interval)> {
-        let place = self.next_place()?;
+        let row = self.next_row()?;
         self.next += 1;
-        self.look();
-        Some((place, self.times.get(place)?))
+        self.find_next_start();
+        Some((row, self.times.get(row)?))
     }
 }
 
@@ -273,17 +335,18 @@ struct Layout<'calls> {
     begins: i64,
 }
 
+/// The index of the source of API calls.
 const API: usize = 0;
 
 impl<'calls> Layout<'calls> {
     fn new(calls: &'calls Calls, timeline: &'calls Timeline, thread: u32) -> Self {
         let of = |lists: &'calls [Vec<u32>]| lists.get(thread as usize).map_or(&[][..], |list| list);
         let sources = [
-            Source::new(&timeline.api.times, of(&calls.by_thread)),
-            Source::new(&timeline.os_calls.times, of(&calls.os_by_thread)),
-            Source::new(&timeline.overheads.times, of(&calls.overheads_by_thread)),
-            Source::new(&timeline.overheads.times, &calls.overheads_of_all),
-            Source::new(&timeline.off_cpu.times, of(&calls.off_cpu_by_thread)),
+            Source::new(Table::ApiCalls, &timeline.api.times, of(&calls.by_thread)),
+            Source::new(Table::OsCalls, &timeline.os_calls.times, of(&calls.os_by_thread)),
+            Source::new(Table::Overheads, &timeline.overheads.times, of(&calls.overheads_by_thread)),
+            Source::new(Table::Overheads, &timeline.overheads.times, &calls.overheads_of_all),
+            Source::new(Table::OffCpu, &timeline.thread_states.times, of(&calls.off_cpu_by_thread)),
         ];
         Self {
             calls,
@@ -298,29 +361,31 @@ impl<'calls> Layout<'calls> {
         }
     }
 
-    /// What the interval at a place of a source says, and its name.
-    fn says(&self, source: usize, place: usize) -> (Activity, NameId) {
+    /// What a row of a table says that the thread does, and the name of the call.
+    fn activity_of(&self, table: Table, row: usize) -> (Activity, NameId) {
         let timeline = self.timeline;
-        match source {
-            API => (self.calls.activity[place], timeline.api.name[place]),
-            1 => (Activity::Blocked, timeline.os_calls.name[place]),
-            2 | 3 => {
-                let activity = match timeline.overheads.kind[place] {
+        match table {
+            Table::ApiCalls => (self.calls.activity[row], timeline.api.name[row]),
+            Table::OsCalls => (Activity::Blocked, timeline.os_calls.name[row]),
+            Table::Overheads => {
+                let activity = match timeline.overheads.kind[row] {
                     OverheadKind::Profiler => Activity::Profiler,
                     OverheadKind::Load => Activity::Load,
                     OverheadKind::QueueFull => Activity::QueueFull,
                 };
-                (activity, timeline.overheads.name[place])
+                (activity, timeline.overheads.name[row])
             }
-            _ => (Activity::OffCpu, NONE),
+            Table::OffCpu => (Activity::OffCpu, NONE),
         }
     }
 
     /// Enters the next interval of a source.
     fn enter(&mut self, source: usize) {
-        let Some((place, Interval { start, end })) = self.sources[source].take() else { return };
-        let (activity, name) = self.says(source, place);
-        if source == API && end >= self.last_call_end {
+        let source = &mut self.sources[source];
+        let table = source.table;
+        let Some((row, Interval { start, end })) = source.take() else { return };
+        let (activity, name) = self.activity_of(table, row);
+        if table == Table::ApiCalls && end >= self.last_call_end {
             (self.last_call_end, self.last_call_activity) = (end, activity);
         }
         if end > start {
@@ -359,16 +424,16 @@ impl<'calls> Layout<'calls> {
 
     fn doing(&mut self, now: i64) -> (Activity, NameId) {
         let in_gap = self.gap_activity();
-        for (place, activity) in ACTIVITIES.into_iter().enumerate() {
-            if self.is_inside[place] {
-                let heap = &mut self.inside[place];
+        for (index, activity) in Activity::ALL.into_iter().enumerate() {
+            if self.is_inside[index] {
+                let heap = &mut self.inside[index];
                 while heap.peek().is_some_and(|(_, Reverse(end), _)| *end <= now) {
                     heap.pop();
                 }
                 if let Some((_, _, name)) = heap.peek() {
                     return (activity, *name);
                 }
-                self.is_inside[place] = false;
+                self.is_inside[index] = false;
             }
             if in_gap == Some(activity) {
                 return (activity, NONE);
@@ -381,30 +446,12 @@ impl<'calls> Layout<'calls> {
     /// Host code between two API calls close together is launching; between two polls it is polling.
     fn gap_activity(&self) -> Option<Activity> {
         let next = &self.sources[API];
-        let place = next.next_place()?;
+        let call = next.next_row()?;
         if self.last_call_end == i64::MIN || next.next_start.saturating_sub(self.last_call_end) >= LAUNCH_GAP_NS {
             return None;
         }
-        let next_activity = self.calls.activity.get(place).copied();
+        let next_activity = self.calls.activity.get(call).copied();
         let polls = self.last_call_activity == Activity::Query && next_activity == Some(Activity::Query);
         Some(if polls { Activity::Query } else { Activity::Launch })
     }
 }
-
-const ACTIVITIES: [Activity; Activity::COUNT] = [
-    Activity::Spacing,
-    Activity::Queue,
-    Activity::Profiler,
-    Activity::Load,
-    Activity::Sync,
-    Activity::Query,
-    Activity::CopyCall,
-    Activity::Allocate,
-    Activity::Init,
-    Activity::QueueFull,
-    Activity::Launch,
-    Activity::Blocked,
-    Activity::OffCpu,
-    Activity::Host,
-    Activity::Unknown,
-];

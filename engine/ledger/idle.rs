@@ -1,10 +1,12 @@
-//! Idle time, read twice: by what the launching thread was doing at each moment, and by where it was when the device ran dry.
+//! Idle time, read twice: by what the launching thread was doing at each moment, and by where it was when the device went
+//! idle.
 
 use std::collections::BTreeMap;
 
-use super::annotation::{Nest, RangeIdle};
+use super::accounts::{Account, ByAccount};
 use super::host::Activity;
 use super::ops::OpRef;
+use super::reading::{Drained, Piece, RangeIdle, RangeReading, TimeSum};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
 
@@ -22,186 +24,80 @@ pub struct Stretch {
     pub previous: Option<OpRef>,
 }
 
-/// Where the launching thread was when the device ran dry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Trigger {
-    /// The next operation had been launched already.
-    Queued,
-    /// In a blocking wait.
-    Sync,
-    /// In a copy call that stages or blocks.
-    Copy,
-    /// Managing memory.
-    Allocate,
-    /// Launching.
-    Launch,
-    /// Anywhere else.
-    Elsewhere,
-    /// The capture does not tell.
-    Unknown,
-}
-
-impl Trigger {
-    /// How many there are.
-    pub const COUNT: usize = 7;
-
-    const fn of(activity: Activity) -> Self {
-        match activity {
-            Activity::Spacing | Activity::Queue => Self::Queued,
-            Activity::Sync => Self::Sync,
-            Activity::CopyCall => Self::Copy,
-            Activity::Allocate => Self::Allocate,
-            Activity::Launch | Activity::QueueFull => Self::Launch,
-            Activity::Unknown => Self::Unknown,
-            Activity::Profiler
-            | Activity::Load
-            | Activity::Query
-            | Activity::Init
-            | Activity::Blocked
-            | Activity::OffCpu
-            | Activity::Host => Self::Elsewhere,
-        }
-    }
-}
-
-/// A piece of idle time in which the launching thread did one thing.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
-    /// When.
-    pub(super) interval: Interval,
-    /// What the thread did.
-    pub(super) activity: Activity,
-    /// Where the thread was when the device ran dry.
-    pub(super) trigger: Trigger,
-    /// The call that it was in then, or [`NONE`].
-    pub(super) trigger_name: NameId,
-}
-
-/// Time spent in calls of one name.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Named {
-    /// Together.
-    pub sum_ns: i64,
-    /// In how many pieces or stretches.
-    pub count: i64,
-    /// The longest.
-    pub longest_ns: i64,
-    /// When the longest begins.
-    pub longest_start_ns: i64,
-    /// The piece that was added last, which the next may go on.
-    last: Interval,
-}
-
-impl Named {
-    /// Adds a piece, which may go on where the last one ended.
-    fn add(&mut self, interval: Interval) {
-        self.sum_ns += interval.len_ns();
-        if self.count > 0 && self.last.end == interval.start {
-            self.last.end = interval.end;
-        } else {
-            self.count += 1;
-            self.last = interval;
-        }
-        if self.last.len_ns() > self.longest_ns {
-            (self.longest_ns, self.longest_start_ns) = (self.last.len_ns(), self.last.start);
-        }
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.sum_ns += other.sum_ns;
-        self.count += other.count;
-        if other.longest_ns > self.longest_ns {
-            (self.longest_ns, self.longest_start_ns) = (other.longest_ns, other.longest_start_ns);
-        }
-    }
-}
-
-/// Idle time that a wait drained the device into.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Drained {
-    /// The stretches.
-    pub stretches: Named,
-    /// The part of them in host code, the OS, loading, memory management or set-up: what had to be done anyway.
-    pub host_ns: i64,
-    /// The part of them still inside the wait.
-    pub tail_ns: i64,
+/// A stretch that began when a copy ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AfterCopy {
+    /// The index of the copy.
+    pub copy: u32,
+    /// The length of the stretch.
+    pub idle_ns: i64,
 }
 
 /// The idle time of one device, read both ways.
 #[derive(Debug, Default)]
 pub struct IdleReading {
-    /// By activity; sums to the idle time.
-    pub activity: [Named; Activity::COUNT],
+    /// By activity and by trigger: the accounts of each sum to the idle time.
+    pub sums: ByAccount<TimeSum>,
     /// By activity and call.
-    pub calls: BTreeMap<(Activity, NameId), Named>,
-    /// By trigger; sums to the idle time.
-    pub trigger: [i64; Trigger::COUNT],
+    pub calls: BTreeMap<(Account, NameId), TimeSum>,
     /// By trigger and the call that the thread was in: process, trigger, call.
-    pub drained: BTreeMap<(u32, Trigger, NameId), Drained>,
+    pub drained: BTreeMap<(u32, Account, NameId), Drained>,
     /// Idle time read on a thread that was only guessed.
     pub guessed_ns: i64,
     /// The host code in it.
     pub guessed_host_ns: i64,
     /// Launching within the storms of short kernels.
     pub storm_launch_ns: i64,
-    /// The annotations that it lies in: by process and label.
+    /// The ranges that it lies in: by process and label.
     pub ranges: BTreeMap<(u32, u32), RangeIdle>,
-    /// The ends of waits that the device ran dry in: by process, call, and label of the innermost annotation or [`NONE`].
-    pub wait_tails: BTreeMap<(u32, NameId, u32), i64>,
-    /// Annotations that explain nothing because too many were open.
+    /// The ends of waits that the device went idle in: by process, call, and label of the innermost range or [`NONE`].
+    pub after_waits: BTreeMap<(u32, NameId, u32), i64>,
+    /// Ranges that explain nothing because too many were open.
     pub too_deep_count: i64,
-    /// The copies that stretches began with the end of, by place, and how long the stretches are.
-    pub after_copies: Vec<(u32, i64)>,
+    /// The copies that stretches began with the end of, and how long the stretches are.
+    pub after_copies: Vec<AfterCopy>,
     /// The time of the window in which the thread that launches most does not merely wait for the device; `None` when
     /// no thread does.
     pub host_work_ns: Option<i64>,
 }
 
 impl IdleReading {
-    /// Books a stretch of which nothing is known.
+    /// Books a stretch of which nothing is known; `host` is the part that a thread had to explain.
     pub(super) fn book_unknown(&mut self, whole: Interval, host: Interval) {
-        self.book(Activity::Unknown, NONE, host);
-        self.trigger[Trigger::Unknown as usize] += whole.len_ns();
+        self.book(Account::IdleUnknown, NONE, host);
+        self.sums[Account::AfterUnknown].add(whole);
     }
 
-    pub(super) fn book(&mut self, activity: Activity, name: NameId, interval: Interval) {
+    /// Books a piece under an activity, and under the call that the thread was in, or [`NONE`].
+    pub(super) fn book(&mut self, activity: Account, name: NameId, interval: Interval) {
         if interval.len_ns() == 0 {
             return;
         }
-        self.activity[activity as usize].add(interval);
+        self.sums[activity].add(interval);
         if name != NONE {
             self.calls.entry((activity, name)).or_default().add(interval);
         }
     }
 
     /// The call that most time of an activity was spent in.
-    pub fn main_call(&self, timeline: &Timeline, activity: Activity) -> Option<(NameId, Named)> {
+    pub fn main_call(&self, timeline: &Timeline, activity: Account) -> Option<(NameId, TimeSum)> {
         self.calls
             .iter()
             .filter(|((of, _), _)| *of == activity)
-            .max_by_key(|((_, name), named)| (named.sum_ns, std::cmp::Reverse(timeline.name(*name))))
-            .map(|((_, name), named)| (*name, *named))
+            .max_by_key(|((_, name), sum)| (sum.sum_ns, std::cmp::Reverse(timeline.name(*name))))
+            .map(|((_, name), sum)| (*name, *sum))
     }
 
-    /// Nanoseconds of one activity.
-    pub fn activity_ns(&self, activity: Activity) -> i64 {
-        self.activity[activity as usize].sum_ns
-    }
-}
-
-impl IdleReading {
     /// Takes in what was read on another thread.
     pub(super) fn merge(&mut self, other: Self) {
-        self.activity.iter_mut().zip(other.activity).for_each(|(own, other)| own.merge(other));
-        self.trigger.iter_mut().zip(other.trigger).for_each(|(own, other)| *own += other);
-        for (key, named) in other.calls {
-            self.calls.entry(key).or_default().merge(named);
+        for (account, sum) in self.sums.iter_mut() {
+            sum.merge(other.sums[account]);
+        }
+        for (key, sum) in other.calls {
+            self.calls.entry(key).or_default().merge(sum);
         }
         for (key, drained) in other.drained {
-            let own = self.drained.entry(key).or_default();
-            own.stretches.merge(drained.stretches);
-            own.host_ns += drained.host_ns;
-            own.tail_ns += drained.tail_ns;
+            self.drained.entry(key).or_default().merge(drained);
         }
         self.guessed_ns += other.guessed_ns;
         self.guessed_host_ns += other.guessed_host_ns;
@@ -209,24 +105,24 @@ impl IdleReading {
         for (key, idle) in other.ranges {
             self.ranges.entry(key).or_default().merge(idle);
         }
-        for (key, time) in other.wait_tails {
-            *self.wait_tails.entry(key).or_default() += time;
+        for (key, time) in other.after_waits {
+            *self.after_waits.entry(key).or_default() += time;
         }
         self.too_deep_count += other.too_deep_count;
         self.after_copies.extend(other.after_copies);
         self.host_work_ns = self.host_work_ns.or(other.host_work_ns);
     }
 
-    /// Books a stretch under what the thread was doing when it began.
+    /// Books a stretch under what the thread was doing when it began; returns the account of that, with the call.
     pub(super) fn begin(
         &mut self,
         process: u32,
         stretch: Interval,
         activity: Activity,
         name: NameId,
-    ) -> (Trigger, NameId) {
-        let trigger = Trigger::of(activity);
-        self.trigger[trigger as usize] += stretch.len_ns();
+    ) -> (Account, NameId) {
+        let trigger = activity.trigger();
+        self.sums[trigger].add(stretch);
         self.drained.entry((process, trigger, name)).or_default().stretches.add(stretch);
         (trigger, name)
     }
@@ -236,22 +132,24 @@ impl IdleReading {
         self.book(piece.activity, name, piece.interval);
         let drained = self.drained.entry((process, piece.trigger, piece.trigger_name)).or_default();
         match piece.activity {
-            Activity::Sync => drained.tail_ns += piece.interval.len_ns(),
-            Activity::Host | Activity::Blocked | Activity::Load | Activity::Allocate | Activity::Init => {
-                drained.host_ns += piece.interval.len_ns();
-            }
+            Account::IdleSync => drained.sync_ns += piece.interval.len_ns(),
+            Account::IdleHost
+            | Account::IdleBlocked
+            | Account::IdleLoad
+            | Account::IdleAllocate
+            | Account::IdleInit => drained.host_ns += piece.interval.len_ns(),
             _ => {}
         }
     }
 
-    /// Takes in what the annotations of a thread of a process explain.
-    pub(super) fn annotate(&mut self, process: u32, nest: Nest<'_>) {
-        for (label, idle) in nest.sums {
+    /// Takes in what the ranges of a thread of a process explain.
+    pub(super) fn take_ranges(&mut self, process: u32, reading: RangeReading) {
+        for (label, idle) in reading.idle {
             self.ranges.entry((process, label)).or_default().merge(idle);
         }
-        for ((call, label), time) in nest.wait_tails {
-            *self.wait_tails.entry((process, call, label)).or_default() += time;
+        for ((call, label), time) in reading.after_waits {
+            *self.after_waits.entry((process, call, label)).or_default() += time;
         }
-        self.too_deep_count += nest.too_deep_count;
+        self.too_deep_count += reading.too_deep_count;
     }
 }

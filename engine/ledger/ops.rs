@@ -50,7 +50,7 @@ pub struct Op {
     pub start: i64,
     /// When it ends.
     pub end: i64,
-    /// Its place in the columns of its kind.
+    /// Its index in the columns of its kind.
     pub index: u32,
     /// What it is.
     pub kind: OpKind,
@@ -67,23 +67,23 @@ impl Op {
         OpRef { kind: self.kind, index: self.index }
     }
 
-    /// The place of the API call that asked for it, if the report has it.
+    /// The index of the API call that asked for it, if the report has it.
     pub fn call(self, timeline: &Timeline) -> Option<u32> {
         self.reference().call(timeline)
     }
 
-    /// The place of its stream.
+    /// The index of its stream.
     pub fn stream(self, timeline: &Timeline) -> u32 {
         self.reference().stream(timeline)
     }
 }
 
-/// One operation without its times: its kind, and its place in the columns of that kind.
+/// One operation without its times: its kind, and its index in the columns of that kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpRef {
     /// What it is.
     pub kind: OpKind,
-    /// Its place in the columns of its kind.
+    /// Its index in the columns of its kind.
     pub index: u32,
 }
 
@@ -94,12 +94,12 @@ impl OpRef {
         Op { start, end, index: self.index, kind: self.kind }
     }
 
-    /// The place of the API call that asked for it, if the report has it.
+    /// The index of the API call that asked for it, if the report has it.
     pub fn call(self, timeline: &Timeline) -> Option<u32> {
         self.kind.columns(timeline).call.get(self.index as usize).copied().filter(|call| *call != NONE)
     }
 
-    /// The place of its stream.
+    /// The index of its stream.
     pub fn stream(self, timeline: &Timeline) -> u32 {
         self.kind.columns(timeline).stream.get(self.index as usize).copied().unwrap_or(NONE)
     }
@@ -108,9 +108,9 @@ impl OpRef {
 /// Everything one device ran.
 #[derive(Debug)]
 pub struct DeviceOps {
-    /// The place of the device.
+    /// The index of the device.
     pub device: u32,
-    /// All its operations by start, then precedence, then place; also those outside the window.
+    /// All its operations by start, then precedence, then index; also those outside the window.
     refs: Vec<OpRef>,
     /// Where facts are measured.
     pub window: Interval,
@@ -129,9 +129,9 @@ pub enum Scope {
         /// The first nanosecond after; the end when `None`.
         end: Option<i64>,
     },
-    /// From the first start to the last end of the operations launched inside one annotation.
+    /// From the first start to the last end of the operations launched inside one range.
     Range {
-        /// The annotation's text.
+        /// The range's text.
         name: String,
         /// Which of those with that text, counted from 1 in time order.
         number: usize,
@@ -139,7 +139,7 @@ pub enum Scope {
 }
 
 impl DeviceOps {
-    /// The operations of every device, by place of the device; `is_communication` is by name of kernel.
+    /// The operations of every device, by index of the device; `is_communication` is by name of kernel.
     pub fn all(timeline: &Timeline, is_communication: &[bool]) -> Vec<Self> {
         let mut lists: Vec<Vec<Op>> = timeline.devices.iter().map(|_| Vec::new()).collect();
         for kind in [OpKind::Kernel, OpKind::Graph, OpKind::Copy, OpKind::Migration, OpKind::Memset] {
@@ -176,7 +176,7 @@ impl DeviceOps {
         self.window.len_ns() > 0
     }
 
-    /// All its operations by start, then precedence, then place; also those outside the window.
+    /// All its operations by start, then precedence, then index; also those outside the window.
     pub fn all_ops<'all>(&'all self, timeline: &'all Timeline) -> impl Iterator<Item = Op> + Clone + 'all {
         self.refs.iter().map(|op| op.op(timeline))
     }

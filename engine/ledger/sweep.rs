@@ -3,32 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::accounts::{Account, ByAccount};
 use super::ops::{DeviceOps, Op, OpKind, OpRef};
 use crate::timeline::interval::Interval;
 use crate::timeline::{Geometry, Timeline};
-
-/// The accounts of the window, in order of precedence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Account {
-    /// A kernel that is not communication runs, or a graph whose kernels are hidden.
-    Compute,
-    /// Only communication kernels.
-    Communication,
-    /// No kernel, but a copy.
-    Copy,
-    /// Only migrations.
-    Migration,
-    /// Only memsets.
-    Memset,
-    /// Nothing.
-    Idle,
-}
-
-impl Account {
-    /// Every account, in order of precedence.
-    pub const ALL: [Self; 6] =
-        [Self::Compute, Self::Communication, Self::Copy, Self::Migration, Self::Memset, Self::Idle];
-}
 
 /// A stretch of the window in which the same operations run.
 #[derive(Debug, Clone, Copy)]
@@ -91,8 +69,9 @@ struct State<'timeline> {
     /// Running operations by end.
     ends: BinaryHeap<Reverse<(i64, OpKey)>>,
     /// Operations of each account by start, some of which may have ended: those are dropped when they come to the top.
-    owners: [BinaryHeap<Reverse<OpKey>>; 5],
-    running: [u32; 6],
+    owners: ByAccount<BinaryHeap<Reverse<OpKey>>>,
+    /// How many run, by kind.
+    running: [u32; OpKind::ALL.len()],
     host_copies: u32,
     blocks: i64,
     kernels_without_grid: u32,
@@ -124,15 +103,15 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, place: u32) {
-        if let Some(count) = self.each.get_mut(place as usize) {
+    fn add(&mut self, index: u32) {
+        if let Some(count) = self.each.get_mut(index as usize) {
             self.different += u32::from(*count == 0);
             *count += 1;
         }
     }
 
-    fn remove(&mut self, place: u32) {
-        if let Some(count) = self.each.get_mut(place as usize) {
+    fn remove(&mut self, index: u32) {
+        if let Some(count) = self.each.get_mut(index as usize) {
             *count = count.saturating_sub(1);
             self.different -= u32::from(*count == 0);
         }
@@ -142,10 +121,10 @@ impl Counts {
 const fn account(kind: OpKind) -> Account {
     match kind {
         OpKind::Kernel | OpKind::Graph => Account::Compute,
-        OpKind::Communication => Account::Communication,
-        OpKind::Copy => Account::Copy,
-        OpKind::Migration => Account::Migration,
-        OpKind::Memset => Account::Memset,
+        OpKind::Communication => Account::ExposedCommunication,
+        OpKind::Copy => Account::ExposedCopy,
+        OpKind::Migration => Account::ExposedMigration,
+        OpKind::Memset => Account::ExposedMemset,
     }
 }
 
@@ -155,8 +134,8 @@ impl<'timeline> State<'timeline> {
         Self {
             timeline,
             ends: BinaryHeap::new(),
-            owners: Default::default(),
-            running: [0; 6],
+            owners: ByAccount::default(),
+            running: [0; OpKind::ALL.len()],
             host_copies: 0,
             blocks: 0,
             kernels_without_grid: 0,
@@ -174,7 +153,7 @@ impl<'timeline> State<'timeline> {
     fn begin(&mut self, op: Op) {
         let key = OpKey { start: op.start, kind: op.kind, index: op.index, end: op.end };
         self.ends.push(Reverse((op.end, key)));
-        self.owners[account(op.kind) as usize].push(Reverse(key));
+        self.owners[account(op.kind)].push(Reverse(key));
         self.change(op, true);
     }
 
@@ -224,7 +203,7 @@ impl<'timeline> State<'timeline> {
     }
 
     fn owner(&mut self, account: Account) -> Option<Op> {
-        let heap = self.owners.get_mut(account as usize)?;
+        let heap = &mut self.owners[account];
         while heap.peek().is_some_and(|Reverse(key)| key.end <= self.now) {
             heap.pop();
         }
@@ -235,10 +214,10 @@ impl<'timeline> State<'timeline> {
         let [kernel, graph, communication, copy, migration, memset] = self.running;
         let account = match (kernel + graph, communication, copy, migration, memset) {
             (1.., ..) => Account::Compute,
-            (_, 1.., ..) => Account::Communication,
-            (_, _, 1.., ..) => Account::Copy,
-            (_, _, _, 1.., _) => Account::Migration,
-            (.., 1..) => Account::Memset,
+            (_, 1.., ..) => Account::ExposedCommunication,
+            (_, _, 1.., ..) => Account::ExposedCopy,
+            (_, _, _, 1.., _) => Account::ExposedMigration,
+            (.., 1..) => Account::ExposedMemset,
             _ => Account::Idle,
         };
         Moment {

@@ -5,16 +5,19 @@ use std::collections::btree_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::annotation::Nest;
+use super::accounts::Account;
 use super::host::{Activity, Calls};
-use super::idle::{IdleReading, Piece, SPACING_NS, Stretch, Trigger};
+use super::idle::{AfterCopy, IdleReading, SPACING_NS, Stretch};
+use super::open_ranges::OpenRanges;
 use super::ops::{DeviceOps, OpKind};
+use super::reading::Piece;
 use crate::parallel::{self, Threads};
-use crate::timeline::interval::{Follower, Interval, Union};
-use crate::timeline::{NONE, NameId, Timeline, Times};
+use crate::timeline::interval::Interval;
+use crate::timeline::union::{Follower, Union};
+use crate::timeline::{NONE, NameId, ThreadRanges, Timeline, Times};
 
 /// Batches of threads that are walked side by side.
-const MOST_BATCHES: usize = 256;
+const MAX_BATCHES: usize = 256;
 
 /// The idle stretches of one device, by the thread that has to explain them.
 pub struct Stretches<'all> {
@@ -23,8 +26,8 @@ pub struct Stretches<'all> {
     busiest: &'all FxHashMap<u32, u32>,
     reading: IdleReading,
     queries: Vec<(u32, Queries)>,
-    /// The place of each thread in `queries`.
-    places: FxHashMap<u32, usize>,
+    /// The index of each thread in `queries`.
+    index_of: FxHashMap<u32, usize>,
     window: Interval,
 }
 
@@ -43,7 +46,7 @@ struct Query {
 struct Queries {
     stretches: Times,
     hosts: Times,
-    /// The places of those whose thread is guessed.
+    /// The indices of those whose thread is guessed.
     guesses: Vec<u32>,
 }
 
@@ -56,9 +59,9 @@ impl Queries {
         self.hosts.push(query.host);
     }
 
-    fn get(&self, place: usize) -> Option<Query> {
-        let (stretch, host) = (self.stretches.get(place)?, self.hosts.get(place)?);
-        Some(Query { stretch, host, is_guess: self.guesses.binary_search(&(place as u32)).is_ok() })
+    fn get(&self, index: usize) -> Option<Query> {
+        let (stretch, host) = (self.stretches.get(index)?, self.hosts.get(index)?);
+        Some(Query { stretch, host, is_guess: self.guesses.binary_search(&(index as u32)).is_ok() })
     }
 }
 
@@ -70,7 +73,7 @@ impl<'all> Stretches<'all> {
             busiest,
             reading: IdleReading::default(),
             queries: Vec::new(),
-            places: FxHashMap::default(),
+            index_of: FxHashMap::default(),
             window: ops.window,
         }
     }
@@ -78,18 +81,19 @@ impl<'all> Stretches<'all> {
     /// Adds a stretch, in time order: books what the launch had queued, and leaves the rest to a thread.
     pub fn add(&mut self, stretch: Stretch) {
         if let Some(copy) = stretch.previous.filter(|op| op.kind == OpKind::Copy) {
-            self.reading.after_copies.push((copy.index, stretch.interval.len_ns()));
+            self.reading.after_copies.push(AfterCopy { copy: copy.index, idle_ns: stretch.interval.len_ns() });
         }
-        if let Some((thread, query)) = self.place(stretch) {
-            let place = *self.places.entry(thread).or_insert_with(|| {
+        if let Some((thread, query)) = self.ask(stretch) {
+            let index = *self.index_of.entry(thread).or_insert_with(|| {
                 self.queries.push((thread, Queries::default()));
                 self.queries.len() - 1
             });
-            self.queries[place].1.push(query);
+            self.queries[index].1.push(query);
         }
     }
 
-    fn place(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
+    /// The thread that has to explain a stretch, and what of it.
+    fn ask(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
         let whole = stretch.interval;
         let Some(call) = stretch.next.and_then(|op| op.call(self.timeline)) else { return self.guess(stretch) };
         let api = &self.timeline.api;
@@ -97,11 +101,11 @@ impl<'all> Stretches<'all> {
         let returned = api.times.get(call as usize).map_or(whole.end, |call| call.end).clamp(whole.start, whole.end);
         let queued = Interval::new(returned, whole.end);
         let spacing = Interval::new(whole.end - queued.len_ns().min(SPACING_NS), whole.end);
-        self.reading.book(Activity::Spacing, NONE, spacing);
-        self.reading.book(Activity::Queue, NONE, Interval::new(queued.start, spacing.start));
+        self.reading.book(Account::IdleSpacing, NONE, spacing);
+        self.reading.book(Account::IdleQueue, NONE, Interval::new(queued.start, spacing.start));
         let host = Interval::new(whole.start, returned);
         if host.len_ns() == 0 {
-            self.reading.trigger[Trigger::Queued as usize] += whole.len_ns();
+            self.reading.sums[Account::AfterQueued].add(whole);
             return None;
         }
         if thread.is_none() {
@@ -130,7 +134,8 @@ impl<'all> Stretches<'all> {
 
 /// What one thread has to explain of one device.
 struct Question<'all> {
-    /// The place of the device among those asked about.
+    thread: u32,
+    /// The index of the device among those asked about.
     device: usize,
     /// The stretches of short kernels of the device.
     storms: &'all Union,
@@ -143,13 +148,14 @@ impl Question<'_> {
     fn hull(&self) -> Option<Interval> {
         let ends = |queries: &Queries| [queries.hosts.get(0), queries.hosts.last()];
         let asked = self.queries.into_iter().flat_map(ends).flatten();
-        asked.chain(self.work).reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
+        asked.chain(self.work).reduce(hull_of)
     }
 }
 
-/// What else is known of a device.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Aside<'all> {
+/// A device whose idle time is to be read.
+pub(crate) struct IdleDevice<'all> {
+    /// Its idle stretches.
+    pub(crate) stretches: Stretches<'all>,
     /// Its stretches of short kernels.
     pub(crate) storms: &'all Union,
     /// The thread that launches most of its operations.
@@ -160,12 +166,11 @@ pub(crate) struct Aside<'all> {
 pub(crate) fn read(
     timeline: &Timeline,
     calls: &Calls,
-    stretches: Vec<Stretches<'_>>,
-    asides: &[Aside<'_>],
+    devices: Vec<IdleDevice<'_>>,
     threads: Threads,
 ) -> Vec<IdleReading> {
-    let parts = walked(timeline, calls, &stretches, asides, threads);
-    let mut readings: Vec<IdleReading> = stretches.into_iter().map(|stretches| stretches.reading).collect();
+    let parts = walk_all(timeline, calls, &devices, threads);
+    let mut readings: Vec<IdleReading> = devices.into_iter().map(|device| device.stretches.reading).collect();
     for (device, part) in parts.into_iter().flatten() {
         if let Some(reading) = readings.get_mut(device) {
             reading.merge(part);
@@ -174,30 +179,18 @@ pub(crate) fn read(
     readings
 }
 
-/// What threads tell, by device, in parts.
-fn walked<'all>(
+/// What the threads say, by device, in parts.
+fn walk_all(
     timeline: &Timeline,
     calls: &Calls,
-    stretches: &'all [Stretches<'_>],
-    asides: &[Aside<'all>],
+    devices: &[IdleDevice<'_>],
     threads: Threads,
 ) -> Vec<BTreeMap<usize, IdleReading>> {
-    // Flat: threads can be hundreds of thousands.
-    let mut questions: Vec<(u32, Question<'_>)> = Vec::new();
-    for (device, (stretches, aside)) in stretches.iter().zip(asides).enumerate() {
-        let Aside { storms, main_thread: main } = *aside;
-        for (thread, queries) in &stretches.queries {
-            let work = (main == Some(*thread)).then_some(stretches.window);
-            questions.push((*thread, Question { device, storms, queries: Some(queries), work }));
-        }
-        if let Some(main) = main.filter(|main| !stretches.places.contains_key(main)) {
-            questions.push((main, Question { device, storms, queries: None, work: Some(stretches.window) }));
-        }
-    }
-    questions.sort_by_key(|(thread, question)| (*thread, question.device));
-    let by_thread: Vec<_> = questions.chunk_by(|a, b| a.0 == b.0).collect();
+    let mut questions = questions(devices);
+    questions.sort_by_key(|question| (question.thread, question.device));
+    let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();
     // Those of a batch are put together at once.
-    let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MOST_BATCHES).max(1)).collect();
+    let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MAX_BATCHES).max(1)).collect();
     parallel::map(threads, &batches, |batch| {
         let mut parts: BTreeMap<usize, IdleReading> = BTreeMap::new();
         for questions in *batch {
@@ -212,6 +205,22 @@ fn walked<'all>(
     })
 }
 
+/// What every thread is asked. Flat: threads can be hundreds of thousands.
+fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
+    let mut questions = Vec::new();
+    for (device, IdleDevice { stretches, storms, main_thread }) in devices.iter().enumerate() {
+        let window = stretches.window;
+        for (thread, queries) in &stretches.queries {
+            let work = (*main_thread == Some(*thread)).then_some(window);
+            questions.push(Question { thread: *thread, device, storms, queries: Some(queries), work });
+        }
+        if let Some(thread) = main_thread.filter(|main| !stretches.index_of.contains_key(main)) {
+            questions.push(Question { thread, device, storms, queries: None, work: Some(window) });
+        }
+    }
+    questions
+}
+
 /// How far a thread has been read for one device: the queries of a device follow each other in time.
 struct Cursor<'all> {
     device: usize,
@@ -222,14 +231,29 @@ struct Cursor<'all> {
     /// The query that is looked at.
     query: Option<Query>,
     /// Its trigger, once its first moment is known.
-    trigger: Option<(Trigger, NameId)>,
-    nest: Option<Nest<'all>>,
+    trigger: Option<(Account, NameId)>,
+    open_ranges: Option<OpenRanges<'all>>,
     work: Option<Interval>,
     /// The time of that window in which the thread merely waits for a device.
     waiting_ns: i64,
 }
 
-impl Cursor<'_> {
+impl<'all> Cursor<'all> {
+    fn new(question: &Question<'all>, ranges: Option<&'all ThreadRanges>) -> Self {
+        Self {
+            device: question.device,
+            reading: IdleReading::default(),
+            storms: Follower::new(question.storms),
+            queries: question.queries,
+            next: 0,
+            query: question.queries.and_then(|queries| queries.get(0)),
+            trigger: None,
+            open_ranges: ranges.filter(|_| question.queries.is_some()).map(OpenRanges::new),
+            work: question.work,
+            waiting_ns: 0,
+        }
+    }
+
     /// Leaves behind the queries that end before a moment.
     fn advance(&mut self, moment: i64) {
         while self.query.is_some_and(|query| query.host.end <= moment) {
@@ -251,11 +275,11 @@ impl Cursor<'_> {
                 *self.trigger.get_or_insert_with(|| self.reading.begin(process, query.stretch, activity, name));
             let piece = Piece { interval: part, activity: activity.account(), trigger, trigger_name };
             self.reading.take(process, piece, name);
-            if piece.activity == Activity::Launch {
+            if piece.activity == Account::IdleLaunch {
                 self.reading.storm_launch_ns += self.storms.overlap_ns(part);
             }
-            if let Some(nest) = &mut self.nest {
-                nest.take(&piece);
+            if let Some(open_ranges) = &mut self.open_ranges {
+                open_ranges.take(&piece);
             }
             if query.is_guess && activity == Activity::Host {
                 self.reading.guessed_host_ns += part.len_ns();
@@ -268,9 +292,8 @@ impl Cursor<'_> {
     }
 
     fn finish(mut self, process: u32) -> (usize, IdleReading) {
-        if let Some(mut nest) = self.nest.take() {
-            nest.finish();
-            self.reading.annotate(process, nest);
+        if let Some(open_ranges) = self.open_ranges.take() {
+            self.reading.take_ranges(process, open_ranges.finish());
         }
         self.reading.host_work_ns = self.work.map(|work| work.len_ns() - self.waiting_ns);
         (self.device, self.reading)
@@ -278,35 +301,21 @@ impl Cursor<'_> {
 }
 
 /// Lays a thread out once for all questions to it.
-fn walk<'all>(
-    timeline: &'all Timeline,
-    calls: &Calls,
-    questions: &[(u32, Question<'all>)],
-) -> Vec<(usize, IdleReading)> {
-    let Some(thread) = questions.first().map(|(thread, _)| *thread) else { return Vec::new() };
-    let hulls = || questions.iter().filter_map(|(_, question)| question.hull());
-    let (Some(first), Some(last)) = (hulls().map(|hull| hull.start).min(), hulls().map(|hull| hull.end).max()) else {
-        return Vec::new();
-    };
+fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> Vec<(usize, IdleReading)> {
+    let Some(thread) = questions.first().map(|question| question.thread) else { return Vec::new() };
+    let Some(hull) = questions.iter().filter_map(Question::hull).reduce(hull_of) else { return Vec::new() };
     let ranges = timeline.ranges.of_thread(thread);
-    let cursor = |(_, question): &(u32, Question<'all>)| Cursor {
-        device: question.device,
-        reading: IdleReading::default(),
-        storms: Follower::new(question.storms),
-        queries: question.queries,
-        next: 0,
-        query: question.queries.and_then(|queries| queries.get(0)),
-        trigger: None,
-        nest: ranges.filter(|_| question.queries.is_some()).map(Nest::new),
-        work: question.work,
-        waiting_ns: 0,
-    };
-    let mut cursors: Vec<Cursor<'_>> = questions.iter().map(cursor).collect();
+    let mut cursors: Vec<Cursor<'_>> = questions.iter().map(|question| Cursor::new(question, ranges)).collect();
     let process = timeline.process_of(thread);
-    calls.lay_out(timeline, thread, Interval::new(first, last), |interval, activity, name| {
+    calls.lay_out(timeline, thread, hull, |interval, activity, name| {
         cursors.iter_mut().for_each(|cursor| cursor.visit(process, interval, activity, name));
     });
     cursors.into_iter().map(|cursor| cursor.finish(process)).collect()
+}
+
+/// From the first begin to the last end of two intervals.
+fn hull_of(one: Interval, other: Interval) -> Interval {
+    Interval::new(one.start.min(other.start), one.end.max(other.end))
 }
 
 /// The thread that launches most operations of a device; of several, the first.

@@ -151,30 +151,30 @@ impl<'a> Checker<'a> {
     }
 
     /// `findings.new = 0` without quotes is a table in a table to TOML.
-    fn budget(&mut self, budgets: &mut Budgets, name: &str, value: &toml::Value, place: std::ops::Range<usize>) {
+    fn budget(&mut self, budgets: &mut Budgets, name: &str, value: &toml::Value, span: std::ops::Range<usize>) {
         let limit = match value {
             toml::Value::String(text) => text.clone(),
             toml::Value::Integer(number) => number.to_string(),
             toml::Value::Float(number) => number.to_string(),
             toml::Value::Table(table) => {
                 for (key, value) in table {
-                    self.budget(budgets, &format!("{name}.{key}"), value, place.clone());
+                    self.budget(budgets, &format!("{name}.{key}"), value, span.clone());
                 }
                 return;
             }
             toml::Value::Array(limits) if limits.iter().all(|limit| limit.is_str()) => {
                 for limit in limits {
-                    self.budget(budgets, name, limit, place.clone());
+                    self.budget(budgets, name, limit, span.clone());
                 }
                 return;
             }
             _ => {
                 let message = format!("budget `{name}` is a limit such as \"+5%\", a number, or a list of limits");
-                return self.log.at(place, message);
+                return self.log.at(span, message);
             }
         };
         if let Err(error) = budgets.add(name, &limit) {
-            self.log.at(place, error.to_string());
+            self.log.at(span, error.to_string());
         }
     }
 

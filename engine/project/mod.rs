@@ -115,12 +115,10 @@ impl ConfigFile {
         for source in &self.raw.source {
             let name = source.file.get_ref();
             let (path, folder) = (self.path(name), self.folder.display());
-            match () {
-                () if path.is_file() => {}
-                () if path.is_dir() => {
-                    log.at(source.file.span(), format!("`{name}` in {folder} is a folder: name a file"))
-                }
-                () => log.at(source.file.span(), format!("there is no file `{name}` in {folder}")),
+            if path.is_dir() {
+                log.at(source.file.span(), format!("`{name}` in {folder} is a folder: name a file"));
+            } else if !path.is_file() {
+                log.at(source.file.span(), format!("there is no file `{name}` in {folder}"));
             }
         }
         Faults::check(log.faults)

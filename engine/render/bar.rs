@@ -1,6 +1,7 @@
 //! The ledger as a bar of characters, with the rows that explain it.
 
 use super::json::Part;
+use crate::ledger::Account;
 
 /// How many characters a bar is long.
 const WIDTH: i64 = 60;
@@ -9,15 +10,7 @@ const ROW_SHARE: f64 = 0.01;
 
 /// The character of an account in the bar.
 pub(super) fn sign(account: &str) -> &'static str {
-    match account {
-        "compute" => "█",
-        "exposed_communication" => "▓",
-        "exposed_copy" => "▒",
-        "exposed_migration" => "≈",
-        "exposed_memset" => "▪",
-        "idle" => "·",
-        _ => "?",
-    }
+    Account::parse(account).map_or("?", Account::sign)
 }
 
 /// One character for each sixtieth of the window, rounded so that the bar is always full.
@@ -54,10 +47,9 @@ pub(super) fn rows(parts: &[Part]) -> Vec<Part> {
         }
     }
     for row in rows.iter_mut().filter(|row| row.account != row.of || row.label.ends_with("parts")) {
-        match row.of {
-            "idle" => row.label = format!("idle: {}", row.label),
-            "exposed_copy" if row.account == row.of => row.label = format!("copy: {}", row.label),
-            _ => {}
+        let of = Account::parse(row.of).map_or("", Account::label);
+        if !row.label.starts_with(of) {
+            row.label = format!("{of}: {}", row.label);
         }
     }
     // Within an account the largest first; "smaller parts" last.

@@ -7,7 +7,7 @@ use super::markdown::{COMPARE, TemplateError, Templates, failed};
 use crate::report::ComparisonReport;
 
 /// Comments longer than this many bytes are cut: the smallest limit of the forges, with room for what a bot adds.
-const LONGEST: usize = 65_000;
+const MAX_BYTES: usize = 65_000;
 /// How many lines each list may have: as many as anybody reads, and fewer until the comment fits.
 const LINES: [usize; 5] = [30, 15, 8, 4, 2];
 
@@ -29,9 +29,9 @@ impl Templates {
         let template = self.env.get_template(COMPARE).map_err(failed)?;
         let mut text = String::new();
         for (attempt, lines) in LINES.into_iter().enumerate() {
-            let page = Page { comparison, lines, is_cut: attempt > 0, longest: LONGEST };
+            let page = Page { comparison, lines, is_cut: attempt > 0, longest: MAX_BYTES };
             text = template.render(minijinja::value::Serde(&page)).map_err(failed)?;
-            if text.len() < LONGEST {
+            if text.len() < MAX_BYTES {
                 break;
             }
         }

@@ -4,10 +4,12 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::facts::catalogue::{self, Fact, FactType, Needs, Unit};
+use crate::facts::catalogue::{self, Fact, FactType, Unit};
 use crate::facts::file::SCHEMA;
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
+use crate::source;
 use crate::text::{escape, number};
+use crate::timeline::Capability;
 
 /// All facts as one JSON object: one array per kind of entity; in each entity its `id`, the ids of its ancestors, and
 /// its facts by name, in the order of the catalogue.
@@ -101,7 +103,7 @@ pub fn catalogue_text() -> String {
         .map(|(kind, fact)| {
             let name = format!("{}.{}", kind.name(), fact.name);
             let unit = if fact.unit() == Unit::None { "-" } else { fact.unit().name() };
-            [name, type_text(fact), unit.to_owned(), capture(fact.needs).to_owned(), meaning(fact)]
+            [name, type_text(fact), unit.to_owned(), capture(fact.needs), meaning(fact)]
         })
         .collect();
     let heads = ["fact", "type", "unit", "capture", "meaning"].map(str::to_owned);
@@ -121,7 +123,7 @@ pub fn catalogue_json() -> String {
             let optional = [
                 ("values", if let FactType::Choice(values) = fact.kind { Some(json!(values)) } else { None }),
                 ("unit", (fact.unit() != Unit::None).then(|| json!(fact.unit().name()))),
-                ("capture", (fact.needs != Needs::Report).then(|| json!(fact.needs.option()))),
+                ("capture", source::how_to_capture(None, &[fact.needs]).map(|command| json!(command.to_string()))),
             ];
             for (key, value) in optional {
                 if let Some(value) = value {
@@ -149,11 +151,9 @@ fn meaning(fact: &Fact) -> String {
     }
 }
 
-fn capture(needs: Needs) -> &'static str {
-    match needs.option().trim_start_matches("nsys profile ") {
-        "" => "-",
-        option => option,
-    }
+/// The options of the profiler that bring a fact.
+fn capture(needs: Capability) -> String {
+    source::how_to_capture(None, &[needs]).map_or_else(|| "-".to_owned(), |command| command.options)
 }
 
 /// Columns aligned with spaces; the last one is as long as it is.

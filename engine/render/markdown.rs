@@ -12,6 +12,7 @@ use super::json::{Part, ReviewView};
 use super::{bar, filters};
 use crate::files::read_inside;
 use crate::findings::{Review, Scorecard, ScorecardError};
+use crate::limits::{MAX_PAGE_BYTES, MAX_TAG_BYTES, MAX_TEMPLATE_STEP_COUNT};
 use crate::report::{Report, ReviewReport};
 use crate::text::longest_tag;
 
@@ -19,9 +20,6 @@ const REVIEW: &str = "review.md.j2";
 const FINDING: &str = "finding.md.j2";
 pub(super) const COMPARE: &str = "compare.md.j2";
 const SCORECARD: &str = "scorecard.toml";
-
-/// Steps of the template engine: far more than a long review takes, and an end to a loop that has none.
-const FUEL: u64 = 50_000_000;
 
 /// The built-in templates.
 const BUILTIN: &[(&str, &str)] = &[
@@ -73,7 +71,9 @@ impl Templates {
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build();
         env.set_syntax(syntax.map_err(failed)?);
         env.set_undefined_behavior(UndefinedBehavior::SemiStrict);
-        env.set_fuel(Some(FUEL));
+        // Errors name what is undefined.
+        env.set_debug(true);
+        env.set_fuel(Some(MAX_TEMPLATE_STEP_COUNT));
         filters::install(&mut env);
         for (name, source) in BUILTIN {
             env.add_template(name, source).map_err(failed)?;
@@ -132,12 +132,9 @@ impl Templates {
 /// Output that has an end, whatever a template does.
 struct Bounded(Vec<u8>);
 
-/// Bytes of a review: two hundred times a long one.
-const MOST_BYTES: usize = 64 << 20;
-
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MOST_BYTES {
+        if self.0.len() + bytes.len() > MAX_PAGE_BYTES {
             return Err(io::Error::other("the review would be larger than 64 MiB"));
         }
         self.0.extend_from_slice(bytes);
@@ -224,13 +221,10 @@ fn read(folder: &Path, path: &Path) -> Result<String, TemplateError> {
         .map_err(|source| TemplateError::Read { path: path.to_owned(), source })
 }
 
-/// Bytes of one tag.
-const MOST_TAG_BYTES: usize = 2_048;
-
 /// The parser calls itself for each operator within a tag: of enough of them it would end the program.
 fn with_short_tags(source: String) -> io::Result<String> {
-    if longest_tag(&source) > MOST_TAG_BYTES {
-        return Err(io::Error::other(format!("a tag is longer than {MOST_TAG_BYTES} bytes")));
+    if longest_tag(&source) > MAX_TAG_BYTES {
+        return Err(io::Error::other(format!("a tag is longer than {MAX_TAG_BYTES} bytes")));
     }
     Ok(source)
 }

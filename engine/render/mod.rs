@@ -22,7 +22,7 @@ use notes::Notes;
 
 pub use markdown::{TemplateError, Templates};
 pub use rule_list::{rule_list_json, rule_list_text};
-pub use rule_page::{rule_index, rule_page};
+pub use rule_page::{rule_index, rule_page, rule_page_set};
 pub use spans::markdown;
 
 /// A format of reports.

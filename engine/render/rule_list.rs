@@ -17,10 +17,9 @@ pub fn rule_list_text(library: &Library, config: &Config) -> String {
             Some(severity) => severity.name(),
             None => "by gain",
         };
-        let title = match rule.status() {
-            Status::Stable => rule.title().to_owned(),
-            Status::Experimental => format!("{} (experimental)", rule.title()),
-        };
+        let experimental = if rule.status() == Status::Experimental { " (experimental)" } else { "" };
+        let replaces = if rule.replaces_builtin() { " (replaces the built-in rule)" } else { "" };
+        let title = format!("{}{experimental}{replaces}", rule.title());
         [rule.id(), rule.category(), rule.for_each().name(), severity, &title].map(str::to_owned)
     };
     let rows: Vec<[String; 5]> = library.rules().iter().map(row).collect();
@@ -46,13 +45,14 @@ fn object(rule: &Rule, config: &Config) -> Value {
         "once": rule.once(),
         "off": config.off().contains(rule.id()),
         "file": rule.file(),
+        "replaces_builtin": rule.replaces_builtin(),
         "needs": needs,
         "params": params,
     });
     let severity = config.severity(rule.id()).or(rule.severity());
     enter(&mut object, "severity", severity.map(Severity::name).map(Value::from));
-    enter(&mut object, "account", rule.claims().map(Value::from));
-    enter(&mut object, "collect", rule.collect().map(Value::from));
+    enter(&mut object, "account", rule.claims().map(|account| Value::from(account.id())));
+    enter(&mut object, "collect", rule.capture().map(Value::from));
     object
 }
 

@@ -5,7 +5,7 @@ use crate::findings::{Policy, review};
 use crate::gates::Gates;
 use crate::report::ReviewReport;
 use crate::rules::outcome::{Outcome, Severity};
-use crate::rules::{Library, Relation, Rule, Status, testing};
+use crate::rules::{self, Library, Params, Relation, Rule, Status};
 
 use super::markdown::{TemplateError, Templates};
 use super::spans::markdown;
@@ -15,11 +15,19 @@ use super::spans::markdown;
 /// # Errors
 /// When the example cannot be printed as a finding.
 pub fn rule_page(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
+    rule_page_set(library, rule, &Params::default())
+}
+
+/// The same, with the thresholds that a project sets instead of the rule's own.
+///
+/// # Errors
+/// The same.
+pub fn rule_page_set(library: &Library, rule: &Rule, set: &Params) -> Result<String, TemplateError> {
     let sections = [
         head(rule),
         conditions(library, rule),
         references(rule),
-        thresholds(rule),
+        thresholds(rule, set),
         gain(rule),
         advice(library, rule),
         relations(rule),
@@ -70,8 +78,8 @@ fn head(rule: &Rule) -> String {
     }
     let needs: Vec<String> = rule.needs().iter().map(|fact| code(&fact.to_string())).collect();
     line("Needs", &format!("{}; one absent, and it cannot judge", needs.join(", ")));
-    if let Some(collect) = rule.collect() {
-        line("Capture with", &code(collect));
+    if let Some(capture) = rule.capture() {
+        line("Capture with", &code(&capture));
     }
     text
 }
@@ -82,7 +90,7 @@ fn conditions(library: &Library, rule: &Rule) -> String {
     if let Some(condition) = rule.condition() {
         text.push_str(&format!("It applies where {}.\n\n", code(condition)));
     }
-    let evidence = match testing::example(library, rule) {
+    let evidence = match rules::example::outcome(library, rule) {
         Outcome::Finding(found) => found.evidence,
         _ => Vec::new(),
     };
@@ -103,7 +111,7 @@ fn conditions(library: &Library, rule: &Rule) -> String {
     text
 }
 
-fn thresholds(rule: &Rule) -> String {
+fn thresholds(rule: &Rule, set: &Params) -> String {
     if rule.params().is_empty() {
         return String::new();
     }
@@ -111,7 +119,9 @@ fn thresholds(rule: &Rule) -> String {
     for param in rule.params() {
         let why = param.fixed.as_ref().map_or_else(String::new, |why| format!(" An absolute number, because: {why}"));
         let setting = code(&format!("params.{} = {}", param.name, value(&param.default)));
-        text.push_str(&format!("- {setting} ({}): {}{why}\n", param.unit, param.doc));
+        let own = set.get(rule.id(), &param.name);
+        let own = own.map_or_else(String::new, |own| format!(", set to {} by the project", code(&value(own))));
+        text.push_str(&format!("- {setting} ({}){own}: {}{why}\n", param.unit, param.doc));
     }
     let example = rule.params().first().map(|param| format!("{} = …", param.name)).unwrap_or_default();
     text.push_str(&format!(
@@ -125,7 +135,7 @@ fn gain(rule: &Rule) -> String {
     let mut text = "\n## The most it can gain, and how sure it is\n\n".to_owned();
     match (rule.estimate(), rule.claims()) {
         (Some((expr, basis)), Some(account)) => {
-            let account = code(&format!("device.{account}_ns"));
+            let account = code(&format!("device.{}", account.fact()));
             text.push_str(&format!("{} nanoseconds, and never more than {account} holds. {basis}\n", code(expr)));
         }
         _ => text.push_str("It claims no time.\n"),
@@ -140,7 +150,7 @@ fn gain(rule: &Rule) -> String {
 
 fn advice(library: &Library, rule: &Rule) -> String {
     let mut text = "\n## What to do\n\n".to_owned();
-    for (framework, sentence) in testing::advice(library, rule) {
+    for (framework, sentence) in rules::example::advice(library, rule) {
         text.push_str(&format!("- **{framework}**: {}\n", markdown(&sentence)));
     }
     text
@@ -171,7 +181,7 @@ fn references(rule: &Rule) -> String {
 /// What a review prints where a report is like the example.
 fn example(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
     let templates = Templates::load(None)?;
-    let (facts, judgement) = testing::example_report(library, rule);
+    let (facts, judgement) = rules::example::report(library, rule);
     let review = review(&facts, &library.infos(), &[judgement], templates.scorecard(), &Policy::default());
     let report = ReviewReport { name: String::new(), review, gates: Gates::none() };
     let is_finding = !report.review.findings.is_empty();

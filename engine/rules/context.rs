@@ -18,8 +18,8 @@ struct Table(Vec<(Box<str>, Value)>);
 impl Object for Table {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let key = key.as_str()?;
-        let place = self.0.binary_search_by(|(name, _)| (**name).cmp(key)).ok()?;
-        Some(self.0[place].1.clone())
+        let index = self.0.binary_search_by(|(name, _)| (**name).cmp(key)).ok()?;
+        Some(self.0[index].1.clone())
     }
 }
 
@@ -84,8 +84,8 @@ struct Values {
 impl Object for Values {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let key = key.as_str()?;
-        let place = self.names.iter().position(|name| **name == *key)?;
-        self.cells.get(place)?.get().cloned()
+        let index = self.names.iter().position(|name| **name == *key)?;
+        self.cells.get(index)?.get().cloned()
     }
 }
 

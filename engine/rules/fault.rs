@@ -67,7 +67,7 @@ impl<'a> Log<'a> {
         Self { file, source, faults: Vec::new() }
     }
 
-    /// The line of a place in the file.
+    /// The line of a span of the file, from 1.
     pub(crate) fn line(&self, span: &Range<usize>) -> usize {
         let end = span.start.min(self.source.len());
         self.source.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1

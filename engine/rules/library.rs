@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::read_inside;
 
-use super::check::{Header, Place, check, relations};
+use super::check::{Header, RulePath, check, relations};
 use super::fault::{Fault, Faults, Log};
 use super::print::Printers;
 use super::raw;
@@ -28,9 +28,26 @@ pub struct Library {
 /// One rule file.
 #[derive(Debug, Clone)]
 struct RuleFile {
+    /// As messages name it.
     name: String,
-    place: Place,
+    /// Where it lies on the disk, without links; absent for a built-in one.
+    on_disk: Option<PathBuf>,
+    path: RulePath,
     source: String,
+    replaces_builtin: bool,
+}
+
+impl RuleFile {
+    /// One that the binary holds.
+    fn builtin(name: &str, source: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            on_disk: None,
+            path: rule_path(Path::new(name)),
+            source: source.to_owned(),
+            replaces_builtin: false,
+        }
+    }
 }
 
 impl Library {
@@ -42,21 +59,16 @@ impl Library {
         Self::with_dirs(&[])
     }
 
-    /// The built-in rules and those in the folders, however deep. A rule replaces one of the same id that came before it:
-    /// a built-in one, or one of an earlier folder.
+    /// The built-in rules and those in the folders, however deep. A rule of a folder replaces the built-in one of the same
+    /// id, and keeps its category; two rules of folders never have one id.
     ///
     /// # Errors
     /// All that is wrong with all files: folders that cannot be read, and what the check of the language finds.
     pub fn with_dirs(dirs: &[PathBuf]) -> Result<Self, Faults> {
-        let builtin = BUILTIN.iter().map(|(name, source)| RuleFile {
-            name: (*name).to_owned(),
-            place: place(Path::new(name)),
-            source: (*source).to_owned(),
-        });
+        let builtin = BUILTIN.iter().map(|(name, source)| RuleFile::builtin(name, source)).collect();
         let mut faults = Vec::new();
-        let mut layers = vec![builtin.collect::<Vec<_>>()];
-        layers.extend(dirs.iter().map(|dir| read_dir(dir, &mut faults)));
-        Self::load(layers, faults)
+        let own = dirs.iter().flat_map(|dir| read_dir(dir, &mut faults)).collect();
+        Self::load(builtin, own, faults)
     }
 
     /// The rules, by id.
@@ -86,24 +98,20 @@ impl Library {
     }
 
     /// A library of one rule whose relations lead nowhere.
+    #[cfg(test)]
     pub(super) fn single(rule: Rule) -> Self {
         let rules = vec![rule];
         Self { printers: Printers::new(&rules), rules }
     }
 
-    fn load(layers: Vec<Vec<RuleFile>>, mut faults: Vec<Fault>) -> Result<Self, Faults> {
-        let mut files: BTreeMap<String, RuleFile> = BTreeMap::new();
-        for layer in layers {
-            let mut own: BTreeMap<String, RuleFile> = BTreeMap::new();
-            for file in layer {
-                if let Some(first) = own.get(&file.place.stem) {
-                    let message = format!("`{}` has the same id: ids are unique", first.name);
-                    faults.push(Fault { file: file.name, line: 1, message });
-                } else {
-                    own.insert(file.place.stem.clone(), file);
-                }
+    fn load(builtin: Vec<RuleFile>, own: Vec<RuleFile>, mut faults: Vec<Fault>) -> Result<Self, Faults> {
+        let mut files = by_id(builtin, &mut faults);
+        for (id, mut file) in by_id(own, &mut faults) {
+            if let Some(replaced) = files.remove(&id) {
+                file.path.category = replaced.path.category;
+                file.replaces_builtin = true;
             }
-            files.extend(own);
+            files.insert(id, file);
         }
         let ids: BTreeSet<String> = files.keys().cloned().collect();
         let (mut rules, mut headers) = (Vec::new(), Vec::new());
@@ -111,7 +119,8 @@ impl Library {
             let mut log = Log::new(&file.name, &file.source);
             if let Some(raw) = raw::read(&mut log) {
                 headers.push(Header::new(&raw, &file.name, |span| log.line(span)));
-                rules.extend(check(&raw, &file.place, &mut log));
+                let rule = check(&raw, &file.path, &mut log);
+                rules.extend(rule.map(|rule| Rule { replaces_builtin: file.replaces_builtin, ..rule }));
             }
             faults.append(&mut log.faults);
         }
@@ -121,11 +130,29 @@ impl Library {
     }
 }
 
+/// Files by the id in their name, of which each has its own. A file that two folders lead to is one.
+fn by_id(files: Vec<RuleFile>, faults: &mut Vec<Fault>) -> BTreeMap<String, RuleFile> {
+    let mut by_id: BTreeMap<String, RuleFile> = BTreeMap::new();
+    for file in files {
+        match by_id.get(&file.path.stem) {
+            Some(first) if first.on_disk.is_some() && first.on_disk == file.on_disk => {}
+            Some(first) => {
+                let message = format!("`{}` has the same id: ids are unique", first.name);
+                faults.push(Fault { file: file.name, line: 1, message });
+            }
+            None => {
+                by_id.insert(file.path.stem.clone(), file);
+            }
+        }
+    }
+    by_id
+}
+
 /// The category is the folder's name, the id the file's.
-pub(super) fn place(path: &Path) -> Place {
+pub(super) fn rule_path(path: &Path) -> RulePath {
     let word =
         |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default();
-    Place { category: word(path.parent().and_then(Path::file_name)), stem: word(path.file_stem()) }
+    RulePath { category: word(path.parent().and_then(Path::file_name)), stem: word(path.file_stem()) }
 }
 
 /// The rule files in a folder, by path. A folder without any is a fault: it was named for a reason.
@@ -157,7 +184,13 @@ fn collect(root: &Path, folder: &Path, shown: &Path, files: &mut Vec<RuleFile>, 
             collect(root, &path, &shown, files, faults);
         } else if path.extension().is_some_and(|extension| extension == "toml") && !path.ends_with(CONFIG) {
             match read_inside(root, &path) {
-                Ok(source) => files.push(RuleFile { name: shown.display().to_string(), place: place(&path), source }),
+                Ok(source) => files.push(RuleFile {
+                    name: shown.display().to_string(),
+                    on_disk: path.canonicalize().ok(),
+                    path: rule_path(&path),
+                    source,
+                    replaces_builtin: false,
+                }),
                 Err(error) => faults.push(unreadable(&shown, &format!("it cannot be read: {error}"))),
             }
         }
@@ -174,11 +207,7 @@ pub(super) mod tests {
 
     /// Loads rule files given as text.
     pub(in crate::rules) fn load(sources: &[(&str, &str)]) -> Result<Library, Faults> {
-        let files = sources.iter().map(|(name, source)| RuleFile {
-            name: (*name).to_owned(),
-            place: place(Path::new(name)),
-            source: (*source).to_owned(),
-        });
-        Library::load(vec![files.collect()], Vec::new())
+        let files = sources.iter().map(|(name, source)| RuleFile::builtin(name, source));
+        Library::load(files.collect(), Vec::new(), Vec::new())
     }
 }

@@ -6,6 +6,7 @@
 mod check;
 mod context;
 mod evaluate;
+pub mod example;
 mod expr;
 pub(crate) mod fault;
 mod library;
@@ -18,12 +19,13 @@ pub(crate) mod schema;
 pub(crate) mod shape;
 mod skeleton;
 pub mod testing;
+mod vocabulary;
 
 pub use evaluate::evaluate;
 pub use fault::{Fault, Faults};
 pub use library::Library;
 pub use params::Params;
 pub(crate) use params::{fault as param_fault, number};
+pub use raw::rule_schema;
 pub use rule::{FactRef, FactTable, Param, Reference, Relation, Rule, RuleInfo, Status};
-pub use schema::rule_schema;
 pub use skeleton::skeleton;

@@ -40,7 +40,7 @@ pub enum Severity {
 pub struct Estimate {
     /// Nanoseconds that may be recovered; never negative, never more than the account holds.
     pub recoverable_ns: i64,
-    /// The account, as in [`crate::facts::catalogue::accounts`].
+    /// The account, by the id of its [`crate::ledger::Account`].
     pub account: String,
     /// Why it is a bound.
     pub basis: String,

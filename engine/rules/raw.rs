@@ -1,4 +1,4 @@
-//! What a rule file says, before anything is checked: each value with its place, for error messages.
+//! What a rule file says, before anything is checked: each value with its span, for error messages.
 //!
 //! The JSON Schema that editors use is made from these structs: their comments are what an editor shows.
 
@@ -11,6 +11,7 @@ use toml::de::DeTable;
 
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
+use super::vocabulary::SCHEMA;
 use super::{schema, shape};
 
 pub(super) type Text = Spanned<String>;
@@ -44,7 +45,7 @@ pub(super) struct RawRule {
     #[serde(default)]
     #[schemars(schema_with = "schema::fact_names")]
     pub(super) optional: Vec<Text>,
-    /// How to capture what the rule needs, shown when a needed fact is absent.
+    /// How to capture what the rule needs, where that is more than its facts themselves need: shown when one is absent.
     pub(super) collect: Option<String>,
     /// A fixed severity. Without it, the share of the window that can be gained decides.
     #[schemars(with = "Option<Severity>")]
@@ -258,8 +259,10 @@ pub(super) struct RawExpect {
     pub(super) summary: Option<Text>,
 }
 
-/// The version of the rule language that this engine reads.
-pub(super) const SCHEMA: i64 = 1;
+/// The JSON Schema (draft 7, which TOML editors read) of rule files.
+pub fn rule_schema() -> String {
+    schema::document::<RawRule>()
+}
 
 /// Reads one file.
 pub(super) fn read(log: &mut Log<'_>) -> Option<RawRule> {

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::facts::{EntityKind, FactValue};
+use crate::facts::{EntityKind, FactValue, catalogue};
+use crate::ledger::Account;
+use crate::source;
+use crate::timeline::Capability;
 
 use super::expr::Program;
 use super::outcome::{Confidence, Severity};
@@ -96,6 +99,7 @@ pub struct RuleInfo {
 #[derive(Debug)]
 pub struct Rule {
     pub(super) info: RuleInfo,
+    pub(super) replaces_builtin: bool,
     pub(super) file: String,
     pub(super) source: String,
     pub(super) params: Vec<Param>,
@@ -122,6 +126,11 @@ impl Rule {
     /// The folder that it lies in: the kind of cause.
     pub fn category(&self) -> &str {
         &self.info.category
+    }
+
+    /// Whether it stands in the place of a built-in rule of the same id.
+    pub fn replaces_builtin(&self) -> bool {
+        self.replaces_builtin
     }
 
     /// The file that it was read from; built-in rules begin with `rules/`.
@@ -154,9 +163,17 @@ impl Rule {
         self.info.once
     }
 
-    /// How to capture what the rule needs; absent where the facts' own options say it.
+    /// How to capture what the rule needs, where that is more than its facts themselves need.
     pub fn collect(&self) -> Option<&str> {
         self.info.collect.as_deref()
+    }
+
+    /// How to capture what the rule needs: in its own words, else as its facts need it; absent where any recording has it.
+    pub fn capture(&self) -> Option<String> {
+        let find = |fact: &FactRef| catalogue::find(fact.kind, fact.name).map(|fact| fact.needs);
+        let needs: Vec<Capability> = self.needs().iter().filter_map(find).collect();
+        let of_facts = || source::how_to_capture(None, &needs).map(|command| command.to_string());
+        self.info.collect.clone().or_else(of_facts)
     }
 
     /// Its thresholds, by name.
@@ -180,8 +197,8 @@ impl Rule {
     }
 
     /// The ledger account that its estimate claims; absent without an estimate.
-    pub fn claims(&self) -> Option<&str> {
-        self.code.estimate.as_ref().map(|estimate| estimate.account.as_str())
+    pub fn claims(&self) -> Option<Account> {
+        self.code.estimate.as_ref().map(|estimate| estimate.account)
     }
 
     /// The facts that it needs: one absent, and the outcome is unknown.
@@ -281,9 +298,7 @@ pub(super) struct When {
 #[derive(Debug)]
 pub(super) struct EstimateCode {
     pub(super) recoverable_ns: Program,
-    pub(super) account: String,
-    /// The device fact that holds the account.
-    pub(super) holds: &'static str,
+    pub(super) account: Account,
     pub(super) basis: String,
 }
 

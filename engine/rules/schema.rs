@@ -1,19 +1,14 @@
-//! The JSON Schema of rule files, for editors: shapes from the structs of `raw`, names from the catalogue of facts.
+//! What JSON Schemas of TOML files say beyond the shapes of their structs, for editors: names from the catalogue of facts.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::facts::{EntityKind, FactType, catalogue};
+use crate::ledger::Account;
 
-use super::check::{FRAMEWORK_DEFAULT, STATUSES, UNITS, frameworks};
-use super::raw::{self, RawRule};
 use super::rule::Expected;
-
-/// The JSON Schema (draft 7, which TOML editors read) of rule files.
-pub fn rule_schema() -> String {
-    document::<RawRule>()
-}
+use super::vocabulary::{FRAMEWORK_DEFAULT, SCHEMA, STATUSES, UNITS, frameworks};
 
 /// The schema of a file that is read as `T`, without nulls: TOML has none.
 pub(crate) fn document<T: JsonSchema>() -> String {
@@ -71,7 +66,7 @@ fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Schema {
 }
 
 pub(super) fn version(_: &mut SchemaGenerator) -> Schema {
-    schema(json!({ "type": "integer", "const": raw::SCHEMA }))
+    schema(json!({ "type": "integer", "const": SCHEMA }))
 }
 
 pub(super) fn entity(_: &mut SchemaGenerator) -> Schema {
@@ -95,7 +90,7 @@ pub(super) fn outcome(_: &mut SchemaGenerator) -> Schema {
 }
 
 pub(super) fn account(_: &mut SchemaGenerator) -> Schema {
-    one_of(catalogue::accounts())
+    one_of(Account::all().map(Account::id))
 }
 
 pub(super) fn fact_names(_: &mut SchemaGenerator) -> Schema {
@@ -115,16 +110,18 @@ pub(super) fn fact_tables(generator: &mut SchemaGenerator) -> Schema {
     const NAME: &str = "Facts";
     let definitions = generator.definitions_mut();
     if !definitions.contains_key(NAME) {
-        let of_kind = |kind: EntityKind| {
-            let facts: Map<String, Value> =
-                catalogue::of_kind(kind).map(|fact| (fact.name.to_owned(), described(fact))).collect();
-            (kind.name().to_owned(), json!({ "type": "object", "properties": facts, "additionalProperties": false }))
-        };
-        let kinds: Map<String, Value> = EntityKind::ALL.into_iter().map(of_kind).collect();
+        let kinds: Map<String, Value> =
+            EntityKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), facts_of(kind))).collect();
         let facts = json!({ "type": "object", "properties": kinds, "additionalProperties": false });
         definitions.insert(NAME.to_owned(), facts);
     }
     schema(json!({ "$ref": format!("#/definitions/{NAME}") }))
+}
+
+fn facts_of(kind: EntityKind) -> Value {
+    let facts: Map<String, Value> =
+        catalogue::of_kind(kind).map(|fact| (fact.name.to_owned(), described(fact))).collect();
+    json!({ "type": "object", "properties": facts, "additionalProperties": false })
 }
 
 fn described(fact: &catalogue::Fact) -> Value {

@@ -1,4 +1,4 @@
-//! Reads a TOML file into its structs: every unknown key is noted with its place and the nearest known name.
+//! Reads a TOML file into its structs: every unknown key is noted with its line and the nearest known name.
 
 use std::ops::Range;
 
@@ -7,6 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::fault::Log;
+use crate::limits::MAX_UNKNOWN_KEY_COUNT;
 use crate::text::nearest::did_you_mean;
 
 /// The tree of a file; none when it is no TOML.
@@ -20,9 +21,9 @@ pub(crate) fn parse<'a>(log: &mut Log<'a>) -> Option<Spanned<DeTable<'a>>> {
     }
 }
 
-/// Reads the tree. Every unknown key is a fault of its own; any other mistake of shape ends the reading.
+/// Reads the tree. Every unknown key is a fault of its own, up to a number; any other mistake of shape ends the reading.
 pub(crate) fn read<T: DeserializeOwned>(mut tree: Spanned<DeTable<'_>>, log: &mut Log<'_>) -> Option<T> {
-    loop {
+    for _ in 0..MAX_UNKNOWN_KEY_COUNT {
         let error = match T::deserialize(toml::de::Deserializer::from(tree.clone())) {
             Ok(read) => return Some(read),
             Err(error) => error,
@@ -34,6 +35,7 @@ pub(crate) fn read<T: DeserializeOwned>(mut tree: Spanned<DeTable<'_>>, log: &mu
             return None;
         }
     }
+    None
 }
 
 fn one_line(message: &str) -> String {

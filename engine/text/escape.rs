@@ -6,8 +6,8 @@
 /// Invisible, and keeps forges from reading what is on its two sides as one thing.
 const JOINER: char = '\u{2060}';
 /// Longer strings keep both ends only.
-const LONGEST: usize = 300;
-const HEX_RUN: usize = 6;
+const MAX_CHARS: usize = 300;
+const MAX_HEX_CHARS: usize = 6;
 
 /// Without control, ANSI, invisible and bidirectional characters, on one line: for output that escapes by itself, and
 /// for plain text.
@@ -19,16 +19,16 @@ pub fn plain(text: &str) -> String {
 /// Inert in Markdown on GitHub and GitLab, inside tables too: no HTML, mention, reference, link, emphasis, formula or
 /// line break.
 pub fn markdown(text: &str) -> String {
-    let clean = shorten_middle(&clean(text), LONGEST);
+    let clean = shorten_middle(&clean(text), MAX_CHARS);
     let chars: Vec<char> = clean.chars().collect();
     let mut out = String::with_capacity(clean.len() + 16);
     let mut hex_run = 0;
     for (index, &c) in chars.iter().enumerate() {
-        let before = index.checked_sub(1).and_then(|place| chars.get(place)).copied();
+        let before = index.checked_sub(1).and_then(|index| chars.get(index)).copied();
         let after = chars.get(index + 1).copied();
         // Seven hexadecimal digits in a row may be a commit.
         hex_run = if c.is_ascii_hexdigit() { hex_run + 1 } else { 0 };
-        if hex_run > HEX_RUN {
+        if hex_run > MAX_HEX_CHARS {
             out.push(JOINER);
             hex_run = 1;
         }
@@ -49,7 +49,7 @@ pub fn markdown(text: &str) -> String {
 ///
 /// A pipe would end a table's cell even there, and its escape would show outside of tables: it becomes `¦`.
 pub fn code(text: &str) -> String {
-    let content = shorten_middle(&plain(text), LONGEST).replace('|', "¦");
+    let content = shorten_middle(&plain(text), MAX_CHARS).replace('|', "¦");
     if content.is_empty() {
         return "(no name)".to_owned();
     }

@@ -24,7 +24,7 @@ impl Glob {
         let last = parts.pop().unwrap_or_default();
         for part in parts {
             match left.find(part) {
-                Some(place) => left = &left[place + part.len()..],
+                Some(index) => left = &left[index + part.len()..],
                 None => return false,
             }
         }

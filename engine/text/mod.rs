@@ -14,9 +14,10 @@ pub mod spans;
 
 /// The bytes of the longest tag (`{{ … }}` or `{% … %}`) of a template. One that is not closed goes on to the end.
 pub(crate) fn longest_tag(source: &str) -> usize {
-    let longest = |begin: &str, end: &str| {
-        let tags = source.split(begin).skip(1).map(|rest| rest.find(end).unwrap_or(rest.len()));
-        tags.max().unwrap_or(0)
-    };
-    longest("{{", "}}").max(longest("{%", "%}"))
+    longest_between(source, "{{", "}}").max(longest_between(source, "{%", "%}"))
+}
+
+fn longest_between(source: &str, begin: &str, end: &str) -> usize {
+    let tags = source.split(begin).skip(1).map(|rest| rest.find(end).unwrap_or(rest.len()));
+    tags.max().unwrap_or(0)
 }

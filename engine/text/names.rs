@@ -3,7 +3,7 @@
 use super::escape;
 
 /// Longer names lose their middle.
-const LONGEST: usize = 60;
+const MAX_CHARS: usize = 60;
 
 /// Kernels of libraries whose own name says nothing; their first template argument does.
 const WRAPPERS: &[&str] = &[
@@ -29,7 +29,7 @@ pub fn shorten(name: &str) -> String {
         false => base.to_owned(),
     };
     // What is left of a name that is no C++ name may be nothing.
-    escape::shorten_middle(if short.trim().is_empty() { &name } else { &short }, LONGEST)
+    escape::shorten_middle(if short.trim().is_empty() { &name } else { &short }, MAX_CHARS)
 }
 
 /// Up to the parameter list, behind the return type.
@@ -125,7 +125,7 @@ mod tests {
         #[test]
         fn any_name_stays_short_and_never_vanishes(name in "[a-z:<>(){}\\[\\] ,*&`\u{e9}\u{1b}]{0,120}") {
             let short = shorten(&name);
-            prop_assert!(short.chars().count() <= LONGEST);
+            prop_assert!(short.chars().count() <= MAX_CHARS);
             prop_assert_eq!(short.is_empty(), escape::plain(&name).is_empty());
         }
     }

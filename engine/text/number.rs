@@ -76,9 +76,9 @@ pub fn share_beside(share: f64, limit: f64) -> String {
 
 fn scaled_beside(value: f64, limit: f64, units: &[(u64, &str)]) -> String {
     let whole = value.abs().round() as u64;
-    let place = units.iter().rposition(|(size, _)| whole >= *size).unwrap_or(0);
+    let index = units.iter().rposition(|(size, _)| whole >= *size).unwrap_or(0);
     let text = format!("{}{}", minus(value.round() as i64), scaled(whole, units));
-    match units.get(place) {
+    match units.get(index) {
         Some((size, unit)) if !is_clear(&text, *size as f64, value, limit) => finer(value, limit, *size as f64, unit),
         _ => text,
     }
@@ -104,6 +104,40 @@ fn finer(value: f64, limit: f64, size: f64, unit: &str) -> String {
 /// A count with its thousands apart: `18,320`.
 pub fn count(count: i64) -> String {
     format!("{}{}", minus(count), thousands(count.unsigned_abs()))
+}
+
+/// A number that something is called by, or a version: its digits, and nothing between them.
+pub fn id(id: i64) -> String {
+    id.to_string()
+}
+
+/// A plain number with three significant digits: `1.25`, `0.0417`, `18,300`.
+pub fn number(number: f64) -> String {
+    if !number.is_finite() {
+        return NOT_A_NUMBER.to_owned();
+    }
+    let sign = if number < 0.0 { "-" } else { "" };
+    format!("{sign}{}", significant(number.abs()))
+}
+
+/// A clock: `1,410 MHz`.
+pub fn mhz(mhz: f64) -> String {
+    if mhz.is_finite() { format!("{} MHz", count(mhz.round() as i64)) } else { NOT_A_NUMBER.to_owned() }
+}
+
+/// Three significant digits of a size, without trailing zeros.
+fn significant(size: f64) -> String {
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let power = size.log10().floor() as i32;
+    if power > 2 {
+        let step = 10f64.powi(power - 2);
+        return thousands(((size / step).round() * step).round() as u64);
+    }
+    // Far below one there is nothing to see: a billionth is the finest.
+    let decimals = (2 - power).clamp(0, 9) as usize;
+    trim(&format!("{size:.decimals$}")).to_owned()
 }
 
 /// A time since the start of the capture, as the Nsight GUI shows it: `12.345678s`.
@@ -149,14 +183,14 @@ fn minus(value: i64) -> &'static str {
 
 /// Three significant digits in the largest unit that leaves at least 1, and never `1000` of a unit that has a larger.
 fn scaled(value: u64, units: &[(u64, &str)]) -> String {
-    let place = units.iter().rposition(|(size, _)| value >= *size).unwrap_or(0);
-    let Some((size, unit)) = units.get(place) else { return value.to_string() };
+    let index = units.iter().rposition(|(size, _)| value >= *size).unwrap_or(0);
+    let Some((size, unit)) = units.get(index) else { return value.to_string() };
     let (wide, size) = (u128::from(value), u128::from(*size));
     let decimals = if wide < 10 * size { 2 } else { usize::from(wide < 100 * size) };
     let tens = 10u128.pow(decimals as u32);
     let rounded = (wide * tens + size / 2) / size;
     if decimals == 0 && rounded >= 1_000 {
-        return match units.get(place + 1) {
+        return match units.get(index + 1) {
             Some((_, larger)) => format!("1 {larger}"),
             None => format!("{} {unit}", thousands(u64::try_from(rounded).unwrap_or(u64::MAX))),
         };
@@ -208,6 +242,17 @@ mod tests {
             assert_eq!(duration(ns), text);
         }
         assert_eq!(duration(i64::MIN), "-9,223,372,037 s");
+    }
+
+    #[test]
+    fn plain_numbers_ids_and_clocks() {
+        let cases =
+            [(0.0, "0"), (1.25, "1.25"), (0.041_66, "0.0417"), (18_320.0, "18,300"), (12.0, "12"), (-9.996, "-10")];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+        assert_eq!((number(f64::NAN), number(1e-300)), ("n/a".to_owned(), "0".to_owned()));
+        assert_eq!((id(70_007), mhz(1_410.4)), ("70007".to_owned(), "1,410 MHz".to_owned()));
     }
 
     #[test]

@@ -38,15 +38,16 @@ pub fn inside(path: &str) -> Result<String, &'static str> {
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     let mut chars = path.chars();
     let has_drive = chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.next() == Some(':');
-    match () {
-        () if parts.is_empty() || path.ends_with('/') => Err("names no file"),
-        () if path.starts_with(['/', '~']) || has_drive => {
-            Err("is absolute: write it relative to the folder of this file")
-        }
-        () if parts.contains(&"..") => Err("leads out of the folder of this file"),
-        () if path.contains('\\') => Err("has a `\\`: write `/` between folders"),
-        () if escape::has_invisible(path) || path.contains(['\n', '\r', '\t']) => Err("holds invisible characters"),
-        () => Ok(parts.join("/")),
+    let faults = [
+        (parts.is_empty() || path.ends_with('/'), "names no file"),
+        (path.starts_with(['/', '~']) || has_drive, "is absolute: write it relative to the folder of this file"),
+        (parts.contains(&".."), "leads out of the folder of this file"),
+        (path.contains('\\'), "has a `\\`: write `/` between folders"),
+        (escape::has_invisible(path) || path.contains(['\n', '\r', '\t']), "holds invisible characters"),
+    ];
+    match faults.into_iter().find(|(is_there, _)| *is_there) {
+        Some((_, fault)) => Err(fault),
+        None => Ok(parts.join("/")),
     }
 }
 

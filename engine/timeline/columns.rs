@@ -12,9 +12,9 @@ use super::times::Times;
 pub struct GpuOps {
     /// When it runs, nanoseconds since the start of the capture; it never ends before it begins.
     pub times: Times,
-    /// The place of its stream.
+    /// The index of its stream.
     pub stream: Vec<u32>,
-    /// The place of the API call that asked for it, or [`super::NONE`].
+    /// The index of the API call that asked for it, or [`super::NONE`].
     pub call: Vec<u32>,
 }
 
@@ -35,16 +35,16 @@ impl GpuOps {
 pub struct Kernels {
     /// When, where, and asked for by which call.
     pub ops: GpuOps,
-    /// The place of what was launched in `shapes`.
+    /// The index of what was launched in `shapes`.
     pub shape: Vec<u32>,
     /// What was launched, each once.
     pub shapes: Vec<KernelShape>,
 }
 
 impl Kernels {
-    /// What was launched as the kernel at a place.
-    pub fn shape_of(&self, place: u32) -> KernelShape {
-        let shape = self.shape.get(place as usize).and_then(|shape| self.shapes.get(*shape as usize));
+    /// What was launched as the kernel at an index.
+    pub fn shape_of(&self, index: u32) -> KernelShape {
+        let shape = self.shape.get(index as usize).and_then(|shape| self.shapes.get(*shape as usize));
         shape.copied().unwrap_or_default()
     }
 }
@@ -56,7 +56,7 @@ pub struct KernelShape {
     pub name: NameId,
     /// The demangled name.
     pub full_name: NameId,
-    /// The place of the launch geometry.
+    /// The index of the launch geometry.
     pub geometry: u32,
 }
 
@@ -155,14 +155,14 @@ pub struct Migrations {
     pub cause: Vec<MigrationCause>,
 }
 
-/// CUDA API calls, in time order on each thread.
+/// CUDA API calls, in the order of the recording.
 #[derive(Debug, Default)]
 pub struct ApiCalls {
     /// From the beginning of the call to its return.
     pub times: Times,
     /// The name without version suffix.
     pub name: Vec<NameId>,
-    /// The place of the calling thread, or [`super::NONE`].
+    /// The index of the calling thread, or [`super::NONE`].
     pub thread: Vec<u32>,
     /// How many calls of each API returned an error, most first.
     pub errors: Vec<(NameId, u64)>,
@@ -187,17 +187,30 @@ pub struct OsCalls {
     pub times: Times,
     /// The name.
     pub name: Vec<NameId>,
-    /// The place of the calling thread.
+    /// The index of the calling thread.
     pub thread: Vec<u32>,
 }
 
-/// Stretches in which a thread was off the CPU.
+/// What a thread does that does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadState {
+    /// It is off the CPU; the recording does not say why.
+    OffCpu,
+    /// It waits for something.
+    Blocked,
+    /// It could run, and waits for a CPU.
+    Runnable,
+}
+
+/// Stretches in which a thread did not run.
 #[derive(Debug, Default)]
-pub struct OffCpu {
-    /// From when the thread left the CPU to when it came back.
+pub struct ThreadStates {
+    /// From when the thread left the CPU, or changed to this state, to when it left the state.
     pub times: Times,
-    /// The place of the thread.
+    /// The index of the thread.
     pub thread: Vec<u32>,
+    /// What it does.
+    pub state: Vec<ThreadState>,
 }
 
 /// What an overhead row stands for.
@@ -220,29 +233,29 @@ pub struct Overheads {
     pub kind: Vec<OverheadKind>,
     /// The report's name for it.
     pub name: Vec<NameId>,
-    /// The place of the thread; [`super::NONE`] when all threads of the capture are meant.
+    /// The index of the thread; [`super::NONE`] when all threads of the capture are meant.
     pub thread: Vec<u32>,
 }
 
-/// Annotations that have a duration.
+/// Ranges that the program or its framework marked.
 #[derive(Debug, Default)]
 pub struct Ranges {
-    /// Those of each thread that wrote any, in the order of the places of the threads.
+    /// Those of each thread that wrote any, in the order of the indices of the threads.
     pub threads: Vec<ThreadRanges>,
-    /// Text and NVTX domain of the annotations.
+    /// What ranges are called, each once.
     pub labels: Vec<Label>,
     /// Names of NVTX domains: process, domain, name; in the order of processes and domains.
     pub domains: Vec<(u32, i64, NameId)>,
 }
 
-/// The annotations that one thread entered: by start, and of those that start together the longer first.
+/// The ranges that one thread entered: by start, and of those that start together the longer first.
 #[derive(Debug, Default)]
 pub struct ThreadRanges {
-    /// The place of the thread, or [`NONE`].
+    /// The index of the thread, or [`NONE`].
     pub thread: u32,
     /// From when it was entered to when it was left, or to the end of the capture for one that was not.
     pub times: Times,
-    /// The place of its label in [`Ranges::labels`].
+    /// The index of its label in [`Ranges::labels`].
     pub label: Vec<u32>,
 }
 
@@ -261,7 +274,7 @@ impl ThreadRanges {
 }
 
 impl Ranges {
-    /// How many annotations.
+    /// How many ranges.
     pub fn len(&self) -> usize {
         self.threads.iter().map(|thread| thread.times.len()).sum()
     }
@@ -271,23 +284,39 @@ impl Ranges {
         self.threads.is_empty()
     }
 
-    /// The annotations of a thread; `None` where it wrote none.
+    /// The ranges of a thread; `None` where it marked none.
     pub fn of_thread(&self, thread: u32) -> Option<&ThreadRanges> {
-        let place = self.threads.binary_search_by_key(&thread, |ranges| ranges.thread).ok()?;
-        self.threads.get(place)
+        let index = self.threads.binary_search_by_key(&thread, |ranges| ranges.thread).ok()?;
+        self.threads.get(index)
     }
 
     /// The name of a label's domain in one process; `None` for the default domain.
     pub fn domain_name(&self, process: u32, label: u32) -> Option<NameId> {
         let domain = self.labels.get(label as usize)?.domain;
-        let place = self.domains.binary_search_by_key(&(process, domain), |known| (known.0, known.1)).ok()?;
-        self.domains.get(place).map(|known| known.2)
+        let index = self.domains.binary_search_by_key(&(process, domain), |known| (known.0, known.1)).ok()?;
+        self.domains.get(index).map(|known| known.2)
     }
 }
 
-/// What an annotation is called.
+/// Who marked a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum RangeKind {
+    /// The program, or a library, through NVTX.
+    #[default]
+    Nvtx,
+    /// The program, through its framework (`record_function` of PyTorch).
+    Annotation,
+    /// The framework: one of its operators.
+    Operator,
+    /// The interpreter: a function of Python.
+    PythonFrame,
+}
+
+/// What a range is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Label {
+    /// Who marked it.
+    pub kind: RangeKind,
     /// Its text, without the numbers that a framework appends.
     pub name: NameId,
     /// Its NVTX domain in its process; 0 is the default domain.

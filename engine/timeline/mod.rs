@@ -1,23 +1,29 @@
-//! The event model that every reader fills and every fact is extracted from.
+//! The event model that every reader fills, through the [`builder`], and every fact is extracted from.
 //!
 //! Events are columns, one vector a field, so that a million kernels cost a few dozen bytes each. Names, threads, streams
-//! and launch geometries are interned: a column holds their places in the tables of [`Timeline`]. Times are nanoseconds
+//! and launch geometries are interned: a column holds their indices in the tables of [`Timeline`]. Times are nanoseconds
 //! since the start of the capture and may be negative.
 
 pub mod api;
+pub mod builder;
+pub mod capability;
+pub mod capture;
 pub mod columns;
 pub mod interval;
+pub mod locations;
 pub mod names;
-pub mod places;
 pub mod times;
+pub mod union;
 
-pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OffCpu, OsCalls, Overheads, Ranges};
-pub use columns::{KernelShape, ThreadRanges};
+pub use capability::Capability;
+pub use capture::{Dropped, Notice, NoticeKind, NoticeLevel, Reached, Source};
+pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OsCalls, Overheads, Ranges};
+pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
+pub use locations::{CallLocations, SourceLocation};
 pub use names::{NameId, Names};
-pub use places::{CodePlace, CodePlaces};
 pub use times::Times;
 
-/// No such place: the event refers to nothing.
+/// No such index: the event refers to nothing.
 pub const NONE: u32 = u32::MAX;
 
 /// One recording, as its reader understood it.
@@ -27,9 +33,9 @@ pub struct Timeline {
     pub source: Source,
     /// Every string that a column refers to.
     pub names: Names,
-    /// Processes that called CUDA, ran GPU work or wrote annotations, in the order of their keys.
+    /// Processes that called CUDA, ran GPU work or marked ranges, in the order of their keys in the recording.
     pub processes: Vec<Process>,
-    /// Threads that called CUDA, the OS runtime, or wrote annotations.
+    /// Threads that called CUDA, the OS runtime, or marked ranges.
     pub threads: Vec<Thread>,
     /// GPUs that ran at least one operation, ordered by number.
     pub devices: Vec<Device>,
@@ -50,49 +56,38 @@ pub struct Timeline {
     /// CUDA API calls of the host, runtime and driver.
     pub api: ApiCalls,
     /// Where in the code API calls were made.
-    pub code_places: CodePlaces,
+    pub call_locations: CallLocations,
     /// OS runtime calls.
     pub os_calls: OsCalls,
-    /// Time off the CPU by the scheduler's record.
-    pub off_cpu: OffCpu,
+    /// When threads did not run, by the scheduler's record.
+    pub thread_states: ThreadStates,
     /// The profiler's and CUDA's own overhead on the host.
     pub overheads: Overheads,
-    /// Annotations.
+    /// What the program or its framework marked.
     pub ranges: Ranges,
     /// Sampled GPU metrics.
     pub metrics: Vec<MetricSeries>,
-    /// GPU page faults of unified memory: process, CUDA ordinal, count.
+    /// GPU page faults of unified memory, by device.
     pub page_faults: Vec<PageFaults>,
     /// What the profiler said of its own capture.
     pub notices: Vec<Notice>,
-    /// Rows that could not be used, and why.
+    /// Events that could not be used, and why.
     pub dropped: Vec<Dropped>,
     /// What was left out because a limit was reached.
-    pub reached: crate::read::Reached,
+    pub reached: Reached,
     /// Whether it is certain which GPU each operation ran on.
     pub device_identity_known: bool,
     /// Whether the report holds samples of CPU call stacks.
     pub has_cpu_samples: bool,
 }
 
-/// What the report file is.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// The version of the profiler that wrote it, where it says.
-    pub product_version: Option<String>,
-    /// The version of the export's schema, where it says.
-    pub schema_version: Option<String>,
-    /// What the capture was set to record, in the profiler's words; empty where it does not say.
-    pub capture_types: Vec<String>,
-}
-
 /// One process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// What tells it from others in the report, virtual machine included.
-    pub key: i64,
     /// Its process id.
     pub pid: i64,
+    /// What tells it from another process of the same id, such as its virtual machine; unused where ids are unique.
+    pub label: String,
     /// The executable's name without its folder, where the report lists processes.
     pub name: Option<String>,
 }
@@ -102,8 +97,8 @@ pub struct Process {
 pub struct Thread {
     /// Its process.
     pub process: u32,
-    /// What tells it from others in the report.
-    pub key: i64,
+    /// What tells it from others of its process in the recording.
+    pub id: i64,
 }
 
 /// One physical GPU, as far as the report can tell.
@@ -120,7 +115,7 @@ pub struct Device {
 pub struct DeviceProperties {
     /// The product name.
     pub name: Option<String>,
-    /// Streaming multiprocessors.
+    /// Streaming multiprocessors (SMs).
     pub sm_count: Option<i64>,
     /// Compute capability.
     pub compute_capability: Option<(i64, i64)>,
@@ -128,13 +123,13 @@ pub struct DeviceProperties {
     pub memory_bandwidth: Option<i64>,
     /// Size of device memory.
     pub total_memory_bytes: Option<i64>,
-    /// Warps that a multiprocessor can hold.
+    /// Warps that an SM can hold.
     pub max_warps_per_sm: Option<i64>,
-    /// Blocks that a multiprocessor can hold.
+    /// Blocks that an SM can hold.
     pub max_blocks_per_sm: Option<i64>,
-    /// Registers of a multiprocessor.
+    /// Registers of an SM.
     pub registers_per_sm: Option<i64>,
-    /// Shared memory of a multiprocessor.
+    /// Shared memory of an SM.
     pub shared_memory_per_sm_bytes: Option<i64>,
 }
 
@@ -159,8 +154,6 @@ pub struct Stream {
     pub process: u32,
     /// Its device.
     pub device: u32,
-    /// The CUDA ordinal that its process calls the device by.
-    pub ordinal: i64,
     /// The CUDA context that it belongs to.
     pub context: i64,
     /// Its number in the report.
@@ -185,7 +178,7 @@ pub struct Geometry {
 /// A metric that facts are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Metric {
-    /// Multiprocessors with at least one warp resident, percent.
+    /// SMs with at least one warp resident, percent.
     SmActive,
     /// Issue slots used, percent.
     SmIssue,
@@ -221,41 +214,10 @@ pub struct MetricSeries {
 /// GPU page faults of unified memory on one device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageFaults {
-    /// The place of the device in [`Timeline::devices`].
+    /// The index of the device in [`Timeline::devices`].
     pub device: u32,
     /// How many.
     pub count: i64,
-}
-
-/// How grave a notice is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NoticeLevel {
-    /// For information.
-    Info,
-    /// A warning.
-    Warning,
-    /// An error.
-    Error,
-}
-
-/// Something that the profiler said of its own capture. The text is hostile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// How grave.
-    pub level: NoticeLevel,
-    /// The profiler's words.
-    pub text: String,
-}
-
-/// Rows that were left out, for one reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped {
-    /// The table that they are from.
-    pub table: &'static str,
-    /// Why.
-    pub reason: &'static str,
-    /// How many.
-    pub count: u64,
 }
 
 impl Timeline {
@@ -264,17 +226,17 @@ impl Timeline {
         self.threads.get(thread as usize).map_or(NONE, |thread| thread.process)
     }
 
-    /// What was launched as the kernel at a place, by its geometry.
+    /// What was launched as the kernel at an index, by its geometry.
     pub fn geometry_of(&self, kernel: u32) -> Option<Geometry> {
         self.geometries.get(self.kernels.shape_of(kernel).geometry as usize).copied()
     }
 
-    /// The name at a place.
+    /// The name at an index.
     pub fn name(&self, id: NameId) -> &str {
         self.names.get(id)
     }
 
-    /// When GPU operations ran and calls were made: what a recording is as long as, annotations aside.
+    /// When GPU operations ran and calls were made: what a recording is as long as, ranges left out.
     pub(crate) const fn op_and_call_times(&self) -> [&Times; 7] {
         [
             &self.kernels.ops.times,

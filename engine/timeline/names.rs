@@ -1,21 +1,21 @@
-//! Interned strings: each is stored once, columns hold their places.
+//! Interned strings: each is stored once, columns hold their indices.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// The place of a string in [`Names`].
+/// The index of a string in [`Names`].
 pub type NameId = u32;
 
 /// Every string of a timeline, each once.
 #[derive(Debug, Default)]
 pub struct Names {
     strings: Vec<Arc<str>>,
-    places: FxHashMap<Arc<str>, NameId>,
+    ids: FxHashMap<Arc<str>, NameId>,
 }
 
 impl Names {
-    /// The place of a string, which is added when it is new. One that is shared with another table stays shared.
+    /// The index of a string, which is added when it is new. One that is shared with another table stays shared.
     pub fn intern(&mut self, text: impl AsRef<str> + Into<Arc<str>>) -> NameId {
         if let Some(id) = self.find(text.as_ref()) {
             return id;
@@ -23,23 +23,23 @@ impl Names {
         let id = NameId::try_from(self.strings.len()).unwrap_or(NameId::MAX - 1);
         let text: Arc<str> = text.into();
         self.strings.push(Arc::clone(&text));
-        self.places.insert(text, id);
+        self.ids.insert(text, id);
         id
     }
 
-    /// The string at a place, to be shared.
+    /// The string at an index, to be shared.
     pub(crate) fn shared(&self, id: NameId) -> Option<&Arc<str>> {
         self.strings.get(id as usize)
     }
 
-    /// The string at a place; empty for a place that no string has.
+    /// The string at an index; empty for one that no string has.
     pub fn get(&self, id: NameId) -> &str {
         self.strings.get(id as usize).map_or("", |text| text)
     }
 
-    /// The place of a string, if some column has it.
+    /// The index of a string, if some column has it.
     pub fn find(&self, text: &str) -> Option<NameId> {
-        self.places.get(text).copied()
+        self.ids.get(text).copied()
     }
 
     /// How many strings there are.
@@ -52,7 +52,7 @@ impl Names {
         self.strings.is_empty()
     }
 
-    /// Every string with its place.
+    /// Every string with its index.
     pub fn iter(&self) -> impl Iterator<Item = (NameId, &str)> {
         (0..).zip(self.strings.iter().map(|text| &**text))
     }

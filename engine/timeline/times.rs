@@ -13,7 +13,7 @@ const FAR: u64 = (1 << LENGTH_BITS) - 1;
 /// Half of the distances that fit: half a minute. What begins further away from its neighbours is rare as well.
 const REACH: i64 = 1 << (63 - LENGTH_BITS);
 
-/// Intervals by place, each exact to the nanosecond. One that is long, or begins far away from the first of its block, is
+/// Intervals by index, each exact to the nanosecond. One that is long, or begins far away from the first of its block, is
 /// kept apart and costs more.
 #[derive(Debug, Default, Clone)]
 pub struct Times {
@@ -27,7 +27,7 @@ pub struct Times {
 /// The intervals that do not fit.
 #[derive(Debug, Default, Clone)]
 struct Far {
-    /// By place.
+    /// By index.
     list: Vec<(usize, Interval)>,
     /// Whether the list holds all intervals, since so many do not fit.
     is_whole: bool,
@@ -37,9 +37,9 @@ struct Far {
 const MANY: usize = 64;
 const MUCH: usize = 8;
 
-/// The place of the base of a row's block.
-const fn base_of(place: usize) -> usize {
-    place / BLOCK * BLOCK_WORDS
+/// The index of the base of a row's block.
+const fn base_of(index: usize) -> usize {
+    index / BLOCK * BLOCK_WORDS
 }
 
 impl Times {
@@ -55,12 +55,12 @@ impl Times {
 
     /// Adds one at the end.
     pub fn push(&mut self, interval: Interval) {
-        let place = self.len;
+        let index = self.len;
         self.len += 1;
-        if place.is_multiple_of(BLOCK) {
+        if index.is_multiple_of(BLOCK) {
             self.words.push(interval.start.saturating_sub(REACH).cast_unsigned());
         }
-        let base = self.words[base_of(place)].cast_signed();
+        let base = self.words[base_of(index)].cast_signed();
         let (offset, length) = (interval.start.abs_diff(base), interval.end.abs_diff(interval.start));
         let is_forward = base <= interval.start && interval.start <= interval.end;
         let is_whole = self.far.as_ref().is_some_and(|far| far.is_whole);
@@ -68,13 +68,13 @@ impl Times {
             self.words.push(offset << LENGTH_BITS | length);
         } else {
             self.words.push(FAR);
-            self.push_far(place, interval);
+            self.push_far(index, interval);
         }
     }
 
-    fn push_far(&mut self, place: usize, interval: Interval) {
+    fn push_far(&mut self, index: usize, interval: Interval) {
         let far = self.far.get_or_insert_default();
-        far.list.push((place, interval));
+        far.list.push((index, interval));
         if !far.is_whole && far.list.len() >= MANY && far.list.len() * MUCH > self.len {
             let list = self.iter().enumerate().collect();
             self.far = Some(Box::new(Far { list, is_whole: true }));
@@ -83,56 +83,56 @@ impl Times {
 
     /// Takes the last one away.
     pub fn pop(&mut self) -> Option<Interval> {
-        let place = self.len.checked_sub(1)?;
-        let last = self.at(place);
-        self.len = place;
+        let index = self.len.checked_sub(1)?;
+        let last = self.at(index);
+        self.len = index;
         if let Some(far) = &mut self.far {
-            far.list.pop_if(|(far, _)| *far == place);
+            far.list.pop_if(|(far, _)| *far == index);
         }
         self.words.pop();
-        if place.is_multiple_of(BLOCK) {
+        if index.is_multiple_of(BLOCK) {
             self.words.pop();
         }
         Some(last)
     }
 
-    /// The one at a place.
+    /// The one at an index.
     ///
     /// # Panics
     /// When there are not that many, as a slice does.
     #[inline]
-    pub fn at(&self, place: usize) -> Interval {
-        let block = base_of(place);
-        let word = self.words[block + 1 + place % BLOCK];
+    pub fn at(&self, index: usize) -> Interval {
+        let block = base_of(index);
+        let word = self.words[block + 1 + index % BLOCK];
         if word & FAR == FAR {
-            return self.far(place);
+            return self.far(index);
         }
         let start = self.words[block].cast_signed() + (word >> LENGTH_BITS).cast_signed();
         Interval { start, end: start + (word & FAR).cast_signed() }
     }
 
-    /// When the one at a place begins.
+    /// When the one at an index begins.
     ///
     /// # Panics
     /// When there are not that many, as a slice does.
     #[inline]
-    pub fn start(&self, place: usize) -> i64 {
-        self.at(place).start
+    pub fn start(&self, index: usize) -> i64 {
+        self.at(index).start
     }
 
-    /// When the one at a place ends.
+    /// When the one at an index ends.
     ///
     /// # Panics
     /// When there are not that many, as a slice does.
     #[inline]
-    pub fn end(&self, place: usize) -> i64 {
-        self.at(place).end
+    pub fn end(&self, index: usize) -> i64 {
+        self.at(index).end
     }
 
-    /// The one at a place, if there are that many.
+    /// The one at an index, if there are that many.
     #[inline]
-    pub fn get(&self, place: usize) -> Option<Interval> {
-        (place < self.len()).then(|| self.at(place))
+    pub fn get(&self, index: usize) -> Option<Interval> {
+        (index < self.len()).then(|| self.at(index))
     }
 
     /// The last one.
@@ -140,12 +140,12 @@ impl Times {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// All, in order of their places.
+    /// All, in order of their indices.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Interval> + ExactSizeIterator + Clone + '_ {
-        (0..self.len()).map(|place| self.at(place))
+        (0..self.len()).map(|index| self.at(index))
     }
 
-    /// The first place from `from` on at which something does not hold; it has to hold for all before that and for none
+    /// The first index from `from` on at which something does not hold; it has to hold for all before that and for none
     /// after it.
     pub fn partition_point(&self, from: usize, holds: impl Fn(Interval) -> bool) -> usize {
         let (mut low, mut high) = (from, self.len());
@@ -175,9 +175,9 @@ impl Times {
     }
 
     #[cold]
-    fn far(&self, place: usize) -> Interval {
+    fn far(&self, index: usize) -> Interval {
         let Some(far) = &self.far else { return Interval::default() };
-        let at = if far.is_whole { Ok(place) } else { far.list.binary_search_by_key(&place, |(far, _)| *far) };
+        let at = if far.is_whole { Ok(index) } else { far.list.binary_search_by_key(&index, |(far, _)| *far) };
         at.ok().and_then(|at| far.list.get(at)).map_or_else(Interval::default, |(_, interval)| *interval)
     }
 }

@@ -1,37 +1,78 @@
 //! The integration tests: one crate, so that the program and what the tests share are linked once.
 //!
-//! Each module tests one behaviour as a user meets it; `support` holds what they share.
+//! A folder a level, a file a behaviour. CONTRIBUTING.md says where a new test goes.
 
 // The lints spare `#[test]` functions only, not what they share.
-#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 #[path = "../../benches/support/enlarge.rs"]
 mod enlarge;
 #[path = "../../fuzz/entries.rs"]
 mod entries;
+/// What the tests share: the program's harness, projects, scenarios that become reports, damage, an independent computation.
 mod support;
 
-mod action;
-mod call_stacks;
-mod changes;
-mod command_line;
-mod comment;
-mod compare;
-mod configuration;
-mod corpus;
-mod damage;
-mod docs;
-mod fixtures;
-mod fuzz_seeds;
-mod gates;
-mod growth;
-mod hostile_names;
-mod hostile_schema;
-mod ledger;
-mod library;
-mod mutation;
-mod nsys_rep;
-mod places;
-mod readme;
-mod rules;
-mod whole_review;
+/// The program as a user meets it: arguments, exit codes, files, `coldspot.toml`, comparisons, gates.
+mod cli {
+    mod changes;
+    mod command_line;
+    mod compare;
+    mod configuration;
+    mod gates;
+    mod growth;
+}
+
+/// Which stage may import which.
+mod architecture;
+
+/// What can be read: kept fixtures, call stacks, exports by nsys, damaged and foreign files.
+mod readers {
+    mod call_stacks;
+    mod damage;
+    mod fixtures;
+    mod nsys_rep;
+}
+
+/// Numbers: accounts that add up on random timelines, facts that agree with independent computations.
+mod ledger {
+    mod accounts;
+    mod catalogue;
+    mod corpus;
+}
+
+/// The built-in rules: their own tests, what they find in every scenario, their pages and schemas.
+mod rules {
+    mod builtin;
+    mod docs;
+    mod scenarios;
+}
+
+/// What is printed of a report: whole reviews as they were accepted, keys of JSON, source locations, the README.
+mod reviews {
+    mod golden;
+    mod json_keys;
+    mod places;
+    mod readme;
+    mod whole_review;
+}
+
+/// Input that means harm: names, schemas, thousands of mutants, fuzz seeds.
+mod hostile {
+    mod fuzz_seeds;
+    mod mutation;
+    mod names;
+    mod schema;
+}
+
+/// `coldspot comment` and the GitHub Action, against a forge on this machine.
+mod forge {
+    mod action;
+    mod comment;
+}

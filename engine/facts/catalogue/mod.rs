@@ -2,6 +2,7 @@
 //!
 //! `coldspot facts --list` prints it, and rules are checked against it when they load.
 
+mod accounts;
 mod device;
 mod groups;
 mod run;
@@ -9,7 +10,9 @@ mod source;
 
 use serde::Serialize;
 
-use super::store::FactValue;
+use super::value::FactValue;
+pub use crate::ledger::accounts::Scaling;
+use crate::timeline::Capability;
 
 /// The kinds of things that facts are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -123,6 +126,11 @@ impl FactType {
         }
     }
 
+    /// Whether its values are numbers.
+    pub const fn is_number(self) -> bool {
+        matches!(self, Self::Int | Self::Float)
+    }
+
     /// The name that `facts --list` prints.
     pub const fn name(self) -> &'static str {
         match self {
@@ -135,7 +143,7 @@ impl FactType {
     }
 }
 
-/// The unit of a fact, which its name ends in.
+/// The unit of a fact, which its name ends in, or is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds (`_ns`).
@@ -152,14 +160,19 @@ pub enum Unit {
     PerSecond,
     /// Megahertz (`_mhz`).
     Mhz,
-    /// A bare number, string or boolean.
+    /// A plain number without unit (`waves`).
+    Number,
+    /// No amount but what tells things apart: a number that they are called by, a version (`number`, `pid`, `_line`, `_major`,
+    /// `_minor`).
+    Id,
+    /// No number at all: a string or boolean.
     None,
 }
 
 impl Unit {
     /// The unit that a name's ending says.
     pub fn of_name(name: &str) -> Self {
-        const ENDINGS: [(&str, Unit); 7] = [
+        const ENDINGS: [(&str, Unit); 13] = [
             ("_ns", Unit::Ns),
             ("_bytes", Unit::Bytes),
             ("_count", Unit::Count),
@@ -167,6 +180,12 @@ impl Unit {
             ("_gbps", Unit::Gbps),
             ("_per_s", Unit::PerSecond),
             ("_mhz", Unit::Mhz),
+            ("_waves", Unit::Number),
+            ("_number", Unit::Id),
+            ("_pid", Unit::Id),
+            ("_line", Unit::Id),
+            ("_major", Unit::Id),
+            ("_minor", Unit::Id),
         ];
         ENDINGS
             .into_iter()
@@ -184,48 +203,9 @@ impl Unit {
             Self::Gbps => "gbps",
             Self::PerSecond => "per_s",
             Self::Mhz => "mhz",
+            Self::Number => "number",
+            Self::Id => "id",
             Self::None => "",
-        }
-    }
-}
-
-/// What a capture must hold for a fact to be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// Any report.
-    Report,
-    /// GPU operations.
-    CudaTrace,
-    /// CUDA API calls of the host.
-    CudaApi,
-    /// Annotations.
-    Nvtx,
-    /// OS runtime calls.
-    OsRuntime,
-    /// Sampled GPU metrics.
-    GpuMetrics,
-    /// What the GPU is: its table of properties.
-    DeviceInfo,
-    /// Unified-memory page faults.
-    PageFaults,
-    /// Device memory use.
-    MemoryUsage,
-    /// Call stacks of API calls.
-    CallStacks,
-}
-
-impl Needs {
-    /// What to capture, as options of `nsys profile`; empty where any report will do.
-    pub const fn option(self) -> &'static str {
-        match self {
-            Self::Report => "",
-            Self::CudaTrace | Self::CudaApi | Self::DeviceInfo => "nsys profile --trace=cuda",
-            Self::Nvtx => "nsys profile --trace=cuda,nvtx",
-            Self::OsRuntime => "nsys profile --trace=cuda,osrt",
-            Self::GpuMetrics => "nsys profile --gpu-metrics-devices=all",
-            Self::PageFaults => "nsys profile --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true",
-            Self::CallStacks => "nsys profile --trace=cuda --cudabacktrace=all --python-backtrace=cuda",
-            Self::MemoryUsage => "nsys profile --cuda-memory-usage=true",
         }
     }
 }
@@ -238,73 +218,22 @@ pub struct Fact {
     /// The type of its value.
     pub kind: FactType,
     /// What of a capture brings it.
-    pub needs: Needs,
-    /// How it goes with the work that is done; absent for what is no number, and where the unit says it.
-    growth: Option<Growth>,
+    pub needs: Capability,
+    /// How it goes with the amount of work.
+    pub scaling: Scaling,
     /// What it means, and what its absence means where that is not simply "not captured".
     pub meaning: &'static str,
 }
 
-impl Growth {
-    /// Whether it is a sum over the work.
-    pub(crate) const fn is_per_unit(self) -> bool {
-        matches!(self, Self::Work | Self::Span)
-    }
-}
-
 impl Fact {
-    /// The unit, which the name says.
+    /// The unit, which the name says; none of what is no number.
     pub fn unit(&self) -> Unit {
-        Unit::of_name(self.name)
-    }
-
-    /// How it goes with the work that is done; shares and rates stay the same.
-    pub(crate) fn growth(&self) -> Growth {
-        match (self.growth, self.unit()) {
-            (Some(growth), _) => growth,
-            (None, Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz) => Growth::Same,
-            (None, Unit::Ns | Unit::Bytes | Unit::Count | Unit::None) => Growth::Mark,
-        }
+        if self.kind.is_number() { Unit::of_name(self.name) } else { Unit::None }
     }
 }
 
-/// How a number goes with the work that is done: what a program that does the same twice would show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Growth {
-    /// Twice as much: a sum over the work.
-    Work,
-    /// Twice as much, and the time between the two rounds.
-    Span,
-    /// The same: a size, a median, a share, a rate.
-    Same,
-    /// Either: of start-up, of one event that is the longest by chance, or of stretches that may join.
-    Once,
-    /// Nothing that could be said: a moment, an id, a version.
-    Mark,
-}
-
-const fn fact(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: None }
-}
-
-const fn work(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: Some(Growth::Work) }
-}
-
-const fn span(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: Some(Growth::Span) }
-}
-
-const fn same(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: Some(Growth::Same) }
-}
-
-const fn once(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: Some(Growth::Once) }
-}
-
-const fn mark(name: &'static str, kind: FactType, needs: Needs, meaning: &'static str) -> Fact {
-    Fact { name, kind, needs, meaning, growth: Some(Growth::Mark) }
+const fn fact(name: &'static str, kind: FactType, needs: Capability, scaling: Scaling, meaning: &'static str) -> Fact {
+    Fact { name, kind, needs, scaling, meaning }
 }
 
 /// The facts of one kind of entity, in the order in which they are explained.
@@ -328,19 +257,17 @@ pub fn find(kind: EntityKind, name: &str) -> Option<&'static Fact> {
     of_kind(kind).find(|fact| fact.name == name)
 }
 
-/// The ledger accounts that an estimate may claim: the device facts that are parts of the window.
-///
-/// `claims = "idle_sync"` draws on `device.idle_sync_ns`.
-pub fn accounts() -> impl Iterator<Item = &'static str> {
-    [device::LEDGER, device::IDLE_ACTIVITY, device::IDLE_TRIGGER, device::COMPUTE_USE]
-        .into_iter()
-        .flatten()
-        .filter_map(|fact| fact.name.strip_suffix("_ns"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Account;
+
+    #[test]
+    fn every_account_is_a_fact() {
+        for account in Account::all() {
+            assert!(find(EntityKind::Device, account.fact()).is_some(), "{}", account.id());
+        }
+    }
 
     #[test]
     fn names_are_unique_and_end_in_their_unit() {
@@ -352,19 +279,25 @@ mod tests {
             assert_eq!(count, names.len(), "{} names a fact twice", kind.name());
             for fact in of_kind(kind) {
                 assert!(fact.meaning.ends_with('.'), "{}.{} has no whole sentence", kind.name(), fact.name);
-                if matches!(fact.kind, FactType::Bool | FactType::Text | FactType::Choice(_)) {
-                    assert_eq!(fact.unit(), Unit::None, "{}.{}", kind.name(), fact.name);
-                }
+                let name = format!("{}.{}", kind.name(), fact.name);
+                assert_eq!(fact.unit() == Unit::None, !fact.kind.is_number(), "{name}");
+                assert!(fact.kind.is_number() || Unit::of_name(fact.name) == Unit::None, "{name}");
             }
         }
     }
 
     #[test]
-    fn every_amount_of_the_run_and_of_devices_says_how_it_grows() {
-        for kind in [EntityKind::Run, EntityKind::Device] {
-            for fact in of_kind(kind).filter(|fact| matches!(fact.kind, FactType::Int | FactType::Float)) {
-                let is_rate = matches!(fact.unit(), Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz);
-                assert!(is_rate || fact.growth.is_some(), "{}.{}", kind.name(), fact.name);
+    fn rates_stay_the_same_and_what_is_no_number_cannot_be_compared() {
+        for kind in EntityKind::ALL {
+            for fact in of_kind(kind) {
+                let name = format!("{}.{}", kind.name(), fact.name);
+                assert!(fact.kind.is_number() || fact.scaling == Scaling::Incomparable, "{name}");
+                if matches!(fact.unit(), Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz) {
+                    assert_eq!(fact.scaling, Scaling::Intensive, "{name}");
+                }
+                if fact.unit() == Unit::Id {
+                    assert_eq!(fact.scaling, Scaling::Incomparable, "{name}");
+                }
             }
         }
     }

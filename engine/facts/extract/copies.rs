@@ -1,16 +1,19 @@
 //! Facts of groups of copies: direction, host memory and API on one device.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::device::pinned_gbps;
+use super::stats::{clamped, median};
 use super::tally::{CopyKey, copy_key};
-use super::{Context, DeviceContext, Parents, device};
-use crate::facts::{Entity, EntityKind, Facts};
+use super::{Context, DeviceContext, DevicePart, Parents};
+use crate::facts::{Entity, EntityKind};
 use crate::ledger::{Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, HostMemory};
-use crate::timeline::interval::Union;
+use crate::timeline::union::Union;
 use crate::timeline::{NONE, Timeline};
 
 /// A copy no larger than this is small: the driver handles it apart, and starting it costs more than moving it.
@@ -37,32 +40,52 @@ const fn memory_name(memory: HostMemory) -> &'static str {
     }
 }
 
-pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
+/// The copies of one group.
+struct Group {
+    name: String,
+    key: CopyKey,
+    ops: Vec<Op>,
+}
+
+impl Group {
+    /// Of the same name, by key. Not by key alone: the order of ids depends on the exporter.
+    fn by_name(&self, other: &Self) -> Ordering {
+        (&self.name, self.key).cmp(&(&other.name, other.key))
+    }
+}
+
+/// Adds the groups of copies; returns the index of each among the entities.
+pub(super) fn extract(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    parents: &Parents<'_>,
+    part: &mut DevicePart,
+) -> FxHashMap<CopyKey, usize> {
     let timeline = context.timeline;
     let mut groups: FxHashMap<CopyKey, Vec<Op>> = FxHashMap::default();
     for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Copy) {
         groups.entry(copy_key(timeline, op)).or_default().push(op);
     }
-    let mut groups: Vec<(String, CopyKey, Vec<Op>)> =
-        groups.into_iter().map(|(key, ops)| (group_name(timeline, key), key, ops)).collect();
-    // By name, not by place: places depend on the exporter.
-    let by_name = |a: &(String, CopyKey, Vec<Op>), b: &(String, CopyKey, Vec<Op>)| (&a.0, a.1).cmp(&(&b.0, b.1));
-    groups.sort_by(|a, b| b.2.len().cmp(&a.2.len()).then_with(|| by_name(a, b)));
-    super::keep(&mut groups, context.most_entities(), facts.get_mut(parents.device));
-    groups.sort_by(by_name);
+    let groups = groups.into_iter();
+    let mut groups: Vec<Group> = groups.map(|(key, ops)| Group { name: group_name(timeline, key), key, ops }).collect();
+    groups.sort_by(|a, b| b.ops.len().cmp(&a.ops.len()).then_with(|| a.by_name(b)));
+    part.keep(&mut groups, context.max_entities());
+    groups.sort_by(Group::by_name);
     let mut rates: BTreeMap<Direction, Option<f64>> = BTreeMap::new();
-    let prefix = facts.get(parents.device).key.clone();
-    for (name, key, ops) in groups {
-        let id = facts.add(EntityKind::CopyGroup, format!("{prefix}/{name}"), &[parents.device, parents.run]);
-        let entity = facts.get_mut(id);
+    let mut entities = FxHashMap::default();
+    for Group { name, key, ops } in groups {
+        let mut entity = Entity::new(EntityKind::CopyGroup, parents.key_of(&name), parents.of_device());
         entity.set("name", name);
-        set(context, device, key, &ops, entity);
-        let rate = rates.entry(key.0).or_insert_with(|| device::pinned_gbps(timeline, device, key.0));
+        set(context, device, key, &ops, &mut entity);
+        let rate = rates.entry(key.0).or_insert_with(|| pinned_gbps(timeline, device, key.0));
         entity.set_some("pinned_gbps", *rate);
+        entities.insert(key, part.entities.len());
+        part.entities.push(entity);
     }
+    entities
 }
 
-pub(super) fn group_name(timeline: &Timeline, (direction, memory, api): CopyKey) -> String {
+fn group_name(timeline: &Timeline, (direction, memory, api): CopyKey) -> String {
     let way = direction_name(direction).replace('_', " ");
     let memory = match memory {
         HostMemory::None => String::new(),
@@ -83,22 +106,16 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
         facts.set("is_blocking_call", class == ApiClass::CopyBlocking);
     }
     let window = device.window();
-    let bytes_of = |op: &Op| timeline.copies.bytes[op.index as usize];
-    let bytes: i128 = ops.iter().map(|op| i128::from(bytes_of(op))).sum();
+    let bytes = bytes_of(timeline, ops.iter());
     let busy = Union::of(ops.iter().map(|op| op.interval().clip(window)));
-    let clamped = |sum: i128| i64::try_from(sum).unwrap_or(i64::MAX);
-    let sum = |ops: &mut dyn Iterator<Item = &Op>| {
-        clamped(ops.map(|op| i128::from(op.interval().clip(window).len_ns())).sum())
-    };
     facts.set("count", ops.len() as i64);
     facts.set("bytes", clamped(bytes));
     let first_kernel = device.ops.in_window(timeline).filter(|op| op.kind.is_kernel()).map(|op| op.start).min();
-    facts.set_some(
-        "before_kernels_bytes",
-        first_kernel
-            .map(|first| clamped(ops.iter().filter(|op| op.start < first).map(|op| i128::from(bytes_of(op))).sum())),
-    );
-    facts.set("sum_ns", sum(&mut ops.iter()));
+    if let Some(first) = first_kernel {
+        let before = ops.iter().filter(|op| op.start < first);
+        facts.set("before_kernels_bytes", clamped(bytes_of(timeline, before)));
+    }
+    facts.set("sum_ns", time_of(device, ops.iter()));
     facts.set("busy_ns", busy.len_ns());
     facts.set("exposed_ns", device.tally.exposed_copies.get(&key).copied().unwrap_or(0));
     facts.set("overlapped_ns", busy.common_ns(&device.tally.kernels_run));
@@ -107,12 +124,22 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     if whole > 0 {
         facts.set("achieved_gbps", bytes as f64 / whole as f64);
     }
-    let small = || ops.iter().filter(|op| bytes_of(op) <= SMALL_BYTES);
+    let small = || ops.iter().filter(|op| timeline.copies.bytes[op.index as usize] <= SMALL_BYTES);
     facts.set("small_count", small().count() as i64);
-    facts.set("small_sum_ns", sum(&mut small()));
-    sizes(ops.iter().map(bytes_of).collect(), facts);
+    facts.set("small_sum_ns", time_of(device, small()));
+    sizes(ops.iter().map(|op| timeline.copies.bytes[op.index as usize]).collect(), facts);
     times(timeline, ops, facts);
     host_calls(context, device, ops, facts);
+}
+
+/// The bytes of copies together.
+fn bytes_of<'ops>(timeline: &Timeline, ops: impl Iterator<Item = &'ops Op>) -> i128 {
+    ops.map(|op| i128::from(timeline.copies.bytes[op.index as usize])).sum()
+}
+
+/// The durations of copies in the window, summed.
+fn time_of<'ops>(device: &DeviceContext, ops: impl Iterator<Item = &'ops Op>) -> i64 {
+    clamped(ops.map(|op| i128::from(op.interval().clip(device.window()).len_ns())).sum())
 }
 
 fn sizes(mut sizes: Vec<i64>, facts: &mut Entity) {
@@ -125,7 +152,7 @@ fn sizes(mut sizes: Vec<i64>, facts: &mut Entity) {
         facts.set("same_size_bytes", size);
     }
     facts.set_some("largest_bytes", sizes.iter().max().copied());
-    facts.set_some("median_bytes", device::median(&mut sizes));
+    facts.set_some("median_bytes", median(&mut sizes));
 }
 
 fn times(timeline: &Timeline, ops: &[Op], facts: &mut Entity) {
@@ -152,7 +179,7 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, ops: &[Op], facts: 
     for interval in intervals {
         let inside = interval.clip(device.window());
         sum = sum.saturating_add(inside.len_ns());
-        idle = idle.saturating_add(inside.len_ns() - device::busy_within(device, inside));
+        idle = idle.saturating_add(inside.len_ns() - device.busy_within(inside));
         longest = longest.max(interval.len_ns());
     }
     facts.set("call_ns", sum);

@@ -1,11 +1,15 @@
 //! Facts of kernels: all launches of one short name on one device.
 
+use std::cmp::Reverse;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::stats::{clamped, median};
 use super::tally::kernel_name;
-use super::{Context, DeviceContext, Parents, device, occupancy};
-use crate::facts::{Entity, EntityKind, Facts};
-use crate::timeline::{NameId, Timeline};
+use super::{Context, DeviceContext, DevicePart, Parents, occupancy};
+use crate::facts::{Entity, EntityKind};
+use crate::ledger::Op;
+use crate::timeline::{Geometry, NameId, Timeline};
 
 /// The launches of one name.
 #[derive(Debug, Default)]
@@ -18,43 +22,62 @@ struct Launches {
     longest_name: NameId,
     first_start_ns: i64,
     streams: FxHashSet<u32>,
-    /// Time by place of launch geometry.
+    /// Time by index of the launch geometry.
     geometries: FxHashMap<u32, i128>,
 }
 
-pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
+impl Launches {
+    fn new(first_start_ns: i64) -> Self {
+        Self { first_start_ns, min_ns: i64::MAX, longest_ns: -1, ..Self::default() }
+    }
+
+    /// Adds a launch, of which `part_ns` lie in the window.
+    fn add(&mut self, timeline: &Timeline, op: Op, part_ns: i64) {
+        self.durations.push(part_ns);
+        self.sum_ns += i128::from(part_ns);
+        self.min_ns = self.min_ns.min(part_ns);
+        self.streams.insert(op.stream(timeline));
+        let shape = timeline.kernels.shape_of(op.index);
+        *self.geometries.entry(shape.geometry).or_default() += i128::from(part_ns);
+        if part_ns > self.longest_ns {
+            self.longest_ns = part_ns;
+            self.longest_start_ns = op.start;
+            self.longest_name = shape.full_name;
+        }
+    }
+
+    /// The launch geometry that most of the time was spent with.
+    fn main_geometry(&self, timeline: &Timeline) -> Option<Geometry> {
+        let main = self.geometries.iter().max_by_key(|(index, time)| (**time, Reverse(**index)));
+        main.and_then(|(index, _)| timeline.geometries.get(*index as usize)).copied()
+    }
+}
+
+/// Adds the kernels; returns the index of each among the entities, by short name.
+pub(super) fn extract(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    parents: &Parents<'_>,
+    part: &mut DevicePart,
+) -> FxHashMap<NameId, usize> {
     let timeline = context.timeline;
     let mut kernels: FxHashMap<NameId, Launches> = FxHashMap::default();
     for op in device.ops.in_window(timeline) {
         let Some(name) = kernel_name(timeline, op) else { continue };
-        let part = op.interval().clip(device.window()).len_ns();
-        let launches = kernels.entry(name).or_insert_with(|| Launches {
-            first_start_ns: op.start,
-            min_ns: i64::MAX,
-            longest_ns: -1,
-            ..Launches::default()
-        });
-        launches.durations.push(part);
-        launches.sum_ns += i128::from(part);
-        launches.min_ns = launches.min_ns.min(part);
-        launches.streams.insert(op.stream(timeline));
-        let shape = timeline.kernels.shape_of(op.index);
-        *launches.geometries.entry(shape.geometry).or_default() += i128::from(part);
-        if part > launches.longest_ns {
-            launches.longest_ns = part;
-            launches.longest_start_ns = op.start;
-            launches.longest_name = shape.full_name;
-        }
+        let part_ns = op.interval().clip(device.window()).len_ns();
+        kernels.entry(name).or_insert_with(|| Launches::new(op.start)).add(timeline, op, part_ns);
     }
     let mut kernels: Vec<(NameId, Launches)> = kernels.into_iter().collect();
     kernels.sort_by(|a, b| b.1.sum_ns.cmp(&a.1.sum_ns).then_with(|| timeline.name(a.0).cmp(timeline.name(b.0))));
-    super::keep(&mut kernels, context.most_entities(), facts.get_mut(parents.device));
-    let prefix = facts.get(parents.device).key.clone();
+    part.keep(&mut kernels, context.max_entities());
+    let mut entities = FxHashMap::default();
     for (name, launches) in kernels {
-        let key = format!("{prefix}/{}", timeline.name(name));
-        let id = facts.add(EntityKind::Kernel, key, &[parents.device, parents.run]);
-        set(context, device, name, launches, facts.get_mut(id));
+        let mut entity = Entity::new(EntityKind::Kernel, parents.key_of(timeline.name(name)), parents.of_device());
+        set(context, device, name, launches, &mut entity);
+        entities.insert(name, part.entities.len());
+        part.entities.push(entity);
     }
+    entities
 }
 
 fn set(context: &Context<'_>, device: &DeviceContext, name: NameId, mut launches: Launches, facts: &mut Entity) {
@@ -63,9 +86,9 @@ fn set(context: &Context<'_>, device: &DeviceContext, name: NameId, mut launches
     facts.set("name", timeline.name(name));
     facts.set("full_name", timeline.name(launches.longest_name));
     facts.set("launch_count", count);
-    facts.set("sum_ns", i64::try_from(launches.sum_ns).unwrap_or(i64::MAX));
-    facts.set("mean_ns", i64::try_from(launches.sum_ns / i128::from(count.max(1))).unwrap_or(i64::MAX));
-    facts.set_some("median_ns", device::median(&mut launches.durations));
+    facts.set("sum_ns", clamped(launches.sum_ns));
+    facts.set("mean_ns", clamped(launches.sum_ns / i128::from(count.max(1))));
+    facts.set_some("median_ns", median(&mut launches.durations));
     facts.set("min_ns", launches.min_ns);
     facts.set("max_ns", launches.longest_ns);
     facts.set("first_start_ns", launches.first_start_ns);
@@ -78,28 +101,25 @@ fn set(context: &Context<'_>, device: &DeviceContext, name: NameId, mut launches
     facts.set("is_elementwise", traits.is_elementwise);
     facts.set_some("precision", traits.precision);
     let tally = device.tally.kernels.get(name).unwrap_or_default();
-    facts.set("alone_ns", tally.alone_ns);
+    facts.set("alone_ns", tally.attributed_ns);
     facts.set("faulting_ns", tally.faulting_ns);
     geometry(timeline, device, &launches, facts);
-    let properties = timeline.devices[device.ops.device as usize].properties.as_ref();
-    if let Some(sm_count) = properties.and_then(|properties| properties.sm_count) {
+    if let Some(sm_count) = device.properties(timeline).and_then(|known| known.sm_count) {
         facts.set("underfilled_ns", tally.underfilled_ns);
-        facts.set("unused_sm_ns", i64::try_from(tally.unused_sm_ns / i128::from(sm_count)).unwrap_or(i64::MAX));
+        facts.set("unused_sm_ns", clamped(tally.unused_sm_ns / i128::from(sm_count)));
     }
 }
 
 /// Of the launch geometry that most of its time was spent with.
 fn geometry(timeline: &Timeline, device: &DeviceContext, launches: &Launches, facts: &mut Entity) {
-    let main = launches.geometries.iter().max_by_key(|(place, time)| (**time, std::cmp::Reverse(**place)));
-    let Some(geometry) = main.and_then(|(place, _)| timeline.geometries.get(*place as usize)).copied() else { return };
-    let positive = |value: i64| (value > 0).then_some(value);
+    let Some(geometry) = launches.main_geometry(timeline) else { return };
     facts.set_some("grid_block_count", positive(geometry.grid_blocks));
     facts.set_some("block_thread_count", positive(geometry.block_threads));
     facts.set_some("register_count", positive(geometry.registers));
     if geometry.block_threads > 0 {
         facts.set("shared_memory_bytes", geometry.shared_memory_bytes);
     }
-    let Some(properties) = &timeline.devices[device.ops.device as usize].properties else { return };
+    let Some(properties) = device.properties(timeline) else { return };
     let Some(fit) = occupancy::theoretical(properties, geometry) else { return };
     facts.set("blocks_per_sm_count", fit.blocks_per_sm);
     facts.set("theoretical_occupancy_share", fit.share);
@@ -108,4 +128,9 @@ fn geometry(timeline: &Timeline, device: &DeviceContext, launches: &Launches, fa
         let wave = sm_count.saturating_mul(fit.blocks_per_sm);
         facts.set_some("waves", positive(geometry.grid_blocks).map(|blocks| blocks as f64 / wave as f64));
     }
+}
+
+/// Of what a report gives as 0 where it does not know.
+fn positive(value: i64) -> Option<i64> {
+    (value > 0).then_some(value)
 }

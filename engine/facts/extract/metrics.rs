@@ -2,7 +2,7 @@
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::timeline::interval::Union;
+use crate::timeline::union::Union;
 use crate::timeline::{Metric, MetricSeries};
 
 /// The metrics averaged over the samples that fall on compute time.
@@ -54,10 +54,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("sample_count", values_within(active, &window, Take::Moments).len() as i64);
     }
     let sampled = mean(Metric::SmActive, computing, Take::WholePeriods).map(share);
-    let derived = match facts.get("sm_filled_share") {
-        Some(crate::facts::FactValue::Float(share)) => Some(*share),
-        _ => None,
-    };
+    let derived = device.tally.sm_filled_share();
     let best = sampled.map(|share| (share, "sampled")).or(derived.map(|share| (share, "derived")));
     facts.set_some("sm_active_share", best.map(|(share, _)| share));
     facts.set_some("sm_active_source", best.map(|(_, source)| source));
@@ -94,7 +91,7 @@ fn values_within(series: &MetricSeries, within: &Union, take: Take) -> Vec<f64> 
 /// The usual distance of two samples.
 fn period(series: &MetricSeries) -> i64 {
     let mut distances: Vec<i64> = series.time_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    super::device::median(&mut distances).unwrap_or(0)
+    super::stats::median(&mut distances).unwrap_or(0)
 }
 
 fn mean(series: &MetricSeries, within: &Union, take: Take) -> Option<f64> {

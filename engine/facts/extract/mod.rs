@@ -1,5 +1,6 @@
 //! Takes a timeline apart into facts, one file a group.
 
+mod accounts;
 mod copies;
 mod device;
 mod idle;
@@ -7,9 +8,11 @@ mod kernel_names;
 mod kernels;
 mod metrics;
 mod occupancy;
-mod places;
 mod ranges;
+mod readbacks;
 mod run;
+mod source_lines;
+mod stats;
 mod steps;
 mod storms;
 mod streams;
@@ -20,13 +23,15 @@ use rustc_hash::FxHashMap;
 
 use crate::facts::EntityKind;
 use crate::facts::store::{Entity, EntityId, Facts};
-use crate::ledger::walk::Aside;
-use crate::ledger::{Calls, DeviceOps, IdleReading, Op, Scope, Stretches, walk};
+use crate::ledger::walk::{self, IdleDevice};
+use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches};
+use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
+use crate::source;
 use crate::text::nearest::most_alike_first;
 use crate::text::number;
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, ThreadRanges, Timeline};
+use crate::timeline::{Capability, DeviceProperties, NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
 use storms::Storms;
 use tally::Tally;
@@ -46,7 +51,7 @@ pub enum ScopeError {
         /// When the last one ends.
         last_ns: i64,
     },
-    /// No annotation has that name, or not that many.
+    /// No range has that name, or not that many.
     #[error("the report has {found} annotation(s) named '{name}', number {number} was asked for; {hint}")]
     NoSuchRange {
         /// The name asked for.
@@ -58,7 +63,7 @@ pub enum ScopeError {
         /// Names that are there.
         hint: String,
     },
-    /// The annotation launched nothing.
+    /// The range launched nothing.
     #[error("no GPU operation was launched inside annotation '{name}' (number {number})")]
     NothingLaunched {
         /// The name asked for.
@@ -68,16 +73,13 @@ pub enum ScopeError {
     },
 }
 
-/// Entities of one kind over all devices. Every rule is asked of every entity, and nobody reads ten thousand of them.
-const MOST_ENTITIES: usize = 8_000;
-
 /// What every group of facts is extracted from.
 struct Context<'timeline> {
     timeline: &'timeline Timeline,
     calls: Calls,
-    /// What kernel names tell, by place of the name.
+    /// What kernel names tell, by index of the name.
     traits: Vec<Traits>,
-    /// The threads of each process, by its place.
+    /// The threads of each process, by its index.
     threads: Vec<Vec<u32>>,
     devices: Vec<DeviceContext>,
     is_narrowed: bool,
@@ -91,13 +93,41 @@ struct DeviceContext {
     storms: Storms,
     /// The thread that launches most of its operations.
     main_thread: Option<u32>,
-    /// Places of the processes that ran work on it.
+    /// Indices of the processes that ran work on it.
     processes: Vec<u32>,
+    /// Whether the report has API calls of a process that ran work on it.
+    knows_host: bool,
 }
 
 impl DeviceContext {
     fn window(&self) -> Interval {
         self.ops.window
+    }
+
+    fn properties<'timeline>(&self, timeline: &'timeline Timeline) -> Option<&'timeline DeviceProperties> {
+        timeline.devices[self.ops.device as usize].properties.as_ref()
+    }
+
+    /// Nanoseconds of an account, 0 also where nothing tells.
+    fn account_ns(&self, account: Account) -> i64 {
+        self.tally.sums[account] + self.idle.sums[account].sum_ns
+    }
+
+    /// The window without its idle time.
+    fn busy_ns(&self) -> i64 {
+        self.window().len_ns() - self.account_ns(Account::Idle)
+    }
+
+    /// The part of an interval in which the device runs something.
+    fn busy_within(&self, interval: Interval) -> i64 {
+        self.tally.busy.overlap_ns(interval)
+    }
+
+    /// What overlap could win, where the host is known: had the host run ahead, the window would still be the larger of the
+    /// host's and the device's work.
+    fn overlap_ceiling(&self) -> Option<i64> {
+        let host_work = self.idle.host_work_ns.filter(|_| self.knows_host)?;
+        Some(self.window().len_ns() - host_work.max(self.busy_ns()))
     }
 }
 
@@ -120,71 +150,81 @@ pub fn extract_with(timeline: &Timeline, scope: &Scope, threads: Option<usize>) 
     let run = facts.add(EntityKind::Run, "run", &[]);
     run::extract(&context, facts.get_mut(run));
     let processes = run::processes(&context, &mut facts, run);
-    let jobs: Vec<(&DeviceContext, Part)> =
-        context.devices.iter().flat_map(|device| Part::ALL.map(|part| (device, part))).collect();
-    let branches = parallel::map(threads, &jobs, |(device, part)| {
-        let mut branch = facts.clone();
-        part.extract(&context, device, run, &processes, &mut branch);
-        branch
+    let mut parents = Vec::new();
+    for device in &context.devices {
+        let key = format!("gpu{}", timeline.devices[device.ops.device as usize].number);
+        let id = facts.add(EntityKind::Device, key.as_str(), &[run]);
+        parents.push(Parents { run, device: id, key, processes: &processes });
+    }
+    let devices = context.devices.iter().zip(&parents);
+    let jobs: Vec<_> = devices.flat_map(|(device, parents)| GROUPS.map(|extract| (device, parents, extract))).collect();
+    let parts = parallel::map(threads, &jobs, |(device, parents, extract)| {
+        let mut part = DevicePart::new();
+        extract(&context, device, parents, &mut part);
+        part
     });
-    let shared = facts.len();
-    let mut branches = branches.into_iter();
-    for _ in &context.devices {
-        let of_device: Vec<Facts> = branches.by_ref().take(Part::ALL.len()).collect();
-        facts.graft(of_device, shared);
+    for ((_, parents, _), part) in jobs.iter().zip(parts) {
+        part.add_to(&mut facts, parents.device);
     }
     Ok(facts)
 }
 
-/// Groups of a device's facts that do not depend on each other. Each begins with an entity of the device.
-#[derive(Debug, Clone, Copy)]
-enum Part {
-    Device,
-    Groups,
-    Annotations,
+/// Extracts a group of a device's facts.
+type Extract = fn(&Context<'_>, &DeviceContext, &Parents<'_>, &mut DevicePart);
+
+/// Groups that do not depend on each other.
+const GROUPS: [Extract; 3] = [device_facts, groups_of_events, ranges_and_steps];
+
+fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
+    accounts::extract(context.timeline, device, &mut part.device);
+    device::extract(context, device, &mut part.device);
+    idle::extract(context, device, &mut part.device);
+    readbacks::extract(context, device, &mut part.device);
+    metrics::extract(context, device, &mut part.device);
 }
 
-impl Part {
-    const ALL: [Self; 3] = [Self::Device, Self::Groups, Self::Annotations];
+fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
+    streams::extract(context, device, parents, part);
+    let kernels = kernels::extract(context, device, parents, part);
+    let copies = copies::extract(context, device, parents, part);
+    let waits = syncs::extract(context, device, parents, part);
+    source_lines::extract(context, device, &source_lines::Groups { kernels, copies, waits }, part);
+}
 
-    fn extract(
-        self,
-        context: &Context<'_>,
-        device: &DeviceContext,
-        run: EntityId,
-        processes: &[Option<EntityId>],
-        facts: &mut Facts,
-    ) {
-        let key = format!("gpu{}", context.timeline.devices[device.ops.device as usize].number);
-        let id = facts.add(EntityKind::Device, key, &[run]);
-        let parents = Parents { run, device: id, processes };
-        match self {
-            Self::Device => {
-                device::extract(context, device, facts.get_mut(id));
-                idle::extract(context, device, facts.get_mut(id));
-                metrics::extract(context, device, facts.get_mut(id));
-            }
-            Self::Groups => {
-                streams::extract(context, device, &parents, facts);
-                kernels::extract(context, device, &parents, facts);
-                copies::extract(context, device, &parents, facts);
-                syncs::extract(context, device, &parents, facts);
-                places::extract(context, device, &parents, facts);
-            }
-            Self::Annotations => {
-                ranges::extract(context, device, &parents, facts);
-                steps::extract(context, device, &parents, facts);
-            }
-        }
+fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
+    ranges::extract(context, device, parents, part);
+    steps::extract(context, device, parents, part);
+}
+
+/// What a group adds: facts of the device itself, and entities below it.
+struct DevicePart {
+    device: Entity,
+    entities: Vec<Entity>,
+    /// Entities beyond the limit, which have no facts of their own.
+    left_out_count: i64,
+}
+
+impl DevicePart {
+    fn new() -> Self {
+        let device = Entity::new(EntityKind::Device, String::new(), Vec::new());
+        Self { device, entities: Vec::new(), left_out_count: 0 }
     }
-}
 
-/// Keeps the first of what is sorted by weight, and notes on the device how many are left out.
-fn keep<T>(sorted: &mut Vec<T>, most: usize, device: &mut Entity) {
-    let left_out = sorted.len().saturating_sub(most) as i64;
-    if left_out > 0 {
-        device.set("left_out_count", device.int("left_out_count").unwrap_or(0) + left_out);
+    /// Keeps the first of what is sorted by weight, and counts how many are left out.
+    fn keep<T>(&mut self, sorted: &mut Vec<T>, most: usize) {
+        self.left_out_count += sorted.len().saturating_sub(most) as i64;
         sorted.truncate(most);
+    }
+
+    fn add_to(self, facts: &mut Facts, device: EntityId) {
+        let entity = facts.get_mut(device);
+        entity.take_facts(self.device);
+        if self.left_out_count > 0 {
+            entity.set("left_out_count", entity.int("left_out_count").unwrap_or(0) + self.left_out_count);
+        }
+        for entity in self.entities {
+            facts.push(entity);
+        }
     }
 }
 
@@ -192,13 +232,25 @@ fn keep<T>(sorted: &mut Vec<T>, most: usize, device: &mut Entity) {
 struct Parents<'facts> {
     run: EntityId,
     device: EntityId,
-    /// By place of the process.
+    /// The key of the device.
+    key: String,
+    /// By index of the process.
     processes: &'facts [Option<EntityId>],
 }
 
 impl Parents<'_> {
+    /// The key of an entity below the device.
+    fn key_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.key)
+    }
+
+    /// Below the device.
+    fn of_device(&self) -> Vec<EntityId> {
+        vec![self.device, self.run]
+    }
+
     /// Below the device and a process, when it is known.
-    fn with_process(&self, process: u32) -> Vec<EntityId> {
+    fn of_process(&self, process: u32) -> Vec<EntityId> {
         let process = self.processes.get(process as usize).copied().flatten();
         [Some(self.device), process, Some(self.run)].into_iter().flatten().collect()
     }
@@ -212,38 +264,38 @@ impl<'timeline> Context<'timeline> {
             parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
         apply_scope(timeline, &mut ops, scope)?;
         let busiest = calls.busiest_threads(timeline);
-        let looks: Vec<(Look, &DeviceOps)> =
-            [Look::Sweep, Look::Others].into_iter().flat_map(|look| ops.iter().map(move |ops| (look, ops))).collect();
-        let (mut tallies, mut stretches, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        for seen in parallel::map(threads, &looks, |(look, ops)| look.at(timeline, ops, &busiest)) {
-            match seen {
-                Seen::Sweep(tally, of_device) => {
-                    tallies.push(*tally);
-                    stretches.push(*of_device);
-                }
-                Seen::Others(storms, main_thread) => others.push((storms, main_thread)),
-            }
-        }
-        let asides =
-            others.iter().map(|other: &(Storms, Option<u32>)| Aside { storms: &other.0.parts, main_thread: other.1 });
-        let asides: Vec<Aside<'_>> = asides.collect();
-        let readings = walk::read(timeline, &calls, stretches, &asides, threads);
-        let devices = ops.into_iter().zip(tallies).zip(readings).zip(others);
-        let devices = devices.map(|(((ops, tally), idle), (storms, main_thread))| {
-            let processes = processes_of(timeline, &ops);
-            DeviceContext { ops, tally, idle, storms, main_thread, processes }
+        let within = threads.within(ops.len());
+        let passes = parallel::map(threads, &ops, |ops| DevicePass::new(timeline, ops, &busiest, within));
+        let (stretches, passes): (Vec<Stretches<'_>>, Vec<DevicePass>) = passes.into_iter().unzip();
+        let idle = stretches.into_iter().zip(&passes).map(|(stretches, pass)| IdleDevice {
+            stretches,
+            storms: &pass.storms.parts,
+            main_thread: pass.main_thread,
         });
-        let threads = threads_of(timeline);
-        Ok(Self { timeline, calls, traits, threads, devices: devices.collect(), is_narrowed: *scope != Scope::All })
+        let readings = walk::read(timeline, &calls, idle.collect(), threads);
+        let is_narrowed = *scope != Scope::All;
+        let mut context =
+            Self { timeline, calls, traits, threads: threads_of(timeline), devices: Vec::new(), is_narrowed };
+        for ((ops, pass), idle) in ops.into_iter().zip(passes).zip(readings) {
+            let processes = processes_of(timeline, &ops);
+            let knows_host = processes.iter().any(|process| context.knows_calls_of(*process));
+            let DevicePass { tally, storms, main_thread } = pass;
+            context.devices.push(DeviceContext { ops, tally, idle, storms, main_thread, processes, knows_host });
+        }
+        Ok(context)
     }
 
-    /// Whether the report has API calls of a process that ran work on a device.
-    fn knows_host_of(&self, device: &DeviceContext) -> bool {
-        let has_calls = |process: &u32| match *process {
+    /// Whether the report has API calls of a process; of any where the process is not known.
+    fn knows_calls_of(&self, process: u32) -> bool {
+        match process {
             NONE => !self.timeline.api.is_empty(),
             process => self.calls_of(process, None).next().is_some(),
-        };
-        device.processes.iter().any(has_calls)
+        }
+    }
+
+    /// The process id; 0 of a process that the report does not name.
+    fn pid_of(&self, process: u32) -> i64 {
+        self.timeline.processes.get(process as usize).map_or(0, |process| process.pid)
     }
 
     /// The threads of a process.
@@ -252,8 +304,8 @@ impl<'timeline> Context<'timeline> {
     }
 
     /// Entities of one kind that a device may have: those with most time, when there are more.
-    fn most_entities(&self) -> usize {
-        (MOST_ENTITIES / self.devices.len().max(1)).clamp(50, 1_000)
+    fn max_entities(&self) -> usize {
+        (MAX_ENTITY_OF_KIND_COUNT / self.devices.len().max(1)).clamp(50, MAX_ENTITY_OF_DEVICE_COUNT)
     }
 
     /// How often each API was called by a process within a window.
@@ -267,37 +319,36 @@ impl<'timeline> Context<'timeline> {
     }
 }
 
-/// Two looks at the operations of a device that do not depend on each other.
-#[derive(Debug, Clone, Copy)]
-enum Look {
-    Sweep,
-    Others,
+/// What a pass over the operations of a device gives, beside its idle stretches.
+struct DevicePass {
+    tally: Tally,
+    storms: Storms,
+    /// The thread that launches most of its operations.
+    main_thread: Option<u32>,
 }
 
-/// What they see.
-enum Seen<'all> {
-    Sweep(Box<Tally>, Box<Stretches<'all>>),
-    Others(Storms, Option<u32>),
-}
-
-impl Look {
-    fn at<'all>(self, timeline: &'all Timeline, ops: &DeviceOps, busiest: &'all FxHashMap<u32, u32>) -> Seen<'all> {
-        match self {
-            Self::Sweep => {
-                let mut stretches = Stretches::new(timeline, busiest, ops);
-                let tally = Tally::new(timeline, ops, |stretch| stretches.add(stretch));
-                Seen::Sweep(Box::new(tally), Box::new(stretches))
-            }
-            Self::Others => Seen::Others(Storms::find(timeline, ops), walk::main_thread(timeline, ops)),
-        }
+impl DevicePass {
+    fn new<'all>(
+        timeline: &'all Timeline,
+        ops: &DeviceOps,
+        busiest: &'all FxHashMap<u32, u32>,
+        threads: Threads,
+    ) -> (Stretches<'all>, Self) {
+        let mut stretches = Stretches::new(timeline, busiest, ops);
+        let (tally, (storms, main_thread)) = parallel::both(
+            threads,
+            || Tally::new(timeline, ops, |stretch| stretches.add(stretch)),
+            || (Storms::find(timeline, ops), walk::main_thread(timeline, ops)),
+        );
+        (stretches, Self { tally, storms, main_thread })
     }
 }
 
 fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
     let mut threads = vec![Vec::new(); timeline.processes.len()];
-    for (place, thread) in (0_u32..).zip(&timeline.threads) {
+    for (index, thread) in (0_u32..).zip(&timeline.threads) {
         if let Some(threads) = threads.get_mut(thread.process as usize) {
-            threads.push(place);
+            threads.push(index);
         }
     }
     threads
@@ -336,7 +387,7 @@ fn apply_scope(timeline: &Timeline, devices: &mut Vec<DeviceOps>, scope: &Scope)
         }
         Scope::Range { name, number } => {
             let (range, thread) = find_range(timeline, name, *number)?;
-            // What its own thread launched; where that launched nothing, such as in an annotation around work that other
+            // What its own thread launched; where that launched nothing, such as in a range around work that other
             // threads do, what its process launched.
             let by_thread = |call: u32| timeline.api.thread[call as usize] == thread;
             let process = timeline.process_of(thread);
@@ -358,7 +409,7 @@ fn apply_scope(timeline: &Timeline, devices: &mut Vec<DeviceOps>, scope: &Scope)
     if devices.is_empty() { Err(ScopeError::Empty { first_ns, last_ns }) } else { Ok(()) }
 }
 
-/// When an annotation was entered and left, and by which thread.
+/// When a range was entered and left, and by which thread.
 fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interval, u32), ScopeError> {
     let ranges = &timeline.ranges;
     let wanted = timeline.names.find(name);
@@ -370,8 +421,8 @@ fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interva
     };
     let mut found: Vec<(Interval, u32)> = ranges.threads.iter().flat_map(of_thread).collect();
     found.sort_by_key(|(times, thread)| (times.start, *thread));
-    let place = number.checked_sub(1).and_then(|index| found.get(index)).copied();
-    place.ok_or_else(|| ScopeError::NoSuchRange {
+    let wanted = number.checked_sub(1).and_then(|index| found.get(index)).copied();
+    wanted.ok_or_else(|| ScopeError::NoSuchRange {
         name: name.to_owned(),
         number,
         found: found.len(),
@@ -379,11 +430,15 @@ fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interva
     })
 }
 
-/// The annotations whose names are nearest to one that is not there.
+/// The ranges whose names are nearest to one that is not there.
 fn range_hint(timeline: &Timeline, name: &str) -> String {
     let known = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
     match most_alike_first(name, known).as_slice() {
-        [] => "the report has no annotations: capture them with nsys profile --trace=cuda,nvtx".to_owned(),
+        [] => {
+            let how = source::how_to_capture(timeline.source.format, &[Capability::Nvtx]);
+            let how = how.map_or_else(String::new, |how| format!(": capture them with {how}"));
+            format!("the report has no annotations{how}")
+        }
         names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
     }
 }

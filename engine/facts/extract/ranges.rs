@@ -1,17 +1,18 @@
-//! Facts of annotations: how long, how often, and how much idle time of a device they explain.
+//! Facts of ranges: how long, how often, and how much idle time of a device they explain.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::{Context, DeviceContext, Parents};
-use crate::facts::{EntityKind, Facts};
-use crate::ledger::annotation::RangeIdle;
+use super::{Context, DeviceContext, DevicePart, Parents};
+use crate::facts::{Entity, EntityKind};
+use crate::ledger::reading::RangeIdle;
 use crate::timeline::Timeline;
 
-/// Annotations reported for one device and process, by host time and by idle time each: a recording can have a hundred
-/// thousand names, and a reader looks at the ones that matter.
-const MOST_BY_TIME: usize = 100;
+/// Ranges reported for one device and process, by host time and by idle time each: a recording can have a hundred thousand
+/// names, and a reader looks at the ones that matter.
+const MAX_BY_TIME: usize = 100;
 
-/// What one annotation text of one process adds up to on one device.
+/// What the ranges of one label add up to on one device.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     count: i64,
@@ -22,55 +23,71 @@ struct Sums {
     idle: RangeIdle,
 }
 
-pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
+/// The ranges of one label in one process.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    process: u32,
+    label: u32,
+    sums: Sums,
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     let timeline = context.timeline;
     if timeline.ranges.is_empty() {
         return;
     }
-    let sums = sums(timeline, device);
-    let entity = facts.get_mut(parents.device);
-    entity.set_some("too_deep_range_count", Some(device.idle.too_deep_count).filter(|count| *count > 0));
-    let most = |of: fn(&Sums) -> i64| {
-        let best = sums.iter().max_by_key(|(key, sums)| (of(sums), std::cmp::Reverse(*key)));
-        best.map(|((_, label), sums)| (name(timeline, *label), of(sums))).filter(|(_, ns)| *ns > 0)
-    };
-    if let Some((range, ns)) = most(|sums| sums.idle.innermost_host_ns) {
-        entity.set("idle_host_range", range);
-        entity.set("idle_host_range_ns", ns);
-    }
-    if let Some((range, ns)) = most(|sums| sums.idle.innermost_blocked_ns) {
-        entity.set("idle_blocked_range", range);
-        entity.set("idle_blocked_range_ns", ns);
-    }
-    let prefix = facts.get(parents.device).key.clone();
-    let most = (context.most_entities() / device.processes.len().max(1)).clamp(1, MOST_BY_TIME);
-    for process in device.processes.iter().take(context.most_entities()) {
-        let mut of_process: Vec<(u32, Sums)> =
-            of_process(&sums, *process).iter().map(|((_, label), sums)| (*label, *sums)).collect();
+    let groups = groups(timeline, device);
+    of_device(timeline, device, &groups, &mut part.device);
+    let most = (context.max_entities() / device.processes.len().max(1)).clamp(1, MAX_BY_TIME);
+    for process in device.processes.iter().take(context.max_entities()) {
+        let mut of_process = of_process(&groups, *process).to_vec();
         keep_most(timeline, &mut of_process, most);
-        let pid = timeline.processes.get(*process as usize).map_or(0, |process| process.pid);
-        for (label, sums) in of_process {
-            let domain = timeline.ranges.domain_name(*process, label).map(|domain| timeline.name(domain));
-            let key = format!(
-                "{prefix}/{pid}/{}{}",
-                domain.map(|domain| format!("{domain}:")).unwrap_or_default(),
-                name(timeline, label)
-            );
-            let id = facts.add(EntityKind::Range, key, &parents.with_process(*process));
-            let entity = facts.get_mut(id);
-            entity.set("name", name(timeline, label));
-            entity.set_some("domain", domain);
-            entity.set("count", sums.count);
-            entity.set("sum_ns", sums.sum_ns);
-            entity.set("longest_ns", sums.longest_ns);
-            entity.set("longest_start_ns", sums.longest_start_ns);
-            entity.set_some("first_start_ns", sums.first_start_ns);
-            entity.set("idle_ns", sums.idle.idle_ns);
-            entity.set("host_ns", sums.idle.host_ns);
-            entity.set("innermost_host_ns", sums.idle.innermost_host_ns);
-            entity.set("innermost_idle_ns", sums.idle.innermost_idle_ns);
-        }
+        part.entities.extend(of_process.iter().map(|group| entity(context, parents, group)));
     }
+}
+
+/// Which ranges most of a device's idle time lies in.
+fn of_device(timeline: &Timeline, device: &DeviceContext, groups: &[Group], facts: &mut Entity) {
+    facts.set_some("too_deep_range_count", Some(device.idle.too_deep_count).filter(|count| *count > 0));
+    if let Some((range, ns)) = main_range(timeline, groups, |sums| sums.idle.innermost_host_ns) {
+        facts.set("idle_host_range", range);
+        facts.set("idle_host_range_ns", ns);
+    }
+    if let Some((range, ns)) = main_range(timeline, groups, |sums| sums.idle.innermost_blocked_ns) {
+        facts.set("idle_blocked_range", range);
+        facts.set("idle_blocked_range_ns", ns);
+    }
+}
+
+/// The range with most of a time, and how much; of several, the first.
+fn main_range<'timeline>(
+    timeline: &'timeline Timeline,
+    groups: &[Group],
+    time: fn(&Sums) -> i64,
+) -> Option<(&'timeline str, i64)> {
+    let main = groups.iter().max_by_key(|group| (time(&group.sums), Reverse((group.process, group.label))))?;
+    Some((name(timeline, main.label), time(&main.sums))).filter(|(_, ns)| *ns > 0)
+}
+
+fn entity(context: &Context<'_>, parents: &Parents<'_>, group: &Group) -> Entity {
+    let (timeline, sums) = (context.timeline, &group.sums);
+    let name = name(timeline, group.label);
+    let domain = timeline.ranges.domain_name(group.process, group.label).map(|domain| timeline.name(domain));
+    let in_domain = domain.map_or_else(String::new, |domain| format!("{domain}:"));
+    let key = parents.key_of(&format!("{}/{in_domain}{name}", context.pid_of(group.process)));
+    let mut entity = Entity::new(EntityKind::Range, key, parents.of_process(group.process));
+    entity.set("name", name);
+    entity.set_some("domain", domain);
+    entity.set("count", sums.count);
+    entity.set("sum_ns", sums.sum_ns);
+    entity.set("longest_ns", sums.longest_ns);
+    entity.set("longest_start_ns", sums.longest_start_ns);
+    entity.set_some("first_start_ns", sums.first_start_ns);
+    entity.set("idle_ns", sums.idle.idle_ns);
+    entity.set("host_ns", sums.idle.host_ns);
+    entity.set("innermost_host_ns", sums.idle.innermost_host_ns);
+    entity.set("innermost_idle_ns", sums.idle.innermost_idle_ns);
+    entity
 }
 
 fn name(timeline: &Timeline, label: u32) -> &str {
@@ -78,20 +95,21 @@ fn name(timeline: &Timeline, label: u32) -> &str {
 }
 
 /// The labels with most host time and most idle time, in the order of their names.
-fn keep_most(timeline: &Timeline, labels: &mut Vec<(u32, Sums)>, most: usize) {
+fn keep_most(timeline: &Timeline, groups: &mut Vec<Group>, most: usize) {
+    const RANKS: [fn(&Sums) -> i64; 2] = [|sums| sums.sum_ns, |sums| sums.idle.idle_ns];
     let mut kept = BTreeSet::new();
-    for rank in [(|sums: &Sums| sums.sum_ns) as fn(&Sums) -> i64, |sums| sums.idle.idle_ns] {
-        labels.sort_by(|a, b| rank(&b.1).cmp(&rank(&a.1)).then_with(|| name(timeline, a.0).cmp(name(timeline, b.0))));
-        kept.extend(labels.iter().take(most).map(|(label, _)| *label));
+    for rank in RANKS {
+        groups.sort_by_key(|group| (Reverse(rank(&group.sums)), name(timeline, group.label)));
+        kept.extend(groups.iter().take(most).map(|group| group.label));
     }
-    labels.retain(|(label, _)| kept.contains(label));
-    labels.sort_by(|a, b| name(timeline, a.0).cmp(name(timeline, b.0)));
+    groups.retain(|group| kept.contains(&group.label));
+    groups.sort_by_key(|group| name(timeline, group.label));
 }
 
 /// By process and label.
-fn sums(timeline: &Timeline, device: &DeviceContext) -> Vec<((u32, u32), Sums)> {
+fn groups(timeline: &Timeline, device: &DeviceContext) -> Vec<Group> {
     let window = device.window();
-    let mut sums: Vec<((u32, u32), Sums)> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     // By label, of the thread that is looked at; labels are met again and again.
     let mut of_thread: Vec<Sums> = vec![Sums::default(); timeline.ranges.labels.len()];
     let mut met = Vec::new();
@@ -109,30 +127,34 @@ fn sums(timeline: &Timeline, device: &DeviceContext) -> Vec<((u32, u32), Sums)> 
         }
         let process = timeline.process_of(ranges.thread);
         for label in met.drain(..) {
-            sums.push(((process, label), std::mem::take(&mut of_thread[label as usize])));
+            groups.push(Group { process, label, sums: std::mem::take(&mut of_thread[label as usize]) });
         }
     }
-    sums.extend(device.idle.ranges.iter().map(|(key, idle)| (*key, Sums { idle: *idle, ..Sums::default() })));
-    sums.sort_by_key(|(key, _)| *key);
-    sums.dedup_by(|next, known| {
-        let is_same = next.0 == known.0;
+    groups.extend(device.idle.ranges.iter().map(|((process, label), idle)| Group {
+        process: *process,
+        label: *label,
+        sums: Sums { idle: *idle, ..Sums::default() },
+    }));
+    groups.sort_by_key(|group| (group.process, group.label));
+    groups.dedup_by(|next, known| {
+        let is_same = (next.process, next.label) == (known.process, known.label);
         if is_same {
-            known.1.merge(next.1);
+            known.sums.merge(next.sums);
         }
         is_same
     });
-    sums
+    groups
 }
 
-/// The part of sorted sums that is a process's.
-fn of_process(sums: &[((u32, u32), Sums)], process: u32) -> &[((u32, u32), Sums)] {
-    let first = sums.partition_point(|((known, _), _)| *known < process);
-    let last = sums.partition_point(|((known, _), _)| *known <= process);
-    &sums[first..last]
+/// The part of sorted groups that is a process's.
+fn of_process(groups: &[Group], process: u32) -> &[Group] {
+    let first = groups.partition_point(|group| group.process < process);
+    let last = groups.partition_point(|group| group.process <= process);
+    &groups[first..last]
 }
 
 impl Sums {
-    /// Adds an annotation; they come by start.
+    /// Adds a range; they come by start.
     fn add(&mut self, start_ns: i64, part_ns: i64) {
         self.count += 1;
         self.sum_ns = self.sum_ns.saturating_add(part_ns);

@@ -6,19 +6,20 @@ use super::Context;
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::Account;
+use crate::limits::MAX_PROCESS_COUNT;
 use crate::text::paths::without_folders;
 use crate::timeline::api::ApiClass;
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, NameId, NoticeLevel, Timeline, Times};
+use crate::timeline::{NONE, NameId, NoticeKind, Timeline, Times};
 
 pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
-    facts.set("format", "nsys-sqlite");
+    facts.set_some("format", timeline.source.format);
     facts.set_some("product_version", timeline.source.product_version.clone());
     facts.set_some("schema_version", timeline.source.schema_version.clone());
     facts.set_some("duration_ns", duration(timeline));
     facts.set("device_count", context.devices.len() as i64);
-    let compute = || context.devices.iter().map(|device| device.tally.accounts[Account::Compute as usize]);
+    let compute = || context.devices.iter().map(|device| device.account_ns(Account::Compute));
     facts.set_some("device_compute_max_ns", compute().max());
     facts.set_some("device_compute_min_ns", compute().min());
     facts.set("process_count", active_processes(context).len() as i64);
@@ -41,10 +42,7 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set("device_identity_known", timeline.device_identity_known);
     facts.set("cpu_samples_captured", timeline.has_cpu_samples);
     facts.set("is_narrowed", context.is_narrowed);
-    let types = &timeline.source.capture_types;
-    if !types.is_empty() {
-        facts.set("cuda_trace_requested", types.iter().any(|kind| kind == "Cuda"));
-    }
+    facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
     if !timeline.api.is_empty() {
         let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
         facts.set("launch_call_count", launches.count() as i64);
@@ -77,9 +75,6 @@ fn active_processes(context: &Context<'_>) -> Vec<u32> {
     active
 }
 
-/// Processes that get an entity of their own: the first by their ids.
-const MOST_PROCESSES: usize = 1_000;
-
 /// Adds the active processes; their entities by place of the process.
 pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId) -> Vec<Option<EntityId>> {
     let timeline = context.timeline;
@@ -89,14 +84,14 @@ pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId)
         *pids.entry(process.pid).or_default() += 1;
     }
     let active = active_processes(context);
-    let left_out = active.len().saturating_sub(MOST_PROCESSES);
+    let left_out = active.len().saturating_sub(MAX_PROCESS_COUNT);
     if left_out > 0 {
         facts.get_mut(run).set("left_out_count", left_out as i64);
     }
-    for process in active.into_iter().take(MOST_PROCESSES) {
+    for process in active.into_iter().take(MAX_PROCESS_COUNT) {
         let Some(known) = timeline.processes.get(process as usize) else { continue };
         let key = if pids.get(&known.pid).is_some_and(|count| *count > 1) {
-            format!("process{}@{}", known.pid, known.key >> 24)
+            format!("process{}@{}", known.pid, known.label)
         } else {
             format!("process{}", known.pid)
         };
@@ -193,24 +188,16 @@ fn is_openacc(name: &str) -> bool {
     line.is_some_and(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// The gravest notice of each kind.
 fn notices(timeline: &Timeline, facts: &mut Entity) {
-    let find = |words: &[&str], from: NoticeLevel| {
-        let notices = timeline.notices.iter().filter(|notice| notice.level >= from);
-        let fitting = notices.filter(|notice| words.iter().any(|word| notice.text.contains(word)));
-        fitting.max_by_key(|notice| notice.level).map(|notice| without_folders(&notice.text))
-    };
-    let lost =
-        ["Not all CUDA events", "CUPTI events might be missing", "events were dropped", "events have been dropped"];
-    facts.set_some("lost_event_notice", find(&lost, NoticeLevel::Info));
-    facts.set_some(
-        "driver_notice",
-        find(&["is not supported by this build", "driver version", "driver is not"], NoticeLevel::Warning),
-    );
-    // Children of the program that never touch CUDA bring the last two about, too.
-    let general = ["CUDA injection", "CUPTI"];
-    let nothing_came = ["CUDA injection", "CUPTI", "CUDA profiling might", "No CUDA events"];
-    let other: &[&str] = if timeline.gpu_op_count() > 0 { &general } else { &nothing_came };
-    facts.set_some("capture_notice", find(other, NoticeLevel::Warning));
+    for (name, kind) in [
+        ("lost_event_notice", NoticeKind::EventsLost),
+        ("driver_notice", NoticeKind::Driver),
+        ("capture_notice", NoticeKind::Capture),
+    ] {
+        let of_kind = timeline.notices.iter().filter(|notice| notice.kind == kind);
+        facts.set_some(name, of_kind.max_by_key(|notice| notice.level).map(|notice| without_folders(&notice.text)));
+    }
 }
 
 #[cfg(test)]

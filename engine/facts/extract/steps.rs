@@ -1,4 +1,4 @@
-//! Steps: what a program does over and over, told from annotations that repeat.
+//! Steps: what a program does over and over, told from ranges that repeat.
 //!
 //! A sequence of kernels that repeats is not taken for a step: as often as not it is a layer of a model.
 
@@ -6,24 +6,25 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::{Context, DeviceContext, Parents, device};
-use crate::facts::{EntityKind, Facts};
+use super::stats::median;
+use super::{Context, DeviceContext, DevicePart, Parents};
+use crate::facts::{Entity, EntityKind};
 use crate::ledger::OpKind;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
 /// Fewer steps than this show no repetition.
-const FEWEST: usize = 3;
+const MIN_STEPS: usize = 3;
 /// More are no steps of a program but its inner loops.
-const MOST: usize = 10_000;
+const MAX_STEPS: usize = 10_000;
 /// Names that are looked at as steps; each costs a walk over the operations.
-const MOST_TRIED: usize = 50;
+const MAX_TRIED: usize = 50;
 /// Steps that cover a smaller part of the window than this are not what the program does.
 const COVERED_SHARE: f64 = 0.5;
 /// Leading steps longer than this many medians are warm-up.
 const WARM_UP_FACTOR: f64 = 1.5;
 /// Steps that get an entity of their own: all of a short run, the slowest ones of a long run.
-const REPORTED: usize = 200;
+const MAX_REPORTED: usize = 200;
 
 /// The steps of one device: each begins where the one before ends.
 #[derive(Debug)]
@@ -32,56 +33,74 @@ struct Steps {
     intervals: Vec<Interval>,
 }
 
-pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     let Some(steps) = from_ranges(context, device) else { return };
-    let mut lengths: Vec<i64> = steps.intervals.iter().map(|step| step.len_ns()).collect();
-    let Some(median) = device::median(&mut lengths) else { return };
+    let Some(median) = median_of(&steps.intervals, |step| step.len_ns()) else { return };
     let is_long = |step: &&Interval| step.len_ns() as f64 > WARM_UP_FACTOR * median as f64;
-    let warm_up = steps.intervals.iter().take_while(is_long).count();
-    let steady = &steps.intervals[warm_up..];
-    let entity = facts.get_mut(parents.device);
-    entity.set("step_name", steps.name.as_str());
-    entity.set("step_count", steps.intervals.len() as i64);
-    entity.set("step_median_ns", median);
-    entity.set("warm_up_step_count", warm_up as i64);
-    entity.set("warm_up_ns", steady.first().map_or(0, |first| first.start - device.window().start));
-    if let (Some(first), Some(last)) = (steady.first(), steady.last()) {
-        let whole = Interval::new(first.start, last.end);
-        entity.set("steady_start_ns", whole.start);
-        entity.set("steady_ns", whole.len_ns());
-        entity.set("steady_idle_ns", whole.len_ns() - device.tally.busy.overlap_ns(whole));
-        entity.set("steady_kernel_ns", device.tally.kernels_run.overlap_ns(whole));
-    }
-    if let Some((number, slowest)) =
-        (warm_up..).zip(steady).max_by_key(|(number, step)| (step.len_ns(), -(*number as i64)))
-    {
-        entity.set("step_slowest_ns", slowest.len_ns());
-        entity.set("step_slowest_number", number as i64 + 1);
-        entity.set("step_slowest_start_ns", slowest.start);
-        entity.set("step_excess_ns", steady.iter().map(|step| (step.len_ns() - median).max(0)).sum::<i64>());
-    }
-    entities(context.timeline, device, parents, &steps, warm_up, facts);
+    let warm_up_count = steps.intervals.iter().take_while(is_long).count();
+    part.device.set("step_name", steps.name.as_str());
+    part.device.set("step_count", steps.intervals.len() as i64);
+    part.device.set("step_median_ns", median);
+    of_warm_up(device, &steps.intervals, warm_up_count, &mut part.device);
+    of_slowest(&steps.intervals, warm_up_count, median, &mut part.device);
+    part.entities.extend(entities(context.timeline, device, parents, &steps, warm_up_count));
+}
+
+/// The middle one of the numbers of some things; `None` of nothing.
+fn median_of<T>(all: &[T], number: impl Fn(&T) -> i64) -> Option<i64> {
+    median(&mut all.iter().map(number).collect::<Vec<_>>())
+}
+
+/// What comes before the steady state, and the steady state as a whole.
+fn of_warm_up(device: &DeviceContext, steps: &[Interval], warm_up_count: usize, facts: &mut Entity) {
+    let steady = &steps[warm_up_count..];
+    facts.set("warm_up_step_count", warm_up_count as i64);
+    facts.set("warm_up_ns", steady.first().map_or(0, |first| first.start - device.window().start));
+    let (Some(first), Some(last)) = (steady.first(), steady.last()) else { return };
+    let whole = Interval::new(first.start, last.end);
+    facts.set("steady_start_ns", whole.start);
+    facts.set("steady_ns", whole.len_ns());
+    facts.set("steady_idle_ns", whole.len_ns() - device.busy_within(whole));
+    facts.set("steady_kernel_ns", device.tally.kernels_run.overlap_ns(whole));
+}
+
+/// The slowest step of the steady state; of several, the first.
+fn of_slowest(steps: &[Interval], warm_up_count: usize, median: i64, facts: &mut Entity) {
+    let steady = &steps[warm_up_count..];
+    let numbered = (warm_up_count as i64 + 1..).zip(steady);
+    let Some((number, slowest)) = numbered.max_by_key(|(number, step)| (step.len_ns(), -*number)) else { return };
+    facts.set("step_slowest_ns", slowest.len_ns());
+    facts.set("step_slowest_number", number);
+    facts.set("step_slowest_start_ns", slowest.start);
+    facts.set("step_excess_ns", steady.iter().map(|step| (step.len_ns() - median).max(0)).sum::<i64>());
 }
 
 /// What one step holds.
 #[derive(Debug, Clone, Copy)]
 struct Content {
+    step: Interval,
     busy_ns: i64,
     kernel_ns: i64,
     kernel_count: i64,
     copy_bytes: i64,
 }
 
-fn content(timeline: &Timeline, device: &DeviceContext, step: Interval) -> Content {
-    let (mut kernel_count, mut copy_bytes) = (0, 0_i64);
-    for op in device.ops.begun_in(timeline, step) {
-        kernel_count += i64::from(op.kind.is_kernel());
-        if op.kind == OpKind::Copy {
-            copy_bytes = copy_bytes.saturating_add(timeline.copies.bytes[op.index as usize]);
+impl Content {
+    fn new(timeline: &Timeline, device: &DeviceContext, step: Interval) -> Self {
+        let (mut kernel_count, mut copy_bytes) = (0, 0_i64);
+        for op in device.ops.begun_in(timeline, step) {
+            kernel_count += i64::from(op.kind.is_kernel());
+            if op.kind == OpKind::Copy {
+                copy_bytes = copy_bytes.saturating_add(timeline.copies.bytes[op.index as usize]);
+            }
         }
+        let kernel_ns = device.tally.kernels_run.overlap_ns(step);
+        Self { step, busy_ns: device.busy_within(step), kernel_ns, kernel_count, copy_bytes }
     }
-    let busy_ns = device.tally.busy.overlap_ns(step);
-    Content { busy_ns, kernel_ns: device.tally.kernels_run.overlap_ns(step), kernel_count, copy_bytes }
+
+    const fn idle_ns(&self) -> i64 {
+        self.step.len_ns() - self.busy_ns
+    }
 }
 
 fn entities(
@@ -89,37 +108,34 @@ fn entities(
     device: &DeviceContext,
     parents: &Parents<'_>,
     steps: &Steps,
-    warm_up: usize,
-    facts: &mut Facts,
-) {
-    let of = |step: &Interval| (*step, content(timeline, device, *step));
-    let all: Vec<(Interval, Content)> = steps.intervals.iter().map(of).collect();
-    let median =
-        |value: fn(&(Interval, Content)) -> i64| device::median(&mut all.iter().map(value).collect::<Vec<_>>());
-    let kernel_median = median(|(_, content)| content.kernel_ns);
-    let idle_median = median(|(step, content)| step.len_ns() - content.busy_ns);
-    let count_median = median(|(_, content)| content.kernel_count);
-    let mut shown: Vec<(usize, &(Interval, Content))> = all.iter().enumerate().collect();
-    shown.sort_by_key(|(number, (step, _))| (-step.len_ns(), *number));
-    shown.truncate(REPORTED);
-    shown.sort_by_key(|(number, _)| *number);
-    let prefix = facts.get(parents.device).key.clone();
-    for (number, (step, content)) in shown {
-        let id = facts.add(EntityKind::Step, format!("{prefix}/step{}", number + 1), &[parents.device, parents.run]);
-        let entity = facts.get_mut(id);
-        entity.set("number", number as i64 + 1);
-        entity.set("is_warm_up", number < warm_up);
-        entity.set("start_ns", step.start);
-        entity.set("duration_ns", step.len_ns());
+    warm_up_count: usize,
+) -> Vec<Entity> {
+    let all: Vec<Content> = steps.intervals.iter().map(|step| Content::new(timeline, device, *step)).collect();
+    let kernel_median = median_of(&all, |content| content.kernel_ns);
+    let idle_median = median_of(&all, Content::idle_ns);
+    let count_median = median_of(&all, |content| content.kernel_count);
+    let mut shown: Vec<(usize, &Content)> = all.iter().enumerate().collect();
+    shown.sort_by_key(|(index, content)| (-content.step.len_ns(), *index));
+    shown.truncate(MAX_REPORTED);
+    shown.sort_by_key(|(index, _)| *index);
+    let entity_of = |(index, content): (usize, &Content)| {
+        let number = index as i64 + 1;
+        let mut entity = Entity::new(EntityKind::Step, parents.key_of(&format!("step{number}")), parents.of_device());
+        entity.set("number", number);
+        entity.set("is_warm_up", index < warm_up_count);
+        entity.set("start_ns", content.step.start);
+        entity.set("duration_ns", content.step.len_ns());
         entity.set("kernel_ns", content.kernel_ns);
         entity.set_some("kernel_median_ns", kernel_median);
         entity.set("other_busy_ns", content.busy_ns - content.kernel_ns);
-        entity.set("idle_ns", step.len_ns() - content.busy_ns);
+        entity.set("idle_ns", content.idle_ns());
         entity.set_some("idle_median_ns", idle_median);
         entity.set("kernel_count", content.kernel_count);
         entity.set_some("kernel_median_count", count_median);
         entity.set("copy_bytes", content.copy_bytes);
-    }
+        entity
+    };
+    shown.into_iter().map(entity_of).collect()
 }
 
 /// A text with its numbers taken out: `ProfilerStep#7` and `step 12 of 90` are told by what stays.
@@ -138,12 +154,12 @@ fn without_numbers(text: &str) -> String {
 /// The rank of a name that does not sound like a step, and of one that is an operator of a framework.
 const NOT_CALLED_STEP: usize = 2;
 const OPERATOR: usize = 3;
-/// How much of the time annotations cover that are steps by their name, and those that are steps by nothing else.
+/// How much of the time ranges cover that are steps by their name, and those that are steps by nothing else.
 const NAMED_SHARE: f64 = 0.5;
 const UNNAMED_SHARE: f64 = 0.8;
 
-/// Annotations of the launching thread that repeat, do not nest in each other, and cover the window: those named like a
-/// step, else those that nothing encloses and that follow each other closely. Operators that a framework annotates (`aten::mul`) are no steps.
+/// Ranges of the launching thread that repeat, do not nest in each other, and cover the window: those named like a
+/// step, else those that nothing encloses and that follow each other closely. Operators of a framework (`aten::mul`) are no steps.
 fn from_ranges(context: &Context<'_>, device: &DeviceContext) -> Option<Steps> {
     let timeline = context.timeline;
     let ranges = timeline.ranges.of_thread(device.main_thread?)?;
@@ -159,22 +175,22 @@ fn from_ranges(context: &Context<'_>, device: &DeviceContext) -> Option<Steps> {
             continue;
         }
         let list = candidates.entry(key.clone()).or_default();
-        if list.len() <= MOST {
+        if list.len() <= MAX_STEPS {
             list.push(interval);
         }
     }
     let is_step = |((rank, _), list): &((usize, String), Vec<Interval>)| {
         let is_flat = list.windows(2).all(|pair| pair[0].end <= pair[1].start);
         let share = if *rank < NOT_CALLED_STEP { NAMED_SHARE } else { UNNAMED_SHARE };
-        (FEWEST..=MOST).contains(&list.len()) && is_flat && is_dense(list, share)
+        (MIN_STEPS..=MAX_STEPS).contains(&list.len()) && is_flat && is_dense(list, share)
     };
-    candidates.into_iter().filter(is_step).take(MOST_TRIED).find_map(|((_, name), list)| {
+    candidates.into_iter().filter(is_step).take(MAX_TRIED).find_map(|((_, name), list)| {
         let intervals = on_device(timeline, device, &list);
         covers(device, &intervals).then_some(Steps { name, intervals })
     })
 }
 
-/// Whether annotations cover at least a share of the time from the first to the last, as the rounds of a loop do.
+/// Whether ranges cover at least a share of the time from the first to the last, as the rounds of a loop do.
 fn is_dense(ranges: &[Interval], share: f64) -> bool {
     let whole = Interval::new(ranges.first().map_or(0, |first| first.start), ranges.last().map_or(0, |last| last.end));
     let inside: i64 = ranges.iter().map(|range| range.len_ns()).sum();
@@ -216,16 +232,16 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// From the first operation that one annotation launched to the first that the next one launched.
+/// From the first operation that one range launched to the first that the next one launched.
 fn on_device(timeline: &Timeline, device: &DeviceContext, ranges: &[Interval]) -> Vec<Interval> {
     let mut first: Vec<Option<i64>> = vec![None; ranges.len()];
     let mut last_end = i64::MIN;
     for op in device.ops.in_window(timeline) {
         let Some(call) = op.call(timeline) else { continue };
         let launched = timeline.api.times.start(call as usize);
-        let place = ranges.partition_point(|range| range.end <= launched);
-        if ranges.get(place).is_some_and(|range| range.start <= launched) {
-            let first = &mut first[place];
+        let index = ranges.partition_point(|range| range.end <= launched);
+        if ranges.get(index).is_some_and(|range| range.start <= launched) {
+            let first = &mut first[index];
             *first = Some(first.map_or(op.start, |first| first.min(op.start)));
             last_end = last_end.max(op.end);
         }
@@ -253,7 +269,7 @@ fn intervals(mut begins: Vec<i64>, end: i64) -> Vec<Interval> {
 
 fn covers(device: &DeviceContext, steps: &[Interval]) -> bool {
     let covered: i64 = steps.iter().map(|step| step.clip(device.window()).len_ns()).sum();
-    steps.len() >= FEWEST && covered as f64 >= COVERED_SHARE * device.window().len_ns() as f64
+    steps.len() >= MIN_STEPS && covered as f64 >= COVERED_SHARE * device.window().len_ns() as f64
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use crate::ledger::{DeviceOps, Op, OpKind};
 use crate::timeline::columns::Direction;
-use crate::timeline::interval::{Interval, Union};
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
 
 /// A kernel no longer than this is short: about what a launch costs the host.

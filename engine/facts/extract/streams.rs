@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{Context, DeviceContext, Parents};
-use crate::facts::{EntityKind, Facts};
+use super::{Context, DeviceContext, DevicePart, Parents};
+use crate::facts::{Entity, EntityKind};
 use crate::ledger::OpKind;
 use crate::timeline::api::creates_stream;
-use crate::timeline::interval::RunningLength;
-use crate::timeline::{StreamKind, Timeline};
+use crate::timeline::union::RunningLength;
+use crate::timeline::{Stream, StreamKind, Timeline};
 
+/// What a stream ran.
 #[derive(Debug, Default, Clone)]
 struct Use {
     kernel_count: i64,
@@ -17,58 +18,87 @@ struct Use {
     kernels: RunningLength,
 }
 
-pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
-    let timeline = context.timeline;
-    let streams = uses(timeline, device);
-    let mut shown: Vec<(i64, u32)> = streams.iter().map(|(place, stream)| (stream.all.len_ns(), *place)).collect();
-    shown.sort_unstable_by_key(|(busy_ns, place)| (std::cmp::Reverse(*busy_ns), *place));
-    super::keep(&mut shown, context.most_entities(), facts.get_mut(parents.device));
-    let shown: BTreeSet<u32> = shown.into_iter().map(|(_, place)| place).collect();
-    let (mut used, mut blocking, mut with_kernels, mut created_known) = (0, 0, 0, false);
-    let (mut kernel_ns, mut default_kernel_ns, mut is_known) = (0_i64, 0_i64, false);
-    let prefix = facts.get(parents.device).key.clone();
-    for (place, stream) in streams {
-        let known = timeline.streams[place as usize];
-        let is_used = stream.kernel_count + stream.copy_count > 0;
-        used += i64::from(is_used);
-        blocking += i64::from(is_used && known.kind == StreamKind::Blocking);
-        let kernels_run = stream.kernels.len_ns();
-        kernel_ns = kernel_ns.saturating_add(kernels_run);
-        is_known |= known.kind != StreamKind::Unknown;
-        created_known |= matches!(known.kind, StreamKind::Blocking | StreamKind::NonBlocking);
-        if known.kind == StreamKind::Default {
-            default_kernel_ns = default_kernel_ns.saturating_add(kernels_run);
-        }
-        with_kernels += i64::from(stream.kernel_count > 0);
-        if !shown.contains(&place) {
-            continue;
-        }
-        let pid = timeline.processes.get(known.process as usize).map_or(0, |process| process.pid);
-        let key = format!("{prefix}/{pid}/{}/{}", known.context, known.number);
-        let id = facts.add(EntityKind::Stream, key, &parents.with_process(known.process));
-        let entity = facts.get_mut(id);
-        entity.set("number", known.number);
-        entity.set("kind", kind_name(known.kind));
-        entity.set("kernel_count", stream.kernel_count);
-        entity.set("copy_count", stream.copy_count);
-        entity.set("busy_ns", stream.all.len_ns());
-        entity.set("kernel_ns", kernels_run);
-    }
-    let entity = facts.get_mut(parents.device);
-    entity.set("stream_active_count", used);
-    entity.set("stream_used_count", with_kernels);
-    entity.set_some("blocking_stream_count", created_known.then_some(blocking));
-    if is_known && kernel_ns > 0 {
-        entity.set("default_stream_kernel_share", default_kernel_ns as f64 / kernel_ns as f64);
-    }
-    entity.set("concurrent_ns", device.tally.concurrent_ns);
-    entity.set("kernel_concurrent_ns", device.tally.kernel_concurrent_ns);
-    if !timeline.api.is_empty() {
-        entity.set("stream_created_count", created(context, device));
+impl Use {
+    /// Whether it ran more than memsets.
+    const fn is_active(&self) -> bool {
+        self.kernel_count + self.copy_count > 0
     }
 }
 
-/// What each stream ran, by its place.
+/// What the streams of a device add up to.
+#[derive(Debug, Default)]
+struct Totals {
+    active_count: i64,
+    with_kernels_count: i64,
+    active_blocking_count: i64,
+    /// Whether the kind of any created stream is known.
+    knows_created: bool,
+    /// Whether the kind of any stream is known.
+    knows_kinds: bool,
+    kernel_ns: i64,
+    default_kernel_ns: i64,
+}
+
+impl Totals {
+    fn add(&mut self, kind: StreamKind, used: &Use) {
+        let kernel_ns = used.kernels.len_ns();
+        self.active_count += i64::from(used.is_active());
+        self.with_kernels_count += i64::from(used.kernel_count > 0);
+        self.active_blocking_count += i64::from(used.is_active() && kind == StreamKind::Blocking);
+        self.knows_created |= matches!(kind, StreamKind::Blocking | StreamKind::NonBlocking);
+        self.knows_kinds |= kind != StreamKind::Unknown;
+        self.kernel_ns = self.kernel_ns.saturating_add(kernel_ns);
+        if kind == StreamKind::Default {
+            self.default_kernel_ns = self.default_kernel_ns.saturating_add(kernel_ns);
+        }
+    }
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
+    let timeline = context.timeline;
+    let streams = uses(timeline, device);
+    let mut shown: Vec<(i64, u32)> = streams.iter().map(|(stream, used)| (used.all.len_ns(), *stream)).collect();
+    shown.sort_unstable_by_key(|(busy_ns, stream)| (std::cmp::Reverse(*busy_ns), *stream));
+    part.keep(&mut shown, context.max_entities());
+    let shown: BTreeSet<u32> = shown.into_iter().map(|(_, stream)| stream).collect();
+    let mut totals = Totals::default();
+    for (index, used) in streams {
+        let stream = timeline.streams[index as usize];
+        totals.add(stream.kind, &used);
+        if shown.contains(&index) {
+            part.entities.push(entity(context, parents, stream, &used));
+        }
+    }
+    of_device(context, device, &totals, &mut part.device);
+}
+
+fn entity(context: &Context<'_>, parents: &Parents<'_>, stream: Stream, used: &Use) -> Entity {
+    let key = parents.key_of(&format!("{}/{}/{}", context.pid_of(stream.process), stream.context, stream.number));
+    let mut entity = Entity::new(EntityKind::Stream, key, parents.of_process(stream.process));
+    entity.set("number", stream.number);
+    entity.set("kind", kind_name(stream.kind));
+    entity.set("kernel_count", used.kernel_count);
+    entity.set("copy_count", used.copy_count);
+    entity.set("busy_ns", used.all.len_ns());
+    entity.set("kernel_ns", used.kernels.len_ns());
+    entity
+}
+
+fn of_device(context: &Context<'_>, device: &DeviceContext, totals: &Totals, facts: &mut Entity) {
+    facts.set("stream_active_count", totals.active_count);
+    facts.set("stream_used_count", totals.with_kernels_count);
+    facts.set_some("blocking_stream_count", totals.knows_created.then_some(totals.active_blocking_count));
+    if totals.knows_kinds && totals.kernel_ns > 0 {
+        facts.set("default_stream_kernel_share", totals.default_kernel_ns as f64 / totals.kernel_ns as f64);
+    }
+    facts.set("concurrent_ns", device.tally.concurrent_ns);
+    facts.set("kernel_concurrent_ns", device.tally.kernel_concurrent_ns);
+    if !context.timeline.api.is_empty() {
+        facts.set("stream_created_count", created(context, device));
+    }
+}
+
+/// What each stream ran, by its index.
 fn uses(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Use)> {
     let mut streams: Vec<Option<Use>> = vec![None; timeline.streams.len()];
     for op in device.ops.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
@@ -82,7 +112,7 @@ fn uses(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Use)> {
         }
         stream.copy_count += i64::from(op.kind == OpKind::Copy);
     }
-    (0..).zip(streams).filter_map(|(place, stream)| Some((place, stream?))).collect()
+    (0..).zip(streams).filter_map(|(index, used)| Some((index, used?))).collect()
 }
 
 const fn kind_name(kind: StreamKind) -> &'static str {

@@ -4,31 +4,12 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::{Context, DeviceContext, Parents, device};
-use crate::facts::{Entity, EntityKind, Facts};
-use crate::ledger::Activity;
-use crate::ledger::idle::{Drained, Trigger};
+use super::{Context, DeviceContext, DevicePart, Parents};
+use crate::facts::{Entity, EntityKind};
+use crate::ledger::Account;
+use crate::ledger::reading::Drained;
 use crate::timeline::api::{ApiClass, WaitsFor};
 use crate::timeline::{NameId, Timeline};
-
-/// A wait that begins this soon after a copy call waits for that copy.
-const SOON_NS: i64 = 50_000;
-
-/// Whether the host waits for what a copy call asked for: the call blocks, or the thread's next call is a wait.
-pub(super) fn is_waited_for(context: &Context<'_>, call: u32) -> bool {
-    let timeline = context.timeline;
-    if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
-        return true;
-    }
-    let calls = context.calls.of_thread(timeline.api.thread[call as usize]);
-    let start = |call: u32| timeline.api.times.start(call as usize);
-    let end = timeline.api.times.end(call as usize);
-    let after = calls.partition_point(|other| (start(*other), *other) <= (start(call), call));
-    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= end);
-    next.is_some_and(|next| {
-        matches!(context.calls.class_of(timeline, next), ApiClass::Wait(_)) && start(next) - end < SOON_NS
-    })
-}
 
 #[derive(Debug, Default)]
 struct Waits {
@@ -37,34 +18,46 @@ struct Waits {
     busy_ns: i64,
 }
 
-pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, facts: &mut Facts) {
+/// A process and the API that it waits in.
+pub(super) type Wait = (u32, NameId);
+
+/// Adds the waits; returns the index of each among the entities.
+pub(super) fn extract(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    parents: &Parents<'_>,
+    part: &mut DevicePart,
+) -> FxHashMap<Wait, usize> {
     let timeline = context.timeline;
-    let ceiling = super::idle::overlap_ceiling(context, device);
-    let prefix = facts.get(parents.device).key.clone();
     let ranges = main_ranges(timeline, device);
+    let mut entities = FxHashMap::default();
     for process in &device.processes {
-        let pid = timeline.processes.get(*process as usize).map_or(0, |process| process.pid);
-        let groups: BTreeMap<&str, (NameId, Waits)> = waits(context, device, *process)
-            .into_iter()
-            .map(|(name, waits)| (timeline.name(name), (name, waits)))
-            .collect();
-        for (api, (name, waits)) in groups {
-            let key = format!("{prefix}/{pid}/{api}");
-            let id = facts.add(EntityKind::SyncGroup, key, &parents.with_process(*process));
-            let entity = facts.get_mut(id);
-            entity.set("api", api);
-            if let Some(ApiClass::Wait(waits_for)) = context.calls.class.get(name as usize) {
-                entity.set("waits_for", waits_for_name(*waits_for));
-            }
-            entity.set("call_count", waits.count);
-            entity.set("call_ns", waits.call_ns);
-            entity.set("call_busy_ns", waits.busy_ns);
-            let drained = device.idle.drained.get(&(*process, Trigger::Sync, name)).copied().unwrap_or_default();
-            // Without the waits the host would be ahead by what it spent in them, and by no more.
-            drain(entity, drained, ceiling.map(|ceiling| ceiling.min(waits.call_ns)));
+        let mut groups: Vec<(NameId, Waits)> = waits(context, device, *process).into_iter().collect();
+        groups.sort_by_key(|(name, _)| timeline.name(*name));
+        for (name, waits) in groups {
+            let key = parents.key_of(&format!("{}/{}", context.pid_of(*process), timeline.name(name)));
+            let mut entity = Entity::new(EntityKind::SyncGroup, key, parents.of_process(*process));
+            set(context, device, (*process, name), &waits, &mut entity);
             entity.set_some("range", ranges.get(&(*process, name)).map(|range| timeline.name(*range)));
+            entities.insert((*process, name), part.entities.len());
+            part.entities.push(entity);
         }
     }
+    entities
+}
+
+fn set(context: &Context<'_>, device: &DeviceContext, wait: Wait, waits: &Waits, entity: &mut Entity) {
+    let (process, name) = wait;
+    entity.set("api", context.timeline.name(name));
+    if let Some(ApiClass::Wait(waits_for)) = context.calls.class.get(name as usize) {
+        entity.set("waits_for", waits_for_name(*waits_for));
+    }
+    entity.set("call_count", waits.count);
+    entity.set("call_ns", waits.call_ns);
+    entity.set("call_busy_ns", waits.busy_ns);
+    let drained = device.idle.drained.get(&(process, Account::AfterSync, name)).copied().unwrap_or_default();
+    // Without the waits the host would be ahead by what it spent in them, and by no more.
+    drain(entity, drained, device.overlap_ceiling().map(|ceiling| ceiling.min(waits.call_ns)));
 }
 
 const fn waits_for_name(waits_for: WaitsFor) -> &'static str {
@@ -86,14 +79,14 @@ fn waits(context: &Context<'_>, device: &DeviceContext, process: u32) -> FxHashM
         let waits = groups.entry(timeline.api.name[call as usize]).or_default();
         waits.count += 1;
         waits.call_ns = waits.call_ns.saturating_add(part.len_ns());
-        waits.busy_ns = waits.busy_ns.saturating_add(device::busy_within(device, part));
+        waits.busy_ns = waits.busy_ns.saturating_add(device.busy_within(part));
     }
     groups
 }
 
 fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
     let stretches = drained.stretches;
-    entity.set("tail_ns", drained.tail_ns);
+    entity.set("tail_ns", drained.sync_ns);
     entity.set("dry_ns", stretches.sum_ns);
     entity.set("dry_stretch_count", stretches.count);
     entity.set("dry_host_ns", drained.host_ns);
@@ -104,14 +97,11 @@ fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
     }
 }
 
-/// A process and the API that it waits in.
-type Wait = (u32, NameId);
-
-/// For each wait the innermost annotation that at least half of the idle time inside it lies in.
+/// For each wait the innermost range that at least half of the idle time inside it lies in.
 fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> FxHashMap<Wait, NameId> {
     let mut times: BTreeMap<(Wait, NameId), i64> = BTreeMap::new();
     let mut whole: FxHashMap<Wait, i64> = FxHashMap::default();
-    for ((process, call, label), time) in &device.idle.wait_tails {
+    for ((process, call, label), time) in &device.idle.after_waits {
         let wait = (*process, *call);
         *whole.entry(wait).or_default() += time;
         if let Some(label) = timeline.ranges.labels.get(*label as usize) {

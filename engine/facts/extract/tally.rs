@@ -3,11 +3,14 @@
 use rustc_hash::FxHashMap;
 
 use super::occupancy::{self, Occupancy};
+use super::stats::clamped;
+use crate::ledger::accounts::Sums;
 use crate::ledger::idle::Stretch;
 use crate::ledger::sweep::{kernel_geometry, sweep};
 use crate::ledger::{Account, DeviceOps, Moment, Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory};
-use crate::timeline::interval::{Interval, Union};
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{DeviceProperties, NONE, NameId, Timeline};
 
 /// Copies that belong together: direction, host memory, and the API that asked (or [`NONE`]).
@@ -16,7 +19,8 @@ pub(super) type CopyKey = (Direction, HostMemory, NameId);
 /// What the moments of a kernel name add up to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KernelTally {
-    pub(super) alone_ns: i64,
+    /// Compute or communication time that it owns.
+    pub(super) attributed_ns: i64,
     pub(super) underfilled_ns: i64,
     /// Nanoseconds times multiprocessors without a block.
     pub(super) unused_sm_ns: i128,
@@ -26,27 +30,27 @@ pub(super) struct KernelTally {
 /// What the moments of each kernel name add up to.
 #[derive(Debug, Default)]
 pub(super) struct KernelTallies {
-    /// Places in `sums` by name, [`NONE`] where it has none: every moment of every kernel is looked up.
-    places: Vec<u32>,
+    /// Indices in `sums` by name, [`NONE`] where it has none: every moment of every kernel is looked up.
+    index_of: Vec<u32>,
     sums: Vec<(NameId, KernelTally)>,
 }
 
 impl KernelTallies {
     fn of(&mut self, name: NameId) -> &mut KernelTally {
-        let place = name as usize;
-        if place >= self.places.len() {
-            self.places.resize(place + 1, NONE);
+        if name as usize >= self.index_of.len() {
+            self.index_of.resize(name as usize + 1, NONE);
         }
-        if self.places[place] == NONE {
-            self.places[place] = self.sums.len() as u32;
+        let index = &mut self.index_of[name as usize];
+        if *index == NONE {
+            *index = self.sums.len() as u32;
             self.sums.push((name, KernelTally::default()));
         }
-        &mut self.sums[self.places[place] as usize].1
+        &mut self.sums[*index as usize].1
     }
 
     pub(super) fn get(&self, name: NameId) -> Option<KernelTally> {
-        let place = self.places.get(name as usize)?;
-        self.sums.get(*place as usize).map(|(_, sums)| *sums)
+        let index = self.index_of.get(name as usize)?;
+        self.sums.get(*index as usize).map(|(_, sums)| *sums)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &(NameId, KernelTally)> {
@@ -57,8 +61,8 @@ impl KernelTallies {
 /// What the moments of a device add up to.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// By account; sums to the window.
-    pub(super) accounts: [i64; 6],
+    /// All accounts but those of idle time.
+    pub(super) sums: Sums,
     /// The copy account by the group that owns each moment.
     pub(super) exposed_copies: FxHashMap<CopyKey, i64>,
     /// The copy account in which a copy between host and device runs.
@@ -72,14 +76,13 @@ pub(super) struct Tally {
     pub(super) kernel_union_ns: i64,
     pub(super) concurrent_ns: i64,
     pub(super) kernel_concurrent_ns: i64,
-    pub(super) faulting_ns: i64,
     pub(super) one_thread_ns: i64,
-    pub(super) underfilled_ns: i64,
-    pub(super) unused_sm_ns: i128,
+    /// Nanoseconds times multiprocessors without a block.
+    unused_sm_ns: i128,
     /// Compute time of kernels whose grid is known.
-    pub(super) known_grid_ns: i64,
+    known_grid_ns: i64,
     /// Nanoseconds of that time weighted by the part of multiprocessors with a block.
-    pub(super) filled_ns: f64,
+    filled_ns: f64,
     pub(super) tail_ns: f64,
     /// Time weighted by theoretical occupancy, and the time that it is known for.
     pub(super) occupancy_ns: f64,
@@ -110,6 +113,7 @@ impl Tally {
         let mut tally = Self::default();
         sweep(timeline, device, |moment| {
             tally.account(timeline, moment);
+            tally.overlap(moment);
             match moment.account {
                 Account::Compute => tally.compute(timeline, moment, sm_count, &fits),
                 Account::Idle => {
@@ -118,44 +122,65 @@ impl Tally {
                 _ => {}
             }
         });
+        tally.sums[Account::Window] = device.window.len_ns();
+        if let Some(sm_count) = sm_count {
+            tally.sums[Account::UnusedSm] = clamped(tally.unused_sm_ns / i128::from(sm_count));
+        }
         tally
+    }
+
+    /// Over compute time, the part of multiprocessors that can have a block, tails of the last wave taken off. Kernels
+    /// hidden in graphs have no grid: where they are most of the time, the rest stands for nothing.
+    pub(super) fn sm_filled_share(&self) -> Option<f64> {
+        let is_known = self.known_grid_ns > 0 && 2 * self.known_grid_ns >= self.sums[Account::Compute];
+        is_known.then(|| ((self.filled_ns - self.tail_ns) / self.known_grid_ns as f64).clamp(0.0, 1.0))
     }
 
     fn account(&mut self, timeline: &Timeline, moment: &Moment) {
         let length = moment.interval.len_ns();
-        self.accounts[moment.account as usize] += length;
-        let mut add_if = |holds: bool, sum: fn(&mut Self) -> &mut i64| *sum(self) += if holds { length } else { 0 };
-        let has_kernel = moment.kernels > 0;
-        add_if(moment.copies > 0, |tally| &mut tally.copy_union_ns);
-        add_if(moment.copies > 0 && has_kernel, |tally| &mut tally.copy_overlapped_ns);
-        add_if(moment.host_copies > 0, |tally| &mut tally.host_copy_union_ns);
-        add_if(moment.host_copies > 0 && has_kernel, |tally| &mut tally.host_copy_overlapped_ns);
-        add_if(has_kernel, |tally| &mut tally.kernel_union_ns);
-        add_if(moment.streams > 1, |tally| &mut tally.concurrent_ns);
-        add_if(moment.kernel_streams > 1, |tally| &mut tally.kernel_concurrent_ns);
-        if moment.account == Account::Idle {
-            self.stretch_count += 1;
-            self.longest_stretch =
-                self.longest_stretch.filter(|longest| longest.len_ns() >= length).or(Some(moment.interval));
-        } else {
-            self.busy.push(moment.interval);
-        }
-        if has_kernel {
-            self.kernels_run.push(moment.interval);
-        }
+        self.sums[moment.account] += length;
         let Some(owner) = moment.owner else { return };
         match moment.account {
-            Account::Copy => {
-                *self.exposed_copies.entry(copy_key(timeline, owner)).or_default() += length;
+            Account::ExposedCopy => {
+                let key = copy_key(timeline, owner);
+                *self.exposed_copies.entry(key).or_default() += length;
+                self.sums[Account::of_copy(key.0, key.1)] += length;
                 self.exposed_host_copy_ns += if moment.host_copies > 0 { length } else { 0 };
             }
-            Account::Compute | Account::Communication => {
+            Account::Compute | Account::ExposedCommunication => {
                 if let Some(name) = kernel_name(timeline, owner) {
-                    self.kernels.of(name).alone_ns += length;
+                    self.kernels.of(name).attributed_ns += length;
                 }
             }
             _ => {}
         }
+    }
+
+    /// What runs beside what.
+    fn overlap(&mut self, moment: &Moment) {
+        let length = moment.interval.len_ns();
+        if moment.account == Account::Idle {
+            self.stretch_count += 1;
+            self.longest_stretch =
+                self.longest_stretch.filter(|longest| longest.len_ns() >= length).or(Some(moment.interval));
+            return;
+        }
+        self.busy.push(moment.interval);
+        let beside_kernel_ns = if moment.kernels > 0 { length } else { 0 };
+        if moment.copies > 0 {
+            self.copy_union_ns += length;
+            self.copy_overlapped_ns += beside_kernel_ns;
+        }
+        if moment.host_copies > 0 {
+            self.host_copy_union_ns += length;
+            self.host_copy_overlapped_ns += beside_kernel_ns;
+        }
+        if moment.kernels > 0 {
+            self.kernel_union_ns += length;
+            self.kernels_run.push(moment.interval);
+        }
+        self.concurrent_ns += if moment.streams > 1 { length } else { 0 };
+        self.kernel_concurrent_ns += if moment.kernel_streams > 1 { length } else { 0 };
     }
 
     fn compute(&mut self, timeline: &Timeline, moment: &Moment, sm_count: Option<i64>, fits: &[Fit]) {
@@ -166,7 +191,7 @@ impl Tally {
         let Some(owner) = moment.owner else { return };
         let mut kernel = kernel_name(timeline, owner).map(|name| self.kernels.of(name));
         if moment.migrations > 0 {
-            self.faulting_ns += length;
+            self.sums[Account::Faulting] += length;
             if let Some(kernel) = &mut kernel {
                 kernel.faulting_ns += length;
             }
@@ -176,7 +201,7 @@ impl Tally {
             self.filled_ns += length as f64 * (blocks as f64 / sm_count as f64).min(1.0);
             if blocks < sm_count {
                 let unused = i128::from(length) * i128::from(sm_count - blocks);
-                self.underfilled_ns += length;
+                self.sums[Account::Underfilled] += length;
                 self.unused_sm_ns += unused;
                 if let Some(kernel) = &mut kernel {
                     kernel.underfilled_ns += length;
@@ -188,8 +213,8 @@ impl Tally {
         if moment.kernels == 1 && geometry.grid_blocks == 1 && (1..=32).contains(&geometry.block_threads) {
             self.one_thread_ns += length;
         }
-        let place = timeline.kernels.shape_of(owner.index).geometry as usize;
-        let Some(fit) = fits.get(place) else { return };
+        let geometry_index = timeline.kernels.shape_of(owner.index).geometry as usize;
+        let Some(fit) = fits.get(geometry_index) else { return };
         if moment.kernels == 1 {
             self.tail_ns += length as f64 * fit.tail_share;
         }
@@ -220,9 +245,9 @@ fn fit(properties: Option<&DeviceProperties>, geometry: crate::timeline::Geometr
 /// The group that a copy belongs to.
 pub(super) fn copy_key(timeline: &Timeline, op: Op) -> CopyKey {
     let copies = &timeline.copies;
-    let place = op.index as usize;
+    let index = op.index as usize;
     let api = op.call(timeline).and_then(|call| timeline.api.name.get(call as usize)).copied().unwrap_or(NONE);
-    (copies.direction[place], copies.host_memory[place], api)
+    (copies.direction[index], copies.host_memory[index], api)
 }
 
 /// The short name of a kernel; `None` for other operations, and for one of which nothing is known.

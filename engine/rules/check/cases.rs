@@ -6,10 +6,11 @@ use crate::facts::{EntityKind, FactType, FactValue, catalogue};
 use crate::text::nearest::did_you_mean;
 
 use super::super::fault::Log;
+use super::super::params::number;
 use super::super::raw::{FactTables, RawExpect, RawRule, RawTest, Text};
 use super::super::rule::{Case, Code, Expect, Expected, FactRef, FactTable};
 use super::walk::Scope;
-use super::{confidence, filled, full_name, may_be_absent, number, one_of};
+use super::{confidence, filled, full_name, may_be_absent, one_of};
 
 /// The name under which the example runs as a test.
 const EXAMPLE: &str = "example";

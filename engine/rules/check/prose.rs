@@ -34,22 +34,24 @@ fn fault(text: &str) -> Option<&'static str> {
 }
 
 fn line_fault(line: &str) -> Option<&'static str> {
-    let follows = |what: char, is_next: fn(char) -> bool| {
-        line.match_indices(what).any(|(at, found)| line[at + found.len()..].starts_with(is_next))
-    };
     let faults = [
-        (follows('<', |c| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?')), "HTML"),
+        (follows(line, '<', |c| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?')), "HTML"),
         (
             line.contains("](") || line.contains("][") || line.contains("]:"),
             "links and images: name them in [[references]]",
         ),
         (line.contains("://") || line.contains("www."), "addresses: name them in [[references]]"),
-        (follows('@', char::is_alphanumeric), "mentions"),
-        (follows('#', |c| c.is_ascii_digit()), "references to issues"),
-        (follows('&', |c| c == '#' || c.is_ascii_alphabetic()), "entities"),
+        (follows(line, '@', char::is_alphanumeric), "mentions"),
+        (follows(line, '#', |c| c.is_ascii_digit()), "references to issues"),
+        (follows(line, '&', |c| c == '#' || c.is_ascii_alphabetic()), "entities"),
         (line.contains("##") || line.trim_start().starts_with("::"), "commands to a pipeline"),
     ];
     faults.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
+}
+
+/// Whether a character stands somewhere before one of a kind.
+fn follows(line: &str, what: char, is_next: fn(char) -> bool) -> bool {
+    line.match_indices(what).any(|(index, found)| line[index + found.len()..].starts_with(is_next))
 }
 
 /// A line without its code spans, and without the tags of templates, whose values are escaped. Where it is not plain

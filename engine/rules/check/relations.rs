@@ -28,7 +28,7 @@ struct Link {
 }
 
 impl Header {
-    /// The header of a file; `line` tells the line of a place in it.
+    /// The header of a file; `line` tells the line of a span in it.
     pub(in crate::rules) fn new(raw: &RawRule, file: &str, line: impl Fn(&std::ops::Range<usize>) -> usize) -> Self {
         let links = |relations: &[RawRelation]| relations.iter().map(|raw| link(raw, &line)).collect();
         Self {

@@ -1,5 +1,7 @@
 //! Each fault of a rule file, by its exact message. Every case breaks one thing of a sound rule.
 
+mod relations;
+
 use super::super::library::tests::load;
 
 const SOUND: &str = r#"schema = 1
@@ -45,7 +47,7 @@ supports = "pinning"
 
 [example]
 copy_group = { name = "x", host_memory = "pageable", achieved_gbps = 6, exposed_ns = 600 }
-device = { window_ns = 2000, pinned_h2d_gbps = 24 }
+device = { window_ns = 2000, exposed_copy_ns = 600, pinned_h2d_gbps = 24 }
 
 [[tests]]
 name = "hidden"
@@ -119,6 +121,13 @@ fn every_unknown_key_is_named_with_the_nearest_known_one() {
 }
 
 #[test]
+fn no_end_of_unknown_keys_comes_to_an_end() {
+    let keys: String = (0..20_000).map(|index| format!("key_{index} = 1\n")).collect();
+    let found = faults(&[("rules/copies/slow.toml", &SOUND.replacen("[params]", &format!("{keys}[params]"), 1))]);
+    assert_eq!(found.len(), crate::limits::MAX_UNKNOWN_KEY_COUNT);
+}
+
+#[test]
 fn the_shape_of_the_file() {
     check("title = \"Slow copies\"\n", "", &["1: the key `title` is missing"]);
     check("title = \"Slow copies\"", "title = 3", &["3: invalid type: integer `3`, expected a string"]);
@@ -174,6 +183,16 @@ fn words_that_must_be_known() {
         "claims = \"exposed_copies\"",
         &["24: unknown account `exposed_copies`; did you mean `exposed_copy`?"],
     );
+    check(
+        "claims = \"exposed_copy\"",
+        "claims = \"exposed_copy_ns\"",
+        &["24: unknown account `exposed_copy_ns`; did you mean `exposed_copy`?"],
+    );
+    check(
+        "exposed_copy_ns = 600, ",
+        "",
+        &["42: [example] needs `device.exposed_copy_ns`, the account that the estimate claims: it is its bound"],
+    );
     check("https://", "http://", &["39: `http://example.com/` does not begin with https://"]);
 }
 
@@ -192,7 +211,10 @@ fn names_in_expressions() {
     );
     check_condition("exposed_ns > 0", "`exposed_ns` is no fact: write `entity.fact`, `params.name` or `values.name`");
     // Short-circuits hide these at run time.
-    check_condition("false and device.typo > 1", "`device` has no fact `typo`");
+    check_condition(
+        "false and device.typo > 1",
+        "`device` has no fact `typo`; `coldspot facts --list` prints all facts",
+    );
     check_condition("device['window_ns'] > 0", "`[ ]` is not part of the language: name facts as `entity.fact`");
     check_condition("copy_group.name.x == 'a'", "`.x` follows something that has no facts");
 }
@@ -323,7 +345,7 @@ fn optional_facts_are_asked_for_first() {
     check(
         "[\"device.pinned_h2d_gbps\"]",
         "[\"device.pinned_h2d_gbps\", \"device.pined\"]",
-        &["6: `device` has no fact `pined`"],
+        &["6: `device` has no fact `pined`; `coldspot facts --list` prints all facts"],
     );
     check(
         "[\"device.pinned_h2d_gbps\"]",
@@ -333,11 +355,25 @@ fn optional_facts_are_asked_for_first() {
 }
 
 #[test]
+fn what_only_lowers_the_confidence_proves_nothing() {
+    check("when = \"device.pinned_h2d_gbps is not defined\"", "when = \"device.pinned_h2d_gbps is defined\"", &[]);
+    let summary = "summary = \"{{ copy_group.name }} is slow\"";
+    let both = SOUND
+        .replacen("when = \"device.pinned_h2d_gbps is not defined\"", "when = \"device.pinned_h2d_gbps is defined\"", 1)
+        .replacen(summary, "summary = \"{{ device.pinned_h2d_gbps | gbps }}\"", 1);
+    let expected = "32: in `summary`: `device.pinned_h2d_gbps` is optional: use `| default(…)`, or ask `device.pinned_h2d_gbps is defined` first";
+    assert_eq!(faults(&[("rules/copies/slow.toml", &both)]), [format!("rules/copies/slow.toml:{expected}")]);
+}
+
+#[test]
 fn texts_print_numbers_through_a_filter_that_fits() {
     check_text("{{ copy_group.exposed_ns }}", "a number is printed without a filter: add `| duration`");
     check_text("{{ copy_group.longest_start_ns }}", "a number is printed without a filter: add `| instant`");
-    check_text("{{ copy_group.bytes | duration }}", "`duration` does not print bytes");
-    check_text("{{ copy_group.count | percent }}", "`percent` does not print count");
+    check_text("{{ device.number }}", "a number is printed without a filter: add `| id`");
+    check_text("{{ device.compute_major | percent }}", "`percent` does not print an id: use `| id`");
+    check_text("{{ device.sampled_clock_max_mhz | count }}", "`count` does not print mhz: use `| mhz`");
+    check_text("{{ copy_group.bytes | duration }}", "`duration` does not print bytes: use `| bytes`");
+    check_text("{{ copy_group.count | percent }}", "`percent` does not print count: use `| count`");
     check_text("{{ copy_group.name | count }}", "`count` does not print text");
     check_text("{{ copy_group.is_blocking_call }}", "true or false cannot be printed: use `{% if %}`");
     check_text("{{ copy_group.longest_start_ns | duration }}", "this is a moment, not a length: use `| instant`");
@@ -439,58 +475,4 @@ fn rules_without_estimate_or_ledger() {
     let found = faults(&[("rules/copies/slow.toml", &run)]);
     let about = "rules/copies/slow.toml:24: a rule for each `run` has no device, and so no ledger to claim time from";
     assert!(found.iter().any(|fault| fault == about), "{found:?}");
-}
-
-/// The sound rule under another name, with relations.
-fn related(id: &str, relations: &str) -> String {
-    SOUND
-        .replace("id = \"slow\"", &format!("id = \"{id}\""))
-        .replace("[message]", &format!("[relations]\n{relations}\n[message]"))
-}
-
-#[test]
-fn relations() {
-    let slow = related("slow", "explains = [{ rule = \"lat\", on = [\"device\"] }]");
-    let late = related(
-        "late",
-        "suppressed_by = [{ rule = \"slow\", on = [\"kernel\"] }, { rule = \"late\", on = [\"run\"] }]",
-    );
-    assert_eq!(
-        faults(&[("a/slow.toml", &slow), ("a/late.toml", &late)]),
-        [
-            "a/late.toml:32: `on` names `kernel`, which rule `late` does not know",
-            "a/late.toml:32: `on` names `kernel`, which rule `slow` does not know",
-            "a/late.toml:32: `late` is related to itself",
-            "a/slow.toml:32: there is no rule `lat`; did you mean `late`?",
-        ]
-    );
-    let none = related("slow", "explains = [{ rule = \"late\", on = [] }, { rule = \"late\", on = [\"devise\"] }]");
-    assert_eq!(
-        faults(&[("a/slow.toml", &none), ("a/late.toml", &related("late", ""))]),
-        [
-            "a/slow.toml:32: `on` is empty: name the entities that both findings must share",
-            "a/slow.toml:32: `on` names `devise`, which is no entity; did you mean `device`?",
-        ]
-    );
-}
-
-#[test]
-fn rules_do_not_explain_in_a_circle() {
-    let link = |id: &str, to: &str| related(id, &format!("explains = [{{ rule = \"{to}\", on = [\"device\"] }}]"));
-    let found = faults(&[("r/a.toml", &link("a", "b")), ("r/b.toml", &link("b", "c")), ("r/c.toml", &link("c", "a"))]);
-    assert_eq!(found, ["r/a.toml:32: rules explain each other in a circle: a → b → c → a"]);
-}
-
-#[test]
-fn faults_of_all_files_come_together() {
-    let other = SOUND.replace("id = \"slow\"", "id = \"late\"").replace("Slow copies", "");
-    let slow = SOUND.replace("base = \"high\"", "base = \"hi\"").replace("exposed_ns | duration", "exposed_ns");
-    assert_eq!(
-        faults(&[("a/slow.toml", &slow), ("a/late.toml", &other)]),
-        [
-            "a/late.toml:3: `title` is empty",
-            "a/slow.toml:17: in `says`: a number is printed without a filter: add `| duration`",
-            "a/slow.toml:28: unknown confidence `hi`; known are `low`, `medium` and `high`",
-        ]
-    );
 }

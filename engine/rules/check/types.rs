@@ -52,10 +52,14 @@ enum Tag {
     Zero,
     /// Any other literal.
     Literal,
-    /// A ratio, or a fact without unit.
+    /// A ratio, or a param without unit.
     Plain,
     Count,
     Share,
+    /// A fact that is a plain number, and no part of anything.
+    Number,
+    /// What things are told apart by.
+    Id,
 }
 
 /// The unit of a number: powers of the base units. Gigabytes a second are bytes a nanosecond.
@@ -80,6 +84,8 @@ impl Dimension {
             Unit::PerSecond => Self { per_s: 1, ..Self::NONE },
             Unit::Count => Self { tag: Tag::Count, ..Self::NONE },
             Unit::Share => Self { tag: Tag::Share, ..Self::NONE },
+            Unit::Id => Self { tag: Tag::Id, ..Self::NONE },
+            Unit::Number => Self { tag: Tag::Number, ..Self::NONE },
             Unit::None => Self::NONE,
         }
     }
@@ -113,6 +119,7 @@ impl Dimension {
             tag: Tag::Plain,
         };
         product.tagged(match (self.tag, other.tag) {
+            (Tag::Id, _) | (_, Tag::Id) => Tag::Plain,
             (Tag::Zero | Tag::Literal, tag) | (tag, Tag::Zero | Tag::Literal) => tag,
             (Tag::Share, tag) | (tag, Tag::Share) => tag,
             _ => Tag::Plain,
@@ -127,7 +134,7 @@ impl Dimension {
             per_s: self.per_s.saturating_sub(other.per_s),
             tag: Tag::Plain,
         };
-        quotient.tagged(if other.is_literal() { self.tag } else { Tag::Plain })
+        quotient.tagged(if other.is_literal() && self.tag != Tag::Id { self.tag } else { Tag::Plain })
     }
 
     /// The unit of a sum, a smaller or a larger of the two; absent when they cannot be compared.
@@ -160,6 +167,8 @@ impl Dimension {
             return match self.tag {
                 Tag::Count => "count",
                 Tag::Share => "share",
+                Tag::Number => "a plain number",
+                Tag::Id => "an id",
                 Tag::Plain => "a ratio",
                 Tag::Zero | Tag::Literal => "a bare number",
             }
@@ -185,15 +194,17 @@ impl Dimension {
             "gbps" => self.is(Unit::Gbps),
             "rate" => self.is(Unit::PerSecond),
             "percent" => bare && matches!(self.tag, Tag::Share | Tag::Plain),
-            "ratio" => bare && matches!(self.tag, Tag::Plain | Tag::Literal),
-            "count" => bare && self.tag != Tag::Share || self.is(Unit::Mhz),
+            "ratio" | "number" => bare && matches!(self.tag, Tag::Plain | Tag::Number | Tag::Literal),
+            "count" => bare && !matches!(self.tag, Tag::Share | Tag::Number | Tag::Id),
+            "id" => self.is(Unit::Id),
+            "mhz" => self.is(Unit::Mhz),
             _ => false,
         }
     }
 }
 
 /// The filters that print numbers.
-pub(super) const NUMBER_FILTERS: [&str; 8] =
-    ["duration", "instant", "bytes", "gbps", "rate", "percent", "ratio", "count"];
+pub(super) const NUMBER_FILTERS: [&str; 11] =
+    ["duration", "instant", "bytes", "gbps", "rate", "percent", "number", "ratio", "count", "id", "mhz"];
 /// The filters that print text.
 pub(super) const TEXT_FILTERS: [&str; 2] = ["code", "text"];

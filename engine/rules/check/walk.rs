@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use minijinja::machinery::ast::{BinOp, BinOpKind, Call, CallArg, Compare, CompareOpKind, Expr, IfExpr, UnaryOpKind};
-use minijinja::value::{Value, ValueKind};
-
 use crate::facts::{EntityKind, Unit, catalogue};
 use crate::text::nearest::{did_you_mean, listed};
 
+use super::super::expr::syntax::{Argument, Arithmetic, Choice, Comparison, Expr, Filter, Literal, Logic, Unsupported};
 use super::super::expr::{FILTERS, FUNCTIONS, TESTS};
 use super::super::rule::FactRef;
 use super::types::{Dimension, NUMBER_FILTERS, TEXT_FILTERS, Type};
@@ -19,7 +17,7 @@ pub(super) struct Scope {
     pub(super) optional: BTreeSet<FactRef>,
     /// The unit is absent when it is not a known one.
     pub(super) params: BTreeMap<String, Option<Dimension>>,
-    /// With their place; the type is absent when the value itself is wrong.
+    /// With their index; the type is absent when the value itself is wrong.
     pub(super) values: BTreeMap<String, (usize, Option<Type>)>,
 }
 
@@ -42,8 +40,11 @@ impl Scope {
         match catalogue::find(kind, name) {
             Some(fact) => Ok(FactRef { kind, name: fact.name }),
             None => {
-                let known = catalogue::of_kind(kind).map(|fact| fact.name);
-                Err(format!("`{entity}` has no fact `{name}`{}", did_you_mean(name, known)))
+                let hint = match did_you_mean(name, catalogue::of_kind(kind).map(|fact| fact.name)) {
+                    none if none.is_empty() => "; `coldspot facts --list` prints all facts".to_owned(),
+                    hint => hint,
+                };
+                Err(format!("`{entity}` has no fact `{name}`{hint}"))
             }
         }
     }
@@ -55,6 +56,14 @@ pub(super) struct Uses {
     pub(super) facts: BTreeSet<FactRef>,
     pub(super) params: BTreeSet<String>,
     pub(super) values: BTreeSet<usize>,
+}
+
+/// What an expression must give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Condition,
+    Time,
+    Anything,
 }
 
 /// The walk over one expression or text.
@@ -78,62 +87,78 @@ impl<'a> Walk<'a> {
         None
     }
 
+    /// The type of an expression that must give something.
+    pub(super) fn wanted(&mut self, expr: &Expr<'_>, wanted: Wanted) -> Option<Type> {
+        if wanted == Wanted::Condition {
+            return self.condition(expr).map(|()| Type::Bool);
+        }
+        let kind = self.type_of(expr)?;
+        let is_time = matches!(kind, Type::Number(dimension) if dimension.is(Unit::Ns));
+        if wanted == Wanted::Time && !is_time {
+            self.faults.push(format!("it must give ns, not {}", kind.name()));
+        }
+        Some(kind)
+    }
+
     /// The type of an expression; none when a fault has been noted.
     pub(super) fn type_of(&mut self, expr: &Expr<'_>) -> Option<Type> {
         match expr {
-            Expr::Const(constant) => self.constant(&constant.value),
-            Expr::GetAttr(_) => self.name(expr, false),
-            Expr::Var(var) => {
-                self.fault(format!("`{}` is no fact: write `entity.fact`, `params.name` or `values.name`", var.id))
+            Expr::Literal(literal) => self.literal(literal),
+            Expr::Attribute { .. } => self.name(expr, false),
+            Expr::Variable(name) => {
+                self.fault(format!("`{name}` is no fact: write `entity.fact`, `params.name` or `values.name`"))
             }
-            Expr::UnaryOp(unary) => match unary.op {
-                UnaryOpKind::Not => self.condition(&unary.expr).map(|()| Type::Bool),
-                UnaryOpKind::Neg => self.number(&unary.expr).map(Type::Number),
-            },
-            Expr::BinOp(operation) => self.operation(operation),
-            Expr::Compare(compare) => self.chain(compare),
-            Expr::IfExpr(choice) => self.choice(choice),
-            Expr::Filter(filter) => match (&filter.expr, filter.name) {
-                (Some(inner), "default") => self.default(inner, &filter.args),
-                (Some(inner), "lower") => self.lower(inner),
-                (_, name) if NUMBER_FILTERS.contains(&name) || TEXT_FILTERS.contains(&name) => {
-                    // A filter binds closer than `/`, and that is how most people meet this.
-                    self.fault(format!("`{name}` prints: it goes last, in a text, as in `(a / b) | {name}`"))
-                }
-                (_, name) => self.fault(format!("unknown filter `{name}`{}", did_you_mean(name, FILTERS))),
-            },
-            Expr::Test(test) if TESTS.contains(&test.name) => self.presence(&test.expr),
-            Expr::Test(test) => self.fault(format!("unknown test `{}`{}", test.name, did_you_mean(test.name, TESTS))),
-            Expr::Call(call) => self.call(call),
-            Expr::GetItem(_) | Expr::Slice(_) => {
+            Expr::Not(inner) => self.condition(inner).map(|()| Type::Bool),
+            Expr::Negative(inner) => self.number(inner).map(Type::Number),
+            Expr::Logical(logic, operands) => self.logical(*logic, operands),
+            Expr::Arithmetic(operation, operands) => self.arithmetic(*operation, operands),
+            Expr::Compared { first, rest } => self.compared(first, rest),
+            Expr::Choice(choice) => self.choice(choice),
+            Expr::Filter(filter) => self.filter(filter),
+            Expr::Test { of, name } if TESTS.contains(name) => self.presence(of),
+            Expr::Test { name, .. } => self.fault(format!("unknown test `{name}`{}", did_you_mean(name, TESTS))),
+            Expr::Call { function, arguments } => self.call(*function, arguments),
+            Expr::List(_) | Expr::Unsupported(Unsupported::Map) => self.fault("a list may only stand after `in`"),
+            Expr::Unsupported(Unsupported::Index) => {
                 self.fault("`[ ]` is not part of the language: name facts as `entity.fact`")
             }
-            Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => self.fault("a list may only stand after `in`"),
+            Expr::Unsupported(Unsupported::Operator) => {
+                self.fault("`**` and `~` are not part of the language; texts are put together in templates")
+            }
         }
     }
 
-    fn constant(&mut self, value: &Value) -> Option<Type> {
-        match value.kind() {
-            ValueKind::Bool => Some(Type::Bool),
-            ValueKind::Number => {
-                let number = f64::try_from(value.clone()).unwrap_or(f64::INFINITY);
-                Some(Type::Number(Dimension::literal(number)))
+    fn literal(&mut self, literal: &Literal) -> Option<Type> {
+        match literal {
+            Literal::Bool => Some(Type::Bool),
+            Literal::Number(number) => Some(Type::Number(Dimension::literal(*number))),
+            Literal::Text(text) => Some(Type::Literal(text.clone())),
+            Literal::Nothing => {
+                self.fault("`none` is not part of the language: absent facts are tested with `is defined`")
             }
-            ValueKind::String => Some(Type::Literal(value.to_string())),
-            _ => self.fault("`none` is not part of the language: absent facts are tested with `is defined`"),
+        }
+    }
+
+    fn filter(&mut self, filter: &Filter<'_>) -> Option<Type> {
+        match filter.name {
+            "default" => self.default(&filter.of, &filter.arguments),
+            "lower" => self.lower(&filter.of),
+            name if NUMBER_FILTERS.contains(&name) || TEXT_FILTERS.contains(&name) => {
+                // A filter binds closer than `/`, and that is how most people meet this.
+                self.fault(format!("`{name}` prints: it goes last, in a text, as in `(a / b) | {name}`"))
+            }
+            name => self.fault(format!("unknown filter `{name}`{}", did_you_mean(name, FILTERS))),
         }
     }
 
     /// `entity.fact`, `params.x` or `values.x`.
     fn name(&mut self, expr: &Expr<'_>, may_be_absent: bool) -> Option<Type> {
-        let Expr::GetAttr(attribute) = expr else { return self.type_of(expr) };
-        let Expr::Var(root) = &attribute.expr else {
-            return self.fault(format!("`.{}` follows something that has no facts", attribute.name));
-        };
-        match root.id {
-            "params" => self.param(attribute.name),
-            "values" => self.value(attribute.name),
-            entity => self.fact(entity, attribute.name, may_be_absent),
+        let Expr::Attribute { of, name } = expr else { return self.type_of(expr) };
+        match **of {
+            Expr::Variable("params") => self.param(name),
+            Expr::Variable("values") => self.value(name),
+            Expr::Variable(entity) => self.fact(entity, name, may_be_absent),
+            _ => self.fault(format!("`.{name}` follows something that has no facts")),
         }
     }
 
@@ -185,15 +210,15 @@ impl<'a> Walk<'a> {
     }
 
     fn fact_of(&self, expr: &Expr<'_>) -> Option<FactRef> {
-        let Expr::GetAttr(attribute) = expr else { return None };
-        let Expr::Var(root) = &attribute.expr else { return None };
-        self.scope.fact(root.id, attribute.name).ok()
+        let Expr::Attribute { of, name } = expr else { return None };
+        let Expr::Variable(entity) = **of else { return None };
+        self.scope.fact(entity, name).ok()
     }
 
-    fn default(&mut self, inner: &Expr<'_>, args: &[CallArg<'_>]) -> Option<Type> {
+    fn default(&mut self, inner: &Expr<'_>, arguments: &[Argument<'_>]) -> Option<Type> {
         let fact = self.fact_of(inner);
         let kind = self.name(inner, true);
-        let [CallArg::Pos(other)] = args else {
+        let [Argument::Positional(other)] = arguments else {
             return self.fault("`default` takes one value: `entity.fact | default(params.x)`");
         };
         let other = self.type_of(other);
@@ -233,40 +258,36 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn operation(&mut self, operation: &BinOp<'_>) -> Option<Type> {
-        let (left, right) = (&operation.left, &operation.right);
-        match operation.op {
-            BinOpKind::ScAnd | BinOpKind::ScOr => {
-                let proven = self.proofs(left, matches!(operation.op, BinOpKind::ScAnd));
-                let first = self.condition(left);
-                let second = self.with_proven(proven, |walk| walk.condition(right));
-                first.and(second).map(|()| Type::Bool)
-            }
-            BinOpKind::Add | BinOpKind::Sub => self.sum("added to or taken from", left, right).map(Type::Number),
-            BinOpKind::Rem => self.sum("divided with remainder by", left, right).map(Type::Number),
-            BinOpKind::Mul | BinOpKind::Div | BinOpKind::FloorDiv => {
-                let (a, b) = (self.number(left), self.number(right));
-                let (a, b) = (a?, b?);
-                Some(Type::Number(if matches!(operation.op, BinOpKind::Mul) { a.times(b) } else { a.over(b) }))
-            }
-            BinOpKind::Pow | BinOpKind::Concat => {
-                self.fault("`**` and `~` are not part of the language; texts are put together in templates")
-            }
-            BinOpKind::In => self.membership(left, right),
-            BinOpKind::Eq | BinOpKind::Ne => self.comparison(left, right, true),
-            BinOpKind::Lt | BinOpKind::Lte | BinOpKind::Gt | BinOpKind::Gte => self.comparison(left, right, false),
-        }
+    fn logical(&mut self, logic: Logic, [left, right]: &[Expr<'_>; 2]) -> Option<Type> {
+        // The right operand is reached only where the left one has not decided.
+        let proven = self.proofs(left, logic == Logic::And);
+        let first = self.condition(left);
+        let second = self.with_proven(proven, |walk| walk.condition(right));
+        first.and(second).map(|()| Type::Bool)
     }
 
-    fn chain(&mut self, compare: &Compare<'_>) -> Option<Type> {
-        let mut left = &compare.expr;
-        for step in &compare.ops {
-            match step.op {
-                CompareOpKind::In | CompareOpKind::NotIn => self.membership(left, &step.expr)?,
-                CompareOpKind::Eq | CompareOpKind::Ne => self.comparison(left, &step.expr, true)?,
-                _ => self.comparison(left, &step.expr, false)?,
+    fn arithmetic(&mut self, operation: Arithmetic, [left, right]: &[Expr<'_>; 2]) -> Option<Type> {
+        let dimension = match operation {
+            Arithmetic::Add | Arithmetic::Subtract => self.sum("added to or taken from", left, right)?,
+            Arithmetic::Remainder => self.sum("divided with remainder by", left, right)?,
+            Arithmetic::Multiply | Arithmetic::Divide => {
+                let (left, right) = (self.number(left), self.number(right));
+                let (left, right) = (left?, right?);
+                if operation == Arithmetic::Multiply { left.times(right) } else { left.over(right) }
+            }
+        };
+        Some(Type::Number(dimension))
+    }
+
+    fn compared(&mut self, first: &Expr<'_>, rest: &[(Comparison, Expr<'_>)]) -> Option<Type> {
+        let mut left = first;
+        for (comparison, right) in rest {
+            match comparison {
+                Comparison::Membership => self.membership(left, right)?,
+                Comparison::Equality => self.comparison(left, right, true)?,
+                Comparison::Order => self.comparison(left, right, false)?,
             };
-            left = &step.expr;
+            left = right;
         }
         Some(Type::Bool)
     }
@@ -338,18 +359,13 @@ impl<'a> Walk<'a> {
     /// `x in ['a', 'b']`, or `'part' in text`.
     fn membership(&mut self, left: &Expr<'_>, right: &Expr<'_>) -> Option<Type> {
         let kind = self.type_of(left);
-        let items = match right {
-            Expr::List(list) => &list.items,
-            Expr::Tuple(tuple) => &tuple.items,
-            _ => {
-                let (part, whole) = (kind?, self.type_of(right)?);
-                let texts = matches!(part, Type::Text | Type::Literal(_)) && whole == Type::Text;
-                return if texts {
-                    Some(Type::Bool)
-                } else {
-                    self.fault("`in` needs a list, or a part of a text and the text")
-                };
-            }
+        let Expr::List(items) = right else {
+            let (part, whole) = (kind?, self.type_of(right)?);
+            let texts = matches!(part, Type::Text | Type::Literal(_)) && whole == Type::Text;
+            return match texts {
+                true => Some(Type::Bool),
+                false => self.fault("`in` needs a list, or a part of a text and the text"),
+            };
         };
         let kind = kind?;
         for item in items {
@@ -363,35 +379,35 @@ impl<'a> Walk<'a> {
         Some(Type::Bool)
     }
 
-    fn choice(&mut self, choice: &IfExpr<'_>) -> Option<Type> {
-        let Some(otherwise) = &choice.false_expr else {
+    fn choice(&mut self, choice: &Choice<'_>) -> Option<Type> {
+        let Some(no) = &choice.no else {
             return self.fault("`a if condition` needs an `else`");
         };
-        let condition = self.condition(&choice.test_expr);
-        let (when_true, when_false) = (self.proofs(&choice.test_expr, true), self.proofs(&choice.test_expr, false));
-        let a = self.with_proven(when_true, |walk| walk.type_of(&choice.true_expr));
-        let b = self.with_proven(when_false, |walk| walk.type_of(otherwise));
-        let (a, b) = (a?, b?);
+        let condition = self.condition(&choice.condition);
+        let (when_true, when_false) = (self.proofs(&choice.condition, true), self.proofs(&choice.condition, false));
+        let yes = self.with_proven(when_true, |walk| walk.type_of(&choice.yes));
+        let no = self.with_proven(when_false, |walk| walk.type_of(no));
+        let (yes, no) = (yes?, no?);
         condition?;
-        self.bare_literal(&a, &b);
-        match a.join(&b) {
+        self.bare_literal(&yes, &no);
+        match yes.join(&no) {
             Some(kind) => Some(kind),
-            None => self.fault(format!("`if` gives {}, `else` gives {}", a.name(), b.name())),
+            None => self.fault(format!("`if` gives {}, `else` gives {}", yes.name(), no.name())),
         }
     }
 
-    fn call(&mut self, call: &Call<'_>) -> Option<Type> {
-        let name = match &call.expr {
-            Expr::Var(var) if FUNCTIONS.contains(&var.id) => var.id,
-            Expr::Var(var) => {
-                return self.fault(format!("unknown function `{}`{}", var.id, did_you_mean(var.id, FUNCTIONS)));
-            }
-            _ => return self.fault("methods are not part of the language"),
+    fn call(&mut self, function: Option<&str>, arguments: &[Argument<'_>]) -> Option<Type> {
+        let name = match function {
+            Some(name) if FUNCTIONS.contains(&name) => name,
+            Some(name) => return self.fault(format!("unknown function `{name}`{}", did_you_mean(name, FUNCTIONS))),
+            None => return self.fault("methods are not part of the language"),
         };
         let mut joined: Option<Dimension> = None;
-        for arg in &call.args {
-            let CallArg::Pos(arg) = arg else { return self.fault(format!("`{name}` takes numbers only")) };
-            let dimension = self.number(arg)?;
+        for argument in arguments {
+            let Argument::Positional(argument) = argument else {
+                return self.fault(format!("`{name}` takes numbers only"));
+            };
+            let dimension = self.number(argument)?;
             let known = joined.unwrap_or(dimension);
             self.bare_literal(&Type::Number(known), &Type::Number(dimension));
             joined = match known.join(dimension) {
@@ -402,7 +418,7 @@ impl<'a> Walk<'a> {
             };
         }
         match joined {
-            Some(dimension) if call.args.len() > 1 => Some(Type::Number(dimension)),
+            Some(dimension) if arguments.len() > 1 => Some(Type::Number(dimension)),
             _ => self.fault(format!("`{name}` needs two numbers or more")),
         }
     }
@@ -410,14 +426,10 @@ impl<'a> Walk<'a> {
     /// The optional facts that are there whenever a condition comes out as `truth`.
     pub(super) fn proofs(&self, expr: &Expr<'_>, truth: bool) -> Vec<FactRef> {
         match expr {
-            Expr::Test(test) if (test.name == "defined") == truth => self.fact_of(&test.expr).into_iter().collect(),
-            Expr::UnaryOp(unary) if matches!(unary.op, UnaryOpKind::Not) => self.proofs(&unary.expr, !truth),
-            Expr::BinOp(operation)
-                if matches!((operation.op, truth), (BinOpKind::ScAnd, true) | (BinOpKind::ScOr, false)) =>
-            {
-                let mut proven = self.proofs(&operation.left, truth);
-                proven.extend(self.proofs(&operation.right, truth));
-                proven
+            Expr::Test { of, name } if (*name == "defined") == truth => self.fact_of(of).into_iter().collect(),
+            Expr::Not(inner) => self.proofs(inner, !truth),
+            Expr::Logical(logic, operands) if (*logic == Logic::And) == truth => {
+                operands.iter().flat_map(|operand| self.proofs(operand, truth)).collect()
             }
             _ => Vec::new(),
         }
@@ -436,8 +448,8 @@ impl<'a> Walk<'a> {
 fn subject(expr: &Expr<'_>, dimension: Dimension) -> String {
     let unit = dimension.name();
     match expr {
-        Expr::GetAttr(attribute) => match &attribute.expr {
-            Expr::Var(root) => format!("`{}.{}` ({unit})", root.id, attribute.name),
+        Expr::Attribute { of, name } => match **of {
+            Expr::Variable(entity) => format!("`{entity}.{name}` ({unit})"),
             _ => unit,
         },
         _ if dimension.is(Unit::None) => unit,

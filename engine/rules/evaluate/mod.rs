@@ -12,7 +12,7 @@ use super::library::Library;
 use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome};
 use super::params::Params;
 use super::print::Printers;
-use super::rule::{FactRef, Rule, Text};
+use super::rule::{EstimateCode, FactRef, Rule, Text};
 
 /// Judges every entity by every rule about its kind: in the order of the rules, then of the entities.
 ///
@@ -32,6 +32,12 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
 /// The outcome of one rule for one entity.
 pub(super) fn evaluate_one(library: &Library, rule: &Rule, facts: &Facts, id: EntityId, set: &Params) -> Outcome {
     Report::new(library, facts).ask(&Asked::new(rule, set), id)
+}
+
+/// What the estimate of one rule gives for one entity, before it is bounded; absent where it gives none.
+pub(super) fn claimed(library: &Library, rule: &Rule, facts: &Facts, id: EntityId, set: &Params) -> Option<i64> {
+    let estimate = rule.code.estimate.as_ref()?;
+    Report::new(library, facts).judge(&Asked::new(rule, set), id).ok()?.claimed(estimate).ok()
 }
 
 /// What all rules share.
@@ -58,19 +64,20 @@ impl<'a> Asked<'a> {
 
 impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts) -> Self {
-        let framework = facts.of_kind(EntityKind::Run).find_map(|(_, run)| run.text("framework"));
+        let framework = facts.run().and_then(|run| run.text("framework"));
         Self { facts, entities: Entities::new(facts), framework, printers: library.printers() }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
-        let params = match &asked.params {
-            Ok(params) => params,
-            Err(message) => return Outcome::Failed { message: message.clone() },
-        };
+        let outcome = self.judge(asked, id).and_then(|judge| judge.outcome());
+        outcome.unwrap_or_else(|message| Outcome::Failed { message })
+    }
+
+    fn judge<'b>(&'b self, asked: &Asked<'b>, id: EntityId) -> Result<Judge<'b>, String> {
+        let params = asked.params.as_ref().map_err(String::clone)?;
         let related = related(self.facts, id);
         let scope = Scope::new(asked.rule, &asked.value_names, params, &self.entities, &related);
-        let judge = Judge { report: self, rule: asked.rule, related, scope };
-        judge.outcome().unwrap_or_else(|message| Outcome::Failed { message })
+        Ok(Judge { report: self, rule: asked.rule, related, scope })
     }
 }
 
@@ -153,15 +160,19 @@ impl Judge<'_> {
 
     fn estimate(&self) -> Result<Option<Estimate>, String> {
         let Some(estimate) = &self.rule.code.estimate else { return Ok(None) };
-        self.scope.compute(&estimate.recoverable_ns.values)?;
-        let claimed = estimate.recoverable_ns.whole(&self.scope.root)?;
-        let holds = FactRef { kind: EntityKind::Device, name: estimate.holds };
+        let claimed = self.claimed(estimate)?;
+        let holds = FactRef { kind: EntityKind::Device, name: estimate.account.fact() };
         let bound = match self.value(holds) {
             Some(FactValue::Int(ns)) => (*ns).max(0),
             _ => i64::MAX,
         };
-        let account = estimate.account.clone();
+        let account = estimate.account.id().to_owned();
         Ok(Some(Estimate { recoverable_ns: claimed.clamp(0, bound), account, basis: estimate.basis.clone() }))
+    }
+
+    fn claimed(&self, estimate: &EstimateCode) -> Result<i64, String> {
+        self.scope.compute(&estimate.recoverable_ns.values)?;
+        estimate.recoverable_ns.whole(&self.scope.root)
     }
 }
 

@@ -45,6 +45,7 @@ pytorch = "Keep values on the GPU."
 
 [example]
 sync_group = { waits_for = "stream", api = "a", dry_ns = 100, call_ns = 100, call_count = 2 }
+device = { dry_in_sync_ns = 1000 }
 
 [[tests]]
 name = "short"
@@ -211,6 +212,12 @@ fn tests_say_what_differs() {
         assert_eq!(problem(part, by, test).as_deref(), Some(expected))
     };
     let finding = "outcome = \"finding\"";
+    differs(
+        "sync_group.dry_ns - 0.5 * sync_group.call_ns",
+        "0.5 * sync_group.call_ns - sync_group.dry_ns",
+        "example",
+        "the estimate is negative: -50 ns",
+    );
     differs("dry_ns = 100", "dry_ns = 5", "example", "expected finding, got pass");
     differs(
         "unset = [\"sync_group.api\"]",

@@ -3,20 +3,17 @@
 //! Each test that expects a finding or a pass is also run with all times, then all sizes, a thousand times larger and
 //! smaller: the outcome must hold and the estimate must scale. A condition that mixes units does not survive this.
 
+#[cfg(test)]
 mod mutants;
 mod probe;
 
-use crate::facts::{EntityId, EntityKind, Facts};
-use crate::text::spans::Sentence;
+use std::collections::BTreeSet;
 
-use super::check::FRAMEWORK_DEFAULT;
-use super::evaluate::evaluate_one;
+use super::example::{claimed_ns, judge};
 use super::library::Library;
-use super::outcome::{Judgement, Match, Outcome};
+use super::outcome::{Match, Outcome};
 use super::params::Params;
-use super::rule::{Case, Expected, FactRef, FactTable, Rule};
-
-pub use mutants::{Mutant, mutants};
+use super::rule::{Case, Expected, Rule};
 
 /// How one test went.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,41 +43,12 @@ pub fn run(library: &Library) -> Vec<TestReport> {
     rules.flat_map(|rule| rule.tests.iter().map(move |case| report(library, rule, case))).collect()
 }
 
-/// What a rule says of its own example: for the rule's page.
-pub fn example(library: &Library, rule: &Rule) -> Outcome {
-    judge(library, rule, rule.example(), &Params::default())
-}
-
-/// The facts of a rule's example, with what the rule says of them: to review them like those of a report.
-pub fn example_report(library: &Library, rule: &Rule) -> (Facts, Judgement) {
-    let (facts, entity) = facts(rule.for_each(), rule.example());
-    let outcome = evaluate_one(library, rule, &facts, entity, &Params::default());
-    let place = library.rules().iter().position(|known| known.id() == rule.id()).unwrap_or_default();
-    (facts, Judgement { rule: place, entity, outcome })
-}
-
-/// A rule's advice for each framework, printed for its example; the default first.
-pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
-    let mut frameworks: Vec<&String> = rule.code.advice.keys().collect();
-    frameworks.sort_by_key(|framework| (*framework != FRAMEWORK_DEFAULT, *framework));
-    let framework = FactRef { kind: EntityKind::Run, name: "framework" };
-    let print = |name: &String| {
-        let mut table = rule.example().clone();
-        match name.as_str() {
-            FRAMEWORK_DEFAULT => table.remove(&framework),
-            _ => table.insert(framework, name.as_str().into()),
-        };
-        match judge(library, rule, &table, &Params::default()) {
-            Outcome::Finding(found) => Some((name.clone(), found.advice)),
-            _ => None,
-        }
-    };
-    frameworks.into_iter().filter_map(print).collect()
-}
-
 fn report(library: &Library, rule: &Rule, case: &Case) -> TestReport {
-    let outcome = judge(library, rule, &case.facts, &params(rule, case));
-    let problem = difference(case, &outcome).or_else(|| probe::problem(library, rule, case, &outcome));
+    let params = params(rule, case);
+    let outcome = judge(library, rule, &case.facts, &params);
+    let problem = difference(case, &outcome)
+        .or_else(|| negative(library, rule, case, &params))
+        .or_else(|| probe::problem(library, rule, case, &outcome));
     TestReport {
         rule: rule.id().to_owned(),
         test: case.name.clone(),
@@ -90,40 +58,19 @@ fn report(library: &Library, rule: &Rule, case: &Case) -> TestReport {
     }
 }
 
+/// An estimate is cut to nothing where it is negative: a rule whose example claims less than nothing is turned around.
+fn negative(library: &Library, rule: &Rule, case: &Case, params: &Params) -> Option<String> {
+    let claimed = claimed_ns(library, rule, &case.facts, params).filter(|ns| *ns < 0)?;
+    let is_finding = case.expect.outcome == Expected::Finding;
+    is_finding.then(|| format!("the estimate is negative: {claimed} ns"))
+}
+
 fn params(rule: &Rule, case: &Case) -> Params {
     let mut params = Params::default();
     for (name, value) in &case.params {
         params.set(rule.id(), name, value.clone());
     }
     params
-}
-
-/// The outcome of one rule for the one entity that a table of facts describes.
-fn judge(library: &Library, rule: &Rule, table: &FactTable, params: &Params) -> Outcome {
-    let (facts, subject) = facts(rule.for_each(), table);
-    evaluate_one(library, rule, &facts, subject, params)
-}
-
-/// The entity of `kind` and its ancestors, one of each.
-fn facts(kind: EntityKind, table: &FactTable) -> (Facts, EntityId) {
-    let mut facts = Facts::default();
-    let mut made: Vec<(EntityKind, EntityId)> = Vec::new();
-    for own in kind.ancestors().iter().rev() {
-        let id = add(&mut facts, *own, &made, table);
-        made.push((*own, id));
-    }
-    let id = add(&mut facts, kind, &made, table);
-    (facts, id)
-}
-
-fn add(facts: &mut Facts, kind: EntityKind, made: &[(EntityKind, EntityId)], table: &FactTable) -> EntityId {
-    let place = |kind: &EntityKind| made.iter().find(|(known, _)| known == kind).map(|(_, id)| *id);
-    let parents: Vec<_> = kind.ancestors().iter().filter_map(place).collect();
-    let id = facts.add(kind, "example", &parents);
-    for (fact, value) in table.iter().filter(|(fact, _)| fact.kind == kind) {
-        facts.get_mut(id).set(fact.name, value.clone());
-    }
-    id
 }
 
 /// What differs from what the test expects.
@@ -151,12 +98,8 @@ fn difference(case: &Case, outcome: &Outcome) -> Option<String> {
 }
 
 fn same_names(a: &[String], b: &[String]) -> bool {
-    let sorted = |names: &[String]| {
-        let mut names = names.to_vec();
-        names.sort();
-        names
-    };
-    sorted(a) == sorted(b)
+    let set = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
+    set(a) == set(b)
 }
 
 fn finding_difference(case: &Case, found: &Match) -> Option<String> {

@@ -2,31 +2,32 @@
 
 use std::path::Path;
 
-use minijinja::machinery::{Token, tokenize};
-use minijinja::syntax::SyntaxConfig;
 use toml::Spanned;
 
 use super::super::check::check;
+use super::super::expr::syntax::opposites;
 use super::super::fault::Log;
-use super::super::library::{Library, place};
+use super::super::library::tests::load;
+use super::super::library::{Library, rule_path};
 use super::super::raw;
 use super::super::rule::Rule;
+use super::super::skeleton::skeleton;
 use super::run;
 
 /// A rule with one comparison of one `when` turned around.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mutant {
+struct Mutant {
     /// The id of the rule.
-    pub rule: String,
+    rule: String,
     /// The condition as it was turned.
-    pub expr: String,
+    expr: String,
     /// Whether no test noticed.
-    pub survived: bool,
+    survived: bool,
 }
 
 /// Turns every comparison in every `when` of every rule around, one at a time, and runs the rule's tests. A condition
 /// without a comparison is negated.
-pub fn mutants(library: &Library) -> Vec<Mutant> {
+fn mutants(library: &Library) -> Vec<Mutant> {
     library.rules().iter().flat_map(of_rule).collect()
 }
 
@@ -44,28 +45,11 @@ fn of_rule(rule: &Rule) -> Vec<Mutant> {
 }
 
 fn turned(expr: &str) -> Vec<String> {
-    let tokens = tokenize(expr, true, SyntaxConfig::default());
-    let mutants: Vec<_> = tokens
-        .flatten()
-        .filter_map(|(token, span)| {
-            let opposite = opposite(&token)?;
-            let (before, after) = (expr.get(..span.start_offset as usize)?, expr.get(span.end_offset as usize..)?);
-            Some(format!("{before}{opposite}{after}"))
-        })
-        .collect();
-    if mutants.is_empty() { vec![format!("not ({expr})")] } else { mutants }
-}
-
-fn opposite(token: &Token<'_>) -> Option<&'static str> {
-    match token {
-        Token::Gte => Some("<"),
-        Token::Lt => Some(">="),
-        Token::Gt => Some("<="),
-        Token::Lte => Some(">"),
-        Token::Eq => Some("!="),
-        Token::Ne => Some("=="),
-        _ => None,
+    let opposites = opposites(expr);
+    if opposites.is_empty() {
+        return vec![format!("not ({expr})")];
     }
+    opposites.into_iter().map(|(range, sign)| format!("{}{sign}{}", &expr[..range.start], &expr[range.end..])).collect()
 }
 
 fn with_condition(rule: &Rule, index: usize, expr: &str) -> Option<Library> {
@@ -73,16 +57,32 @@ fn with_condition(rule: &Rule, index: usize, expr: &str) -> Option<Library> {
     let mut raw = raw::read(&mut log)?;
     let when = raw.when.get_mut(index)?;
     when.expr = Spanned::new(when.expr.span(), expr.to_owned());
-    check(&raw, &place(Path::new(&rule.file)), &mut log).map(Library::single)
+    check(&raw, &rule_path(Path::new(&rule.file)), &mut log).map(Library::single)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+#[test]
+fn every_comparison_is_turned_once() {
+    assert_eq!(turned("a.b >= 1 and a.c != 'x'"), ["a.b < 1 and a.c != 'x'", "a.b >= 1 and a.c == 'x'"]);
+    assert_eq!(turned("a.b"), ["not (a.b)"]);
+}
 
-    #[test]
-    fn every_comparison_is_turned_once() {
-        assert_eq!(turned("a.b >= 1 and a.c != 'x'"), ["a.b < 1 and a.c != 'x'", "a.b >= 1 and a.c == 'x'"]);
-        assert_eq!(turned("a.b"), ["not (a.b)"]);
-    }
+#[test]
+fn every_condition_of_the_built_in_rules_turned_around_is_noticed() {
+    let library = Library::builtin().unwrap_or_else(|faults| panic!("{faults}"));
+    let mutants = mutants(&library);
+    let survivors: Vec<_> = mutants
+        .iter()
+        .filter(|mutant| mutant.survived)
+        .map(|mutant| format!("{}: `{}` passes every test of the rule", mutant.rule, mutant.expr))
+        .collect();
+    assert!(!mutants.is_empty());
+    assert!(survivors.is_empty(), "{}", survivors.join("\n"));
+}
+
+#[test]
+fn every_condition_of_the_rule_to_begin_with_turned_around_is_noticed() {
+    let text = skeleton("my-first-rule").unwrap();
+    let library = load(&[("ours/my-first-rule.toml", &text)]).unwrap();
+    let mutants = mutants(&library);
+    assert!(!mutants.is_empty() && mutants.iter().all(|mutant| !mutant.survived), "{mutants:?}");
 }

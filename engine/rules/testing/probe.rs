@@ -2,11 +2,12 @@
 
 use crate::facts::{FactValue, Unit};
 
+use super::super::example::judge;
 use super::super::library::Library;
 use super::super::outcome::Outcome;
 use super::super::params::Params;
 use super::super::rule::{Case, FactTable, Rule};
-use super::{is_judged, judge};
+use super::is_judged;
 
 const FACTOR: i64 = 1000;
 

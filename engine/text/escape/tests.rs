@@ -114,14 +114,14 @@ fn code_outlasts_backticks() {
 fn long_strings_keep_both_ends() {
     let long = format!("start{}end", "x".repeat(100_000));
     let shown = markdown(&long);
-    assert!(shown.chars().count() <= LONGEST && shown.starts_with("start") && shown.ends_with("end"));
+    assert!(shown.chars().count() <= MAX_CHARS && shown.starts_with("start") && shown.ends_with("end"));
 }
 
 proptest! {
     #[test]
     fn markdown_is_text_and_nothing_else(raw in hostile()) {
         let escaped = markdown(&raw);
-        let expected = shorten_middle(&clean(&raw), LONGEST);
+        let expected = shorten_middle(&clean(&raw), MAX_CHARS);
         for (prefix, suffix) in [("", ""), ("x ", " y")] {
             let page = format!("{prefix}{escaped}{suffix}");
             let text = text_of(&page).map(|text| text.replace(JOINER, ""));
@@ -142,7 +142,7 @@ proptest! {
     #[test]
     fn a_code_span_holds_all_of_it(raw in hostile()) {
         let span = code(&raw);
-        let expected = shorten_middle(&plain(&raw), LONGEST).replace('|', "¦");
+        let expected = shorten_middle(&plain(&raw), MAX_CHARS).replace('|', "¦");
         let (cells, code) = cells_of(&format!("| a | b |\n|---|---|\n| {span} | x |\n"));
         prop_assert_eq!(cells, 4, "{}", span);
         prop_assert_eq!(code, expected, "{}", span);

@@ -19,6 +19,21 @@ impl Printer {
         Self { analysis: Analysis::new(Project::builtin().unwrap(), Reading::default()) }
     }
 
+    /// A review as Markdown.
+    pub fn markdown(&self, facts: &Facts, report: &str) -> Result<String, String> {
+        self.review_as(Format::Markdown, facts, report)
+    }
+
+    /// A review as JSON.
+    pub fn json(&self, facts: &Facts, report: &str) -> Result<String, String> {
+        self.review_as(Format::Json, facts, report)
+    }
+
+    fn review_as(&self, format: Format, facts: &Facts, report: &str) -> Result<String, String> {
+        let review = self.analysis.review_facts(facts, report, &Request::default());
+        self.analysis.render(&Report::Review(Box::new(review)), format).map_err(|error| error.to_string())
+    }
+
     /// A review and the facts in every format; or which rule went wrong.
     pub fn print(&self, facts: &Facts, report: &str) -> Result<Vec<Printed>, String> {
         let review = self.analysis.review_facts(facts, report, &Request::default());

@@ -12,6 +12,8 @@ pub const DEFAULT_STREAM: i64 = 7;
 pub struct Script {
     /// What the timeline shows, and what a review should say of it.
     pub about: String,
+    /// The ids of all built-in rules that find something in it. Every file of `fixtures/scenarios` has it.
+    pub expect: Option<Vec<String>>,
     /// Durations of kernels and host code vary by this share, the same way in every run.
     #[serde(default)]
     pub jitter: f64,

@@ -1,0 +1,91 @@
+//! The line of code that most of a kernel, of copies or of waits comes from, of reports with call stacks.
+
+use rustc_hash::FxHashMap;
+
+use super::syncs::Wait;
+use super::tally::{CopyKey, copy_key, kernel_name};
+use super::{Context, DeviceContext, DevicePart};
+use crate::facts::Entity;
+use crate::ledger::OpKind;
+use crate::timeline::NameId;
+use crate::timeline::api::ApiClass;
+use crate::timeline::interval::Interval;
+
+/// A line with a smaller part of the time is not where it comes from.
+const MIN_SHARE: f64 = 0.5;
+
+/// The entities of a device that come from calls: the index of each among the entities.
+pub(super) struct Groups {
+    pub(super) kernels: FxHashMap<NameId, usize>,
+    pub(super) copies: FxHashMap<CopyKey, usize>,
+    pub(super) waits: FxHashMap<Wait, usize>,
+}
+
+/// Time by source location; `None` for calls whose stack does not tell.
+#[derive(Debug, Default)]
+struct Times(FxHashMap<Option<u32>, i128>);
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, groups: &Groups, part: &mut DevicePart) {
+    if context.timeline.call_locations.is_empty() {
+        return;
+    }
+    let mut times: FxHashMap<usize, Times> = FxHashMap::default();
+    of_ops(context, device, groups, &mut times);
+    of_waits(context, device, groups, &mut times);
+    for (entity, times) in times {
+        if let Some((location, share)) = times.main() {
+            set(context, location, share, &mut part.entities[entity]);
+        }
+    }
+}
+
+fn of_ops(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times: &mut FxHashMap<usize, Times>) {
+    let timeline = context.timeline;
+    for op in device.ops.in_window(timeline) {
+        let entity = match kernel_name(timeline, op) {
+            Some(name) => groups.kernels.get(&name),
+            None if op.kind == OpKind::Copy => groups.copies.get(&copy_key(timeline, op)),
+            None => None,
+        };
+        let Some(entity) = entity else { continue };
+        let location = op.call(timeline).and_then(|call| timeline.call_locations.of_call(call));
+        times.entry(*entity).or_default().add(location, op.interval().clip(device.window()));
+    }
+}
+
+fn of_waits(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times: &mut FxHashMap<usize, Times>) {
+    let (timeline, window) = (context.timeline, device.window());
+    for process in &device.processes {
+        for call in context.calls_of(*process, Some(window)) {
+            if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
+                continue;
+            }
+            let Some(entity) = groups.waits.get(&(*process, timeline.api.name[call as usize])) else { continue };
+            let inside = timeline.api.times.at(call as usize).clip(window);
+            times.entry(*entity).or_default().add(timeline.call_locations.of_call(call), inside);
+        }
+    }
+}
+
+impl Times {
+    fn add(&mut self, location: Option<u32>, interval: Interval) {
+        *self.0.entry(location).or_default() += i128::from(interval.len_ns());
+    }
+
+    /// The location that most of the time comes from, with its share of all of it.
+    fn main(&self) -> Option<(u32, f64)> {
+        let whole: i128 = self.0.values().sum();
+        let located = self.0.iter().filter_map(|(location, time)| Some(((*location)?, *time)));
+        let (location, time) = located.max_by_key(|(location, time)| (*time, std::cmp::Reverse(*location)))?;
+        let share = time as f64 / whole as f64;
+        (whole > 0 && share >= MIN_SHARE).then_some((location, share))
+    }
+}
+
+fn set(context: &Context<'_>, location: u32, share: f64, entity: &mut Entity) {
+    let Some(location) = context.timeline.call_locations.get(location) else { return };
+    entity.set("source_file", location.file.as_str());
+    entity.set("source_line", i64::from(location.line));
+    entity.set("source_share", share);
+    entity.set("is_source_in_project", location.is_in_project);
+}

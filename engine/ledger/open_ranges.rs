@@ -1,0 +1,226 @@
+//! Which ranges of a thread were open while a device was idle, told in the same walk that tells what the thread did.
+
+use super::accounts::Account;
+use super::reading::{Piece, RangeReading};
+use crate::limits::MAX_OPEN_RANGE_COUNT;
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, ThreadRanges};
+
+/// A range that is open.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    end: i64,
+    label: u32,
+    /// The sums when its label was opened; `None` where a range further out has the same label.
+    since: Option<Totals>,
+}
+
+/// Idle time so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Totals {
+    idle_ns: i64,
+    host_ns: i64,
+}
+
+/// The ranges of one thread that are open at a moment, and the idle time of one device in each.
+#[derive(Debug)]
+pub(super) struct OpenRanges<'timeline> {
+    ranges: &'timeline ThreadRanges,
+    next: usize,
+    /// When the next range is entered; `i64::MAX` when none is left.
+    next_start: i64,
+    /// In the order in which they were entered.
+    open: Vec<Open>,
+    /// When the first of them ends.
+    first_end: i64,
+    totals: Totals,
+    reading: RangeReading,
+}
+
+impl<'timeline> OpenRanges<'timeline> {
+    pub(super) fn new(ranges: &'timeline ThreadRanges) -> Self {
+        Self {
+            ranges,
+            next: 0,
+            next_start: ranges.times.get(0).map_or(i64::MAX, |first| first.start),
+            open: Vec::new(),
+            first_end: i64::MAX,
+            totals: Totals::default(),
+            reading: RangeReading::default(),
+        }
+    }
+
+    /// Books a piece of idle time. Pieces come in time order.
+    pub(super) fn take(&mut self, piece: &Piece) {
+        let mut now = piece.interval.start;
+        while now < piece.interval.end {
+            self.advance(now);
+            let until = self.next_edge().min(piece.interval.end);
+            self.book(piece, until - now);
+            now = until;
+        }
+    }
+
+    /// Closes all that is open.
+    pub(super) fn finish(mut self) -> RangeReading {
+        self.close(i64::MAX);
+        self.reading
+    }
+
+    fn book(&mut self, piece: &Piece, length_ns: i64) {
+        let host_ns = if piece.activity == Account::IdleHost { length_ns } else { 0 };
+        self.totals.idle_ns += length_ns;
+        self.totals.host_ns += host_ns;
+        let innermost = self.open.last().map_or(NONE, |open| open.label);
+        if innermost != NONE {
+            let sums = self.reading.idle.entry(innermost).or_default();
+            sums.innermost_idle_ns += length_ns;
+            sums.innermost_host_ns += host_ns;
+            sums.innermost_blocked_ns += if piece.activity == Account::IdleBlocked { length_ns } else { 0 };
+        }
+        if piece.trigger == Account::AfterSync && piece.activity == Account::IdleSync {
+            *self.reading.after_waits.entry((piece.trigger_name, innermost)).or_default() += length_ns;
+        }
+    }
+
+    /// Opens and closes ranges up to a moment.
+    fn advance(&mut self, now: i64) {
+        while self.next_start <= now {
+            let (range, label) = (self.ranges.times.at(self.next), self.ranges.label[self.next]);
+            self.next += 1;
+            self.next_start = self.ranges.times.get(self.next).map_or(i64::MAX, |next| next.start);
+            if range.end > now {
+                self.enter(range, label, now);
+            }
+        }
+        self.close(now);
+    }
+
+    fn enter(&mut self, range: Interval, label: u32, now: i64) {
+        if self.open.len() >= MAX_OPEN_RANGE_COUNT {
+            self.close(now);
+        }
+        if self.open.len() >= MAX_OPEN_RANGE_COUNT {
+            self.reading.too_deep_count += 1;
+            return;
+        }
+        // One that ends by now is open no more, though it was not closed yet.
+        let is_first = !self.open.iter().any(|open| open.label == label && open.end > now);
+        self.open.push(Open { end: range.end, label, since: is_first.then_some(self.totals) });
+        self.first_end = self.first_end.min(range.end);
+    }
+
+    /// Closes what ends by a moment.
+    fn close(&mut self, now: i64) {
+        if self.first_end > now {
+            return;
+        }
+        // Ranges mostly nest: the innermost ends first.
+        while let Some(ended) = self.open.pop_if(|open| open.end <= now) {
+            self.settle(ended);
+        }
+        while let Some(index) = self.open.iter().position(|open| open.end <= now) {
+            let ended = self.open.remove(index);
+            self.settle(ended);
+        }
+        self.first_end = self.open.iter().map(|open| open.end).min().unwrap_or(i64::MAX);
+    }
+
+    /// Adds up what passed since the label of a range was opened, unless it still is.
+    fn settle(&mut self, ended: Open) {
+        let Some(since) = ended.since else { return };
+        // Opened further in, and ends later.
+        if let Some(still) = self.open.iter_mut().find(|still| still.label == ended.label) {
+            still.since = Some(since);
+        } else if self.totals.idle_ns > since.idle_ns {
+            let sums = self.reading.idle.entry(ended.label).or_default();
+            sums.idle_ns += self.totals.idle_ns - since.idle_ns;
+            sums.host_ns += self.totals.host_ns - since.host_ns;
+        }
+    }
+
+    /// When the next range is entered or left.
+    fn next_edge(&self) -> i64 {
+        self.next_start.min(self.first_end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::reading::RangeIdle;
+    use proptest::prelude::*;
+
+    /// Start, length, label.
+    type Range = (i64, i64, u32);
+
+    fn ranges(all: &[Range]) -> ThreadRanges {
+        let mut ranges = ThreadRanges { thread: 0, ..ThreadRanges::default() };
+        for (start, length, label) in all {
+            ranges.times.push(Interval::new(*start, start + length));
+            ranges.label.push(*label);
+        }
+        ranges.sort();
+        ranges
+    }
+
+    fn piece(start: i64, end: i64, activity: Account) -> Piece {
+        let interval = Interval::new(start, end);
+        Piece { interval, activity, trigger: Account::AfterSync, trigger_name: 7 }
+    }
+
+    proptest! {
+        #[test]
+        fn idle_time_is_booked_moment_by_moment(
+            all in proptest::collection::vec((0..100_i64, 0..60_i64, 0..4_u32), 0..25),
+            cuts in proptest::collection::btree_set(0..180_i64, 2..14),
+        ) {
+            let ranges = ranges(&all);
+            let cuts: Vec<i64> = cuts.into_iter().collect();
+            let activities = [Account::IdleHost, Account::IdleSync, Account::IdleBlocked];
+            let pieces: Vec<Piece> = cuts.windows(2).zip(activities.iter().cycle()).filter(|(pair, _)| pair[0] % 3 > 0)
+                .map(|(pair, activity)| piece(pair[0], pair[1], *activity)).collect();
+            let mut open = OpenRanges::new(&ranges);
+            pieces.iter().for_each(|piece| open.take(piece));
+            let reading = open.finish();
+            // Of each moment of idle time what the thread did, and the labels that were open, the innermost last.
+            let moments: Vec<(Account, Vec<u32>)> = pieces.iter().flat_map(|piece| {
+                let open = |now: i64| {
+                    let is_open = |range: &Interval| range.start <= now && now < range.end;
+                    ranges.times.iter().zip(&ranges.label).filter(|(range, _)| is_open(range)).map(|(_, label)| *label).collect()
+                };
+                (piece.interval.start..piece.interval.end).map(|now| (piece.activity, open(now))).collect::<Vec<_>>()
+            }).collect();
+            for label in 0..4 {
+                let count = |is_inner: bool, activity: Option<Account>| {
+                    let fits = |(did, open): &&(Account, Vec<u32>)| {
+                        activity.is_none_or(|activity| activity == *did)
+                            && if is_inner { open.last() == Some(&label) } else { open.contains(&label) }
+                    };
+                    moments.iter().filter(fits).count() as i64
+                };
+                let expected = RangeIdle {
+                    idle_ns: count(false, None),
+                    host_ns: count(false, Some(Account::IdleHost)),
+                    innermost_idle_ns: count(true, None),
+                    innermost_host_ns: count(true, Some(Account::IdleHost)),
+                    innermost_blocked_ns: count(true, Some(Account::IdleBlocked)),
+                };
+                prop_assert_eq!(reading.idle.get(&label).copied().unwrap_or_default(), expected);
+                let tail = reading.after_waits.get(&(7, label)).copied().unwrap_or(0);
+                prop_assert_eq!(tail, count(true, Some(Account::IdleSync)));
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_too_deep_are_counted_and_explain_nothing() {
+        let all: Vec<Range> = (0..300).map(|depth| (depth, 1_000, u32::from(depth >= 250))).collect();
+        let ranges = ranges(&all);
+        let mut open = OpenRanges::new(&ranges);
+        open.take(&piece(400, 500, Account::IdleHost));
+        let reading = open.finish();
+        assert_eq!((reading.too_deep_count, reading.idle.get(&1)), (100, None));
+        assert_eq!(reading.idle[&0].idle_ns, 100);
+    }
+}

@@ -1,0 +1,115 @@
+//! What reading idle time adds up: pieces, and sums of them.
+
+use rustc_hash::FxHashMap;
+
+use super::accounts::Account;
+use crate::timeline::NameId;
+use crate::timeline::interval::Interval;
+
+/// A piece of idle time in which the launching thread did one thing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    /// When.
+    pub(super) interval: Interval,
+    /// The account of what the thread did.
+    pub(super) activity: Account,
+    /// The account of where the thread was when the device went idle.
+    pub(super) trigger: Account,
+    /// The call that it was in then, or [`crate::timeline::NONE`].
+    pub(super) trigger_name: NameId,
+}
+
+/// Pieces of time, or stretches, added up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TimeSum {
+    /// Together.
+    pub sum_ns: i64,
+    /// In how many pieces or stretches.
+    pub count: i64,
+    /// The longest.
+    pub longest_ns: i64,
+    /// When the longest begins.
+    pub longest_start_ns: i64,
+    /// The piece that was added last, which the next may continue.
+    last: Interval,
+}
+
+impl TimeSum {
+    /// Adds a piece, which may begin where the last one ended.
+    pub(super) fn add(&mut self, interval: Interval) {
+        self.sum_ns += interval.len_ns();
+        if self.count > 0 && self.last.end == interval.start {
+            self.last.end = interval.end;
+        } else {
+            self.count += 1;
+            self.last = interval;
+        }
+        if self.last.len_ns() > self.longest_ns {
+            (self.longest_ns, self.longest_start_ns) = (self.last.len_ns(), self.last.start);
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.sum_ns += other.sum_ns;
+        self.count += other.count;
+        if other.longest_ns > self.longest_ns {
+            (self.longest_ns, self.longest_start_ns) = (other.longest_ns, other.longest_start_ns);
+        }
+    }
+}
+
+/// Idle time whose stretches began in one call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// The stretches.
+    pub stretches: TimeSum,
+    /// The part of them in host code, the OS, loading, memory management or set-up: what had to be done anyway.
+    pub host_ns: i64,
+    /// The part of them still inside a wait.
+    pub sync_ns: i64,
+}
+
+impl Drained {
+    pub(super) fn merge(&mut self, other: Self) {
+        self.stretches.merge(other.stretches);
+        self.host_ns += other.host_ns;
+        self.sync_ns += other.sync_ns;
+    }
+}
+
+/// Idle time that lies in ranges of one label.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RangeIdle {
+    /// In them, each moment once.
+    pub idle_ns: i64,
+    /// The host code in it.
+    pub host_ns: i64,
+    /// Where no other range lies further inside.
+    pub innermost_idle_ns: i64,
+    /// The host code in that.
+    pub innermost_host_ns: i64,
+    /// The time blocked in the OS in that.
+    pub innermost_blocked_ns: i64,
+}
+
+impl RangeIdle {
+    pub(crate) const fn merge(&mut self, other: Self) {
+        self.idle_ns += other.idle_ns;
+        self.host_ns += other.host_ns;
+        self.innermost_idle_ns += other.innermost_idle_ns;
+        self.innermost_host_ns += other.innermost_host_ns;
+        self.innermost_blocked_ns += other.innermost_blocked_ns;
+    }
+}
+
+/// What the ranges of one thread explain of the idle time of one device.
+#[derive(Debug, Default)]
+pub(super) struct RangeReading {
+    /// By label.
+    pub(super) idle: FxHashMap<u32, RangeIdle>,
+    /// Idle time at the end of waits that the device went idle in: by the call, and the innermost label or
+    /// [`crate::timeline::NONE`].
+    pub(super) after_waits: FxHashMap<(NameId, u32), i64>,
+    /// Ranges that explain nothing because too many were open.
+    pub(super) too_deep_count: i64,
+}

@@ -1,0 +1,153 @@
+//! Every limit that keeps a stranger's file, or a stranger's server, from filling or holding up the machine.
+//!
+//! All of it in one place: `docs/security.md` prints this table, and a test holds the two together. What a page shows at
+//! most for the reader's sake, and what an algorithm looks at, is no defence and stays where it is used.
+
+use std::time::Duration;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+// What a report may hold. The first three are what a user raises with --limit.
+
+/// Rows that are read of one table; further ones are counted.
+pub const MAX_ROW_COUNT: u64 = 200_000_000;
+/// Bytes of one name; the rest is cut off.
+pub const MAX_NAME_BYTES: usize = 64 << 10;
+/// Different names; further ones are taken for one.
+pub const MAX_NAME_COUNT: usize = 2_000_000;
+/// Different ranges, each with its domain, over all GPUs: each has idle times of its own on each GPU.
+pub const MAX_RANGE_LABEL_COUNT: usize = 1_000_000;
+/// Entities of one kind of one device that have facts of their own: rules are asked about each.
+pub const MAX_ENTITY_OF_DEVICE_COUNT: usize = 1_000;
+/// Entities of one kind over all devices: nobody reads ten thousand of them.
+pub const MAX_ENTITY_OF_KIND_COUNT: usize = 8_000;
+/// Processes with facts of their own: the first by their ids.
+pub const MAX_PROCESS_COUNT: usize = 1_000;
+/// Ranges that are open at once on a thread; deeper ones explain no idle time.
+pub const MAX_OPEN_RANGE_COUNT: usize = 200;
+/// GPUs: each has tables of its own; operations on further ones are dropped and counted.
+pub const MAX_DEVICE_COUNT: usize = 128;
+/// Bytes of one cell of a database.
+pub const MAX_CELL_BYTES: i32 = 128 << 20;
+/// Bytes of one statement of a database's schema.
+pub const MAX_SCHEMA_ENTRY_BYTES: i32 = 1 << 20;
+/// Columns of one table.
+pub const MAX_COLUMN_COUNT: i32 = 1_000;
+
+// What a facts file may hold.
+
+/// Bytes of the file.
+pub const MAX_FACTS_FILE_BYTES: u64 = 64 * MIB;
+/// Entities of all kinds.
+pub const MAX_FACTS_FILE_ENTITY_COUNT: usize = 50_000;
+/// The power of two that whole numbers reach: sums of all entities stay far from overflow.
+pub const MAX_FACTS_FILE_NUMBER_POWER: u32 = 56;
+
+// What rules and templates may hold and do.
+
+/// Bytes of a rule file or of a template.
+pub const MAX_RULE_FILE_BYTES: u64 = MIB;
+/// Unknown keys that are reported of one TOML file: each costs another reading of it.
+pub const MAX_UNKNOWN_KEY_COUNT: usize = 100;
+/// Bytes of one expression or tag of a rule: the parser calls itself for each operator.
+pub const MAX_EXPRESSION_BYTES: usize = KIB as usize;
+/// Bytes of one tag of a template, for the same reason.
+pub const MAX_TAG_BYTES: usize = 2 * KIB as usize;
+/// Steps of one expression or text of a rule.
+pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
+/// Steps of a template.
+pub const MAX_TEMPLATE_STEP_COUNT: u64 = 50_000_000;
+/// Bytes of a page: two hundred times a long one.
+pub const MAX_PAGE_BYTES: usize = 64 * MIB as usize;
+/// How long the printing of a page may take.
+pub const MAX_PRINTING_TIME: Duration = Duration::from_secs(60);
+/// Bytes that the printing may take beyond what was in use.
+pub const MAX_PRINTING_BYTES: u64 = GIB;
+
+// What the server of a forge may send.
+
+/// Bytes of one answer: a page of 100 comments of the greatest length, in characters of four bytes, twice.
+pub const MAX_ANSWER_BYTES: u64 = 64 * MIB;
+/// Pages of a list.
+pub const MAX_ANSWER_PAGE_COUNT: usize = 100;
+/// Characters of an answer that a message quotes.
+pub const MAX_QUOTED_ANSWER_CHARS: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of the table in `docs/security.md`, with the numbers that each must name, in order.
+    fn rows() -> Vec<(&'static str, Vec<String>)> {
+        vec![
+            ("rows of one table", vec![count(MAX_ROW_COUNT)]),
+            ("bytes of one name", vec![count(MAX_NAME_BYTES as u64)]),
+            ("different names", vec![count(MAX_NAME_COUNT as u64)]),
+            ("different annotations", vec![count(MAX_RANGE_LABEL_COUNT as u64)]),
+            (
+                "kernels, streams",
+                vec![count(MAX_ENTITY_OF_DEVICE_COUNT as u64), count(MAX_ENTITY_OF_KIND_COUNT as u64)],
+            ),
+            ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
+            ("annotations open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
+            ("GPUs", vec![count(MAX_DEVICE_COUNT as u64)]),
+            (
+                "cell, schema entry, columns",
+                vec![
+                    bytes(MAX_CELL_BYTES as u64),
+                    bytes(MAX_SCHEMA_ENTRY_BYTES as u64),
+                    count(MAX_COLUMN_COUNT as u64),
+                ],
+            ),
+            (
+                "a facts file",
+                vec![
+                    bytes(MAX_FACTS_FILE_BYTES),
+                    count(MAX_FACTS_FILE_ENTITY_COUNT as u64),
+                    format!("2^{MAX_FACTS_FILE_NUMBER_POWER}"),
+                ],
+            ),
+            ("a rule file, a template", vec![bytes(MAX_RULE_FILE_BYTES)]),
+            ("an expression of a rule, a tag", vec![bytes(MAX_EXPRESSION_BYTES as u64), bytes(MAX_TAG_BYTES as u64)]),
+            ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
+            ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
+            ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),
+            (
+                "time and memory of printing",
+                vec![format!("{} s", MAX_PRINTING_TIME.as_secs()), bytes(MAX_PRINTING_BYTES)],
+            ),
+        ]
+    }
+
+    fn count(number: u64) -> String {
+        crate::text::number::count(number as i64)
+    }
+
+    fn bytes(number: u64) -> String {
+        let units = [(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")];
+        let (size, unit) = units.into_iter().find(|(size, _)| number.is_multiple_of(*size)).unwrap();
+        format!("{} {unit}", number / size)
+    }
+
+    /// The numbers of a cell, each with its unit.
+    fn numbers(cell: &str) -> Vec<String> {
+        let number = regex::Regex::new(r"\d[\d,]*\b(\^\d+| [KMG]iB| s\b)?").unwrap();
+        number.find_iter(cell).map(|found| found.as_str().trim_end_matches(',').to_owned()).collect()
+    }
+
+    #[test]
+    fn the_page_on_security_names_every_limit_with_its_value() {
+        let page = include_str!("../docs/security.md");
+        let table = page.split("\n| limit | at most |").nth(1).unwrap().split("\n\n").next().unwrap();
+        let lines: Vec<Vec<&str>> =
+            table.lines().skip(2).map(|line| line.split('|').map(str::trim).collect()).collect();
+        let rows = rows();
+        assert_eq!(lines.len(), rows.len());
+        for (line, (name, expected)) in lines.iter().zip(rows) {
+            assert!(line[1].starts_with(name), "{line:?} is not about {name}");
+            assert_eq!(numbers(line[2]), expected, "{name}");
+        }
+    }
+}

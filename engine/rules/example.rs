@@ -1,0 +1,77 @@
+//! What a rule says of facts that are given by hand: of its example, for its page, and of its tests.
+
+use crate::facts::{EntityId, EntityKind, Facts};
+use crate::text::spans::Sentence;
+
+use super::evaluate::{claimed, evaluate_one};
+use super::library::Library;
+use super::outcome::{Judgement, Outcome};
+use super::params::Params;
+use super::rule::{FactRef, FactTable, Rule};
+use super::vocabulary::FRAMEWORK_DEFAULT;
+
+/// What a rule says of its own example: for the rule's page.
+pub fn outcome(library: &Library, rule: &Rule) -> Outcome {
+    judge(library, rule, rule.example(), &Params::default())
+}
+
+/// The facts of a rule's example, with what the rule says of them: to review them like those of a report.
+pub fn report(library: &Library, rule: &Rule) -> (Facts, Judgement) {
+    let (facts, entity) = facts(rule.for_each(), rule.example());
+    let outcome = evaluate_one(library, rule, &facts, entity, &Params::default());
+    let index = library.rules().iter().position(|known| known.id() == rule.id()).unwrap_or_default();
+    (facts, Judgement { rule: index, entity, outcome })
+}
+
+/// A rule's advice for each framework, printed for its example; the default first.
+pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
+    let mut frameworks: Vec<&String> = rule.code.advice.keys().collect();
+    frameworks.sort_by_key(|framework| (*framework != FRAMEWORK_DEFAULT, *framework));
+    let framework = FactRef { kind: EntityKind::Run, name: "framework" };
+    let mut printed = Vec::new();
+    for name in frameworks {
+        let mut table = rule.example().clone();
+        match name.as_str() {
+            FRAMEWORK_DEFAULT => table.remove(&framework),
+            _ => table.insert(framework, name.as_str().into()),
+        };
+        if let Outcome::Finding(found) = judge(library, rule, &table, &Params::default()) {
+            printed.push((name.clone(), found.advice));
+        }
+    }
+    printed
+}
+
+/// The outcome of one rule for the one entity that a table of facts describes.
+pub(super) fn judge(library: &Library, rule: &Rule, table: &FactTable, params: &Params) -> Outcome {
+    let (facts, subject) = facts(rule.for_each(), table);
+    evaluate_one(library, rule, &facts, subject, params)
+}
+
+/// The nanoseconds that a rule's estimate gives for a table of facts, before it is bounded; absent where it gives none.
+pub(super) fn claimed_ns(library: &Library, rule: &Rule, table: &FactTable, params: &Params) -> Option<i64> {
+    let (facts, subject) = facts(rule.for_each(), table);
+    claimed(library, rule, &facts, subject, params)
+}
+
+/// The entity of `kind` and its ancestors, one of each.
+fn facts(kind: EntityKind, table: &FactTable) -> (Facts, EntityId) {
+    let mut facts = Facts::default();
+    let mut made: Vec<(EntityKind, EntityId)> = Vec::new();
+    for own in kind.ancestors().iter().rev() {
+        let id = add(&mut facts, *own, &made, table);
+        made.push((*own, id));
+    }
+    let id = add(&mut facts, kind, &made, table);
+    (facts, id)
+}
+
+fn add(facts: &mut Facts, kind: EntityKind, made: &[(EntityKind, EntityId)], table: &FactTable) -> EntityId {
+    let made = |kind: &EntityKind| made.iter().find(|(known, _)| known == kind).map(|(_, id)| *id);
+    let parents: Vec<_> = kind.ancestors().iter().filter_map(made).collect();
+    let id = facts.add(kind, "example", &parents);
+    for (fact, value) in table.iter().filter(|(fact, _)| fact.kind == kind) {
+        facts.get_mut(id).set(fact.name, value.clone());
+    }
+    id
+}

@@ -1,0 +1,35 @@
+//! The words that rule files may use beside the facts: what the check knows, and what the schema offers to editors.
+
+use crate::facts::{EntityKind, FactType, Unit, catalogue};
+
+/// The version of the rule language that this engine reads.
+pub(super) const SCHEMA: i64 = 1;
+
+/// What the status of a rule may be.
+pub(super) const STATUSES: [&str; 2] = ["stable", EXPERIMENTAL];
+pub(super) const EXPERIMENTAL: &str = "experimental";
+
+/// The units that a param may have.
+pub(super) const UNITS: [(&str, Unit); 9] = [
+    ("ns", Unit::Ns),
+    ("bytes", Unit::Bytes),
+    ("count", Unit::Count),
+    ("share", Unit::Share),
+    ("gbps", Unit::Gbps),
+    ("per_s", Unit::PerSecond),
+    ("mhz", Unit::Mhz),
+    ("ratio", Unit::None),
+    ("none", Unit::None),
+];
+
+/// Where advice stands for frameworks without advice of their own.
+pub(super) const FRAMEWORK_DEFAULT: &str = "default";
+
+/// What advice may be given for.
+pub(super) fn frameworks() -> impl Iterator<Item = &'static str> {
+    let known = match catalogue::find(EntityKind::Run, "framework").map(|fact| fact.kind) {
+        Some(FactType::Choice(known)) => known,
+        _ => &[],
+    };
+    std::iter::once(FRAMEWORK_DEFAULT).chain(known.iter().copied())
+}

@@ -1,0 +1,90 @@
+//! Sources: one folder a format, and the table of them, [`FORMATS`]. Nothing outside this module knows a
+//! table, a column, or an option of a profiler.
+
+mod error;
+mod format;
+mod nsys;
+mod sniff;
+
+use std::path::{Path, PathBuf};
+
+pub use crate::timeline::builder::Limits;
+use crate::timeline::{Capability, Timeline};
+pub use error::ReadError;
+pub use format::{CaptureCommand, Format};
+
+/// Every format. A new source is a row here and a folder beside this file.
+pub const FORMATS: [&Format; 1] = [&nsys::FORMAT];
+
+/// The ids of all formats.
+pub const FORMAT_IDS: [&str; FORMATS.len()] = {
+    let mut ids = [""; FORMATS.len()];
+    let mut index = 0;
+    while index < ids.len() {
+        ids[index] = FORMATS[index].id;
+        index += 1;
+    }
+    ids
+};
+
+/// What to run for a recording that has these capabilities, with the profiler that writes a format; of a recording whose
+/// format is not known, with the first of the table. `None` for what any recording has.
+pub fn how_to_capture(format: Option<&str>, wanted: &[Capability]) -> Option<CaptureCommand> {
+    let known = FORMATS.iter().find(|known| Some(known.id) == format);
+    let format = known.or(FORMATS.first())?;
+    (format.capture)(wanted)
+}
+
+/// Told how far reading has come.
+pub trait Progress: Sync {
+    /// `done` of about `total` rows have been read. Called a few times a second.
+    fn rows(&self, done: u64, total: u64);
+}
+
+/// Shows nothing.
+impl Progress for () {
+    fn rows(&self, _done: u64, _total: u64) {}
+}
+
+/// How to read.
+#[derive(Debug, Clone, Default)]
+pub struct ReadOptions {
+    /// Threads to read with; as many as the machine has when `None`.
+    pub threads: Option<usize>,
+    /// The `nsys` program that exports `.nsys-rep` files; looked for on PATH when `None`.
+    pub nsys: Option<PathBuf>,
+    /// How much is taken in.
+    pub limits: Limits,
+    /// The project's folder: of paths in call stacks only what lies below it is kept. Without it file names alone.
+    pub root: Option<PathBuf>,
+}
+
+/// What a file turns out to hold. Readers of a profiler that has no timeline (Nsight Compute) will give something else.
+#[derive(Debug)]
+pub enum Recording {
+    /// Events in time.
+    Timeline(Box<Timeline>),
+}
+
+impl Recording {
+    /// The timeline.
+    pub fn into_timeline(self) -> Timeline {
+        match self {
+            Self::Timeline(timeline) => *timeline,
+        }
+    }
+}
+
+/// Reads a file of any format of the table.
+///
+/// # Errors
+/// When the file is none of them, or is damaged: a report is read whole or not at all.
+pub fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
+    sniff::sniff(path, &FORMATS)?(path, options, progress)
+}
+
+/// The event tables of an Nsight Systems export, with the columns that are read of each: what the benchmark scans.
+#[doc(hidden)]
+pub fn nsys_event_tables() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    nsys::event_tables()
+}

@@ -1,0 +1,279 @@
+//! Opens a SQLite export as hostile input, and tells which tables and columns it has.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Row};
+
+use crate::source::ReadError;
+
+/// The ordinary tables of a database that may be read, and what stands instead of one.
+#[derive(Debug, Default)]
+pub(super) struct Schema {
+    tables: BTreeMap<String, Shape>,
+    disguised: Option<String>,
+}
+
+/// An ordinary table.
+#[derive(Debug)]
+struct Shape {
+    columns: Vec<String>,
+    /// The word for its row id: a column may hide the usual one.
+    row_id: &'static str,
+}
+
+/// Beginnings of the names of tables that only Nsight Systems writes.
+const BEGINNINGS: [&str; 11] = [
+    "CUPTI_ACTIVITY_KIND_",
+    "NVTX_EVENTS",
+    "OSRT_API",
+    "SCHED_EVENTS",
+    "PROFILER_OVERHEAD",
+    "GPU_METRICS",
+    "TARGET_INFO_",
+    "META_DATA_",
+    "EXPORT_META_DATA",
+    "ANALYSIS_DETAILS",
+    "DIAGNOSTIC_EVENT",
+];
+/// Other tables that are read.
+const OTHERS: [&str; 6] = [
+    "StringIds",
+    "PROCESSES",
+    "GENERIC_EVENTS",
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+    "SAMPLING_CALLCHAINS",
+    "CUDA_CALLCHAINS",
+];
+/// The words for a row id, the usual one first.
+const ROW_IDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
+
+fn is_nsys_name(table: &str) -> bool {
+    BEGINNINGS.iter().any(|beginning| table.starts_with(beginning))
+}
+
+impl Schema {
+    /// Probes a database. Views, virtual tables and tables without row ids are never touched, nor are tables that no
+    /// export has: each of them could run something, or cost anything.
+    pub(super) fn probe(db: &Connection) -> rusqlite::Result<Self> {
+        let mut schema = Self::default();
+        let mut entries = db.prepare("SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view')")?;
+        let mut entries = entries.query([])?;
+        while let Some(entry) = entries.next()? {
+            let cells = Cells(entry);
+            let (Some(kind), Some(name), Some(sql)) = (cells.text(0), cells.text(1), cells.text(2)) else { continue };
+            if !is_nsys_name(name) && !OTHERS.contains(&name) {
+                continue;
+            }
+            let shape = if kind == "table" && is_plain(sql) { shape(db, name)? } else { None };
+            match shape {
+                Some(shape) => {
+                    schema.tables.insert(name.to_owned(), shape);
+                }
+                None => schema.disguised = schema.disguised.or(Some(disguise(kind, name))),
+            }
+        }
+        Ok(schema)
+    }
+
+    /// Whether a table is there. One without rows counts.
+    pub(super) fn has(&self, table: &str) -> bool {
+        self.tables.contains_key(table)
+    }
+
+    /// Whether a table has a column.
+    pub(super) fn has_column(&self, table: &str, column: &str) -> bool {
+        self.tables.get(table).is_some_and(|shape| shape.columns.iter().any(|known| known == column))
+    }
+
+    /// Whether any table is one that only Nsight Systems writes.
+    pub(super) fn is_nsys(&self) -> bool {
+        self.tables.keys().any(|table| is_nsys_name(table))
+    }
+
+    /// What stands under the name of a table that is read and is none, in words.
+    pub(super) fn disguised(&self) -> Option<&str> {
+        self.disguised.as_deref()
+    }
+
+    /// The word for the row id of a table.
+    pub(super) fn row_id(&self, table: &str) -> &'static str {
+        self.tables.get(table).map_or(ROW_IDS[0], |shape| shape.row_id)
+    }
+
+    /// How many rows a table has, within the budget: without a condition the count would be a single step of SQLite's
+    /// machine, however long it takes.
+    pub(super) fn count(&self, db: &Connection, table: &str) -> rusqlite::Result<u64> {
+        let sql = format!("SELECT count(*) FROM \"{table}\" WHERE {} >= ?1", self.row_id(table));
+        let count: i64 = db.query_row(&sql, [i64::MIN], |row| row.get(0))?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    /// A SELECT of these columns in this order; a column that the table lacks is NULL.
+    pub(super) fn select(&self, table: &str, columns: &[&str]) -> String {
+        format!("SELECT {} FROM \"{table}\"", self.list(table, columns))
+    }
+
+    /// These columns in this order, as a SELECT takes them; one that the table lacks is NULL.
+    pub(super) fn list(&self, table: &str, columns: &[&str]) -> String {
+        let wanted: Vec<String> = columns
+            .iter()
+            .map(|column| if self.has_column(table, column) { format!("\"{column}\"") } else { "NULL".to_owned() })
+            .collect();
+        wanted.join(", ")
+    }
+}
+
+/// SQLite itself refuses a schema whose entries do not have the type and name that they say; this tells virtual tables.
+fn is_plain(sql: &str) -> bool {
+    sql.strip_prefix("CREATE TABLE").is_some_and(|rest| rest.starts_with([' ', '"', '\'', '`', '[', '\n', '\r', '\t']))
+}
+
+/// `None` for a table without row ids. Generated columns are not listed, and so never computed.
+fn shape(db: &Connection, name: &str) -> rusqlite::Result<Option<Shape>> {
+    let mut columns = db.prepare("SELECT name FROM pragma_table_info(?1)")?;
+    let columns: Vec<String> = columns.query_map([name], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    // A generated column hides a row id too, so SQLite is asked: the name of a column that a word stands for.
+    let is_row_id = |word: &&str| {
+        let is_own = columns.iter().any(|column| column.eq_ignore_ascii_case(word));
+        let hidden = "SELECT 1 FROM pragma_table_xinfo(?1) WHERE lower(name) = ?2";
+        !is_own
+            && db.prepare(hidden).and_then(|mut hidden| hidden.exists([name, word])) == Ok(false)
+            && db.prepare(&format!("SELECT {word} FROM \"{name}\"")).is_ok()
+    };
+    Ok(ROW_IDS.into_iter().find(is_row_id).map(|row_id| Shape { columns, row_id }))
+}
+
+fn disguise(kind: &str, name: &str) -> String {
+    match kind {
+        "view" => format!("a view named {name}"),
+        _ => format!("a virtual table, or one without row ids, named {name}"),
+    }
+}
+
+/// The cells of one row, read without conversion: a cell of another type than asked for is absent.
+pub(super) struct Cells<'row>(pub(super) &'row Row<'row>);
+
+impl<'row> Cells<'row> {
+    /// A whole number.
+    pub(super) fn int(&self, column: usize) -> Option<i64> {
+        match self.0.get_ref(column) {
+            Ok(ValueRef::Integer(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A string; bytes that are no UTF-8 are absent.
+    pub(super) fn text(&self, column: usize) -> Option<&'row str> {
+        match self.0.get_ref(column) {
+            Ok(ValueRef::Text(bytes)) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Opens the database for reading: never written, never waiting for another program's lock, nothing in its schema run.
+pub(super) fn open(path: &Path, budget: &Budget) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(uri(path), flags)?;
+    for (limit, value) in LIMITS {
+        db.set_limit(limit, value)?;
+    }
+    budget.bound(&mut db)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
+    // One pass over each table gains nothing from a large page cache.
+    db.execute_batch(
+        "PRAGMA cell_size_check = ON; PRAGMA cache_size = -2000; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON;",
+    )?;
+    Ok(db)
+}
+
+/// What SQLite may be asked for: above what an export needs, far below its own limits.
+const LIMITS: [(Limit, i32); 10] = [
+    (Limit::SQLITE_LIMIT_LENGTH, 128 << 20),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
+    (Limit::SQLITE_LIMIT_COLUMN, 1_000),
+    (Limit::SQLITE_LIMIT_EXPR_DEPTH, 100),
+    (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 10),
+    (Limit::SQLITE_LIMIT_VDBE_OP, 100_000),
+    (Limit::SQLITE_LIMIT_FUNCTION_ARG, 20),
+    (Limit::SQLITE_LIMIT_ATTACHED, 0),
+    (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+    (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+];
+
+/// Steps of SQLite's machine between two looks at the budget.
+const STEPS: i32 = 100_000;
+/// Steps that may be taken for each byte of the file, and in any case. A row takes a step or two for each of
+/// its columns, and at least a byte for each.
+const STEPS_PER_BYTE: u64 = 20;
+const STEPS_ANYWAY: u64 = 20_000_000;
+
+/// What all connections that share it may take: pages of a hostile file can refer to each other so that a scan never ends.
+#[derive(Debug, Clone)]
+pub(super) struct Budget(Arc<AtomicU64>);
+
+impl Budget {
+    /// In proportion to a file.
+    pub(super) fn of(path: &Path) -> Self {
+        let length = std::fs::metadata(path).map_or(0, |file| file.len());
+        let steps = length.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_ANYWAY);
+        Self(Arc::new(AtomicU64::new(steps / STEPS as u64)))
+    }
+
+    fn bound(&self, db: &mut Connection) -> rusqlite::Result<()> {
+        let left = Arc::clone(&self.0);
+        let take = |left: u64| left.checked_sub(1);
+        let is_over = move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err();
+        db.progress_handler(STEPS, Some(is_over))
+    }
+}
+
+/// The path as SQLite takes it with options; every byte that could end the path is escaped.
+fn uri(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let escaped: String = absolute
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => char::from(*byte).to_string(),
+            other => format!("%{other:02X}"),
+        })
+        .collect();
+    format!("file://{escaped}?mode=ro&immutable=1")
+}
+
+/// Refuses a database that is shorter than its header says: SQLite would read it up to the cut without a word.
+pub(super) fn check_length(path: &Path) -> Result<(), ReadError> {
+    let open_error = |source| ReadError::Open { path: path.display().to_string(), source };
+    let mut header = [0_u8; 100];
+    let mut file = File::open(path).map_err(open_error)?;
+    let actual = file.metadata().map_err(open_error)?.len();
+    let damaged = |detail: String| super::damaged(path, detail);
+    file.read_exact(&mut header).map_err(|_| damaged(format!("only {actual} bytes long")))?;
+    let page_size = match u16::from_be_bytes([header[16], header[17]]) {
+        1 => 65_536,
+        size => u64::from(size),
+    };
+    let page_count = u64::from(u32::from_be_bytes([header[28], header[29], header[30], header[31]]));
+    // The page count holds only where the writer kept the two change counters equal.
+    let count_is_valid = header[24..28] == header[92..96];
+    let expected = page_size * page_count;
+    if count_is_valid && expected > actual {
+        return Err(damaged(format!("{actual} bytes long, {expected} by its own header: it was cut off")));
+    }
+    Ok(())
+}

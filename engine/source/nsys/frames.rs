@@ -1,0 +1,179 @@
+//! What the text of a stack's frame says of the line of code that it stands for.
+//!
+//! The documents of Nsight Systems do not say how it writes frames of Python, and no public report shows it. So only texts
+//! that can be read in one way count: `File "train.py", line 42` and `train.py:42`.
+
+use std::path::Path;
+
+use crate::text::paths;
+use crate::timeline::SourceLocation;
+
+/// Longer texts are no frames: demangled names of C++ are, and they name no line.
+pub(super) const MAX_BYTES: usize = 4_096;
+/// More than any file has.
+const MAX_LINES: u32 = 10_000_000;
+const EXTENSIONS: [&str; 20] = [
+    "py", "pyx", "pxd", "pxi", "cu", "cuh", "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx", "inl", "rs", "jl", "f",
+    "f90", "F90",
+];
+/// Folders of code that the program uses but is not: of packages, and of PyTorch's own sources.
+const FOREIGN: [&str; 8] =
+    ["site-packages", "dist-packages", "torch", "aten", "c10", "caffe2", "importlib", "torchinductor"];
+
+/// The line that a frame's text names, when it is one of the program's own code. `root` is the project's folder.
+pub(super) fn location(text: &str, root: Option<&Path>) -> Option<SourceLocation> {
+    let (path, line) = path_and_line(text)?;
+    if is_foreign(path) {
+        return None;
+    }
+    let (file, is_in_project) = match root.and_then(|root| in_project(path, root)) {
+        Some(file) => (file, true),
+        None => (paths::file_name(path).to_owned(), false),
+    };
+    paths::inside(&file).ok().map(|file| SourceLocation { file, line, is_in_project })
+}
+
+/// A path with its line, when the text holds exactly one.
+fn path_and_line(text: &str) -> Option<(&str, u32)> {
+    if text.len() > MAX_BYTES {
+        return None;
+    }
+    let mut found = quoted(text).into_iter().chain(with_colon(text));
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
+/// `File "train.py", line 42`, as Python's own tracebacks have it.
+fn quoted(text: &str) -> Option<(&str, u32)> {
+    let (_, rest) = text.split_once("File \"")?;
+    let (path, rest) = rest.split_once('"')?;
+    Some((path, number(rest.strip_prefix(", line ")?)?))
+}
+
+/// Every `train.py:42`.
+fn with_colon(text: &str) -> impl Iterator<Item = (&str, u32)> {
+    text.match_indices(':').filter_map(|(colon, _)| {
+        let line = number(&text[colon + 1..])?;
+        let before = &text[..colon];
+        // A text that is nothing but an absolute path may have blanks in it.
+        let is_bare = text.starts_with('/') && text[colon + 1..].bytes().all(|byte| byte.is_ascii_digit());
+        let begin = if is_bare { 0 } else { begin(before)? };
+        let path = &before[begin..];
+        let (stem, extension) = path.rsplit_once('.')?;
+        let is_file = !stem.is_empty() && !stem.ends_with(['/', '\\']) && EXTENSIONS.contains(&extension);
+        is_file.then_some((path, line))
+    })
+}
+
+/// Where the path at the end of a text begins; `None` where it may be the end of an odd name (`a|b.py`).
+fn begin(before: &str) -> Option<usize> {
+    let Some(at) = before.rfind(is_delimiter) else { return Some(0) };
+    let delimiter = before[at..].chars().next()?;
+    let opens = delimiter.is_whitespace() || matches!(delimiter, '(' | '[' | '"' | '\'');
+    opens.then_some(at + delimiter.len_utf8())
+}
+
+fn is_delimiter(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '"' | '\'' | '`' | ',' | ';' | '=' | '|' | '@')
+}
+
+/// The whole number at the beginning of a text, if it is a line's.
+fn number(text: &str) -> Option<u32> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    let goes_on = rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.'));
+    digits.parse().ok().filter(|line| (1..=MAX_LINES).contains(line) && !goes_on)
+}
+
+fn is_foreign(path: &str) -> bool {
+    let mut before = "";
+    path.contains('<')
+        || path.split(['/', '\\']).any(|part| {
+            let is_library = before.starts_with("lib") && part.starts_with("python");
+            before = part;
+            is_library || FOREIGN.contains(&part) || part.starts_with("torchinductor_")
+        })
+}
+
+/// The path from the project's folder on. A relative one is from wherever the program ran: it counts where it leads to a
+/// file of the project.
+fn in_project(path: &str, root: &Path) -> Option<String> {
+    if Path::new(path).is_absolute() {
+        let below = Path::new(path).strip_prefix(root).ok()?;
+        return paths::inside(below.to_str()?).ok();
+    }
+    paths::inside(path).ok().filter(|file| root.join(file).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_be_read_in_one_way_is_a_path_and_line() {
+        for (text, expected) in [
+            ("train.py:42", Some(("train.py", 42))),
+            ("forward (train.py:42)", Some(("train.py", 42))),
+            ("a|train.py:42", None),
+            ("@train.py:42", None),
+            ("train_step (/home/me/train.py:42)", Some(("/home/me/train.py", 42))),
+            ("/home/me/my code/train.py:42", Some(("/home/me/my code/train.py", 42))),
+            ("src/kernels.cu:7:3", Some(("src/kernels.cu", 7))),
+            ("C:\\code\\train.py:42", Some(("C:\\code\\train.py", 42))),
+            ("  File \"my code/train.py\", line 42, in step", Some(("my code/train.py", 42))),
+            ("a.py:1 b.py:2", None),
+            ("File \"a.py\", line 1 b.py:2", None),
+            ("train.py", None),
+            ("train.py:0", None),
+            ("train.py:99999999999", None),
+            ("train.py:42x", None),
+            ("train.py:4.2", None),
+            (".py:42", None),
+            ("src/.py:42", None),
+            ("std::vector<int>::size:3", None),
+            ("localhost:8080", None),
+            ("File \"train.py\", in step", None),
+            ("", None),
+        ] {
+            assert_eq!(path_and_line(text), expected, "{text}");
+        }
+        assert_eq!(path_and_line(&format!("{}.py:1", "x".repeat(MAX_BYTES))), None);
+    }
+
+    #[test]
+    fn frames_of_others_are_no_locations() {
+        for text in [
+            "/usr/lib/python3.12/threading.py:10",
+            "/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py:1500",
+            "/usr/lib/python3/dist-packages/numpy/core.py:3",
+            "File \"<frozen importlib._bootstrap>\", line 5",
+            "../aten/src/ATen/native/cuda/Copy.cu:90",
+            "/tmp/torchinductor_me/ab/cab.py:12",
+        ] {
+            assert_eq!(location(text, None), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_folder_outside_of_the_project_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::create_dir(root.join("src")).unwrap();
+        std::fs::write(root.join("src/train.py"), "").unwrap();
+        let of = |path: &str| {
+            let found = location(&format!("{path}:3"), Some(root))?;
+            Some((found.file, found.is_in_project))
+        };
+        let inside = |file: &str| Some((file.to_owned(), true));
+        let outside = |file: &str| Some((file.to_owned(), false));
+        assert_eq!(of(&root.join("src/new.py").display().to_string()), inside("src/new.py"));
+        assert_eq!(of("./src/train.py"), inside("src/train.py"));
+        assert_eq!(of("src/other.py"), outside("other.py"));
+        assert_eq!(of("/home/me/secret/train.py"), outside("train.py"));
+        assert_eq!(of("../src/train.py"), outside("train.py"));
+        assert_eq!(of(&format!("{}/../x.py", root.display())), outside("x.py"));
+        assert_eq!(of("C:\\Users\\me\\train.py"), outside("train.py"));
+        assert_eq!(of("a\u{202e}b.py"), None, "a name that hides something");
+        assert_eq!(location("src/train.py:3", None).map(|found| found.is_in_project), Some(false));
+    }
+}

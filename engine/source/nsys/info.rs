@@ -1,0 +1,209 @@
+//! The small tables of an export: who wrote it, processes, GPUs, streams, and what the profiler said of itself.
+//!
+//! The captured environment, command lines and program output are never selected.
+
+use rusqlite::Connection;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::database::{Cells, Schema};
+use crate::text::{cut, paths};
+use crate::timeline::{DeviceProperties, NoticeLevel, Source, StreamKind};
+
+/// Messages kept; a capture that failed a thousand times has said enough.
+const MAX_MESSAGES: usize = 1_000;
+/// Bytes of one message, and of the names of processes and GPUs.
+const MAX_TEXT_BYTES: usize = 600;
+/// Rows of the table of GPUs.
+const MAX_GPUS: usize = 1_024;
+/// No GPU has more SMs, warps, blocks, registers or bytes of shared memory for each.
+const MAX_OF_A_GPU: i64 = 1 << 24;
+
+/// What the small tables say.
+#[derive(Debug, Default)]
+pub(super) struct Info {
+    pub(super) source: Source,
+    /// Executables by process key.
+    pub(super) process_names: FxHashMap<i64, String>,
+    /// GPUs by their id in the report.
+    pub(super) gpus: Vec<Gpu>,
+    /// (pid, CUDA ordinal) to GPU id.
+    pub(super) ordinals: FxHashMap<(i64, i64), i64>,
+    /// (pid, context, stream) to kind.
+    pub(super) streams: FxHashMap<(i64, i64, i64), StreamKind>,
+    /// (pid, context) to the number of its legacy default stream.
+    pub(super) default_streams: FxHashMap<(i64, i64), i64>,
+    /// (pid, context) to CUDA ordinal.
+    pub(super) contexts: FxHashMap<(i64, i64), i64>,
+    /// What the profiler said of its capture, each once.
+    pub(super) messages: Vec<(NoticeLevel, String)>,
+}
+
+/// One row of the table of GPUs.
+#[derive(Debug)]
+pub(super) struct Gpu {
+    pub(super) id: i64,
+    /// The CUDA ordinal, as the profiler saw it.
+    pub(super) ordinal: Option<i64>,
+    pub(super) properties: DeviceProperties,
+}
+
+/// Reads them all.
+pub(super) fn read(db: &Connection, schema: &Schema) -> rusqlite::Result<Info> {
+    let reader = Reader { db, schema };
+    let mut info = Info::default();
+    reader.source(&mut info)?;
+    reader.rows("PROCESSES", &["globalPid", "name"], |cells| {
+        if let (Some(key), Some(name)) = (cells.int(0), cells.text(1)) {
+            info.process_names.insert(key >> 24, shortened(paths::file_name(name)).to_owned());
+        }
+    })?;
+    reader.gpus(&mut info)?;
+    reader.streams(&mut info)?;
+    reader.messages(&mut info)?;
+    Ok(info)
+}
+
+/// Whether a table is there and holds a row.
+pub(super) fn has_rows(db: &Connection, schema: &Schema, table: &str) -> rusqlite::Result<bool> {
+    if !schema.has(table) {
+        return Ok(false);
+    }
+    db.query_row(&format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")"), [], |row| row.get(0))
+}
+
+struct Reader<'db> {
+    db: &'db Connection,
+    schema: &'db Schema,
+}
+
+impl Reader<'_> {
+    fn rows(&self, table: &str, columns: &[&str], mut take: impl FnMut(&Cells<'_>)) -> rusqlite::Result<()> {
+        if !self.schema.has(table) {
+            return Ok(());
+        }
+        let mut statement = self.db.prepare(&self.schema.select(table, columns))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            take(&Cells(row));
+        }
+        Ok(())
+    }
+
+    fn source(&self, info: &mut Info) -> rusqlite::Result<()> {
+        for table in ["META_DATA_EXPORT", "EXPORT_META_DATA"] {
+            self.rows(table, &["name", "value"], |cells| {
+                let value = || cells.text(1).map(shortened).map(str::to_owned);
+                match cells.text(0) {
+                    Some("EXPORT_PRODUCT_VERSION") => info.source.product_version = value(),
+                    Some("EXPORT_SCHEMA_VERSION") => info.source.schema_version = value(),
+                    _ => {}
+                }
+            })?;
+        }
+        // The other rows of this table hold command lines and the environment.
+        const CAPTURE: &str = "META_DATA_CAPTURE";
+        if self.schema.has_column(CAPTURE, "name") && self.schema.has_column(CAPTURE, "value") {
+            let sql = "SELECT DISTINCT value FROM META_DATA_CAPTURE WHERE name = 'CAPTURE_EVENT_TYPE' ORDER BY value LIMIT 100";
+            let mut statement = self.db.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                if let Some(kind) = Cells(row).text(0) {
+                    *info.source.cuda_requested.get_or_insert_default() |= kind == "Cuda";
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn gpus(&self, info: &mut Info) -> rusqlite::Result<()> {
+        const COLUMNS: [&str; 12] = [
+            "id",
+            "cuDevice",
+            "name",
+            "smCount",
+            "computeMajor",
+            "computeMinor",
+            "memoryBandwidth",
+            "totalMemory",
+            "maxWarpsPerSm",
+            "maxBlocksPerSm",
+            "maxRegistersPerSm",
+            "maxShmemPerSm",
+        ];
+        self.rows("TARGET_INFO_GPU", &COLUMNS, |cells| {
+            // What a GPU cannot have is not known; products of these stay far from overflow.
+            let positive = |column| cells.int(column).filter(|value| (1..=MAX_OF_A_GPU).contains(value));
+            let properties = DeviceProperties {
+                name: cells.text(2).map(shortened).map(str::to_owned),
+                sm_count: positive(3),
+                compute_capability: positive(4).zip(cells.int(5)),
+                memory_bandwidth: cells.int(6).filter(|value| *value > 0),
+                total_memory_bytes: cells.int(7).filter(|value| *value > 0),
+                max_warps_per_sm: positive(8),
+                max_blocks_per_sm: positive(9),
+                registers_per_sm: positive(10),
+                shared_memory_per_sm_bytes: positive(11),
+            };
+            if let Some(id) = cells.int(0)
+                && info.gpus.len() < MAX_GPUS
+            {
+                info.gpus.push(Gpu { id, ordinal: cells.int(1), properties });
+            }
+        })?;
+        info.gpus.sort_by_key(|gpu| gpu.id);
+        self.rows("TARGET_INFO_CUDA_DEVICE", &["pid", "cudaId", "gpuId"], |cells| {
+            if let (Some(pid), Some(ordinal), Some(gpu)) = (cells.int(0), cells.int(1), cells.int(2)) {
+                info.ordinals.insert((pid, ordinal), gpu);
+            }
+        })
+    }
+
+    fn streams(&self, info: &mut Info) -> rusqlite::Result<()> {
+        self.rows("TARGET_INFO_CUDA_STREAM", &["processId", "contextId", "streamId", "flag"], |cells| {
+            if let (Some(pid), Some(context), Some(stream)) = (cells.int(0), cells.int(1), cells.int(2)) {
+                let kind = match cells.int(3) {
+                    Some(1) => StreamKind::Blocking,
+                    Some(2) => StreamKind::NonBlocking,
+                    Some(3) => StreamKind::Default,
+                    _ => StreamKind::Unknown,
+                };
+                info.streams.insert((pid, context, stream), kind);
+            }
+        })?;
+        self.rows("TARGET_INFO_CUDA_NULL_STREAM", &["processId", "contextId", "streamId"], |cells| {
+            if let (Some(pid), Some(context), Some(stream)) = (cells.int(0), cells.int(1), cells.int(2)) {
+                info.default_streams.insert((pid, context), stream);
+            }
+        })?;
+        self.rows("TARGET_INFO_CUDA_CONTEXT_INFO", &["processId", "contextId", "nullStreamId", "deviceId"], |cells| {
+            let (Some(pid), Some(context)) = (cells.int(0), cells.int(1)) else { return };
+            if let Some(stream) = cells.int(2) {
+                info.default_streams.insert((pid, context), stream);
+            }
+            if let Some(ordinal) = cells.int(3) {
+                info.contexts.insert((pid, context), ordinal);
+            }
+        })
+    }
+
+    fn messages(&self, info: &mut Info) -> rusqlite::Result<()> {
+        let mut known = FxHashSet::default();
+        self.rows("DIAGNOSTIC_EVENT", &["severity", "text"], |cells| {
+            let level = match cells.int(0) {
+                Some(3) => NoticeLevel::Error,
+                Some(2) => NoticeLevel::Warning,
+                Some(1) => NoticeLevel::Info,
+                _ => return,
+            };
+            let Some(text) = cells.text(1).map(shortened) else { return };
+            if info.messages.len() < MAX_MESSAGES && known.insert(text.to_owned()) {
+                info.messages.push((level, text.to_owned()));
+            }
+        })
+    }
+}
+
+/// The beginning of a long text, cut between characters.
+fn shortened(text: &str) -> &str {
+    cut::to_bytes(text, MAX_TEXT_BYTES)
+}

@@ -1,0 +1,153 @@
+//! Nsight Systems: the SQLite export, and `.nsys-rep` through the user's own `nsys export`.
+//!
+//! Tables and columns are probed, never assumed: exporters from 2020 on differ, and a missing table is a missing fact.
+
+mod aggregate;
+mod callchains;
+mod capture;
+mod database;
+mod describe;
+mod faults;
+mod frames;
+mod info;
+mod metrics;
+mod notices;
+mod rep;
+mod rows;
+mod scan;
+mod strings;
+
+use std::path::Path;
+
+use super::format::{Format, Head, NearMiss, Reader};
+use super::{Progress, ReadError, ReadOptions, Recording};
+use crate::parallel::Threads;
+use crate::timeline::builder::Builder;
+use crate::timeline::columns::OverheadKind;
+use crate::timeline::{Source, Timeline};
+
+const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
+const EXPORT: &str = "Export the report with: nsys export --type sqlite FILE.nsys-rep";
+const EXPORT_AGAIN: &str = "Export it again from the .nsys-rep: nsys export --type sqlite FILE.nsys-rep";
+
+/// A report becomes an export when it is read.
+pub(super) const FORMAT: Format = Format {
+    id: "nsys-sqlite",
+    name: "a SQLite export of Nsight Systems, or its .nsys-rep",
+    hint: EXPORT,
+    reader,
+    near_miss,
+    capture: capture::command,
+};
+
+fn reader(head: &[u8]) -> Option<Reader> {
+    if head.starts_with(SQLITE_MAGIC) {
+        return Some(read);
+    }
+    rep::is_rep(head).then_some(rep::read as Reader)
+}
+
+fn near_miss(head: Head<'_>) -> Option<NearMiss> {
+    let (found, hint) = if !head.bytes.is_empty() && SQLITE_MAGIC.starts_with(head.bytes) {
+        ("is cut off within its first bytes", EXPORT)
+    } else if head.bytes.starts_with(b"U3w[END]NVIDIA Nsight Systems Stream") {
+        (
+            "is a raw recording of Nsight Systems (.qdstrm), which it could not turn into a report",
+            "Do that with its importer: QdstrmImporter --input-file FILE.qdstrm",
+        )
+    } else if !head.bytes.is_empty() && matches!(head.extension, "nsys-rep" | "qdrep") {
+        ("is named as a report of Nsight Systems, but does not begin as one", "Copy it again from where it was made")
+    } else {
+        return None;
+    };
+    Some(NearMiss { found, hint })
+}
+
+/// Reads a SQLite export.
+///
+/// # Errors
+/// When the file is no export of Nsight Systems, or is damaged.
+fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
+    database::check_length(path)?;
+    let threads = Threads::new(options.threads);
+    let not_a_report = |found: &str| ReadError::NotAReport {
+        path: path.display().to_string(),
+        found: found.to_owned(),
+        hint: EXPORT.to_owned(),
+    };
+    match read_database(path, threads, options, progress) {
+        Ok(Content::Report(timeline)) => Ok(Recording::Timeline(timeline)),
+        Ok(Content::Foreign) => {
+            Err(not_a_report("is a SQLite database, but none that Nsight Systems exports: it has none of its tables"))
+        }
+        Ok(Content::Disguised(what)) => {
+            Err(not_a_report(&format!("has {what} where an export has an ordinary table, and is not read")))
+        }
+        Err(error) => Err(damaged(path, error.to_string())),
+    }
+}
+
+fn damaged(path: &Path, detail: String) -> ReadError {
+    ReadError::Damaged { path: path.display().to_string(), detail, hint: EXPORT_AGAIN.to_owned() }
+}
+
+/// The event tables, with the columns that are read of each.
+pub(super) fn event_tables() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    rows::Table::ALL.into_iter().map(|table| (table.name(), table.columns()))
+}
+
+/// What a database turns out to be.
+enum Content {
+    Report(Box<Timeline>),
+    /// None of the tables of an export.
+    Foreign,
+    /// Something else, in these words, under the name of a table.
+    Disguised(String),
+}
+
+fn read_database(
+    path: &Path,
+    threads: Threads,
+    options: &ReadOptions,
+    progress: &dyn Progress,
+) -> rusqlite::Result<Content> {
+    let limits = &options.limits;
+    let db = database::open(path, &database::Budget::of(path))?;
+    let schema = database::Schema::probe(&db)?;
+    if let Some(what) = schema.disguised() {
+        return Ok(Content::Disguised(what.to_owned()));
+    }
+    if !schema.is_nsys() {
+        return Ok(Content::Foreign);
+    }
+    let info = info::read(&db, &schema)?;
+    let mut builder = Builder::new(*limits);
+    let has_echoes = callchains::has_echoes(&db, &schema)?;
+    let scan_options = scan::Options { threads, limits, progress, has_echoes };
+    let beyond_limit = scan::scan(path, &db, &schema, &scan_options, |chunk| builder.take(chunk))?;
+    builder.skip_rows(beyond_limit);
+    strings::read(&db, &schema, &mut builder)?;
+    describe::describe(&mut builder, &info);
+    faults::read(&db, &schema, &mut builder)?;
+    let mut timeline = builder.finish();
+    load_libraries(&mut timeline);
+    timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
+    timeline.source = Source { format: Some(FORMAT.id), ..info.source };
+    timeline.metrics = metrics::read(&db, &schema)?;
+    timeline.has_cpu_samples = info::has_rows(&db, &schema, "SAMPLING_CALLCHAINS")?;
+    let located = callchains::locations(&db, &schema, &timeline, options.root.as_deref(), limits)?;
+    timeline.call_locations = located.locations;
+    timeline.reached.row_count += located.beyond;
+    Ok(Content::Report(Box::new(timeline)))
+}
+
+/// The profiler files the loading of shared libraries under its overhead; the library would have been loaded without it.
+fn load_libraries(timeline: &mut Timeline) {
+    let Timeline { overheads, names, .. } = timeline;
+    for (kind, name) in overheads.kind.iter_mut().zip(&overheads.name) {
+        let name = names.get(*name);
+        if *kind == OverheadKind::Profiler && (name.starts_with("dlopen") || name.starts_with("dlclose")) {
+            *kind = OverheadKind::Load;
+        }
+    }
+}

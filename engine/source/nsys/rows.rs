@@ -1,0 +1,323 @@
+//! The event tables: which columns are read, and what becomes of a row.
+
+use super::aggregate::Cells;
+use super::describe::{process_key, thread_key};
+use crate::timeline::Geometry;
+use crate::timeline::builder::{
+    CallEvent, Chunk, KernelKey, LabelKey, NameKey, OpEvent, RangeEvent, Reason, StreamKey, ThreadKey,
+};
+use crate::timeline::columns::{Direction, HostMemory, MigrationCause, OverheadKind, RangeKind};
+
+const NO_TIMES: Reason = "times missing or not numbers";
+/// CUPTI writes zero for a time that it lost.
+const LOST_TIMES: Reason = "times lost by the profiler";
+
+/// An event table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Table {
+    Kernel,
+    Graph,
+    Copy,
+    Memset,
+    Api,
+    OsCall,
+    Schedule,
+    ProfilerOverhead,
+    CudaOverhead,
+    Nvtx,
+}
+
+impl Table {
+    /// In the order in which they are read; the longest to read come first in the queue anyway.
+    pub(super) const ALL: [Self; 10] = [
+        Self::Kernel,
+        Self::Graph,
+        Self::Copy,
+        Self::Memset,
+        Self::Api,
+        Self::OsCall,
+        Self::Schedule,
+        Self::ProfilerOverhead,
+        Self::CudaOverhead,
+        Self::Nvtx,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "CUPTI_ACTIVITY_KIND_KERNEL",
+            Self::Graph => "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+            Self::Copy => "CUPTI_ACTIVITY_KIND_MEMCPY",
+            Self::Memset => "CUPTI_ACTIVITY_KIND_MEMSET",
+            Self::Api => "CUPTI_ACTIVITY_KIND_RUNTIME",
+            Self::OsCall => "OSRT_API",
+            Self::Schedule => "SCHED_EVENTS",
+            Self::ProfilerOverhead => "PROFILER_OVERHEAD",
+            Self::CudaOverhead => "CUPTI_ACTIVITY_KIND_OVERHEAD",
+            Self::Nvtx => "NVTX_EVENTS",
+        }
+    }
+
+    /// The columns that facts need, in the order in which `read` takes them.
+    pub(super) const fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Kernel => &[
+                "start",
+                "end",
+                "globalPid",
+                "deviceId",
+                "contextId",
+                "streamId",
+                "correlationId",
+                "shortName",
+                "demangledName",
+                "gridX",
+                "gridY",
+                "gridZ",
+                "blockX",
+                "blockY",
+                "blockZ",
+                "registersPerThread",
+                "staticSharedMemory",
+                "dynamicSharedMemory",
+            ],
+            Self::Graph => &["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId"],
+            Self::Copy => &[
+                "start",
+                "end",
+                "globalPid",
+                "deviceId",
+                "contextId",
+                "streamId",
+                "correlationId",
+                "bytes",
+                "copyKind",
+                "srcKind",
+                "dstKind",
+                "migrationCause",
+            ],
+            Self::Memset => {
+                &["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", "bytes"]
+            }
+            Self::Api => &["start", "end", "globalTid", "correlationId", "nameId", "returnValue"],
+            Self::OsCall => &["start", "end", "globalTid", "nameId"],
+            Self::Schedule => &["start", "globalTid", "isSchedIn"],
+            Self::ProfilerOverhead => &["start", "end", "globalTid", "nameId"],
+            Self::CudaOverhead => &["start", "end", "globalTid", "nameId", "overheadType"],
+            Self::Nvtx => &["start", "end", "globalTid", "eventType", "text", "textId", "domainId"],
+        }
+    }
+}
+
+impl Table {
+    /// Hands one of its rows to a chunk.
+    pub(super) fn read(self, cells: &Cells<'_, '_>, chunk: &mut Chunk) {
+        let read = match self {
+            Self::Kernel => kernel(cells, chunk),
+            Self::Graph => op(cells).map(|op| chunk.graph(&op)),
+            Self::Copy => copy(cells, chunk),
+            Self::Memset => op(cells).map(|op| chunk.memset(&op, cells.int(7).unwrap_or(0).max(0))),
+            Self::Api => api_call(cells, chunk),
+            Self::OsCall => call(cells, 3).map(|call| chunk.os_call(&call)),
+            Self::Schedule => scheduled(cells, chunk),
+            // What these stand for their names say, which are known later.
+            Self::ProfilerOverhead => call(cells, 3).map(|call| chunk.overhead(&call, OverheadKind::Profiler)),
+            Self::CudaOverhead => match overhead_kind(cells.int(4)) {
+                Some(kind) => call(cells, 3).map(|call| chunk.overhead(&call, kind)),
+                None => Ok(()),
+            },
+            Self::Nvtx => nvtx(cells, chunk),
+        };
+        if let Err(reason) = read {
+            chunk.drop_event(reason);
+        }
+    }
+}
+
+fn correlation(id: Option<i64>) -> Option<u32> {
+    id.filter(|id| *id != 0).and_then(|id| u32::try_from(id).ok())
+}
+
+fn op(cells: &Cells<'_, '_>) -> Result<OpEvent, Reason> {
+    let (Some(start), Some(end)) = (cells.int(0), cells.int(1)) else { return Err(NO_TIMES) };
+    if start == 0 || end == 0 {
+        return Err(LOST_TIMES);
+    }
+    let stream = StreamKey {
+        process: cells.int(2).map(process_key),
+        device: cells.int(3).unwrap_or(0),
+        context: cells.int(4).unwrap_or(0),
+        stream: cells.int(5).unwrap_or(0),
+    };
+    Ok(OpEvent { start, end, stream, correlation: correlation(cells.int(6)) })
+}
+
+/// No block has more threads, now or soon: such a value is none.
+const MAX_BLOCK_THREADS: i64 = 1 << 16;
+
+fn kernel(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let op = op(cells)?;
+    let geometry = Geometry {
+        grid_blocks: product(cells, [9, 10, 11]),
+        block_threads: Some(product(cells, [12, 13, 14])).filter(|threads| *threads <= MAX_BLOCK_THREADS).unwrap_or(0),
+        registers: cells.int(15).unwrap_or(0).max(0),
+        shared_memory_bytes: cells.int(16).unwrap_or(0).max(0).saturating_add(cells.int(17).unwrap_or(0).max(0)),
+    };
+    let (short, full) = (cells.int(7), cells.int(8));
+    let (name, full_name) = (NameKey::of_id(short.or(full)), NameKey::of_id(full.or(short)));
+    chunk.kernel(&op, KernelKey { name, full_name, geometry });
+    Ok(())
+}
+
+fn product(cells: &Cells<'_, '_>, columns: [usize; 3]) -> i64 {
+    let product = columns.iter().try_fold(1_i64, |product, column| product.checked_mul(cells.int(*column)?.max(0)));
+    product.unwrap_or(0)
+}
+
+fn copy(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let op = op(cells)?;
+    let kind = cells.int(8).unwrap_or(0);
+    let bytes = cells.int(7).unwrap_or(0).max(0);
+    if let Some(direction) = migration_direction(kind) {
+        chunk.migration(&op, bytes, direction, migration_cause(cells.int(11)));
+    } else {
+        let direction = copy_direction(kind);
+        chunk.copy(&op, bytes, direction, host_memory(direction, cells.int(9), cells.int(10)));
+    }
+    Ok(())
+}
+
+const fn migration_direction(copy_kind: i64) -> Option<Direction> {
+    match copy_kind {
+        11 => Some(Direction::HostToDevice),
+        12 => Some(Direction::DeviceToHost),
+        13 => Some(Direction::DeviceToDevice),
+        _ => None,
+    }
+}
+
+const fn migration_cause(cause: Option<i64>) -> MigrationCause {
+    match cause {
+        Some(1) => MigrationCause::Prefetch,
+        Some(2) => MigrationCause::Fault,
+        Some(3 | 5) => MigrationCause::Speculative,
+        Some(4) => MigrationCause::Eviction,
+        _ => MigrationCause::Unknown,
+    }
+}
+
+const fn copy_direction(copy_kind: i64) -> Direction {
+    match copy_kind {
+        1 | 3 => Direction::HostToDevice,
+        2 | 4 => Direction::DeviceToHost,
+        5..=8 => Direction::DeviceToDevice,
+        9 => Direction::HostToHost,
+        10 => Direction::Peer,
+        _ => Direction::Unknown,
+    }
+}
+
+/// Either end of a copy that is pageable makes it so: it is the host's end, whatever the direction says.
+fn host_memory(direction: Direction, source: Option<i64>, target: Option<i64>) -> HostMemory {
+    let ends = [source, target];
+    if ends.contains(&Some(0)) {
+        return HostMemory::Pageable;
+    }
+    if matches!(direction, Direction::DeviceToDevice | Direction::Peer) {
+        return HostMemory::None;
+    }
+    let host_end = if direction == Direction::DeviceToHost { target } else { source };
+    match host_end {
+        Some(1) => HostMemory::Pinned,
+        Some(4 | 6) => HostMemory::Managed,
+        _ => HostMemory::Unknown,
+    }
+}
+
+fn thread(cells: &Cells<'_, '_>) -> Option<ThreadKey> {
+    cells.int(2).map(thread_key)
+}
+
+fn call(cells: &Cells<'_, '_>, name_column: usize) -> Result<CallEvent, Reason> {
+    let (Some(start), Some(end)) = (cells.int(0), cells.int(1)) else { return Err(NO_TIMES) };
+    Ok(CallEvent { start, end, thread: thread(cells), name: NameKey::of_id(cells.int(name_column)) })
+}
+
+/// Not an error: a polling call says "not ready".
+const CUDA_ERROR_NOT_READY: i64 = 600;
+
+fn api_call(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let call = call(cells, 4)?;
+    let has_failed = cells.int(5).is_some_and(|value| value != 0 && value != CUDA_ERROR_NOT_READY);
+    chunk.api_call(&call, correlation(cells.int(3)), has_failed);
+    Ok(())
+}
+
+fn scheduled(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let (Some(at), Some(thread), Some(is_in)) = (cells.int(0), cells.int(1), cells.int(2)) else {
+        return Err(NO_TIMES);
+    };
+    chunk.scheduled(thread_key(thread), at, is_in != 0);
+    Ok(())
+}
+
+const fn overhead_kind(overhead_type: Option<i64>) -> Option<OverheadKind> {
+    match overhead_type {
+        Some(2 | 6 | 7) => Some(OverheadKind::Load),
+        Some(3..=5) => Some(OverheadKind::Profiler),
+        Some(8) => Some(OverheadKind::QueueFull),
+        _ => None,
+    }
+}
+
+const NVTX_RANGES: [i64; 4] = [59, 60, 70, 71];
+const NVTX_DOMAIN: i64 = 75;
+
+/// Push/pop and start/end ranges, and the domains that they are in.
+fn nvtx(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let event = cells.int(3).unwrap_or(-1);
+    let is_range = NVTX_RANGES.contains(&event);
+    if !is_range && event != NVTX_DOMAIN {
+        return Ok(());
+    }
+    let thread = thread(cells);
+    let domain = cells.int(6).unwrap_or(0);
+    let text = cells.bytes(4).and_then(|text| chunk.text(without_counters(text)));
+    let name = text.unwrap_or_else(|| NameKey::of_id(cells.int(5)));
+    if is_range {
+        let start = cells.int(0).ok_or(NO_TIMES)?;
+        let label = LabelKey { kind: RangeKind::Nvtx, domain, name };
+        chunk.range(&RangeEvent { start, end: cells.int(1), thread, label });
+    } else {
+        chunk.domain(thread, domain, name);
+    }
+    Ok(())
+}
+
+/// PyTorch appends a running number to the range of an operator: `aten::view, op_id = 17`.
+fn without_counters(text: &[u8]) -> &[u8] {
+    const COUNTERS: [&[u8]; 2] = [b", op_id = ", b", seq = "];
+    let mut commas = text.iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(at, _)| at);
+    commas.find(|at| COUNTERS.iter().any(|counter| text[*at..].starts_with(counter))).map_or(text, |at| &text[..at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_memory_is_that_of_the_host_end() {
+        assert_eq!(host_memory(Direction::HostToDevice, Some(0), Some(2)), HostMemory::Pageable);
+        assert_eq!(host_memory(Direction::HostToDevice, Some(1), Some(2)), HostMemory::Pinned);
+        assert_eq!(host_memory(Direction::DeviceToHost, Some(2), Some(1)), HostMemory::Pinned);
+        assert_eq!(host_memory(Direction::DeviceToHost, Some(2), Some(4)), HostMemory::Managed);
+        assert_eq!(host_memory(Direction::DeviceToDevice, Some(2), Some(2)), HostMemory::None);
+        assert_eq!(host_memory(Direction::HostToDevice, None, Some(2)), HostMemory::Unknown);
+    }
+
+    #[test]
+    fn running_numbers_are_no_part_of_a_name() {
+        assert_eq!(without_counters(b"aten::view, op_id = 314290"), b"aten::view");
+        assert_eq!(without_counters(b"aten::mul, seq = 5, op_id = 6"), b"aten::mul");
+        assert_eq!(without_counters(b"step 5"), b"step 5");
+    }
+}

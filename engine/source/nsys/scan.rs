@@ -1,0 +1,179 @@
+//! Reads the event tables in parallel: each is cut by row id into chunks of a fixed size, so that the result does not
+//! depend on how many threads took part.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::aggregate::TableReader;
+use super::callchains;
+use super::database::{self, Budget, Schema};
+use super::rows::Table;
+use crate::parallel::Threads;
+use crate::source::Progress;
+use crate::timeline::builder::{Chunk, Limits};
+
+/// Rows of a chunk: enough that a chunk costs far more than starting it, few enough to spread a table over threads.
+const CHUNK_ROWS: i64 = 1 << 17;
+/// Row ids of a hostile file can be far apart; no table is cut into more chunks than this.
+const MAX_CHUNKS: i64 = 4_096;
+/// Chunks of their turn that wait to be joined with the others: they are memory.
+const MAX_WAITING: usize = 2;
+/// How often progress is told.
+const TELL_EVERY: Duration = Duration::from_millis(50);
+
+/// How to scan.
+pub(super) struct Options<'a> {
+    pub(super) threads: Threads,
+    pub(super) limits: &'a Limits,
+    pub(super) progress: &'a dyn Progress,
+    /// Whether rows of API calls that repeat another are left out.
+    pub(super) has_echoes: bool,
+}
+
+/// What is to be read.
+#[derive(Debug, Default)]
+struct Plan {
+    jobs: Vec<Job>,
+    /// Rows, about.
+    total: u64,
+    /// Rows beyond the limit.
+    beyond: u64,
+}
+
+/// One stretch of row ids of one table, both ends in it.
+#[derive(Debug, Clone, Copy)]
+struct Job {
+    table: Table,
+    first: i64,
+    last: i64,
+}
+
+/// Reads every event table that is there, and hands on each chunk in the order of tables and row ids. Returns how many
+/// rows lie beyond the limit.
+pub(super) fn scan(
+    path: &Path,
+    db: &Connection,
+    schema: &Schema,
+    options: &Options<'_>,
+    take: impl FnMut(Chunk),
+) -> rusqlite::Result<u64> {
+    let Plan { jobs, total, beyond } = plan(db, schema, options.limits)?;
+    let next = AtomicUsize::new(0);
+    let done = Arc::new(AtomicU64::new(0));
+    let (sender, chunks) = mpsc::sync_channel(MAX_WAITING);
+    // Shared, so that it does not matter how many threads there are.
+    let budget = Budget::of(path);
+    let work = |sender: SyncSender<(usize, rusqlite::Result<Chunk>)>| {
+        let opened =
+            database::open(path, &budget).and_then(|db| Ok((TableReader::new(&db, *options.limits, &done)?, db)));
+        let (reader, db) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                _ = sender.send((0, Err(error)));
+                return;
+            }
+        };
+        let next_job = || jobs.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed));
+        while let Some((index, job)) = next_job() {
+            let columns = schema.list(job.table.name(), job.table.columns());
+            let table = (job.table, schema.row_id(job.table.name()));
+            let also = callchains::condition(job.table, options.has_echoes);
+            let chunk = reader.read(&db, table, &columns, (job.first, job.last), &also);
+            // Nobody listens any more when something went wrong elsewhere.
+            if sender.send((index, chunk)).is_err() {
+                break;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..options.threads.at_most(jobs.len()) {
+            let sender = sender.clone();
+            scope.spawn(|| work(sender));
+        }
+        drop(sender);
+        hand_on(chunks, take, || options.progress.rows(done.load(Ordering::Relaxed), total))
+    })?;
+    Ok(beyond)
+}
+
+/// Hands on all that is sent, in order, up to the first error in that order, and tells progress. What comes early waits.
+fn hand_on<T>(
+    sent: Receiver<(usize, rusqlite::Result<T>)>,
+    mut take: impl FnMut(T),
+    tell: impl Fn(),
+) -> rusqlite::Result<()> {
+    let mut early: BTreeMap<usize, rusqlite::Result<T>> = BTreeMap::new();
+    let mut next = 0;
+    loop {
+        match sent.recv_timeout(TELL_EVERY) {
+            Ok((index, part)) => _ = early.insert(index, part),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        while let Some(part) = early.remove(&next) {
+            take(part?);
+            next += 1;
+        }
+        tell();
+    }
+}
+
+/// The chunks to read, and how many rows there are about.
+fn plan(db: &Connection, schema: &Schema, limits: &Limits) -> rusqlite::Result<Plan> {
+    let mut plan = Plan::default();
+    for table in Table::ALL.into_iter().filter(|table| schema.has(table.name())) {
+        // Asked for together, they would cost a scan of the table.
+        let end = |which: &str| {
+            let sql = format!("SELECT {which}({}) FROM \"{}\"", schema.row_id(table.name()), table.name());
+            db.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0))
+        };
+        let ends = (end("min")?, end("max")?);
+        let (Some(low), Some(mut high)) = ends else { continue };
+        if i128::from(high) - i128::from(low) >= i128::from(limits.rows)
+            && let Some((last, beyond)) = last_within(db, schema, table, limits)?
+        {
+            high = last;
+            plan.beyond += beyond;
+            if last < low {
+                continue;
+            }
+        }
+        let span = i128::from(high) - i128::from(low) + 1;
+        let step = i64::try_from(span / i128::from(MAX_CHUNKS) + 1).unwrap_or(i64::MAX).max(CHUNK_ROWS);
+        let mut first = low;
+        loop {
+            let last = first.saturating_add(step - 1).min(high);
+            plan.jobs.push(Job { table, first, last });
+            if last >= high {
+                break;
+            }
+            first = last + 1;
+        }
+        plan.total = plan.total.saturating_add(u64::try_from(span).unwrap_or(u64::MAX));
+    }
+    Ok(plan)
+}
+
+/// The row id before the first row beyond the limit, and how many lie beyond; `None` where none does.
+fn last_within(
+    db: &Connection,
+    schema: &Schema,
+    table: Table,
+    limits: &Limits,
+) -> rusqlite::Result<Option<(i64, u64)>> {
+    let (name, row_id) = (table.name(), schema.row_id(table.name()));
+    let beyond = schema.count(db, name)?.saturating_sub(limits.rows);
+    if beyond == 0 {
+        return Ok(None);
+    }
+    let sql = format!("SELECT {row_id} FROM \"{name}\" ORDER BY {row_id} LIMIT 1 OFFSET ?1");
+    let rows = i64::try_from(limits.rows).unwrap_or(i64::MAX);
+    let first_beyond: Option<i64> = db.query_row(&sql, [rows], |row| row.get(0)).optional()?;
+    Ok(first_beyond.map(|first| (first.saturating_sub(1), beyond)))
+}

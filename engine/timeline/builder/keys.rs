@@ -1,0 +1,176 @@
+//! How events name what they refer to, and interning of that within one chunk, so that chunks can be filled on several
+//! threads and joined afterwards.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::limits::Limits;
+use crate::timeline::columns::RangeKind;
+use crate::timeline::{Geometry, NONE};
+
+/// A thread, as the events of a recording name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadKey {
+    /// Its process: any number that tells it from others in the recording.
+    pub process: i64,
+    /// Any number that tells it from others of the process.
+    pub id: i64,
+}
+
+/// A stream, as the events of a recording name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StreamKey {
+    /// Its process; absent in recordings that do not name it.
+    pub process: Option<i64>,
+    /// Its device, by the number that the process calls it by.
+    pub device: i64,
+    /// Its CUDA context; 0 where the recording has none.
+    pub context: i64,
+    /// Its own number.
+    pub stream: i64,
+}
+
+/// A name, as an event gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NameKey {
+    /// An id of the recording's table of strings; see [`super::Builder::define_string`].
+    Id(i64),
+    /// A text of the same chunk; see [`super::Chunk::text`].
+    Text(TextKey),
+    /// The recording gives none.
+    Missing,
+}
+
+impl NameKey {
+    /// That of an id, if there is one.
+    pub fn of_id(id: Option<i64>) -> Self {
+        id.map_or(Self::Missing, Self::Id)
+    }
+}
+
+/// A text of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TextKey(pub(super) u32);
+
+/// What a kernel event launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KernelKey {
+    /// Its short name.
+    pub name: NameKey,
+    /// Its demangled name; the same where the recording has but one.
+    pub full_name: NameKey,
+    /// How wide it was launched.
+    pub geometry: Geometry,
+}
+
+/// What a range is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LabelKey {
+    /// Who marked it.
+    pub kind: RangeKind,
+    /// Its NVTX domain in its process; 0 is the default domain.
+    pub domain: i64,
+    /// Its text.
+    pub name: NameKey,
+}
+
+/// Indices of keys, in the order in which they are first seen.
+#[derive(Debug)]
+pub(super) struct Intern<K> {
+    indices: FxHashMap<K, u32>,
+    list: Vec<K>,
+    last: Option<(K, u32)>,
+}
+
+impl<K> Default for Intern<K> {
+    fn default() -> Self {
+        Self { indices: FxHashMap::default(), list: Vec::new(), last: None }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Intern<K> {
+    /// Ends interning; what is left is the list.
+    pub(super) fn seal(&mut self) {
+        self.indices = FxHashMap::default();
+        self.list.shrink_to_fit();
+    }
+
+    /// The index of a key. Events that follow each other often have the same one.
+    pub(super) fn index(&mut self, key: K) -> u32 {
+        if let Some((last, index)) = self.last
+            && last == key
+        {
+            return index;
+        }
+        let index = *self.indices.entry(key).or_insert_with(|| {
+            self.list.push(key);
+            (self.list.len() - 1) as u32
+        });
+        self.last = Some((key, index));
+        index
+    }
+
+    /// The keys, by index.
+    pub(super) fn list(&self) -> &[K] {
+        &self.list
+    }
+}
+
+/// Everything that the events of a chunk refer to.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    /// Names of API calls, which lose their suffixes.
+    pub(super) api_names: Intern<NameKey>,
+    /// Names of other calls and of overheads.
+    pub(super) names: Intern<NameKey>,
+    pub(super) threads: Intern<ThreadKey>,
+    pub(super) streams: Intern<StreamKey>,
+    pub(super) kernels: Intern<KernelKey>,
+    pub(super) labels: Intern<LabelKey>,
+    pub(super) texts: Vec<Arc<str>>,
+    text_keys: FxHashMap<Arc<[u8]>, TextKey>,
+    limits: Limits,
+    pub(super) cut_name_count: u64,
+}
+
+impl Keys {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Ends interning, when all events are there.
+    pub(super) fn seal(&mut self) {
+        self.api_names.seal();
+        self.names.seal();
+        self.threads.seal();
+        self.streams.seal();
+        self.kernels.seal();
+        self.labels.seal();
+        self.text_keys = FxHashMap::default();
+    }
+
+    /// The index of a thread; [`NONE`] for an event that names none.
+    pub(super) fn thread(&mut self, thread: Option<ThreadKey>) -> u32 {
+        thread.map_or(NONE, |thread| self.threads.index(thread))
+    }
+
+    /// The key of a text; `None` for bytes that are no UTF-8.
+    pub(super) fn text(&mut self, text: &[u8]) -> Option<TextKey> {
+        if let Some(key) = self.text_keys.get(text) {
+            return Some(*key);
+        }
+        let whole = std::str::from_utf8(text).ok()?;
+        let (text, is_cut) = self.limits.cut(whole);
+        self.cut_name_count += u64::from(is_cut);
+        if let Some(key) = self.text_keys.get(text.as_bytes()).filter(|_| is_cut) {
+            return Some(*key);
+        }
+        let key = TextKey(self.texts.len() as u32);
+        let text: Arc<str> = text.into();
+        self.texts.push(Arc::clone(&text));
+        self.text_keys.insert(text.into(), key);
+        Some(key)
+    }
+}

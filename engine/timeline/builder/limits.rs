@@ -1,0 +1,59 @@
+//! How much of a recording is taken in. Whatever is left out for it is counted in [`Reached`](crate::timeline::Reached) and said
+//! in the review.
+
+use crate::text::cut;
+
+/// What a reader takes in at most. Far above honest reports; a user with a larger one raises them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Rows of one table. At most 4 billion.
+    pub rows: u64,
+    /// Bytes of one name; the rest is cut off.
+    pub name_bytes: usize,
+    /// Different names; further ones are taken for one.
+    pub names: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { rows: 200_000_000, name_bytes: 64 << 10, names: 2_000_000 }
+    }
+}
+
+impl Limits {
+    /// The names by which users set them, with what they are.
+    pub const NAMES: [(&str, &str); 3] =
+        [("rows", "rows of one table"), ("name-bytes", "bytes of one name"), ("names", "different names")];
+
+    /// Sets a limit by its name; returns whether there is one of that name.
+    pub fn set(&mut self, name: &str, value: u32) -> bool {
+        match name {
+            "rows" => self.rows = u64::from(value),
+            "name-bytes" => self.name_bytes = value as usize,
+            "names" => self.names = value as usize,
+            _ => return false,
+        }
+        true
+    }
+
+    /// The beginning of a name, cut between characters; and whether anything was cut.
+    pub(crate) fn cut<'text>(&self, text: &'text str) -> (&'text str, bool) {
+        if text.len() <= self.name_bytes {
+            return (text, false);
+        }
+        (cut::to_bytes(text, self.name_bytes), true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_between_characters() {
+        let limits = Limits { name_bytes: 4, ..Limits::default() };
+        assert_eq!(limits.cut("abcd"), ("abcd", false));
+        assert_eq!(limits.cut("abcé"), ("abc", true));
+        assert_eq!(Limits { name_bytes: 0, ..limits }.cut("a"), ("", true));
+    }
+}

@@ -1,0 +1,140 @@
+//! Names: those of all chunks together, and what they are in the end, with the limits on them.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Builder;
+use super::keys::{Intern, Keys, NameKey};
+use super::limits::Limits;
+use super::ops::RawKernel;
+use crate::timeline::api::normal_name;
+use crate::timeline::columns::KernelShape;
+use crate::timeline::{Geometry, NONE, NameId, Names, Reached};
+
+/// Stands for the names beyond the limit.
+pub(super) const OTHER_NAME: &str = "(another name)";
+
+/// A name of the recording, before its table of strings is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum RawName {
+    /// An id of the table of strings.
+    Id(i64),
+    /// The same, for a call of an API: these lose their suffixes.
+    ApiId(i64),
+    /// An index in the builder's texts.
+    Text(NameId),
+    /// The recording gives none.
+    Missing,
+}
+
+/// Names of ranges and of their domains, by their indices.
+#[derive(Debug, Default)]
+pub(super) struct LabelNames {
+    pub(super) labels: Vec<NameId>,
+    pub(super) domains: Vec<NameId>,
+}
+
+/// The strings that events refer to by id.
+#[derive(Debug, Default)]
+pub(super) struct Strings(FxHashMap<i64, Box<str>>);
+
+impl Strings {
+    fn get(&self, id: i64) -> &str {
+        self.0.get(&id).map_or("", |text| text)
+    }
+}
+
+impl RawName {
+    /// The name that a key of a chunk stands for.
+    pub(super) fn of(key: NameKey, keys: &Keys, is_api_name: bool, texts: &mut Interner<'_>) -> Self {
+        match key {
+            NameKey::Id(id) if is_api_name => Self::ApiId(id),
+            NameKey::Id(id) => Self::Id(id),
+            NameKey::Missing => Self::Missing,
+            NameKey::Text(text) => match keys.texts.get(text.0 as usize) {
+                Some(text) if is_api_name => Self::Text(texts.intern(normal_name(text))),
+                Some(text) => Self::Text(texts.intern(Arc::clone(text))),
+                None => Self::Missing,
+            },
+        }
+    }
+}
+
+/// Interns names under the limit: those beyond it share one.
+pub(super) struct Interner<'all> {
+    pub(super) names: &'all mut Names,
+    pub(super) limits: &'all Limits,
+    pub(super) reached: &'all mut Reached,
+}
+
+impl Interner<'_> {
+    fn intern(&mut self, text: impl AsRef<str> + Into<Arc<str>>) -> NameId {
+        if self.names.len() < self.limits.names {
+            return self.names.intern(text);
+        }
+        self.names.find(text.as_ref()).unwrap_or_else(|| {
+            self.reached.merged_name_count += 1;
+            self.names.intern(OTHER_NAME)
+        })
+    }
+
+    fn resolve(&mut self, name: RawName, strings: &Strings, texts: &Names) -> NameId {
+        match name {
+            RawName::Id(id) => self.intern(strings.get(id)),
+            RawName::ApiId(id) => self.intern(normal_name(strings.get(id))),
+            RawName::Text(text) if texts.get(text) == OTHER_NAME => self.names.intern(OTHER_NAME),
+            RawName::Text(text) => texts.shared(text).map_or(NONE, |text| self.intern(Arc::clone(text))),
+            RawName::Missing => self.intern(""),
+        }
+    }
+}
+
+impl Builder {
+    /// The ids of the table of strings that events refer to: call stacks can have millions of others.
+    pub fn string_ids(&self) -> FxHashSet<i64> {
+        let of_kernels = self.kernels.list().iter().flat_map(|kernel| [kernel.name, kernel.full_name]);
+        let of_labels = self.labels.list().iter().map(|label| label.name);
+        let of_domains = self.domains.iter().map(|(_, _, name)| *name);
+        let all = self.names.list().iter().copied().chain(of_kernels).chain(of_labels).chain(of_domains);
+        let id = |name| match name {
+            RawName::Id(id) | RawName::ApiId(id) => Some(id),
+            RawName::Text(_) | RawName::Missing => None,
+        };
+        all.filter_map(id).collect()
+    }
+
+    /// Says what the string of an id is. One that is never defined is empty.
+    pub fn define_string(&mut self, id: i64, text: &str) {
+        let (text, is_cut) = self.limits.cut(text);
+        self.timeline.reached.cut_name_count += u64::from(is_cut);
+        self.strings.0.insert(id, text.into());
+    }
+
+    /// Resolves the names of kernels, calls, and ranges: returns the timeline's index of each raw name, and the names of
+    /// ranges.
+    pub(super) fn resolve_names(&mut self) -> (Vec<NameId>, LabelNames) {
+        let Self { names, texts, strings, kernels, labels, domains, timeline, limits, .. } = self;
+        let mut interner = Interner { names: &mut timeline.names, limits, reached: &mut timeline.reached };
+        // Those of kernels first: where there are too many names, they tell most.
+        let mut geometries: FxHashMap<Geometry, u32> = FxHashMap::default();
+        for RawKernel { name, full_name, geometry } in kernels.list() {
+            let geometry = *geometries.entry(*geometry).or_insert_with(|| {
+                timeline.geometries.push(*geometry);
+                (timeline.geometries.len() - 1) as u32
+            });
+            let name = interner.resolve(*name, strings, texts);
+            let full_name = interner.resolve(*full_name, strings, texts);
+            timeline.kernels.shapes.push(KernelShape { name, full_name, geometry });
+        }
+        let of_calls = names.list().iter().map(|name| interner.resolve(*name, strings, texts)).collect();
+        let of_ranges = LabelNames {
+            labels: labels.list().iter().map(|label| interner.resolve(label.name, strings, texts)).collect(),
+            domains: domains.iter().map(|(_, _, name)| interner.resolve(*name, strings, texts)).collect(),
+        };
+        *texts = Names::default();
+        *strings = Strings::default();
+        *names = Intern::default();
+        (of_calls, of_ranges)
+    }
+}

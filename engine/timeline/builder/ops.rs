@@ -1,0 +1,109 @@
+//! Operations of GPUs: those of known devices stay, each with the call that asked for it.
+
+use super::Builder;
+use super::join::Join;
+use super::names::RawName;
+use crate::timeline::columns::{GpuOps, KernelShape, Kernels};
+use crate::timeline::{Geometry, NONE, Times};
+
+/// What was launched, before names are resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct RawKernel {
+    pub(super) name: RawName,
+    pub(super) full_name: RawName,
+    pub(super) geometry: Geometry,
+}
+
+impl Builder {
+    /// Drops the operations whose device is not known, and finds the call of each of the others.
+    pub(super) fn resolve_ops(&mut self, streams: &[Option<u32>]) {
+        let timeline = &mut self.timeline;
+        let (kernels, graphs, copies) = (&mut timeline.kernels, &mut timeline.graphs, &mut timeline.copies);
+        let (memsets, migrations) = (&mut timeline.memsets, &mut timeline.migrations);
+        let of_kernels = keep_known(&mut kernels.ops, streams);
+        of_kernels.apply(&mut kernels.shape);
+        if of_kernels.lost() > 0 {
+            forget_unused(kernels);
+        }
+        let of_graphs = keep_known(&mut graphs.ops, streams);
+        let of_copies = keep_known(&mut copies.ops, streams);
+        of_copies.apply(&mut copies.bytes);
+        of_copies.apply(&mut copies.direction);
+        of_copies.apply(&mut copies.host_memory);
+        let of_memsets = keep_known(&mut memsets.ops, streams);
+        of_memsets.apply(&mut memsets.bytes);
+        let of_migrations = keep_known(&mut migrations.ops, streams);
+        of_migrations.apply(&mut migrations.bytes);
+        of_migrations.apply(&mut migrations.direction);
+        of_migrations.apply(&mut migrations.cause);
+        for (events, lost) in [
+            ("kernels", of_kernels.lost()),
+            ("graph launches", of_graphs.lost()),
+            ("copies", of_copies.lost()),
+            ("memsets", of_memsets.lost()),
+            ("migrations", of_migrations.lost()),
+        ] {
+            if lost > 0 {
+                self.dropped.insert((events, "on a device that the recording does not name"), lost);
+            }
+        }
+        let correlations = std::mem::take(&mut self.api_correlations);
+        let join = Join::new(&timeline.threads, timeline.processes.len(), &timeline.api.thread, &correlations);
+        for ops in [&mut kernels.ops, &mut graphs.ops, &mut copies.ops, &mut memsets.ops] {
+            for (call, stream) in ops.call.iter_mut().zip(&ops.stream) {
+                let process = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
+                *call = if *call == NONE { NONE } else { join.find(process, *call) };
+            }
+        }
+        migrations.ops.call.fill(NONE);
+    }
+}
+
+/// Which rows stay; all when `None`.
+pub(super) struct Kept(Option<Vec<bool>>);
+
+impl Kept {
+    /// Of each row whether it stays.
+    pub(super) fn these(stays: Vec<bool>) -> Self {
+        Self((!stays.iter().all(|stays| *stays)).then_some(stays))
+    }
+
+    pub(super) fn apply<T>(&self, column: &mut Vec<T>) {
+        if let Some(kept) = &self.0 {
+            let mut kept = kept.iter();
+            column.retain(|_| kept.next().copied().unwrap_or(false));
+        }
+    }
+
+    pub(super) fn apply_to_times(&self, times: &mut Times) {
+        if let Some(kept) = &self.0 {
+            *times = times.iter().zip(kept).filter(|(_, kept)| **kept).map(|(times, _)| times).collect();
+        }
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.0.as_ref().map_or(0, |kept| kept.iter().filter(|kept| !**kept).count() as u64)
+    }
+}
+
+fn keep_known(ops: &mut GpuOps, streams: &[Option<u32>]) -> Kept {
+    let index = |raw: &u32| streams.get(*raw as usize).copied().flatten();
+    let kept = Kept::these(ops.stream.iter().map(|raw| index(raw).is_some()).collect());
+    kept.apply_to_times(&mut ops.times);
+    kept.apply(&mut ops.stream);
+    kept.apply(&mut ops.call);
+    ops.stream.iter_mut().for_each(|raw| *raw = index(raw).unwrap_or(NONE));
+    kept
+}
+
+/// What only dropped rows launched is nobody's.
+fn forget_unused(kernels: &mut Kernels) {
+    let mut is_used = vec![false; kernels.shapes.len()];
+    for shape in &kernels.shape {
+        if let Some(is_used) = is_used.get_mut(*shape as usize) {
+            *is_used = true;
+        }
+    }
+    let unused = kernels.shapes.iter_mut().zip(is_used).filter(|(_, is_used)| !is_used);
+    unused.for_each(|(shape, _)| *shape = KernelShape::default());
+}

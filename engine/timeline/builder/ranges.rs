@@ -1,0 +1,134 @@
+//! Ranges: flat in the order of the recording first, by thread and in time order in the end.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::names::{LabelNames, OTHER_NAME, RawName};
+use super::{Builder, at, map};
+use crate::timeline::columns::{Label, RangeKind, ThreadRanges};
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, NameId, Timeline, Times};
+
+/// Labels of ranges that are told apart, times the number of devices.
+const MAX_LABELS: usize = 1_000_000;
+
+/// The ranges of a chunk.
+#[derive(Debug, Default)]
+pub(super) struct RangeRows {
+    /// One that was never left ends at `i64::MAX`.
+    pub(super) times: Times,
+    pub(super) thread: Vec<u32>,
+    pub(super) label: Vec<u32>,
+}
+
+/// What a range is called, before names are resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct RawLabel {
+    pub(super) kind: RangeKind,
+    pub(super) domain: i64,
+    pub(super) name: RawName,
+}
+
+impl RangeRows {
+    /// Brings the rows of each thread together, in the order in which they came.
+    pub(super) fn group(&mut self) {
+        if self.thread.is_sorted() {
+            return;
+        }
+        let mut next: FxHashMap<u32, usize> = FxHashMap::default();
+        for thread in &self.thread {
+            *next.entry(*thread).or_default() += 1;
+        }
+        let mut counts: Vec<(u32, usize)> = next.iter().map(|(thread, count)| (*thread, *count)).collect();
+        counts.sort_unstable();
+        let mut first = 0;
+        for (thread, count) in counts {
+            next.insert(thread, first);
+            first += count;
+        }
+        let mut order = vec![0; self.thread.len()];
+        for (row, thread) in self.thread.iter().enumerate() {
+            if let Some(index) = next.get_mut(thread) {
+                order[*index] = row;
+                *index += 1;
+            }
+        }
+        self.times = order.iter().map(|row| self.times.at(*row)).collect();
+        self.label = order.iter().map(|row| self.label[*row]).collect();
+        self.thread.sort_unstable();
+    }
+
+    /// Appends the rows to those of their threads.
+    pub(super) fn append_to(&self, ranges: &mut BTreeMap<u32, ThreadRanges>, threads: &[u32], labels: &[u32]) {
+        let mut first = 0;
+        for run in self.thread.chunk_by(|a, b| a == b) {
+            let rows = first..first + run.len();
+            first += run.len();
+            let thread = run.first().map_or(NONE, |thread| at(threads, *thread));
+            let ranges = ranges.entry(thread).or_default();
+            ranges.times.extend(rows.clone().map(|row| self.times.at(row)));
+            ranges.label.extend(self.label[rows].iter().map(|label| at(labels, *label)));
+        }
+    }
+}
+
+impl Builder {
+    /// Ends ranges that were never left, and puts those of each thread in order.
+    pub(super) fn resolve_ranges(&mut self, names: &LabelNames, threads: &[u32]) {
+        let labels = self.resolve_labels(&names.labels);
+        let is_changed = labels.iter().zip(0..).any(|(label, raw)| *label != raw);
+        let timeline = &mut self.timeline;
+        let has_open = self.ranges.values().any(|ranges| ranges.times.has_open());
+        let end = if has_open { last_moment(timeline, self.ranges.values()) } else { 0 };
+        let mut all: Vec<ThreadRanges> = Vec::with_capacity(self.ranges.len());
+        for (thread, mut ranges) in std::mem::take(&mut self.ranges) {
+            ranges.thread = at(threads, thread);
+            ranges.times.close(end);
+            if is_changed {
+                map(&mut ranges.label, &labels);
+            }
+            ranges.sort();
+            all.push(ranges);
+        }
+        all.sort_by_key(|ranges| ranges.thread);
+        timeline.ranges.threads = all;
+        for ((thread, domain, _), name) in self.domains.iter().zip(&names.domains) {
+            let process = timeline.process_of(at(threads, *thread));
+            timeline.ranges.domains.push((process, *domain, *name));
+        }
+        // The first name of a domain counts.
+        timeline.ranges.domains.sort_by_key(|(process, domain, _)| (*process, *domain));
+        timeline.ranges.domains.dedup_by_key(|(process, domain, _)| (*process, *domain));
+    }
+
+    /// The timeline's index of each raw label. Those beyond the limit share one.
+    fn resolve_labels(&mut self, names: &[NameId]) -> Vec<u32> {
+        let timeline = &mut self.timeline;
+        let mut known: FxHashMap<Label, u32> = FxHashMap::default();
+        // Each device tells each of them apart.
+        let most = (MAX_LABELS / timeline.devices.len().max(1)).min(self.limits.names);
+        let mut indices = Vec::with_capacity(names.len());
+        for (raw, name) in self.labels.list().iter().zip(names) {
+            let mut label = Label { kind: raw.kind, name: *name, domain: raw.domain };
+            if known.len() >= most && !known.contains_key(&label) {
+                timeline.reached.merged_name_count += 1;
+                label = Label { kind: RangeKind::default(), name: timeline.names.intern(OTHER_NAME), domain: 0 };
+            }
+            indices.push(*known.entry(label).or_insert_with(|| {
+                timeline.ranges.labels.push(label);
+                (timeline.ranges.labels.len() - 1) as u32
+            }));
+        }
+        indices
+    }
+}
+
+/// The last event of the recording: a range that was never left lasts until then.
+fn last_moment<'all>(timeline: &Timeline, ranges: impl Iterator<Item = &'all ThreadRanges>) -> i64 {
+    let columns = timeline.op_and_call_times();
+    let ends = columns.into_iter().flat_map(Times::iter).map(|times| times.end);
+    let of_range = |range: Interval| if range.end == i64::MAX { range.start } else { range.end };
+    let left = ranges.flat_map(|ranges| ranges.times.iter()).map(of_range);
+    ends.max().max(left.max()).unwrap_or(0)
+}

@@ -1,0 +1,55 @@
+//! What threads do that do not run, and overheads of all threads.
+
+use super::ops::Kept;
+use crate::timeline::columns::{ThreadState, ThreadStates};
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, Timeline};
+
+/// Moments in which threads were put on a CPU, or taken off it.
+#[derive(Debug, Default)]
+pub(super) struct SchedulerRows {
+    pub(super) at: Vec<i64>,
+    pub(super) thread: Vec<u32>,
+    pub(super) is_on: Vec<bool>,
+}
+
+impl SchedulerRows {
+    /// Pairs the moments in which a thread left the CPU with those in which it came back.
+    pub(super) fn pair_into(self, states: &mut ThreadStates) {
+        let moments = self.thread.into_iter().zip(self.at).zip(self.is_on);
+        let moments = moments.map(|((thread, at), is_on)| (thread, at, is_on));
+        let mut moments: Vec<(u32, i64, bool)> = moments.filter(|(thread, _, _)| *thread != NONE).collect();
+        moments.sort_unstable();
+        for pair in moments.windows(2) {
+            let [(thread, left, false), (same, back, true)] = pair else { continue };
+            if thread == same && left < back {
+                states.thread.push(*thread);
+                states.times.push(Interval::new(*left, *back));
+                states.state.push(ThreadState::OffCpu);
+            }
+        }
+    }
+}
+
+/// An overhead that names no thread is laid out on each, so that many of them beside many threads would never end.
+/// Returns how many are left out.
+pub(super) fn bound_overheads(timeline: &mut Timeline) -> u64 {
+    const MAX_CELLS: usize = 4_000_000;
+    let columns = &mut timeline.overheads;
+    let most = MAX_CELLS / timeline.threads.len().max(1);
+    let unnamed = columns.thread.iter().filter(|thread| **thread == NONE).count();
+    if unnamed <= most {
+        return 0;
+    }
+    let mut seen = 0;
+    let stays = columns.thread.iter().map(|thread| {
+        seen += usize::from(*thread == NONE);
+        *thread != NONE || seen <= most
+    });
+    let stays = Kept::these(stays.collect());
+    stays.apply_to_times(&mut columns.times);
+    stays.apply(&mut columns.kind);
+    stays.apply(&mut columns.name);
+    stays.apply(&mut columns.thread);
+    stays.lost()
+}

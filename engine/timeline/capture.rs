@@ -1,0 +1,70 @@
+//! What a recording is, and what is known to be wrong with it: the profiler's own notices, rows that could not be used,
+//! and limits that were reached.
+
+/// What a recording is.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The id of its format, as the table of formats has it; absent for a timeline that no reader made.
+    pub format: Option<&'static str>,
+    /// The version of the profiler that wrote it, where it says.
+    pub product_version: Option<String>,
+    /// The version of the file's schema, where it says.
+    pub schema_version: Option<String>,
+    /// Whether the profiler was asked to record CUDA, where the recording says.
+    pub cuda_requested: Option<bool>,
+}
+
+/// How grave a notice is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoticeLevel {
+    /// For information.
+    Info,
+    /// A warning.
+    Warning,
+    /// An error.
+    Error,
+}
+
+/// What a notice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoticeKind {
+    /// Events may be missing.
+    EventsLost,
+    /// The driver or the device is not supported.
+    Driver,
+    /// Something else about the recording of CUDA went wrong.
+    Capture,
+}
+
+/// Something that the profiler said of its own recording. One that is about several things is there once for each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// What it is about.
+    pub kind: NoticeKind,
+    /// How grave.
+    pub level: NoticeLevel,
+    /// The profiler's words. The text is hostile.
+    pub text: String,
+}
+
+/// Events that were left out, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// Which events: a table of the report, or a kind.
+    pub events: &'static str,
+    /// Why.
+    pub reason: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// What was left out because a limit was reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Rows that were not read.
+    pub row_count: u64,
+    /// Names that were cut.
+    pub cut_name_count: u64,
+    /// Mentions of names that were taken for one.
+    pub merged_name_count: u64,
+}

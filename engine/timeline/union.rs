@@ -1,0 +1,191 @@
+//! Unions of intervals: what any of them covers.
+
+use super::interval::Interval;
+use super::times::Times;
+
+/// Disjoint intervals with gaps between them, in time order.
+#[derive(Debug, Clone, Default)]
+pub struct Union {
+    parts: Times,
+    /// The length of all parts before each block of parts.
+    before: Vec<i64>,
+    /// The length of all parts but the last.
+    closed_ns: i64,
+}
+
+/// Parts of a block.
+const BLOCK: usize = 64;
+
+impl Union {
+    /// The union of any intervals; those without length vanish.
+    pub fn of(intervals: impl IntoIterator<Item = Interval>) -> Self {
+        let mut all: Vec<Interval> = intervals.into_iter().filter(|part| part.len_ns() > 0).collect();
+        if !all.is_sorted_by_key(|part| part.start) {
+            all.sort_unstable();
+        }
+        let mut union = Self::default();
+        all.into_iter().for_each(|part| union.push(part));
+        union
+    }
+
+    /// Adds an interval that does not start before the last one added.
+    pub fn push(&mut self, part: Interval) {
+        if part.len_ns() == 0 {
+            return;
+        }
+        match self.parts.last() {
+            Some(last) if part.start <= last.end => {
+                if part.end > last.end {
+                    self.parts.pop();
+                    self.parts.push(Interval::new(last.start, part.end));
+                }
+            }
+            last => {
+                self.closed_ns += last.map_or(0, Interval::len_ns);
+                if self.parts.len().is_multiple_of(BLOCK) {
+                    self.before.push(self.closed_ns);
+                }
+                self.parts.push(part);
+            }
+        }
+    }
+
+    /// Its length in nanoseconds.
+    pub fn len_ns(&self) -> i64 {
+        self.closed_ns + self.parts.last().map_or(0, Interval::len_ns)
+    }
+
+    /// The intervals that it is made of.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = Interval> + ExactSizeIterator + '_ {
+        self.parts.iter()
+    }
+
+    /// How long one interval overlaps it.
+    pub fn overlap_ns(&self, with: Interval) -> i64 {
+        let first = self.parts.partition_point(0, |part| part.end <= with.start);
+        match self.parts.get(first) {
+            Some(part) if part.start < with.end && with.end <= part.end => part.overlap_ns(with),
+            Some(part) if part.start < with.end && with.start < with.end => {
+                let last = self.parts.partition_point(first, |part| part.start < with.end) - 1;
+                let ends = if last == first { 0 } else { (with.start - part.start).max(0) };
+                self.before(last) - self.before(first) - ends + self.parts.at(last).overlap_ns(with)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The length of all parts before one.
+    fn before(&self, index: usize) -> i64 {
+        let block = index / BLOCK;
+        let inside = (block * BLOCK..index).map(|index| self.parts.at(index).len_ns());
+        self.before.get(block).copied().unwrap_or(0) + inside.sum::<i64>()
+    }
+
+    /// How long the two overlap.
+    pub fn common_ns(&self, other: &Self) -> i64 {
+        let (mut left, mut right, mut total) = (0, 0, 0);
+        while let (Some(a), Some(b)) = (self.parts.get(left), other.parts.get(right)) {
+            total += a.overlap_ns(b);
+            if a.end < b.end {
+                left += 1;
+            } else {
+                right += 1;
+            }
+        }
+        total
+    }
+}
+
+/// Tells how long intervals overlap a union, of intervals that come in order of their starts.
+#[derive(Debug)]
+pub struct Follower<'union> {
+    union: &'union Union,
+    next: usize,
+}
+
+impl<'union> Follower<'union> {
+    /// Follows a union from its beginning.
+    pub const fn new(union: &'union Union) -> Self {
+        Self { union, next: 0 }
+    }
+
+    /// How long an interval overlaps the union; it does not start before the last one asked about.
+    pub fn overlap_ns(&mut self, with: Interval) -> i64 {
+        let parts = &self.union.parts;
+        while parts.get(self.next).is_some_and(|part| part.end <= with.start) {
+            self.next += 1;
+        }
+        let touched = (self.next..parts.len()).map(|index| parts.at(index)).take_while(|part| part.start < with.end);
+        touched.map(|part| part.overlap_ns(with)).sum()
+    }
+}
+
+/// The length of a union of intervals that come in order of their starts, without keeping them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunningLength {
+    sum_ns: i64,
+    end: Option<i64>,
+}
+
+impl RunningLength {
+    /// Adds an interval that does not start before the last one added.
+    pub fn push(&mut self, part: Interval) {
+        let from = self.end.map_or(part.start, |end| end.max(part.start));
+        self.sum_ns += Interval::new(from, part.end).len_ns();
+        self.end = Some(from.max(part.end));
+    }
+
+    /// The length in nanoseconds.
+    pub const fn len_ns(self) -> i64 {
+        self.sum_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn intervals() -> impl Strategy<Value = Vec<Interval>> {
+        proptest::collection::vec(
+            (0..4_000i64, -5..40i64).prop_map(|(start, length)| Interval::new(start, start + length)),
+            0..300,
+        )
+    }
+
+    /// Of each moment whether an interval covers it.
+    fn covered(parts: &[Interval]) -> Vec<bool> {
+        let mut moments = vec![false; 4_050];
+        for part in parts.iter().filter(|part| part.len_ns() > 0) {
+            moments[part.start as usize..part.end as usize].fill(true);
+        }
+        moments
+    }
+
+    proptest! {
+        #[test]
+        fn union_counts_each_nanosecond_once(parts in intervals()) {
+            let union = Union::of(parts.clone());
+            let counted = covered(&parts).into_iter().filter(|covered| *covered).count();
+            prop_assert_eq!(union.len_ns(), counted as i64);
+            let mut sorted = parts.clone();
+            sorted.sort_by_key(|part| part.start);
+            let mut running = RunningLength::default();
+            sorted.into_iter().for_each(|part| running.push(part));
+            prop_assert_eq!(running.len_ns(), union.len_ns());
+        }
+
+        #[test]
+        fn overlap_counts_common_nanoseconds(left in intervals(), right in intervals(), from in 0..4_000_i64, length in 0..4_000_i64) {
+            let (of_left, of_right) = (covered(&left), covered(&right));
+            let both = of_left.iter().zip(&of_right).filter(|(left, right)| **left && **right).count() as i64;
+            let within = of_left.iter().skip(from as usize).take(length as usize).filter(|covered| **covered).count();
+            let (left, right) = (Union::of(left), Union::of(right));
+            prop_assert_eq!(left.common_ns(&right), both);
+            prop_assert_eq!(right.parts().map(|part| left.overlap_ns(part)).sum::<i64>(), both);
+            prop_assert_eq!(left.overlap_ns(Interval::new(from, from + length)), within as i64);
+            let mut follower = Follower::new(&left);
+            prop_assert_eq!(right.parts().map(|part| follower.overlap_ns(part)).sum::<i64>(), both);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Gates of a single review, and what a baseline leaves of its verdict.
+
+use std::fs;
+
+use predicates::prelude::*;
+use predicates::str::{contains, is_match};
+use serde_json::{Value, json};
+
+use crate::support::cli::Printed;
+use crate::support::project::Project;
+
+#[test]
+fn fixed_limits_hold_in_a_review_and_every_outcome_is_printed() {
+    let project = Project::with("[budgets]\ndevice.idle_share = '<= 0.5'\n'copy.exposed_ns' = '<= 1ms'\n");
+    project.review(&[]).code(1).stdout(
+        contains("| `copy.exposed_ns` | `<= 1ms` | ✗ failed | ")
+            .and(
+                is_match(r"`device.idle_share` \| `<= 0.5` \| ✓ passed \| 26 % against a limit of \\?<= 0.5 \|")
+                    .unwrap(),
+            )
+            .and(contains("not evaluated in a review").not()),
+    );
+    // The command line goes before the file.
+    project.review(&["--budget", "copy.exposed_ns<=1s"]).success();
+    let gates = project.review_json(&[])["gates"].clone();
+    let outcomes: Vec<(&str, &str)> = gates
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|gate| (gate["name"].as_str().unwrap(), gate["outcome"].as_str().unwrap()))
+        .collect();
+    assert_eq!(outcomes, [("copy.exposed_ns", "failed"), ("device.idle_share", "passed")]);
+    project.review(&["--budget", "step_tme<=1s"]).code(2).stdout("").stderr(contains("did you mean `step_time`?"));
+}
+
+#[test]
+fn a_fixed_limit_is_about_the_whole_head_in_a_comparison_too() {
+    let project = Project::new();
+    let names = [
+        "step_time",
+        "window_time",
+        "device.idle_share",
+        "device.kernel_count",
+        "run.api_call_count",
+        "copy.bytes",
+        "kernel.sum_ns",
+    ];
+    let budgets: Vec<String> = names.iter().map(|name| format!("--budget={name}<=0")).collect();
+    let budgets: Vec<&str> = budgets.iter().map(String::as_str).collect();
+    let both = ["compare", "run.sqlite", "run.sqlite", "--format", "json"];
+    let comparison = project.coldspot(&[&both, budgets.as_slice()].concat()).code(1).json();
+    let review = project.review_json(&budgets);
+    assert_eq!(review["gates"], comparison["gates"]);
+    let says: Vec<&str> =
+        review["gates"].as_array().unwrap().iter().map(|gate| gate["says"].as_str().unwrap()).collect();
+    assert_eq!(says[1], "129 ms against a limit of <=0");
+    assert!(says.iter().all(|says| !says.starts_with('0')), "{says:?}");
+    // A relative one is about a step, and says so.
+    let output = project.coldspot(&["compare", "run.sqlite", "run.sqlite", "--budget", "copy.exposed_ns=+1%"]);
+    output.success().stdout(contains("| ✓ passed | 3.33 ms a step after 3.33 ms (no change) against a limit of +1% |"));
+}
+
+#[test]
+fn a_number_has_a_fixed_and_a_relative_limit_side_by_side() {
+    let project = Project::with("[budgets]\nstep_time = ['+5%', '<= 1s']\n");
+    let gates = |more: &[&str]| {
+        let arguments = ["compare", "run.sqlite", "run.sqlite", "--format", "json"];
+        let json = project.coldspot(&[&arguments, more].concat()).json();
+        let gates = json["gates"].as_array().unwrap().iter();
+        gates.map(|gate| (gate["limit"].clone(), gate["outcome"].clone())).collect::<Vec<_>>()
+    };
+    let of = |limit: &str, outcome: &str| (json!(limit), json!(outcome));
+    assert_eq!(gates(&[]), [of("+5%", "passed"), of("<= 1s", "passed")]);
+    // The command line goes before the file's limit of the same kind, and leaves the other.
+    assert_eq!(gates(&["--budget", "step_time<=1ms"]), [of("+5%", "passed"), of("<=1ms", "failed")]);
+    let twice = ["--budget", "step_time=+5%", "--budget", "step_time=+9%"];
+    project.review(&twice).code(2).stdout("").stderr(contains("two limits of the same kind, `+5%` and `+9%`"));
+    let wrong = Project::with("[budgets]\nstep_time = ['<= 1s', '<= 2s']\n\"device.idle_share\" = 15\n");
+    wrong
+        .review(&[])
+        .code(2)
+        .stderr(contains("coldspot.toml:2: budget `step_time`: there are two limits").and(contains("write `15%`")));
+}
+
+#[test]
+fn gates_say_which_gpu_and_differ_from_the_limit_that_they_break() {
+    let project = Project::new();
+    project.write("two.json", two_gpus(&project).to_string());
+    let budget = ["--budget", "device.idle_share<=26%", "--format", "json"];
+    let review = project.coldspot(&[&["review", "two.json"], &budget[..]].concat()).code(1).json();
+    assert_eq!(review["gates"][0]["says"], "GPU 0: 26.2 %, GPU 1: 39 % against a limit of <=26%");
+}
+
+#[test]
+fn limits_against_a_base_are_named_and_fail_nothing() {
+    let project = Project::with("[budgets]\nstep_time = '+5%'\nfindings.new = 0\nfindings.worse = 0\n");
+    let line = "Gates that need a base are not evaluated in a review: `findings.new` (`0`), `findings.worse` (`0`), \
+         `step_time` (`+5%`). `coldspot compare` evaluates them; a review with `--baseline` does `findings.new`.";
+    project.review(&[]).success().stdout(contains(line).and(contains("**Gates.**").not()));
+    assert_eq!(
+        project.review_json(&[])["gates_needing_base"],
+        json!([
+            {"name": "findings.new", "limit": "0"},
+            {"name": "findings.worse", "limit": "0"},
+            {"name": "step_time", "limit": "+5%"},
+        ])
+    );
+    for format in ["github", "junit", "sarif"] {
+        project
+            .review(&["--format", format])
+            .success()
+            .stdout(contains("not evaluated in a review: findings.new (0), findings.worse (0), step_time (+5%)"));
+    }
+    // A baseline is a base for what is new.
+    project.coldspot(&["baseline", "write", "known.json", "run.sqlite"]).success();
+    project.review(&["--baseline", "known.json"]).success().stdout(
+        contains("| `findings.new` | `0` | ✓ passed | 0 against a limit of 0 |")
+            .and(contains("review: `findings.worse` (`0`), `step_time` (`+5%`). `coldspot compare` evaluates them.")),
+    );
+    let mut known = project.read_json("known.json");
+    known["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "late-host gpu#0");
+    project.write("older.json", known.to_string());
+    project
+        .review(&["--baseline", "older.json"])
+        .code(1)
+        .stdout(contains("| `findings.new` | `0` | ✗ failed | 1 against a limit of 0 |"));
+}
+
+#[test]
+fn a_gate_that_cannot_be_evaluated_fails_unless_told_otherwise() {
+    let project = Project::new();
+    let budget = ["--budget", "device.sampled_dram_share<=0.5"];
+    project.review(&budget).code(1).stdout(contains("? could not be evaluated | the report does not have"));
+    project.review(&[&budget[..], &["--allow-unknown-gates"]].concat()).success();
+    // No format calls a gate failed that does not end the run so.
+    let told = |command: &[&str], format: &str| {
+        let told = [command, &budget, &["--allow-unknown-gates", "--format", format]].concat();
+        project.coldspot(&told).success().out()
+    };
+    for command in [&["review", "run.sqlite"][..], &["compare", "run.sqlite", "run.sqlite"]] {
+        let junit = told(command, "junit");
+        assert!(junit.contains("failures=\"0\"") && junit.contains("skipped=\"1\""), "{junit}");
+        assert!(junit.contains("<skipped message=\"could not be evaluated: "), "{junit}");
+        let github = told(command, "github");
+        assert!(!github.contains("::error title=gate") && github.contains("::notice title=gate"), "{github}");
+        let sarif: Value = serde_json::from_str(&told(command, "sarif")).unwrap();
+        let notes = sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"].as_array().unwrap();
+        assert!(notes.iter().all(|note| note["level"] != "error"), "{notes:?}");
+    }
+    project.review(&["--budget", "device.idle_share<=0", "--allow-unknown-gates"]).code(1).stdout(contains("✗ failed"));
+}
+
+#[test]
+fn formats_of_machines_tell_gates_of_reviews() {
+    let project = Project::with("[budgets]\ndevice.idle_share = '<= 0'\nwindow_time = '<= 1s'\n");
+    let of = |format: &str| {
+        let assert = project.review(&["--format", format]).code(1);
+        assert.out()
+    };
+    let github = of("github");
+    assert!(
+        github.contains("::error title=gate device.idle_share (<= 0) failed::26 %25 against a limit of <= 0"),
+        "{github}"
+    );
+    assert!(
+        github.lines().any(|line| line == "gate window_time (<= 1s) passed: 129 ms against a limit of <= 1s"),
+        "{github}"
+    );
+    let junit = of("junit");
+    assert!(
+        junit.contains(
+            "name=\"device.idle_share &lt;= 0\"><failure type=\"failed\" message=\"26 % against a limit of &lt;= 0\"/>"
+        ),
+        "{junit}"
+    );
+    assert_eq!(junit.matches("<failure ").count(), 1);
+    let sarif: Value = serde_json::from_str(&of("sarif")).unwrap();
+    let notes = sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"].as_array().unwrap();
+    let texts: Vec<&str> = notes.iter().map(|note| note["message"]["text"].as_str().unwrap()).collect();
+    assert!(texts.contains(&"gate device.idle_share (<= 0) failed: 26 % against a limit of <= 0"), "{texts:?}");
+}
+
+#[test]
+fn the_file_decides_when_a_comparison_fails_and_the_command_line_goes_before_it() {
+    let project = Project::with("[compare]\nfail_on = 'low'\n[review]\nfail_on = 'never'\n");
+    project.coldspot(&["facts", "run.sqlite", "--format", "json", "--output", "head.json"]).success();
+    let mut base = project.read_json("head.json");
+    base["devices"][0]["idle_host_ns"] = json!(0);
+    project.write("base.json", base.to_string());
+    let compare = |more: &[&str]| project.coldspot(&[&["compare", "base.json", "head.json"], more].concat());
+    compare(&[]).code(1).stdout(contains("| `fail-on` | `low` | ✗ failed"));
+    compare(&["--fail-on", "never"]).success();
+    compare(&["--no-config"]).success();
+    project.review(&[]).success();
+    let wrong = Project::with("[compare]\nfail_on = 'hihg'\n");
+    wrong.review(&[]).code(2).stderr(contains("coldspot.toml:2: unknown fail_on `hihg`; did you mean `high`?"));
+}
+
+#[test]
+fn the_verdict_names_no_finding_that_the_baseline_knows() {
+    let project = Project::new();
+    project.coldspot(&["baseline", "write", "known.json", "run.sqlite"]).success();
+    let verdict = |more: &[&str]| project.review_json(more)["verdict"]["plain"].as_str().unwrap().to_owned();
+    assert!(verdict(&[]).contains("most to gain: copies wait on pageable host memory"));
+    let known = verdict(&["--baseline", "known.json"]);
+    assert!(known.contains("no new finding") && known.contains("findings are known"), "{known}");
+    assert!(!known.contains("most to gain") && !known.contains("pageable"), "{known}");
+    let mut older = project.read_json("known.json");
+    older["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "late-host gpu#0");
+    project.write("older.json", older.to_string());
+    let some = verdict(&["--baseline", "older.json"]);
+    assert!(some.contains("most to gain of what is new: the GPU waits for host code"), "{some}");
+    // A baseline that knows nothing of it changes nothing.
+    older["findings"] = json!([]);
+    project.write("empty.json", older.to_string());
+    assert_eq!(verdict(&["--baseline", "empty.json"]), verdict(&[]));
+}
+
+/// Facts of a run on two GPUs: the second waits longer for the host than the first.
+fn two_gpus(project: &Project) -> Value {
+    let mut facts = project.coldspot(&["facts", "run.sqlite", "--format", "json"]).json();
+    let mut second = facts["devices"][0].clone();
+    second["id"] = json!("gpu1");
+    second["number"] = json!(1);
+    // Host code takes more of the second's window, at the cost of compute.
+    for (fact, more_ns) in [("idle_host_ns", 16_000_000), ("idle_ns", 16_000_000), ("compute_ns", -16_000_000)] {
+        second[fact] = json!(second[fact].as_i64().unwrap() + more_ns);
+    }
+    facts["devices"].as_array_mut().unwrap().push(second);
+    facts["runs"][0]["device_count"] = json!(2);
+    facts
+}
+
+#[test]
+fn what_a_baseline_knows_of_a_rule_leads_no_finding_of_it() {
+    let project = Project::new();
+    project.write("two.json", two_gpus(&project).to_string());
+    let of = |more: &[&str]| project.coldspot(&[&["review", "two.json", "--format", "json"], more].concat()).json();
+    let late = |review: &Value| {
+        let findings = review["findings"].as_array().unwrap();
+        findings.iter().find(|finding| finding["rule"] == "late-host").unwrap().clone()
+    };
+    let all = late(&of(&[]));
+    assert_eq!((&all["subject"]["device"], &all["also"][0]["subject"]["device"]), (&json!("gpu1"), &json!("gpu0")));
+    // The baseline knows everything but the smaller of the two.
+    project.coldspot(&["baseline", "write", "known.json", "two.json"]).success();
+    let mut known = project.read_json("known.json");
+    known["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "late-host gpu#0");
+    project.write("older.json", known.to_string());
+    let older = ["--baseline", "older.json", "--budget", "findings.new<=1"];
+    let review = of(&older);
+    let new = late(&review);
+    assert_eq!((&new["subject"]["device"], &new["also"]), (&json!("gpu0"), &json!([])));
+    assert_eq!(new["gain"], all["also"][0]["gain"], "of the new one alone");
+    assert_eq!(review["findings"].as_array().unwrap().len(), 1);
+    assert_eq!(review["gates"][0]["outcome"], "passed");
+    let folded = review["known"]["findings"].as_array().unwrap();
+    let folded = folded.iter().find(|known| known["rule"] == "late-host").unwrap();
+    assert_eq!(folded["entity_count"], 1);
+    assert!(folded["subjects"][0]["plain"].as_str().unwrap().starts_with("GPU 1"), "{folded}");
+    // A threshold that only the known one reaches is not reached.
+    let severities = [&all["severity"], &new["severity"]].map(|severity| severity.as_str().unwrap().to_owned());
+    assert_eq!(severities, ["high", "medium"]);
+    for format in ["markdown", "json", "github", "junit", "sarif"] {
+        let command = [&["review", "two.json", "--format", format, "--fail-on"], &["high"][..], &older].concat();
+        project.coldspot(&command).success();
+    }
+    project.coldspot(&[&["review", "two.json", "--fail-on", "medium"], &older[..]].concat()).code(1);
+    let github = project.coldspot(&[&["review", "two.json", "--format", "github"], &older[..]].concat());
+    let github = github.out();
+    assert_eq!(github.matches("[late-host]").count(), 1, "{github}");
+}
+
+#[test]
+fn a_review_says_what_fails_on_findings() {
+    let project = Project::new();
+    let of = |format: &str| {
+        let assert = project.review(&["--fail-on", "medium", "--format", format]).code(1);
+        assert.out()
+    };
+    assert!(
+        of("markdown")
+            .contains("| `fail-on` | `medium` | ✗ failed | 4 findings of severity medium or above, the first: "),
+        "{}",
+        of("markdown")
+    );
+    assert!(of("github").contains("::error title=gate fail-on (medium) failed::4 findings"));
+    assert!(of("junit").contains("name=\"fail-on medium\"><failure"));
+    assert!(of("sarif").contains("gate fail-on (medium) failed: 4 findings"));
+    let json: Value = serde_json::from_str(&of("json")).unwrap();
+    assert_eq!((&json["gates"][0]["name"], &json["gates"][0]["outcome"]), (&json!("fail-on"), &json!("failed")));
+    project.review(&["--fail-on", "high"]).success().stdout(contains("| `fail-on` | `high` | ✓ passed | no finding"));
+}
+
+#[test]
+fn mistakes_are_told_with_the_way_out() {
+    let project = Project::with("[[source]]\nkernel = 'k'\nfile = 'code'\n");
+    fs::create_dir(project.path().join("code")).unwrap();
+    project.coldspot(&["config", "check"]).code(2).stderr(contains("`code` in . is a folder: name a file"));
+    project.coldspot(&["baseline", "write", "known.json", "run.sqlite"]).success();
+    project
+        .coldspot(&["compare", "known.json", "run.sqlite"])
+        .code(3)
+        .stderr(contains("known.json: holds coldspot.baseline/1, not facts"));
+    project.review(&["--budget", "nope=1"]).code(2).stderr(contains("did you mean").not());
+    let single = Project::with("[source]\nkernel = 'k'\nfile = 'code'\n");
+    single.review(&[]).code(2).stderr(contains("coldspot.toml:1: ").and(contains("write the header as `[[…]]`")));
+}

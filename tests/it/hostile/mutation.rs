@@ -1,0 +1,247 @@
+//! Thousands of reports that are nearly right, and a few that are made to be slow. Each must end in a report or in an
+//! error: no panic, no hang, no memory out of proportion to the file.
+//!
+//! `COLDSPOT_MUTATIONS=10000 cargo test --release --test it mutation` is the long run; the ordinary one takes the first few
+//! hundred seeds. `COLDSPOT_MUTATION_FIRST` says where to begin. A failure names its seed.
+
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use coldspot::facts::{EntityKind, Facts, extract};
+use coldspot::ledger::Scope;
+use coldspot::source::ReadOptions;
+use tempfile::TempDir;
+
+use crate::support::analysis::try_timeline;
+use crate::support::formats::{Printer, fault};
+use crate::support::{heavy, mutate, temp, watch};
+
+/// Seeds of the ordinary run.
+const ORDINARY: u64 = 400;
+/// Rows of a heavy report, in the ordinary run and in the long one.
+const ROWS: (usize, usize) = (2_000, 300_000);
+/// No report may take more of the processors. The clock on the wall would measure what else the machine does.
+const MOST_CPU: Duration = Duration::from_secs(10);
+/// Peak memory is at most this many times the file, and a constant.
+const TIMES_THE_FILE: u64 = 4;
+const CONSTANT_BYTES: u64 = 256 << 20;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn mutants_end_in_a_report_or_an_error() {
+    let count = number("COLDSPOT_MUTATIONS").unwrap_or(ORDINARY);
+    let first = number("COLDSPOT_MUTATION_FIRST").unwrap_or(0);
+    let folder = stage();
+    mutate::bases(&folder.path().join(BASES));
+    let jobs: Vec<String> = (first..first + count).map(|seed| format!("seed {seed}")).collect();
+    run_all(folder.path(), &jobs);
+}
+
+#[test]
+fn heavy_reports_end_in_a_report_or_an_error() {
+    let rows = if number("COLDSPOT_MUTATIONS").is_some() { ROWS.1 } else { ROWS.0 };
+    let only = std::env::var("COLDSPOT_MUTATION_ONLY").unwrap_or_default();
+    let names = heavy::CASES.iter().map(|(name, _)| *name).filter(|name| name.contains(&only));
+    let jobs: Vec<String> = names.map(|name| format!("{name} {rows}")).collect();
+    // Each in a process of its own: memory that one has had and given back would be counted for the next.
+    let folder = stage();
+    let failures: Vec<String> = jobs.iter().flat_map(|job| run_half(folder.path(), &[job])).collect();
+    assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), jobs.len(), failures.join("\n"));
+}
+
+/// Where the children find the reports that they change.
+const BASES: &str = "bases";
+
+/// A folder for everything that the children write, which outlives those that are killed.
+fn stage() -> TempDir {
+    let folder = temp::folder();
+    std::fs::create_dir(folder.path().join(BASES)).unwrap();
+    folder
+}
+
+/// Runs the jobs in two children.
+fn run_all(folder: &Path, jobs: &[String]) {
+    let halves: Vec<Vec<&String>> = (0..2).map(|half| jobs.iter().skip(half).step_by(2).collect()).collect();
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let workers: Vec<_> = halves.iter().map(|half| scope.spawn(|| run_half(folder, half))).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), jobs.len(), failures.join("\n"));
+}
+
+/// Feeds a child one job at a time; one that panics, hangs or is killed is replaced and its job noted.
+fn run_half(folder: &Path, jobs: &[&String]) -> Vec<String> {
+    let mut failures = Vec::new();
+    let mut slowest = (0, String::new());
+    let mut rest = jobs.iter();
+    while !rest.as_slice().is_empty() {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "hostile::mutation::child", "--ignored", "--nocapture"])
+            .env("COLDSPOT_MUTATION_FOLDER", folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (send, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            BufReader::new(from).lines().map_while(Result::ok).all(|line| send.send(line).is_ok())
+        });
+        for job in rest.by_ref() {
+            writeln!(to, "{job}").unwrap();
+            // The heavy ones take their time to be written, too.
+            let answer = wait(&lines, "made ").and_then(|_| wait(&lines, "done "));
+            match answer {
+                Ok(answer) => {
+                    let mut words = answer.splitn(3, ' ');
+                    let (_, ms, problem) = (words.next(), words.next().unwrap().parse::<u64>().unwrap(), words.next());
+                    slowest = slowest.max((ms, (*job).clone()));
+                    failures.extend(problem.filter(|problem| !problem.is_empty()).map(|p| format!("{job}: {p}")));
+                }
+                Err(error) => {
+                    failures.push(format!("{job}: {error}"));
+                    break;
+                }
+            }
+        }
+        drop(to);
+        child.kill().ok();
+        child.wait().unwrap();
+    }
+    println!("slowest of {}: {} ms ({})", jobs.len(), slowest.0, slowest.1);
+    failures
+}
+
+fn wait(lines: &mpsc::Receiver<String>, beginning: &str) -> Result<String, String> {
+    let end = Instant::now() + watch::PATIENCE;
+    loop {
+        match lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            // The test harness writes its own words before the first line.
+            Ok(line) => match line.find(beginning) {
+                Some(at) => return Ok(line[at..].to_owned()),
+                None => continue,
+            },
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                return Err(format!("no answer after {} s", watch::PATIENCE.as_secs()));
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Err("the process died".to_owned()),
+        }
+    }
+}
+
+/// What the last panic said.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// What the children do; by itself it has nothing to do.
+#[test]
+#[ignore = "run by the other tests in a process of its own"]
+fn child() {
+    let Some(folder) = std::env::var_os("COLDSPOT_MUTATION_FOLDER").map(PathBuf::from) else { return };
+    let own = TempDir::new_in(&folder).unwrap();
+    let report = own.path().join("mutant.sqlite");
+    let mut bases: Vec<PathBuf> =
+        std::fs::read_dir(folder.join(BASES)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    bases.sort();
+    let printer = Printer::new();
+    let before = status("VmRSS:");
+    std::panic::set_hook(Box::new(|info| *PANIC.lock().unwrap() = info.to_string()));
+    for job in std::io::stdin().lines().map_while(Result::ok) {
+        let _ = std::fs::remove_file(&report);
+        let (kind, number) = job.split_once(' ').unwrap();
+        let number: u64 = number.parse().unwrap();
+        let what = match heavy::CASES.iter().find(|(name, _)| *name == kind) {
+            Some((name, make)) => {
+                if std::panic::catch_unwind(|| make(&report, number as i64)).is_err() {
+                    eprintln!("{name} cannot be made: {}", PANIC.lock().unwrap());
+                    return;
+                }
+                (*name).to_owned()
+            }
+            None => mutate::mutant(&bases, number, &report),
+        };
+        println!("\nmade {job}");
+        reset_peak();
+        let start = cpu_time();
+        let problem = std::panic::catch_unwind(AssertUnwindSafe(|| review(&printer, &report)))
+            .unwrap_or_else(|_| Err(format!("panic: {}", PANIC.lock().unwrap())));
+        let spent = cpu_time().saturating_sub(start);
+        let ms = spent.as_millis();
+        let (peak, size) = (status("VmHWM:").saturating_sub(before), std::fs::metadata(&report).unwrap().len());
+        if std::env::var_os("COLDSPOT_MUTATION_VERBOSE").is_some() {
+            eprintln!("{job}: {ms} ms, {} kB, peak {} kB, {problem:?}", size >> 10, peak >> 10);
+        }
+        let too_much = peak > TIMES_THE_FILE * size + CONSTANT_BYTES;
+        let problem = match problem {
+            Err(problem) => format!("{problem} ({what})"),
+            Ok(_) if spent > MOST_CPU => format!("{ms} ms of processor time ({what})"),
+            Ok(_) if too_much => format!("{} MB of memory for {} MB ({what})", peak >> 20, size >> 20),
+            Ok(_) => String::new(),
+        };
+        println!("\ndone {ms} {}", problem.replace('\n', " "));
+    }
+}
+
+/// What this process and its threads have used of the processors; nothing without /proc.
+fn cpu_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // After the name, which stands in brackets: the 12th and 13th fields, in ticks of which Linux tells a hundred a second.
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_millis(10 * ticks)
+}
+
+/// A line of the operating system's account of this process, in bytes.
+fn status(key: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("0");
+    line.split_whitespace().next().and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+/// Lets the peak begin anew. Without /proc nothing is measured.
+fn reset_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The whole way. What is wrong with the result, if anything.
+fn review(printer: &Printer, report: &Path) -> Result<&'static str, String> {
+    let timeline = match try_timeline(report, &ReadOptions { threads: Some(2), ..ReadOptions::default() }) {
+        Ok(timeline) => timeline,
+        Err(error) => return if error.to_string().is_empty() { Err("no message".into()) } else { Ok("refused") },
+    };
+    let facts = extract(&timeline, &Scope::All).map_err(|error| error.to_string())?;
+    drop(timeline);
+    adds_up(&facts)?;
+    match printer.print(&facts, "mutant.sqlite")?.iter().find_map(fault) {
+        Some(fault) => Err(fault),
+        None => Ok("reviewed"),
+    }
+}
+
+/// The accounts of every device sum to its window, and the two readings of idle time to the idle time.
+fn adds_up(facts: &Facts) -> Result<(), String> {
+    for (_, device) in facts.of_kind(EntityKind::Device) {
+        let int = |name: &str| device.int(name).unwrap_or(0);
+        let accounts = ["compute_ns", "exposed_communication_ns", "exposed_copy_ns", "exposed_migration_ns"];
+        let sum: i64 = accounts.into_iter().chain(["exposed_memset_ns", "idle_ns"]).map(int).sum();
+        if sum != int("window_ns") {
+            return Err(format!("accounts of {} sum to {sum}, not {}", device.key, int("window_ns")));
+        }
+        let sum_of = |beginning: &str, skipped: &[&str]| -> i64 {
+            let fits = |name: &str| name.starts_with(beginning) && name.ends_with("_ns") && !skipped.contains(&name);
+            device.facts().filter(|(name, _)| fits(name)).filter_map(|(name, _)| device.int(name)).sum()
+        };
+        if sum_of("dry_", &[]) != int("idle_ns") {
+            return Err(format!("triggers of {} do not sum to its idle time", device.key));
+        }
+    }
+    Ok(())
+}

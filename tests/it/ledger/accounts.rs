@@ -1,0 +1,267 @@
+//! The ledger's promise, on random timelines: every nanosecond of a window belongs to exactly one account, and idle time
+//! to exactly one activity and one trigger.
+
+use coldspot::facts::{EntityKind, Facts, extract};
+use coldspot::ledger::Scope;
+use coldspot::timeline::columns::{Direction, GpuOps, HostMemory, KernelShape, MigrationCause, OverheadKind};
+use coldspot::timeline::interval::Interval;
+use coldspot::timeline::{Device, NONE, Process, Stream, StreamKind, Thread, Timeline};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+/// One GPU operation: kind, start, length, stream, and the API call that asks for it, if any.
+type Op = (u8, i64, i64, u32, Option<usize>);
+/// One host interval: kind, start, length.
+type Host = (u8, i64, i64);
+
+const APIS: [&str; 9] = [
+    "cudaLaunchKernel",
+    "cudaStreamSynchronize",
+    "cudaMemcpy",
+    "cudaMemcpyAsync",
+    "cudaMalloc",
+    "cudaStreamCreate",
+    "cudaEventQuery",
+    "cuModuleLoadData",
+    "cudaEventRecord",
+];
+
+fn timeline(ops: &[Op], hosts: &[Host], scale: i64) -> Timeline {
+    let mut timeline = Timeline {
+        processes: vec![Process { pid: 1, label: String::new(), name: None }],
+        threads: vec![Thread { process: 0, id: 1 }],
+        devices: vec![Device::default()],
+        ..Timeline::default()
+    };
+    timeline.streams =
+        (0..3).map(|number| Stream { process: 0, device: 0, context: 1, number, kind: StreamKind::Unknown }).collect();
+    let kernel = timeline.names.intern("work");
+    let collective = timeline.names.intern("ncclDevKernel_AllReduce");
+    timeline.kernels.shapes =
+        [kernel, collective].map(|name| KernelShape { name, full_name: kernel, geometry: NONE }).to_vec();
+    for (kind, start, length) in hosts {
+        let times = Interval::new(start * scale, (start + length) * scale);
+        match kind {
+            0..9 => {
+                let name = timeline.names.intern(APIS[*kind as usize]);
+                timeline.api.times.push(times);
+                timeline.api.name.push(name);
+                timeline.api.thread.push(0);
+            }
+            9 => {
+                let name = timeline.names.intern("poll");
+                timeline.os_calls.times.push(times);
+                timeline.os_calls.name.push(name);
+                timeline.os_calls.thread.push(0);
+            }
+            _ => {
+                let name = timeline.names.intern("CUPTI Buffer flush");
+                timeline.overheads.times.push(times);
+                timeline.overheads.kind.push(OverheadKind::Profiler);
+                timeline.overheads.name.push(name);
+                timeline.overheads.thread.push(if times.start % 2 == 0 { 0 } else { NONE });
+            }
+        }
+    }
+    let calls = timeline.api.len();
+    for (kind, start, length, stream, call) in ops {
+        let call = call.filter(|_| calls > 0).map_or(NONE, |call| (call % calls) as u32);
+        let push = |columns: &mut GpuOps| {
+            columns.times.push(Interval::new(start * scale, (start + length) * scale));
+            columns.stream.push(*stream);
+            columns.call.push(call);
+        };
+        match kind {
+            0 | 1 => {
+                push(&mut timeline.kernels.ops);
+                timeline.kernels.shape.push(u32::from(*kind));
+            }
+            2 => {
+                push(&mut timeline.copies.ops);
+                timeline.copies.bytes.push(1_000);
+                timeline.copies.direction.push(Direction::HostToDevice);
+                timeline.copies.host_memory.push(if length % 2 == 0 {
+                    HostMemory::Pageable
+                } else {
+                    HostMemory::Pinned
+                });
+            }
+            3 => {
+                push(&mut timeline.migrations.ops);
+                timeline.migrations.bytes.push(4_096);
+                timeline.migrations.direction.push(Direction::DeviceToHost);
+                timeline.migrations.cause.push(MigrationCause::Fault);
+            }
+            4 => {
+                push(&mut timeline.memsets.ops);
+                timeline.memsets.bytes.push(8);
+            }
+            _ => push(&mut timeline.graphs.ops),
+        }
+    }
+    timeline
+}
+
+const ACCOUNTS: [&str; 6] = [
+    "compute_ns",
+    "exposed_communication_ns",
+    "exposed_copy_ns",
+    "exposed_migration_ns",
+    "exposed_memset_ns",
+    "idle_ns",
+];
+const COPY_PARTS: [&str; 6] = [
+    "exposed_copy_h2d_pageable_ns",
+    "exposed_copy_h2d_pinned_ns",
+    "exposed_copy_d2h_pageable_ns",
+    "exposed_copy_d2h_pinned_ns",
+    "exposed_copy_device_ns",
+    "exposed_copy_other_ns",
+];
+const ACTIVITIES: [&str; 13] = [
+    "idle_spacing_ns",
+    "idle_queue_ns",
+    "idle_profiler_ns",
+    "idle_load_ns",
+    "idle_sync_ns",
+    "idle_query_ns",
+    "idle_copy_call_ns",
+    "idle_allocate_ns",
+    "idle_init_ns",
+    "idle_launch_ns",
+    "idle_blocked_ns",
+    "idle_host_ns",
+    "idle_unknown_ns",
+];
+const TRIGGERS: [&str; 7] = [
+    "dry_queued_ns",
+    "dry_in_sync_ns",
+    "dry_in_copy_ns",
+    "dry_in_allocate_ns",
+    "dry_in_launch_ns",
+    "dry_elsewhere_ns",
+    "dry_unknown_ns",
+];
+
+/// A part of the idle time that is absent, because nothing is known of the host, holds nothing.
+fn device(facts: &Facts, name: &str) -> i64 {
+    let is_part = ACTIVITIES.contains(&name) || TRIGGERS.contains(&name);
+    facts
+        .of_kind(EntityKind::Device)
+        .next()
+        .unwrap()
+        .1
+        .int(name)
+        .or(is_part.then_some(0))
+        .unwrap_or_else(|| panic!("device.{name} is absent"))
+}
+
+fn sum(facts: &Facts, names: &[&str]) -> i64 {
+    names.iter().map(|name| device(facts, name)).sum()
+}
+
+/// The account of one moment, straight from the definition.
+fn account_at(ops: &[Op], moment: i64) -> usize {
+    let runs = |kinds: &[u8]| {
+        ops.iter()
+            .any(|(kind, start, length, _, _)| kinds.contains(kind) && *start <= moment && moment < start + length)
+    };
+    [&[0_u8, 5][..], &[1], &[2], &[3], &[4]].into_iter().position(runs).unwrap_or(5)
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = (0..6_u8, 0..120_i64, 0..25_i64, 0..3_u32, proptest::option::of(0..40_usize));
+    proptest::collection::vec(op, 1..40)
+}
+
+fn hosts() -> impl Strategy<Value = Vec<Host>> {
+    proptest::collection::vec((0..11_u8, -20..140_i64, 0..30_i64), 0..40)
+}
+
+/// Cases that once failed are kept beside this file and run first.
+fn config() -> ProptestConfig {
+    let persistence = FileFailurePersistence::WithSource("proptest-regressions");
+    ProptestConfig { failure_persistence: Some(Box::new(persistence)), ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn accounts_are_disjoint_and_cover_the_window(ops in ops(), hosts in hosts()) {
+        let facts = extract(&timeline(&ops, &hosts, 1), &Scope::All).unwrap();
+        let (first, last) = (ops.iter().map(|op| op.1).min().unwrap(), ops.iter().map(|op| op.1 + op.2).max().unwrap());
+        prop_assert_eq!(device(&facts, "window_ns"), last - first);
+        for (place, name) in ACCOUNTS.into_iter().enumerate() {
+            let moments = (first..last).filter(|moment| account_at(&ops, *moment) == place).count() as i64;
+            prop_assert_eq!(device(&facts, name), moments, "{}", name);
+        }
+        prop_assert_eq!(sum(&facts, &COPY_PARTS), device(&facts, "exposed_copy_ns"));
+        let groups: i64 = facts.of_kind(EntityKind::CopyGroup).filter_map(|(_, group)| group.int("exposed_ns")).sum();
+        prop_assert_eq!(groups, device(&facts, "exposed_copy_ns"));
+    }
+
+    #[test]
+    fn idle_time_has_one_activity_and_one_trigger(ops in ops(), hosts in hosts(), scale in 1..20_000_i64) {
+        let facts = extract(&timeline(&ops, &hosts, scale), &Scope::All).unwrap();
+        prop_assert_eq!(sum(&facts, &ACTIVITIES), device(&facts, "idle_ns"));
+        prop_assert_eq!(sum(&facts, &TRIGGERS), device(&facts, "idle_ns"));
+        prop_assert_eq!(sum(&facts, &ACCOUNTS), device(&facts, "window_ns"));
+    }
+
+    #[test]
+    fn a_narrower_window_is_accounted_for_as_well(ops in ops(), hosts in hosts(), from in 0..150_i64, length in 1..80_i64) {
+        let scope = Scope::Times { start: Some(from), end: Some(from + length) };
+        let (first, last) = (ops.iter().map(|op| op.1).min().unwrap(), ops.iter().map(|op| op.1 + op.2).max().unwrap());
+        let window = (from.max(first))..(last.min(from + length));
+        let result = extract(&timeline(&ops, &hosts, 1), &scope);
+        prop_assert_eq!(result.is_err(), window.is_empty());
+        let Ok(facts) = result else { return Ok(()) };
+        for (place, name) in ACCOUNTS.into_iter().enumerate() {
+            let moments = window.clone().filter(|moment| account_at(&ops, *moment) == place).count() as i64;
+            prop_assert_eq!(device(&facts, name), moments, "{}", name);
+        }
+        prop_assert_eq!(sum(&facts, &ACTIVITIES), device(&facts, "idle_ns"));
+        prop_assert_eq!(sum(&facts, &TRIGGERS), device(&facts, "idle_ns"));
+    }
+}
+
+#[test]
+fn a_wait_is_a_trigger_and_the_host_code_behind_it_an_activity() {
+    // Kernel until 1 ms; the wait for it ends 9 us later, 7 ms of host code follow, then a launch of 10 us.
+    let ops = [(0, 0, 1_000, 0, Some(0)), (0, 8_020, 100, 0, Some(2))];
+    let hosts = [(0, -20, 10), (1, -5, 1_014), (0, 8_009, 10)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    assert_eq!(device(&facts, "idle_ns"), 7_020_000);
+    assert_eq!(device(&facts, "idle_sync_ns"), 9_000);
+    assert_eq!(device(&facts, "idle_host_ns"), 7_000_000);
+    assert_eq!(device(&facts, "idle_launch_ns"), 10_000);
+    assert_eq!(device(&facts, "idle_spacing_ns"), 1_000);
+    assert_eq!(device(&facts, "dry_in_sync_ns"), 7_020_000);
+    // Had the host run ahead, its own 7.1 ms would still remain: the wait itself can win next to nothing.
+    let ceiling = device(&facts, "overlap_ceiling_ns");
+    assert!(ceiling <= 1_009_000, "{ceiling}");
+}
+
+#[test]
+fn work_that_was_queued_blames_no_wait() {
+    // Three kernels launched ahead, a few us apart on the device, while the host waits for all of them.
+    let ops = [(0, 100, 50, 0, Some(0)), (0, 152, 50, 0, Some(1)), (0, 212, 50, 0, Some(2))];
+    let hosts = [(0, 0, 5), (0, 6, 5), (0, 12, 5), (1, 20, 250)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    assert_eq!(device(&facts, "dry_queued_ns"), 12_000);
+    assert_eq!(device(&facts, "dry_in_sync_ns"), 0);
+    assert_eq!(device(&facts, "idle_spacing_ns"), 7_000);
+    assert_eq!(device(&facts, "idle_queue_ns"), 5_000);
+}
+
+#[test]
+fn idle_time_before_a_migration_is_read_on_a_guessed_thread_and_counted_as_such() {
+    // A kernel, then a migration that no call asked for, while the only thread runs host code between two calls.
+    let ops = [(0, 0, 100, 0, Some(0)), (3, 400, 50, 0, None)];
+    let hosts = [(0, -20, 10), (8, 600, 10)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    assert_eq!(device(&facts, "idle_guessed_ns"), 300_000);
+    assert_eq!(device(&facts, "idle_host_guessed_ns"), 300_000);
+    assert_eq!(device(&facts, "idle_host_ns"), 300_000);
+}

@@ -1,0 +1,80 @@
+//! Every fact of the catalogue is set: by a scenario, or by a report that reaches the limits.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use coldspot::facts::{EntityKind, Facts, catalogue};
+use coldspot::source::{Limits, ReadOptions};
+
+use crate::support::analysis::{facts, facts_of, try_timeline};
+use crate::support::{Scenario, SchemaVersion, fixture, scenario_names, temp};
+
+/// More kernels than get facts of their own, more ranges inside each other than are followed, and more processes than get
+/// facts of their own.
+fn crowd() -> Facts {
+    let mut text = "about = \"A crowd.\"\n[[gpu]]\nid = 0\n[kernel]\n".to_owned();
+    for kernel in 0..1_001 {
+        writeln!(text, "k{kernel} = {{ run_us = 1, grid = [1, 1, 1], block = [32, 1, 1] }}").unwrap();
+    }
+    for process in 0..1_001 {
+        writeln!(text, "[[process]]\npid = {}\nname = \"worker\"", 100 + process).unwrap();
+        let start = 10_000 + 10 * process;
+        writeln!(
+            text,
+            "[[exact]]\nwhat = \"call\"\nname = \"cudaFree\"\nprocess = {process}\nstart_ns = {start}\nend_ns = {}",
+            start + 5
+        )
+        .unwrap();
+    }
+    for depth in 0..201 {
+        writeln!(text, "[[exact]]\nwhat = \"range\"\nname = \"deeper\"\nstart_ns = {depth}\nend_ns = 9_000_000")
+            .unwrap();
+    }
+    for kernel in 0..1_001 {
+        let (call, start) = (100_000 + 3_000 * kernel, 101_000 + 3_000 * kernel);
+        for (what, name, start, end) in
+            [("call", "cudaLaunchKernel", call, call + 900), ("kernel", &format!("k{kernel}"), start, start + 500)]
+        {
+            writeln!(
+                text,
+                "[[exact]]\nwhat = \"{what}\"\nname = \"{name}\"\nstart_ns = {start}\nend_ns = {end}\ncorrelation = {}",
+                kernel + 1
+            )
+            .unwrap();
+        }
+    }
+    let folder = temp::folder();
+    let path = folder.path().join("crowd.sqlite");
+    Scenario::parse(&text).write(SchemaVersion::Nsys2025, &path);
+    facts(&path)
+}
+
+/// A report of which some rows, some names and the ends of names are left out.
+fn cut_short() -> Facts {
+    let limits = Limits { rows: 100, name_bytes: 12, names: 5 };
+    let options = ReadOptions { limits, ..ReadOptions::default() };
+    facts_of(&try_timeline(&fixture("training-step", SchemaVersion::Nsys2025), &options).unwrap())
+}
+
+fn names_in(facts: &Facts) -> BTreeSet<String> {
+    let named = |entity: &coldspot::facts::Entity| {
+        let kind = entity.kind.name();
+        entity.facts().map(|(fact, _)| format!("{kind}.{fact}")).collect::<Vec<_>>()
+    };
+    facts.iter().flat_map(|(_, entity)| named(entity)).collect()
+}
+
+#[test]
+fn every_fact_of_the_catalogue_is_set() {
+    let mut set = names_in(&crowd());
+    set.extend(names_in(&cut_short()));
+    for name in scenario_names() {
+        for version in SchemaVersion::ALL {
+            set.extend(names_in(&facts(&fixture(&name, version))));
+        }
+    }
+    let all = EntityKind::ALL.into_iter().flat_map(|kind| catalogue::of_kind(kind).map(move |fact| (kind, fact)));
+    let all = all.map(|(kind, fact)| format!("{}.{}", kind.name(), fact.name));
+    let unset: Vec<String> = all.filter(|fact| !set.contains(fact)).collect();
+    assert!(unset.is_empty(), "nothing sets {unset:#?}");
+}

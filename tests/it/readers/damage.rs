@@ -1,0 +1,91 @@
+//! Files that are no report, or no longer one: a message with the way out, or a report that says what was dropped.
+
+use coldspot::facts::EntityKind;
+use coldspot::source::ReadOptions;
+
+use crate::support::analysis::{facts, facts_of, timeline, try_timeline};
+use crate::support::{cli, damage, temp};
+
+#[test]
+fn files_that_are_no_report_get_one_message_with_the_way_out() {
+    let folder = temp::folder();
+    let mut messages = Vec::new();
+    // The same whether or not this machine has one.
+    let options = ReadOptions { nsys: Some("/no/such/nsys".into()), ..ReadOptions::default() };
+    for path in damage::all_foreign_files(folder.path()) {
+        let error = try_timeline(&path, &options).err();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let message = error.unwrap_or_else(|| panic!("{name} was read as a report")).to_string();
+        assert!(message.contains(&name), "{message} does not name {name}");
+        messages.push(cli::redact(&message, folder.path()));
+    }
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn strange_reports_end_in_a_message_or_in_accounts_that_add_up() {
+    let folder = temp::folder();
+    for path in damage::all_strange_reports(folder.path()) {
+        let Ok(timeline) = try_timeline(&path, &ReadOptions::default()) else { continue };
+        let facts = facts_of(&timeline);
+        for (_, device) in facts.of_kind(EntityKind::Device) {
+            let int = |name: &str| device.int(name).unwrap();
+            let accounts = [
+                "compute_ns",
+                "exposed_communication_ns",
+                "exposed_copy_ns",
+                "exposed_migration_ns",
+                "exposed_memset_ns",
+                "idle_ns",
+            ];
+            assert_eq!(accounts.into_iter().map(int).sum::<i64>(), int("window_ns"), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn rows_that_cannot_be_used_are_counted() {
+    let folder = temp::folder();
+    for path in [
+        damage::reversed_timestamps(folder.path()),
+        damage::nulls(folder.path()),
+        damage::zero_timestamps(folder.path()),
+        damage::huge_timestamps(folder.path()),
+        damage::text_in_integer_columns(folder.path()),
+    ] {
+        let timeline = timeline(&path);
+        assert!(timeline.dropped.iter().map(|dropped| dropped.count).sum::<u64>() > 0, "{}", path.display());
+    }
+}
+
+#[test]
+fn the_content_decides_what_a_file_is() {
+    let folder = temp::folder();
+    let named = facts(&damage::sqlite_named_nsys_rep(folder.path()));
+    let healthy = facts(&damage::healthy(folder.path(), "healthy.sqlite"));
+    assert_eq!(format!("{named:?}"), format!("{healthy:?}"));
+}
+
+#[test]
+fn reports_without_gpu_work_are_reports() {
+    let folder = temp::folder();
+    for path in [damage::without_cuda_tables(folder.path()), damage::empty_cuda_tables(folder.path())] {
+        let timeline = timeline(&path);
+        assert_eq!((timeline.gpu_op_count(), timeline.dropped.len()), (0, 0), "{}", path.display());
+        let facts = facts_of(&timeline);
+        let (_, run) = facts.of_kind(EntityKind::Run).next().unwrap();
+        assert_eq!(run.int("gpu_op_count"), Some(0), "{}", path.display());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_may_not_be_read_is_named() {
+    let folder = temp::folder();
+    let Some(path) = damage::unreadable(folder.path()) else {
+        println!("SKIPPED: this user may read everything");
+        return;
+    };
+    let message = try_timeline(&path, &ReadOptions::default()).err().unwrap().to_string();
+    assert!(message.contains("unreadable.sqlite"), "{message}");
+}

@@ -1,0 +1,76 @@
+//! The built-in rules fire where they should and nowhere else: on the scenarios, whose causes are known. Each scenario file
+//! lists the ids of all rules that must find something in it, in `expect`.
+
+use std::collections::BTreeSet;
+
+use coldspot::facts::{EntityKind, Facts};
+use coldspot::rules::outcome::Outcome;
+use coldspot::rules::{Library, Params, evaluate};
+
+use crate::support::analysis::{builtin, facts};
+use crate::support::{Scenario, SchemaVersion, fixture, scenario, scenario_names, temp};
+
+/// The rules that find something.
+fn found(library: &Library, facts: &Facts) -> BTreeSet<String> {
+    let judgements = evaluate(library, facts, &Params::default());
+    let rules = judgements.iter().filter_map(|judgement| match &judgement.outcome {
+        Outcome::Finding(_) => Some(library.rules()[judgement.rule].id().to_owned()),
+        Outcome::Failed { message } => panic!("{}: {message}", library.rules()[judgement.rule].id()),
+        _ => None,
+    });
+    rules.collect()
+}
+
+#[test]
+fn rules_find_the_causes_of_the_scenarios_and_nothing_else() {
+    let library = builtin();
+    let mut wrong = String::new();
+    for name in scenario_names() {
+        // A file without `expect` is wrong whatever is found.
+        let expected = scenario(&name).script.expect.map(BTreeSet::from_iter);
+        let found = found(&library, &facts(&fixture(&name, SchemaVersion::Nsys2025)));
+        if expected.as_ref() != Some(&found) {
+            wrong += &format!("{name}.toml: expect = {found:?}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "these find something else than expected:\n{wrong}");
+}
+
+#[test]
+fn scenarios_say_what_they_are_about_and_expect_built_in_rules() {
+    let library = builtin();
+    for name in scenario_names() {
+        let script = scenario(&name).script;
+        assert!(script.about.trim().ends_with('.'), "{name}.toml: `about` is a sentence");
+        let expected = script.expect.unwrap_or_default();
+        assert_eq!(expected.iter().find(|id| library.rule(id).is_none()), None, "{name}.toml");
+    }
+}
+
+#[test]
+fn running_ahead_wins_no_more_than_the_time_in_the_waits() {
+    // Short waits, each before a long piece of host code that the device has to wait for anyway.
+    let scenario = Scenario::parse(
+        r#"
+        about = "A wait that costs little, and host code that costs much."
+        [kernel]
+        work = { name = "work(float*)", run_us = 100, grid = [1080, 1, 1], block = [256, 1, 1] }
+        [[thread]]
+        script = [{ repeat = { times = 20, do = [
+          { launch = { kernel = "work" } },
+          { host = { us = 90 } },
+          { sync = { api = "cudaStreamSynchronize" } },
+          { host = { us = 80 } },
+        ] } }]
+        "#,
+    );
+    let folder = temp::folder();
+    let report = folder.path().join("short-waits.sqlite");
+    scenario.write(SchemaVersion::Nsys2025, &report);
+    let facts = facts(&report);
+    let (_, group) = facts.of_kind(EntityKind::SyncGroup).next().expect("a wait");
+    let fact = |name: &str| group.int(name).expect("a fact");
+    assert!(fact("dry_ns") > fact("call_ns"), "the host code is longer than the waits");
+    assert!(fact("run_ahead_ns") <= fact("call_ns"));
+    assert!(fact("run_ahead_ns") > 0);
+}
