@@ -104,11 +104,12 @@ pub fn read(path: &Path) -> Result<Facts, FactsFileError> {
     }
 }
 
-type Places = FxHashMap<(EntityKind, String), EntityId>;
+/// The ids of entities by kind and key.
+type Ids = FxHashMap<(EntityKind, String), EntityId>;
 
 fn parse(file: &Map<String, Value>) -> Result<Facts, String> {
     let mut facts = Facts::default();
-    let mut places = Places::default();
+    let mut ids = Ids::default();
     for kind in EntityKind::ALL {
         let entities = match file.get(kind.plural()) {
             Some(Value::Array(entities)) => entities,
@@ -122,7 +123,7 @@ fn parse(file: &Map<String, Value>) -> Result<Facts, String> {
         for (index, entity) in entities.iter().enumerate() {
             let within = |problem: String| format!("{}[{index}]: {problem}", kind.plural());
             let Value::Object(entity) = entity else { return Err(within("it is no object".to_owned())) };
-            add(&mut facts, &mut places, kind, entity).map_err(within)?;
+            add(&mut facts, &mut ids, kind, entity).map_err(within)?;
         }
     }
     match facts.of_kind(EntityKind::Run).count() {
@@ -131,22 +132,22 @@ fn parse(file: &Map<String, Value>) -> Result<Facts, String> {
     }
 }
 
-fn add(facts: &mut Facts, places: &mut Places, kind: EntityKind, entity: &Map<String, Value>) -> Result<(), String> {
+fn add(facts: &mut Facts, ids: &mut Ids, kind: EntityKind, entity: &Map<String, Value>) -> Result<(), String> {
     let Some(key) = entity.get("id").and_then(Value::as_str) else { return Err("it has no id".to_owned()) };
     let mut parents = Vec::new();
     for ancestor in kind.ancestors() {
         let Some(parent) = entity.get(ancestor.name()) else { continue };
         let parent = parent.as_str().unwrap_or_default();
-        match places.get(&(*ancestor, parent.to_owned())) {
-            Some(place) => parents.push(*place),
+        match ids.get(&(*ancestor, parent.to_owned())) {
+            Some(parent) => parents.push(*parent),
             None => return Err(format!("`{key}` names the {} `{parent}`, which is not there", ancestor.name())),
         }
     }
     if kind != EntityKind::Run && parents.last().is_none_or(|last| facts.get(*last).kind != EntityKind::Run) {
         return Err(format!("`{key}` names no run"));
     }
-    let place = facts.add(kind, key, &parents);
-    if places.insert((kind, key.to_owned()), place).is_some() {
+    let id = facts.add(kind, key, &parents);
+    if ids.insert((kind, key.to_owned()), id).is_some() {
         return Err(format!("the id `{key}` is there twice"));
     }
     for fact in catalogue::of_kind(kind) {
@@ -155,7 +156,7 @@ fn add(facts: &mut Facts, places: &mut Places, kind: EntityKind, entity: &Map<St
             continue;
         };
         if let Some(value) = value_of(fact, json).map_err(|problem| format!("`{}` {problem}", fact.name))? {
-            facts.get_mut(place).set(fact.name, value);
+            facts.get_mut(id).set(fact.name, value);
         }
     }
     Ok(())

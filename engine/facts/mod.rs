@@ -1,6 +1,6 @@
 //! Facts: numbers, strings and booleans with a fixed name, unit and meaning, each about one entity of a report.
 //!
-//! [`catalogue`] documents every fact; [`store`] holds the entities of one report.
+//! [`catalogue`] documents every fact; [`store`] holds the entities of one report with the [`value`]s of their facts.
 
 pub mod catalogue;
 pub mod extract;

@@ -43,7 +43,8 @@ impl Entity {
     /// Enters a fact. A float that is not finite stays absent.
     ///
     /// In debug builds a name that the catalogue does not list for this kind, or a value of the wrong type, panics: it
-    /// is a fault of the code that extracts, never of the report. In release builds such a fact is left out.
+    /// is a fault of the code that extracts, never of the report. In release builds such a fact is left out. A test holds that
+    /// every fact of the catalogue is set, so that a wrong name does not stay unseen.
     pub fn set(&mut self, name: &str, value: impl Into<FactValue>) {
         let value = value.into();
         if matches!(value, FactValue::Float(number) if !number.is_finite()) {

@@ -86,14 +86,14 @@ pub enum BudgetError {
 
 /// Names for what a reader would look for under them.
 const SUMS: [(&str, &str); 8] = [
-    ("copy.exposed_ns", "exposed_copy_ns"),
+    ("copy.exposed_ns", Account::ExposedCopy.fact()),
     ("copy.bytes", "copy_bytes"),
     ("copy.count", "copy_count"),
-    ("communication.exposed_ns", "exposed_communication_ns"),
+    ("communication.exposed_ns", Account::ExposedCommunication.fact()),
     ("communication.count", "communication_count"),
     ("kernel.count", "kernel_count"),
     ("kernel.sum_ns", "kernel_sum_ns"),
-    ("idle_ns", "idle_ns"),
+    ("idle_ns", Account::Idle.fact()),
 ];
 
 impl Budgets {

@@ -1,6 +1,7 @@
 //! What a rule says of facts that are given by hand: of its example, for its page, and of its tests.
 
 use crate::facts::{EntityId, EntityKind, Facts};
+use crate::text::spans::Sentence;
 
 use super::evaluate::{claimed, evaluate_one};
 use super::library::Library;
@@ -8,7 +9,6 @@ use super::outcome::{Judgement, Outcome};
 use super::params::Params;
 use super::rule::{FactRef, FactTable, Rule};
 use super::vocabulary::FRAMEWORK_DEFAULT;
-use crate::text::spans::Sentence;
 
 /// What a rule says of its own example: for the rule's page.
 pub fn outcome(library: &Library, rule: &Rule) -> Outcome {

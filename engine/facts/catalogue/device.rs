@@ -1,10 +1,10 @@
 //! Facts of a device: what it is, the ledger of its window, and how it was used.
 
-use super::FactType::{Bool, Choice, Float, Int, Text};
+use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, fact};
+use super::{Fact, accounts, fact, idle, utilization};
 use crate::ledger::Breakdown;
-use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, GpuMetrics, Nvtx, OsRuntime, PageFaults, Report};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
 pub(super) const ALL: &[&[Fact]] = &[
     IDENTITY,
@@ -14,15 +14,15 @@ pub(super) const ALL: &[&[Fact]] = &[
     accounts::of(Some(Breakdown::CopyKind)),
     accounts::of(Some(Breakdown::Activity)),
     accounts::of(Some(Breakdown::Trigger)),
-    IDLE_DETAIL,
+    idle::DETAIL,
     COUNTS,
     COPIES,
     STORMS,
     accounts::of(Some(Breakdown::Waste)),
-    USE,
-    STREAMS,
+    utilization::USE,
+    utilization::STREAMS,
     STEPS,
-    METRICS,
+    utilization::METRICS,
 ];
 
 const IDENTITY: &[Fact] = &[
@@ -38,173 +38,26 @@ const IDENTITY: &[Fact] = &[
     fact("compute_major", Int, DeviceInfo, Incomparable, "Compute capability, the part before the point."),
     fact("compute_minor", Int, DeviceInfo, Incomparable, "Compute capability, the part after the point."),
     fact("memory_bandwidth_gbps", Float, DeviceInfo, Intensive, "Peak bandwidth of device memory."),
-    fact("total_memory_bytes", Int, DeviceInfo, Intensive, "Size of device memory."),
+    fact(
+        "total_memory_bytes",
+        Int,
+        DeviceInfo,
+        Intensive,
+        "Size of device memory. What moves in a run can be held against it.",
+    ),
     fact("process_count", Int, Report, Intensive, "Processes that ran work on this GPU."),
 ];
 
 const WINDOW: &[Fact] = &[
     fact("window_start_ns", Int, CudaTrace, Incomparable, "When the window begins, since the start of the capture."),
-    fact("window_end_ns", Int, CudaTrace, Incomparable, "When the window ends, since the start of the capture."),
-    fact("busy_ns", Int, CudaTrace, Extensive, "The window without its idle time."),
-];
-
-const IDLE_DETAIL: &[Fact] = &[
-    fact("idle_stretch_count", Int, CudaTrace, Extensive, "Stretches of idle time."),
     fact(
-        "idle_longest_ns",
+        "window_end_ns",
         Int,
         CudaTrace,
-        OneTime,
-        "The longest stretch of idle time; absent when the device is never idle.",
-    ),
-    fact("idle_longest_start_ns", Int, CudaTrace, Incomparable, "When the longest stretch of idle time begins."),
-    fact(
-        "idle_guessed_ns",
-        Int,
-        CudaApi,
-        OneTime,
-        "Idle time whose ending operation has no API call in the report, read on the process's busiest API thread instead.",
-    ),
-    fact(
-        "left_out_count",
-        Int,
-        Report,
-        OneTime,
-        "Kernels, streams and groups of copies beyond the limit, which have no facts of their own; absent when none.",
-    ),
-    fact(
-        "too_deep_range_count",
-        Int,
-        Nvtx,
-        Extensive,
-        "Annotations entered while 200 were open on their thread, which explain no idle time; absent when none.",
-    ),
-    fact(
-        "idle_host_guessed_ns",
-        Int,
-        CudaApi,
-        OneTime,
-        "The part of idle_guessed_ns in which that thread ran host code.",
-    ),
-    fact("idle_load_longest_start_ns", Int, CudaApi, Incomparable, "When the longest idle stretch in loading begins."),
-    fact(
-        "idle_load_call",
-        Text,
-        CudaApi,
         Incomparable,
-        "The call or overhead that takes the largest part of the loading time.",
+        "When the window ends, since the start of the capture. With window_start_ns, what --window takes to look at the same part again.",
     ),
-    fact(
-        "idle_allocate_call",
-        Text,
-        CudaApi,
-        Incomparable,
-        "The API that takes the largest part of the allocation time.",
-    ),
-    fact(
-        "idle_allocate_call_count",
-        Int,
-        CudaApi,
-        Extensive,
-        "Calls that allocate, free or register memory during which the device was idle, at least in part.",
-    ),
-    fact(
-        "idle_allocate_longest_start_ns",
-        Int,
-        CudaApi,
-        Incomparable,
-        "When the longest idle stretch in allocation begins.",
-    ),
-    fact("idle_init_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the set-up time."),
-    fact("idle_launch_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the launch time."),
-    fact("idle_query_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the polling time."),
-    fact("idle_copy_call", Text, CudaApi, Incomparable, "The copy API that takes the largest part of that time."),
-    fact(
-        "idle_blocked_call",
-        Text,
-        OsRuntime,
-        Incomparable,
-        "The OS call that takes the largest part of the blocked time.",
-    ),
-    fact(
-        "idle_blocked_call_ns",
-        Int,
-        OsRuntime,
-        ExtensiveWithGaps,
-        "How much of the blocked time was spent in that call.",
-    ),
-    fact(
-        "idle_blocked_longest_start_ns",
-        Int,
-        CudaApi,
-        Incomparable,
-        "When the longest idle stretch in an OS call begins.",
-    ),
-    fact(
-        "idle_blocked_range",
-        Text,
-        Nvtx,
-        Incomparable,
-        "The annotation, innermost, that takes the largest part of the blocked time; absent outside annotations.",
-    ),
-    fact(
-        "idle_blocked_range_ns",
-        Int,
-        Nvtx,
-        ExtensiveWithGaps,
-        "How much of the blocked time fell into that annotation.",
-    ),
-    fact(
-        "idle_launch_longest_start_ns",
-        Int,
-        CudaApi,
-        Incomparable,
-        "When the longest idle stretch in launching begins.",
-    ),
-    fact(
-        "idle_host_range",
-        Text,
-        Nvtx,
-        Incomparable,
-        "The annotation, innermost, that takes the largest part of the host code.",
-    ),
-    fact("idle_host_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the host code ran in that annotation."),
-    fact(
-        "idle_host_longest_ns",
-        Int,
-        CudaApi,
-        OneTime,
-        "The longest single piece of host code that the device was idle for.",
-    ),
-    fact(
-        "idle_host_longest_start_ns",
-        Int,
-        CudaApi,
-        Incomparable,
-        "When the longest idle stretch in host code begins.",
-    ),
-    fact(
-        "idle_host_os_captured",
-        Bool,
-        CudaApi,
-        Incomparable,
-        "Whether OS runtime calls were captured: if not, host code may hide waits in the OS.",
-    ),
-    fact(
-        "host_work_ns",
-        Int,
-        CudaApi,
-        ExtensiveWithGaps,
-        "The window without the time that the thread which launches most of this device's work spends in blocking waits, blocking copies and a full launch queue.",
-    ),
-    fact(
-        "overlap_ceiling_ns",
-        Int,
-        CudaApi,
-        ExtensiveWithGaps,
-        "The most that overlap can win: the window without the larger of host_work_ns and the device's busy time.",
-    ),
-    fact("once_ns", Int, CudaApi, OneTime, "Idle time in loading and set-up, most of which occurs once."),
+    fact("busy_ns", Int, CudaTrace, Extensive, "The window without its idle time."),
 ];
 
 const COUNTS: &[Fact] = &[
@@ -224,15 +77,27 @@ const COUNTS: &[Fact] = &[
     fact("graph_union_ns", Int, CudaTrace, Extensive, "Time in which at least one such graph launch runs."),
     fact("copy_count", Int, CudaTrace, Extensive, "Copies, unified-memory migrations not among them."),
     fact("copy_bytes", Int, CudaTrace, Extensive, "Bytes copied."),
-    fact("copy_sum_ns", Int, CudaTrace, Extensive, "Durations of the copies, summed."),
-    fact("pageable_copy_count", Int, CudaTrace, Extensive, "Copies from or to pageable host memory."),
-    fact("pageable_copy_bytes", Int, CudaTrace, Extensive, "Bytes of those copies."),
+    fact("copy_sum_ns", Int, CudaTrace, Extensive, "Durations of the copies, summed. To check against other tools."),
+    fact(
+        "pageable_copy_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Copies from or to pageable host memory. To check against other tools.",
+    ),
+    fact("pageable_copy_bytes", Int, CudaTrace, Extensive, "Bytes of those copies. To check against other tools."),
     fact("memset_count", Int, CudaTrace, Extensive, "Memsets."),
     fact("memset_bytes", Int, CudaTrace, Extensive, "Bytes set."),
-    fact("memset_sum_ns", Int, CudaTrace, Extensive, "Durations of the memsets, summed."),
+    fact("memset_sum_ns", Int, CudaTrace, Extensive, "Durations of the memsets, summed. To check against other tools."),
     fact("migration_count", Int, CudaTrace, Extensive, "Unified-memory migrations."),
-    fact("migration_bytes", Int, CudaTrace, Extensive, "Bytes migrated."),
-    fact("migration_sum_ns", Int, CudaTrace, Extensive, "Durations of the migrations, summed."),
+    fact("migration_bytes", Int, CudaTrace, Extensive, "Bytes migrated. To check against other tools."),
+    fact(
+        "migration_sum_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Durations of the migrations, summed. To check against other tools.",
+    ),
     fact("migration_h2d_bytes", Int, CudaTrace, Extensive, "Bytes migrated to the device."),
     fact("migration_d2h_bytes", Int, CudaTrace, Extensive, "Bytes migrated to the host."),
     fact(
@@ -253,14 +118,26 @@ const COUNTS: &[Fact] = &[
 ];
 
 const COPIES: &[Fact] = &[
-    fact("copy_union_ns", Int, CudaTrace, Extensive, "Time in which at least one copy runs."),
-    fact("copy_overlapped_ns", Int, CudaTrace, Extensive, "The part of copy_union_ns in which a kernel runs too."),
+    fact(
+        "copy_union_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Time in which at least one copy runs. To check against other tools, which sum durations.",
+    ),
+    fact(
+        "copy_overlapped_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "The part of copy_union_ns in which a kernel runs too. Copies within the device are among them; host_copy_overlapped_ns is what the scorecard reads.",
+    ),
     fact(
         "copy_overlapped_share",
         Float,
         CudaTrace,
         Intensive,
-        "The same as a share of copy_union_ns; absent without copies.",
+        "The same as a share of copy_union_ns; absent without copies. For budgets.",
     ),
     fact(
         "host_copy_union_ns",
@@ -331,7 +208,13 @@ const STORMS: &[Fact] = &[
     ),
     fact("storm_ns", Int, CudaTrace, Extensive, "Length of those stretches together."),
     fact("storm_kernel_count", Int, CudaTrace, Extensive, "Kernels in them."),
-    fact("storm_busy_ns", Int, CudaTrace, Extensive, "Time in them in which a kernel runs."),
+    fact(
+        "storm_busy_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Time in them in which a kernel runs. With storm_idle_ns it is storm_ns, but for copies and memsets between the kernels.",
+    ),
     fact("storm_idle_ns", Int, CudaTrace, Extensive, "Time in them in which nothing runs."),
     fact(
         "storm_launch_idle_ns",
@@ -373,87 +256,6 @@ const STORMS: &[Fact] = &[
     ),
 ];
 
-const USE: &[Fact] = &[
-    fact(
-        "underfilled_kernel",
-        Text,
-        DeviceInfo,
-        Incomparable,
-        "The kernel that most of underfilled_ns goes to; absent when there is none.",
-    ),
-    fact("underfilled_kernel_ns", Int, DeviceInfo, Extensive, "How much of underfilled_ns goes to that kernel."),
-    fact(
-        "sm_active_share",
-        Float,
-        CudaTrace,
-        Intensive,
-        "The part of the device's multiprocessors that had work while kernels ran: sampled where GPU metrics were captured, else derived from grids.",
-    ),
-    fact(
-        "sm_active_source",
-        Choice(&["sampled", "derived"]),
-        CudaTrace,
-        Incomparable,
-        "Where sm_active_share comes from.",
-    ),
-    fact(
-        "sm_filled_share",
-        Float,
-        DeviceInfo,
-        Intensive,
-        "Derived from launch geometry: over compute time, the part of multiprocessors that can have a block, tails of the last wave taken off. Absent when the kernels whose grid is known run for less than half of the time, as when most are hidden in graphs.",
-    ),
-    fact(
-        "tail_sm_ns",
-        Int,
-        DeviceInfo,
-        Extensive,
-        "Derived: compute time times the multiprocessors left empty by the last wave of grids that do fill the device.",
-    ),
-    fact(
-        "theoretical_occupancy_share",
-        Float,
-        DeviceInfo,
-        Intensive,
-        "Warps that registers, shared memory and block size allow on a multiprocessor, against its limit, weighted by kernel time.",
-    ),
-    fact(
-        "one_thread_kernel_ns",
-        Int,
-        CudaTrace,
-        Extensive,
-        "Time of kernels launched with a single block of at most 32 threads.",
-    ),
-];
-
-const STREAMS: &[Fact] = &[
-    fact("stream_active_count", Int, CudaTrace, Intensive, "Streams that ran kernels, copies or graphs."),
-    fact("stream_used_count", Int, CudaTrace, Intensive, "Streams that ran kernels or graphs."),
-    fact(
-        "stream_created_count",
-        Int,
-        CudaApi,
-        OneTime,
-        "Calls that created a stream in the processes of this device, as far as the capture saw them.",
-    ),
-    fact(
-        "default_stream_kernel_share",
-        Float,
-        CudaTrace,
-        Intensive,
-        "The part of kernel time on the legacy default stream; absent when the export does not tell which stream that is.",
-    ),
-    fact(
-        "blocking_stream_count",
-        Int,
-        CudaTrace,
-        Intensive,
-        "Created streams that wait for the legacy default stream, and it for them, and that ran kernels, copies or graphs; absent when the export does not tell the kinds of streams.",
-    ),
-    fact("concurrent_ns", Int, CudaTrace, Extensive, "Time in which operations of two or more streams run."),
-    fact("kernel_concurrent_ns", Int, CudaTrace, Extensive, "Time in which kernels of two or more streams run."),
-];
-
 const STEPS: &[Fact] = &[
     fact(
         "step_name",
@@ -470,82 +272,44 @@ const STEPS: &[Fact] = &[
         Intensive,
         "Median length of a step, from its first GPU operation to that of the next.",
     ),
-    fact("step_slowest_ns", Int, Nvtx, OneTime, "Length of the slowest step that is not warm-up."),
-    fact("step_slowest_number", Int, Nvtx, Incomparable, "Which one that is, counted from 1."),
-    fact("step_slowest_start_ns", Int, Nvtx, Incomparable, "When it begins."),
+    fact(
+        "step_slowest_ns",
+        Int,
+        Nvtx,
+        OneTime,
+        "Length of the slowest step that is not warm-up. For budgets; the rules look at each step.",
+    ),
+    fact(
+        "step_slowest_number",
+        Int,
+        Nvtx,
+        Incomparable,
+        "Which one that is, counted from 1. For readers and scripts: where to look.",
+    ),
+    fact("step_slowest_start_ns", Int, Nvtx, Incomparable, "When it begins. For readers and scripts: where to look."),
     fact("step_excess_ns", Int, Nvtx, ExtensiveWithGaps, "What all steps that are not warm-up take beyond the median."),
     fact("warm_up_step_count", Int, Nvtx, OneTime, "Leading steps that take over 1.5 times the median."),
     fact("warm_up_ns", Int, Nvtx, OneTime, "From the start of the window to the first step that is not warm-up."),
     fact("steady_start_ns", Int, Nvtx, Incomparable, "When that step begins."),
-    fact("steady_ns", Int, Nvtx, ExtensiveWithGaps, "From there to the end of the last step."),
-    fact("steady_idle_ns", Int, Nvtx, ExtensiveWithGaps, "Time of the steady steps in which nothing runs."),
-    fact("steady_kernel_ns", Int, Nvtx, Extensive, "Time of the steady steps in which a kernel or graph launch runs."),
-];
-
-const METRICS: &[Fact] = &[
     fact(
-        "sampled_sm_active_share",
-        Float,
-        GpuMetrics,
-        Intensive,
-        "SMs Active, averaged over the samples whose whole period falls on time in which kernels run; absent when those are fewer than 10.",
+        "steady_ns",
+        Int,
+        Nvtx,
+        ExtensiveWithGaps,
+        "From there to the end of the last step. What a longer run would repeat, for budgets and own rules.",
     ),
     fact(
-        "sampled_sm_active_window_share",
-        Float,
-        GpuMetrics,
-        Intensive,
-        "SMs Active, averaged over all samples in the window.",
+        "steady_idle_ns",
+        Int,
+        Nvtx,
+        ExtensiveWithGaps,
+        "Time of the steady steps in which nothing runs. For budgets and own rules that leave start-up out.",
     ),
     fact(
-        "sampled_sm_issue_share",
-        Float,
-        GpuMetrics,
-        Intensive,
-        "SM Issue, averaged over the samples whose whole period falls on time in which kernels run.",
+        "steady_kernel_ns",
+        Int,
+        Nvtx,
+        Extensive,
+        "Time of the steady steps in which a kernel or graph launch runs. For budgets and own rules that leave start-up out.",
     ),
-    fact(
-        "sampled_tensor_active_share",
-        Float,
-        GpuMetrics,
-        Intensive,
-        "Tensor Active, averaged over the samples whose whole period falls on time in which kernels run.",
-    ),
-    fact(
-        "sampled_gr_active_window_share",
-        Float,
-        GpuMetrics,
-        Intensive,
-        "GR Active, averaged over all samples in the window.",
-    ),
-    fact(
-        "sampled_dram_share",
-        Float,
-        GpuMetrics,
-        Intensive,
-        "DRAM bandwidth, read and write together, averaged over the samples whose whole period falls on time in which kernels run.",
-    ),
-    fact(
-        "sampled_pcie_rx_share",
-        Float,
-        GpuMetrics,
-        Intensive,
-        "PCIe RX throughput, averaged over all samples in the window.",
-    ),
-    fact(
-        "sampled_pcie_tx_share",
-        Float,
-        GpuMetrics,
-        Intensive,
-        "PCIe TX throughput, averaged over all samples in the window.",
-    ),
-    fact(
-        "sampled_clock_mean_mhz",
-        Float,
-        GpuMetrics,
-        Intensive,
-        "GPC clock, averaged over the samples whose whole period falls on time in which kernels run.",
-    ),
-    fact("sampled_clock_max_mhz", Float, GpuMetrics, Intensive, "The highest GPC clock of those samples."),
-    fact("sample_count", Int, GpuMetrics, Extensive, "Samples of SMs Active in the window."),
 ];

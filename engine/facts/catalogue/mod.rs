@@ -5,8 +5,10 @@
 mod accounts;
 mod device;
 mod groups;
+mod idle;
 mod run;
 mod source;
+mod utilization;
 
 use serde::Serialize;
 

@@ -71,18 +71,18 @@ fn beginning(full: &str) -> &str {
     cut::to_bytes(full, 200)
 }
 
-/// The traits of every kernel name, by its place; other names have none.
+/// The traits of every kernel name, by its index; other names have none.
 pub(super) fn traits(timeline: &Timeline) -> Vec<Traits> {
     let mut traits = vec![Traits::default(); timeline.names.len()];
     let Some(patterns) = Patterns::new() else { return traits };
     let mut known = vec![false; timeline.names.len()];
     for shape in &timeline.kernels.shapes {
-        let place = shape.name as usize;
-        if known.get(place).copied().unwrap_or(true) {
+        let index = shape.name as usize;
+        if known.get(index).copied().unwrap_or(true) {
             continue;
         }
-        known[place] = true;
-        traits[place] = patterns.traits(timeline.name(shape.name), timeline.name(shape.full_name));
+        known[index] = true;
+        traits[index] = patterns.traits(timeline.name(shape.name), timeline.name(shape.full_name));
     }
     traits
 }

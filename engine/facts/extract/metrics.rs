@@ -1,9 +1,10 @@
-//! Facts of sampled GPU metrics, and how full the multiprocessors were by the best source there is.
+//! Facts of sampled GPU metrics, and how full the SMs were by the best source there is.
 
+use super::stats::median;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::timeline::union::Union;
-use crate::timeline::{Metric, MetricSeries};
+use crate::timeline::{Metric, MetricSeries, Timeline};
 
 /// The metrics averaged over the samples that fall on compute time.
 const WHILE_COMPUTING: [(&str, Metric); 3] = [
@@ -24,64 +25,84 @@ const WHOLE_WINDOW: [(&str, Metric); 4] = [
 const ENOUGH_SAMPLES: usize = 10;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let number = context.timeline.devices[device.ops.device as usize].number;
-    let series =
-        |metric: Metric| context.timeline.metrics.iter().find(|series| series.gpu == number && series.metric == metric);
-    let window = Union::of([device.window()]);
-    let computing = &device.tally.kernels_run;
-    let mean =
-        |metric: Metric, within: &Union, take: Take| series(metric).and_then(|series| mean(series, within, take));
+    let sampled = Sampled::new(context.timeline, device);
     for (name, metric) in WHILE_COMPUTING {
-        facts.set_some(name, mean(metric, computing, Take::WholePeriods).map(share));
+        facts.set_some(name, sampled.share(metric, During::Kernels));
     }
     for (name, metric) in WHOLE_WINDOW {
-        facts.set_some(name, mean(metric, &window, Take::Moments).map(share));
+        facts.set_some(name, sampled.share(metric, During::Window));
     }
-    let dram = mean(Metric::DramRead, computing, Take::WholePeriods).zip(mean(
-        Metric::DramWrite,
-        computing,
-        Take::WholePeriods,
-    ));
-    facts.set_some("sampled_dram_share", dram.map(|(read, write)| share(read + write).min(1.0)));
-    if let Some(clock) = series(Metric::GpcClock) {
-        let values = values_within(clock, computing, Take::WholePeriods);
-        if values.len() >= ENOUGH_SAMPLES {
-            facts.set("sampled_clock_mean_mhz", values.iter().sum::<f64>() / values.len() as f64);
-            facts.set("sampled_clock_max_mhz", values.iter().copied().fold(0.0, f64::max));
-        }
+    let read = sampled.mean(Metric::DramRead, During::Kernels);
+    let dram = read.zip(sampled.mean(Metric::DramWrite, During::Kernels));
+    facts.set_some("sampled_dram_share", dram.map(|(read, write)| ((read + write) / 100.0).min(1.0)));
+    if let Some(clocks) = sampled.enough(Metric::GpcClock, During::Kernels) {
+        facts.set("sampled_clock_mean_mhz", mean(&clocks));
+        facts.set("sampled_clock_max_mhz", clocks.iter().copied().fold(0.0, f64::max));
     }
-    if let Some(active) = series(Metric::SmActive) {
-        facts.set("sample_count", values_within(active, &window, Take::Moments).len() as i64);
-    }
-    let sampled = mean(Metric::SmActive, computing, Take::WholePeriods).map(share);
-    let derived = device.tally.sm_filled_share();
-    let best = sampled.map(|share| (share, "sampled")).or(derived.map(|share| (share, "derived")));
+    facts.set_some("sample_count", sampled.values(Metric::SmActive, During::Window).map(|all| all.len() as i64));
+    let best = match sampled.share(Metric::SmActive, During::Kernels) {
+        Some(share) => Some((share, "sampled")),
+        None => device.tally.sm_filled_share().map(|share| (share, "derived")),
+    };
     facts.set_some("sm_active_share", best.map(|(share, _)| share));
     facts.set_some("sm_active_source", best.map(|(_, source)| source));
 }
 
-fn share(percent: f64) -> f64 {
-    percent / 100.0
-}
-
-/// Which samples belong to a union of intervals.
+/// Which samples are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Take {
-    /// Those taken in it.
-    Moments,
-    /// Those whose whole period lies in it: a sample stands for the time since the one before, and a short kernel's
-    /// would mostly speak of the time around it.
-    WholePeriods,
+enum During {
+    /// Those in the window.
+    Window,
+    /// Those whose whole period lies in time in which kernels run: a sample stands for the time since the one before, and a
+    /// short kernel's would mostly speak of the time around it.
+    Kernels,
 }
 
-/// The values of the samples that belong to a union.
-fn values_within(series: &MetricSeries, within: &Union, take: Take) -> Vec<f64> {
-    let reach = if take == Take::WholePeriods { period(series) } else { 0 };
+/// The samples of one device.
+struct Sampled<'all> {
+    series: Vec<&'all MetricSeries>,
+    window: Union,
+    kernels_run: &'all Union,
+}
+
+impl<'all> Sampled<'all> {
+    fn new(timeline: &'all Timeline, device: &'all DeviceContext) -> Self {
+        let number = timeline.devices[device.ops.device as usize].number;
+        let series = timeline.metrics.iter().filter(|series| series.gpu == number).collect();
+        Self { series, window: Union::of([device.window()]), kernels_run: &device.tally.kernels_run }
+    }
+
+    /// The values of a metric; `None` where it was not sampled.
+    fn values(&self, metric: Metric, during: During) -> Option<Vec<f64>> {
+        let series = self.series.iter().find(|series| series.metric == metric)?;
+        Some(match during {
+            During::Window => values_within(series, &self.window, 0),
+            During::Kernels => values_within(series, self.kernels_run, period(series)),
+        })
+    }
+
+    /// The values of a metric, where there are enough to say anything.
+    fn enough(&self, metric: Metric, during: During) -> Option<Vec<f64>> {
+        self.values(metric, during).filter(|values| values.len() >= ENOUGH_SAMPLES)
+    }
+
+    fn mean(&self, metric: Metric, during: During) -> Option<f64> {
+        self.enough(metric, during).map(|values| mean(&values))
+    }
+
+    /// The mean of a metric that is sampled in percent.
+    fn share(&self, metric: Metric, during: During) -> Option<f64> {
+        self.mean(metric, during).map(|percent| percent / 100.0)
+    }
+}
+
+/// The values of the samples in a union of intervals, together with some time before each.
+fn values_within(series: &MetricSeries, within: &Union, time_before_ns: i64) -> Vec<f64> {
     let mut parts = within.parts().peekable();
     let mut values = Vec::new();
     for (time, value) in series.time_ns.iter().zip(&series.value) {
         while parts.next_if(|part| part.end < *time).is_some() {}
-        if parts.peek().is_some_and(|part| part.start <= time - reach) {
+        if parts.peek().is_some_and(|part| part.start <= time - time_before_ns) {
             values.push(f64::from(*value));
         }
     }
@@ -91,10 +112,10 @@ fn values_within(series: &MetricSeries, within: &Union, take: Take) -> Vec<f64> 
 /// The usual distance of two samples.
 fn period(series: &MetricSeries) -> i64 {
     let mut distances: Vec<i64> = series.time_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    super::stats::median(&mut distances).unwrap_or(0)
+    median(&mut distances).unwrap_or(0)
 }
 
-fn mean(series: &MetricSeries, within: &Union, take: Take) -> Option<f64> {
-    let values = values_within(series, within, take);
-    (values.len() >= ENOUGH_SAMPLES).then(|| values.iter().sum::<f64>() / values.len() as f64)
+/// Of at least one value.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }

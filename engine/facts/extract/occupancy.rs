@@ -1,4 +1,4 @@
-//! Theoretical occupancy: how many blocks of a launch a multiprocessor can hold, and what limits them.
+//! Theoretical occupancy: how many blocks of a launch an SM can hold, and what limits them.
 //!
 //! The limits are the device's own; registers are given out by warp in units of 256, as on every GPU since Kepler, and
 //! each block takes 1 KiB of shared memory more on compute capability 8.0 and later (CUDA occupancy calculator).
@@ -8,10 +8,10 @@ use crate::timeline::{DeviceProperties, Geometry};
 const WARP: i64 = 32;
 const REGISTER_UNIT: i64 = 256;
 const SHARED_UNIT: i64 = 128;
-/// Parts of a multiprocessor with a scheduler and registers of their own.
+/// Parts of an SM with a scheduler and registers of their own.
 const QUARTERS: i64 = 4;
 
-/// What a launch geometry allows on one multiprocessor.
+/// What a launch geometry allows on one SM.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Occupancy {
     pub(super) blocks_per_sm: i64,
@@ -51,7 +51,7 @@ fn by_registers(properties: &DeviceProperties, geometry: Geometry, block_warps: 
         return Some(i64::MAX);
     }
     let warp_registers = (geometry.registers.min(255) * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
-    // Each quarter of a multiprocessor hands out its own registers.
+    // Each quarter of an SM hands out its own registers.
     Some(properties.registers_per_sm? / QUARTERS / warp_registers * QUARTERS / block_warps)
 }
 

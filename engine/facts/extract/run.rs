@@ -75,7 +75,7 @@ fn active_processes(context: &Context<'_>) -> Vec<u32> {
     active
 }
 
-/// Adds the active processes; their entities by place of the process.
+/// Adds the active processes; their entities by index of the process.
 pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId) -> Vec<Option<EntityId>> {
     let timeline = context.timeline;
     let mut ids = vec![None; timeline.processes.len()];
@@ -107,36 +107,46 @@ pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId)
     ids
 }
 
-fn api_use(context: &Context<'_>, process: u32, facts: &mut Entity) {
-    let timeline = context.timeline;
-    let mut sums: FxHashMap<NameId, (i64, i64)> = FxHashMap::default();
-    let mut threads = 0;
-    for thread in context.threads_of(process) {
-        let calls = context.calls.of_thread(*thread);
-        threads += i64::from(!calls.is_empty());
-        for call in calls {
-            let place = *call as usize;
-            let sum = sums.entry(timeline.api.name[place]).or_default();
-            *sum = (sum.0 + 1, sum.1.saturating_add(timeline.api.times.at(place).len_ns()));
-        }
-    }
-    let of = |wanted: fn(ApiClass) -> bool| {
-        let fitting = sums.iter().filter(|(name, _)| wanted(context.calls.class[**name as usize]));
-        fitting.fold((0, 0_i64), |all, (_, sum)| (all.0 + sum.0, all.1.saturating_add(sum.1)))
-    };
-    let launches = of(|class| class == ApiClass::Launch);
-    let allocations = of(|class| class == ApiClass::Allocate);
-    facts.set("api_call_count", of(|_| true).0);
-    facts.set("launch_call_count", launches.0);
-    facts.set("launch_call_ns", launches.1);
-    facts.set("sync_call_ns", of(|class| matches!(class, ApiClass::Wait(_))).1);
-    facts.set("query_call_count", of(|class| class == ApiClass::Query).0);
-    facts.set("allocate_call_count", allocations.0);
-    facts.set("allocate_call_ns", allocations.1);
-    facts.set("thread_count", threads);
+/// Calls, and the time inside them.
+#[derive(Debug, Clone, Copy, Default)]
+struct CallSum {
+    count: i64,
+    sum_ns: i64,
 }
 
-/// What names of kernels and annotations give a framework away, the most telling first.
+impl CallSum {
+    const fn add(&mut self, ns: i64) {
+        self.count += 1;
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+    }
+}
+
+fn api_use(context: &Context<'_>, process: u32, facts: &mut Entity) {
+    let timeline = context.timeline;
+    let [mut all, mut launches, mut waits, mut queries, mut allocations] = [CallSum::default(); 5];
+    for call in context.calls_of(process, None) {
+        let ns = timeline.api.times.at(call as usize).len_ns();
+        all.add(ns);
+        match context.calls.class_of(timeline, call) {
+            ApiClass::Launch => launches.add(ns),
+            ApiClass::Wait(_) => waits.add(ns),
+            ApiClass::Query => queries.add(ns),
+            ApiClass::Allocate => allocations.add(ns),
+            _ => {}
+        }
+    }
+    let threads = context.threads_of(process).iter().filter(|thread| !context.calls.of_thread(**thread).is_empty());
+    facts.set("api_call_count", all.count);
+    facts.set("launch_call_count", launches.count);
+    facts.set("launch_call_ns", launches.sum_ns);
+    facts.set("sync_call_ns", waits.sum_ns);
+    facts.set("query_call_count", queries.count);
+    facts.set("allocate_call_count", allocations.count);
+    facts.set("allocate_call_ns", allocations.sum_ns);
+    facts.set("thread_count", threads.count() as i64);
+}
+
+/// What names of kernels and ranges give a framework away, the most telling first.
 const KERNEL_MARKS: [(&str, &str); 11] = [
     ("at::native", "pytorch"),
     ("c10::", "pytorch"),

@@ -179,15 +179,18 @@ fn from_ranges(context: &Context<'_>, device: &DeviceContext) -> Option<Steps> {
             list.push(interval);
         }
     }
-    let is_step = |((rank, _), list): &((usize, String), Vec<Interval>)| {
-        let is_flat = list.windows(2).all(|pair| pair[0].end <= pair[1].start);
-        let share = if *rank < NOT_CALLED_STEP { NAMED_SHARE } else { UNNAMED_SHARE };
-        (MIN_STEPS..=MAX_STEPS).contains(&list.len()) && is_flat && is_dense(list, share)
-    };
-    candidates.into_iter().filter(is_step).take(MAX_TRIED).find_map(|((_, name), list)| {
+    let steps = candidates.into_iter().filter(|((rank, _), list)| are_steps(*rank, list));
+    steps.take(MAX_TRIED).find_map(|((_, name), list)| {
         let intervals = on_device(timeline, device, &list);
         covers(device, &intervals).then_some(Steps { name, intervals })
     })
+}
+
+/// Whether ranges of one name, with the rank of the name, are the rounds of a loop.
+fn are_steps(rank: usize, ranges: &[Interval]) -> bool {
+    let is_flat = ranges.windows(2).all(|pair| pair[0].end <= pair[1].start);
+    let share = if rank < NOT_CALLED_STEP { NAMED_SHARE } else { UNNAMED_SHARE };
+    (MIN_STEPS..=MAX_STEPS).contains(&ranges.len()) && is_flat && is_dense(ranges, share)
 }
 
 /// Whether ranges cover at least a share of the time from the first to the last, as the rounds of a loop do.

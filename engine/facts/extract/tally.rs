@@ -22,7 +22,7 @@ pub(super) struct KernelTally {
     /// Compute or communication time that it owns.
     pub(super) attributed_ns: i64,
     pub(super) underfilled_ns: i64,
-    /// Nanoseconds times multiprocessors without a block.
+    /// Nanoseconds times SMs without a block.
     pub(super) unused_sm_ns: i128,
     pub(super) faulting_ns: i64,
 }
@@ -77,11 +77,11 @@ pub(super) struct Tally {
     pub(super) concurrent_ns: i64,
     pub(super) kernel_concurrent_ns: i64,
     pub(super) one_thread_ns: i64,
-    /// Nanoseconds times multiprocessors without a block.
+    /// Nanoseconds times SMs without a block.
     unused_sm_ns: i128,
     /// Compute time of kernels whose grid is known.
     known_grid_ns: i64,
-    /// Nanoseconds of that time weighted by the part of multiprocessors with a block.
+    /// Nanoseconds of that time weighted by the part of the SMs with a block.
     filled_ns: f64,
     pub(super) tail_ns: f64,
     /// Time weighted by theoretical occupancy, and the time that it is known for.
@@ -129,7 +129,7 @@ impl Tally {
         tally
     }
 
-    /// Over compute time, the part of multiprocessors that can have a block, tails of the last wave taken off. Kernels
+    /// Over compute time, the part of the SMs that can have a block, tails of the last wave taken off. Kernels
     /// hidden in graphs have no grid: where they are most of the time, the rest stands for nothing.
     pub(super) fn sm_filled_share(&self) -> Option<f64> {
         let is_known = self.known_grid_ns > 0 && 2 * self.known_grid_ns >= self.sums[Account::Compute];
@@ -232,8 +232,8 @@ fn fit(properties: Option<&DeviceProperties>, geometry: crate::timeline::Geometr
         (Some(occupancy), Some(sm_count)) if geometry.grid_blocks >= sm_count && occupancy.blocks_per_sm > 0 => {
             let wave = sm_count.saturating_mul(occupancy.blocks_per_sm);
             let (whole, last) = (geometry.grid_blocks / wave, geometry.grid_blocks % wave);
-            // Blocks spread over the multiprocessors first: one is empty only when the last wave has fewer blocks than
-            // there are multiprocessors.
+            // Blocks spread over the SMs first: one is empty only when the last wave has fewer blocks than
+            // there are SMs.
             let empty = if last == 0 { 0 } else { (sm_count - last).max(0) };
             empty as f64 / sm_count as f64 / (whole + 1) as f64
         }

@@ -14,7 +14,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use coldspot::facts::{EntityKind, Facts, extract};
-use coldspot::ledger::Scope;
+use coldspot::ledger::{Breakdown, Scope};
 use coldspot::source::ReadOptions;
 use tempfile::TempDir;
 
@@ -229,18 +229,12 @@ fn review(printer: &Printer, report: &Path) -> Result<&'static str, String> {
 /// The accounts of every device sum to its window, and the two readings of idle time to the idle time.
 fn adds_up(facts: &Facts) -> Result<(), String> {
     for (_, device) in facts.of_kind(EntityKind::Device) {
-        let int = |name: &str| device.int(name).unwrap_or(0);
-        let accounts = ["compute_ns", "exposed_communication_ns", "exposed_copy_ns", "exposed_migration_ns"];
-        let sum: i64 = accounts.into_iter().chain(["exposed_memset_ns", "idle_ns"]).map(int).sum();
-        if sum != int("window_ns") {
-            return Err(format!("accounts of {} sum to {sum}, not {}", device.key, int("window_ns")));
-        }
-        let sum_of = |beginning: &str, skipped: &[&str]| -> i64 {
-            let fits = |name: &str| name.starts_with(beginning) && name.ends_with("_ns") && !skipped.contains(&name);
-            device.facts().filter(|(name, _)| fits(name)).filter_map(|(name, _)| device.int(name)).sum()
-        };
-        if sum_of("dry_", &[]) != int("idle_ns") {
-            return Err(format!("triggers of {} do not sum to its idle time", device.key));
+        for breakdown in [Breakdown::Operation, Breakdown::CopyKind, Breakdown::Activity, Breakdown::Trigger] {
+            let sum: i64 = breakdown.accounts().filter_map(|account| device.int(account.fact())).sum();
+            let whole = device.int(breakdown.whole().fact()).unwrap_or(0);
+            if sum != whole {
+                return Err(format!("{breakdown:?} of {}: the parts sum to {sum}, not {whole}", device.key));
+            }
         }
     }
     Ok(())

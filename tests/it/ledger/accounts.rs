@@ -2,7 +2,7 @@
 //! to exactly one activity and one trigger.
 
 use coldspot::facts::{EntityKind, Facts, extract};
-use coldspot::ledger::Scope;
+use coldspot::ledger::{Account, Breakdown, Scope};
 use coldspot::timeline::columns::{Direction, GpuOps, HostMemory, KernelShape, MigrationCause, OverheadKind};
 use coldspot::timeline::interval::Interval;
 use coldspot::timeline::{Device, NONE, Process, Stream, StreamKind, Thread, Timeline};
@@ -102,62 +102,26 @@ fn timeline(ops: &[Op], hosts: &[Host], scale: i64) -> Timeline {
     timeline
 }
 
-const ACCOUNTS: [&str; 6] = [
-    "compute_ns",
-    "exposed_communication_ns",
-    "exposed_copy_ns",
-    "exposed_migration_ns",
-    "exposed_memset_ns",
-    "idle_ns",
-];
-const COPY_PARTS: [&str; 6] = [
-    "exposed_copy_h2d_pageable_ns",
-    "exposed_copy_h2d_pinned_ns",
-    "exposed_copy_d2h_pageable_ns",
-    "exposed_copy_d2h_pinned_ns",
-    "exposed_copy_device_ns",
-    "exposed_copy_other_ns",
-];
-const ACTIVITIES: [&str; 13] = [
-    "idle_spacing_ns",
-    "idle_queue_ns",
-    "idle_profiler_ns",
-    "idle_load_ns",
-    "idle_sync_ns",
-    "idle_query_ns",
-    "idle_copy_call_ns",
-    "idle_allocate_ns",
-    "idle_init_ns",
-    "idle_launch_ns",
-    "idle_blocked_ns",
-    "idle_host_ns",
-    "idle_unknown_ns",
-];
-const TRIGGERS: [&str; 7] = [
-    "dry_queued_ns",
-    "dry_in_sync_ns",
-    "dry_in_copy_ns",
-    "dry_in_allocate_ns",
-    "dry_in_launch_ns",
-    "dry_elsewhere_ns",
-    "dry_unknown_ns",
+/// In the order of precedence.
+const ACCOUNTS: [Account; 6] = [
+    Account::Compute,
+    Account::ExposedCommunication,
+    Account::ExposedCopy,
+    Account::ExposedMigration,
+    Account::ExposedMemset,
+    Account::Idle,
 ];
 
-/// A part of the idle time that is absent, because nothing is known of the host, holds nothing.
 fn device(facts: &Facts, name: &str) -> i64 {
-    let is_part = ACTIVITIES.contains(&name) || TRIGGERS.contains(&name);
-    facts
-        .of_kind(EntityKind::Device)
-        .next()
-        .unwrap()
-        .1
-        .int(name)
-        .or(is_part.then_some(0))
-        .unwrap_or_else(|| panic!("device.{name} is absent"))
+    let (_, device) = facts.of_kind(EntityKind::Device).next().unwrap();
+    device.int(name).unwrap_or_else(|| panic!("device.{name} is absent"))
 }
 
-fn sum(facts: &Facts, names: &[&str]) -> i64 {
-    names.iter().map(|name| device(facts, name)).sum()
+/// The accounts that one is divided into, together. Those of idle time that are absent, because nothing is known of the host,
+/// hold nothing.
+fn sum(facts: &Facts, breakdown: Breakdown) -> i64 {
+    let (_, device) = facts.of_kind(EntityKind::Device).next().unwrap();
+    breakdown.accounts().filter_map(|account| device.int(account.fact())).sum()
 }
 
 /// The account of one moment, straight from the definition.
@@ -192,11 +156,11 @@ proptest! {
         let facts = extract(&timeline(&ops, &hosts, 1), &Scope::All).unwrap();
         let (first, last) = (ops.iter().map(|op| op.1).min().unwrap(), ops.iter().map(|op| op.1 + op.2).max().unwrap());
         prop_assert_eq!(device(&facts, "window_ns"), last - first);
-        for (place, name) in ACCOUNTS.into_iter().enumerate() {
-            let moments = (first..last).filter(|moment| account_at(&ops, *moment) == place).count() as i64;
-            prop_assert_eq!(device(&facts, name), moments, "{}", name);
+        for (index, account) in ACCOUNTS.into_iter().enumerate() {
+            let moments = (first..last).filter(|moment| account_at(&ops, *moment) == index).count() as i64;
+            prop_assert_eq!(device(&facts, account.fact()), moments, "{}", account.id());
         }
-        prop_assert_eq!(sum(&facts, &COPY_PARTS), device(&facts, "exposed_copy_ns"));
+        prop_assert_eq!(sum(&facts, Breakdown::CopyKind), device(&facts, "exposed_copy_ns"));
         let groups: i64 = facts.of_kind(EntityKind::CopyGroup).filter_map(|(_, group)| group.int("exposed_ns")).sum();
         prop_assert_eq!(groups, device(&facts, "exposed_copy_ns"));
     }
@@ -204,9 +168,9 @@ proptest! {
     #[test]
     fn idle_time_has_one_activity_and_one_trigger(ops in ops(), hosts in hosts(), scale in 1..20_000_i64) {
         let facts = extract(&timeline(&ops, &hosts, scale), &Scope::All).unwrap();
-        prop_assert_eq!(sum(&facts, &ACTIVITIES), device(&facts, "idle_ns"));
-        prop_assert_eq!(sum(&facts, &TRIGGERS), device(&facts, "idle_ns"));
-        prop_assert_eq!(sum(&facts, &ACCOUNTS), device(&facts, "window_ns"));
+        prop_assert_eq!(sum(&facts, Breakdown::Activity), device(&facts, "idle_ns"));
+        prop_assert_eq!(sum(&facts, Breakdown::Trigger), device(&facts, "idle_ns"));
+        prop_assert_eq!(sum(&facts, Breakdown::Operation), device(&facts, "window_ns"));
     }
 
     #[test]
@@ -217,12 +181,12 @@ proptest! {
         let result = extract(&timeline(&ops, &hosts, 1), &scope);
         prop_assert_eq!(result.is_err(), window.is_empty());
         let Ok(facts) = result else { return Ok(()) };
-        for (place, name) in ACCOUNTS.into_iter().enumerate() {
-            let moments = window.clone().filter(|moment| account_at(&ops, *moment) == place).count() as i64;
-            prop_assert_eq!(device(&facts, name), moments, "{}", name);
+        for (index, account) in ACCOUNTS.into_iter().enumerate() {
+            let moments = window.clone().filter(|moment| account_at(&ops, *moment) == index).count() as i64;
+            prop_assert_eq!(device(&facts, account.fact()), moments, "{}", account.id());
         }
-        prop_assert_eq!(sum(&facts, &ACTIVITIES), device(&facts, "idle_ns"));
-        prop_assert_eq!(sum(&facts, &TRIGGERS), device(&facts, "idle_ns"));
+        prop_assert_eq!(sum(&facts, Breakdown::Activity), device(&facts, "idle_ns"));
+        prop_assert_eq!(sum(&facts, Breakdown::Trigger), device(&facts, "idle_ns"));
     }
 }
 
