@@ -27,7 +27,7 @@ pub const MAX_ENTITY_OF_KIND_COUNT: usize = 8_000;
 pub const MAX_PROCESS_COUNT: usize = 1_000;
 /// Ranges that are open at once on a thread; deeper ones explain no idle time.
 pub const MAX_OPEN_RANGE_COUNT: usize = 200;
-/// GPUs: each has tables of its own; operations on further ones are dropped and counted.
+/// GPUs, more than any machine has: each has tables of its own; operations on further ones are dropped and counted.
 pub const MAX_DEVICE_COUNT: usize = 128;
 /// Bytes of one cell of a database.
 pub const MAX_CELL_BYTES: i32 = 128 << 20;

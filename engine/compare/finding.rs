@@ -296,13 +296,12 @@ impl<'a> Pair<'a> {
         let index = self.shown.device.or_else(|| (devices.len() == 1).then_some(0))?;
         let device = devices.get(index)?;
         let account = Account::parse(account)?;
-        let is_idle = account.top() == Account::Idle;
         let is_in_gaps = |side: Side| {
             let gaps_ns = *device.between_rounds_ns.get(side);
             let claimed_ns = gain.change.sides().get(side).median.saturating_mul(*self.units.get(side));
             gaps_ns > 0 && claimed_ns <= gaps_ns
         };
-        if is_idle && (is_in_gaps(Side::Base) || is_in_gaps(Side::Head)) {
+        if account.top() == Account::Idle && (is_in_gaps(Side::Base) || is_in_gaps(Side::Head)) {
             return Some("it may be the idle time between rounds, which only the longer side has");
         }
         let is_small = gain.share.base.max(gain.share.head) < self.context.noise.floor_share;

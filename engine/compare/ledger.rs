@@ -1,10 +1,9 @@
 //! Where the time of each device went, side by side.
 
-use super::Basis;
 use super::measure::{Change, Measure, Noise};
 use super::runs::{Run, Runs, int};
 use super::sides::{Side, Sides};
-use super::work::Work;
+use super::work::{Basis, Work};
 use crate::facts::Entity;
 use crate::findings::{DeviceReview, Part};
 use crate::ledger::accounts::Sums;

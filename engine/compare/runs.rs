@@ -19,7 +19,7 @@ pub struct Run {
 
 impl Run {
     pub(crate) fn entity(&self) -> Option<&Entity> {
-        self.facts.of_kind(EntityKind::Run).map(|(_, run)| run).next()
+        self.facts.run()
     }
 
     /// The GPUs that ran work, by number: the n-th of one side is compared with the n-th of the other, whatever their
@@ -95,9 +95,8 @@ impl<'a> Runs<'a> {
 
 /// By number.
 pub(crate) fn devices_with_work(facts: &Facts) -> Vec<(EntityId, &Entity)> {
-    let mut devices: Vec<_> =
-        facts.of_kind(EntityKind::Device).filter(|(_, device)| int(device, "window_ns") > 0).collect();
-    devices.sort_by_key(|(id, device)| (device.int("number"), *id));
+    let mut devices = facts.devices();
+    devices.retain(|(_, device)| int(device, "window_ns") > 0);
     devices
 }
 

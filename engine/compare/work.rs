@@ -14,7 +14,7 @@ use crate::text::spans::Sentence;
 /// Clocks that differ by less are the same.
 const SAME_CLOCK_SHARE: f64 = 0.05;
 /// The most repetitions that one side may hold of the other's work.
-const MOST_UNITS: i64 = 10_000;
+const MAX_UNITS: i64 = 10_000;
 /// Kernels named when only one side launches them.
 const NAMED: usize = 3;
 /// From this part of the kernel time on, it is the program that works on another size.
@@ -226,7 +226,7 @@ impl Launches {
         }
         let factor = (base.max(head) as f64 / base.min(head) as f64).round() as i64;
         let units = if head > base { Sides { base: 1, head: factor } } else { Sides { base: factor, head: 1 } };
-        ((2..=MOST_UNITS).contains(&factor) && self.is_same(units)).then_some(units)
+        ((2..=MAX_UNITS).contains(&factor) && self.is_same(units)).then_some(units)
     }
 
     /// Why there is no unit to compare by.

@@ -19,9 +19,7 @@ pub(super) struct Fingerprints<'a> {
 
 impl<'a> Fingerprints<'a> {
     pub(super) fn new(facts: &'a Facts) -> Self {
-        let mut devices: Vec<_> = facts.of_kind(EntityKind::Device).collect();
-        devices.sort_by_key(|(id, device)| (device.int("number"), *id));
-        let devices = devices.into_iter().enumerate().map(|(index, (id, _))| (id, index)).collect();
+        let devices = facts.devices().into_iter().enumerate().map(|(index, (id, _))| (id, index)).collect();
         Self { facts, devices }
     }
 

@@ -6,6 +6,7 @@ use super::occurrence::{Context, Occurrence, chain, severity_of};
 use super::source::evidence;
 use super::{Also, Finding, Gain};
 use crate::facts::EntityKind;
+use crate::ledger::Account;
 use crate::rules::outcome::Severity;
 use crate::rules::{Reference, RuleInfo, Status};
 
@@ -130,15 +131,14 @@ impl<'a> Ranking<'a> {
                 && other.gain.as_ref().is_some_and(|gain| gain.account == own.account)
         });
         let sum = beside.filter_map(Occurrence::recoverable_ns).fold(0_i64, i64::saturating_add);
-        let held = facts.get(device).int(&format!("{}_ns", own.account)).unwrap_or(i64::MAX);
-        let recoverable_ns = sum.min(held).clamp(own.recoverable_ns, own.window_ns);
+        let held = Account::parse(&own.account).and_then(|account| facts.get(device).int(account.fact()));
+        let recoverable_ns = sum.min(held.unwrap_or(i64::MAX)).clamp(own.recoverable_ns, own.window_ns);
         Some(Gain::new(recoverable_ns, own.window_ns, own.account.clone(), own.basis.clone()))
     }
 
     /// The pages that fit the program: those of PyTorch only where it is used, unless there is no other.
     fn references(&self, rule: &RuleInfo) -> Vec<Reference> {
-        let run = self.context.facts.of_kind(EntityKind::Run).next();
-        let is_pytorch = run.is_none_or(|(_, run)| run.text("framework") == Some("pytorch"));
+        let is_pytorch = self.context.facts.run().is_none_or(|run| run.text("framework") == Some("pytorch"));
         let fits = |reference: &&Reference| is_pytorch || !reference.url.contains("pytorch.org/");
         let fitting: Vec<Reference> = rule.references.iter().filter(fits).cloned().collect();
         if fitting.is_empty() { rule.references.clone() } else { fitting }

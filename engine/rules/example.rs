@@ -1,6 +1,7 @@
 //! What a rule says of facts that are given by hand: of its example, for its page, and of its tests.
 
 use crate::facts::{EntityId, EntityKind, Facts};
+use crate::text::spans::Sentence;
 
 use super::evaluate::{claimed, evaluate_one};
 use super::library::Library;

@@ -86,6 +86,9 @@ fn environment() -> Environment<'static> {
     environment.add_filter("percent", |value: &Value| real(value).map(|share| own(number::percent(share))));
     environment.add_filter("rate", |value: &Value| real(value).map(|per_s| own(number::rate(per_s))));
     environment.add_filter("ratio", |value: &Value| real(value).map(|ratio| own(number::ratio(ratio))));
+    environment.add_filter("id", |value: &Value| whole(value).map(|id| own(number::id(id))));
+    environment.add_filter("number", |value: &Value| real(value).map(|number| own(number::number(number))));
+    environment.add_filter("mhz", |value: &Value| real(value).map(|mhz| own(number::mhz(mhz))));
     environment.add_filter("code", |value: &Value| string(value).map(|name| Value::from_object(Code(name.to_owned()))));
     environment.add_filter("text", |value: &Value| string(value).map(Value::from));
     environment.set_formatter(quote);

@@ -99,7 +99,6 @@ pub struct RuleInfo {
 #[derive(Debug)]
 pub struct Rule {
     pub(super) info: RuleInfo,
-    /// Whether it stands in the place of a built-in rule of the same id.
     pub(super) replaces_builtin: bool,
     pub(super) file: String,
     pub(super) source: String,

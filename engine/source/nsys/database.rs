@@ -12,6 +12,7 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
+use crate::limits::{MAX_CELL_BYTES, MAX_COLUMN_COUNT, MAX_SCHEMA_ENTRY_BYTES};
 use crate::source::ReadError;
 
 /// The ordinary tables of a database that may be read, and what stands instead of one.
@@ -202,9 +203,9 @@ pub(super) fn open(path: &Path, budget: &Budget) -> rusqlite::Result<Connection>
 
 /// What SQLite may be asked for: above what an export needs, far below its own limits.
 const LIMITS: [(Limit, i32); 10] = [
-    (Limit::SQLITE_LIMIT_LENGTH, 128 << 20),
-    (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
-    (Limit::SQLITE_LIMIT_COLUMN, 1_000),
+    (Limit::SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_SCHEMA_ENTRY_BYTES),
+    (Limit::SQLITE_LIMIT_COLUMN, MAX_COLUMN_COUNT),
     (Limit::SQLITE_LIMIT_EXPR_DEPTH, 100),
     (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 10),
     (Limit::SQLITE_LIMIT_VDBE_OP, 100_000),

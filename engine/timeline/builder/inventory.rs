@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::keys::{StreamKey, ThreadKey};
+use crate::limits::MAX_DEVICE_COUNT;
 use crate::timeline::{Device, DeviceProperties, NONE, PageFaults, Process, Stream, StreamKind, Thread, Timeline};
-
-/// More GPUs than this no machine has; operations on further ones are dropped.
-const MAX_DEVICES: usize = 128;
 
 /// What a recording says of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +88,7 @@ impl Inventory {
         let mut known: Vec<(StreamKey, i64, StreamInfo)> =
             infos.filter_map(|(key, info)| Some((key, info.device?, info))).collect();
         let mut numbers: BTreeSet<i64> = known.iter().map(|(_, number, _)| *number).collect();
-        if let Some(beyond) = numbers.iter().nth(MAX_DEVICES).copied() {
+        if let Some(beyond) = numbers.iter().nth(MAX_DEVICE_COUNT).copied() {
             numbers.split_off(&beyond);
             known.retain(|(_, number, _)| *number < beyond);
         }

@@ -1,6 +1,7 @@
 //! How much of a recording is taken in. Whatever is left out for it is counted in [`Reached`](crate::timeline::Reached) and said
 //! in the review.
 
+use crate::limits::{MAX_NAME_BYTES, MAX_NAME_COUNT, MAX_ROW_COUNT};
 use crate::text::cut;
 
 /// What a reader takes in at most. Far above honest reports; a user with a larger one raises them.
@@ -16,7 +17,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rows: 200_000_000, name_bytes: 64 << 10, names: 2_000_000 }
+        Self { rows: MAX_ROW_COUNT, name_bytes: MAX_NAME_BYTES, names: MAX_NAME_COUNT }
     }
 }
 

@@ -6,12 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::names::{LabelNames, OTHER_NAME, RawName};
 use super::{Builder, at, map};
+use crate::limits::MAX_RANGE_LABEL_COUNT;
 use crate::timeline::columns::{Label, RangeKind, ThreadRanges};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline, Times};
-
-/// Labels of ranges that are told apart, times the number of devices.
-const MAX_LABELS: usize = 1_000_000;
 
 /// The ranges of a chunk.
 #[derive(Debug, Default)]
@@ -107,7 +105,7 @@ impl Builder {
         let timeline = &mut self.timeline;
         let mut known: FxHashMap<Label, u32> = FxHashMap::default();
         // Each device tells each of them apart.
-        let most = (MAX_LABELS / timeline.devices.len().max(1)).min(self.limits.names);
+        let most = (MAX_RANGE_LABEL_COUNT / timeline.devices.len().max(1)).min(self.limits.names);
         let mut indices = Vec::with_capacity(names.len());
         for (raw, name) in self.labels.list().iter().zip(names) {
             let mut label = Label { kind: raw.kind, name: *name, domain: raw.domain };

@@ -21,15 +21,15 @@ impl Printer {
 
     /// A review as Markdown.
     pub fn markdown(&self, facts: &Facts, report: &str) -> Result<String, String> {
-        self.review(facts, report, Format::Markdown)
+        self.review_as(Format::Markdown, facts, report)
     }
 
     /// A review as JSON.
     pub fn json(&self, facts: &Facts, report: &str) -> Result<String, String> {
-        self.review(facts, report, Format::Json)
+        self.review_as(Format::Json, facts, report)
     }
 
-    fn review(&self, facts: &Facts, report: &str, format: Format) -> Result<String, String> {
+    fn review_as(&self, format: Format, facts: &Facts, report: &str) -> Result<String, String> {
         let review = self.analysis.review_facts(facts, report, &Request::default());
         self.analysis.render(&Report::Review(Box::new(review)), format).map_err(|error| error.to_string())
     }
