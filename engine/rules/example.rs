@@ -9,7 +9,6 @@ use super::outcome::{Judgement, Outcome};
 use super::params::Params;
 use super::rule::{FactRef, FactTable, Rule};
 use super::vocabulary::FRAMEWORK_DEFAULT;
-use crate::text::spans::Sentence;
 
 /// What a rule says of its own example: for the rule's page.
 pub fn outcome(library: &Library, rule: &Rule) -> Outcome {
