@@ -15,7 +15,7 @@ pub struct Policy {
     pub rules_off: Vec<String>,
     /// Findings that are known, and folded away.
     pub baseline: Option<Baseline>,
-    /// Where kernels and annotations come from.
+    /// Where kernels and ranges come from.
     pub sources: Sources,
     /// The folders that lead from the top of the checkout to the project's: forges read paths from the top.
     pub folders: Vec<String>,

@@ -123,7 +123,7 @@ impl<'a> Context<'a> {
         };
         let severity = if this.gain.is_some() { Severity::Info } else { this.severity };
         // What has no estimate goes by the time that it is about.
-        let alone = self.facts.get(this.entity).int("alone_ns").filter(|_| this.gain.is_none());
+        let alone = self.facts.get(this.entity).int("attributed_ns").filter(|_| this.gain.is_none());
         (group, Reverse(severity), Reverse(this.recoverable_ns()), Reverse(this.found.confidence), Reverse(alone))
     }
 
