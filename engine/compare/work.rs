@@ -49,7 +49,7 @@ pub enum Basis {
     },
     /// The sides did different numbers of steps, or different work in a step: per step.
     Step {
-        /// The annotation that repeats.
+        /// The range that repeats.
         name: String,
     },
     /// No unit is sound.
