@@ -11,6 +11,7 @@ pub mod compare;
 pub mod facts;
 mod files;
 pub mod findings;
+#[cfg(feature = "comment")]
 pub mod forge;
 pub mod gates;
 pub mod interrupt;

@@ -55,7 +55,8 @@ impl Analysis {
         config.set_severities(&mut rules);
         let mut scorecard = templates.scorecard().clone();
         config.set_targets(&mut scorecard);
-        let policy = Policy { folders: folders_from_top, ..config.policy() };
+        let mut policy = config.policy();
+        policy.sources.folders = folders_from_top;
         let options = crate::source::ReadOptions { root: folder, ..reading.options };
         let reading = Reading { options, ..reading };
         Self { library, rules, templates, scorecard, config, policy, reading }

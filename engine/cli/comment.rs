@@ -63,8 +63,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         body: &body,
         time_limit: Duration::from_secs(arguments.time_limit),
     };
-    let place = format!("{}#{}", arguments.repo, arguments.pull);
-    let posted = forge::post(&request).map_err(|error| Failure::new(Exit::Forge, format!("{place}: {error}")))?;
+    let target = format!("{}#{}", arguments.repo, arguments.pull);
+    let posted = forge::post(&request).map_err(|error| Failure::new(Exit::Forge, format!("{target}: {error}")))?;
     if body.is_cut() {
         output::eprint_message("coldspot: the comment was cut, for a forge takes 65,536 characters");
     }
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Posted::Updated => "updated",
         Posted::Unchanged => "unchanged",
     };
-    output::write(&format!("comment {done} on {place}\n"), None)?;
+    output::write(&format!("comment {done} on {target}\n"), None)?;
     Ok(Exit::Ok)
 }
 

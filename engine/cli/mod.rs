@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod baseline;
+#[cfg(feature = "comment")]
 mod comment;
 mod compare;
 mod config;
@@ -65,6 +66,7 @@ enum Command {
     #[command(subcommand)]
     Rules(rules::Task),
     /// Post the comment of a pull request, or update it where it is there already.
+    #[cfg(feature = "comment")]
     Comment(comment::Arguments),
     /// Check coldspot.toml, or print its schema.
     #[command(subcommand)]
@@ -132,8 +134,11 @@ pub(crate) fn main() -> ExitCode {
     let examples = |examples: &str| format!("{examples}\n{codes}");
     let mut command = command
         .mut_subcommand("review", |review| review.after_help(examples(review::EXAMPLES)))
-        .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)))
-        .mut_subcommand("comment", |comment| comment.after_help(examples(comment::EXAMPLES)));
+        .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)));
+    #[cfg(feature = "comment")]
+    {
+        command = command.mut_subcommand("comment", |comment| comment.after_help(examples(comment::EXAMPLES)));
+    }
     let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|found| Cli::from_arg_matches(&found));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -151,6 +156,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Baseline(task) => baseline::run(&task),
         Command::Facts(arguments) => facts::run(&arguments),
         Command::Rules(task) => rules::run(&task),
+        #[cfg(feature = "comment")]
         Command::Comment(arguments) => comment::run(&arguments),
         Command::Config(task) => config::run(&task),
     };

@@ -10,11 +10,11 @@ use super::exit::{Exit, Failure};
 
 /// Prints to standard output, or writes a file.
 pub(super) fn write(text: &str, output: Option<&Path>) -> Result<(), Failure> {
-    let (result, place) = match output {
+    let (result, target) = match output {
         Some(path) => (replace(text, path), path.display().to_string()),
         None => (print(text), "standard output".to_owned()),
     };
-    result.map_err(|error| Failure::new(Exit::Usage, format!("{place}: cannot be written: {error}")))
+    result.map_err(|error| Failure::new(Exit::Usage, format!("{target}: cannot be written: {error}")))
 }
 
 /// Refuses to write over a file that is read.

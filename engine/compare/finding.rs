@@ -297,7 +297,7 @@ impl<'a> Pair<'a> {
         let device = devices.get(index)?;
         let account = Account::parse(account)?;
         let is_in_gaps = |side: Side| {
-            let gaps_ns = *device.between_rounds_ns.get(side);
+            let gaps_ns = *device.gap_ns.get(side);
             let claimed_ns = gain.change.sides().get(side).median.saturating_mul(*self.units.get(side));
             gaps_ns > 0 && claimed_ns <= gaps_ns
         };
@@ -315,7 +315,7 @@ impl<'a> Pair<'a> {
 impl Context<'_> {
     fn has_long_gaps(&self, device: &DeviceChange) -> bool {
         let is_long = |side: Side| {
-            let per_unit = device.between_rounds_ns.get(side) / self.work.units().get(side);
+            let per_unit = device.gap_ns.get(side) / self.work.units().get(side);
             let window_ns = device.window.sides().get(side).median;
             per_unit > 0 && per_unit as f64 >= self.noise.floor_share * window_ns as f64
         };

@@ -25,7 +25,7 @@ pub struct DeviceChange {
     /// Parts of the accounts; empty where the sides' idle time cannot be told apart so finely.
     pub parts: Vec<AccountChange>,
     /// Idle time between two repetitions of the work that only the longer side has, and that is left out.
-    pub between_rounds_ns: Sides<i64>,
+    pub gap_ns: Sides<i64>,
 }
 
 /// An account on both sides.
@@ -55,7 +55,7 @@ struct Ledger {
     window_ns: i64,
     accounts: Sums,
     parts: Vec<Part>,
-    between_ns: i64,
+    gap_ns: i64,
 }
 
 impl Ledger {
@@ -65,18 +65,13 @@ impl Ledger {
         let (_, device) = devices.get(device)?;
         let review = run.review.devices.iter().find(|review| review.key == device.key)?;
         let is_repeated = matches!(work.basis, Basis::Unit { .. });
-        let between_ns = if is_repeated { between(device, units, other_idle_ns) } else { 0 };
+        let gap_ns = if is_repeated { gaps(device, units, other_idle_ns) } else { 0 };
         let mut accounts = Sums::default();
         for account in Breakdown::Operation.accounts() {
             accounts[account] = int(device, account.fact()) / units;
         }
-        accounts[Account::Idle] -= between_ns / units;
-        Some(Self {
-            window_ns: (review.window_ns - between_ns) / units,
-            accounts,
-            parts: scaled(review, units),
-            between_ns,
-        })
+        accounts[Account::Idle] -= gap_ns / units;
+        Some(Self { window_ns: (review.window_ns - gap_ns) / units, accounts, parts: scaled(review, units), gap_ns })
     }
 
     fn part_ns(&self, account: &str) -> i64 {
@@ -96,7 +91,7 @@ fn scaled(review: &DeviceReview, units: i64) -> Vec<Part> {
 
 /// Repetitions one after the other have time between them that a single one lacks: at most the longest idle stretch for
 /// each gap. As much of it is left out as would explain the difference, and no more.
-fn between(device: &Entity, units: i64, other_idle_ns: i64) -> i64 {
+fn gaps(device: &Entity, units: i64, other_idle_ns: i64) -> i64 {
     let most = (units - 1).saturating_mul(int(device, "idle_longest_ns"));
     let beyond = int(device, Account::Idle.fact()) - other_idle_ns.saturating_mul(units);
     beyond.clamp(0, most.max(0))
@@ -137,24 +132,24 @@ impl Ledgers {
     fn change(self, work: &Work, noise: &Noise) -> Option<DeviceChange> {
         let window = self.measures(|ledger| ledger.window_ns)?;
         let rows = Rows { ledgers: &self, window, noise, is_comparable: work.basis.is_comparable() };
-        let between_rounds_ns = self.measures(|ledger| ledger.between_ns)?.map(|ns| ns.median);
+        let gap_ns = self.measures(|ledger| ledger.gap_ns)?.map(|ns| ns.median);
         let accounts = Breakdown::Operation.accounts().filter_map(|account| {
             let name = Name { account: account.id(), of: account.id(), label: account.label() };
             rows.row(name, |ledger| ledger.accounts[account])
         });
-        let names = self.part_names(between_rounds_ns).into_iter();
+        let names = self.part_names(gap_ns).into_iter();
         let parts = names.filter_map(|name| rows.row(name, |ledger| ledger.part_ns(name.account)));
         Some(DeviceChange {
             window: Change::of(window, noise),
             accounts: accounts.collect(),
             parts: parts.collect(),
-            between_rounds_ns,
+            gap_ns,
             label: self.label.clone(),
         })
     }
 
     /// The parts that all runs know, in the order of the accounts.
-    fn part_names(&self, between_rounds_ns: Sides<i64>) -> Vec<Name> {
+    fn part_names(&self, gap_ns: Sides<i64>) -> Vec<Name> {
         let mut names: Vec<Name> = Vec::new();
         for part in self.runs.iter().flatten().flat_map(|ledger| &ledger.parts) {
             if !names.iter().any(|name| name.account == part.account) {
@@ -162,7 +157,7 @@ impl Ledgers {
             }
         }
         names.sort_by_key(|name| Account::parse(name.of));
-        let is_whole = between_rounds_ns == Sides::default();
+        let is_whole = gap_ns == Sides::default();
         names.retain(|name| {
             let is_split = self.runs.iter().flatten().all(|ledger| ledger.splits(name.of));
             name.account != name.of && is_split && (is_whole || name.of != Account::Idle.id())

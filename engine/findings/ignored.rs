@@ -17,8 +17,6 @@ pub struct Policy {
     pub baseline: Option<Baseline>,
     /// Where kernels and ranges come from.
     pub sources: Sources,
-    /// The folders that lead from the top of the checkout to the project's: forges read paths from the top.
-    pub folders: Vec<String>,
 }
 
 /// Which findings are set aside, and why.
@@ -113,7 +111,7 @@ impl Ignore {
 }
 
 /// The ignores that do nothing, in their order. `occurrences` holds those that others make pointless, too.
-pub(super) fn stale(context: &Context<'_>, occurrences: &[Occurrence<'_>]) -> Vec<StaleIgnore> {
+pub(super) fn stale(ignores: &[Ignore], context: &Context<'_>, occurrences: &[Occurrence<'_>]) -> Vec<StaleIgnore> {
     let stale = |ignore: &Ignore| {
         Some(StaleIgnore {
             rule: ignore.rule.clone(),
@@ -123,25 +121,25 @@ pub(super) fn stale(context: &Context<'_>, occurrences: &[Occurrence<'_>]) -> Ve
             why: ignore.stale(context, occurrences)?,
         })
     };
-    context.policy.ignores.iter().filter_map(stale).collect()
+    ignores.iter().filter_map(stale).collect()
 }
 
 /// Notes for each finding which ignore sets it aside: its own, or that of the nearest finding that explains it. A symptom
 /// goes with its cause, or accepting a cause would only make its symptoms the news.
-pub(super) fn set_aside(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
+pub(super) fn set_aside(ignores: &[Ignore], context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
     for this in 0..occurrences.len() {
-        let ignore = chain(occurrences, this).find_map(|index| own(context, &occurrences[index]));
+        let ignore = chain(occurrences, this).find_map(|index| own(ignores, context, &occurrences[index]));
         occurrences[this].ignore = ignore;
     }
 }
 
 /// The index of the ignore that is about a finding itself.
-fn own(context: &Context<'_>, this: &Occurrence<'_>) -> Option<usize> {
-    context.policy.ignores.iter().position(|ignore| !ignore.is_expired && ignore.matches(context, this))
+fn own(ignores: &[Ignore], context: &Context<'_>, this: &Occurrence<'_>) -> Option<usize> {
+    ignores.iter().position(|ignore| !ignore.is_expired && ignore.matches(context, this))
 }
 
 /// What is set aside, by ignore.
-pub(super) fn ignored(context: &Context<'_>, occurrences: &[Occurrence<'_>]) -> Vec<Ignored> {
+pub(super) fn ignored(ignores: &[Ignore], context: &Context<'_>, occurrences: &[Occurrence<'_>]) -> Vec<Ignored> {
     let of = |(index, ignore): (usize, &Ignore)| {
         let own = context.sorted(occurrences, |this| this.ignore == Some(index));
         let findings: Vec<IgnoredFinding> =
@@ -154,7 +152,7 @@ pub(super) fn ignored(context: &Context<'_>, occurrences: &[Occurrence<'_>]) -> 
             findings,
         })
     };
-    context.policy.ignores.iter().enumerate().filter_map(of).collect()
+    ignores.iter().enumerate().filter_map(of).collect()
 }
 
 fn finding(context: &Context<'_>, this: &Occurrence<'_>) -> IgnoredFinding {

@@ -5,6 +5,7 @@ mod capture;
 mod devices;
 mod fingerprint;
 mod ignored;
+mod observation;
 mod occurrence;
 mod rank;
 mod relations;
@@ -18,7 +19,7 @@ use std::collections::BTreeSet;
 
 use crate::facts::Facts;
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Severity};
-use crate::rules::{Reference, RuleInfo};
+use crate::rules::{CaptureNote, Reference, RuleInfo};
 use crate::text::spans::Sentence;
 
 use occurrence::{Context, Occurrence};
@@ -26,8 +27,9 @@ use rank::Ranking;
 
 pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
 pub use devices::{DeviceReview, Part};
-pub use fingerprint::{Observation, digest};
+pub use fingerprint::digest;
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
+pub use observation::Observation;
 pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
@@ -89,6 +91,8 @@ pub struct Finding {
     pub once: bool,
     /// Whether the rule has yet to prove itself on real reports.
     pub is_experimental: bool,
+    /// How it stands to what the capture was missing; absent for most.
+    pub capture_note: Option<CaptureNote>,
     /// The rule and what it is about, without what changes from one run of the program to the next.
     pub fingerprint: String,
     /// What it is about.
@@ -224,13 +228,13 @@ pub fn review(
     scorecard: &Scorecard,
     policy: &Policy,
 ) -> Review {
-    let context = Context { facts, rules, policy };
+    let context = Context { facts, rules, sources: &policy.sources };
     let judgements: Vec<&Judgement> = judgements.iter().filter(|judgement| judgement.rule < rules.len()).collect();
     let occurrences = context.occurrences(&judgements);
-    let stale_ignores = ignored::stale(&context, &occurrences);
+    let stale_ignores = ignored::stale(&policy.ignores, &context, &occurrences);
     let (mut occurrences, suppressed) = relations::suppress(&context, occurrences);
     relations::find_causes(&context, &mut occurrences);
-    ignored::set_aside(&context, &mut occurrences);
+    ignored::set_aside(&policy.ignores, &context, &mut occurrences);
     let unmet = policy.baseline.as_ref().map(|baseline| baseline.recognise(&mut occurrences));
     let known = unmet.map(|stale| baseline::known(&context, &occurrences, stale));
     let findings = Ranking::new(context, &occurrences).findings();
@@ -244,7 +248,7 @@ pub fn review(
         devices,
         findings,
         suppressed,
-        ignored: ignored::ignored(&context, &occurrences),
+        ignored: ignored::ignored(&policy.ignores, &context, &occurrences),
         stale_ignores,
         rules_off: policy.rules_off.clone(),
         known,

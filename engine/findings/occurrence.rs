@@ -2,9 +2,10 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use super::Gain;
 use super::fingerprint::Fingerprints;
+use super::source::{self, Sources};
 use super::subject::{self, Subject};
-use super::{Gain, Policy};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
@@ -17,7 +18,8 @@ const SEVERITIES: [(f64, Severity); 3] = [(0.20, Severity::High), (0.05, Severit
 pub(super) struct Context<'a> {
     pub(super) facts: &'a Facts,
     pub(super) rules: &'a [RuleInfo],
-    pub(super) policy: &'a Policy,
+    /// Where kernels and ranges come from.
+    pub(super) sources: &'a Sources,
 }
 
 /// One rule that holds for one entity.
@@ -106,6 +108,15 @@ impl<'a> Context<'a> {
     /// What it is about.
     pub(super) fn subject(&self, occurrence: &Occurrence<'_>) -> Subject {
         subject::subject(self.facts, occurrence.entity)
+    }
+
+    /// The same with the names by which its source is known, and where that is.
+    pub(super) fn located(&self, occurrence: &Occurrence<'_>) -> Subject {
+        let names = source::names(self.facts, occurrence.entity, occurrence.found);
+        let recorded = source::location(self.facts.get(occurrence.entity));
+        let source = recorded.or_else(|| self.sources.find(&names).cloned());
+        let source = source.map(|source| source.below(&self.sources.folders));
+        Subject { names, source, ..self.subject(occurrence) }
     }
 
     /// The order of findings, a total one: a capture that cannot be trusted, then by what can be gained, then what has no

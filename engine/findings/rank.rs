@@ -83,6 +83,7 @@ impl<'a> Ranking<'a> {
             severity: self.severity(group, gain.as_ref()),
             once: rule.once,
             is_experimental: rule.status == Status::Experimental,
+            capture_note: rule.capture_note,
             fingerprint: best.fingerprint.clone(),
             subject: self.context.located(best),
             gain,

@@ -54,14 +54,19 @@ pub struct Source {
     pub location: SourceLocation,
 }
 
-/// All mappings of a project, in its order.
+/// Where the code of a project is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sources(pub Vec<Source>);
+pub struct Sources {
+    /// Its mappings, in its order.
+    pub list: Vec<Source>,
+    /// The folders that lead from the top of the checkout to the project's: forges read paths from the top.
+    pub folders: Vec<String>,
+}
 
 impl Sources {
     /// The source location of the first name that has one: of its mappings the first.
     pub fn find(&self, names: &[CodeName]) -> Option<&SourceLocation> {
-        let of_name = |name: &CodeName| self.0.iter().find(|source| source.matches(name));
+        let of_name = |name: &CodeName| self.list.iter().find(|source| source.matches(name));
         names.iter().find_map(of_name).map(|source| &source.location)
     }
 }
@@ -235,12 +240,13 @@ mod tests {
             pattern: Glob::new(pattern),
             location: SourceLocation { file: "a.cu".to_owned(), line: Some(line) },
         };
-        let sources = Sources(vec![
+        let list = vec![
             source(CodeKind::Range, "sax*", 1),
             source(CodeKind::Kernel, "void saxpy<*", 2),
             source(CodeKind::Kernel, "saxpy", 3),
             source(CodeKind::Range, "step", 4),
-        ]);
+        ];
+        let sources = Sources { list, folders: Vec::new() };
         let kernel = |full: Option<&str>| CodeName {
             kind: CodeKind::Kernel,
             name: "saxpy".to_owned(),

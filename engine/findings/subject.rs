@@ -1,7 +1,6 @@
 //! What findings are about, in words.
 
-use super::occurrence::{Context, Occurrence};
-use super::source::{CodeName, SourceLocation, location, names};
+use super::source::{CodeName, SourceLocation};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::text::names;
 use crate::text::spans::Sentence;
@@ -33,17 +32,6 @@ pub struct SubjectDevice {
     pub entity: EntityId,
     /// Its key in the facts.
     pub key: String,
-}
-
-impl Context<'_> {
-    /// The subject of a finding, with the names by which its source is known, and where that is.
-    pub(super) fn located(&self, occurrence: &Occurrence<'_>) -> Subject {
-        let names = names(self.facts, occurrence.entity, occurrence.found);
-        let recorded = location(self.facts.get(occurrence.entity));
-        let source = recorded.or_else(|| self.policy.sources.find(&names).cloned());
-        let source = source.map(|source| source.below(&self.policy.folders));
-        Subject { names, source, ..self.subject(occurrence) }
-    }
 }
 
 pub(super) fn subject(facts: &Facts, id: EntityId) -> Subject {

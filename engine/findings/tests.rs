@@ -167,13 +167,13 @@ proptest! {
         sample.judgements.clear();
         let devices: Vec<_> = sample.facts.of_kind(EntityKind::Device).map(|(id, _)| id).collect();
         let accounts = ["exposed_copy", "idle_sync", "window"];
-        for (place, (rule, claim, account)) in claims.iter().enumerate() {
+        for (index, (rule, claim, account)) in claims.iter().enumerate() {
             let claim = claim.map(|ns| (accounts[*account], ns));
             // A rule is asked once about an entity.
-            if sample.judgements.iter().any(|judgement| (judgement.rule, judgement.entity) == (*rule, devices[place % 2])) {
+            if sample.judgements.iter().any(|judgement| (judgement.rule, judgement.entity) == (*rule, devices[index % 2])) {
                 continue;
             }
-            sample.judge(*rule, devices[place % 2], finding(claim, "x"));
+            sample.judge(*rule, devices[index % 2], finding(claim, "x"));
         }
         let review = sample.review();
         for device in &review.devices {

@@ -122,34 +122,34 @@ fn healthy(words: Sentence, devices: &[DeviceReview], counts: &Counts, known: Op
         apart if apart > 0.01 => words.own(&format!(", {} with compute", span(compute))),
         _ => words,
     };
-    let unjudged = match counts.rules - counts.rules_judged {
-        0 => String::new(),
-        1 => ", of which 1 could not be judged fully".to_owned(),
-        count => format!(", of which {count} could not be judged fully"),
-    };
-    let asked = match counts.rules {
-        1 => "1 rule".to_owned(),
-        rules => format!("{rules} rules"),
-    };
-    let ignored = match counts.ignored {
-        0 => String::new(),
-        1 => "; 1 finding is ignored".to_owned(),
-        count => format!("; {count} findings are ignored"),
-    };
-    let folded = match known_count(known) {
-        0 => String::new(),
-        1 => "; 1 finding is known".to_owned(),
-        count => format!("; {count} findings are known"),
-    };
-    let other = match (compute.0 < WELL_USED, counts.ignored) {
+    words.own(&format!("; {} that could gain 1 % of it ({}).", found(counts, known, compute.0), answers(counts, known)))
+}
+
+/// `no rule found anything`, where `computing` is the least share of compute.
+fn found(counts: &Counts, known: Option<&Known>, computing: f64) -> &'static str {
+    match (computing < WELL_USED, counts.ignored) {
         // What is known may be why it computes so little.
-        _ if !folded.is_empty() => "no new finding",
+        _ if known_count(known) > 0 => "no new finding",
         (true, 0) => "still, no rule found anything",
         (false, 0) => "no rule found anything",
         (true, _) => "still, no rule found anything else",
         (false, _) => "no rule found anything else",
+    }
+}
+
+/// `57 rules asked, of which 1 could not be judged fully; 2 findings are ignored`.
+fn answers(counts: &Counts, known: Option<&Known>) -> String {
+    let unjudged = match counts.rules - counts.rules_judged {
+        0 => String::new(),
+        count => format!(", of which {count} could not be judged fully"),
     };
-    words.own(&format!("; {other} that could gain 1 % of it ({asked} asked{unjudged}{ignored}{folded})."))
+    let folded = [(counts.ignored, "ignored"), (known_count(known), "known")].map(|(count, how)| match count {
+        0 => String::new(),
+        1 => format!("; 1 finding is {how}"),
+        count => format!("; {count} findings are {how}"),
+    });
+    let asked = if counts.rules == 1 { "rule" } else { "rules" };
+    format!("{} {asked} asked{unjudged}{}", counts.rules, folded.concat())
 }
 
 /// The least and the most that devices have of their windows.

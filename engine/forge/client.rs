@@ -38,16 +38,8 @@ pub(super) struct Call {
     pub(super) doing: &'static str,
     /// What a workflow has to grant for it.
     pub(super) permission: &'static str,
-    pub(super) twice: Twice,
-}
-
-/// What sending a request a second time does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Twice {
-    /// Nothing more than sending it once.
-    Same,
-    /// Another comment.
-    Another,
+    /// Whether sending it a second time does no more than sending it once.
+    pub(super) is_idempotent: bool,
 }
 
 /// An answer of success.
@@ -64,16 +56,16 @@ impl Answer {
     }
 }
 
-/// Why a request came to nothing.
-pub(super) struct Trouble {
+/// Why a request came to nothing, and whether that is certain.
+pub(super) struct Failure {
     pub(super) error: ForgeError,
     /// The forge may have done what was asked all the same.
     pub(super) is_in_doubt: bool,
 }
 
-impl From<Trouble> for ForgeError {
-    fn from(trouble: Trouble) -> Self {
-        trouble.error
+impl From<Failure> for ForgeError {
+    fn from(failure: Failure) -> Self {
+        failure.error
     }
 }
 
@@ -107,7 +99,7 @@ impl<'a> Client<'a> {
     /// Sends a request, again where the forge is busy or limits the rate.
     ///
     /// A request that creates something is not sent again when the first one may have arrived.
-    pub(super) fn send(&self, call: &Call) -> Result<Answer, Trouble> {
+    pub(super) fn send(&self, call: &Call) -> Result<Answer, Failure> {
         let mut attempt = 0;
         loop {
             let (error, next) = match self.send_once(call) {
@@ -117,12 +109,12 @@ impl<'a> Client<'a> {
             attempt += 1;
             let pause = match next {
                 Next::Wait(pause) => pause.max(pause_before(attempt)),
-                Next::Doubt if call.twice == Twice::Same => pause_before(attempt),
-                Next::Doubt => return Err(Trouble { error, is_in_doubt: true }),
-                Next::GiveUp => return Err(Trouble { error, is_in_doubt: false }),
+                Next::Doubt if call.is_idempotent => pause_before(attempt),
+                Next::Doubt => return Err(Failure { error, is_in_doubt: true }),
+                Next::GiveUp => return Err(Failure { error, is_in_doubt: false }),
             };
             if attempt >= ATTEMPTS || !self.pause(pause) {
-                return Err(Trouble { error, is_in_doubt: false });
+                return Err(Failure { error, is_in_doubt: false });
             }
         }
     }

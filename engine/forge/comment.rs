@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use ureq::http::Method;
 
-use super::client::{Answer, Call, Client, Trouble, Twice, pause_before};
+use super::client::{Answer, Call, Client, Failure, pause_before};
 use super::{Api, CommentBody, ForgeError, Marker, Repository, Token};
 use crate::limits::MAX_ANSWER_PAGE_COUNT;
 
@@ -105,14 +105,14 @@ pub fn post(request: &Request<'_>) -> Result<Posted, ForgeError> {
                 false => update(&client, request, comment.id),
             };
         }
-        let trouble = match create(&client, request) {
+        let failure = match create(&client, request) {
             Ok(()) => return Ok(Posted::Created),
-            Err(trouble) => trouble,
+            Err(failure) => failure,
         };
         creations += 1;
         // It may have arrived: look before posting a second one.
-        if !trouble.is_in_doubt || creations >= CREATIONS || !client.pause(pause_before(creations)) {
-            return Err(trouble.error);
+        if !failure.is_in_doubt || creations >= CREATIONS || !client.pause(pause_before(creations)) {
+            return Err(failure.error);
         }
     }
 }
@@ -120,17 +120,17 @@ pub fn post(request: &Request<'_>) -> Result<Posted, ForgeError> {
 /// People's tokens tell by REST; those of apps, such as the one that a workflow gets, only by GraphQL.
 fn whose_token(client: &Client<'_>) -> Result<Author, ForgeError> {
     let call =
-        |method, url, content| Call { method, url, content, doing: ASKING, permission: READ, twice: Twice::Same };
+        |method, url, content| Call { method, url, content, doing: ASKING, permission: READ, is_idempotent: true };
     match client.send(&call(Method::GET, client.api().at("/user"), None)) {
         Ok(answer) => return answer.read(ASKING),
-        Err(Trouble { error: ForgeError::Permission { .. }, .. }) => {}
-        Err(trouble) => return Err(trouble.error),
+        Err(Failure { error: ForgeError::Permission { .. }, .. }) => {}
+        Err(failure) => return Err(failure.error),
     }
     let query = json!({ "query": "query { viewer { login databaseId } }" });
     let answer = match client.send(&call(Method::POST, client.api().graphql(), Some(query))) {
         Ok(answer) => answer,
-        Err(Trouble { error: ForgeError::Permission { said, .. }, .. }) => return Err(ForgeError::Identity { said }),
-        Err(trouble) => return Err(trouble.error),
+        Err(Failure { error: ForgeError::Permission { said, .. }, .. }) => return Err(ForgeError::Identity { said }),
+        Err(failure) => return Err(failure.error),
     };
     let answer: Value = answer.read(ASKING)?;
     let viewer = answer.pointer("/data/viewer").cloned().unwrap_or_default();
@@ -151,7 +151,7 @@ fn find(client: &Client<'_>, request: &Request<'_>, author: &Author) -> Result<O
             content: None,
             doing: LISTING,
             permission: READ,
-            twice: Twice::Same,
+            is_idempotent: true,
         };
         let answer: Answer = client.send(&call)?;
         let listed: Vec<Comment> = answer.read(LISTING)?;
@@ -166,18 +166,18 @@ fn find(client: &Client<'_>, request: &Request<'_>, author: &Author) -> Result<O
     Err(ForgeError::TooManyComments { count: MAX_ANSWER_PAGE_COUNT * PAGE_LENGTH })
 }
 
-fn create(client: &Client<'_>, request: &Request<'_>) -> Result<(), Trouble> {
+fn create(client: &Client<'_>, request: &Request<'_>) -> Result<(), Failure> {
     let call = Call {
         method: Method::POST,
         url: client.api().at(&comments(request)),
         content: Some(json!({ "body": request.body.as_str() })),
         doing: CREATING,
         permission: WRITE,
-        twice: Twice::Another,
+        is_idempotent: false,
     };
     let answer = client.send(&call)?;
     // A success that names no comment is none: something else may have answered.
-    answer.read::<Written>(CREATING).map(|_| ()).map_err(|error| Trouble { error, is_in_doubt: true })
+    answer.read::<Written>(CREATING).map(|_| ()).map_err(|error| Failure { error, is_in_doubt: true })
 }
 
 fn update(client: &Client<'_>, request: &Request<'_>, comment: u64) -> Result<Posted, ForgeError> {
@@ -187,7 +187,7 @@ fn update(client: &Client<'_>, request: &Request<'_>, comment: u64) -> Result<Po
         content: Some(json!({ "body": request.body.as_str() })),
         doing: UPDATING,
         permission: WRITE,
-        twice: Twice::Same,
+        is_idempotent: true,
     };
     client.send(&call)?.read::<Written>(UPDATING)?;
     Ok(Posted::Updated)

@@ -7,12 +7,12 @@ mod body;
 mod client;
 mod comment;
 mod error;
-mod place;
+mod target;
 
 pub use body::{CommentBody, Marker};
 pub use comment::{Author, Posted, Request, post};
 pub use error::ForgeError;
-pub use place::{Api, Repository, Token};
+pub use target::{Api, Repository, Token};
 
 /// A part of a request that cannot be used. The message says what is expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -70,7 +70,7 @@ pub enum BudgetError {
     },
     /// Two limits that say the same in two ways, or contradict each other.
     #[error("budget `{name}`: there are two limits of the same kind, `{}` and `{}`: write one of them", .texts[0], .texts[1])]
-    Twice {
+    Duplicate {
         /// The name.
         name: String,
         /// The limits.
@@ -105,7 +105,7 @@ impl Budgets {
         let budget = Budget::parse(name.trim(), limit.trim())?;
         if let Some(other) = self.list.iter().find(|known| known.is_instead_of(&budget)) {
             let (name, texts) = (budget.name, [other.text.clone(), budget.text]);
-            return Err(BudgetError::Twice { name, texts });
+            return Err(BudgetError::Duplicate { name, texts });
         }
         self.list.push(budget);
         Ok(())
@@ -117,8 +117,8 @@ impl Budgets {
     /// The same, and when there is no `=`.
     pub fn add_pair(&mut self, pair: &str) -> Result<(), BudgetError> {
         // `device.idle_share<=0.15` is as clear.
-        let place = pair.find(['=', '<', '>']).ok_or_else(|| BudgetError::Shape { text: pair.to_owned() })?;
-        let (name, limit) = pair.split_at(place);
+        let end = pair.find(['=', '<', '>']).ok_or_else(|| BudgetError::Shape { text: pair.to_owned() })?;
+        let (name, limit) = pair.split_at(end);
         self.add(name, limit.strip_prefix('=').unwrap_or(limit))
     }
 
@@ -289,7 +289,7 @@ mod tests {
             ]
         );
         for twice in [["step_time=+5%", "step_time=+1ms"], ["step_time<1s", "step_time<=2s"]] {
-            assert!(matches!(of(&twice), Err(BudgetError::Twice { .. })), "{twice:?}");
+            assert!(matches!(of(&twice), Err(BudgetError::Duplicate { .. })), "{twice:?}");
         }
         assert!(matches!(of(&["step_time"]), Err(BudgetError::Shape { .. })));
     }

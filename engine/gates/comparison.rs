@@ -163,7 +163,7 @@ impl Context<'_> {
         let Some(base) = number.base else { return number };
         let devices = self.comparison.devices.iter().enumerate();
         let meant = devices.filter(|(index, _)| device.is_none_or(|device| device == *index));
-        let gaps: Vec<Sides<i64>> = meant.map(|(_, device)| device.between_rounds_ns).collect();
+        let gaps: Vec<Sides<i64>> = meant.map(|(_, device)| device.gap_ns).collect();
         let units = self.comparison.work.units();
         let most = |side| gaps.iter().map(|ns| ns.get(side)).sum::<i64>() as f64 / *units.get(side) as f64;
         let head = number.head - (number.head - base).clamp(0.0, most(Side::Head));

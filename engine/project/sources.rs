@@ -10,7 +10,7 @@ use crate::text::glob::Glob;
 use crate::text::paths;
 
 pub(super) fn check(raw: &[RawSource], log: &mut Log<'_>) -> Sources {
-    Sources(raw.iter().filter_map(|source| check_one(source, log)).collect())
+    Sources { list: raw.iter().filter_map(|source| check_one(source, log)).collect(), folders: Vec::new() }
 }
 
 fn check_one(raw: &RawSource, log: &mut Log<'_>) -> Option<Source> {

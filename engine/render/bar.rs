@@ -72,7 +72,7 @@ mod tests {
                 .iter()
                 .zip(accounts)
                 .enumerate()
-                .map(|(place, (ns, of))| Part { account: ["a", "b", "c", "d", "e", "f"][place], of, label: "x".to_owned(), ns: *ns, share: *ns as f64 / window_ns as f64 })
+                .map(|(index, (ns, of))| Part { account: ["a", "b", "c", "d", "e", "f"][index], of, label: "x".to_owned(), ns: *ns, share: *ns as f64 / window_ns as f64 })
                 .collect();
             let known: i64 = parts.iter().map(|part| part.ns).sum();
             parts.push(Part { account: "z", of: "unaccounted", label: "rest".to_owned(), ns: window_ns - known, share: 0.0 });

@@ -14,6 +14,7 @@ use crate::files::read_inside;
 use crate::findings::{Review, Scorecard, ScorecardError};
 use crate::limits::{MAX_PAGE_BYTES, MAX_TAG_BYTES, MAX_TEMPLATE_STEP_COUNT};
 use crate::report::{Report, ReviewReport};
+use crate::rules::CaptureNote;
 use crate::text::longest_tag;
 
 const REVIEW: &str = "review.md.j2";
@@ -153,8 +154,12 @@ fn page(report: &ReviewReport) -> Page<'_> {
         .iter()
         .map(|device| Drawing { bar: bar::bar(&device.parts, device.window_ns), rows: bar::rows(&device.parts) })
         .collect();
-    let columns = columns(&report.review);
-    Page { review: view, drawings, columns }
+    let of = |note: CaptureNote| {
+        let findings = report.review.findings.iter().filter(move |finding| finding.capture_note == Some(note));
+        findings.map(|finding| finding.rule.as_str()).collect()
+    };
+    let capture_notes = CaptureNotes { repeated: of(CaptureNote::Repeated), quoted: of(CaptureNote::Quoted) };
+    Page { review: view, drawings, columns: columns(&report.review), capture_notes }
 }
 
 /// One finding of a review, by the macro that reviews print it with.
@@ -167,13 +172,21 @@ struct Page<'a> {
     review: ReviewView<'a>,
     drawings: Vec<Drawing>,
     columns: Vec<Column<'a>>,
+    capture_notes: CaptureNotes<'a>,
+}
+
+/// Rules whose findings are about the capture, by how they stand to what it was missing.
+#[derive(Serialize)]
+struct CaptureNotes<'a> {
+    repeated: Vec<&'a str>,
+    quoted: Vec<&'a str>,
 }
 
 /// A score that at least one device has.
 #[derive(Serialize)]
 struct Column<'a> {
-    /// Its place among each device's scores.
-    place: usize,
+    /// Its index among each device's scores.
+    index: usize,
     title: &'a str,
     is_floor: bool,
     target: f64,
@@ -187,14 +200,14 @@ struct Drawing {
 
 fn columns(review: &Review) -> Vec<Column<'_>> {
     let scores = review.devices.first().map_or(&[][..], |device| &device.scores);
-    let is_known = |place: usize| {
-        review.devices.iter().any(|device| device.scores.get(place).is_some_and(|score| score.share.is_some()))
+    let is_known = |index: usize| {
+        review.devices.iter().any(|device| device.scores.get(index).is_some_and(|score| score.share.is_some()))
     };
     scores
         .iter()
         .enumerate()
-        .filter(|(place, _)| is_known(*place))
-        .map(|(place, score)| Column { place, title: &score.title, is_floor: score.is_floor, target: score.target })
+        .filter(|(index, _)| is_known(*index))
+        .map(|(index, score)| Column { index, title: &score.title, is_floor: score.is_floor, target: score.target })
         .collect()
 }
 

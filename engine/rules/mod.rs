@@ -27,5 +27,5 @@ pub use library::Library;
 pub use params::Params;
 pub(crate) use params::{fault as param_fault, number};
 pub use raw::rule_schema;
-pub use rule::{FactRef, FactTable, Param, Reference, Relation, Rule, RuleInfo, Status};
+pub use rule::{CaptureNote, FactRef, FactTable, Param, Reference, Relation, Rule, RuleInfo, Status};
 pub use skeleton::skeleton;

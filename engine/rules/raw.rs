@@ -57,6 +57,10 @@ pub(super) struct RawRule {
     /// Whether the cost occurs once in a run, so that a longer run hardly has it.
     #[serde(default)]
     pub(super) once: bool,
+    /// For rules about the capture: `repeated` where a review also says it under what the capture was missing, `quoted` where
+    /// the finding quotes that.
+    #[schemars(schema_with = "schema::capture_note")]
+    pub(super) capture_note: Option<Text>,
     /// Thresholds, by name. Expressions name them `params.NAME`; users override them in coldspot.toml.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, RawParam>")]

@@ -68,6 +68,26 @@ pub struct Relation {
     pub on: Vec<EntityKind>,
 }
 
+/// How a finding about the capture stands to what a review says the capture was missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptureNote {
+    /// The review says the same there, so that a note need not be listed.
+    Repeated,
+    /// The finding quotes it, so that the review need not say it.
+    Quoted,
+}
+
+impl CaptureNote {
+    pub(super) const ALL: [Self; 2] = [Self::Repeated, Self::Quoted];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Repeated => "repeated",
+            Self::Quoted => "quoted",
+        }
+    }
+}
+
 /// What a rule says of itself: all that a review needs to know of it beside its answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuleInfo {
@@ -85,6 +105,8 @@ pub struct RuleInfo {
     pub status: Status,
     /// Whether its cost occurs once.
     pub once: bool,
+    /// How it stands to what a review says the capture was missing; absent for most rules.
+    pub capture_note: Option<CaptureNote>,
     /// What to capture when facts are missing, in the rule's own words.
     pub collect: Option<String>,
     /// Where its knowledge comes from.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::facts::{EntityKind, FactType, catalogue};
 use crate::ledger::Account;
 
-use super::rule::Expected;
+use super::rule::{CaptureNote, Expected};
 use super::vocabulary::{FRAMEWORK_DEFAULT, SCHEMA, STATUSES, UNITS, frameworks};
 
 /// The schema of a file that is read as `T`, without nulls: TOML has none.
@@ -79,6 +79,10 @@ pub(super) fn entities(_: &mut SchemaGenerator) -> Schema {
 
 pub(super) fn status(_: &mut SchemaGenerator) -> Schema {
     one_of(STATUSES)
+}
+
+pub(super) fn capture_note(_: &mut SchemaGenerator) -> Schema {
+    one_of(CaptureNote::ALL.map(CaptureNote::name))
 }
 
 pub(super) fn unit(_: &mut SchemaGenerator) -> Schema {

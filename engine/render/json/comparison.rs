@@ -230,7 +230,7 @@ impl Device {
             window: device.window.into(),
             accounts: device.accounts.iter().map(Account::new).collect(),
             parts: device.parts.iter().map(Account::new).collect(),
-            between_rounds_ns: device.between_rounds_ns.into(),
+            between_rounds_ns: device.gap_ns.into(),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::timeline::Capability;
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
 use super::raw::{self, RawRule};
-use super::rule::{Code, FactRef, FactTable, Reference, Rule, RuleInfo, Status};
+use super::rule::{CaptureNote, Code, FactRef, FactTable, Reference, Rule, RuleInfo, Status};
 use super::vocabulary::{EXPERIMENTAL, FRAMEWORK_DEFAULT, SCHEMA, STATUSES, frameworks};
 use code::Checker;
 use walk::{Scope, Uses};
@@ -65,6 +65,10 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
         severity: raw.severity.as_ref().and_then(|word| Severity::ALL.into_iter().find(|s| s.name() == word.get_ref())),
         status: if is_experimental(raw) { Status::Experimental } else { Status::Stable },
         once: raw.once,
+        capture_note: raw
+            .capture_note
+            .as_ref()
+            .and_then(|word| CaptureNote::ALL.into_iter().find(|note| note.name() == word.get_ref())),
         collect: raw.collect.clone(),
         references: references(raw),
         explains: relations::read(&raw.relations.explains),
@@ -113,6 +117,9 @@ fn head(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) {
         one_of("severity", word, Severity::ALL.map(Severity::name), log);
     } else if raw.estimate.is_none() {
         log.at(raw.id.span(), "a rule without [estimate] needs a `severity`: nothing else tells how much it matters");
+    }
+    if let Some(word) = &raw.capture_note {
+        one_of("capture_note", word, CaptureNote::ALL.map(CaptureNote::name), log);
     }
     if let Some(word) = &raw.status {
         one_of("status", word, STATUSES, log);

@@ -16,6 +16,7 @@ pub const NAMES: &[&str] = &[
     "@octocat @org/team @everyone cc @all",
     "fixes #1 closes owner/repo#2 GH-3 !4 %5 ~6 &7 $8 JIRA-9 da39a3ee5e6b4b0d3255bfef95601890afd80709",
     "\u{1b}[31mred\u{1b}[0m \u{1b}]8;;https://evil.example\u{7}link\u{1b}]8;;\u{7} \u{9b}2J \u{1b}]0;title\u{1b}\\ \u{1b}c",
+    "\u{1}0\u{1} \u{1}1\u{1}",
     "a\u{0}b\u{7}c\u{8}d\r\ne\u{b}f\u{c}g\u{7f}h\u{85}i",
     "\u{202e}exe.txt\u{202c} \u{2066}isolated\u{2069} \u{200f}rtl \u{61c}alm",
     "zero\u{200b}width\u{200d}join\u{2060}er\u{feff}bom\u{ad}soft \u{e0041}\u{e0042}tags \u{fe0f}vs",
