@@ -3,7 +3,7 @@
 use super::{Ignore, Policy, Review, Scorecard, review};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::rules::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Severity};
-use crate::rules::{Reference, Relation, RuleInfo, Status};
+use crate::rules::{CaptureNote, Reference, Relation, RuleInfo, Status};
 use crate::text::glob::Glob;
 use crate::text::spans::Sentence;
 
@@ -35,6 +35,7 @@ impl Sample {
             once: false,
             status: Status::Stable,
             collect: None,
+            capture_note: None,
             references: Vec::new(),
             explains: Vec::new(),
             suppressed_by: Vec::new(),
@@ -223,6 +224,7 @@ pub(crate) fn hostile() -> Sample {
     let tiny = sample.rule("tiny", "Tiny kernels", EntityKind::Kernel);
     let lost = sample.rule("events-lost", "Events were lost", EntityKind::Run);
     sample.rules[lost].severity = Some(Severity::High);
+    sample.rules[lost].capture_note = Some(CaptureNote::Repeated);
     sample.find(late, range, Some(("idle_host", 600_000_000)), "host code");
     sample.find(tiny, kernel, Some(("compute", 5_000_000)), "a kernel");
     sample.find(lost, run, None, "The profiler lost events");
@@ -251,6 +253,7 @@ pub(crate) fn nothing() -> Sample {
     entity.set("driver_notice", "CUPTI_ERROR_NOT_INITIALIZED: the driver is older than 470.");
     let none = sample.rule("no-gpu-work", "The driver kept the profiler from recording", EntityKind::Run);
     sample.rules[none].severity = Some(Severity::High);
+    sample.rules[none].capture_note = Some(CaptureNote::Quoted);
     sample.find(none, run, None, "Not one GPU operation was recorded");
     sample
 }

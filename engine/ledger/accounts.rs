@@ -136,29 +136,17 @@ accounts! {
     CopyOther { "exposed_copy_other", COPY_KIND, "", "copy, other", Extensive, CudaTrace,
         "Part of exposed_copy_ns: every other direction or memory kind, managed and unknown among them." }
 
-<<<<<<< HEAD
     IdleInterKernelGap { "idle_inter_kernel_gap", ACTIVITY, "", "inter-kernel gaps", ExtensiveWithGaps, CudaApi,
         "The launch had returned and the device had not started: up to 5 us of each stretch, the ordinary gap between two operations." }
     IdleQueue { "idle_queue", ACTIVITY, "", "launched, not started", ExtensiveWithGaps, CudaApi,
-=======
-    IdleInterKernelGap { "idle_inter_kernel_gap", ACTIVITY, "", "inter-kernel gaps", ExtensiveWithGaps, Calls,
-        "The launch had returned and the device had not started: up to 5 us of each stretch, the ordinary gap between two operations." }
-    IdleQueue { "idle_queue", ACTIVITY, "", "launched, not started", ExtensiveWithGaps, Calls,
->>>>>>> r-renamed
         "The launch had returned and the device had not started, beyond those 5 us: a dependency on another stream or device, another process, latency." }
     IdleProfiler { "idle_profiler", ACTIVITY, "", "profiler overhead", ExtensiveWithGaps, CudaApi,
         "The profiler's own overhead." }
     IdleLoad { "idle_load", ACTIVITY, "", "loading modules", OneTime, CudaApi,
         "Module load, lazy loading, JIT, loading of libraries, or a kernel's first launch that takes over 100 us." }
-<<<<<<< HEAD
     IdleSync { "idle_sync", ACTIVITY, "", "sync return latency", ExtensiveWithGaps, CudaApi,
-        "Still inside a blocking wait although the device had go idle: the latency of its return." }
+        "Still inside a blocking wait although the device had gone idle: the latency of its return." }
     IdleQuery { "idle_query", ACTIVITY, "", "polling", ExtensiveWithGaps, CudaApi,
-=======
-    IdleSync { "idle_sync", ACTIVITY, "", "sync return latency", ExtensiveWithGaps, Calls,
-        "Still inside a blocking wait although the device had go idle: the latency of its return." }
-    IdleQuery { "idle_query", ACTIVITY, "", "polling", ExtensiveWithGaps, Calls,
->>>>>>> r-renamed
         "Polling a stream or an event." }
     IdleCopyCall { "idle_copy_call", ACTIVITY, "", "in a copy call", ExtensiveWithGaps, CudaApi,
         "Inside a copy call that stages pageable memory or blocks." }
@@ -175,7 +163,6 @@ accounts! {
     IdleUnknown { "idle_unknown", ACTIVITY, "", "not known", OneTime, CudaApi,
         "The capture does not say what the host was doing." }
 
-<<<<<<< HEAD
     AfterQueued { "idle_while_queued", TRIGGER, "", "with work already launched", ExtensiveWithGaps, CudaApi,
         "Stretches whose next operation had been launched already when the device went idle." }
     AfterSync { "idle_after_sync", TRIGGER, "", "in a wait", ExtensiveWithGaps, CudaApi,
@@ -196,28 +183,6 @@ accounts! {
     UnusedSm { "unused_sm", WASTE, "", "unused SMs", Extensive, DeviceInfo,
         "The same, weighted by the SMs without a block: what is lost of the device." }
     Faulting { "faulting", WASTE, "", "compute under page faults", Extensive, CudaTrace,
-=======
-    AfterQueued { "idle_while_queued", TRIGGER, "", "with work already launched", ExtensiveWithGaps, Calls,
-        "Stretches whose next operation had been launched already when the device went idle." }
-    AfterSync { "idle_after_sync", TRIGGER, "", "in a wait", ExtensiveWithGaps, Calls,
-        "Stretches that began while the thread was in a blocking wait." }
-    AfterCopy { "idle_after_copy_call", TRIGGER, "", "in a blocking copy", ExtensiveWithGaps, Calls,
-        "Stretches that began while the thread was in a copy call that stages pageable memory or blocks." }
-    AfterAllocate { "idle_after_allocate", TRIGGER, "", "in allocation", ExtensiveWithGaps, Calls,
-        "Stretches that began while the thread was allocating, freeing or registering memory." }
-    AfterLaunch { "idle_after_launch", TRIGGER, "", "while launching", ExtensiveWithGaps, Calls,
-        "Stretches that began while the thread was in a launch, another asynchronous call, or between two API calls less than 50 us apart." }
-    AfterOther { "idle_after_other", TRIGGER, "", "in host code or the OS", ExtensiveWithGaps, Calls,
-        "Stretches that began anywhere else: host code, the OS, loading, polling, the profiler." }
-    AfterUnknown { "idle_after_unknown", TRIGGER, "", "not known", OneTime, Calls,
-        "Stretches whose thread the capture does not tell." }
-
-    Underfilled { "underfilled", WASTE, "", "under-filled compute", Extensive, DeviceProperties,
-        "Compute time in which every kernel that runs has fewer blocks than the device has SMs, and the kernels together too." }
-    UnusedSm { "unused_sm", WASTE, "", "unused SMs", Extensive, DeviceProperties,
-        "The same, weighted by the SMs without a block: what is lost of the device." }
-    Faulting { "faulting", WASTE, "", "compute under page faults", Extensive, Operations,
->>>>>>> r-renamed
         "Compute time in which unified-memory migrations run under the kernel." }
 }
 

@@ -162,7 +162,7 @@ pub enum Unit {
     PerSecond,
     /// Megahertz (`_mhz`).
     Mhz,
-    /// A plain number without unit (`waves`).
+    /// A plain number without unit (`waves_per_sm`).
     Number,
     /// No amount but what tells things apart: a number that they are called by, a version (`number`, `pid`, `_line`, `_major`,
     /// `_minor`).
@@ -182,7 +182,7 @@ impl Unit {
             ("_gb_per_s", Unit::GbPerS),
             ("_per_s", Unit::PerSecond),
             ("_mhz", Unit::Mhz),
-            ("_waves", Unit::Number),
+            ("_waves_per_sm", Unit::Number),
             ("_number", Unit::Id),
             ("_pid", Unit::Id),
             ("_line", Unit::Id),

@@ -165,7 +165,7 @@ fn words_that_must_be_known() {
         "status = \"beta\"\nfor_each",
         &["4: unknown status `beta`; known are `stable` and `experimental`"],
     );
-    check("unit = \"gb_per_s\"", "unit = \"gbs\"", &["10: unknown unit `gbs`; did you mean `gb_per_s`?"]);
+    check("unit = \"gb_per_s\"", "unit = \"gb_per_sec\"", &["10: unknown unit `gb_per_sec`; did you mean `gb_per_s`?"]);
     check("base = \"high\"", "base = \"hgih\"", &["28: unknown confidence `hgih`; did you mean `high`?"]);
     check("to = \"medium\"", "to = \"high\"", &["29: `high` is not lower than the base `high`"]);
     check(
