@@ -59,6 +59,7 @@ pub(super) struct RawRule {
     pub(super) once: bool,
     /// For rules about the capture: `repeated` where a review also says it under what the capture was missing, `quoted` where
     /// the finding quotes that.
+    #[serde(default)]
     #[schemars(schema_with = "schema::capture_note")]
     pub(super) capture_note: Option<Text>,
     /// Thresholds, by name. Expressions name them `params.NAME`; users override them in coldspot.toml.
