@@ -85,13 +85,13 @@ mod tests {
             ("rows of one table", vec![count(MAX_ROW_COUNT)]),
             ("bytes of one name", vec![count(MAX_NAME_BYTES as u64)]),
             ("different names", vec![count(MAX_NAME_COUNT as u64)]),
-            ("different annotations", vec![count(MAX_RANGE_LABEL_COUNT as u64)]),
+            ("different ranges", vec![count(MAX_RANGE_LABEL_COUNT as u64)]),
             (
                 "kernels, streams",
                 vec![count(MAX_ENTITY_OF_DEVICE_COUNT as u64), count(MAX_ENTITY_OF_KIND_COUNT as u64)],
             ),
             ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
-            ("annotations open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
+            ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
             ("GPUs", vec![count(MAX_DEVICE_COUNT as u64)]),
             (
                 "cell, schema entry, columns",

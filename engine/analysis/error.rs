@@ -34,7 +34,7 @@ pub enum AnalysisError {
     Scope {
         /// The recording.
         path: PathBuf,
-        /// What it has instead. Annotations are named in it.
+        /// What it has instead. Ranges are named in it.
         problem: String,
     },
     /// A part of a facts file was asked for.

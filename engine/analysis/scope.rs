@@ -19,7 +19,7 @@ pub fn window(text: &str) -> Result<Scope, String> {
     }
 }
 
-/// An annotation: `NAME`, or `NAME/N` for the N-th of that name.
+/// A range: `NAME`, or `NAME/N` for the N-th of that name.
 ///
 /// # Errors
 /// What to write instead.
@@ -27,8 +27,8 @@ pub fn range(text: &str) -> Result<Scope, String> {
     let numbered = text.rsplit_once('/').and_then(|(name, number)| Some((name, number.parse::<usize>().ok()?)));
     let (name, number) = numbered.unwrap_or((text, 1));
     match (name.is_empty(), number) {
-        (true, _) => Err("name an annotation".to_owned()),
-        (_, 0) => Err("annotations are counted from 1".to_owned()),
+        (true, _) => Err("name a range".to_owned()),
+        (_, 0) => Err("ranges are counted from 1".to_owned()),
         _ => Ok(Scope::Range { name: name.to_owned(), number }),
     }
 }

@@ -79,7 +79,7 @@ struct Reading {
     /// Measure between two times since the start of the capture: `1.5s..2s`, `100ms..`, `..2s` (ns, us, ms or s).
     #[arg(long, value_name = "START..END", value_parser = analysis::scope::window, conflicts_with = "range")]
     window: Option<Scope>,
-    /// Measure in one annotation (NVTX range) of this name; `NAME/3` is the third of them in time.
+    /// Measure in one range (NVTX range) of this name; `NAME/3` is the third of them in time.
     #[arg(long, value_name = "NAME[/N]", value_parser = analysis::scope::range)]
     range: Option<Scope>,
     /// Look at one GPU only, by the number that the report gives it.

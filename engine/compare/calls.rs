@@ -1,4 +1,4 @@
-//! Kernels and annotations that changed, in one call and in total.
+//! Kernels and ranges that changed, in one call and in total.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::facts::EntityKind;
 /// What changed less than this part of the window of all devices is left out.
 const LEAST_SHARE: f64 = 0.001;
 
-/// A kernel or an annotation, all of one name on all devices.
+/// A kernel or a range, all of one name on all devices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallChange {
     /// Its name in the report: hostile.
@@ -140,7 +140,7 @@ fn named(run: &Run, kind: EntityKind) -> Named {
     named
 }
 
-/// Whether an annotation is a step: the step's name, with a number for its `#` or behind it.
+/// Whether a range is a step: the step's name, with a number for its `#` or behind it.
 fn is_step(name: &str, step: &str) -> bool {
     let bare = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit() || c == '#').to_owned();
     step.ends_with('#') && name != bare(name) && bare(name) == bare(step)

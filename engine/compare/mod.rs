@@ -61,7 +61,7 @@ pub struct Comparison {
     pub shared_kernel_share: Option<f64>,
     /// Kernels that changed.
     pub kernels: Vec<CallChange>,
-    /// Annotations that changed, in host time.
+    /// Ranges that changed, in host time.
     pub ranges: Vec<CallChange>,
 }
 

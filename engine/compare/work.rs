@@ -49,7 +49,7 @@ pub enum Basis {
     },
     /// The sides did different numbers of steps, or different work in a step: per step.
     Step {
-        /// The annotation that repeats.
+        /// The range that repeats.
         name: String,
     },
     /// No unit is sound.
@@ -306,9 +306,9 @@ fn differences(
         found.push(amount("kernels are launched", totals, units, per, number::count));
         found.extend([Side::Head, Side::Base].into_iter().filter_map(|side| launches.only_on(side)));
     }
-    let sums: [(&str, &str, fn(i64) -> String); 2] =
-        [("copy_bytes", "bytes are copied", number::bytes), ("communication_count", "collectives run", number::count)];
-    for (fact, words, print) in sums {
+    type Print = fn(i64) -> String;
+    let bytes = ("copy_bytes", "bytes are copied", number::bytes as Print);
+    for (fact, words, print) in [bytes, ("communication_count", "collectives run", number::count)] {
         let sums = sides.map(|side| side.median(|run| run.sum(fact)));
         if differ(sums, units) {
             found.push(amount(words, sums, units, per, print));

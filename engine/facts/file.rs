@@ -204,7 +204,7 @@ mod tests {
         let device = facts.add(EntityKind::Device, "gpu0", &[run]);
         facts.get_mut(device).set("window_ns", 2_000_000_000);
         facts.get_mut(device).set("window_start_ns", -5);
-        facts.get_mut(device).set("memory_bandwidth_gbps", 0.1 + 0.2);
+        facts.get_mut(device).set("memory_bandwidth_gb_per_s", 0.1 + 0.2);
         let range = facts.add(EntityKind::Range, "gpu0/1/\u{1b}[31m", &[device, process, run]);
         facts.get_mut(range).set("name", "a \u{202e} ##[error] \u{1b}[31m");
         facts

@@ -51,14 +51,14 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
         facts.of_kind(EntityKind::Device).filter_map(|(_, device)| device.int(name)).fold(0, i64::saturating_add)
     };
     let of_run = |name: &str| run.int(name).unwrap_or(0);
-    let left_out = of_run("left_out_count").saturating_add(of_devices("left_out_count"));
+    let left_out = of_run("omitted_entity_count").saturating_add(of_devices("omitted_entity_count"));
     let counts = [
         (
             of_run("unread_row_count"),
             "row",
             "beyond the limit of rows of one table: not read. `--limit rows=N` raises it.",
         ),
-        (of_run("cut_name_count"), "name", "longer than the limit: cut off. `--limit name-bytes=N` raises it."),
+        (of_run("truncated_name_count"), "name", "longer than the limit: cut off. `--limit name-bytes=N` raises it."),
         (
             of_run("merged_name_count"),
             "mention",
@@ -71,7 +71,7 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
         ),
         (
             of_devices("too_deep_range_count"),
-            "annotation",
+            "range",
             "entered while 200 were open on the thread: not told of idle time.",
         ),
     ];

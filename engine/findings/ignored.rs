@@ -15,7 +15,7 @@ pub struct Policy {
     pub rules_off: Vec<String>,
     /// Findings that are known, and folded away.
     pub baseline: Option<Baseline>,
-    /// Where kernels and annotations come from.
+    /// Where kernels and ranges come from.
     pub sources: Sources,
 }
 

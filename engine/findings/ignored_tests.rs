@@ -36,7 +36,7 @@ fn an_ignored_finding_fails_nothing_and_is_no_gain() {
     let (before, after) = (two_gpus().review(), two_gpus().review_under(&policy()));
     assert_eq!((before.worst(), after.worst()), (Some(Severity::High), Some(Severity::Medium)));
     assert_eq!(after.devices[0].recoverable_ns, 900_000_000 + 12_000_000);
-    assert!(after.verdict.plain().contains("most to gain: the device runs dry in waits"), "{}", after.verdict.plain());
+    assert!(after.verdict.plain().contains("most to gain: the device goes idle in waits"), "{}", after.verdict.plain());
 }
 
 #[test]

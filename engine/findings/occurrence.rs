@@ -18,7 +18,7 @@ const SEVERITIES: [(f64, Severity); 3] = [(0.20, Severity::High), (0.05, Severit
 pub(super) struct Context<'a> {
     pub(super) facts: &'a Facts,
     pub(super) rules: &'a [RuleInfo],
-    /// Where kernels and annotations come from.
+    /// Where kernels and ranges come from.
     pub(super) sources: &'a Sources,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Context<'a> {
         };
         let severity = if this.gain.is_some() { Severity::Info } else { this.severity };
         // What has no estimate goes by the time that it is about.
-        let alone = self.facts.get(this.entity).int("alone_ns").filter(|_| this.gain.is_none());
+        let alone = self.facts.get(this.entity).int("attributed_ns").filter(|_| this.gain.is_none());
         (group, Reverse(severity), Reverse(this.recoverable_ns()), Reverse(this.found.confidence), Reverse(alone))
     }
 

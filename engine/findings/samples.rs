@@ -34,8 +34,8 @@ impl Sample {
             severity: None,
             once: false,
             status: Status::Stable,
-            capture_note: None,
             collect: None,
+            capture_note: None,
             references: Vec::new(),
             explains: Vec::new(),
             suppressed_by: Vec::new(),
@@ -88,13 +88,14 @@ impl Sample {
         }
         entity.set("idle_ns", rest);
         entity.set("busy_ns", window_ns - rest);
-        let split: i64 = accounts.iter().filter(|(name, _)| name.starts_with("idle_")).map(|(_, ns)| ns).sum();
-        entity.set("idle_host_ns", rest - split);
-        let dry: i64 = accounts.iter().filter(|(name, _)| name.starts_with("dry_")).map(|(_, ns)| ns).sum();
-        entity.set("dry_elsewhere_ns", rest - dry);
-        if dry == 0 {
-            entity.set("dry_in_sync_ns", 0);
-            entity.set("dry_in_copy_ns", 0);
+        let idle = accounts.iter().filter(|(name, _)| name.starts_with("idle_"));
+        let (after, split): (Vec<_>, Vec<_>) = idle.partition(|(name, _)| name.starts_with("idle_after_"));
+        entity.set("idle_host_ns", rest - split.into_iter().map(|(_, ns)| ns).sum::<i64>());
+        let after = after.into_iter().map(|(_, ns)| ns).sum::<i64>();
+        entity.set("idle_after_other_ns", rest - after);
+        if after == 0 {
+            entity.set("idle_after_sync_ns", 0);
+            entity.set("idle_after_copy_call_ns", 0);
         }
         device
     }
@@ -130,9 +131,9 @@ pub(crate) fn two_gpus() -> Sample {
         ("exposed_memset_ns", 1_234),
         ("idle_sync_ns", 600_000_000),
         ("idle_launch_ns", 12_000_000),
-        ("dry_in_sync_ns", 1_100_000_000),
-        ("dry_in_copy_ns", 100_000_000),
-        ("host_copy_union_ns", 5_000_000_000),
+        ("idle_after_sync_ns", 1_100_000_000),
+        ("idle_after_copy_call_ns", 100_000_000),
+        ("host_copy_busy_ns", 5_000_000_000),
         ("host_copy_overlapped_ns", 500_000_000),
     ];
     let first = sample.device(run, 0, "NVIDIA A100-SXM4-80GB", 9_240_000_000, &accounts);
@@ -156,10 +157,10 @@ pub(crate) fn two_gpus() -> Sample {
 fn judge_two_gpus(sample: &mut Sample, [first, second]: [EntityId; 2], [copies, others]: [EntityId; 2]) {
     let pageable = sample.rule("pageable-copy", "Copies wait on pageable host memory", EntityKind::CopyGroup);
     let idle = sample.rule("copy-bound", "The device waits for copies", EntityKind::Device);
-    let waits = sample.rule("sync-gap", "The device runs dry in waits", EntityKind::Device);
+    let waits = sample.rule("sync-gap", "The device goes idle in waits", EntityKind::Device);
     let spacing = sample.rule("launch-bound", "Launching takes longer than the kernels", EntityKind::Device);
     let sampled = sample.rule("dram-bound", "Memory bandwidth is the limit", EntityKind::Device);
-    let ranges = sample.rule("late-host", "Host code between launches", EntityKind::Device);
+    let ranges = sample.rule("host-bound", "Host code between launches", EntityKind::Device);
     let broken = sample.rule("broken", "A rule that divides by nothing", EntityKind::Device);
     sample.rules[pageable].explains = vec![Relation { rule: "copy-bound".to_owned(), on: vec![EntityKind::Device] }];
     sample.rules[pageable].references = vec![Reference {
@@ -171,8 +172,8 @@ fn judge_two_gpus(sample: &mut Sample, [first, second]: [EntityId; 2], [copies, 
     sample.find(
         waits,
         first,
-        Some(("dry_in_sync", 900_000_000)),
-        "The device ran dry in `cudaStreamSynchronize`, 400 times",
+        Some(("idle_after_sync", 900_000_000)),
+        "The device went idle in `cudaStreamSynchronize`, 400 times",
     );
     sample.find(idle, first, Some(("exposed_copy", 4_400_000_000)), "Nothing but copies runs for 4.5 s");
     sample.find(
@@ -219,7 +220,7 @@ pub(crate) fn hostile() -> Sample {
     entity.set("lost_event_notice", attack);
     entity.set("dropped_event_count", 1);
     entity.set("graph_launch_count", 12_000);
-    let late = sample.rule("late-host", "Host code between `launch` calls | is late", EntityKind::Range);
+    let late = sample.rule("host-bound", "Host code between `launch` calls | is late", EntityKind::Range);
     let tiny = sample.rule("tiny", "Tiny kernels", EntityKind::Kernel);
     let lost = sample.rule("events-lost", "Events were lost", EntityKind::Run);
     sample.rules[lost].severity = Some(Severity::High);
@@ -235,7 +236,7 @@ pub(crate) fn healthy() -> Sample {
     let mut sample = Sample::default();
     let run = sample.run();
     let device = sample.device(run, 0, "NVIDIA H100 PCIe", 12_345_678_901, &[("compute_ns", 12_322_000_000)]);
-    let waits = sample.rule("sync-gap", "The device runs dry in waits", EntityKind::Device);
+    let waits = sample.rule("sync-gap", "The device goes idle in waits", EntityKind::Device);
     let sampled = sample.rule("dram-bound", "Memory bandwidth is the limit", EntityKind::Device);
     sample.judge(waits, device, Outcome::Pass);
     sample.judge(sampled, device, Outcome::Unknown { missing: vec!["device.sampled_dram_share".to_owned()] });

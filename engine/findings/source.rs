@@ -1,4 +1,4 @@
-//! Where in the project's code a finding is about: by the kernels and annotations that it names.
+//! Where in the project's code a finding is about: by the kernels and ranges that it names.
 
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 use crate::rules::outcome::Match;
@@ -30,11 +30,11 @@ impl SourceLocation {
 pub enum CodeKind {
     /// A kernel.
     Kernel,
-    /// An annotation.
+    /// A range.
     Range,
 }
 
-/// A kernel or annotation that a finding is about. The names are hostile.
+/// A kernel or range that a finding is about. The names are hostile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeName {
     pub(crate) kind: CodeKind,
@@ -78,13 +78,13 @@ impl Source {
     }
 }
 
-/// Facts that hold the name of a kernel or annotation, of entities that are neither.
+/// Facts that hold the name of a kernel or range, of entities that are neither.
 const NAMING: [(EntityKind, &str, CodeKind); 6] = [
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
     (EntityKind::Device, "idle_blocked_range", CodeKind::Range),
     (EntityKind::Device, "step_name", CodeKind::Range),
-    (EntityKind::Device, "storm_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "tiny_kernel_storm_kernel", CodeKind::Kernel),
     (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),
 ];
 
@@ -109,7 +109,7 @@ pub(super) fn evidence(entity: &Entity) -> Option<Sentence> {
     Some(Sentence::default().own(words).code(&format!("{file}:{line}")).own(&format!("{part}.")))
 }
 
-/// The subject itself where it is a kernel, an annotation or a step; then the kernels and annotations that the finding
+/// The subject itself where it is a kernel, a range or a step; then the kernels and ranges that the finding
 /// prints, in the order in which it does. A name that a fact holds but the finding does not print is not what it is about.
 pub(super) fn names(facts: &Facts, id: EntityId, found: &Match) -> Vec<CodeName> {
     let entity = facts.get(id);
@@ -213,7 +213,7 @@ mod tests {
         sample.facts.get_mut(kernel).set("name", "saxpy");
         sample.facts.get_mut(kernel).set("full_name", "void saxpy<float>(int)");
         let entity = sample.facts.get_mut(device);
-        entity.set("storm_kernel", "saxpy");
+        entity.set("tiny_kernel_storm_kernel", "saxpy");
         entity.set("idle_host_range", "load");
         entity.set("idle_blocked_range", "step");
         let texts = |found: &Match| -> Vec<String> {

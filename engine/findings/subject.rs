@@ -18,7 +18,7 @@ pub struct Subject {
     pub device: Option<SubjectDevice>,
     /// Its name for readers; says the GPU where the report has several.
     pub label: Sentence,
-    /// The kernels and annotations that the finding is about, what it is about itself first.
+    /// The kernels and ranges that the finding is about, what it is about itself first.
     pub names: Vec<CodeName>,
     /// The line of the project's code that most of its time comes from, where the report has call stacks; else what its
     /// names are mapped to.

@@ -85,7 +85,7 @@ fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gai
 /// What keeps a clean verdict from being the whole truth: work inside graphs, and findings without a number.
 fn hidden(words: Sentence, facts: &Facts, unnumbered: Option<&Finding>) -> Sentence {
     let sum = |name: &str| facts.of_kind(EntityKind::Device).filter_map(|(_, device)| device.int(name)).sum::<i64>();
-    let words = if 2 * i128::from(sum("graph_union_ns")) >= i128::from(sum("window_ns")) {
+    let words = if 2 * i128::from(sum("graph_busy_ns")) >= i128::from(sum("window_ns")) {
         words
             .own(" Most of that time is inside graph launches recorded as a whole: what runs in them cannot be judged.")
     } else {

@@ -85,7 +85,7 @@ fn printed(value: f64, unit: Unit) -> String {
         Unit::Count if value.abs() < 100.0 && value.fract().abs() > 0.005 => format!("{value:.2}"),
         Unit::Count => number::count(value.round() as i64),
         Unit::Share => number::percent(value),
-        Unit::Gbps => number::gbps(value),
+        Unit::GbPerS => number::gb_per_s(value),
         Unit::PerSecond => number::rate(value),
         Unit::Mhz => format!("{value:.0} MHz"),
         Unit::Number | Unit::Id | Unit::None => format!("{value}"),
@@ -99,7 +99,7 @@ fn beside(value: f64, limit: f64, unit: Unit) -> String {
         Unit::Bytes => number::bytes_beside(value, limit),
         Unit::Share => number::share_beside(value, limit),
         // Too seldom limited to be worth words of their own.
-        Unit::Gbps | Unit::PerSecond | Unit::Mhz if printed(value, unit) == printed(limit, unit) => {
+        Unit::GbPerS | Unit::PerSecond | Unit::Mhz if printed(value, unit) == printed(limit, unit) => {
             format!("{value} {}", unit.name())
         }
         _ => printed(value, unit),

@@ -4,6 +4,7 @@
 
 use std::ops::{Index, IndexMut};
 
+use crate::timeline::Capability;
 use crate::timeline::columns::{Direction, HostMemory};
 
 /// How a number goes with the amount of work: what a program that does everything twice would show.
@@ -26,17 +27,6 @@ impl Scaling {
     pub const fn is_per_unit(self) -> bool {
         matches!(self, Self::Extensive | Self::ExtensiveWithGaps)
     }
-}
-
-/// What of a recording an account is told by. Where that is missing, the account has no number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evidence {
-    /// GPU operations.
-    Operations,
-    /// API calls of the host.
-    Calls,
-    /// What the device is.
-    DeviceProperties,
 }
 
 /// A way to divide an account into others.
@@ -83,13 +73,13 @@ struct Row {
     sign: &'static str,
     label: &'static str,
     scaling: Scaling,
-    evidence: Evidence,
+    needs: Capability,
     meaning: &'static str,
 }
 
-/// One row an account: `Variant { id, breakdown, sign, label, scaling, evidence, meaning }`.
+/// One row an account: `Variant { id, breakdown, sign, label, scaling, needs, meaning }`.
 macro_rules! accounts {
-    ($($account:ident { $id:literal, $part_of:expr, $sign:literal, $label:literal, $scaling:ident, $evidence:ident, $meaning:literal })+) => {
+    ($($account:ident { $id:literal, $part_of:expr, $sign:literal, $label:literal, $scaling:ident, $needs:ident, $meaning:literal })+) => {
         /// An account of a device's window.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Account {
@@ -104,7 +94,7 @@ macro_rules! accounts {
             sign: $sign,
             label: $label,
             scaling: Scaling::$scaling,
-            evidence: Evidence::$evidence,
+            needs: Capability::$needs,
             meaning: $meaning,
         },)+];
     };
@@ -117,82 +107,82 @@ const TRIGGER: Option<Breakdown> = Some(Breakdown::Trigger);
 const WASTE: Option<Breakdown> = Some(Breakdown::Waste);
 
 accounts! {
-    Window { "window", None, "", "window", ExtensiveWithGaps, Operations,
+    Window { "window", None, "", "window", ExtensiveWithGaps, CudaTrace,
         "The time that is accounted for: from the first to the last GPU operation, or what --window or --range leaves of it." }
 
-    Compute { "compute", OPERATION, "█", "compute", Extensive, Operations,
+    Compute { "compute", OPERATION, "█", "compute", Extensive, CudaTrace,
         "At least one kernel that is not communication, or one graph launch whose kernels are hidden, runs." }
-    ExposedCommunication { "exposed_communication", OPERATION, "▓", "communication", Extensive, Operations,
+    ExposedCommunication { "exposed_communication", OPERATION, "▓", "communication", Extensive, CudaTrace,
         "Only communication kernels (such as NCCL's) run, perhaps beside copies." }
-    ExposedCopy { "exposed_copy", OPERATION, "▒", "copy", Extensive, Operations,
+    ExposedCopy { "exposed_copy", OPERATION, "▒", "copy", Extensive, CudaTrace,
         "No kernel runs, but a copy does." }
-    ExposedMigration { "exposed_migration", OPERATION, "≈", "unified-memory migration", Extensive, Operations,
+    ExposedMigration { "exposed_migration", OPERATION, "≈", "unified-memory migration", Extensive, CudaTrace,
         "Only unified-memory migrations run, perhaps beside memsets." }
-    ExposedMemset { "exposed_memset", OPERATION, "▪", "memset", Extensive, Operations,
+    ExposedMemset { "exposed_memset", OPERATION, "▪", "memset", Extensive, CudaTrace,
         "Only memsets run." }
-    Idle { "idle", OPERATION, "·", "idle", ExtensiveWithGaps, Operations,
+    Idle { "idle", OPERATION, "·", "idle", ExtensiveWithGaps, CudaTrace,
         "Nothing runs." }
 
-    CopyToDevicePageable { "exposed_copy_h2d_pageable", COPY_KIND, "", "copy to device, pageable", Extensive, Operations,
+    CopyToDevicePageable { "exposed_copy_h2d_pageable", COPY_KIND, "", "copy to device, pageable", Extensive, CudaTrace,
         "Part of exposed_copy_ns: host to device, pageable host memory. When several copies run, the one that began first owns the moment." }
-    CopyToDevicePinned { "exposed_copy_h2d_pinned", COPY_KIND, "", "copy to device, pinned", Extensive, Operations,
+    CopyToDevicePinned { "exposed_copy_h2d_pinned", COPY_KIND, "", "copy to device, pinned", Extensive, CudaTrace,
         "Part of exposed_copy_ns: host to device, pinned host memory." }
-    CopyToHostPageable { "exposed_copy_d2h_pageable", COPY_KIND, "", "copy to host, pageable", Extensive, Operations,
+    CopyToHostPageable { "exposed_copy_d2h_pageable", COPY_KIND, "", "copy to host, pageable", Extensive, CudaTrace,
         "Part of exposed_copy_ns: device to host, pageable host memory." }
-    CopyToHostPinned { "exposed_copy_d2h_pinned", COPY_KIND, "", "copy to host, pinned", Extensive, Operations,
+    CopyToHostPinned { "exposed_copy_d2h_pinned", COPY_KIND, "", "copy to host, pinned", Extensive, CudaTrace,
         "Part of exposed_copy_ns: device to host, pinned host memory." }
-    CopyOnDevices { "exposed_copy_device", COPY_KIND, "", "copy in or between devices", Extensive, Operations,
+    CopyOnDevices { "exposed_copy_device", COPY_KIND, "", "copy in or between devices", Extensive, CudaTrace,
         "Part of exposed_copy_ns: within the device or between devices." }
-    CopyOther { "exposed_copy_other", COPY_KIND, "", "copy, other", Extensive, Operations,
+    CopyOther { "exposed_copy_other", COPY_KIND, "", "copy, other", Extensive, CudaTrace,
         "Part of exposed_copy_ns: every other direction or memory kind, managed and unknown among them." }
 
-    IdleSpacing { "idle_spacing", ACTIVITY, "", "ordinary spacing", ExtensiveWithGaps, Calls,
-        "The launch had returned and the device had not started: up to 5 us of each stretch, the ordinary distance of two operations." }
-    IdleQueue { "idle_queue", ACTIVITY, "", "launched, not started", ExtensiveWithGaps, Calls,
+    IdleInterKernelGap { "idle_inter_kernel_gap", ACTIVITY, "", "inter-kernel gaps", ExtensiveWithGaps, CudaApi,
+        "The launch had returned and the device had not started: up to 5 us of each stretch, the ordinary gap between two operations." }
+    IdleQueue { "idle_queue", ACTIVITY, "", "launched, not started", ExtensiveWithGaps, CudaApi,
         "The launch had returned and the device had not started, beyond those 5 us: a dependency on another stream or device, another process, latency." }
-    IdleProfiler { "idle_profiler", ACTIVITY, "", "profiler overhead", ExtensiveWithGaps, Calls,
+    IdleProfiler { "idle_profiler", ACTIVITY, "", "profiler overhead", ExtensiveWithGaps, CudaApi,
         "The profiler's own overhead." }
-    IdleLoad { "idle_load", ACTIVITY, "", "loading modules", OneTime, Calls,
+    IdleLoad { "idle_load", ACTIVITY, "", "loading modules", OneTime, CudaApi,
         "Module load, lazy loading, JIT, loading of libraries, or a kernel's first launch that takes over 100 us." }
-    IdleSync { "idle_sync", ACTIVITY, "", "tail of a wait", ExtensiveWithGaps, Calls,
-        "Still inside a blocking wait although the device had run dry: the tail of the wait." }
-    IdleQuery { "idle_query", ACTIVITY, "", "polling", ExtensiveWithGaps, Calls,
+    IdleSync { "idle_sync", ACTIVITY, "", "sync return latency", ExtensiveWithGaps, CudaApi,
+        "Still inside a blocking wait although the device had gone idle: the latency of its return." }
+    IdleQuery { "idle_query", ACTIVITY, "", "polling", ExtensiveWithGaps, CudaApi,
         "Polling a stream or an event." }
-    IdleCopyCall { "idle_copy_call", ACTIVITY, "", "in a copy call", ExtensiveWithGaps, Calls,
+    IdleCopyCall { "idle_copy_call", ACTIVITY, "", "in a copy call", ExtensiveWithGaps, CudaApi,
         "Inside a copy call that stages pageable memory or blocks." }
-    IdleAllocate { "idle_allocate", ACTIVITY, "", "allocation", ExtensiveWithGaps, Calls,
+    IdleAllocate { "idle_allocate", ACTIVITY, "", "allocation", ExtensiveWithGaps, CudaApi,
         "Allocation, free, registration of memory, pool trimming." }
-    IdleInit { "idle_init", ACTIVITY, "", "set-up", OneTime, Calls,
+    IdleInit { "idle_init", ACTIVITY, "", "set-up", OneTime, CudaApi,
         "Set-up of contexts, streams, events, devices and libraries." }
-    IdleLaunch { "idle_launch", ACTIVITY, "", "launching", ExtensiveWithGaps, Calls,
+    IdleLaunch { "idle_launch", ACTIVITY, "", "launching", ExtensiveWithGaps, CudaApi,
         "Inside a launch or another asynchronous call, or in host code between two API calls less than 50 us apart: the host cannot feed the device." }
-    IdleBlocked { "idle_blocked", ACTIVITY, "", "blocked in the OS", ExtensiveWithGaps, Calls,
+    IdleBlocked { "idle_blocked", ACTIVITY, "", "blocked in the OS", ExtensiveWithGaps, CudaApi,
         "In an OS call that waits or does I/O, or off the CPU by the scheduler's record." }
-    IdleHost { "idle_host", ACTIVITY, "", "host code", ExtensiveWithGaps, Calls,
+    IdleHost { "idle_host", ACTIVITY, "", "host code", ExtensiveWithGaps, CudaApi,
         "Host code: no CUDA call, no recorded OS call." }
-    IdleUnknown { "idle_unknown", ACTIVITY, "", "not known", OneTime, Calls,
+    IdleUnknown { "idle_unknown", ACTIVITY, "", "not known", OneTime, CudaApi,
         "The capture does not say what the host was doing." }
 
-    AfterQueued { "dry_queued", TRIGGER, "", "with work already launched", ExtensiveWithGaps, Calls,
-        "Stretches whose next operation had been launched already when the device ran dry." }
-    AfterSync { "dry_in_sync", TRIGGER, "", "in a wait", ExtensiveWithGaps, Calls,
+    AfterQueued { "idle_while_queued", TRIGGER, "", "with work already launched", ExtensiveWithGaps, CudaApi,
+        "Stretches whose next operation had been launched already when the device went idle." }
+    AfterSync { "idle_after_sync", TRIGGER, "", "in a wait", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was in a blocking wait." }
-    AfterCopy { "dry_in_copy", TRIGGER, "", "in a blocking copy", ExtensiveWithGaps, Calls,
+    AfterCopy { "idle_after_copy_call", TRIGGER, "", "in a blocking copy", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was in a copy call that stages pageable memory or blocks." }
-    AfterAllocate { "dry_in_allocate", TRIGGER, "", "in allocation", ExtensiveWithGaps, Calls,
+    AfterAllocate { "idle_after_allocate", TRIGGER, "", "in allocation", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was allocating, freeing or registering memory." }
-    AfterLaunch { "dry_in_launch", TRIGGER, "", "while launching", ExtensiveWithGaps, Calls,
+    AfterLaunch { "idle_after_launch", TRIGGER, "", "while launching", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was in a launch, another asynchronous call, or between two API calls less than 50 us apart." }
-    AfterOther { "dry_elsewhere", TRIGGER, "", "in host code or the OS", ExtensiveWithGaps, Calls,
+    AfterOther { "idle_after_other", TRIGGER, "", "in host code or the OS", ExtensiveWithGaps, CudaApi,
         "Stretches that began anywhere else: host code, the OS, loading, polling, the profiler." }
-    AfterUnknown { "dry_unknown", TRIGGER, "", "not known", OneTime, Calls,
+    AfterUnknown { "idle_after_unknown", TRIGGER, "", "not known", OneTime, CudaApi,
         "Stretches whose thread the capture does not tell." }
 
-    Underfilled { "underfilled", WASTE, "", "under-filled compute", Extensive, DeviceProperties,
-        "Compute time in which every kernel that runs has fewer blocks than the device has multiprocessors, and the kernels together too." }
-    UnusedSm { "unused_sm", WASTE, "", "unused multiprocessors", Extensive, DeviceProperties,
-        "The same, weighted by the multiprocessors without a block: what is lost of the device." }
-    Faulting { "faulting", WASTE, "", "compute under page faults", Extensive, Operations,
+    Underfilled { "underfilled", WASTE, "", "under-filled compute", Extensive, DeviceInfo,
+        "Compute time in which every kernel that runs has fewer blocks than the device has SMs, and the kernels together too." }
+    UnusedSm { "unused_sm", WASTE, "", "unused SMs", Extensive, DeviceInfo,
+        "The same, weighted by the SMs without a block: what is lost of the device." }
+    Faulting { "faulting", WASTE, "", "compute under page faults", Extensive, CudaTrace,
         "Compute time in which unified-memory migrations run under the kernel." }
 }
 
@@ -270,9 +260,9 @@ impl Account {
         self.row().scaling
     }
 
-    /// What of a recording it is told by.
-    pub const fn evidence(self) -> Evidence {
-        self.row().evidence
+    /// What a recording must hold for it. Where that is missing, the account has no number.
+    pub const fn needs(self) -> Capability {
+        self.row().needs
     }
 
     /// What it means, in one sentence.

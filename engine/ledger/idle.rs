@@ -10,7 +10,7 @@ use super::reading::{Drained, Piece, RangeIdle, RangeReading, TimeSum};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
 
-/// Up to this much of the time between a launch and its start is the ordinary distance of two operations.
+/// Up to this much of the time between a launch and its start is the ordinary gap between two operations.
 pub const SPACING_NS: i64 = 5_000;
 
 /// A stretch of idle time of one device.

@@ -101,7 +101,7 @@ impl<'all> Stretches<'all> {
         let returned = api.times.get(call as usize).map_or(whole.end, |call| call.end).clamp(whole.start, whole.end);
         let queued = Interval::new(returned, whole.end);
         let spacing = Interval::new(whole.end - queued.len_ns().min(SPACING_NS), whole.end);
-        self.reading.book(Account::IdleSpacing, NONE, spacing);
+        self.reading.book(Account::IdleInterKernelGap, NONE, spacing);
         self.reading.book(Account::IdleQueue, NONE, Interval::new(queued.start, spacing.start));
         let host = Interval::new(whole.start, returned);
         if host.len_ns() == 0 {

@@ -105,7 +105,7 @@ impl ConfigFile {
         self.raw.templates.as_ref().map(|dir| self.path(dir.get_ref())).filter(|dir| dir.is_dir())
     }
 
-    /// Whether every file that kernels and annotations are mapped to is there. Reviews do without: they may run where the
+    /// Whether every file that kernels and ranges are mapped to is there. Reviews do without: they may run where the
     /// code is not.
     ///
     /// # Errors

@@ -107,7 +107,7 @@ pub(super) struct RawIgnore {
     pub(super) until: Option<Spanned<toml::Value>>,
 }
 
-/// A file that kernels or annotations come from. Give either a kernel or a range
+/// A file that kernels or ranges come from. Give either a kernel or a range
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{ "required": ["kernel"] }, { "required": ["range"] }]))]
@@ -115,7 +115,7 @@ pub(super) struct RawSource {
     /// Which kernels: a pattern over their names, short or whole, where `*` is any text.
     #[schemars(with = "Option<String>", length(min = 1))]
     pub(super) kernel: Option<Text>,
-    /// Which annotations: a pattern over their texts, where `*` is any text.
+    /// Which ranges: a pattern over their texts, where `*` is any text.
     #[schemars(with = "Option<String>", length(min = 1))]
     pub(super) range: Option<Text>,
     /// The file, with `/` between folders. It lies in the folder of coldspot.toml or below.

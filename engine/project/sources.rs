@@ -1,4 +1,4 @@
-//! Checks which files kernels and annotations are mapped to.
+//! Checks which files kernels and ranges are mapped to.
 
 use toml::Spanned;
 

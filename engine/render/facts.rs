@@ -90,7 +90,7 @@ fn value_text(fact: &Fact, value: &FactValue) -> String {
         },
         FactValue::Float(value) => match fact.unit() {
             Unit::Share => format!("{value:<20} {}", number::percent(*value)),
-            Unit::Gbps => format!("{value:<20} {}", number::gbps(*value)),
+            Unit::GbPerS => format!("{value:<20} {}", number::gb_per_s(*value)),
             Unit::PerSecond => format!("{value:<20} {}", number::rate(*value)),
             _ => value.to_string(),
         },

@@ -16,7 +16,7 @@ pub(super) fn install(env: &mut Environment<'static>) {
     env.add_filter("instant", |ns: i64| safe(number::instant(ns)));
     env.add_filter("percent", |share: f64| safe(number::percent(share)));
     env.add_filter("percent_beside", |share: f64, target: f64| safe(number::percent_beside(share, target)));
-    env.add_filter("gbps", |rate: f64| safe(number::gbps(rate)));
+    env.add_filter("gb_per_s", |rate: f64| safe(number::gb_per_s(rate)));
     env.add_filter("rate", |rate: f64| safe(number::rate(rate)));
     env.add_filter("ratio", |ratio: f64| safe(number::ratio(ratio)));
     env.add_filter("code", |text: String| safe(escape::code(&text)));

@@ -48,7 +48,7 @@ pub fn rule_index(library: &Library) -> String {
     let mut page = "# The built-in rules\n\nEach page is made from its rule file, which `rules/` holds; `coldspot rules show ID` prints it.\n".to_owned();
     for category in categories {
         page.push_str(&format!(
-            "\n## {category}\n\n| rule | asked of each | severity | what it finds |\n|---|---|---|---|\n"
+            "\n## {category}\n\n| rule | applies to each | severity | what it finds |\n|---|---|---|---|\n"
         ));
         for rule in library.rules().iter().filter(|rule| rule.category() == category) {
             let severity = rule.severity().map_or("by gain", Severity::name);

@@ -82,7 +82,7 @@ fn environment() -> Environment<'static> {
     environment.add_filter("instant", |value: &Value| whole(value).map(|ns| own(number::instant(ns))));
     environment.add_filter("bytes", |value: &Value| whole(value).map(|bytes| own(number::bytes(bytes))));
     environment.add_filter("count", |value: &Value| whole(value).map(|count| own(number::count(count))));
-    environment.add_filter("gbps", |value: &Value| real(value).map(|gbps| own(number::gbps(gbps))));
+    environment.add_filter("gb_per_s", |value: &Value| real(value).map(|gb_per_s| own(number::gb_per_s(gb_per_s))));
     environment.add_filter("percent", |value: &Value| real(value).map(|share| own(number::percent(share))));
     environment.add_filter("rate", |value: &Value| real(value).map(|per_s| own(number::rate(per_s))));
     environment.add_filter("ratio", |value: &Value| real(value).map(|ratio| own(number::ratio(ratio))));

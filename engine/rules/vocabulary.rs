@@ -15,7 +15,7 @@ pub(super) const UNITS: [(&str, Unit); 9] = [
     ("bytes", Unit::Bytes),
     ("count", Unit::Count),
     ("share", Unit::Share),
-    ("gbps", Unit::Gbps),
+    ("gb_per_s", Unit::GbPerS),
     ("per_s", Unit::PerSecond),
     ("mhz", Unit::Mhz),
     ("ratio", Unit::None),

@@ -1,4 +1,4 @@
-//! Strings of a report made harmless. Whoever made the report may have chosen them: kernel names, annotations, paths.
+//! Strings of a report made harmless. Whoever made the report may have chosen them: kernel names, ranges, paths.
 //!
 //! Forges look for mentions, references and links in the *rendered* text, where a backslash is gone. So characters that
 //! start one are also followed by a word joiner (U+2060), which nobody sees.

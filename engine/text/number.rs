@@ -22,12 +22,12 @@ pub fn bytes(bytes: i64) -> String {
 }
 
 /// A rate in 1e9 bytes a second as `24.1 GB/s`, or `53 MB/s` where that reads better.
-pub fn gbps(gbps: f64) -> String {
-    if !gbps.is_finite() {
+pub fn gb_per_s(gb_per_s: f64) -> String {
+    if !gb_per_s.is_finite() {
         return NOT_A_NUMBER.to_owned();
     }
-    let sign = if gbps < 0.0 { "-" } else { "" };
-    format!("{sign}{}/s", scaled((gbps.abs() * 1e9).round() as u64, SIZES))
+    let sign = if gb_per_s < 0.0 { "-" } else { "" };
+    format!("{sign}{}/s", scaled((gb_per_s.abs() * 1e9).round() as u64, SIZES))
 }
 
 /// A share of one as `97 %`, `9.4 %`, `<0.1 %`; `100 %` only from 99.95 % on.
@@ -260,8 +260,8 @@ mod tests {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(bytes(55_210_000_000), "55.2 GB");
         assert_eq!(bytes(999_999), "1 MB");
-        assert_eq!(gbps(24.06), "24.1 GB/s");
-        assert_eq!(gbps(0.053), "53 MB/s");
+        assert_eq!(gb_per_s(24.06), "24.1 GB/s");
+        assert_eq!(gb_per_s(0.053), "53 MB/s");
         assert_eq!(rate(193_456.0), "193,000/s");
         assert_eq!(rate(999.6), "1,000/s");
         assert_eq!(rate(99.96), "100/s");
@@ -336,7 +336,7 @@ mod tests {
 
         #[test]
         fn nothing_panics(ns: i64, number: f64) {
-            for text in [duration(ns), bytes(ns), count(ns), instant(ns), percent(number), gbps(number), rate(number), ratio(number)] {
+            for text in [duration(ns), bytes(ns), count(ns), instant(ns), percent(number), gb_per_s(number), rate(number), ratio(number)] {
                 prop_assert!(!text.is_empty());
             }
         }

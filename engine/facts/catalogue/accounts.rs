@@ -1,8 +1,7 @@
 //! The facts of the accounts, made from their table.
 
 use super::{Fact, FactType};
-use crate::ledger::accounts::{Account, Breakdown, Evidence};
-use crate::timeline::Capability;
+use crate::ledger::{Account, Breakdown};
 
 /// One fact an account, in the order of the table.
 const ACCOUNTS: &[Fact] = &{
@@ -37,10 +36,5 @@ const fn is_same(one: Option<Breakdown>, other: Option<Breakdown>) -> bool {
 }
 
 const fn fact_of(account: Account) -> Fact {
-    let needs = match account.evidence() {
-        Evidence::Operations => Capability::CudaTrace,
-        Evidence::Calls => Capability::CudaApi,
-        Evidence::DeviceProperties => Capability::DeviceInfo,
-    };
-    super::fact(account.fact(), FactType::Int, needs, account.scaling(), account.meaning())
+    super::fact(account.fact(), FactType::Int, account.needs(), account.scaling(), account.meaning())
 }

@@ -1,4 +1,4 @@
-//! Facts of the groups of events on a device: streams, kernels, copies, waits and annotations.
+//! Facts of the groups of events on a device: streams, kernels, copies, waits and ranges.
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
@@ -18,7 +18,7 @@ pub(super) const STREAM: &[Fact] = &[
     fact("copy_count", Int, CudaTrace, Extensive, "Copies."),
     fact("busy_ns", Int, CudaTrace, Extensive, "Time in which at least one operation of this stream runs."),
     fact(
-        "kernel_ns",
+        "kernel_busy_ns",
         Int,
         CudaTrace,
         Extensive,
@@ -32,7 +32,7 @@ pub(super) const KERNEL: &[Fact] = &[
     fact("launch_count", Int, CudaTrace, Extensive, "Launches."),
     fact("sum_ns", Int, CudaTrace, Extensive, "Durations, summed."),
     fact(
-        "alone_ns",
+        "attributed_ns",
         Int,
         CudaTrace,
         Extensive,
@@ -97,11 +97,11 @@ pub(super) const KERNEL: &[Fact] = &[
         Int,
         DeviceInfo,
         Extensive,
-        "Time that it owns (as for alone_ns) in which the kernels that run have fewer blocks together than the device has multiprocessors.",
+        "Time that it owns (as for attributed_ns) in which the kernels that run have fewer blocks together than the device has SMs.",
     ),
-    fact("unused_sm_ns", Int, DeviceInfo, Extensive, "The same, weighted by the multiprocessors without a block."),
+    fact("unused_sm_ns", Int, DeviceInfo, Extensive, "The same, weighted by the SMs without a block."),
     fact(
-        "waves",
+        "waves_per_sm",
         Float,
         DeviceInfo,
         Intensive,
@@ -112,14 +112,14 @@ pub(super) const KERNEL: &[Fact] = &[
         Int,
         DeviceInfo,
         Intensive,
-        "Blocks of that geometry that one multiprocessor can hold. waves is made from it.",
+        "Blocks of that geometry that one SM can hold. waves is made from it.",
     ),
     fact(
         "theoretical_occupancy_share",
         Float,
         DeviceInfo,
         Intensive,
-        "Warps that registers, shared memory and block size allow on a multiprocessor, against its limit.",
+        "Warps that registers, shared memory and block size allow on an SM, against its limit.",
     ),
     fact(
         "occupancy_limiter",
@@ -203,14 +203,14 @@ pub(super) const COPY_GROUP: &[Fact] = &[
         "The longest of their calls. One far longer than its copy waited for earlier work.",
     ),
     fact(
-        "achieved_gbps",
+        "achieved_gb_per_s",
         Float,
         CudaTrace,
         Intensive,
         "Bytes over the time in which at least one of them runs, also outside the window.",
     ),
     fact(
-        "pinned_gbps",
+        "pinned_gb_per_s",
         Float,
         CudaTrace,
         Intensive,
@@ -225,7 +225,7 @@ pub(super) const COPY_GROUP: &[Fact] = &[
         "The size of the largest copy. Beside median_bytes, how even sizes are.",
     ),
     fact(
-        "before_kernels_bytes",
+        "before_first_kernel_bytes",
         Int,
         CudaTrace,
         OneTime,
@@ -272,37 +272,37 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         "The part of it in which this device was busy: the wait cost nothing here.",
     ),
     fact(
-        "tail_ns",
+        "return_latency_ns",
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "The part of dry_ns in which the launching thread was inside a wait: as a rule this one, which had not returned yet.",
+        "The part of idle_after_ns in which the launching thread was inside a wait: as a rule this one, which had not returned yet.",
     ),
     fact(
-        "dry_ns",
+        "idle_after_ns",
         Int,
         CudaApi,
         ExtensiveWithGaps,
         "Idle time of the stretches that began while the launching thread was in this wait.",
     ),
-    fact("dry_stretch_count", Int, CudaApi, Extensive, "Those stretches."),
+    fact("idle_after_stretch_count", Int, CudaApi, Extensive, "Those stretches."),
     fact(
-        "dry_host_ns",
+        "idle_after_host_ns",
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "The part of dry_ns that host code, the OS, loading, allocation and set-up took: what had to be done anyway.",
+        "The part of idle_after_ns that host code, the OS, loading, allocation and set-up took: what had to be done anyway.",
     ),
     fact(
         "run_ahead_ns",
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "What running ahead could have won: the smallest of dry_ns, call_ns (without the waits the host would be that much earlier, and no more) and the device's overlap_ceiling_ns.",
+        "What running ahead could have won: the smallest of idle_after_ns, call_ns (without the waits the host would be that much earlier, and no more) and the device's overlap_ceiling_ns.",
     ),
-    fact("longest_dry_ns", Int, CudaApi, OneTime, "The longest of those stretches; absent without them."),
+    fact("idle_after_longest_ns", Int, CudaApi, OneTime, "The longest of those stretches; absent without them."),
     fact(
-        "longest_dry_start_ns",
+        "idle_after_longest_start_ns",
         Int,
         CudaApi,
         Incomparable,
@@ -313,7 +313,7 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The innermost annotation that at least half of the idle time in these waits lies in; absent when none does.",
+        "The innermost range that at least half of the idle time in these waits lies in; absent when none does.",
     ),
 ];
 
@@ -323,7 +323,7 @@ pub(super) const RANGE: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The annotation's text; numbers that a framework appends to each one are cut off.",
+        "The range's text; numbers that a framework appends to each one are cut off.",
     ),
     fact("domain", Text, Nvtx, Incomparable, "The NVTX domain; absent for the default domain."),
     fact("count", Int, Nvtx, Extensive, "How often it was entered in the window."),
@@ -336,25 +336,25 @@ pub(super) const RANGE: &[Fact] = &[
         "Idle time of the device while the launching thread was in it, however deep.",
     ),
     fact(
-        "host_ns",
+        "idle_host_ns",
         Int,
         Nvtx,
         ExtensiveWithGaps,
         "Idle time with the launching thread in host code in it, however deep. For own rules about a range.",
     ),
     fact(
-        "innermost_host_ns",
+        "innermost_idle_host_ns",
         Int,
         Nvtx,
         ExtensiveWithGaps,
-        "Idle time with the launching thread in host code and this the innermost annotation. The device's idle_host_range is the range with most of it.",
+        "Idle time with the launching thread in host code and this the innermost range. The device's idle_host_range is the range with most of it.",
     ),
     fact(
         "innermost_idle_ns",
         Int,
         Nvtx,
         ExtensiveWithGaps,
-        "Idle time of the device with this the innermost annotation of the launching thread. Over all ranges of a thread these add up, which idle_ns does not.",
+        "Idle time of the device with this the innermost range of the launching thread. Over all ranges of a thread these add up, which idle_ns does not.",
     ),
     fact(
         "first_start_ns",
@@ -378,8 +378,8 @@ pub(super) const STEP: &[Fact] = &[
     ),
     fact("start_ns", Int, Nvtx, Incomparable, "When its first GPU operation begins."),
     fact("duration_ns", Int, Nvtx, Intensive, "Until the next step begins."),
-    fact("kernel_ns", Int, Nvtx, Intensive, "Time in it in which a kernel or graph launch runs."),
-    fact("kernel_median_ns", Int, Nvtx, Intensive, "The same, median of the steps."),
+    fact("kernel_busy_ns", Int, Nvtx, Intensive, "Time in it in which a kernel or graph launch runs."),
+    fact("kernel_busy_median_ns", Int, Nvtx, Intensive, "The same, median of the steps."),
     fact(
         "other_busy_ns",
         Int,

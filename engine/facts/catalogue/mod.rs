@@ -34,7 +34,7 @@ pub enum EntityKind {
     CopyGroup,
     /// Blocking waits of one process through one API, seen from one device.
     SyncGroup,
-    /// An annotation (NVTX) of one name in one process, seen from one device.
+    /// A range (NVTX) of one name in one process, seen from one device.
     Range,
     /// One round of what the program repeats, on one device.
     Step,
@@ -156,13 +156,13 @@ pub enum Unit {
     Count,
     /// A part of one, 0 to 1 (`_share`).
     Share,
-    /// 1e9 bytes a second (`_gbps`).
-    Gbps,
+    /// 1e9 bytes a second (`_gb_per_s`).
+    GbPerS,
     /// Times a second (`_per_s`).
     PerSecond,
     /// Megahertz (`_mhz`).
     Mhz,
-    /// A plain number without unit (`waves`).
+    /// A plain number without unit (`waves_per_sm`).
     Number,
     /// No amount but what tells things apart: a number that they are called by, a version (`number`, `pid`, `_line`, `_major`,
     /// `_minor`).
@@ -179,10 +179,10 @@ impl Unit {
             ("_bytes", Unit::Bytes),
             ("_count", Unit::Count),
             ("_share", Unit::Share),
-            ("_gbps", Unit::Gbps),
+            ("_gb_per_s", Unit::GbPerS),
             ("_per_s", Unit::PerSecond),
             ("_mhz", Unit::Mhz),
-            ("_waves", Unit::Number),
+            ("_waves_per_sm", Unit::Number),
             ("_number", Unit::Id),
             ("_pid", Unit::Id),
             ("_line", Unit::Id),
@@ -202,7 +202,7 @@ impl Unit {
             Self::Bytes => "bytes",
             Self::Count => "count",
             Self::Share => "share",
-            Self::Gbps => "gbps",
+            Self::GbPerS => "gb_per_s",
             Self::PerSecond => "per_s",
             Self::Mhz => "mhz",
             Self::Number => "number",
@@ -294,7 +294,7 @@ mod tests {
             for fact in of_kind(kind) {
                 let name = format!("{}.{}", kind.name(), fact.name);
                 assert!(fact.kind.is_number() || fact.scaling == Scaling::Incomparable, "{name}");
-                if matches!(fact.unit(), Unit::Share | Unit::Gbps | Unit::PerSecond | Unit::Mhz) {
+                if matches!(fact.unit(), Unit::Share | Unit::GbPerS | Unit::PerSecond | Unit::Mhz) {
                     assert_eq!(fact.scaling, Scaling::Intensive, "{name}");
                 }
                 if fact.unit() == Unit::Id {

@@ -48,7 +48,7 @@ pub(super) const RUN: &[Fact] = &[
     ),
     fact("kernel_count", Int, Report, Extensive, "Kernels recorded on all GPUs."),
     fact("api_call_count", Int, Report, Extensive, "CUDA API calls recorded; 0 where the capture holds none."),
-    fact("range_count", Int, Report, Extensive, "Annotations recorded that have a duration."),
+    fact("range_count", Int, Report, Extensive, "Ranges recorded that have a duration."),
     fact("os_call_count", Int, Report, Extensive, "OS runtime calls recorded."),
     fact("metric_sample_count", Int, Report, Extensive, "Samples of GPU metrics recorded."),
     fact(
@@ -59,11 +59,11 @@ pub(super) const RUN: &[Fact] = &[
         "Whether the report holds samples of call stacks of the CPU, which coldspot does not read.",
     ),
     fact(
-        "is_narrowed",
+        "is_window_narrowed",
         Bool,
         Report,
         Incomparable,
-        "Whether the user narrowed the window to a time span or an annotation.",
+        "Whether the user narrowed the window to a time span or a range.",
     ),
     fact("launch_call_count", Int, CudaApi, Extensive, "CUDA API calls that launch a kernel or a graph."),
     fact(
@@ -93,7 +93,7 @@ pub(super) const RUN: &[Fact] = &[
         Choice(&["pytorch", "jax", "tensorflow", "cupy", "numba", "julia", "openacc", "openmp", "cuda"]),
         Report,
         Incomparable,
-        "The framework that kernel names, annotations and API use point to; 'cuda' when nothing points elsewhere.",
+        "The framework that kernel names, ranges and API use point to; 'cuda' when nothing points elsewhere.",
     ),
     fact(
         "framework_evidence",
@@ -111,7 +111,7 @@ pub(super) const RUN: &[Fact] = &[
     ),
     fact("unread_row_count", Int, Report, Extensive, "Rows beyond the limit of rows of a table; absent when none."),
     fact(
-        "cut_name_count",
+        "truncated_name_count",
         Int,
         Report,
         OneTime,
@@ -125,7 +125,7 @@ pub(super) const RUN: &[Fact] = &[
         "Mentions of names beyond the limit of different names, taken for one; absent when none.",
     ),
     fact(
-        "left_out_count",
+        "omitted_entity_count",
         Int,
         Report,
         OneTime,

@@ -19,7 +19,7 @@ pub(super) const USE: &[Fact] = &[
         Float,
         CudaTrace,
         Intensive,
-        "The part of the device's multiprocessors that had work while kernels ran: sampled where GPU metrics were captured, else derived from grids.",
+        "The part of the device's SMs that had work while kernels ran: sampled where GPU metrics were captured, else derived from grids.",
     ),
     fact(
         "sm_active_source",
@@ -29,28 +29,28 @@ pub(super) const USE: &[Fact] = &[
         "Where sm_active_share comes from.",
     ),
     fact(
-        "sm_filled_share",
+        "derived_sm_active_share",
         Float,
         DeviceInfo,
         Intensive,
-        "Derived from launch geometry: over compute time, the part of multiprocessors that can have a block, tails of the last wave taken off. Absent when the kernels whose grid is known run for less than half of the time, as when most are hidden in graphs. sm_active_share is this where nothing was sampled.",
+        "Derived from launch geometry: over compute time, the part of SMs that can have a block, tails of the last wave taken off. Absent when the kernels whose grid is known run for less than half of the time, as when most are hidden in graphs. sm_active_share is this where nothing was sampled.",
     ),
     fact(
-        "tail_sm_ns",
+        "tail_effect_sm_ns",
         Int,
         DeviceInfo,
         Extensive,
-        "Derived: compute time times the multiprocessors left empty by the last wave of grids that do fill the device.",
+        "Derived: compute time times the SMs left empty by the last wave of grids that do fill the device.",
     ),
     fact(
         "theoretical_occupancy_share",
         Float,
         DeviceInfo,
         Intensive,
-        "Warps that registers, shared memory and block size allow on a multiprocessor, against its limit, weighted by kernel time. The kernels have their own; this one is for budgets.",
+        "Warps that registers, shared memory and block size allow on an SM, against its limit, weighted by kernel time. The kernels have their own; this one is for budgets.",
     ),
     fact(
-        "one_thread_kernel_ns",
+        "single_warp_kernel_ns",
         Int,
         CudaTrace,
         Extensive,
@@ -59,10 +59,10 @@ pub(super) const USE: &[Fact] = &[
 ];
 
 pub(super) const STREAMS: &[Fact] = &[
-    fact("stream_active_count", Int, CudaTrace, Intensive, "Streams that ran kernels, copies or graphs."),
-    fact("stream_used_count", Int, CudaTrace, Intensive, "Streams that ran kernels or graphs."),
+    fact("active_stream_count", Int, CudaTrace, Intensive, "Streams that ran kernels, copies or graphs."),
+    fact("kernel_stream_count", Int, CudaTrace, Intensive, "Streams that ran kernels or graphs."),
     fact(
-        "stream_created_count",
+        "created_stream_count",
         Int,
         CudaApi,
         OneTime,
@@ -82,8 +82,8 @@ pub(super) const STREAMS: &[Fact] = &[
         Intensive,
         "Created streams that wait for the legacy default stream, and it for them, and that ran kernels, copies or graphs; absent when the export does not tell the kinds of streams.",
     ),
-    fact("concurrent_ns", Int, CudaTrace, Extensive, "Time in which operations of two or more streams run."),
-    fact("kernel_concurrent_ns", Int, CudaTrace, Extensive, "Time in which kernels of two or more streams run."),
+    fact("concurrent_stream_ns", Int, CudaTrace, Extensive, "Time in which operations of two or more streams run."),
+    fact("concurrent_kernel_ns", Int, CudaTrace, Extensive, "Time in which kernels of two or more streams run."),
 ];
 
 pub(super) const METRICS: &[Fact] = &[
@@ -151,5 +151,5 @@ pub(super) const METRICS: &[Fact] = &[
         "GPC clock, averaged over the samples whose whole period falls on time in which kernels run.",
     ),
     fact("sampled_clock_max_mhz", Float, GpuMetrics, Intensive, "The highest GPC clock of those samples."),
-    fact("sample_count", Int, GpuMetrics, Extensive, "Samples of SMs Active in the window."),
+    fact("metric_sample_count", Int, GpuMetrics, Extensive, "Samples of SMs Active in the window."),
 ];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::device::pinned_gbps;
+use super::device::pinned_gb_per_s;
 use super::stats::{clamped, median};
 use super::tally::{CopyKey, copy_key};
 use super::{Context, DeviceContext, DevicePart, Parents};
@@ -77,8 +77,8 @@ pub(super) fn extract(
         let mut entity = Entity::new(EntityKind::CopyGroup, parents.key_of(&name), parents.of_device());
         entity.set("name", name);
         set(context, device, key, &ops, &mut entity);
-        let rate = rates.entry(key.0).or_insert_with(|| pinned_gbps(timeline, device, key.0));
-        entity.set_some("pinned_gbps", *rate);
+        let rate = rates.entry(key.0).or_insert_with(|| pinned_gb_per_s(timeline, device, key.0));
+        entity.set_some("pinned_gb_per_s", *rate);
         entities.insert(key, part.entities.len());
         part.entities.push(entity);
     }
@@ -113,7 +113,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     let first_kernel = device.ops.in_window(timeline).filter(|op| op.kind.is_kernel()).map(|op| op.start).min();
     if let Some(first) = first_kernel {
         let before = ops.iter().filter(|op| op.start < first);
-        facts.set("before_kernels_bytes", clamped(bytes_of(timeline, before)));
+        facts.set("before_first_kernel_bytes", clamped(bytes_of(timeline, before)));
     }
     facts.set("sum_ns", time_of(device, ops.iter()));
     facts.set("busy_ns", busy.len_ns());
@@ -122,7 +122,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     // Whole copies over their whole time: one that the window cuts would seem faster than it is.
     let whole = Union::of(ops.iter().map(|op| op.interval())).len_ns();
     if whole > 0 {
-        facts.set("achieved_gbps", bytes as f64 / whole as f64);
+        facts.set("achieved_gb_per_s", bytes as f64 / whole as f64);
     }
     let small = || ops.iter().filter(|op| timeline.copies.bytes[op.index as usize] <= SMALL_BYTES);
     facts.set("small_count", small().count() as i64);

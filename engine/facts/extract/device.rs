@@ -26,7 +26,7 @@ fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("sm_count", properties.sm_count);
     facts.set_some("compute_major", properties.compute_capability.map(|capability| capability.0));
     facts.set_some("compute_minor", properties.compute_capability.map(|capability| capability.1));
-    facts.set_some("memory_bandwidth_gbps", properties.memory_bandwidth.map(|rate| rate as f64 / 1e9));
+    facts.set_some("memory_bandwidth_gb_per_s", properties.memory_bandwidth.map(|rate| rate as f64 / 1e9));
     facts.set_some("total_memory_bytes", properties.total_memory_bytes);
 }
 
@@ -66,12 +66,12 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let [kernel, graph, communication, copy, migration, memset] = totals;
     facts.set("kernel_count", kernel.count + communication.count);
     facts.set("kernel_sum_ns", clamped(kernel.sum_ns + communication.sum_ns));
-    facts.set("kernel_union_ns", device.tally.kernel_union_ns);
+    facts.set("kernel_busy_ns", device.tally.kernel_union_ns);
     facts.set_some("kernel_median_ns", median(&mut durations));
     facts.set("communication_count", communication.count);
     facts.set("communication_sum_ns", clamped(communication.sum_ns));
     facts.set("graph_launch_count", graph.count);
-    facts.set("graph_union_ns", Union::of(graphs).len_ns());
+    facts.set("graph_busy_ns", Union::of(graphs).len_ns());
     facts.set("copy_count", copy.count);
     facts.set("copy_bytes", clamped(copy.bytes));
     facts.set("copy_sum_ns", clamped(copy.sum_ns));
@@ -117,7 +117,7 @@ const LINK_COPY_BYTES: i64 = 1_000_000;
 const LINK_BYTES: i128 = 10_000_000;
 
 /// The rate that pinned copies of a direction reach on a device, in 1e9 bytes a second.
-pub(super) fn pinned_gbps(timeline: &Timeline, device: &DeviceContext, direction: Direction) -> Option<f64> {
+pub(super) fn pinned_gb_per_s(timeline: &Timeline, device: &DeviceContext, direction: Direction) -> Option<f64> {
     let copies = &timeline.copies;
     let of_link = device.ops.in_window(timeline).filter(|op| {
         let index = op.index as usize;
@@ -142,43 +142,43 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let pageable: Vec<i128> = pageable.map(|op| i128::from(columns.bytes[op.index as usize])).collect();
     facts.set("pageable_copy_count", pageable.len() as i64);
     facts.set("pageable_copy_bytes", clamped(pageable.iter().sum()));
-    facts.set("copy_union_ns", tally.copy_union_ns);
+    facts.set("copy_busy_ns", tally.copy_union_ns);
     facts.set("copy_overlapped_ns", tally.copy_overlapped_ns);
     if tally.copy_union_ns > 0 {
         facts.set("copy_overlapped_share", tally.copy_overlapped_ns as f64 / tally.copy_union_ns as f64);
     }
-    facts.set("host_copy_union_ns", tally.host_copy_union_ns);
+    facts.set("host_copy_busy_ns", tally.host_copy_union_ns);
     facts.set("host_copy_overlapped_ns", tally.host_copy_overlapped_ns);
-    facts.set("overlap_possible_ns", tally.exposed_host_copy_ns.min(tally.compute_without_host_copy_ns));
-    facts.set_some("pinned_h2d_gbps", pinned_gbps(timeline, device, Direction::HostToDevice));
-    facts.set_some("pinned_d2h_gbps", pinned_gbps(timeline, device, Direction::DeviceToHost));
+    facts.set("overlappable_copy_ns", tally.exposed_host_copy_ns.min(tally.compute_without_host_copy_ns));
+    facts.set_some("pinned_h2d_gb_per_s", pinned_gb_per_s(timeline, device, Direction::HostToDevice));
+    facts.set_some("pinned_d2h_gb_per_s", pinned_gb_per_s(timeline, device, Direction::DeviceToHost));
 }
 
 fn storms(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let (timeline, storms) = (context.timeline, &device.storms);
     let length = storms.parts.len_ns();
-    facts.set("storm_count", storms.count);
-    facts.set("storm_ns", length);
-    facts.set("storm_kernel_count", storms.kernel_count);
-    facts.set("storm_busy_ns", storms.busy_ns);
+    facts.set("tiny_kernel_storm_count", storms.count);
+    facts.set("tiny_kernel_storm_ns", length);
+    facts.set("tiny_kernel_storm_kernel_count", storms.kernel_count);
+    facts.set("tiny_kernel_storm_busy_ns", storms.busy_ns);
     let busy = device.tally.busy.common_ns(&storms.parts);
-    facts.set("storm_idle_ns", length - busy);
-    facts.set("storm_kernel_name_count", storms.names.len() as i64);
+    facts.set("tiny_kernel_storm_idle_ns", length - busy);
+    facts.set("tiny_kernel_storm_kernel_name_count", storms.names.len() as i64);
     if device.knows_host {
-        facts.set("storm_launch_idle_ns", device.idle.storm_launch_ns);
+        facts.set("tiny_kernel_storm_launch_idle_ns", device.idle.storm_launch_ns);
     }
     let Some(longest) = storms.longest else { return };
-    facts.set("storm_launches_per_s", storms.kernel_count as f64 / (length as f64 / 1e9));
-    facts.set_some("storm_median_ns", median(&mut storms.durations.clone()).map(i64::from));
-    facts.set("storm_longest_ns", longest.len_ns());
-    facts.set("storm_longest_start_ns", longest.start);
+    facts.set("tiny_kernel_storm_launches_per_s", storms.kernel_count as f64 / (length as f64 / 1e9));
+    facts.set_some("tiny_kernel_storm_median_ns", median(&mut storms.durations.clone()).map(i64::from));
+    facts.set("tiny_kernel_storm_longest_ns", longest.len_ns());
+    facts.set("tiny_kernel_storm_longest_start_ns", longest.start);
     let commonest = storms.names.iter().max_by_key(|(name, count)| (**count, std::cmp::Reverse(timeline.name(**name))));
-    facts.set_some("storm_kernel", commonest.map(|(name, _)| timeline.name(*name)));
+    facts.set_some("tiny_kernel_storm_kernel", commonest.map(|(name, _)| timeline.name(*name)));
 }
 
 fn compute_use(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let (timeline, tally) = (context.timeline, &device.tally);
-    facts.set("one_thread_kernel_ns", tally.one_thread_ns);
+    facts.set("single_warp_kernel_ns", tally.one_thread_ns);
     if device.properties(timeline).is_none_or(|known| known.sm_count.is_none()) {
         return;
     }
@@ -189,8 +189,8 @@ fn compute_use(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
         facts.set("underfilled_kernel_ns", kernel.underfilled_ns);
     }
     if let Some(filled) = tally.sm_filled_share() {
-        facts.set("sm_filled_share", filled);
-        facts.set("tail_sm_ns", tally.tail_ns as i64);
+        facts.set("derived_sm_active_share", filled);
+        facts.set("tail_effect_sm_ns", tally.tail_ns as i64);
     }
     if tally.occupancy_known_ns > 0 {
         facts.set("theoretical_occupancy_share", tally.occupancy_ns / tally.occupancy_known_ns as f64);

@@ -16,8 +16,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !device.knows_host {
         return;
     }
-    facts.set("idle_guessed_ns", device.idle.guessed_ns);
-    facts.set("idle_host_guessed_ns", device.idle.guessed_host_ns);
+    facts.set("idle_uncorrelated_ns", device.idle.guessed_ns);
+    facts.set("idle_host_uncorrelated_ns", device.idle.guessed_host_ns);
     details(context.timeline, device, facts);
     facts.set_some("host_work_ns", device.idle.host_work_ns);
     facts.set_some("overlap_ceiling_ns", device.overlap_ceiling());
@@ -54,8 +54,8 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let host = idle.sums[Account::IdleHost];
     facts.set_some("idle_host_longest_ns", (host.sum_ns > 0).then_some(host.longest_ns));
     facts.set_some("idle_blocked_call_ns", idle.main_call(timeline, Account::IdleBlocked).map(|(_, sum)| sum.sum_ns));
-    facts.set("idle_host_os_captured", !timeline.os_calls.times.is_empty());
-    facts.set("once_ns", device.account_ns(Account::IdleLoad) + device.account_ns(Account::IdleInit));
+    facts.set("os_runtime_captured", !timeline.os_calls.times.is_empty());
+    facts.set("one_time_idle_ns", device.account_ns(Account::IdleLoad) + device.account_ns(Account::IdleInit));
 }
 
 /// The host's side of allocations and blocking copies, over all threads of the processes on this device.

@@ -101,7 +101,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, name: NameId, mut launches
     facts.set("is_elementwise", traits.is_elementwise);
     facts.set_some("precision", traits.precision);
     let tally = device.tally.kernels.get(name).unwrap_or_default();
-    facts.set("alone_ns", tally.attributed_ns);
+    facts.set("attributed_ns", tally.attributed_ns);
     facts.set("faulting_ns", tally.faulting_ns);
     geometry(timeline, device, &launches, facts);
     if let Some(sm_count) = device.properties(timeline).and_then(|known| known.sm_count) {
@@ -126,7 +126,7 @@ fn geometry(timeline: &Timeline, device: &DeviceContext, launches: &Launches, fa
     facts.set("occupancy_limiter", fit.limiter);
     if let Some(sm_count) = properties.sm_count.filter(|_| fit.blocks_per_sm > 0) {
         let wave = sm_count.saturating_mul(fit.blocks_per_sm);
-        facts.set_some("waves", positive(geometry.grid_blocks).map(|blocks| blocks as f64 / wave as f64));
+        facts.set_some("waves_per_sm", positive(geometry.grid_blocks).map(|blocks| blocks as f64 / wave as f64));
     }
 }
 

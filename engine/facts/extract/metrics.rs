@@ -39,7 +39,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("sampled_clock_mean_mhz", mean(&clocks));
         facts.set("sampled_clock_max_mhz", clocks.iter().copied().fold(0.0, f64::max));
     }
-    facts.set_some("sample_count", sampled.values(Metric::SmActive, During::Window).map(|all| all.len() as i64));
+    facts.set_some("metric_sample_count", sampled.values(Metric::SmActive, During::Window).map(|all| all.len() as i64));
     let best = match sampled.share(Metric::SmActive, During::Kernels) {
         Some(share) => Some((share, "sampled")),
         None => device.tally.sm_filled_share().map(|share| (share, "derived")),

@@ -52,7 +52,7 @@ pub enum ScopeError {
         last_ns: i64,
     },
     /// No range has that name, or not that many.
-    #[error("the report has {found} annotation(s) named '{name}', number {number} was asked for; {hint}")]
+    #[error("the report has {found} range(s) named '{name}', number {number} was asked for; {hint}")]
     NoSuchRange {
         /// The name asked for.
         name: String,
@@ -64,7 +64,7 @@ pub enum ScopeError {
         hint: String,
     },
     /// The range launched nothing.
-    #[error("no GPU operation was launched inside annotation '{name}' (number {number})")]
+    #[error("no GPU operation was launched inside range '{name}' (number {number})")]
     NothingLaunched {
         /// The name asked for.
         name: String,
@@ -134,7 +134,7 @@ impl DeviceContext {
 /// All facts of a timeline, measured in a scope.
 ///
 /// # Errors
-/// When the scope lies beside all GPU work, or names an annotation that is not there.
+/// When the scope lies beside all GPU work, or names a range that is not there.
 pub fn extract(timeline: &Timeline, scope: &Scope) -> Result<Facts, ScopeError> {
     extract_with(timeline, scope, None)
 }
@@ -220,7 +220,7 @@ impl DevicePart {
         let entity = facts.get_mut(device);
         entity.take_facts(self.device);
         if self.left_out_count > 0 {
-            entity.set("left_out_count", entity.int("left_out_count").unwrap_or(0) + self.left_out_count);
+            entity.set("omitted_entity_count", entity.int("omitted_entity_count").unwrap_or(0) + self.left_out_count);
         }
         for entity in self.entities {
             facts.push(entity);
@@ -437,7 +437,7 @@ fn range_hint(timeline: &Timeline, name: &str) -> String {
         [] => {
             let how = source::how_to_capture(timeline.source.format, &[Capability::Nvtx]);
             let how = how.map_or_else(String::new, |how| format!(": capture them with {how}"));
-            format!("the report has no annotations{how}")
+            format!("the report has no ranges{how}")
         }
         names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
     }

@@ -84,8 +84,8 @@ fn entity(context: &Context<'_>, parents: &Parents<'_>, group: &Group) -> Entity
     entity.set("longest_start_ns", sums.longest_start_ns);
     entity.set_some("first_start_ns", sums.first_start_ns);
     entity.set("idle_ns", sums.idle.idle_ns);
-    entity.set("host_ns", sums.idle.host_ns);
-    entity.set("innermost_host_ns", sums.idle.innermost_host_ns);
+    entity.set("idle_host_ns", sums.idle.host_ns);
+    entity.set("innermost_idle_host_ns", sums.idle.innermost_host_ns);
     entity.set("innermost_idle_ns", sums.idle.innermost_idle_ns);
     entity
 }

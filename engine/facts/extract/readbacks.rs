@@ -30,9 +30,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         }
     }
     let stretches = device.idle.after_copies.iter().filter(|stretch| readbacks.contains(&stretch.copy));
-    facts.set("readback_count", readbacks.len() as i64);
-    facts.set("readback_idle_ns", stretches.map(|stretch| stretch.idle_ns).sum::<i64>());
-    facts.set_some("readback_first_start_ns", first);
+    facts.set("scalar_readback_count", readbacks.len() as i64);
+    facts.set("scalar_readback_idle_ns", stretches.map(|stretch| stretch.idle_ns).sum::<i64>());
+    facts.set_some("scalar_readback_first_start_ns", first);
 }
 
 /// Whether the host waits for what a copy call asked for: the call blocks, or the thread's next call is a wait.

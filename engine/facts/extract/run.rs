@@ -34,14 +34,14 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     let reached = timeline.reached;
     for (name, count) in [
         ("unread_row_count", reached.row_count),
-        ("cut_name_count", reached.cut_name_count),
+        ("truncated_name_count", reached.cut_name_count),
         ("merged_name_count", reached.merged_name_count),
     ] {
         facts.set_some(name, i64::try_from(count).ok().filter(|count| *count > 0));
     }
     facts.set("device_identity_known", timeline.device_identity_known);
     facts.set("cpu_samples_captured", timeline.has_cpu_samples);
-    facts.set("is_narrowed", context.is_narrowed);
+    facts.set("is_window_narrowed", context.is_narrowed);
     facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
     if !timeline.api.is_empty() {
         let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
@@ -86,7 +86,7 @@ pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId)
     let active = active_processes(context);
     let left_out = active.len().saturating_sub(MAX_PROCESS_COUNT);
     if left_out > 0 {
-        facts.get_mut(run).set("left_out_count", left_out as i64);
+        facts.get_mut(run).set("omitted_entity_count", left_out as i64);
     }
     for process in active.into_iter().take(MAX_PROCESS_COUNT) {
         let Some(known) = timeline.processes.get(process as usize) else { continue };

@@ -61,7 +61,7 @@ fn of_warm_up(device: &DeviceContext, steps: &[Interval], warm_up_count: usize, 
     facts.set("steady_start_ns", whole.start);
     facts.set("steady_ns", whole.len_ns());
     facts.set("steady_idle_ns", whole.len_ns() - device.busy_within(whole));
-    facts.set("steady_kernel_ns", device.tally.kernels_run.overlap_ns(whole));
+    facts.set("steady_kernel_busy_ns", device.tally.kernels_run.overlap_ns(whole));
 }
 
 /// The slowest step of the steady state; of several, the first.
@@ -125,8 +125,8 @@ fn entities(
         entity.set("is_warm_up", index < warm_up_count);
         entity.set("start_ns", content.step.start);
         entity.set("duration_ns", content.step.len_ns());
-        entity.set("kernel_ns", content.kernel_ns);
-        entity.set_some("kernel_median_ns", kernel_median);
+        entity.set("kernel_busy_ns", content.kernel_ns);
+        entity.set_some("kernel_busy_median_ns", kernel_median);
         entity.set("other_busy_ns", content.busy_ns - content.kernel_ns);
         entity.set("idle_ns", content.idle_ns());
         entity.set_some("idle_median_ns", idle_median);

@@ -80,21 +80,21 @@ fn entity(context: &Context<'_>, parents: &Parents<'_>, stream: Stream, used: &U
     entity.set("kernel_count", used.kernel_count);
     entity.set("copy_count", used.copy_count);
     entity.set("busy_ns", used.all.len_ns());
-    entity.set("kernel_ns", used.kernels.len_ns());
+    entity.set("kernel_busy_ns", used.kernels.len_ns());
     entity
 }
 
 fn of_device(context: &Context<'_>, device: &DeviceContext, totals: &Totals, facts: &mut Entity) {
-    facts.set("stream_active_count", totals.active_count);
-    facts.set("stream_used_count", totals.with_kernels_count);
+    facts.set("active_stream_count", totals.active_count);
+    facts.set("kernel_stream_count", totals.with_kernels_count);
     facts.set_some("blocking_stream_count", totals.knows_created.then_some(totals.active_blocking_count));
     if totals.knows_kinds && totals.kernel_ns > 0 {
         facts.set("default_stream_kernel_share", totals.default_kernel_ns as f64 / totals.kernel_ns as f64);
     }
-    facts.set("concurrent_ns", device.tally.concurrent_ns);
-    facts.set("kernel_concurrent_ns", device.tally.kernel_concurrent_ns);
+    facts.set("concurrent_stream_ns", device.tally.concurrent_ns);
+    facts.set("concurrent_kernel_ns", device.tally.kernel_concurrent_ns);
     if !context.timeline.api.is_empty() {
-        facts.set("stream_created_count", created(context, device));
+        facts.set("created_stream_count", created(context, device));
     }
 }
 

@@ -86,14 +86,14 @@ fn waits(context: &Context<'_>, device: &DeviceContext, process: u32) -> FxHashM
 
 fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
     let stretches = drained.stretches;
-    entity.set("tail_ns", drained.sync_ns);
-    entity.set("dry_ns", stretches.sum_ns);
-    entity.set("dry_stretch_count", stretches.count);
-    entity.set("dry_host_ns", drained.host_ns);
+    entity.set("return_latency_ns", drained.sync_ns);
+    entity.set("idle_after_ns", stretches.sum_ns);
+    entity.set("idle_after_stretch_count", stretches.count);
+    entity.set("idle_after_host_ns", drained.host_ns);
     entity.set_some("run_ahead_ns", ceiling.map(|ceiling| ceiling.min(stretches.sum_ns)));
     if stretches.count > 0 {
-        entity.set("longest_dry_ns", stretches.longest_ns);
-        entity.set("longest_dry_start_ns", stretches.longest_start_ns);
+        entity.set("idle_after_longest_ns", stretches.longest_ns);
+        entity.set("idle_after_longest_start_ns", stretches.longest_start_ns);
     }
 }
 

@@ -9,21 +9,21 @@ id = "slow"
 title = "Slow copies"
 for_each = "copy_group"
 where = "copy_group.host_memory == 'pageable'"
-optional = ["device.pinned_h2d_gbps"]
+optional = ["device.pinned_h2d_gb_per_s"]
 
 [params]
 min_share = { default = 0.01, unit = "share", doc = "Ignore less." }
-usual_gbps = { default = 20, unit = "gbps", doc = "A usual rate." }
+usual_gb_per_s = { default = 20, unit = "gb_per_s", doc = "A usual rate." }
 
 [values]
-pinned_gbps = "device.pinned_h2d_gbps | default(params.usual_gbps)"
+pinned_gb_per_s = "device.pinned_h2d_gb_per_s | default(params.usual_gb_per_s)"
 
 [[when]]
 expr = "copy_group.exposed_ns >= params.min_share * device.window_ns"
 says = "{{ copy_group.exposed_ns | duration }} exposed"
 [[when]]
-expr = "copy_group.achieved_gbps < values.pinned_gbps"
-says = "{{ copy_group.achieved_gbps | gbps }} reached"
+expr = "copy_group.achieved_gb_per_s < values.pinned_gb_per_s"
+says = "{{ copy_group.achieved_gb_per_s | gb_per_s }} reached"
 
 [estimate]
 recoverable_ns = "copy_group.exposed_ns"
@@ -32,7 +32,7 @@ basis = "A bound."
 
 [confidence]
 base = "high"
-lower = [{ to = "medium", when = "device.pinned_h2d_gbps is not defined", because = "assumed" }]
+lower = [{ to = "medium", when = "device.pinned_h2d_gb_per_s is not defined", because = "assumed" }]
 
 [message]
 summary = "{{ copy_group.name }} is slow"
@@ -46,8 +46,8 @@ url = "https://example.com/"
 supports = "pinning"
 
 [example]
-copy_group = { name = "x", host_memory = "pageable", achieved_gbps = 6, exposed_ns = 600 }
-device = { window_ns = 2000, exposed_copy_ns = 600, pinned_h2d_gbps = 24 }
+copy_group = { name = "x", host_memory = "pageable", achieved_gb_per_s = 6, exposed_ns = 600 }
+device = { window_ns = 2000, exposed_copy_ns = 600, pinned_h2d_gb_per_s = 24 }
 
 [[tests]]
 name = "hidden"
@@ -165,7 +165,7 @@ fn words_that_must_be_known() {
         "status = \"beta\"\nfor_each",
         &["4: unknown status `beta`; known are `stable` and `experimental`"],
     );
-    check("unit = \"gbps\"", "unit = \"gbs\"", &["10: unknown unit `gbs`; did you mean `gbps`?"]);
+    check("unit = \"gb_per_s\"", "unit = \"gb_per_sec\"", &["10: unknown unit `gb_per_sec`; did you mean `gb_per_s`?"]);
     check("base = \"high\"", "base = \"hgih\"", &["28: unknown confidence `hgih`; did you mean `high`?"]);
     check("to = \"medium\"", "to = \"high\"", &["29: `high` is not lower than the base `high`"]);
     check(
@@ -206,8 +206,8 @@ fn names_in_expressions() {
     );
     check_condition("params.min_sare > 0", "`params.min_sare` is not declared in [params]; did you mean `min_share`?");
     check_condition(
-        "values.pined_gbps > 0",
-        "`values.pined_gbps` is not declared in [values]; did you mean `pinned_gbps`?",
+        "values.pined_gb_per_s > 0",
+        "`values.pined_gb_per_s` is not declared in [values]; did you mean `pinned_gb_per_s`?",
     );
     check_condition("exposed_ns > 0", "`exposed_ns` is no fact: write `entity.fact`, `params.name` or `values.name`");
     // Short-circuits hide these at run time.
@@ -239,7 +239,7 @@ fn the_language_is_closed() {
         "`none` is not part of the language: absent facts are tested with `is defined`",
     );
     check(
-        "expr = \"copy_group.achieved_gbps < values.pinned_gbps\"",
+        "expr = \"copy_group.achieved_gb_per_s < values.pinned_gb_per_s\"",
         "expr = \"copy_group.count >\"",
         &["19: `copy_group.count >` cannot be read: unexpected end of input, expected expression"],
     );
@@ -261,7 +261,7 @@ fn units_in_comparisons_and_sums() {
     );
     check_condition(
         "copy_group.bytes / copy_group.busy_ns > 10",
-        "a bare number beside one in gbps: declare it in [params] with `unit = \"gbps\"`",
+        "a bare number beside one in gb_per_s: declare it in [params] with `unit = \"gb_per_s\"`",
     );
     check_condition("max(copy_group.count, device.window_ns) > 0", "`max` is given count and ns");
     check_condition(
@@ -283,7 +283,7 @@ fn units_in_comparisons_and_sums() {
 fn units_that_fit() {
     for expr in [
         "copy_group.exposed_ns > 0 and copy_group.count >= 10",
-        "copy_group.bytes / copy_group.busy_ns < params.usual_gbps",
+        "copy_group.bytes / copy_group.busy_ns < params.usual_gb_per_s",
         "copy_group.exposed_ns / device.window_ns > params.min_share",
         "1 - params.min_share > 0.5",
         "min(copy_group.exposed_ns, device.window_ns, 0) == 0",
@@ -318,14 +318,16 @@ fn types() {
 
 #[test]
 fn optional_facts_are_asked_for_first() {
-    let optional =
-        "`device.pinned_h2d_gbps` is optional: use `| default(…)`, or ask `device.pinned_h2d_gbps is defined` first";
-    check_condition("device.pinned_h2d_gbps > params.usual_gbps", optional);
-    check_condition("device.pinned_h2d_gbps is not defined and device.pinned_h2d_gbps > params.usual_gbps", optional);
+    let optional = "`device.pinned_h2d_gb_per_s` is optional: use `| default(…)`, or ask `device.pinned_h2d_gb_per_s is defined` first";
+    check_condition("device.pinned_h2d_gb_per_s > params.usual_gb_per_s", optional);
+    check_condition(
+        "device.pinned_h2d_gb_per_s is not defined and device.pinned_h2d_gb_per_s > params.usual_gb_per_s",
+        optional,
+    );
     for sound in [
-        "device.pinned_h2d_gbps is defined and device.pinned_h2d_gbps > params.usual_gbps",
-        "device.pinned_h2d_gbps is not defined or device.pinned_h2d_gbps > params.usual_gbps",
-        "(device.pinned_h2d_gbps if device.pinned_h2d_gbps is defined else params.usual_gbps) > 0",
+        "device.pinned_h2d_gb_per_s is defined and device.pinned_h2d_gb_per_s > params.usual_gb_per_s",
+        "device.pinned_h2d_gb_per_s is not defined or device.pinned_h2d_gb_per_s > params.usual_gb_per_s",
+        "(device.pinned_h2d_gb_per_s if device.pinned_h2d_gb_per_s is defined else params.usual_gb_per_s) > 0",
     ] {
         let found = broken("copy_group.exposed_ns >= params.min_share * device.window_ns", sound);
         assert!(!found.iter().any(|fault| fault.contains("is optional")), "{found:?}");
@@ -339,29 +341,37 @@ fn optional_facts_are_asked_for_first() {
         "`device.window_ns` is needed, so its default is never used: list it in `optional`",
     );
     check_condition(
-        "device.pinned_h2d_gbps | default(params.min_share) > 0",
-        "the fact is in gbps, its default in share",
+        "device.pinned_h2d_gb_per_s | default(params.min_share) > 0",
+        "the fact is in gb_per_s, its default in share",
     );
     check(
-        "[\"device.pinned_h2d_gbps\"]",
-        "[\"device.pinned_h2d_gbps\", \"device.pined\"]",
+        "[\"device.pinned_h2d_gb_per_s\"]",
+        "[\"device.pinned_h2d_gb_per_s\", \"device.pined\"]",
         &["6: `device` has no fact `pined`; `coldspot facts --list` prints all facts"],
     );
     check(
-        "[\"device.pinned_h2d_gbps\"]",
-        "[\"device.pinned_h2d_gbps\", \"device.sm_count\"]",
+        "[\"device.pinned_h2d_gb_per_s\"]",
+        "[\"device.pinned_h2d_gb_per_s\", \"device.sm_count\"]",
         &["6: `device.sm_count` is optional, but never used"],
     );
 }
 
 #[test]
 fn what_only_lowers_the_confidence_proves_nothing() {
-    check("when = \"device.pinned_h2d_gbps is not defined\"", "when = \"device.pinned_h2d_gbps is defined\"", &[]);
+    check(
+        "when = \"device.pinned_h2d_gb_per_s is not defined\"",
+        "when = \"device.pinned_h2d_gb_per_s is defined\"",
+        &[],
+    );
     let summary = "summary = \"{{ copy_group.name }} is slow\"";
     let both = SOUND
-        .replacen("when = \"device.pinned_h2d_gbps is not defined\"", "when = \"device.pinned_h2d_gbps is defined\"", 1)
-        .replacen(summary, "summary = \"{{ device.pinned_h2d_gbps | gbps }}\"", 1);
-    let expected = "32: in `summary`: `device.pinned_h2d_gbps` is optional: use `| default(…)`, or ask `device.pinned_h2d_gbps is defined` first";
+        .replacen(
+            "when = \"device.pinned_h2d_gb_per_s is not defined\"",
+            "when = \"device.pinned_h2d_gb_per_s is defined\"",
+            1,
+        )
+        .replacen(summary, "summary = \"{{ device.pinned_h2d_gb_per_s | gb_per_s }}\"", 1);
+    let expected = "32: in `summary`: `device.pinned_h2d_gb_per_s` is optional: use `| default(…)`, or ask `device.pinned_h2d_gb_per_s is defined` first";
     assert_eq!(faults(&[("rules/copies/slow.toml", &both)]), [format!("rules/copies/slow.toml:{expected}")]);
 }
 
@@ -398,9 +408,9 @@ fn what_is_declared_is_used() {
     check("[[when]]", "other = \"device.window_ns\"\n[[when]]", &["15: `values.other` is never used"]);
     check(
         "[[when]]",
-        "other = \"values.pinned_gbps\"\n[[when]]",
+        "other = \"values.pinned_gb_per_s\"\n[[when]]",
         &[
-            "15: in `values.pinned_gbps`: `values.pinned_gbps` cannot be used here: `where` and [values] are made from facts and params only",
+            "15: in `values.pinned_gb_per_s`: `values.pinned_gb_per_s` cannot be used here: `where` and [values] are made from facts and params only",
             "15: `values.other` is never used",
         ],
     );

@@ -79,7 +79,7 @@ impl Dimension {
         match unit {
             Unit::Ns => Self { ns: 1, ..Self::NONE },
             Unit::Bytes => Self { bytes: 1, ..Self::NONE },
-            Unit::Gbps => Self { bytes: 1, ns: -1, ..Self::NONE },
+            Unit::GbPerS => Self { bytes: 1, ns: -1, ..Self::NONE },
             Unit::Mhz => Self { mhz: 1, ..Self::NONE },
             Unit::PerSecond => Self { per_s: 1, ..Self::NONE },
             Unit::Count => Self { tag: Tag::Count, ..Self::NONE },
@@ -162,7 +162,7 @@ impl Dimension {
     }
 
     pub(super) fn name(self) -> String {
-        const NAMED: [Unit; 5] = [Unit::Ns, Unit::Bytes, Unit::Gbps, Unit::Mhz, Unit::PerSecond];
+        const NAMED: [Unit; 5] = [Unit::Ns, Unit::Bytes, Unit::GbPerS, Unit::Mhz, Unit::PerSecond];
         if self.is_bare() {
             return match self.tag {
                 Tag::Count => "count",
@@ -191,7 +191,7 @@ impl Dimension {
         match filter {
             "duration" | "instant" => self.is(Unit::Ns),
             "bytes" => self.is(Unit::Bytes),
-            "gbps" => self.is(Unit::Gbps),
+            "gb_per_s" => self.is(Unit::GbPerS),
             "rate" => self.is(Unit::PerSecond),
             "percent" => bare && matches!(self.tag, Tag::Share | Tag::Plain),
             "ratio" | "number" => bare && matches!(self.tag, Tag::Plain | Tag::Number | Tag::Literal),
@@ -205,6 +205,6 @@ impl Dimension {
 
 /// The filters that print numbers.
 pub(super) const NUMBER_FILTERS: [&str; 11] =
-    ["duration", "instant", "bytes", "gbps", "rate", "percent", "number", "ratio", "count", "id", "mhz"];
+    ["duration", "instant", "bytes", "gb_per_s", "rate", "percent", "number", "ratio", "count", "id", "mhz"];
 /// The filters that print text.
 pub(super) const TEXT_FILTERS: [&str; 2] = ["code", "text"];

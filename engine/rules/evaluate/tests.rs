@@ -14,18 +14,18 @@ optional = ["sync_group.range"]
 least = { default = 10, unit = "ns", doc = "The least.", fixed = "A test." }
 
 [values]
-ratio = "sync_group.dry_ns / sync_group.call_ns"
+ratio = "sync_group.idle_after_ns / sync_group.call_ns"
 
 [[when]]
-expr = "sync_group.dry_ns >= params.least"
-says = "{{ sync_group.dry_ns | duration }} dry{% if sync_group.range is defined %} in {{ sync_group.range }}{% endif %}"
+expr = "sync_group.idle_after_ns >= params.least"
+says = "{{ sync_group.idle_after_ns | duration }} dry{% if sync_group.range is defined %} in {{ sync_group.range }}{% endif %}"
 [[when]]
 expr = "values.ratio < 3"
 says = "{{ values.ratio | ratio }}"
 
 [estimate]
-recoverable_ns = "sync_group.dry_ns - 0.5 * sync_group.call_ns"
-claims = "dry_in_sync"
+recoverable_ns = "sync_group.idle_after_ns - 0.5 * sync_group.call_ns"
+claims = "idle_after_sync"
 basis = "A bound."
 
 [confidence]
@@ -44,12 +44,12 @@ default = "Wait *less*."
 pytorch = "Keep values on the GPU."
 
 [example]
-sync_group = { waits_for = "stream", api = "a", dry_ns = 100, call_ns = 100, call_count = 2 }
-device = { dry_in_sync_ns = 1000 }
+sync_group = { waits_for = "stream", api = "a", idle_after_ns = 100, call_ns = 100, call_count = 2 }
+device = { idle_after_sync_ns = 1000 }
 
 [[tests]]
 name = "short"
-set = { sync_group.dry_ns = 9 }
+set = { sync_group.idle_after_ns = 9 }
 expect = { outcome = "pass" }
 [[tests]]
 name = "no api"
@@ -70,7 +70,7 @@ fn report() -> (Facts, EntityId, EntityId, EntityId) {
     let entity = facts.get_mut(group);
     entity.set("waits_for", "stream");
     entity.set("api", "a");
-    entity.set("dry_ns", 100);
+    entity.set("idle_after_ns", 100);
     entity.set("call_ns", 100);
     entity.set("call_count", 2);
     (facts, run, device, group)
@@ -97,7 +97,7 @@ fn found(facts: &Facts) -> Match {
 fn an_estimate_stays_within_its_account() {
     let (mut facts, _, device, group) = report();
     assert_eq!(found(&facts).estimate.unwrap().recoverable_ns, 50);
-    facts.get_mut(device).set("dry_in_sync_ns", 20);
+    facts.get_mut(device).set("idle_after_sync_ns", 20);
     assert_eq!(found(&facts).estimate.unwrap().recoverable_ns, 20);
     facts.get_mut(group).set("call_ns", 400);
     assert_eq!(found(&facts).estimate.unwrap().recoverable_ns, 0);
@@ -106,10 +106,10 @@ fn an_estimate_stays_within_its_account() {
 #[test]
 fn where_needs_only_its_own_facts() {
     let (mut facts, run, device, _) = report();
-    facts.get_mut(device).set("dry_in_sync_ns", 20);
+    facts.get_mut(device).set("idle_after_sync_ns", 20);
     let bare = facts.add(EntityKind::SyncGroup, "bare", &[device, run]);
     let ask = |facts: &Facts| evaluate(&library(), facts, &Params::default()).remove(1).outcome;
-    let needs = ["api", "call_count", "call_ns", "dry_ns", "waits_for"];
+    let needs = ["api", "call_count", "call_ns", "idle_after_ns", "waits_for"];
     let missing = needs.map(|name| format!("sync_group.{name}")).to_vec();
     assert_eq!(ask(&facts), Outcome::Unknown { missing: missing.clone() });
     facts.get_mut(bare).set("waits_for", "stream");
@@ -181,14 +181,14 @@ fn wrong_values_fail_and_never_pass_for_a_result() {
     }
     facts.get_mut(group).set("call_ns", 0);
     let Outcome::Failed { message } = judge(&facts) else { panic!("a division by zero has no result") };
-    assert!(message.starts_with("`sync_group.dry_ns / sync_group.call_ns`: "), "{message}");
+    assert!(message.starts_with("`sync_group.idle_after_ns / sync_group.call_ns`: "), "{message}");
 }
 
 #[test]
 fn values_that_nothing_asks_for_are_not_computed() {
     let (mut facts, _, _, group) = report();
     facts.get_mut(group).set("call_ns", 0);
-    facts.get_mut(group).set("dry_ns", 1);
+    facts.get_mut(group).set("idle_after_ns", 1);
     assert_eq!(judge(&facts), Outcome::Pass);
 }
 
@@ -213,19 +213,19 @@ fn tests_say_what_differs() {
     };
     let finding = "outcome = \"finding\"";
     differs(
-        "sync_group.dry_ns - 0.5 * sync_group.call_ns",
-        "0.5 * sync_group.call_ns - sync_group.dry_ns",
+        "sync_group.idle_after_ns - 0.5 * sync_group.call_ns",
+        "0.5 * sync_group.call_ns - sync_group.idle_after_ns",
         "example",
         "the estimate is negative: -50 ns",
     );
-    differs("dry_ns = 100", "dry_ns = 5", "example", "expected finding, got pass");
+    differs("idle_after_ns = 100", "idle_after_ns = 5", "example", "expected finding, got pass");
     differs(
         "unset = [\"sync_group.api\"]",
-        "unset = [\"sync_group.dry_ns\"]",
+        "unset = [\"sync_group.idle_after_ns\"]",
         "no api",
-        "expected sync_group.api to be missing, got sync_group.dry_ns",
+        "expected sync_group.api to be missing, got sync_group.idle_after_ns",
     );
-    differs("dry_ns = 9 }", "dry_ns = 10 }", "short", "expected pass, got finding");
+    differs("idle_after_ns = 9 }", "idle_after_ns = 10 }", "short", "expected pass, got finding");
     let more = |expect: &str| format!("[[tests]]\nname = \"more\"\nexpect = {{ {finding}, {expect} }}\n[[tests]]");
     differs("[[tests]]", &more("recoverable_ns = 51"), "more", "expected recoverable_ns 51, got 50");
     differs("[[tests]]", &more("confidence = \"high\""), "more", "expected confidence high, got low");
@@ -234,13 +234,18 @@ fn tests_say_what_differs() {
 
 #[test]
 fn the_probe_finds_what_units_alone_do_not_show() {
-    let rounded = "sync_group.dry_ns // 60 * 100 <= sync_group.dry_ns + params.least";
+    let rounded = "sync_group.idle_after_ns // 60 * 100 <= sync_group.idle_after_ns + params.least";
     assert_eq!(
-        problem("sync_group.dry_ns >= params.least", rounded, "example").as_deref(),
+        problem("sync_group.idle_after_ns >= params.least", rounded, "example").as_deref(),
         Some("with all times times 1000: the outcome turned from finding to pass")
     );
     assert_eq!(
-        problem("sync_group.dry_ns - 0.5 * sync_group.call_ns", "sync_group.dry_ns // 60 * 60", "example").as_deref(),
+        problem(
+            "sync_group.idle_after_ns - 0.5 * sync_group.call_ns",
+            "sync_group.idle_after_ns // 60 * 60",
+            "example"
+        )
+        .as_deref(),
         Some("with all times times 1000: the estimate turned from 60 ns to 99960 ns")
     );
 }
@@ -250,7 +255,7 @@ fn thousands_of_entities_take_no_time() {
     let (mut facts, run, device, _) = report();
     for number in 0..5000 {
         let id = facts.add(EntityKind::SyncGroup, number.to_string(), &[device, run]);
-        for name in ["dry_ns", "call_ns", "call_count"] {
+        for name in ["idle_after_ns", "call_ns", "call_count"] {
             facts.get_mut(id).set(name, 5);
         }
         facts.get_mut(id).set("waits_for", "stream");

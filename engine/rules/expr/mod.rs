@@ -6,7 +6,7 @@
 //! | functions | `min(a, b, …)`, `max(a, b, …)` |
 //! | filters | `default(x)` for an optional fact, `lower` for text |
 //! | tests | `is defined`, `is undefined` for an optional fact |
-//! | filters in texts only | `duration instant bytes percent gbps rate ratio count code text` |
+//! | filters in texts only | `duration instant bytes percent gb_per_s rate ratio count code text` |
 
 pub(super) mod syntax;
 

@@ -43,8 +43,8 @@ impl Scale {
     /// The power of the scale that a unit follows.
     fn power(self, unit: Unit) -> i32 {
         let power = match (self.quantity, unit) {
-            (Quantity::Time, Unit::Ns) | (Quantity::Size, Unit::Bytes | Unit::Gbps) => 1,
-            (Quantity::Time, Unit::Gbps | Unit::PerSecond) => -1,
+            (Quantity::Time, Unit::Ns) | (Quantity::Size, Unit::Bytes | Unit::GbPerS) => 1,
+            (Quantity::Time, Unit::GbPerS | Unit::PerSecond) => -1,
             _ => 0,
         };
         if self.larger { power } else { -power }

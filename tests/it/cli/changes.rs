@@ -36,11 +36,12 @@ fn machines_are_told_which_gpu_and_how_much_and_no_advice_on_what_is_won() {
     }
     let review: Value =
         serde_json::from_str(&coldspot(folder, &["review", "much.json", "--format", "json"]).1).unwrap();
-    let finding = review["findings"].as_array().unwrap().iter().find(|one| one["rule"] == "late-host").unwrap().clone();
+    let finding =
+        review["findings"].as_array().unwrap().iter().find(|one| one["rule"] == "host-bound").unwrap().clone();
     let advice = finding["advice"]["plain"].as_str().unwrap().replace('%', "%25");
     let line = |base: &str, head: &str| {
         let text = coldspot(folder, &["compare", base, head, "--format", "github"]).1;
-        text.lines().find(|line| line.ends_with("[late-host]")).unwrap().to_owned()
+        text.lines().find(|line| line.ends_with("[host-bound]")).unwrap().to_owned()
     };
     let title = "The GPU waits for host code (GPU 0 (NVIDIA A100-SXM4-80GB))";
     let worse = line("little.json", "much.json");
@@ -67,8 +68,8 @@ fn machines_are_told_which_gpu_and_how_much_and_no_advice_on_what_is_won() {
         let results = sarif["runs"][0]["results"].as_array().unwrap().iter();
         results.map(|result| result["ruleId"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert!(rules("little.json").contains(&"late-host".to_owned()));
-    assert!(!rules("none.json").contains(&"late-host".to_owned()));
+    assert!(rules("little.json").contains(&"host-bound".to_owned()));
+    assert!(!rules("none.json").contains(&"host-bound".to_owned()));
 }
 
 #[test]

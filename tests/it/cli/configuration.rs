@@ -101,8 +101,11 @@ fn rules_and_templates_are_found_beside_the_file() {
     fs::create_dir(project.path().join("ours/empty")).unwrap();
     project.coldspot(&["rules", "test", "../ours/empty"]).code(4).stderr(contains("holds no rule"));
     let path = project.path().join("ours/big-kernel.toml");
-    fs::write(&path, fs::read_to_string(&path).unwrap().replace("kernel.alone_ns * params", "kernel.alon_ns * params"))
-        .unwrap();
+    fs::write(
+        &path,
+        fs::read_to_string(&path).unwrap().replace("kernel.attributed_ns * params", "kernel.alon_ns * params"),
+    )
+    .unwrap();
     let faults = project.coldspot(&["rules", "check", "../ours"]).code(4).err();
     assert_eq!(faults.lines().count(), 1, "{faults}");
 }

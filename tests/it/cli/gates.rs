@@ -118,7 +118,7 @@ fn limits_against_a_base_are_named_and_fail_nothing() {
             .and(contains("review: `findings.worse` (`0`), `step_time` (`+5%`). `coldspot compare` evaluates them.")),
     );
     let mut known = project.read_json("known.json");
-    known["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "late-host gpu#0");
+    known["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "host-bound gpu#0");
     project.write("older.json", known.to_string());
     project
         .review(&["--baseline", "older.json"])
@@ -206,7 +206,7 @@ fn the_verdict_names_no_finding_that_the_baseline_knows() {
     assert!(known.contains("no new finding") && known.contains("findings are known"), "{known}");
     assert!(!known.contains("most to gain") && !known.contains("pageable"), "{known}");
     let mut older = project.read_json("known.json");
-    older["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "late-host gpu#0");
+    older["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "host-bound gpu#0");
     project.write("older.json", older.to_string());
     let some = verdict(&["--baseline", "older.json"]);
     assert!(some.contains("most to gain of what is new: the GPU waits for host code"), "{some}");
@@ -238,14 +238,14 @@ fn what_a_baseline_knows_of_a_rule_leads_no_finding_of_it() {
     let of = |more: &[&str]| project.coldspot(&[&["review", "two.json", "--format", "json"], more].concat()).json();
     let late = |review: &Value| {
         let findings = review["findings"].as_array().unwrap();
-        findings.iter().find(|finding| finding["rule"] == "late-host").unwrap().clone()
+        findings.iter().find(|finding| finding["rule"] == "host-bound").unwrap().clone()
     };
     let all = late(&of(&[]));
     assert_eq!((&all["subject"]["device"], &all["also"][0]["subject"]["device"]), (&json!("gpu1"), &json!("gpu0")));
     // The baseline knows everything but the smaller of the two.
     project.coldspot(&["baseline", "write", "known.json", "two.json"]).success();
     let mut known = project.read_json("known.json");
-    known["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "late-host gpu#0");
+    known["findings"].as_array_mut().unwrap().retain(|entry| entry["fingerprint"] != "host-bound gpu#0");
     project.write("older.json", known.to_string());
     let older = ["--baseline", "older.json", "--budget", "findings.new<=1"];
     let review = of(&older);
@@ -255,7 +255,7 @@ fn what_a_baseline_knows_of_a_rule_leads_no_finding_of_it() {
     assert_eq!(review["findings"].as_array().unwrap().len(), 1);
     assert_eq!(review["gates"][0]["outcome"], "passed");
     let folded = review["known"]["findings"].as_array().unwrap();
-    let folded = folded.iter().find(|known| known["rule"] == "late-host").unwrap();
+    let folded = folded.iter().find(|known| known["rule"] == "host-bound").unwrap();
     assert_eq!(folded["entity_count"], 1);
     assert!(folded["subjects"][0]["plain"].as_str().unwrap().starts_with("GPU 1"), "{folded}");
     // A threshold that only the known one reaches is not reached.
@@ -268,7 +268,7 @@ fn what_a_baseline_knows_of_a_rule_leads_no_finding_of_it() {
     project.coldspot(&[&["review", "two.json", "--fail-on", "medium"], &older[..]].concat()).code(1);
     let github = project.coldspot(&[&["review", "two.json", "--format", "github"], &older[..]].concat());
     let github = github.out();
-    assert_eq!(github.matches("[late-host]").count(), 1, "{github}");
+    assert_eq!(github.matches("[host-bound]").count(), 1, "{github}");
 }
 
 #[test]

@@ -200,8 +200,8 @@ fn a_wait_is_a_trigger_and_the_host_code_behind_it_an_activity() {
     assert_eq!(device(&facts, "idle_sync_ns"), 9_000);
     assert_eq!(device(&facts, "idle_host_ns"), 7_000_000);
     assert_eq!(device(&facts, "idle_launch_ns"), 10_000);
-    assert_eq!(device(&facts, "idle_spacing_ns"), 1_000);
-    assert_eq!(device(&facts, "dry_in_sync_ns"), 7_020_000);
+    assert_eq!(device(&facts, "idle_inter_kernel_gap_ns"), 1_000);
+    assert_eq!(device(&facts, "idle_after_sync_ns"), 7_020_000);
     // Had the host run ahead, its own 7.1 ms would still remain: the wait itself can win next to nothing.
     let ceiling = device(&facts, "overlap_ceiling_ns");
     assert!(ceiling <= 1_009_000, "{ceiling}");
@@ -213,9 +213,9 @@ fn work_that_was_queued_blames_no_wait() {
     let ops = [(0, 100, 50, 0, Some(0)), (0, 152, 50, 0, Some(1)), (0, 212, 50, 0, Some(2))];
     let hosts = [(0, 0, 5), (0, 6, 5), (0, 12, 5), (1, 20, 250)];
     let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
-    assert_eq!(device(&facts, "dry_queued_ns"), 12_000);
-    assert_eq!(device(&facts, "dry_in_sync_ns"), 0);
-    assert_eq!(device(&facts, "idle_spacing_ns"), 7_000);
+    assert_eq!(device(&facts, "idle_while_queued_ns"), 12_000);
+    assert_eq!(device(&facts, "idle_after_sync_ns"), 0);
+    assert_eq!(device(&facts, "idle_inter_kernel_gap_ns"), 7_000);
     assert_eq!(device(&facts, "idle_queue_ns"), 5_000);
 }
 
@@ -225,7 +225,7 @@ fn idle_time_before_a_migration_is_read_on_a_guessed_thread_and_counted_as_such(
     let ops = [(0, 0, 100, 0, Some(0)), (3, 400, 50, 0, None)];
     let hosts = [(0, -20, 10), (8, 600, 10)];
     let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
-    assert_eq!(device(&facts, "idle_guessed_ns"), 300_000);
-    assert_eq!(device(&facts, "idle_host_guessed_ns"), 300_000);
+    assert_eq!(device(&facts, "idle_uncorrelated_ns"), 300_000);
+    assert_eq!(device(&facts, "idle_host_uncorrelated_ns"), 300_000);
     assert_eq!(device(&facts, "idle_host_ns"), 300_000);
 }

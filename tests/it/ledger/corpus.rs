@@ -43,12 +43,12 @@ fn check_against_independent(path: &Path) {
             ("idle_ns", expected.idle_ns),
             ("kernel_count", expected.kernel_count),
             ("kernel_sum_ns", expected.kernel_sum_ns),
-            ("kernel_union_ns", expected.kernel_union_ns),
+            ("kernel_busy_ns", expected.kernel_union_ns),
             ("graph_launch_count", expected.graph_launch_count),
             ("copy_count", expected.copy_count),
             ("copy_bytes", expected.copy_bytes),
             ("copy_sum_ns", expected.copy_sum_ns),
-            ("copy_union_ns", expected.copy_union_ns),
+            ("copy_busy_ns", expected.copy_union_ns),
             ("exposed_copy_ns", expected.exposed_copy_ns),
             ("pageable_copy_count", expected.pageable_count),
             ("pageable_copy_bytes", expected.pageable_bytes),
@@ -59,7 +59,7 @@ fn check_against_independent(path: &Path) {
             ("memset_bytes", expected.memset_bytes),
             ("memset_sum_ns", expected.memset_sum_ns),
             ("exposed_memset_ns", expected.exposed_memset_ns),
-            ("stream_used_count", expected.kernel_stream_count),
+            ("kernel_stream_count", expected.kernel_stream_count),
         ] {
             assert_eq!(int(name), Some(value), "{}: device {number}: {name}", path.display());
         }

@@ -166,7 +166,7 @@ fn the_machine_queues_waits_and_blocks() {
             { launch = { kernel = "k", api_us = 4 } },
             { launch = { kernel = "k", api_us = 4 } },
             { sync = { api = "cudaStreamSynchronize", tail_us = 3 } },
-            { memcpy = { dir = "h2d", bytes = 1000, gbps = 1, api_us = 4 } },
+            { memcpy = { dir = "h2d", bytes = 1000, gb_per_s = 1, api_us = 4 } },
         ]
     "#;
     let recording = crate::support::Scenario::parse(text).recording;
@@ -214,7 +214,7 @@ fn by_reference_name(numbers: &DeviceNumbers) -> BTreeMap<&'static str, i64> {
         ("idle_ns", numbers.idle_ns),
         ("kernel_count", numbers.kernel_count),
         ("kernel_sum_ns", numbers.kernel_sum_ns),
-        ("kernel_union_ns", numbers.kernel_union_ns),
+        ("kernel_busy_ns", numbers.kernel_union_ns),
         ("memset_count", numbers.memset_count),
         ("pageable_bytes", numbers.pageable_bytes),
         ("pageable_count", numbers.pageable_count),

@@ -39,11 +39,11 @@ fn annotations_point_at_the_file_of_the_kernel_or_annotation() {
     let github = |rule: &str| project.lines_of(rule, &["review", "run.sqlite", "--format", "github"]);
     // About a GPU, and prints the annotation that holds most of the time.
     assert!(
-        github("late-host")[0].starts_with("::warning file=src/loader/decode image.py,line=42,title="),
+        github("host-bound")[0].starts_with("::warning file=src/loader/decode image.py,line=42,title="),
         "the first mapping that fits counts"
     );
     assert!(github("tiny-kernels")[0].starts_with("::warning file=src/optimizer.py,title="), "by the whole name");
-    let products = github("fp32-matrix");
+    let products = github("fp32-matmul");
     assert_eq!(products.iter().filter(|line| line.contains("file=src/kernels.cu,line=7,")).count(), 1);
     assert_eq!(products.len(), 2, "{products:#?}");
     // Neither kernel nor annotation, or one that is mapped to nothing: the run.
@@ -61,10 +61,10 @@ fn comparisons_point_there_too() {
     // Without host code in its way the finding is gone; the other way round it is new.
     facts["devices"][0]["idle_host_ns"] = json!(0);
     fs::write(project.path().join("quick.json"), facts.to_string()).unwrap();
-    let lines = project.lines_of("late-host", &["compare", "quick.json", "base.json", "--format", "github"]);
+    let lines = project.lines_of("host-bound", &["compare", "quick.json", "base.json", "--format", "github"]);
     assert!(lines[0].starts_with("::warning file=src/loader/decode image.py,line=42,title=new"), "{lines:#?}");
     // What is gone is nowhere in the code.
-    let lines = project.lines_of("late-host", &["compare", "base.json", "quick.json", "--format", "github"]);
+    let lines = project.lines_of("host-bound", &["compare", "base.json", "quick.json", "--format", "github"]);
     assert!(lines[0].starts_with("::notice title=gone"), "{lines:#?}");
 }
 
@@ -81,7 +81,7 @@ fn sarif_names_files_from_the_root_of_the_sources() {
         result["locations"][0]["physicalLocation"].clone()
     };
     assert_eq!(
-        place("late-host"),
+        place("host-bound"),
         json!({
             "artifactLocation": { "uri": "src/loader/decode%20image.py", "uriBaseId": "%SRCROOT%" },
             "region": { "startLine": 42 },
@@ -137,7 +137,7 @@ fn json_names_the_place_and_paths_begin_at_the_top_of_the_checkout() {
     let source = |project: &Project, arguments: &[&str]| {
         let json = project.coldspot(arguments).json();
         let findings = json["findings"].as_array().unwrap().clone();
-        let finding = findings.iter().find(|finding| finding["rule"] == "late-host").unwrap().clone();
+        let finding = findings.iter().find(|finding| finding["rule"] == "host-bound").unwrap().clone();
         (finding["subject"]["source"].clone(), finding["source"].clone())
     };
     let place = |file: &str| json!({ "file": file, "line": 42 });

@@ -28,11 +28,11 @@ fn facts() -> Facts {
         ("busy_ns", 1_700_000_000),
         ("idle_ns", 300_000_000),
         ("idle_copy_call_ns", 290_000_000),
-        ("idle_spacing_ns", 10_000_000),
-        ("dry_in_copy_ns", 295_000_000),
-        ("dry_queued_ns", 5_000_000),
-        ("dry_in_sync_ns", 0),
-        ("host_copy_union_ns", 650_000_000),
+        ("idle_inter_kernel_gap_ns", 10_000_000),
+        ("idle_after_copy_call_ns", 295_000_000),
+        ("idle_while_queued_ns", 5_000_000),
+        ("idle_after_sync_ns", 0),
+        ("host_copy_busy_ns", 650_000_000),
         ("host_copy_overlapped_ns", 50_000_000),
     ] {
         entity.set(name, ns);
@@ -42,7 +42,7 @@ fn facts() -> Facts {
     entity.set("name", "host to device, pageable, cudaMemcpyAsync");
     entity.set("host_memory", "pageable");
     entity.set("direction", "host_to_device");
-    entity.set("achieved_gbps", 6.0);
+    entity.set("achieved_gb_per_s", 6.0);
     for (name, value) in [
         ("count", 100),
         ("bytes", 3_900_000_000),

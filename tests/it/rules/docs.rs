@@ -110,7 +110,7 @@ fn the_schema_of_rules_finds_what_an_editor_should_mark() {
         ("claims = \"compute\"", "claims = \"computing\""),
         ("unit = \"share\"", "unit = \"percent\""),
         ("launch_count = 1_000", "launch_count = \"many\""),
-        ("alone_ns = 800_000_000", "alone = 800_000_000"),
+        ("attributed_ns = 800_000_000", "alone = 800_000_000"),
         ("outcome = \"pass\"", "outcome = \"passes\""),
         ("schema = 1", "schema = 2"),
         ("title =", "titel ="),

@@ -46,7 +46,7 @@ pub struct Gpu {
     pub sm_count: i64,
     pub compute: [i64; 2],
     pub memory_gib: i64,
-    pub bandwidth_gbps: f64,
+    pub bandwidth_gb_per_s: f64,
     pub clock_mhz: i64,
     pub warps_per_sm: i64,
     pub blocks_per_sm: i64,
@@ -62,7 +62,7 @@ impl Default for Gpu {
             sm_count: 108,
             compute: [8, 0],
             memory_gib: 80,
-            bandwidth_gbps: 2039.0,
+            bandwidth_gb_per_s: 2039.0,
             clock_mhz: 1410,
             warps_per_sm: 64,
             blocks_per_sm: 32,
@@ -190,7 +190,7 @@ pub enum Step {
     Memcpy(Memcpy),
     Memset {
         bytes: i64,
-        gbps: f64,
+        gb_per_s: f64,
         #[serde(default = "stream")]
         stream: i64,
     },
@@ -207,7 +207,7 @@ pub enum Step {
     Migrate {
         to: Side,
         bytes: i64,
-        gbps: f64,
+        gb_per_s: f64,
     },
 }
 
@@ -233,7 +233,7 @@ pub struct Launch {
 pub struct Faults {
     pub count: i64,
     pub bytes: i64,
-    pub gbps: f64,
+    pub gb_per_s: f64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -243,7 +243,7 @@ pub struct Memcpy {
     #[serde(default)]
     pub host: HostMemory,
     pub bytes: i64,
-    pub gbps: f64,
+    pub gb_per_s: f64,
     #[serde(default = "stream")]
     pub stream: i64,
     /// `cudaMemcpyAsync` where left out. `cudaMemcpy` blocks; so does any copy with pageable memory.

@@ -152,14 +152,14 @@ impl<'a> Machine<'a> {
                 self.enqueue(lane, *stream, correlation, run_ns, OpKind::Graph);
             }
             Step::Memcpy(copy) => self.memcpy(lane, copy),
-            Step::Memset { bytes, gbps, stream } => {
+            Step::Memset { bytes, gb_per_s, stream } => {
                 let correlation = self.call(lane, "cudaMemsetAsync_v3020", ns(3.0));
-                let run_ns = transfer_ns(*bytes, *gbps);
+                let run_ns = transfer_ns(*bytes, *gb_per_s);
                 self.enqueue(lane, *stream, correlation, run_ns, OpKind::Memset { bytes: *bytes });
             }
             Step::Sync { api, stream, tail_us } => self.sync(lane, api, *stream, ns(*tail_us)),
             Step::WaitFor { stream, on } => self.wait_for(lane, *stream, *on),
-            Step::Migrate { to, bytes, gbps } => self.migrate(lane, *to, *bytes, *gbps),
+            Step::Migrate { to, bytes, gb_per_s } => self.migrate(lane, *to, *bytes, *gb_per_s),
         }
     }
 
@@ -224,7 +224,7 @@ impl<'a> Machine<'a> {
         let (start_ns, end_ns) = self.enqueue(lane, launch.stream, correlation, run_ns, kind);
         let Some(faults) = &launch.faults else { return };
         let share_ns = (end_ns - start_ns) / faults.count.max(1);
-        let one_ns = transfer_ns(faults.bytes, faults.gbps).min(share_ns);
+        let one_ns = transfer_ns(faults.bytes, faults.gb_per_s).min(share_ns);
         for i in 0..faults.count {
             let at_ns = start_ns + i * share_ns;
             self.migration(lane, Side::Device, at_ns, at_ns + one_ns, faults.bytes, 2);
@@ -252,7 +252,7 @@ impl<'a> Machine<'a> {
     fn memcpy(&mut self, lane: &mut Lane, copy: &Memcpy) {
         let blocks = copy.api == "cudaMemcpy" || (copy.host == HostMemory::Pageable && copy.dir != Direction::D2d);
         let correlation = self.call(lane, &copy.api, ns(copy.api_us));
-        let run_ns = transfer_ns(copy.bytes, copy.gbps);
+        let run_ns = transfer_ns(copy.bytes, copy.gb_per_s);
         let (_, end_ns) =
             self.enqueue(lane, copy.stream, correlation, run_ns, copy_op(copy.dir, copy.host, copy.bytes));
         if blocks {
@@ -297,12 +297,12 @@ impl<'a> Machine<'a> {
     }
 
     /// The thread touches managed memory and waits for the pages, in blocks of at most 2 MiB.
-    fn migrate(&mut self, lane: &mut Lane, to: Side, bytes: i64, gbps: f64) {
+    fn migrate(&mut self, lane: &mut Lane, to: Side, bytes: i64, gb_per_s: f64) {
         const BLOCK: i64 = 2 << 20;
         for at in (0..bytes).step_by(BLOCK as usize) {
             let block = BLOCK.min(bytes - at);
             let start_ns = lane.now_ns;
-            let end_ns = start_ns + transfer_ns(block, gbps);
+            let end_ns = start_ns + transfer_ns(block, gb_per_s);
             self.migration(lane, to, start_ns, end_ns, block, 1);
             lane.now_ns = end_ns + 2_000;
         }
@@ -420,9 +420,9 @@ fn versioned(api: &str) -> String {
     if api.starts_with("cuda") && !api.contains("_v") { format!("{api}_v3020") } else { api.to_string() }
 }
 
-fn transfer_ns(bytes: i64, gbps: f64) -> i64 {
+fn transfer_ns(bytes: i64, gb_per_s: f64) -> i64 {
     // Set-up of a transfer; bytes over GB/s are nanoseconds.
-    900 + (bytes as f64 / gbps).round() as i64
+    900 + (bytes as f64 / gb_per_s).round() as i64
 }
 
 fn ns(us: f64) -> i64 {
