@@ -12,7 +12,7 @@ struct Cost {
 }
 
 const PER_ROUND: Cost = Cost { rule: "sync-gap", ns: 200_000_000, is_once: false };
-const ONCE: Cost = Cost { rule: "loading", ns: 300_000_000, is_once: true };
+const ONCE: Cost = Cost { rule: "module-loading", ns: 300_000_000, is_once: true };
 
 /// A run of so many rounds of one second each, stretched; what occurs once is not repeated.
 fn run(rounds: i64, stretch: f64, costs: &[Cost]) -> Run {
@@ -51,13 +51,13 @@ fn states(comparison: &Comparison) -> Vec<(&str, State)> {
 #[test]
 fn twice_as_long_for_the_same_work_is_worse_although_the_shares_are_the_same() {
     let there = compared(run(1, 1.0, &[PER_ROUND, ONCE]), run(1, 2.0, &[PER_ROUND, ONCE]));
-    assert_eq!(states(&there), [("loading", State::Worse), ("sync-gap", State::Worse)]);
+    assert_eq!(states(&there), [("module-loading", State::Worse), ("sync-gap", State::Worse)]);
     for finding in &there.findings {
         let Sides { base, head } = finding.share.unwrap();
         assert!((base - head).abs() < 1e-9, "{finding:?}");
     }
     let back = compared(run(1, 2.0, &[PER_ROUND, ONCE]), run(1, 1.0, &[PER_ROUND, ONCE]));
-    assert_eq!(states(&back), [("loading", State::Better), ("sync-gap", State::Better)]);
+    assert_eq!(states(&back), [("module-loading", State::Better), ("sync-gap", State::Better)]);
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn twice_the_work_is_not_worse_nor_better() {
     for (base, head) in [(1, 2), (2, 1), (1, 10)] {
         let comparison = compared(run(base, 1.0, &[PER_ROUND, ONCE]), run(head, 1.0, &[PER_ROUND, ONCE]));
         assert_eq!(comparison.work.basis, Basis::Unit { count: Sides { base, head } });
-        assert_eq!(states(&comparison), [("loading", State::Unchanged), ("sync-gap", State::Unchanged)]);
-        let loading = comparison.findings.iter().find(|finding| finding.rule == "loading").unwrap();
+        assert_eq!(states(&comparison), [("module-loading", State::Unchanged), ("sync-gap", State::Unchanged)]);
+        let loading = comparison.findings.iter().find(|finding| finding.rule == "module-loading").unwrap();
         assert_eq!(loading.gain.unwrap().head.median, ONCE.ns, "the whole of what occurs once");
     }
 }
@@ -79,11 +79,11 @@ fn twice_the_work_at_half_the_speed_is_worse() {
 
 #[test]
 fn what_occurs_once_does_not_come_or_go_with_the_amount_of_work() {
-    let unclear = [("loading", State::Unclear)];
+    let unclear = [("module-loading", State::Unclear)];
     assert_eq!(states(&compared(run(1, 1.0, &[ONCE]), run(4, 1.0, &[]))), unclear);
     assert_eq!(states(&compared(run(4, 1.0, &[]), run(1, 1.0, &[ONCE]))), unclear);
     // In the side that did more it would weigh less: it did come.
-    assert_eq!(states(&compared(run(1, 1.0, &[]), run(4, 1.0, &[ONCE]))), [("loading", State::New)]);
-    assert_eq!(states(&compared(run(4, 1.0, &[ONCE]), run(1, 1.0, &[]))), [("loading", State::Gone)]);
-    assert_eq!(states(&compared(run(1, 1.0, &[ONCE]), run(1, 1.0, &[]))), [("loading", State::Gone)]);
+    assert_eq!(states(&compared(run(1, 1.0, &[]), run(4, 1.0, &[ONCE]))), [("module-loading", State::New)]);
+    assert_eq!(states(&compared(run(4, 1.0, &[ONCE]), run(1, 1.0, &[]))), [("module-loading", State::Gone)]);
+    assert_eq!(states(&compared(run(1, 1.0, &[ONCE]), run(1, 1.0, &[]))), [("module-loading", State::Gone)]);
 }

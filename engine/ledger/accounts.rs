@@ -163,17 +163,17 @@ accounts! {
     IdleUnknown { "idle_unknown", ACTIVITY, "", "not known", OneTime, CudaApi,
         "The capture does not say what the host was doing." }
 
-    AfterQueued { "idle_while_queued", TRIGGER, "", "with work already launched", ExtensiveWithGaps, CudaApi,
+    AfterQueued { "idle_while_queued", TRIGGER, "", "work already launched", ExtensiveWithGaps, CudaApi,
         "Stretches whose next operation had been launched already when the device went idle." }
-    AfterSync { "idle_after_sync", TRIGGER, "", "in a wait", ExtensiveWithGaps, CudaApi,
+    AfterSync { "idle_after_sync", TRIGGER, "", "a wait", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was in a blocking wait." }
-    AfterCopy { "idle_after_copy_call", TRIGGER, "", "in a blocking copy", ExtensiveWithGaps, CudaApi,
+    AfterCopy { "idle_after_copy_call", TRIGGER, "", "a blocking copy", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was in a copy call that stages pageable memory or blocks." }
-    AfterAllocate { "idle_after_allocate", TRIGGER, "", "in allocation", ExtensiveWithGaps, CudaApi,
+    AfterAllocate { "idle_after_allocate", TRIGGER, "", "allocation", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was allocating, freeing or registering memory." }
-    AfterLaunch { "idle_after_launch", TRIGGER, "", "while launching", ExtensiveWithGaps, CudaApi,
+    AfterLaunch { "idle_after_launch", TRIGGER, "", "launching", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was in a launch, another asynchronous call, or between two API calls less than 50 us apart." }
-    AfterOther { "idle_after_other", TRIGGER, "", "in host code or the OS", ExtensiveWithGaps, CudaApi,
+    AfterOther { "idle_after_other", TRIGGER, "", "host code or the OS", ExtensiveWithGaps, CudaApi,
         "Stretches that began anywhere else: host code, the OS, loading, polling, the profiler." }
     AfterUnknown { "idle_after_unknown", TRIGGER, "", "not known", OneTime, CudaApi,
         "Stretches whose thread the capture does not tell." }

@@ -114,16 +114,16 @@ fn rules_and_templates_are_found_beside_the_file() {
 fn a_page_and_a_list_of_rules_show_what_the_project_decided() {
     let project = Project::new("[rules]\ndirs = ['ours']\n[params.pageable-copy]\nmin_share = 0.05");
     fs::create_dir(project.path().join("ours")).unwrap();
-    let source = project.coldspot(&["rules", "show", "tail", "--format", "toml", "--no-config"]).success();
-    fs::write(project.path().join("ours/tail.toml"), &source.get_output().stdout).unwrap();
+    let source = project.coldspot(&["rules", "show", "tail-effect", "--format", "toml", "--no-config"]).success();
+    fs::write(project.path().join("ours/tail-effect.toml"), &source.get_output().stdout).unwrap();
     let set = contains("`params.min_share = 0.01` (share), set to `0.05` by the project: ");
     project.coldspot(&["rules", "show", "pageable-copy"]).success().stdout(set.clone());
     project.coldspot(&["rules", "show", "pageable-copy", "--no-config"]).success().stdout(set.not());
     let category = contains("| kernels ").or(contains("  kernels  "));
     project.coldspot(&["rules", "list"]).success().stdout(contains("(replaces the built-in rule)").and(category));
     fs::create_dir(project.path().join("theirs")).unwrap();
-    fs::write(project.path().join("theirs/tail.toml"), &source.get_output().stdout).unwrap();
-    let twice = contains("ours/tail.toml` has the same id: ids are unique");
+    fs::write(project.path().join("theirs/tail-effect.toml"), &source.get_output().stdout).unwrap();
+    let twice = contains("ours/tail-effect.toml` has the same id: ids are unique");
     project.coldspot(&["rules", "list", "--rules", "../theirs"]).code(4).stderr(twice);
 }
 

@@ -81,7 +81,7 @@ fn findings_say_where_they_come_from_and_annotations_point_there() {
         "[[source]]\nkernel = 'forward'\nfile = 'kernels.cu'\n[[source]]\nrange = '*'\nfile = 'other.py'\n",
     )
     .unwrap();
-    let line = line_of(&project, "underfilled", &review);
+    let line = line_of(&project, "small-grid", &review);
     assert!(line.contains(" file=src/model.py,line=33,title="), "{line}");
     // From a folder of the project as from its root.
     let deeper = project.coldspot_from("src", &["review", "../run.sqlite", "--format", "github"]);

@@ -214,7 +214,7 @@ fn by_reference_name(numbers: &DeviceNumbers) -> BTreeMap<&'static str, i64> {
         ("idle_ns", numbers.idle_ns),
         ("kernel_count", numbers.kernel_count),
         ("kernel_sum_ns", numbers.kernel_sum_ns),
-        ("kernel_busy_ns", numbers.kernel_union_ns),
+        ("kernel_union_ns", numbers.kernel_union_ns),
         ("memset_count", numbers.memset_count),
         ("pageable_bytes", numbers.pageable_bytes),
         ("pageable_count", numbers.pageable_count),

@@ -59,7 +59,7 @@ fn project() -> Project {
     let project = Project::with(
         "[review]\nfail_on = 'low'\n[rules]\noff = ['sync-gap']\n\
          [budgets]\nstep_time = '+5%'\ndevice.idle_share = '<= 1'\n\
-         [[ignore]]\nrule = 'pageable-copy'\nreason = 'known'\n[[ignore]]\nrule = 'memsets'\nreason = 'gone'\n",
+         [[ignore]]\nrule = 'pageable-copy'\nreason = 'known'\n[[ignore]]\nrule = 'exposed-memset'\nreason = 'gone'\n",
     );
     project.coldspot(&["baseline", "write", "known.json", "run.sqlite"]).success();
     project
