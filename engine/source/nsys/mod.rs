@@ -5,6 +5,7 @@
 mod aggregate;
 mod callchains;
 mod capture;
+mod cells;
 mod database;
 mod describe;
 mod faults;

@@ -27,8 +27,7 @@ pub use limits::Limits;
 
 use self::inventory::Inventory;
 use self::keys::{Intern, Keys};
-use self::names::{Interner, RawName, Strings};
-use self::ops::RawKernel;
+use self::names::{Interner, RawKernel, RawName, Strings};
 use self::ranges::RawLabel;
 use self::threads::SchedulerRows;
 use super::columns::{GpuOps, ThreadRanges};
