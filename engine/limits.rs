@@ -131,10 +131,7 @@ mod tests {
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),
-            (
-                "time and memory of printing",
-                vec![seconds(MAX_PRINTING_TIME), bytes(MAX_PRINTING_BYTES)],
-            ),
+            ("time and memory of printing", vec![seconds(MAX_PRINTING_TIME), bytes(MAX_PRINTING_BYTES)]),
             (
                 "time and memory of a run",
                 vec![

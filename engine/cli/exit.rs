@@ -20,16 +20,8 @@ pub(super) enum Exit {
 }
 
 impl Exit {
-    const ALL: [Self; 8] = [
-        Self::Ok,
-        Self::Findings,
-        Self::Usage,
-        Self::Report,
-        Self::Rules,
-        Self::Comparison,
-        Self::Forge,
-        Self::Bounds,
-    ];
+    const ALL: [Self; 8] =
+        [Self::Ok, Self::Findings, Self::Usage, Self::Report, Self::Rules, Self::Comparison, Self::Forge, Self::Bounds];
 
     const fn meaning(self) -> &'static str {
         match self {

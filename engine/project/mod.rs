@@ -105,7 +105,8 @@ impl ConfigFile {
 
     /// Whether a path in the file leads to something in its folder, links and what is not there yet included.
     fn is_inside(&self, relative: &str) -> bool {
-        let is_below = Path::new(relative).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let is_below =
+            Path::new(relative).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         let path = self.folder.join(relative);
         let target = path.ancestors().find_map(|above| above.canonicalize().ok());
         match (target, self.folder.canonicalize()) {
