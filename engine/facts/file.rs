@@ -1,6 +1,5 @@
 //! Facts files: what `coldspot facts --format json` writes, read back. They stand wherever a report can.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use serde_json::{Map, Value};
 use super::catalogue::{self, EntityKind, Fact, FactType, Unit};
 use super::store::{EntityId, Facts};
 use super::value::FactValue;
+use crate::files;
 use crate::limits::{MAX_FACTS_FILE_BYTES, MAX_FACTS_FILE_ENTITY_COUNT, MAX_FACTS_FILE_NUMBER_POWER};
 use crate::text::escape;
 
@@ -69,7 +69,7 @@ pub enum FactsFileError {
 /// Whether a file's first bytes are those of JSON that coldspot writes. A file that cannot be opened is not.
 pub fn is_facts_file(path: &Path) -> bool {
     let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    let read = files::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
     let text = String::from_utf8_lossy(&head);
     read.is_ok()
         && text.trim_start().starts_with('{')
@@ -84,7 +84,7 @@ pub fn is_facts_file(path: &Path) -> bool {
 pub fn read(path: &Path) -> Result<Facts, FactsFileError> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
-    File::open(path)
+    files::open(path)
         .and_then(|file| file.take(MAX_FACTS_FILE_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|source| FactsFileError::Read { path: name.clone(), source })?;
     let damaged = |detail: String| FactsFileError::Damaged { path: name.clone(), detail: escape::plain(&detail) };

@@ -1,7 +1,6 @@
 //! Opens a SQLite export as hostile input, and tells which tables and columns it has.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -261,7 +260,7 @@ fn uri(path: &Path) -> String {
 pub(super) fn check_length(path: &Path) -> Result<(), ReadError> {
     let open_error = |source| ReadError::Open { path: path.display().to_string(), source };
     let mut header = [0_u8; 100];
-    let mut file = File::open(path).map_err(open_error)?;
+    let mut file = crate::files::open(path).map_err(open_error)?;
     let actual = file.metadata().map_err(open_error)?.len();
     let damaged = |detail: String| super::damaged(path, detail);
     file.read_exact(&mut header).map_err(|_| damaged(format!("only {actual} bytes long")))?;
