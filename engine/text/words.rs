@@ -147,11 +147,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a word that begins with a letter ends before `index`.
+    /// Whether a word of several characters that begins with a letter ends before `index`: `n-1` is no key.
     fn ends_key(&self, index: usize) -> bool {
         let before = self.chars.get(..index).unwrap_or_default();
         let word = before.rsplit(|c| !c.is_ascii_alphanumeric() && *c != '_').next().unwrap_or_default();
-        word.first().map_or(index == 0 && !self.at_start, char::is_ascii_alphabetic)
+        word.first().map_or(index == 0 && !self.at_start, |first| word.len() > 1 && first.is_ascii_alphabetic())
     }
 
     fn ends_www(&self, index: usize) -> bool {
