@@ -3,8 +3,8 @@
 
 use super::text::Text;
 
-/// Brackets within brackets; traces have five.
-const MOST_DEPTH: u32 = 64;
+/// Brackets within brackets; events have five.
+const MOST_DEPTH: u32 = 24;
 
 /// Why reading stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

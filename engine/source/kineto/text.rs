@@ -38,7 +38,7 @@ impl<'a> Text<'a> {
     }
 
     /// The text. What is no UTF-8 becomes the replacement character; a backslash that starts no escape stands for itself.
-    pub(super) fn to_str(&self) -> Cow<'a, str> {
+    pub(super) fn to_str(self) -> Cow<'a, str> {
         if self.has_escape {
             return Cow::Owned(unescape(self.raw));
         }
