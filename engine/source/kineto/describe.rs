@@ -54,6 +54,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
         cuda_requested: (!has_gpu_events).then_some(false),
         ..Source::default()
     };
+    timeline.lacks_calls = true;
     let text = match &summary.ending {
         Ending::Whole => return,
         Ending::CutOff => "The file ends before the trace does".to_owned(),
