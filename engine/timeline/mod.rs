@@ -77,6 +77,9 @@ pub struct Timeline {
     pub reached: Reached,
     /// Whether it is certain which GPU each operation ran on.
     pub device_identity_known: bool,
+    /// Whether operations without a call were asked for by calls that the recording lacks, as where its window begins after
+    /// them: what the host did before such an operation is not known then, and is not guessed.
+    pub lacks_calls: bool,
     /// Whether the report holds samples of CPU call stacks.
     pub has_cpu_samples: bool,
 }

@@ -37,6 +37,7 @@ mod readers {
     mod call_stacks;
     mod damage;
     mod fixtures;
+    mod kineto;
     mod nsys_rep;
 }
 
