@@ -36,6 +36,12 @@ pub fn how_to_capture(format: Option<&str>, wanted: &[Capability]) -> Option<Cap
     known.into_iter().chain(&FORMATS).find_map(|format| (format.capture)(wanted))
 }
 
+/// Whether a command records with the profiler that writes a format; so does every command where the format is not known.
+pub fn is_capture_of(format: Option<&str>, command: &str) -> bool {
+    let known = FORMATS.iter().find(|known| Some(known.id) == format);
+    known.is_none_or(|format| command.starts_with(format.profiler))
+}
+
 /// Told how far reading has come.
 pub trait Progress: Sync {
     /// `done` of about `total` rows have been read. Called a few times a second.

@@ -252,6 +252,27 @@ impl Timeline {
         ]
     }
 
+    /// Counts time from the earliest event on, where some are earlier than zero.
+    pub(crate) fn begin_at_zero(&mut self) {
+        let columns = [
+            &mut self.kernels.ops.times,
+            &mut self.graphs.ops.times,
+            &mut self.copies.ops.times,
+            &mut self.memsets.ops.times,
+            &mut self.migrations.ops.times,
+            &mut self.api.times,
+            &mut self.os_calls.times,
+            &mut self.overheads.times,
+            &mut self.thread_states.times,
+        ];
+        let ranges = self.ranges.threads.iter_mut().map(|thread| &mut thread.times);
+        let mut columns: Vec<&mut Times> = columns.into_iter().chain(ranges).collect();
+        let first = columns.iter().flat_map(|times| times.iter()).map(|times| times.start).min();
+        if let Some(first) = first.filter(|first| *first < 0) {
+            columns.iter_mut().for_each(|times| times.move_back(first));
+        }
+    }
+
     /// Operations of every GPU.
     pub fn gpu_op_count(&self) -> usize {
         self.kernels.ops.len()

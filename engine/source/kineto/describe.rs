@@ -50,11 +50,13 @@ fn properties(device: &metadata::DeviceProperties) -> DeviceProperties {
 pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_gpu_events: bool) {
     timeline.source = Source {
         format: Some(FORMAT.id),
+        framework: Some("pytorch"),
         // A trace that was recorded without it has none of its calls.
         cuda_requested: (!has_gpu_events).then_some(false),
         ..Source::default()
     };
     timeline.lacks_calls = true;
+    timeline.begin_at_zero();
     let text = match &summary.ending {
         Ending::Whole => return,
         Ending::CutOff => "The file ends before the trace does".to_owned(),

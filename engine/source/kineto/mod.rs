@@ -48,6 +48,7 @@ const RECORD_AGAIN: &str = "Let the program end before the file is copied, or re
 pub(super) const FORMAT: Format = Format {
     id: "kineto",
     name: "a trace of the PyTorch Profiler (.json, .json.gz, .json.zst)",
+    profiler: "torch.profiler",
     hint: RECORD,
     reader,
     near_miss,
