@@ -217,6 +217,11 @@ impl Builder {
         *sum = sum.saturating_add(count);
     }
 
+    /// Counts events that the reader could not use, for a reason.
+    pub fn drop_events(&mut self, events: &'static str, reason: Reason, count: u64) {
+        *self.dropped.entry((events, reason)).or_default() += count;
+    }
+
     /// Counts rows that the reader did not read because of a limit.
     pub fn skip_rows(&mut self, count: u64) {
         self.timeline.reached.row_count += count;
