@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 use serde_json::{Map, Value};
 
 use super::catalogue::{self, EntityKind, Fact, FactType, Unit};
@@ -105,7 +105,7 @@ pub fn read(path: &Path) -> Result<Facts, FactsFileError> {
 }
 
 /// The ids of entities by kind and key.
-type Ids = FxHashMap<(EntityKind, String), EntityId>;
+type Ids = HashMap<(EntityKind, String), EntityId>;
 
 fn parse(file: &Map<String, Value>) -> Result<Facts, String> {
     let mut facts = Facts::default();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::Suppressed;
 use super::occurrence::{Context, Occurrence, chain};
@@ -73,17 +73,17 @@ type Key<'a> = (&'a str, &'a [EntityKind], Vec<EntityId>);
 struct Index<'a> {
     facts: &'a Facts,
     /// By what a relation says of the finding it leads to.
-    led_to: FxHashMap<Key<'a>, Vec<usize>>,
+    led_to: HashMap<Key<'a>, Vec<usize>>,
     /// By what a rule says that it explains: the explained rule, and the indices of those that explain.
-    explaining: FxHashMap<Key<'a>, Vec<usize>>,
+    explaining: HashMap<Key<'a>, Vec<usize>>,
 }
 
 impl<'a> Index<'a> {
     fn new(context: &Context<'a>, occurrences: &[Occurrence<'_>]) -> Self {
         let Context { facts, rules, .. } = *context;
-        let mut led_to: FxHashMap<Key<'a>, Vec<usize>> = FxHashMap::default();
-        let mut explaining: FxHashMap<Key<'a>, Vec<usize>> = FxHashMap::default();
-        let mut wanted: FxHashMap<&str, BTreeSet<&[EntityKind]>> = FxHashMap::default();
+        let mut led_to: HashMap<Key<'a>, Vec<usize>> = HashMap::default();
+        let mut explaining: HashMap<Key<'a>, Vec<usize>> = HashMap::default();
+        let mut wanted: HashMap<&str, BTreeSet<&[EntityKind]>> = HashMap::default();
         for relation in rules.iter().flat_map(|rule| &rule.suppressed_by) {
             wanted.entry(&relation.rule).or_default().insert(&relation.on);
         }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::stats::median;
 use super::{Context, DeviceContext, DevicePart, Parents};
@@ -163,7 +163,7 @@ const UNNAMED_SHARE: f64 = 0.8;
 fn from_ranges(context: &Context<'_>, device: &DeviceContext) -> Option<Steps> {
     let timeline = context.timeline;
     let ranges = timeline.ranges.of_thread(device.main_thread?)?;
-    let mut names: FxHashMap<u32, (usize, String)> = FxHashMap::default();
+    let mut names: HashMap<u32, (usize, String)> = HashMap::default();
     let mut candidates: BTreeMap<(usize, String), Vec<Interval>> = BTreeMap::new();
     let mut outermost_end = i64::MIN;
     for (interval, label) in ranges.times.iter().zip(&ranges.label) {

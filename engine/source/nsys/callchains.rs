@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use foldhash::{HashMap, HashSet};
 use rusqlite::Connection;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::database::{Cells, Schema};
 use super::frames::{self, MAX_BYTES};
@@ -37,7 +37,7 @@ pub(super) fn has_echoes(db: &Connection, schema: &Schema) -> rusqlite::Result<b
         return Ok(false);
     }
     let sql = schema.select(api, &["globalTid", "correlationId"]);
-    let mut echoes: FxHashSet<CallKey> = FxHashSet::default();
+    let mut echoes: HashSet<CallKey> = HashSet::default();
     each(db, &format!("{sql} WHERE \"eventClass\" = {ECHO}"), SAMPLE_ROWS, |cells| {
         echoes.extend(cells.int(0).zip(cells.int(1)));
     })?;
@@ -94,10 +94,10 @@ fn frames(
     schema: &Schema,
     root: Option<&Path>,
     limits: &Limits,
-) -> rusqlite::Result<(Vec<SourceLocation>, FxHashMap<i64, u32>)> {
+) -> rusqlite::Result<(Vec<SourceLocation>, HashMap<i64, u32>)> {
     let mut list: Vec<SourceLocation> = Vec::new();
-    let mut indices: FxHashMap<SourceLocation, u32> = FxHashMap::default();
-    let mut frames = FxHashMap::default();
+    let mut indices: HashMap<SourceLocation, u32> = HashMap::default();
+    let mut frames = HashMap::default();
     each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
         let (Some(id), Some(text)) = (cells.int(0), cells.text(1)) else { return };
         let is_long = text.len() > MAX_BYTES.min(limits.name_bytes);
@@ -119,10 +119,10 @@ fn frames(
 fn chains(
     db: &Connection,
     schema: &Schema,
-    frames: &FxHashMap<i64, u32>,
+    frames: &HashMap<i64, u32>,
     limits: &Limits,
-) -> rusqlite::Result<FxHashMap<i64, u32>> {
-    let mut innermost: FxHashMap<i64, (i64, u32)> = FxHashMap::default();
+) -> rusqlite::Result<HashMap<i64, u32>> {
+    let mut innermost: HashMap<i64, (i64, u32)> = HashMap::default();
     each(db, &schema.select(CHAINS, &["id", "stackDepth", "symbol", "module"]), limits.rows, |cells| {
         let named = |column: usize| cells.int(column).and_then(|string| frames.get(&string));
         let (Some(id), Some(depth), Some(location)) = (cells.int(0), cells.int(1), named(2).or_else(|| named(3)))
@@ -141,10 +141,10 @@ fn chains(
 fn calls(
     db: &Connection,
     schema: &Schema,
-    chains: &FxHashMap<i64, u32>,
+    chains: &HashMap<i64, u32>,
     limits: &Limits,
-) -> rusqlite::Result<FxHashMap<CallKey, u32>> {
-    let mut calls = FxHashMap::default();
+) -> rusqlite::Result<HashMap<CallKey, u32>> {
+    let mut calls = HashMap::default();
     let sql = schema.select(Table::Api.name(), &["globalTid", "correlationId", "callchainId"]);
     each(db, &sql, limits.rows, |cells| {
         let key = cells.int(0).zip(cells.int(1));
@@ -158,10 +158,10 @@ fn calls(
 fn starts(
     db: &Connection,
     schema: &Schema,
-    calls: &FxHashMap<CallKey, u32>,
+    calls: &HashMap<CallKey, u32>,
     limits: &Limits,
-) -> rusqlite::Result<FxHashMap<(i64, i64), u32>> {
-    let mut starts = FxHashMap::default();
+) -> rusqlite::Result<HashMap<(i64, i64), u32>> {
+    let mut starts = HashMap::default();
     let sql = schema.select(Table::Api.name(), &["globalTid", "correlationId", "start"]);
     each(db, &sql, limits.rows, |cells| {
         let (Some(thread), Some(correlation), Some(start)) = (cells.int(0), cells.int(1), cells.int(2)) else { return };

@@ -2,8 +2,8 @@
 //!
 //! The captured environment, command lines and program output are never selected.
 
+use foldhash::{HashMap, HashSet};
 use rusqlite::Connection;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::database::{Cells, Schema};
 use crate::text::{cut, paths};
@@ -23,17 +23,17 @@ const MAX_OF_A_GPU: i64 = 1 << 24;
 pub(super) struct Info {
     pub(super) source: Source,
     /// Executables by process key.
-    pub(super) process_names: FxHashMap<i64, String>,
+    pub(super) process_names: HashMap<i64, String>,
     /// GPUs by their id in the report.
     pub(super) gpus: Vec<Gpu>,
     /// (pid, CUDA ordinal) to GPU id.
-    pub(super) ordinals: FxHashMap<(i64, i64), i64>,
+    pub(super) ordinals: HashMap<(i64, i64), i64>,
     /// (pid, context, stream) to kind.
-    pub(super) streams: FxHashMap<(i64, i64, i64), StreamKind>,
+    pub(super) streams: HashMap<(i64, i64, i64), StreamKind>,
     /// (pid, context) to the number of its legacy default stream.
-    pub(super) default_streams: FxHashMap<(i64, i64), i64>,
+    pub(super) default_streams: HashMap<(i64, i64), i64>,
     /// (pid, context) to CUDA ordinal.
-    pub(super) contexts: FxHashMap<(i64, i64), i64>,
+    pub(super) contexts: HashMap<(i64, i64), i64>,
     /// What the profiler said of its capture, each once.
     pub(super) messages: Vec<(NoticeLevel, String)>,
 }
@@ -187,7 +187,7 @@ impl Reader<'_> {
     }
 
     fn messages(&self, info: &mut Info) -> rusqlite::Result<()> {
-        let mut known = FxHashSet::default();
+        let mut known = HashSet::default();
         self.rows("DIAGNOSTIC_EVENT", &["severity", "text"], |cells| {
             let level = match cells.int(0) {
                 Some(3) => NoticeLevel::Error,

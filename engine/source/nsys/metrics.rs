@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use foldhash::HashMap;
 use rusqlite::Connection;
-use rustc_hash::FxHashMap;
 
 use super::database::{Cells, Schema};
 use crate::timeline::{Metric, MetricSeries};
@@ -68,7 +68,7 @@ fn read_tables(db: &Connection, schema: &Schema, samples: &mut Samples) -> rusql
     if !schema.has("TARGET_INFO_GPU_METRICS") || !schema.has("GPU_METRICS") {
         return Ok(());
     }
-    let mut wanted: FxHashMap<(i64, i64), Metric> = FxHashMap::default();
+    let mut wanted: HashMap<(i64, i64), Metric> = HashMap::default();
     let mut statement = db.prepare(&schema.select("TARGET_INFO_GPU_METRICS", &["typeId", "metricId", "metricName"]))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
