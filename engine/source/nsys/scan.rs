@@ -12,7 +12,8 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::aggregate::TableReader;
 use super::callchains;
-use super::database::{self, Budget, Schema};
+use super::budget::Budget;
+use super::database::{self, Schema};
 use super::rows::Table;
 use crate::parallel::Threads;
 use crate::source::Progress;
@@ -71,7 +72,7 @@ pub(super) fn scan(
     let budget = Budget::of(path);
     let work = |sender: SyncSender<(usize, rusqlite::Result<Chunk>)>| {
         let opened =
-            database::open(path, &budget).and_then(|db| Ok((TableReader::new(&db, *options.limits, &done)?, db)));
+            database::open(path, &budget).and_then(|db| Ok((TableReader::new(&db, *options.limits, &done, &budget)?, db)));
         let (reader, db) = match opened {
             Ok(opened) => opened,
             Err(error) => {
