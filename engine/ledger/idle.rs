@@ -138,6 +138,7 @@ impl IdleReading {
             | Account::IdleLoad
             | Account::IdleAllocate
             | Account::IdleInit => drained.host_ns += piece.interval.len_ns(),
+            // Neither the wait itself nor the host's own work.
             _ => {}
         }
     }

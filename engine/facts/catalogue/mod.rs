@@ -263,6 +263,7 @@ pub fn find(kind: EntityKind, name: &str) -> Option<&'static Fact> {
 mod tests {
     use super::*;
     use crate::ledger::Account;
+    use crate::ledger::Account;
 
     #[test]
     fn every_account_is_a_fact() {
@@ -286,6 +287,13 @@ mod tests {
                 assert!(fact.kind.is_number() || Unit::of_name(fact.name) == Unit::None, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn every_account_is_a_fact_of_a_device() {
+        let missing: Vec<_> =
+            Account::all().filter(|account| find(EntityKind::Device, account.fact()).is_none()).collect();
+        assert!(missing.is_empty(), "{missing:?} stand in no list of catalogue/device.rs");
     }
 
     #[test]

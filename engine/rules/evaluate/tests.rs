@@ -18,7 +18,7 @@ ratio = "sync_group.idle_after_ns / sync_group.call_ns"
 
 [[when]]
 expr = "sync_group.idle_after_ns >= params.least"
-says = "{{ sync_group.idle_after_ns | duration }} dry{% if sync_group.range is defined %} in {{ sync_group.range }}{% endif %}"
+says = "{{ sync_group.idle_after_ns | duration }} idle{% if sync_group.range is defined %} in {{ sync_group.range }}{% endif %}"
 [[when]]
 expr = "values.ratio < 3"
 says = "{{ values.ratio | ratio }}"
@@ -153,7 +153,7 @@ fn names_from_the_report_are_inert() {
     let plain = found.summary.plain();
     assert!(plain.starts_with("waits in <b>`@x`*y* or <b>`@x`*y*"), "{plain}");
     assert!(!plain.contains(['\u{202e}', '\u{1b}']), "{plain:?}");
-    let evidence = [Span::Own("100 ns dry in ".to_owned()), Span::Value("*a*".to_owned())];
+    let evidence = [Span::Own("100 ns idle in ".to_owned()), Span::Value("*a*".to_owned())];
     assert_eq!(found.evidence[0].spans(), evidence);
 }
 
