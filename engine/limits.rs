@@ -112,10 +112,7 @@ mod tests {
                     count(MAX_COLUMN_COUNT as u64),
                 ],
             ),
-            (
-                "what a compressed trace inflates to",
-                vec![bytes(MAX_INFLATED_BASE_BYTES), count(MAX_INFLATION)],
-            ),
+            ("what a compressed trace inflates to", vec![bytes(MAX_INFLATED_BASE_BYTES), count(MAX_INFLATION)]),
             ("an event of a trace, its depth", vec![bytes(MAX_TRACE_ITEM_BYTES as u64), count(MAX_TRACE_DEPTH as u64)]),
             (
                 "a facts file",

@@ -104,7 +104,7 @@ fn damage_costs_the_events_that_it_hits_and_no_more() {
         let accounts = Breakdown::Operation.accounts().map(Account::fact);
         assert_eq!(accounts.map(|name| device(&facts, name)).sum::<i64>(), device(&facts, "window_ns"), "{kind}");
         let idle_share = device(&facts, "idle_ns") as f64 / device(&facts, "window_ns") as f64;
-        assert!(is_cut || (idle_share - 0.55).abs() < 0.05, "{kind}: idle {idle_share}");
+        assert!(is_cut || (0.55..0.63).contains(&idle_share), "{kind}: idle {idle_share}");
         assert!(device(&facts, "window_ns") <= device(&good, "window_ns"), "{kind}");
     }
 }
@@ -161,7 +161,8 @@ fn what_is_said_of_a_trace_is_said_in_the_words_of_its_profiler() {
 #[test]
 fn copies_of_amd_do_not_tell_their_host_memory() {
     let text = trace(6, Today).replace("(Pageable -> Device)", "(Host -> Device)").replace("cudaL", "hipL");
-    let facts = facts(text.replace("cudaMemcpyAsync", "hipMemcpyAsync").replace("\"warpSize\": 32", "\"warpSize\": 64"));
+    let facts =
+        facts(text.replace("cudaMemcpyAsync", "hipMemcpyAsync").replace("\"warpSize\": 32", "\"warpSize\": 64"));
     assert_eq!((device(&facts, "copy_count"), device(&facts, "pageable_copy_count")), (6, 0));
     let groups: Vec<_> = facts.of_kind(EntityKind::CopyGroup).collect();
     assert!(groups.iter().all(|(_, group)| group.text("host_memory") == Some("unknown")), "{groups:?}");

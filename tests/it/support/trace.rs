@@ -75,7 +75,10 @@ pub fn damaged() -> Vec<(&'static str, Vec<u8>)> {
             bytes
         }),
         ("inf", with(&good, "\"dur\": 99.5", "\"dur\": inf")),
-        ("Infinity and NaN", with(&good, "\"args\": null", "\"args\": {\"a\": Infinity, \"b\": -Infinity, \"c\": NaN}")),
+        (
+            "Infinity and NaN",
+            with(&good, "\"args\": null", "\"args\": {\"a\": Infinity, \"b\": -Infinity, \"c\": NaN}"),
+        ),
         ("N/A", with(&good, "\"block\": [256, 1, 1]", "\"block\": N/A")),
         ("trailing commas", with(&good, "1, 1]}},", "1, 1,],},},")),
         ("a comma too many between events", with(&good, "\"args\": null},", "\"args\": null},,")),
@@ -89,8 +92,14 @@ pub fn damaged() -> Vec<(&'static str, Vec<u8>)> {
         ("no start", with(&good, "\"ts\": 1308.125, ", "")),
         ("a start in another century", with(&good, "\"ts\": 1308.125", "\"ts\": 8999999999999999.125")),
         ("no device", with(&good, "\"device\": 0, \"stream\": 7, \"correlation\": 7", "\"correlation\": 7")),
-        ("a device below zero", with(&good, "\"device\": 0, \"stream\": 7, \"correlation\": 7", "\"device\": -1, \"correlation\": 7")),
-        ("an object within itself", with(&good, "\"args\": null", &format!("\"args\": {}1{}", "{\"a\":".repeat(200), "}".repeat(200)))),
+        (
+            "a device below zero",
+            with(&good, "\"device\": 0, \"stream\": 7, \"correlation\": 7", "\"device\": -1, \"correlation\": 7"),
+        ),
+        (
+            "an object within itself",
+            with(&good, "\"args\": null", &format!("\"args\": {}1{}", "{\"a\":".repeat(200), "}".repeat(200))),
+        ),
         ("a key twice", with(&good, "\"dur\": 30.25", "\"dur\": 1, \"dur\": 30.25")),
     ]
 }
@@ -99,8 +108,22 @@ pub fn damaged() -> Vec<(&'static str, Vec<u8>)> {
 /// wrong; and what was done.
 pub fn mutant(seed: u64) -> (Vec<u8>, String) {
     const VALUES: [&str; 16] = [
-        "-1", "0", "null", "true", "[]", "{}", "\"\"", "inf", "1e308", "-9223372036854775808", "9223372036854775807",
-        "18446744073709551616", "0.0000000001", "\"\\ud800\"", "\"::error::x\"", "4294967295",
+        "-1",
+        "0",
+        "null",
+        "true",
+        "[]",
+        "{}",
+        "\"\"",
+        "inf",
+        "1e308",
+        "-9223372036854775808",
+        "9223372036854775807",
+        "18446744073709551616",
+        "0.0000000001",
+        "\"\\ud800\"",
+        "\"::error::x\"",
+        "4294967295",
     ];
     let mut random = Random::new(seed);
     let spelling = *random.pick(&[Spelling::Old, Spelling::Today]);
