@@ -58,6 +58,8 @@ for path in "${baseline[@]}"; do options+=(--baseline "$path"); done
 lines budgets "$IN_BUDGETS"
 for budget in "${budgets[@]}"; do options+=("--budget=$budget"); done
 if [[ -n $IN_FAIL_ON ]]; then options+=("--fail-on=$IN_FAIL_ON"); fi
+if [[ -n $IN_MAX_TIME ]]; then options+=("--max-time=$IN_MAX_TIME"); fi
+if [[ -n $IN_MAX_MEMORY ]]; then options+=("--max-memory=$IN_MAX_MEMORY"); fi
 lines extra "$IN_ARGS"
 options+=("${extra[@]}")
 

@@ -9,7 +9,7 @@
 pub mod analysis;
 pub mod compare;
 pub mod facts;
-mod files;
+pub mod files;
 pub mod findings;
 #[cfg(feature = "comment")]
 pub mod forge;

@@ -33,6 +33,8 @@ pub const MAX_DEVICE_COUNT: usize = 128;
 pub const MAX_CELL_BYTES: i32 = 128 << 20;
 /// Bytes of one statement of a database's schema.
 pub const MAX_SCHEMA_ENTRY_BYTES: i32 = 1 << 20;
+/// Bytes that SQLite itself may have in use, beside those of each thread.
+pub const MAX_SQLITE_BYTES: u64 = 192 << 20;
 /// Columns of one table.
 pub const MAX_COLUMN_COUNT: i32 = 1_000;
 
@@ -56,9 +58,14 @@ pub const MAX_FACTS_FILE_ENTITY_COUNT: usize = 50_000;
 /// The power of two that whole numbers reach: sums of all entities stay far from overflow.
 pub const MAX_FACTS_FILE_NUMBER_POWER: u32 = 56;
 
+// What a project's files may hold.
+
+/// Bytes of a baseline: it holds two lines a finding.
+pub const MAX_BASELINE_BYTES: u64 = 16 * MIB;
+
 // What rules and templates may hold and do.
 
-/// Bytes of a rule file or of a template.
+/// Bytes of a rule file, of a template, or of a coldspot.toml.
 pub const MAX_RULE_FILE_BYTES: u64 = MIB;
 /// Unknown keys that are reported of one TOML file: each costs another reading of it.
 pub const MAX_UNKNOWN_KEY_COUNT: usize = 100;
@@ -66,6 +73,8 @@ pub const MAX_UNKNOWN_KEY_COUNT: usize = 100;
 pub const MAX_EXPRESSION_BYTES: usize = KIB as usize;
 /// Bytes of one tag of a template, for the same reason.
 pub const MAX_TAG_BYTES: usize = 2 * KIB as usize;
+/// Branches (`if`, `elif`) of a text or template that are open at once: the parser calls itself for each.
+pub const MAX_OPEN_BRANCH_COUNT: usize = 100;
 /// Steps of one expression or text of a rule.
 pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
 /// Steps of a template.
@@ -76,6 +85,17 @@ pub const MAX_PAGE_BYTES: usize = 64 * MIB as usize;
 pub const MAX_PRINTING_TIME: Duration = Duration::from_secs(60);
 /// Bytes that the printing may take beyond what was in use.
 pub const MAX_PRINTING_BYTES: u64 = GIB;
+
+// What a run may take in all, whatever else holds. The command line watches over it.
+
+/// How long a run may take, whatever it reads. What nsys takes does not count.
+pub const MAX_RUN_TIME: Duration = Duration::from_secs(600);
+/// How much longer it may take for each GiB of the files that it reads.
+pub const MAX_RUN_TIME_PER_GIB: Duration = Duration::from_secs(120);
+/// Bytes of memory that a run may take, whatever it reads.
+pub const MAX_RUN_BYTES: u64 = 2 * GIB;
+/// Bytes more for each byte of the files that it reads.
+pub const MAX_RUN_BYTES_PER_BYTE: u64 = 4;
 
 // What the server of a forge may send.
 
@@ -122,20 +142,32 @@ mod tests {
                     format!("2^{MAX_FACTS_FILE_NUMBER_POWER}"),
                 ],
             ),
-            ("a rule file, a template", vec![bytes(MAX_RULE_FILE_BYTES)]),
+            ("a rule file, a template, a coldspot.toml", vec![bytes(MAX_RULE_FILE_BYTES)]),
+            ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),
             ("an expression of a rule, a tag", vec![bytes(MAX_EXPRESSION_BYTES as u64), bytes(MAX_TAG_BYTES as u64)]),
+            ("branches (`if`, `elif`)", vec![count(MAX_OPEN_BRANCH_COUNT as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),
+            ("time and memory of printing", vec![seconds(MAX_PRINTING_TIME), bytes(MAX_PRINTING_BYTES)]),
             (
-                "time and memory of printing",
-                vec![format!("{} s", MAX_PRINTING_TIME.as_secs()), bytes(MAX_PRINTING_BYTES)],
+                "time and memory of a run",
+                vec![
+                    seconds(MAX_RUN_TIME),
+                    seconds(MAX_RUN_TIME_PER_GIB),
+                    bytes(MAX_RUN_BYTES),
+                    count(MAX_RUN_BYTES_PER_BYTE),
+                ],
             ),
         ]
     }
 
     fn count(number: u64) -> String {
         crate::text::number::count(number as i64)
+    }
+
+    fn seconds(time: Duration) -> String {
+        format!("{} s", time.as_secs())
     }
 
     fn bytes(number: u64) -> String {

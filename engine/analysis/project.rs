@@ -41,7 +41,10 @@ impl Configuration {
     /// When it cannot be read.
     pub fn read(&self) -> Result<Option<(PathBuf, ConfigFile)>, Faults> {
         let Some(path) = self.path() else { return Ok(None) };
-        let file = ConfigFile::read(&path)?;
+        let file = match self {
+            Self::Nearest => ConfigFile::read_found(&path)?,
+            _ => ConfigFile::read(&path)?,
+        };
         Ok(Some((path, file)))
     }
 

@@ -7,6 +7,7 @@ use coldspot::analysis::{Analysis, Request};
 use coldspot::findings::Baseline;
 
 use super::exit::{Exit, Failure};
+use super::guard::Work;
 use super::project::ProjectArguments;
 use super::{Reading, output};
 
@@ -31,6 +32,13 @@ pub(super) struct Arguments {
     project: ProjectArguments,
     #[command(flatten)]
     reading: Reading,
+}
+
+impl Task {
+    pub(super) fn work(&self) -> Work {
+        let Self::Write(arguments) = self;
+        Work::of([&arguments.report])
+    }
 }
 
 pub(super) fn run(task: &Task) -> Result<Exit, Failure> {

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use coldspot::files::read_text;
 use coldspot::forge::{self, Api, CommentBody, Marker, Posted, Repository, Request, Token};
+use coldspot::limits::MAX_PAGE_BYTES;
 
 use super::exit::{Exit, Failure};
+use super::guard::Work;
 use super::output;
 
 /// The variable of the token: an argument would show in the list of processes.
@@ -48,6 +51,12 @@ pub(super) struct Arguments {
     time_limit: u64,
 }
 
+impl Arguments {
+    pub(super) fn work(&self) -> Work {
+        Work { waits: Duration::from_secs(self.time_limit), ..Work::of([&self.body]) }
+    }
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Everything that can be wrong here is found before the forge hears of it.
     let marker = arguments.marker.clone().unwrap_or_default();
@@ -79,7 +88,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 fn body(path: &Path, marker: &Marker) -> Result<CommentBody, Failure> {
     let fail = |error: String| Failure::new(Exit::Usage, format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
+    let text = read_text(path, MAX_PAGE_BYTES as u64).map_err(|error| fail(format!("cannot be read: {error}")))?;
     CommentBody::new(&text, marker).map_err(|error| fail(error.to_string()))
 }
 

@@ -9,6 +9,7 @@ use coldspot::report::{ComparisonReport, Report};
 
 use super::exit::{Exit, Failure};
 use super::format::{self, FailOn};
+use super::guard::Work;
 use super::project::Judging;
 use super::{Output, Reading, output};
 
@@ -45,6 +46,12 @@ pub(super) struct Arguments {
     reading: Reading,
     #[command(flatten)]
     output: Output,
+}
+
+impl Arguments {
+    pub(super) fn work(&self) -> Work {
+        Work::of(self.reports.iter().chain(&self.base).chain(&self.head))
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use coldspot::analysis::AnalysisError;
+use coldspot::compare::PairError;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +16,12 @@ pub(super) enum Exit {
     Rules = 4,
     Comparison = 5,
     Forge = 6,
+    Bounds = 7,
 }
 
-/// What shells expect of a program that Ctrl-C ended.
-pub(super) const INTERRUPTED: i32 = 130;
-
 impl Exit {
-    const ALL: [Self; 7] =
-        [Self::Ok, Self::Findings, Self::Usage, Self::Report, Self::Rules, Self::Comparison, Self::Forge];
+    const ALL: [Self; 8] =
+        [Self::Ok, Self::Findings, Self::Usage, Self::Report, Self::Rules, Self::Comparison, Self::Forge, Self::Bounds];
 
     const fn meaning(self) -> &'static str {
         match self {
@@ -33,6 +32,7 @@ impl Exit {
             Self::Rules => "a rule or a template is wrong",
             Self::Comparison => "the two sides of a comparison cannot be compared",
             Self::Forge => "the forge did not take the comment",
+            Self::Bounds => "the run takes more than --max-time or --max-memory",
         }
     }
 }
@@ -67,6 +67,8 @@ impl From<AnalysisError> for Failure {
         let exit = match &error {
             AnalysisError::Rules(_) | AnalysisError::Templates(_) => Exit::Rules,
             AnalysisError::Recording(_) | AnalysisError::FactsFile(_) => Exit::Report,
+            // A head that somebody else made can choose all that keeps two sides apart, except that there are none.
+            AnalysisError::Pair(pair) if *pair != PairError::Empty => Exit::Comparison,
             _ => Exit::Usage,
         };
         Self::new(exit, error)

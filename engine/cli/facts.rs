@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use coldspot::render::facts::{catalogue_json, catalogue_text, facts_json, facts_text};
 
 use super::exit::{Exit, Failure};
+use super::guard::Work;
 use super::project::ProjectArguments;
 use super::{Output, Reading, output};
 
@@ -33,6 +34,12 @@ enum Format {
     Text,
     /// One object; docs/json.md describes it.
     Json,
+}
+
+impl Arguments {
+    pub(super) fn work(&self) -> Work {
+        Work::of(&self.report)
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {

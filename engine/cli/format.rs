@@ -9,7 +9,7 @@ use coldspot::report::Report;
 use coldspot::rules::outcome::Severity;
 
 use super::exit::{Exit, Failure};
-use super::guard::Guard;
+use super::guard;
 
 /// The format that `review` and `compare` print in by default.
 pub(super) const DEFAULT: &str = Format::Markdown.name();
@@ -23,8 +23,7 @@ pub(super) fn parser() -> impl TypedValueParser<Value = Format> {
 
 /// The text of a report. The templates of the user may never end.
 pub(super) fn render(analysis: &Analysis, report: &Report, format: Format) -> Result<String, Failure> {
-    let _guard = Guard::new();
-    analysis.render(report, format).map_err(|error| Failure::new(Exit::Rules, error))
+    guard::while_printing(|| analysis.render(report, format)).map_err(|error| Failure::new(Exit::Rules, error))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -14,6 +14,7 @@ mod progress;
 mod project;
 mod review;
 mod rules;
+mod signals;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ use coldspot::analysis;
 use coldspot::ledger::Scope;
 use coldspot::source::{Limits, Progress, ReadOptions};
 use exit::{Exit, Failure};
+use guard::Work;
 use progress::Bar;
 
 const EXAMPLES: &str = "\
@@ -53,6 +55,8 @@ or comes from NVIDIA Nsight Systems:
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    bounds: guard::Arguments,
 }
 
 #[derive(Debug, Subcommand)]
@@ -75,6 +79,21 @@ enum Command {
     /// Check coldspot.toml, or print its schema.
     #[command(subcommand)]
     Config(config::Task),
+}
+
+impl Command {
+    /// What there is to do, for the bounds of the run.
+    fn work(&self) -> Work {
+        match self {
+            Self::Review(arguments) => arguments.work(),
+            Self::Compare(arguments) => arguments.work(),
+            Self::Baseline(task) => task.work(),
+            Self::Facts(arguments) => arguments.work(),
+            #[cfg(feature = "comment")]
+            Self::Comment(arguments) => arguments.work(),
+            Self::Rules(_) | Self::Config(_) => Work::default(),
+        }
+    }
 }
 
 /// Which report, and how it is read.
@@ -128,11 +147,7 @@ struct Output {
 
 /// Runs the command that the arguments name.
 pub(crate) fn main() -> ExitCode {
-    // Without a handler an interruption leaves temporary folders behind, which is all that is lost.
-    let _ = ctrlc::set_handler(|| {
-        coldspot::interrupt::remove_temporary_folders();
-        std::process::exit(exit::INTERRUPTED);
-    });
+    signals::handle();
     let codes = exit::table();
     let command = Cli::command().after_help(format!("{EXAMPLES}\n{codes}"));
     let examples = |examples: &str| format!("{examples}\n{codes}");
@@ -149,11 +164,17 @@ pub(crate) fn main() -> ExitCode {
         // Help and version are no errors, and clap prints them to standard output.
         Err(error) => {
             let is_error = error.use_stderr();
+            if is_error {
+                // They quote arguments, which a pattern over the files of a folder may have given.
+                output::eprint_message(error.render().to_string().trim_end());
+                return Exit::Usage.into();
+            }
             // A closed pipe is all that can go wrong here.
             let _ = error.print();
-            return if is_error { Exit::Usage } else { Exit::Ok }.into();
+            return Exit::Ok.into();
         }
     };
+    guard::watch(&cli.bounds, &cli.command.work());
     let result = match cli.command {
         Command::Review(arguments) => review::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),

@@ -10,6 +10,7 @@ use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
 use super::format::{self, FailOn};
+use super::guard::Work;
 use super::project::Judging;
 use super::{Output, Reading, output};
 
@@ -43,6 +44,12 @@ pub(super) struct Arguments {
     reading: Reading,
     #[command(flatten)]
     output: Output,
+}
+
+impl Arguments {
+    pub(super) fn work(&self) -> Work {
+        Work::of([&self.report])
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {

@@ -1,13 +1,14 @@
 //! Findings that are known: written down once, and folded away in later reviews.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::Review;
 use super::occurrence::{Context, Occurrence};
+use crate::files::read_text;
+use crate::limits::MAX_BASELINE_BYTES;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
 use crate::text::spans::Sentence;
@@ -100,7 +101,8 @@ impl Baseline {
     /// When it cannot be read, is no baseline, or a newer coldspot wrote it.
     pub fn read(path: &Path) -> Result<Self, BaselineError> {
         let name = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|source| BaselineError::Read { path: name.clone(), source })?;
+        let text =
+            read_text(path, MAX_BASELINE_BYTES).map_err(|source| BaselineError::Read { path: name.clone(), source })?;
         let wrong = |problem: String| BaselineError::Content { path: name.clone(), problem: escape::plain(&problem) };
         let value: serde_json::Value =
             serde_json::from_str(&text).map_err(|error| wrong(format!("is no baseline ({error})")))?;

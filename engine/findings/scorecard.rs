@@ -4,6 +4,8 @@ use serde::Deserialize;
 
 use crate::facts::Entity;
 use crate::facts::catalogue::{self, EntityKind, FactType};
+use crate::rules::fault::Log;
+use crate::rules::shape::without_value;
 
 /// The shares that are looked at, with their targets: `templates/scorecard.toml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -20,12 +22,14 @@ pub struct Scorecard {
 #[derive(Debug, thiserror::Error)]
 pub enum ScorecardError {
     /// It is no scorecard.
-    #[error("{file}: {source}")]
+    #[error("{file}:{line}: {problem}")]
     Toml {
         /// The file.
         file: String,
-        /// Why.
-        source: Box<toml::de::Error>,
+        /// The line, from 1.
+        line: usize,
+        /// Why, without what the file holds.
+        problem: String,
     },
     /// An entry has no target, or two.
     #[error("{file}: score {id:?} needs one target: at_least or at_most")]
@@ -98,14 +102,18 @@ pub struct Score {
     pub why: String,
 }
 
+fn wrong(error: &toml::de::Error, text: &str, file: &str) -> ScorecardError {
+    let line = Log::new(file, text).line(&error.span().unwrap_or_default());
+    ScorecardError::Toml { file: file.to_owned(), line, problem: without_value(error.message()) }
+}
+
 impl Scorecard {
     /// Reads a scorecard; `file` names it in messages.
     ///
     /// # Errors
     /// When it is no scorecard, or names what is no number of a device.
     pub fn parse(text: &str, file: &str) -> Result<Self, ScorecardError> {
-        let card: Self = toml::from_str(text)
-            .map_err(|source| ScorecardError::Toml { file: file.to_owned(), source: Box::new(source) })?;
+        let card: Self = toml::from_str(text).map_err(|error| wrong(&error, text, file))?;
         for entry in &card.entries {
             if entry.at_least.is_some() == entry.at_most.is_some() {
                 return Err(ScorecardError::Target { file: file.to_owned(), id: entry.id.clone() });

@@ -11,7 +11,6 @@ use ureq::{Agent, Body};
 use super::error::said;
 use super::{Api, ForgeError, Token};
 use crate::limits::MAX_ANSWER_BYTES;
-use crate::text::escape;
 
 /// How often one request is sent, at most.
 const ATTEMPTS: u32 = 5;
@@ -43,16 +42,17 @@ pub(super) struct Call {
 }
 
 /// An answer of success.
-pub(super) struct Answer {
+pub(super) struct Answer<'a> {
     body: Vec<u8>,
+    token: &'a Token,
     /// Whether another page follows; absent when the forge does not say.
     pub(super) has_next: Option<bool>,
 }
 
-impl Answer {
+impl Answer<'_> {
     pub(super) fn read<T: DeserializeOwned>(&self, doing: &'static str) -> Result<T, ForgeError> {
         serde_json::from_slice(&self.body)
-            .map_err(|error| ForgeError::Answer { doing, why: escape::plain(&error.to_string()) })
+            .map_err(|error| ForgeError::Answer { doing, why: self.token.quote(&error.to_string()) })
     }
 }
 
@@ -99,7 +99,7 @@ impl<'a> Client<'a> {
     /// Sends a request, again where the forge is busy or limits the rate.
     ///
     /// A request that creates something is not sent again when the first one may have arrived.
-    pub(super) fn send(&self, call: &Call) -> Result<Answer, Failure> {
+    pub(super) fn send(&self, call: &Call) -> Result<Answer<'a>, Failure> {
         let mut attempt = 0;
         loop {
             let (error, next) = match self.send_once(call) {
@@ -132,18 +132,18 @@ impl<'a> Client<'a> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    fn send_once(&self, call: &Call) -> Result<Answer, (ForgeError, Next)> {
+    fn send_once(&self, call: &Call) -> Result<Answer<'a>, (ForgeError, Next)> {
         let network = |error: ureq::Error| {
-            let error = ForgeError::Network { doing: call.doing, why: escape::plain(&error.to_string()) };
+            let error = ForgeError::Network { doing: call.doing, why: self.token.quote(&error.to_string()) };
             (error, Next::Doubt)
         };
         let mut response = self.exchange(call).map_err(network)?;
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec().map_err(network)?;
         if response.status().is_success() {
-            return Ok(Answer { body, has_next: has_next(&response) });
+            return Ok(Answer { body, token: self.token, has_next: has_next(&response) });
         }
-        let said = said(status, &body);
+        let said = said(status, &body, self.token);
         let doing = call.doing;
         if let Some(pause) = rate_pause(&response, &said) {
             let when = format!("in {} s", pause.as_secs().max(1));

@@ -1,7 +1,6 @@
 //! Why a forge did not take a comment.
 
-use crate::limits::MAX_QUOTED_ANSWER_CHARS;
-use crate::text::escape;
+use super::Token;
 
 /// Why the comment is not there, and what to do. Never holds the token.
 #[derive(Debug, thiserror::Error)]
@@ -72,11 +71,10 @@ pub enum ForgeError {
 }
 
 /// A status and what the forge says about it, for a terminal or a log.
-pub(super) fn said(status: u16, body: &[u8]) -> String {
+pub(super) fn said(status: u16, body: &[u8], token: &Token) -> String {
     let message = serde_json::from_slice::<serde_json::Value>(body)
         .ok()
-        .and_then(|answer| answer.get("message")?.as_str().map(escape::plain))
-        .map(|message| message.chars().take(MAX_QUOTED_ANSWER_CHARS).collect::<String>());
+        .and_then(|answer| answer.get("message")?.as_str().map(|message| token.quote(message)));
     match message {
         Some(message) => format!("status {status}: {message}"),
         None => format!("status {status}"),

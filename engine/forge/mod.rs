@@ -7,6 +7,7 @@ mod body;
 mod client;
 mod comment;
 mod error;
+mod secret;
 mod target;
 
 pub use body::{CommentBody, Marker};

@@ -110,6 +110,10 @@ impl Token {
         }
     }
 
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// The value of the header that carries it.
     pub(super) fn bearer(&self) -> String {
         format!("Bearer {}", self.0)

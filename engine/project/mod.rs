@@ -10,11 +10,13 @@ mod sources;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::{Component, Path, PathBuf};
 
+use crate::files::{read_inside, read_text};
 use crate::findings::{Ignore, Policy, Scorecard, Sources};
 use crate::gates::{Budgets, Threshold};
+use crate::limits::MAX_RULE_FILE_BYTES;
 use crate::rules::fault::{Fault, Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::schema::document;
@@ -64,17 +66,53 @@ pub struct Config {
 }
 
 impl ConfigFile {
-    /// Reads a file.
+    /// Reads a file that the user named.
     ///
     /// # Errors
     /// When it cannot be read, is no TOML, or has another shape than a `coldspot.toml`.
     pub fn read(path: &Path) -> Result<Self, Faults> {
+        Self::of_text(path, read_text(path, MAX_RULE_FILE_BYTES))
+    }
+
+    /// Reads a file that was found, and that a stranger's pull request may have brought: nothing in it leads out of its
+    /// folder.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and when the file or a folder that it names lies elsewhere.
+    pub fn read_found(path: &Path) -> Result<Self, Faults> {
+        let file = Self::of_text(path, read_inside(folder_of(path), path))?;
+        let mut log = Log::new(&file.name, &file.source);
+        for dir in file.raw.rules.dirs.iter().chain(&file.raw.templates) {
+            if !file.is_inside(dir.get_ref()) {
+                let message = format!(
+                    "`{}` leads out of the folder of a coldspot.toml that was found, not named: name it with --config",
+                    dir.get_ref()
+                );
+                log.at(dir.span(), message);
+            }
+        }
+        Faults::check(log.faults)?;
+        Ok(file)
+    }
+
+    fn of_text(path: &Path, text: io::Result<String>) -> Result<Self, Faults> {
         let name = path.display().to_string();
-        let source = fs::read_to_string(path).map_err(|error| {
+        let source = text.map_err(|error| {
             Faults::one(Fault { file: name.clone(), line: 1, message: format!("it cannot be read: {error}") })
         })?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Self::parse(name, folder, source)
+        Self::parse(name, folder_of(path), source)
+    }
+
+    /// Whether a path in the file leads to something in its folder, links and what is not there yet included.
+    fn is_inside(&self, relative: &str) -> bool {
+        let is_below =
+            Path::new(relative).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let path = self.folder.join(relative);
+        let target = path.ancestors().find_map(|above| above.canonicalize().ok());
+        match (target, self.folder.canonicalize()) {
+            (Some(target), Ok(folder)) => is_below && target.starts_with(folder),
+            _ => false,
+        }
     }
 
     fn parse(name: String, folder: &Path, source: String) -> Result<Self, Faults> {
@@ -136,6 +174,10 @@ impl ConfigFile {
     pub fn check(&self, library: &Library, scorecard: &Scorecard, today: Date) -> Result<Config, Faults> {
         check::check(self, library, scorecard, today)
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 impl Config {

@@ -148,10 +148,10 @@ fn a_file_that_cannot_be_read_says_where() {
 fn the_nearest_file_above_is_found() {
     let root = tempfile::tempdir().unwrap();
     let deep = root.path().join("a/b");
-    fs::create_dir_all(&deep).unwrap();
+    std::fs::create_dir_all(&deep).unwrap();
     assert_eq!(find(&deep).filter(|path| path.starts_with(root.path())), None);
-    fs::write(root.path().join(FILE_NAME), "").unwrap();
+    std::fs::write(root.path().join(FILE_NAME), "").unwrap();
     assert_eq!(find(&deep), Some(root.path().join(FILE_NAME)));
-    fs::write(root.path().join("a").join(FILE_NAME), "").unwrap();
+    std::fs::write(root.path().join("a").join(FILE_NAME), "").unwrap();
     assert_eq!(find(&deep), Some(root.path().join("a").join(FILE_NAME)));
 }

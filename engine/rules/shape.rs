@@ -38,6 +38,18 @@ pub(crate) fn read<T: DeserializeOwned>(mut tree: Spanned<DeTable<'_>>, log: &mu
     None
 }
 
+/// A message on one line, without the value that it quotes: it may be of a file that its reader may not see.
+pub(crate) fn without_value(message: &str) -> String {
+    let message = one_line(message);
+    let is_about_a_value = message.starts_with("invalid type: ") || message.starts_with("invalid value: ");
+    match (message.split_once(['"', '`']), message.rsplit_once(", expected ")) {
+        (Some((kind, _)), Some((_, expected))) if is_about_a_value && !kind.contains(", expected ") => {
+            format!("{}, expected {expected}", kind.trim_end())
+        }
+        _ => message,
+    }
+}
+
 fn one_line(message: &str) -> String {
     message.lines().collect::<Vec<_>>().join(", ")
 }
@@ -52,7 +64,7 @@ fn explain(message: &str) -> String {
         _ if message.starts_with("invalid type: map, expected a sequence") => {
             format!("{}: write the header as `[[…]]`, once for each", one_line(message))
         }
-        _ => one_line(message),
+        _ => without_value(message),
     }
 }
 

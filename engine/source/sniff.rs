@@ -1,11 +1,11 @@
 //! Tells what a file is from its first bytes, never from its name alone.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use super::ReadError;
 use super::format::{Format, Head, NearMiss, Reader};
+use crate::files;
 
 /// The bytes that are looked at.
 const HEAD_BYTES: u64 = 4_096;
@@ -23,7 +23,7 @@ pub(super) fn sniff(path: &Path, formats: &[&Format]) -> Result<Reader, ReadErro
         return Err(not_a_report("is a folder", "Name one report file in it"));
     }
     let mut bytes = Vec::new();
-    File::open(path).map_err(open_error)?.take(HEAD_BYTES).read_to_end(&mut bytes).map_err(open_error)?;
+    files::open(path).map_err(open_error)?.take(HEAD_BYTES).read_to_end(&mut bytes).map_err(open_error)?;
     if let Some(reader) = formats.iter().find_map(|format| (format.reader)(&bytes)) {
         return Ok(reader);
     }

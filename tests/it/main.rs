@@ -27,6 +27,7 @@ mod cli {
     mod configuration;
     mod gates;
     mod growth;
+    mod interrupted;
 }
 
 /// Which stage may import which.
@@ -66,6 +67,7 @@ mod reviews {
 
 /// Input that means harm: names, schemas, thousands of mutants, fuzz seeds.
 mod hostile {
+    mod files;
     mod fuzz_seeds;
     mod mutation;
     mod names;

@@ -48,9 +48,20 @@ impl Step {
             command.env(name, folder.path().join(file));
         }
         command.env("RUNNER_TEMP", folder.path()).env("GITHUB_ACTION_PATH", root()).env("IN_BINARY", cli::binary());
-        for name in
-            ["MODE", "REPORT", "BASE", "HEAD", "FAIL_ON", "BUDGETS", "CONFIG", "BASELINE", "ARGS", "ANNOTATIONS"]
-        {
+        for name in [
+            "MODE",
+            "REPORT",
+            "BASE",
+            "HEAD",
+            "FAIL_ON",
+            "BUDGETS",
+            "CONFIG",
+            "BASELINE",
+            "MAX_TIME",
+            "MAX_MEMORY",
+            "ARGS",
+            "ANNOTATIONS",
+        ] {
             command.env(format!("IN_{name}"), "");
         }
         command.env("IN_SARIF", "").env("IN_PULL", "").env("IN_MARKER", "").env("IN_AUTHOR", "");
@@ -215,6 +226,19 @@ fn wrong_inputs_end_the_step() {
         assert_eq!(done.output.status.code(), Some(2));
         assert!(done.printed().contains(says), "{}", done.printed());
         assert!(done.calls().is_empty());
+    }
+}
+
+#[test]
+fn a_run_has_tight_bounds_by_default() {
+    let action = fs::read_to_string(root().join("action.yml")).unwrap();
+    for (name, variable, default) in [("max-time", "IN_MAX_TIME", "300"), ("max-memory", "IN_MAX_MEMORY", "4096")] {
+        let input = action.split(&format!("\n  {name}:\n")).nth(1).unwrap();
+        assert_eq!(input.lines().nth(1).unwrap().trim(), format!("default: \"{default}\""));
+        assert!(action.contains(&format!("{variable}: ${{{{ inputs.{name} }}}}")));
+        let step = Step::new("run.sh").with_stub("", 0).with("IN_MODE", "review").with("IN_REPORT", "r.sqlite");
+        let done = step.with(variable, default).run();
+        assert!(done.calls()[0].contains(&format!("--{name}={default}")), "{:?}", done.calls());
     }
 }
 

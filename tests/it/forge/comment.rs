@@ -288,3 +288,36 @@ fn what_is_wrong_here_is_found_before_the_forge_hears_of_it() {
     }
     assert_eq!(forge.seen().len(), 0);
 }
+
+#[test]
+fn a_forge_that_sends_the_token_back_does_not_get_it_printed() {
+    // Of GitHub's own length: its parts and spellings are looked for in the tests of the library.
+    for (status, body) in [
+        (400, r#"{"message":"bad header {}"}"#),
+        (401, r#"{"message":"Authorization: {} is no token"}"#),
+        (403, r#"{"message":"{}"}"#),
+        (422, r#"{"message":"{}, {}\n{}"}"#),
+        (200, r#"{"id":"{}","login":"{}"}"#),
+        (201, r#"{"id":"{}","body":"{}"}"#),
+    ] {
+        let forge = Forge::new().with_mishap("GET", "", Mishap::Echo(status, body), 9).with_mishap(
+            "POST",
+            "",
+            Mishap::Echo(status, body),
+            9,
+        );
+        let message = post(&forge, &marked("text")).code(6).get_output().stderr.clone();
+        let message = String::from_utf8(message).unwrap();
+        assert!(!message.contains("ghs_") && !message.contains("to_be_seen"), "{message}");
+    }
+    let forge = Forge::new().with_mishap("POST", "comments", Mishap::Echo(422, r#"{"message":"bad {}"}"#), 9);
+    post(&forge, &marked("text")).code(6).stderr(contains("(status 422: bad Bearer ***)"));
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_ended() {
+    let forge = Forge::new().with_mishap("GET", "/user", Mishap::Slow(Duration::from_secs(20)), 9);
+    let start = Instant::now();
+    post_with(&forge, &marked("text"), &["--max-time", "1"]).code(7).stderr(contains("more than 1 s (--max-time)"));
+    assert!(start.elapsed() < Duration::from_secs(19));
+}

@@ -1,37 +1,80 @@
-//! The fuzz targets run over their seeds and simple changes of them, so that they work when somebody fuzzes, and so that
-//! what they found once stays found.
+//! The fuzz targets run over their seeds and changes of them, so that they work when somebody fuzzes, and so that what they
+//! found once stays found.
+//!
+//! `COLDSPOT_FUZZ_SECONDS=60 cargo test --release --test it fuzz_seeds` goes on for so many seconds a target. A failure names
+//! its number; `COLDSPOT_FUZZ_FIRST=NUMBER COLDSPOT_FUZZ_SECONDS=1` begins there.
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::support::mutate::Random;
 use crate::support::temp;
 
-/// Every seed, and as many changes of each.
-fn run(target: &str, changes: usize, entry: fn(&[u8])) {
+/// No input may take longer, on a machine that does other things as well.
+const LONGEST: Duration = Duration::from_secs(20);
+/// Inputs do not grow beyond this.
+const LARGEST: usize = 200_000;
+
+/// Names the input when the target panics.
+struct Running<'a>(&'a str, u64);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("target {}: COLDSPOT_FUZZ_FIRST={}", self.0, self.1);
+        }
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Every seed, and as many changes of each; then others, for as long as the environment says.
+fn run(target: &str, changes: u64, entry: fn(&[u8])) {
     // The targets ask for temporary folders themselves.
     temp::root();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     assert!(!files.is_empty());
-    for file in &files {
-        let seed = fs::read(file).unwrap();
-        entry(&seed);
-        let mut random = Random::new(seed.len() as u64);
-        for _ in 0..changes {
-            let mut changed = seed.clone();
-            for _ in 0..1 + random.below(4) {
-                change(&mut changed, &mut random);
-            }
-            entry(&changed);
-        }
-    }
+    let seeds: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    let try_one = |number: u64| {
+        let (_running, start) = (Running(target, number), Instant::now());
+        entry(&input(&seeds, number));
+        assert!(start.elapsed() < LONGEST, "{:?}", start.elapsed());
+    };
+    seeds.iter().for_each(|seed| entry(seed));
+    (0..changes * seeds.len() as u64).for_each(try_one);
+    let (start, seconds) = (Instant::now(), number("COLDSPOT_FUZZ_SECONDS").unwrap_or(0));
+    let first = number("COLDSPOT_FUZZ_FIRST").unwrap_or(changes * seeds.len() as u64);
+    (first..).take_while(|_| start.elapsed().as_secs() < seconds).for_each(try_one);
 }
 
-/// Changes a byte, cuts, doubles, or puts in what grammars trip over.
-fn change(bytes: &mut Vec<u8>, random: &mut Random) {
-    const PIECES: [&str; 16] = [
+/// The input of a number: a seed, changed in one to four ways.
+fn input(seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
+    let mut random = Random::new(number);
+    let mut changed = seeds[number as usize % seeds.len()].clone();
+    for _ in 0..1 + random.below(4) {
+        let other = random.pick(seeds);
+        change(&mut changed, other, &mut random);
+    }
+    changed.truncate(LARGEST);
+    changed
+}
+
+/// Changes bytes, cuts, doubles, takes from another seed, or puts in what grammars trip over.
+fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
+    const PIECES: [&str; 24] = [
+        "{#",
+        "#}",
+        "elif ",
+        "]]",
+        "::error::",
+        "\u{0}",
+        "\u{1b}[",
+        "1e999",
         "{{",
         "}}",
         "{%",
@@ -53,12 +96,28 @@ fn change(bytes: &mut Vec<u8>, random: &mut Random) {
         return bytes.push(b'x');
     }
     let at = random.below(bytes.len());
-    match random.below(4) {
+    let end = (at + 1 + random.below(40)).min(bytes.len());
+    match random.below(9) {
         0 => bytes[at] = random.next() as u8,
-        1 => bytes.truncate(at),
-        2 => {
-            let piece = bytes[at..(at + 20).min(bytes.len())].to_vec();
+        1 => bytes[at] ^= 1 << random.below(8),
+        2 => bytes.truncate(at),
+        3 => _ = bytes.drain(at..end),
+        4 => {
+            // Often enough for what is quadratic, or as deep as it is long.
+            let piece = bytes[at..end].repeat(1 << random.below(10));
             bytes.splice(at..at, piece);
+        }
+        5 => {
+            let start = random.below(other.len().max(1));
+            bytes.splice(at..end, other[start..].iter().copied().take(4_096));
+        }
+        6 => {
+            let piece = random.pick(&PIECES).repeat(1 << random.below(8));
+            bytes.splice(at..at, piece.bytes());
+        }
+        7 => {
+            let digits = [0, 1, -1, i64::MAX, i64::MIN, 1 << 53, 1 << 32][random.below(7)].to_string();
+            bytes.splice(at..end, digits.bytes());
         }
         _ => _ = bytes.splice(at..at, random.pick(&PIECES).bytes()),
     }

@@ -17,6 +17,8 @@ pub(crate) const TOKEN: &str = "ghs_not_to_be_seen";
 pub(crate) enum Mishap {
     /// This status, these header lines, this content.
     Answer(u16, &'static str, &'static str),
+    /// This status, and this content with the request's header of authorization in the place of `{}`.
+    Echo(u16, &'static str),
     /// The request is fulfilled, but the answer is this status.
     FulfilledBut(u16),
     /// No answer for this long.
@@ -159,6 +161,9 @@ fn answer(
     });
     match mishap {
         Some(Mishap::Answer(status, headers, body)) => (Some(http(status, headers, body)), Duration::ZERO),
+        Some(Mishap::Echo(status, body)) => {
+            (Some(http(status, "", &body.replace("{}", &format!("Bearer {TOKEN}")))), Duration::ZERO)
+        }
         Some(Mishap::HangUp) => (None, Duration::ZERO),
         Some(Mishap::Slow(delay)) => (None, delay),
         Some(Mishap::FulfilledBut(status)) => {

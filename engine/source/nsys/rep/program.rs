@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::interrupt;
-
 use crate::text::escape;
 
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
@@ -42,12 +41,62 @@ fn is_program(file: &Path) -> bool {
 
 /// A private temporary folder, removed with all that is in it when this goes.
 pub(super) struct Scratch {
+    // The first to go: from then on the folder is ours to remove.
+    heir: Heir,
     folder: TempDir,
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        interrupt::forget(self.folder.path());
+        interrupt::forget_folder(self.folder.path());
+    }
+}
+
+/// A process that outlives this one where this one is killed and can clean up nothing: it ends the program that runs then,
+/// and removes the folder. Nothing where the system has no shell.
+struct Heir(Option<Child>);
+
+impl Heir {
+    /// Each line is the process group that runs now, or empty; the input ends with the process that writes it.
+    #[cfg(unix)]
+    const SCRIPT: &str = r#"
+        while read -r line; do group=$line; done
+        if [ -n "$group" ]; then kill -s KILL -- "-$group"; fi
+        rm -rf -- "$1"
+    "#;
+
+    #[cfg(unix)]
+    fn new(folder: &Path) -> Self {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", Self::SCRIPT, "sh"]).arg(folder).current_dir("/").env_clear();
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // What ends all of our group must leave it.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        Self(command.spawn().ok())
+    }
+
+    #[cfg(not(unix))]
+    fn new(_: &Path) -> Self {
+        Self(None)
+    }
+
+    /// Says which program runs.
+    fn tell(&self, program: Option<u32>) {
+        if let Some(mut input) = self.0.as_ref().and_then(|heir| heir.stdin.as_ref()) {
+            let line = program.map_or_else(String::new, |id| id.to_string());
+            // Without an heir there is nobody to tell.
+            let _ = input.write_all(format!("{line}\n").as_bytes());
+        }
+    }
+}
+
+impl Drop for Heir {
+    fn drop(&mut self) {
+        if let Some(heir) = &mut self.0 {
+            let _ = heir.kill();
+            let _ = heir.wait();
+        }
     }
 }
 
@@ -59,12 +108,11 @@ impl Scratch {
         // An export holds the environment of the recorded program.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-        let folder = builder.tempdir()?;
-        interrupt::remember(folder.path());
+        let folder = interrupt::make_folder(&builder)?;
         // nsys runs the Python files that it finds where it works: that folder stays empty.
         std::fs::create_dir(folder.path().join("work"))?;
         std::fs::create_dir(folder.path().join("home"))?;
-        Ok(Self { folder })
+        Ok(Self { heir: Heir::new(folder.path()), folder })
     }
 
     /// Where the export goes.
@@ -119,17 +167,41 @@ impl From<std::io::Error> for RunError {
 }
 
 /// Ends the program when this goes, on whatever way.
-struct Running(Child);
+struct Running<'a> {
+    program: Child,
+    has_ended: bool,
+    heir: &'a Heir,
+}
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both do nothing when it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+impl<'a> Running<'a> {
+    fn start(command: &mut Command, heir: &'a Heir) -> std::io::Result<Self> {
+        let program = interrupt::start(command)?;
+        heir.tell(Some(program.id()));
+        Ok(Self { program, has_ended: false, heir })
+    }
+
+    /// How it ended; none while it runs.
+    fn status(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        let status = self.program.try_wait()?;
+        self.has_ended = status.is_some();
+        Ok(status)
     }
 }
 
-/// Runs a program to its end, or ends it at the limit. What it starts itself is not ended with it.
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        // After its end another program may have its number.
+        if !self.has_ended {
+            interrupt::end_program(self.program.id());
+            let _ = self.program.kill();
+            let _ = self.program.wait();
+        }
+        interrupt::forget_program(self.program.id());
+        self.heir.tell(None);
+    }
+}
+
+/// Runs a program to its end, or ends it at the limit, with all of its process group.
 pub(super) fn run(program: &Path, args: &[OsString], scratch: &Scratch, limit: Duration) -> Result<Ended, RunError> {
     // Files, because a pipe would stay open as long as anything that the program started.
     let output = scratch.folder.path().join("stdout");
@@ -142,10 +214,10 @@ pub(super) fn run(program: &Path, args: &[OsString], scratch: &Scratch, limit: D
     command.envs(["HOME", "TMPDIR", "TMP", "TEMP"].iter().map(|name| (name, &home))).env("LANG", "C");
     command.stdin(Stdio::null()).stdout(File::create(&output)?).stderr(File::create(&errors)?);
     let deadline = Instant::now() + limit;
-    let mut running = Running(command.spawn()?);
+    let mut running = Running::start(&mut command, &scratch.heir)?;
     let mut pause = Duration::from_millis(1);
     let status = loop {
-        if let Some(status) = running.0.try_wait()? {
+        if let Some(status) = running.status()? {
             break status;
         }
         let left = deadline.saturating_duration_since(Instant::now());

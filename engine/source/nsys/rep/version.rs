@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use crate::files;
+
 /// What every report begins with, from the `.qdrep` of 2020 on.
 const MAGIC: &[u8] = b"NVIDIA Tegra Profiler Report ";
 /// What a whole report ends with.
@@ -57,7 +59,7 @@ pub(in super::super) fn is_rep(head: &[u8]) -> bool {
 
 /// The version that made a report; `None` when the report does not say.
 pub(super) fn of_report(path: &Path) -> Option<Version> {
-    let mut file = File::open(path).ok()?;
+    let mut file = files::open(path).ok()?;
     let mut head = Vec::new();
     file.by_ref().take((MAGIC.len() + MAX_TAG_BYTES) as u64).read_to_end(&mut head).ok()?;
     in_head(&head).or_else(|| in_sections(&mut file))
@@ -65,7 +67,7 @@ pub(super) fn of_report(path: &Path) -> Option<Version> {
 
 /// Whether a file ends as a report does; `None` when it cannot be read.
 pub(super) fn is_whole(path: &Path) -> Option<bool> {
-    let mut file = File::open(path).ok()?;
+    let mut file = files::open(path).ok()?;
     let mut end = [0; END.len()];
     file.seek(SeekFrom::End(-(END.len() as i64))).ok()?;
     file.read_exact(&mut end).ok()?;

@@ -1,0 +1,147 @@
+//! Keeps the token out of what is printed: a server, or a proxy before it, may send back what it was sent, in whole or in
+//! part, and in another spelling.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+use super::Token;
+use crate::limits::MAX_QUOTED_ANSWER_CHARS;
+use crate::text::escape;
+
+/// So many characters in a row of a spelling of the token are taken for it: what is common to all tokens is shorter.
+const TELLING_LENGTH: usize = 8;
+const HIDDEN: &str = "***";
+
+/// Characters of an answer that are looked at.
+const LOOKED_AT_CHARS: usize = 4_096;
+
+impl Token {
+    /// What somebody else has said, for a terminal or a log: short, and without the token.
+    pub(super) fn quote(&self, said: &str) -> String {
+        let said: String = said.chars().take(LOOKED_AT_CHARS).collect();
+        // Once more, because what made it harmless may have brought the parts of it together.
+        let shown = self.hide_in(&escape::plain(&self.hide_in(&said)));
+        shown.chars().take(MAX_QUOTED_ANSWER_CHARS).collect()
+    }
+
+    /// A text without the token, parts of it, and what stands where a token would.
+    fn hide_in(&self, text: &str) -> String {
+        // Spellings differ in case only where case means nothing, and a wrong case gives the token away as well.
+        let lower = text.to_ascii_lowercase();
+        let mut is_hidden = vec![false; text.len()];
+        for spelling in self.spellings() {
+            for piece in spelling.as_bytes().windows(TELLING_LENGTH.min(spelling.len())) {
+                mark(&lower, piece, &mut is_hidden);
+            }
+        }
+        mark_bearers(&lower, &mut is_hidden);
+        let mut shown = String::with_capacity(text.len());
+        for (at, c) in text.char_indices() {
+            match is_hidden[at] {
+                false => shown.push(c),
+                true if !shown.ends_with(HIDDEN) => shown.push_str(HIDDEN),
+                true => {}
+            }
+        }
+        shown
+    }
+
+    /// The token as it is written in headers, addresses and dumps, in lower case.
+    fn spellings(&self) -> Vec<String> {
+        let token = self.as_str().as_bytes();
+        let escaped = |is_kept: fn(u8) -> bool| -> String {
+            let bytes = token.iter();
+            bytes
+                .map(|byte| if is_kept(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02x}") })
+                .collect()
+        };
+        let mut all = vec![self.as_str().to_owned(), escaped(|byte| byte.is_ascii_alphanumeric()), escaped(|_| false)];
+        all.push(escaped(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)));
+        all.push(token.iter().map(|byte| format!("{byte:02x}")).collect());
+        // Something else may stand before it, as in `user:token`: of the three ways to fall into groups of three bytes each
+        // gives other characters. Those at the two ends depend on what is around, too.
+        for before in 0..3 {
+            let bytes = [&b"\0\0"[..before], token].concat();
+            for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+                let code = engine.encode(&bytes);
+                let end = code.len().saturating_sub(1);
+                all.push(code.get([0, 2, 3][before]..end).unwrap_or_default().to_owned());
+            }
+        }
+        all.iter_mut().for_each(|spelling| spelling.make_ascii_lowercase());
+        all.retain(|spelling| !spelling.is_empty());
+        all
+    }
+}
+
+fn mark(text: &str, piece: &[u8], is_hidden: &mut [bool]) {
+    for (at, found) in text.as_bytes().windows(piece.len()).enumerate() {
+        if found == piece {
+            is_hidden[at..at + piece.len()].fill(true);
+        }
+    }
+}
+
+/// What follows `Bearer` and its like is a token, if not ours.
+fn mark_bearers(text: &str, is_hidden: &mut [bool]) {
+    for word in ["bearer", "basic", "token"] {
+        for (at, _) in text.match_indices(word) {
+            let rest = &text[at + word.len()..];
+            let value = rest.trim_start_matches([' ', '\t', ':', '+', '=']);
+            let value = value.strip_prefix("%20").unwrap_or(value);
+            let length =
+                value.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';')).unwrap_or(value.len());
+            let is_token = value.len() < rest.len() && (word == "bearer" || length >= 3 * TELLING_LENGTH);
+            if is_token {
+                let start = text.len() - value.len();
+                is_hidden[start..start + length].fill(true);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "ghs_16C7e42F/292c+69 12D8";
+
+    fn hidden(text: &str) -> String {
+        Token::new(&TOKEN.replace(' ', "")).unwrap().hide_in(text)
+    }
+
+    #[test]
+    fn every_spelling_is_hidden() {
+        let token = TOKEN.replace(' ', "");
+        let before = ["", "a", "ab", "abc", "x-access-token:", "user:"];
+        let mut spellings = vec![token.clone(), token.to_uppercase(), token.replace('/', "%2F").replace('+', "%2b")];
+        spellings.extend(before.map(|before| STANDARD_NO_PAD.encode(format!("{before}{token}"))));
+        spellings.extend(before.map(|before| URL_SAFE_NO_PAD.encode(format!("{before}{token}\n"))));
+        spellings.push(token.bytes().map(|byte| format!("{byte:02X}")).collect());
+        spellings.push(token.bytes().map(|byte| format!("%{byte:02x}")).collect());
+        for spelling in spellings {
+            let shown = hidden(&format!("bad header: {spelling} (it)"));
+            assert!(shown.starts_with("bad header: ") && shown.ends_with(" (it)"), "{shown}");
+            for (at, piece) in spelling.as_bytes().windows(TELLING_LENGTH + 4).enumerate() {
+                assert!(!shown.contains(std::str::from_utf8(piece).unwrap()), "{at} of {spelling}: {shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_it_and_tokens_of_others_are_hidden() {
+        assert_eq!(hidden("cut: ghs_16C7e42F"), "cut: ***");
+        assert_eq!(hidden("header Bearer abc, and more"), "header Bearer ***, and more");
+        assert_eq!(hidden("authorization: bearer%20a.b.c\" x"), "authorization: bearer%20***\" x");
+        assert_eq!(hidden("größe Basic dXNlcjpwYXNzd29yZHBhc3N3b3Jk, ok"), "größe Basic ***, ok");
+    }
+
+    #[test]
+    fn other_messages_stay_what_they_are() {
+        for text in
+            ["Bad credentials", "the token in GITHUB_TOKEN is wrong", "a basic mistake", "a bearer", "größe ß", ""]
+        {
+            assert_eq!(hidden(text), text);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Files that are none, or are too large; folders that lead elsewhere; names that try to be something else in messages of
+//! the argument parser; and the bounds of a run.
+
+use std::path::Path;
+
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+use crate::support::cli::{self, Printed, coldspot_in};
+use crate::support::project::Project;
+use crate::support::{fixtures, temp};
+
+fn healthy() -> String {
+    fixtures().join("healthy.sqlite").display().to_string()
+}
+
+/// Every way in which the command line takes a file, with this one in its place.
+fn in_each_place(folder: &Path, file: &str) -> Vec<(i32, Assert)> {
+    let report = healthy();
+    let commands: [(i32, &[&str]); 9] = [
+        (3, &["review", file]),
+        (3, &["facts", file, "--format", "json"]),
+        (3, &["compare", file, &report]),
+        (3, &["compare", &report, file]),
+        (3, &["baseline", "write", "new.json", file]),
+        (2, &["review", &report, "--baseline", file]),
+        (2, &["review", &report, "--config", file]),
+        (2, &["config", "check", "--config", file]),
+        (2, &["comment", "--repo", "a/b", "--pull", "1", "--api", "http://127.0.0.1:1", "--body", file]),
+    ];
+    let run = |(code, arguments): (i32, &[&str])| {
+        (code, cli::run(cli::command(folder).env("GITHUB_TOKEN", "x").args(arguments)))
+    };
+    commands.into_iter().map(run).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_ordinary_file_is_refused_everywhere() {
+    let folder = temp::folder();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();
+    std::os::unix::fs::symlink("pipe", folder.path().join("link")).unwrap();
+    for file in ["pipe", "link", "socket", "/dev/zero", "/dev/tty", "."] {
+        for (code, assert) in in_each_place(folder.path(), file) {
+            let told = contains("no ordinary file").or(contains("is a folder")).or(contains("cannot be opened"));
+            assert.code(code).stdout("").stderr(told);
+        }
+    }
+    let rules = folder.path().join("rules");
+    std::fs::create_dir(&rules).unwrap();
+    std::fs::rename(&pipe, rules.join("a.toml")).unwrap();
+    coldspot_in(folder.path(), &["rules", "check", "rules"]).code(4).stderr(contains("no ordinary file"));
+    std::fs::rename(rules.join("a.toml"), rules.join("review.md.j2")).unwrap();
+    let arguments = ["review", &healthy(), "--templates", "rules"];
+    coldspot_in(folder.path(), &arguments).code(4).stderr(contains("no ordinary file"));
+    // A pipe in the place of a coldspot.toml is none that could be found.
+    std::fs::rename(rules.join("review.md.j2"), folder.path().join("coldspot.toml")).unwrap();
+    coldspot_in(folder.path(), &["review", &healthy()]).success();
+}
+
+#[test]
+fn what_is_larger_than_any_is_not_read() {
+    let folder = temp::folder();
+    // As sparse as a stranger can make it.
+    for name in ["coldspot.toml", "large"] {
+        std::fs::File::create(folder.path().join(name)).unwrap().set_len(6 << 30).unwrap();
+    }
+    coldspot_in(folder.path(), &["review", &healthy()]).code(2).stderr(contains("larger than 1 MiB"));
+    for (option, most) in [("--config", "1 MiB"), ("--baseline", "16 MiB")] {
+        let arguments = ["review", &healthy(), "--no-config", option, "large"];
+        let arguments: Vec<&str> =
+            arguments.into_iter().filter(|word| option != "--config" || *word != "--no-config").collect();
+        coldspot_in(folder.path(), &arguments).code(2).stderr(contains(format!("larger than {most}")));
+    }
+    let comment = ["comment", "--repo", "a/b", "--pull", "1", "--body", "large"];
+    coldspot_in(folder.path(), &comment).code(2).stderr(contains("larger than 64 MiB"));
+}
+
+#[test]
+fn a_configuration_that_was_found_leads_nowhere_else() {
+    let outside = temp::folder();
+    let rules = outside.path().join("rules");
+    std::fs::create_dir(&rules).unwrap();
+    std::fs::write(rules.join("secret.toml"), "id = 'SECRET'\nschema = 'SECRET'").unwrap();
+    let absolute = rules.display().to_string().replace('\\', "/");
+    for dir in ["/", "..", "own/../..", "../rules", &absolute] {
+        for config in [format!("rules.dirs = ['{dir}']"), format!("templates = '{dir}'")] {
+            let project = Project::with(&config);
+            let assert = project.review(&[]).code(2).stderr(contains("coldspot.toml:1: ").and(contains("leads out")));
+            assert!(!assert.err().contains("SECRET"));
+        }
+    }
+    // Whoever names the file means it.
+    let project = Project::with(&format!("rules.dirs = ['{absolute}']"));
+    project.review(&["--config", "coldspot.toml"]).code(4).stderr(contains("secret.toml"));
+    let project = Project::with("rules.dirs = ['./mine/rules']");
+    project.write("mine/rules/a/skeleton.toml", "schema = 'SECRET'");
+    let message = project.review(&[]).code(4).err();
+    assert!(message.contains("invalid type: string, expected") && !message.contains("SECRET"), "{message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_of_a_configuration_that_was_found_lead_nowhere_else() {
+    use std::os::unix::fs::symlink;
+    let outside = temp::folder();
+    std::fs::write(outside.path().join("secret.toml"), "SECRET").unwrap();
+    for config in ["rules.dirs = ['link']", "rules.dirs = ['link/none']", "templates = 'link'"] {
+        let project = Project::with(config);
+        symlink(outside.path(), project.file("link")).unwrap();
+        project.review(&[]).code(2).stderr(contains("leads out"));
+    }
+    let project = Project::new();
+    symlink(outside.path().join("secret.toml"), project.file("coldspot.toml")).unwrap();
+    project.review(&[]).code(2).stderr(contains("leads out").and(contains("SECRET").not()));
+}
+
+#[test]
+fn a_scorecard_is_not_quoted() {
+    let project = Project::with("templates = 'mine'");
+    project.write("mine/scorecard.toml", "[[score]]\nid = 1 # SECRET\ntitle = 'SECRET'");
+    let message = project.review(&[]).code(4).err();
+    assert!(message.contains("scorecard.toml:2: ") && !message.contains("SECRET"), "{message}");
+}
+
+#[test]
+fn errors_of_the_argument_parser_are_inert() {
+    for name in [
+        "b\n::error title=x::pwned.sqlite",
+        "b\n  ::stop-commands::x",
+        "##[error]x",
+        "##vso[task]x",
+        "\u{1b}]0;x\u{7}\u{202e}",
+    ] {
+        for arguments in [
+            ["review", "a.sqlite", name],
+            ["review", "--format", name],
+            ["review", "--window", name],
+            ["x", name, name],
+        ] {
+            let message = coldspot_in(temp::root(), &arguments).code(2).stdout("").err();
+            assert!(!message.is_empty());
+            assert!(!message.lines().any(|line| line.trim_start().starts_with("::")), "{message:?}");
+            assert!(!message.contains("##["), "{message:?}");
+            assert!(!message.contains("##vso"), "{message:?}");
+            assert!(!message.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{message:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_takes_too_much_memory_is_ended() {
+    let tight = ["rules", "test", "--max-memory", "1"];
+    coldspot_in(temp::root(), &tight).code(7).stderr(contains("more than 1 MiB of memory (--max-memory)"));
+    coldspot_in(temp::root(), &["review", &healthy(), "--max-memory", "0", "--max-time", "0"]).success();
+}
