@@ -38,6 +38,17 @@ pub const MAX_SQLITE_BYTES: u64 = 192 << 20;
 /// Columns of one table.
 pub const MAX_COLUMN_COUNT: i32 = 1_000;
 
+// What a trace may hold.
+
+/// Bytes that a compressed trace may inflate to, beside [`MAX_INFLATION`] times its size; the rest is not read.
+pub const MAX_INFLATED_BASE_BYTES: u64 = GIB;
+/// Times the size of a compressed trace that it may inflate to; real ones reach 40.
+pub const MAX_INFLATION: u64 = 256;
+/// Bytes of one event, or of another member of the document: it bounds what is kept of one that is not whole yet.
+pub const MAX_TRACE_ITEM_BYTES: usize = 16 << 20;
+/// Lists and objects in each other within an event.
+pub const MAX_TRACE_DEPTH: u32 = 24;
+
 // What a facts file may hold.
 
 /// Bytes of the file.
@@ -121,6 +132,8 @@ mod tests {
                     count(MAX_COLUMN_COUNT as u64),
                 ],
             ),
+            ("what a compressed trace inflates to", vec![bytes(MAX_INFLATED_BASE_BYTES), count(MAX_INFLATION)]),
+            ("an event of a trace, its depth", vec![bytes(MAX_TRACE_ITEM_BYTES as u64), count(MAX_TRACE_DEPTH as u64)]),
             (
                 "a facts file",
                 vec![

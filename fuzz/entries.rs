@@ -25,10 +25,19 @@ static ANALYSIS: LazyLock<Analysis> = LazyLock::new(|| {
     Analysis::new(project, Reading { options, ..Reading::default() })
 });
 
-/// A report, from its bytes to all that is printed of it.
+/// A report of Nsight Systems, from its bytes to all that is printed of it.
 pub(crate) fn sqlite(data: &[u8]) {
+    report(data, "report.sqlite");
+}
+
+/// A trace of the PyTorch Profiler, the same.
+pub(crate) fn trace(data: &[u8]) {
+    report(data, "trace.json");
+}
+
+fn report(data: &[u8], name: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("report.sqlite");
+    let path = folder.path().join(name);
     fs::write(&path, data).expect("a file");
     if let Ok(facts) = ANALYSIS.facts(&path) {
         print(&facts);

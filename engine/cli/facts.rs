@@ -13,7 +13,7 @@ use super::{Output, Reading, output};
 /// What `coldspot facts` takes.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A report: an .sqlite export of Nsight Systems, or an .nsys-rep.
+    /// A report: a trace of the PyTorch Profiler, an .sqlite export of Nsight Systems, or an .nsys-rep.
     #[arg(required_unless_present = "list")]
     report: Option<PathBuf>,
     /// Print what facts there are: name, type, unit, which capture brings them, meaning.

@@ -31,6 +31,7 @@ use progress::Bar;
 const EXAMPLES: &str = "\
 Examples:
   coldspot review run.sqlite                       what to change first, as Markdown
+  coldspot review trace.json.gz                    a trace of the PyTorch Profiler
   coldspot review run.nsys-rep --range step/3      the third range named 'step' alone
   coldspot review run.sqlite --fail-on high        exit code 1 when something grave is found
   coldspot compare base.sqlite head.sqlite         what a change did, and why
@@ -40,7 +41,10 @@ Examples:
   coldspot rules new slow-reduce --dir my-rules    begin a rule of one's own
   coldspot rules test my-rules                     run the tests that rule files carry
 
-A report comes from NVIDIA Nsight Systems:
+A report is a trace of the PyTorch Profiler:
+  with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler: ...
+  profiler.export_chrome_trace('trace.json.gz')
+or comes from NVIDIA Nsight Systems:
   nsys profile --trace=cuda,nvtx,osrt -o run ./program
   nsys export --type sqlite run.nsys-rep           (coldspot can do this itself)
 ";

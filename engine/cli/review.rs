@@ -26,7 +26,7 @@ Examples:
 /// What `coldspot review` takes.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A report: an .sqlite export of Nsight Systems, an .nsys-rep, or a facts file that `coldspot facts` wrote.
+    /// A report: a trace of the PyTorch Profiler, an .sqlite export of Nsight Systems, an .nsys-rep, or a facts file that `coldspot facts` wrote.
     report: PathBuf,
     /// The format.
     #[arg(long, value_parser = format::parser(), default_value = format::DEFAULT)]

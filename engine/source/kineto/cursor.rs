@@ -2,9 +2,7 @@
 //! commas, control characters and bad escapes in strings. Profilers write all of them, and what lies around is whole.
 
 use super::text::Text;
-
-/// Brackets within brackets; events have five.
-const MOST_DEPTH: u32 = 24;
+use crate::limits::MAX_TRACE_DEPTH;
 
 /// Why reading stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,7 +191,7 @@ impl<'a> Cursor<'a> {
                 byte @ (b'{' | b'[') => {
                     kinds = kinds << 1 | u64::from(byte == b'[');
                     depth += 1;
-                    if depth > MOST_DEPTH {
+                    if depth > MAX_TRACE_DEPTH {
                         return Err(Fault::Syntax);
                     }
                 }

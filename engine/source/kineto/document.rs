@@ -5,9 +5,8 @@ use super::event::Sink;
 use super::metadata::Metadata;
 use super::problems::{Problem, Problems};
 use super::record::Record;
+use crate::limits::MAX_TRACE_ITEM_BYTES;
 
-/// No event and no metadata is as large. It bounds what is kept of a piece that is not whole yet.
-pub(super) const MOST_ITEM: usize = 16 << 20;
 /// After something broken, the next event is looked for from its start on, unless it is larger than this: else a hostile
 /// file could have its bytes read over and over.
 const LOOK_BACK: usize = 64 << 10;
@@ -179,7 +178,7 @@ impl<'a, S: Sink> Piece<'a, S> {
     /// Whether what ends with the piece will never be whole.
     fn is_at_broken_end(&self) -> bool {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        rest.len() >= MOST_ITEM || (self.is_last && !rest.trim_ascii().is_empty())
+        rest.len() >= MAX_TRACE_ITEM_BYTES || (self.is_last && !rest.trim_ascii().is_empty())
     }
 
     /// Steps over white space; returns whether anything comes then.

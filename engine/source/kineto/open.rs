@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// How much a compressed trace may inflate to: this, and [`BUDGET_RATIO`] times its size. Real ones reach 40 times.
-const BUDGET_BASE: u64 = 1 << 30;
-const BUDGET_RATIO: u64 = 256;
+use crate::limits::{MAX_INFLATED_BASE_BYTES, MAX_INFLATION};
+
 const GZIP: &[u8] = b"\x1f\x8b";
 const BUFFER: usize = 1 << 18;
 /// What [`Source::progress`] says at the end of the file.
@@ -35,7 +34,7 @@ impl Source {
         let file = Counted { file, position: Arc::clone(&position) };
         let mut reader = BufReader::with_capacity(BUFFER, file);
         let first = reader.fill_buf()?;
-        let budget = BUDGET_BASE.saturating_add(size.saturating_mul(BUDGET_RATIO));
+        let budget = MAX_INFLATED_BASE_BYTES.saturating_add(size.saturating_mul(MAX_INFLATION));
         let (bytes, left): (Box<dyn Read + Send>, u64) = if first.starts_with(GZIP) {
             (Box::new(MultiGzDecoder::new(reader)), budget)
         } else if is_zstd(first) {

@@ -9,11 +9,12 @@ use std::io::{self, Read};
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use super::document::{Found, MOST_ITEM, State, last_event, read_piece};
+use super::document::{Found, State, last_event, read_piece};
 use super::event::{Activity, Event, Id, Sink};
 use super::metadata::Metadata;
 use super::problems::{Ending, Problem, Problems, Unreadable};
 use super::record::is_near;
+use crate::limits::MAX_TRACE_ITEM_BYTES;
 
 /// Bytes of a block: enough that it costs far more than handing it around, few enough to stay in a cache.
 const BLOCK: usize = 1 << 20;
@@ -157,7 +158,7 @@ fn read_head(source: &mut impl Read) -> (Vec<u8>, Option<Frame>) {
         let mut first = First::default();
         read_piece(&head, (State::START, is_last), None, &mut first);
         let frame = first.frame();
-        if frame.is_some() || is_last || head.len() > MOST_ITEM {
+        if frame.is_some() || is_last || head.len() > MAX_TRACE_ITEM_BYTES {
             return (head, frame);
         }
     }

@@ -154,7 +154,7 @@ impl<'a> Record<'a> {
             _ => None,
         };
         Ok(GpuWork {
-            device: self.args.device.or_else(of_process).ok_or(Problem::NoDevice)?,
+            device: self.args.device.or_else(of_process).filter(|device| *device >= 0).ok_or(Problem::NoDevice)?,
             stream: self.args.stream,
             context: self.args.context,
             correlation: self.correlation(),

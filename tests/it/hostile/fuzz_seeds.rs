@@ -130,6 +130,11 @@ fn reports() {
 }
 
 #[test]
+fn traces() {
+    run("trace", 20, crate::entries::trace);
+}
+
+#[test]
 fn facts_files() {
     run("facts", 30, crate::entries::facts);
 }

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 use crate::support::analysis::try_timeline;
 use crate::support::formats::{Printer, fault};
-use crate::support::{heavy, mutate, temp, watch};
+use crate::support::{heavy, mutate, temp, trace, watch};
 
 /// Seeds of the ordinary run.
 const ORDINARY: u64 = 400;
@@ -42,7 +42,9 @@ fn mutants_end_in_a_report_or_an_error() {
     let first = number("COLDSPOT_MUTATION_FIRST").unwrap_or(0);
     let folder = stage();
     mutate::bases(&folder.path().join(BASES));
-    let jobs: Vec<String> = (first..first + count).map(|seed| format!("seed {seed}")).collect();
+    let seeds = first..first + count;
+    let traces = seeds.clone().map(|seed| format!("trace {seed}"));
+    let jobs: Vec<String> = seeds.map(|seed| format!("seed {seed}")).chain(traces).collect();
     run_all(folder.path(), &jobs);
 }
 
@@ -165,6 +167,11 @@ fn child() {
                     return;
                 }
                 (*name).to_owned()
+            }
+            None if kind == "trace" => {
+                let (bytes, done) = trace::mutant(number);
+                std::fs::write(&report, bytes).unwrap();
+                done
             }
             None => mutate::mutant(&bases, number, &report),
         };

@@ -1,50 +1,25 @@
-//! Traces of the PyTorch Profiler, from the file to the facts.
+//! Traces of the PyTorch Profiler, from the file to the facts. Samples in the optional folder are held against numbers that
+//! were computed without coldspot; `COLDSPOT_CORPUS=required` makes its absence a failure.
 
 use coldspot::facts::{EntityKind, Facts};
-use coldspot::source::ReadOptions;
+use coldspot::ledger::{Account, Breakdown};
+use coldspot::source::{ReadError, ReadOptions};
 
 use crate::support::analysis::{facts_of, try_timeline};
-use crate::support::temp;
+use crate::support::formats::Printer;
+use crate::support::trace::Spelling::{Old, Today};
+use crate::support::trace::{damaged, trace, with};
+use crate::support::{sample_reports, temp};
 
-/// A training step of 100 µs: a launch, a kernel behind it, a copy from pageable memory; in the spelling of 2021 or of today.
-fn step(number: i64, is_old: bool) -> String {
-    let at = 1_000 + number * 100;
-    let [operator, runtime, kernel, copy] = if is_old {
-        ["Operator", "Runtime", "Kernel", "Memcpy"]
-    } else {
-        ["cpu_op", "cuda_runtime", "kernel", "gpu_memcpy"]
-    };
-    let (first, second) = (2 * number + 1, 2 * number + 2);
-    let host = r#""pid": 99, "tid": "99""#;
-    format!(
-        r#"
-  {{"ph": "X", "cat": "{operator}", "name": "ProfilerStep#{number}", {host}, "ts": {at}, "dur": 99.5, "args": null}},
-  {{"ph": "X", "cat": "{runtime}", "name": "cudaLaunchKernel", {host}, "ts": "{}", "dur": 5, "args": {{"correlation": {first}}}}},
-  {{"ph": "X", "cat": "{runtime}", "name": "cudaMemcpyAsync", {host}, "ts": {}, "dur": 25, "args": {{"correlation": {second}}}}},
-  {{"ph": "X", "cat": "{kernel}", "name": "gemm", "pid": 0, "tid": 7, "ts": {}.125, "dur": 30.25,
-    "args": {{"device": 0, "stream": 7, "correlation": {first}, "grid": [264, 1, 1], "block": [256, 1, 1]}}}},
-  {{"ph": "X", "cat": "{copy}", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": {}.500, "dur": 10,
-    "args": {{"device": 0, "stream": 7, "correlation": {second}, "bytes": "4096"}}}}"#,
-        at + 1,
-        at + 40,
-        at + 8,
-        at + 50,
-    )
+fn facts(text: impl AsRef<[u8]>) -> Facts {
+    try_facts(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-const DEVICE: &str =
-    r#"{"id": 0, "name": "NVIDIA H100", "numSms": 132, "computeMajor": 9, "computeMinor": 0, "warpSize": 32}"#;
-
-fn trace(steps: i64, is_old: bool) -> String {
-    let events: Vec<String> = (0..steps).map(|number| step(number, is_old)).collect();
-    format!("{{\"deviceProperties\": [{DEVICE}], \"traceEvents\": [{}\n]}}\n", events.join(","))
-}
-
-fn facts(text: &str) -> Facts {
+fn try_facts(text: impl AsRef<[u8]>) -> Result<Facts, ReadError> {
     let folder = temp::folder();
     let path = folder.path().join("trace.json");
     std::fs::write(&path, text).unwrap();
-    facts_of(&try_timeline(&path, &ReadOptions::default()).unwrap())
+    try_timeline(&path, &ReadOptions::default()).map(|timeline| facts_of(&timeline))
 }
 
 fn device(facts: &Facts, name: &str) -> i64 {
@@ -53,10 +28,10 @@ fn device(facts: &Facts, name: &str) -> i64 {
 
 #[test]
 fn a_trace_gives_the_facts_of_its_gpus_in_every_dialect() {
-    let today = trace(6, false);
+    let today = trace(6, Today);
     let bare = today.split_once("\"traceEvents\": ").unwrap().1.trim_end().trim_end_matches('}').to_owned();
-    for text in [&today, &trace(6, true), &bare] {
-        let facts = facts(text);
+    for text in [&today, &trace(6, Old), &bare] {
+        let facts = facts(text.as_str());
         // From the first kernel's start to the last copy's end.
         assert_eq!(device(&facts, "window_ns"), 552_375);
         assert_eq!(device(&facts, "compute_ns"), 6 * 30_250);
@@ -71,10 +46,10 @@ fn a_trace_gives_the_facts_of_its_gpus_in_every_dialect() {
 
 #[test]
 fn idle_time_before_work_that_nothing_launched_is_unknown() {
-    let whole = facts(&trace(6, false));
+    let whole = facts(&trace(6, Today));
     // The window of the recording began after this launch.
     let late =
-        trace(6, false).replace(r#""ts": "1301", "dur": 5, "args": {"correlation": 7}"#, r#""ts": "1301", "dur": 5"#);
+        trace(6, Today).replace(r#""ts": "1301", "dur": 5, "args": {"correlation": 7}"#, r#""ts": "1301", "dur": 5"#);
     let facts = facts(&late);
     assert_eq!(device(&facts, "window_ns"), device(&whole, "window_ns"));
     assert_eq!(device(&facts, "kernel_count"), 6);
@@ -85,11 +60,11 @@ fn idle_time_before_work_that_nothing_launched_is_unknown() {
 #[test]
 fn what_is_broken_is_counted_and_costs_nothing_else() {
     let run = |facts: &Facts, name: &str| facts.run().and_then(|run| run.int(name)).unwrap();
-    let broken = trace(6, false).replace("\"ts\": 1308.125, \"dur\": 30.25", "\"ts\": 1308.125, \"dur\": 9e15");
+    let broken = trace(6, Today).replace("\"ts\": 1308.125, \"dur\": 30.25", "\"ts\": 1308.125, \"dur\": 9e15");
     let absurd = facts(&broken);
     assert_eq!((device(&absurd, "kernel_count"), run(&absurd, "dropped_event_count")), (5, 1));
     assert_eq!(device(&absurd, "window_ns"), 552_375);
-    let cut = trace(6, false);
+    let cut = trace(6, Today);
     let cut = facts(&cut[..cut.len() * 2 / 3]);
     assert!(device(&cut, "kernel_count") >= 3);
     assert_eq!(run(&cut, "dropped_event_count"), 1);
@@ -109,4 +84,141 @@ fn what_is_no_trace_gets_one_message_with_the_way_out() {
         let error = try_timeline(&path, &ReadOptions::default()).err().unwrap().to_string();
         assert!(error.contains(found) && error.contains("torch.profiler.profile"), "{error}");
     }
+}
+
+#[test]
+fn damage_costs_the_events_that_it_hits_and_no_more() {
+    let good = facts(trace(6, Today));
+    let damaged = damaged();
+    assert!(damaged.len() > 20);
+    for (kind, bytes) in damaged {
+        let facts = try_facts(bytes).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let run = facts.run().unwrap();
+        let count = |name: &str| run.int(name).unwrap_or(0);
+        // Nearly everything is there, and what is not is told of.
+        let is_cut = kind.starts_with("cut off");
+        let kernels = device(&facts, "kernel_count");
+        assert!(kernels >= if is_cut { 2 } else { 5 }, "{kind}: {kernels} kernels");
+        let is_told = count("dropped_event_count") > 0 || run.text("lost_event_notice").is_some();
+        assert!(is_told || kernels == 6, "{kind}: {run:?}");
+        let accounts = Breakdown::Operation.accounts().map(Account::fact);
+        assert_eq!(accounts.map(|name| device(&facts, name)).sum::<i64>(), device(&facts, "window_ns"), "{kind}");
+        let idle_share = device(&facts, "idle_ns") as f64 / device(&facts, "window_ns") as f64;
+        assert!(is_cut || (0.55..0.63).contains(&idle_share), "{kind}: idle {idle_share}");
+        assert!(device(&facts, "window_ns") <= device(&good, "window_ns"), "{kind}");
+    }
+}
+
+#[test]
+fn a_compressed_trace_is_the_same_trace_whatever_it_is_called() {
+    use std::io::Write;
+    let text = trace(40, Today);
+    let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    zipped.write_all(text.as_bytes()).unwrap();
+    let zipped = zipped.finish().unwrap();
+    assert_eq!(facts(&text), facts(&zipped));
+    // The compressed data ends early.
+    let cut = facts(&zipped[..zipped.len() * 3 / 4]);
+    assert!(cut.run().unwrap().text("lost_event_notice").is_some_and(|notice| notice.contains("damaged")));
+}
+
+#[test]
+fn time_begins_with_the_earliest_event_wherever_in_the_file_it_is() {
+    let text = trace(6, Today);
+    let (front, events) = text.split_once("\"traceEvents\": [").unwrap();
+    let mut events: Vec<&str> = events.trim_end().trim_end_matches("]}").split(",\n  {\"ph\"").collect();
+    events[1..].reverse();
+    let reversed = format!("{front}\"traceEvents\": [{}]}}", events.join(",\n  {\"ph\""));
+    let (first, last) = (facts(&text), facts(&reversed));
+    assert_eq!(device(&first, "window_start_ns"), 8_125);
+    assert_eq!(device(&last, "window_start_ns"), 8_125);
+    assert_eq!(device(&last, "idle_ns"), device(&first, "idle_ns"));
+}
+
+#[test]
+fn a_trace_of_the_cpu_alone_says_so_and_how_to_record_more() {
+    let text = trace(6, Today);
+    let events = text.lines().filter(|line| line.contains("\"cpu_op\"")).collect::<Vec<_>>().join("\n");
+    let facts = facts(format!("[{}]", events.trim_end_matches(',')));
+    let page = Printer::new().markdown(&facts, "trace.json").unwrap();
+    assert!(page.contains("The trace is CPU only") && page.contains("ProfilerActivity.CUDA"), "{page}");
+    assert!(!page.contains("--trace"), "{page}");
+}
+
+#[test]
+fn what_is_said_of_a_trace_is_said_in_the_words_of_its_profiler() {
+    let text = trace(60, Today);
+    let no_launch = with(&text, "cudaLaunchKernel", "cudaGetDevice");
+    let old = trace(60, Old).into_bytes();
+    for bytes in [text.clone().into_bytes(), no_launch, old, text.as_bytes()[..text.len() / 2].to_vec()] {
+        let page = Printer::new().markdown(&facts(bytes), "trace.json").unwrap();
+        for word in ["NVTX range", "--trace", "--delay", "CUDA API row", "nsys export"] {
+            assert!(!page.contains(word), "{word}: {page}");
+        }
+    }
+}
+
+#[test]
+fn copies_of_amd_do_not_tell_their_host_memory() {
+    let text = trace(6, Today).replace("(Pageable -> Device)", "(Host -> Device)").replace("cudaL", "hipL");
+    let facts =
+        facts(text.replace("cudaMemcpyAsync", "hipMemcpyAsync").replace("\"warpSize\": 32", "\"warpSize\": 64"));
+    assert_eq!((device(&facts, "copy_count"), device(&facts, "pageable_copy_count")), (6, 0));
+    let groups: Vec<_> = facts.of_kind(EntityKind::CopyGroup).collect();
+    assert!(groups.iter().all(|(_, group)| group.text("host_memory") == Some("unknown")), "{groups:?}");
+}
+
+/// What a device's fact has to be, by the name that it has in the file of expected numbers.
+const EXPECTED: [(&str, &str); 10] = [
+    ("window_ns", "span_us"),
+    ("idle_ns", "idle_us"),
+    ("compute_ns", "compute_union_us"),
+    ("exposed_communication_ns", "exposed_comm_us"),
+    ("exposed_copy_ns", "exposed_memcpy_us"),
+    ("copy_busy_ns", "memcpy_union_us"),
+    ("kernel_sum_ns", "kernel_time_sum_us"),
+    ("kernel_count", "kernels"),
+    ("copy_count", "memcpys"),
+    ("memset_count", "memsets"),
+];
+
+/// Where the expected numbers are wrong, and by how much ours may differ.
+fn tolerance_ns(trace: &str, fact: &str) -> f64 {
+    match (trace.get(..3), fact) {
+        // Microseconds since 1970 went through floats there, which hold no nanoseconds that large.
+        (Some("032"), "window_ns" | "idle_ns") => 1.0,
+        // Communication is nccl, rccl, hccl and cross_device_reduce there; here all-reduces by multicast are, too.
+        (Some("012"), "compute_ns" | "exposed_communication_ns") => f64::INFINITY,
+        _ => 0.0,
+    }
+}
+
+#[test]
+fn sample_traces_agree_with_an_independent_computation() {
+    let Some(folder) = sample_reports() else { return };
+    let expected = std::fs::read_to_string(folder.join("kineto-expected.json")).unwrap();
+    let expected: serde_json::Value = serde_json::from_str(&expected).unwrap();
+    let mut compared = 0;
+    for (name, trace) in expected["traces"].as_object().unwrap() {
+        let path = folder.join("kineto").join(name);
+        if !path.exists() {
+            continue;
+        }
+        let facts = facts_of(&try_timeline(&path, &ReadOptions::default()).unwrap());
+        let devices = trace["devices"].as_object().unwrap();
+        assert_eq!(facts.of_kind(EntityKind::Device).count(), devices.len(), "{name}");
+        for (_, device) in facts.of_kind(EntityKind::Device) {
+            let numbers = &devices[&device.int("number").unwrap().to_string()];
+            for (fact, key) in EXPECTED {
+                let Some(number) = numbers[key].as_f64() else { continue };
+                let wanted = if key.ends_with("_us") { (number * 1_000.0).round() } else { number };
+                let found = device.int(fact).unwrap() as f64;
+                let difference = (found - wanted).abs();
+                assert!(difference <= tolerance_ns(name, fact), "{name}: {fact} is {found}, not {wanted}");
+                compared += 1;
+            }
+        }
+    }
+    println!("{compared} numbers of sample traces compared");
+    assert!(compared > 0);
 }

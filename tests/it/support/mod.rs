@@ -15,6 +15,7 @@ pub mod project;
 pub mod recording;
 mod simulate;
 pub mod temp;
+pub mod trace;
 pub mod watch;
 
 use std::ops::Deref;
