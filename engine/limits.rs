@@ -60,6 +60,8 @@ pub const MAX_UNKNOWN_KEY_COUNT: usize = 100;
 pub const MAX_EXPRESSION_BYTES: usize = KIB as usize;
 /// Bytes of one tag of a template, for the same reason.
 pub const MAX_TAG_BYTES: usize = 2 * KIB as usize;
+/// Branches (`if`, `elif`) of a text or template that are open at once: the parser calls itself for each.
+pub const MAX_OPEN_BRANCH_COUNT: usize = 100;
 /// Steps of one expression or text of a rule.
 pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
 /// Steps of a template.
@@ -128,6 +130,7 @@ mod tests {
             ("a rule file, a template, a coldspot.toml", vec![bytes(MAX_RULE_FILE_BYTES)]),
             ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),
             ("an expression of a rule, a tag", vec![bytes(MAX_EXPRESSION_BYTES as u64), bytes(MAX_TAG_BYTES as u64)]),
+            ("branches (`if`, `elif`)", vec![count(MAX_OPEN_BRANCH_COUNT as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),

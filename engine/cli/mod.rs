@@ -31,7 +31,7 @@ use progress::Bar;
 const EXAMPLES: &str = "\
 Examples:
   coldspot review run.sqlite                       what to change first, as Markdown
-  coldspot review run.nsys-rep --range step/3      the third annotation named 'step' alone
+  coldspot review run.nsys-rep --range step/3      the third range named 'step' alone
   coldspot review run.sqlite --fail-on high        exit code 1 when something grave is found
   coldspot compare base.sqlite head.sqlite         what a change did, and why
   coldspot facts run.sqlite --format json          all numbers

@@ -33,9 +33,9 @@ impl Progress for Bar {
             let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr())
                 .with_elapsed(self.started.elapsed());
             let rate = |state: &ProgressState, text: &mut dyn Write| {
-                _ = write!(text, "{:.1} million rows/s", state.per_sec() / 1e6);
+                _ = write!(text, "{:.1} million events/s", state.per_sec() / 1e6);
             };
-            match ProgressStyle::with_template("{bar:40} {percent} % of {human_len} rows, {rate}, {eta} left") {
+            match ProgressStyle::with_template("{bar:40} {percent} % of {human_len} events, {rate}, {eta} left") {
                 Ok(style) => bar.with_style(style.with_key("rate", rate)),
                 Err(_) => bar,
             }

@@ -18,7 +18,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   coldspot review run.sqlite
   coldspot review run.sqlite --window 1.5s..2s     between two times of the Nsight timeline
-  coldspot review run.sqlite --range step/3        the third annotation named 'step'
+  coldspot review run.sqlite --range step/3        the third range named 'step'
   coldspot review run.sqlite --device 1 --format json --output review.json
   coldspot review run.sqlite --rules my-rules --fail-on medium
 ";

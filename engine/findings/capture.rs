@@ -3,7 +3,7 @@
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::source;
 use crate::text::number;
-use crate::text::plural::{counted, counted_as};
+use crate::text::plural::counted_as;
 use crate::text::spans::Sentence;
 use crate::timeline::Capability;
 
@@ -11,7 +11,7 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
     let Some(run) = facts.run() else { return Vec::new() };
     let mut notes = Vec::new();
     for (name, words) in [
-        ("lost_event_notice", "The profiler says that events may be missing: "),
+        ("lost_event_notice", "Events may be missing: "),
         ("driver_notice", "The profiler says of the driver or device: "),
         ("capture_notice", "The profiler warned: "),
     ] {
@@ -22,8 +22,8 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
     let positive = |name: &str| run.int(name).filter(|count| *count > 0);
     if let Some(count) = positive("dropped_event_count") {
         let words =
-            "that could not be used: reversed or lost times, ids that refer to nothing, values of the wrong type.";
-        notes.push(Sentence::default().own(&format!("The report holds {} {words}", counted(count, "row"))));
+            "that could not be used: broken or cut off, reversed or lost times, ids that refer to nothing, values of the wrong type.";
+        notes.push(Sentence::default().own(&format!("The report holds {} {words}", counted_as(count, "row or event", "rows or events"))));
     }
     notes.extend(limits(facts, run));
     if let Some(count) = positive("graph_launch_count") {

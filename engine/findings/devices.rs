@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::occurrence::{Context, Occurrence};
 use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
+use super::work::{self, KernelWork, StepWork};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, Breakdown};
 use crate::text::spans::Sentence;
@@ -30,6 +31,10 @@ pub struct DeviceReview {
     pub parts: Vec<Part>,
     /// How its idle time began: parts that sum to the idle time; empty when the capture does not tell.
     pub triggers: Vec<Part>,
+    /// The kernels that take most of the window, the longest first; at most five.
+    pub kernels: Vec<KernelWork>,
+    /// The steps that its work repeats; absent where no range tells them.
+    pub steps: Option<StepWork>,
     /// The most that all findings together can gain here: never more than is in the accounts that they draw on.
     pub recoverable_ns: i64,
     /// Its scorecard.
@@ -60,13 +65,14 @@ impl Context<'_> {
             .map(|(id, device)| DeviceReview {
                 recoverable_ns: recoverable(self.facts, id, shown),
                 scores: scorecard.of(device),
+                kernels: work::kernels(self.facts, id, device.int("window_ns").unwrap_or(0)),
                 ..review_of(id, device)
             })
             .collect()
     }
 }
 
-/// All but the scorecard and what can be gained.
+/// All but the scorecard, the kernels and what can be gained.
 fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
     let window_ns = device.int("window_ns").unwrap_or(0);
     let idle_ns = ns_of(device, Account::Idle);
@@ -89,6 +95,8 @@ fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
         compute_ns: ns_of(device, Account::Compute),
         triggers: split(device, Breakdown::Trigger, window_ns).unwrap_or_default(),
         parts,
+        kernels: Vec::new(),
+        steps: work::steps(device),
         recoverable_ns: 0,
         scores: Vec::new(),
     }

@@ -14,6 +14,7 @@ mod source;
 mod subject;
 mod unjudged;
 mod verdict;
+mod work;
 
 use std::collections::BTreeSet;
 
@@ -34,6 +35,7 @@ pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
 pub use unjudged::{Unjudged, UnjudgedRule};
+pub use work::{KernelWork, StepWork};
 
 /// One report, reviewed: a plain value that renderers print.
 #[derive(Debug, Clone, PartialEq)]

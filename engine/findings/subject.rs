@@ -63,7 +63,7 @@ fn short_device(device: &Entity) -> String {
     device.int("number").map_or_else(|| "a GPU without number".to_owned(), |number| format!("GPU {number}"))
 }
 
-fn label(entity: &Entity) -> Sentence {
+pub(super) fn label(entity: &Entity) -> Sentence {
     let words = Sentence::default();
     let number = entity.int("number").map_or_else(String::new, |number| format!(" {number}"));
     match entity.kind {

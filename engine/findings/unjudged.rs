@@ -79,9 +79,9 @@ fn option(facts: &Facts, rule: &RuleInfo, missing: &[String]) -> Option<String> 
     if wanted.is_empty() && !needs.is_empty() {
         return None;
     }
-    let run = facts.run();
-    let command = || source::how_to_capture(run?.text("format"), &wanted);
-    rule.collect.clone().or_else(|| command().map(|command| command.to_string()))
+    let format = facts.run().and_then(|run| run.text("format"));
+    let own = rule.collect.clone().filter(|collect| source::is_capture_of(format, collect));
+    own.or_else(|| source::how_to_capture(format, &wanted).map(|command| command.to_string()))
 }
 
 fn needs(full_name: &str) -> Option<Capability> {

@@ -155,7 +155,7 @@ accounts! {
     IdleInit { "idle_init", ACTIVITY, "", "set-up", OneTime, CudaApi,
         "Set-up of contexts, streams, events, devices and libraries." }
     IdleLaunch { "idle_launch", ACTIVITY, "", "launching", ExtensiveWithGaps, CudaApi,
-        "Inside a launch or another asynchronous call, or in host code between two API calls less than 50 us apart: the host cannot feed the device." }
+        "Inside a launch or another asynchronous call, or in host code between two API calls less than 50 us apart (500 us where a framework's operators were recorded): the host cannot feed the device." }
     IdleBlocked { "idle_blocked", ACTIVITY, "", "blocked in the OS", ExtensiveWithGaps, CudaApi,
         "In an OS call that waits or does I/O, or off the CPU by the scheduler's record." }
     IdleHost { "idle_host", ACTIVITY, "", "host code", ExtensiveWithGaps, CudaApi,

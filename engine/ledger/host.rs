@@ -7,12 +7,15 @@ use rustc_hash::FxHashMap;
 
 use super::accounts::Account;
 use crate::timeline::api::{ApiClass, classify};
-use crate::timeline::columns::{Direction, HostMemory, OverheadKind};
+use crate::timeline::columns::{Direction, HostMemory, OverheadKind, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// Host code between two API calls closer than this counts as launching.
 pub const LAUNCH_GAP_NS: i64 = 50_000;
+/// The same where the operators of a framework were recorded: what it does for each, and what recording each costs, is the
+/// price of a launch. Work of its own, such as the loading of a batch, takes longer.
+pub const OPERATOR_LAUNCH_GAP_NS: i64 = 500_000;
 /// A kernel's first launch that takes longer than this loads code.
 pub const SLOW_FIRST_LAUNCH_NS: i64 = 100_000;
 
@@ -111,6 +114,8 @@ pub struct Calls {
     pub activity: Vec<Activity>,
     /// The class of each name, by its index; `Other` for names of no API.
     pub class: Vec<ApiClass>,
+    /// Host code between two calls closer than this counts as launching.
+    launch_gap_ns: i64,
     /// The calls of each thread by start.
     by_thread: Vec<Vec<u32>>,
     os_by_thread: Vec<Vec<u32>>,
@@ -163,6 +168,7 @@ impl Calls {
         Self {
             activity,
             class,
+            launch_gap_ns: launch_gap_ns(timeline),
             by_thread: ByThread::new(&timeline.api.thread, &timeline.api.times, count).of_thread,
             os_by_thread: ByThread::new(&timeline.os_calls.thread, &timeline.os_calls.times, count).of_thread,
             overheads_by_thread: overheads.of_thread,
@@ -206,6 +212,11 @@ impl Calls {
     ) {
         Layout::new(self, timeline, thread).run(within, visit);
     }
+}
+
+fn launch_gap_ns(timeline: &Timeline) -> i64 {
+    let has_operators = timeline.ranges.labels.iter().any(|label| label.kind == RangeKind::Operator);
+    if has_operators { OPERATOR_LAUNCH_GAP_NS } else { LAUNCH_GAP_NS }
 }
 
 /// The class of each name that a call has.
@@ -447,7 +458,8 @@ impl<'calls> Layout<'calls> {
     fn gap_activity(&self) -> Option<Activity> {
         let next = &self.sources[API];
         let call = next.next_row()?;
-        if self.last_call_end == i64::MIN || next.next_start.saturating_sub(self.last_call_end) >= LAUNCH_GAP_NS {
+        let gap = next.next_start.saturating_sub(self.last_call_end);
+        if self.last_call_end == i64::MIN || gap >= self.calls.launch_gap_ns {
             return None;
         }
         let next_activity = self.calls.activity.get(call).copied();

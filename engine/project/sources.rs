@@ -30,7 +30,7 @@ fn check_one(raw: &RawSource, log: &mut Log<'_>) -> Option<Source> {
         }
     };
     if let Some((_, pattern)) = named.filter(|(_, pattern)| pattern.get_ref().is_empty()) {
-        log.at(pattern.span(), "an empty pattern fits no name");
+        log.at(pattern.span(), "an empty pattern matches no name");
     }
     let line = raw.line.as_ref().map(|line| (line, line_number(line)));
     if let Some((written, None)) = line {

@@ -4,7 +4,7 @@ use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State};
 
 use super::bar;
-use crate::text::{escape, names, number};
+use crate::text::{escape, names, number, words};
 
 /// Adds the filters, and the escaping of everything that is not marked as safe.
 pub(super) fn install(env: &mut Environment<'static>) {
@@ -57,13 +57,13 @@ fn pad(value: &Value, pad: impl Fn(&str) -> String) -> Value {
     if value.is_safe() { safe(text) } else { Value::from(text) }
 }
 
-/// Markdown that the author of a rule wrote, fit for a cell of a table.
+/// Words of a rule's author, fit for a cell of a table.
 fn own(text: &str) -> String {
-    text.replace(['\n', '\r'], " ").replace('|', "\\|")
+    words::markdown(text, true, true).replace('|', "\\|")
 }
 
 /// An address that a rule names. Only the web's: anything else is printed as text.
-fn link(url: &str) -> String {
+pub(super) fn link(url: &str) -> String {
     let is_plain = url.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '<' | '>' | '`' | '\\' | '|'));
     if is_plain && (url.starts_with("https://") || url.starts_with("http://")) {
         format!("<{url}>")

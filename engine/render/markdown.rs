@@ -12,10 +12,10 @@ use super::json::{Part, ReviewView};
 use super::{bar, filters};
 use crate::files::read_inside;
 use crate::findings::{Review, Scorecard, ScorecardError};
-use crate::limits::{MAX_PAGE_BYTES, MAX_TAG_BYTES, MAX_TEMPLATE_STEP_COUNT};
+use crate::limits::{MAX_OPEN_BRANCH_COUNT, MAX_PAGE_BYTES, MAX_TAG_BYTES, MAX_TEMPLATE_STEP_COUNT};
 use crate::report::{Report, ReviewReport};
 use crate::rules::CaptureNote;
-use crate::text::longest_tag;
+use crate::text::tags;
 
 const REVIEW: &str = "review.md.j2";
 const FINDING: &str = "finding.md.j2";
@@ -230,14 +230,19 @@ fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, TemplateError> {
 
 fn read(folder: &Path, path: &Path) -> Result<String, TemplateError> {
     read_inside(folder, path)
-        .and_then(with_short_tags)
+        .and_then(within_limits)
         .map_err(|source| TemplateError::Read { path: path.to_owned(), source })
 }
 
-/// The parser calls itself for each operator within a tag: of enough of them it would end the program.
-fn with_short_tags(source: String) -> io::Result<String> {
-    if longest_tag(&source) > MAX_TAG_BYTES {
+/// The parser calls itself for each operator within a tag, and for each branch: of enough of them it would end the program.
+fn within_limits(source: String) -> io::Result<String> {
+    let measure = tags::measure(&source);
+    if measure.longest_tag > MAX_TAG_BYTES {
         return Err(io::Error::other(format!("a tag is longer than {MAX_TAG_BYTES} bytes")));
+    }
+    if measure.open_branches > MAX_OPEN_BRANCH_COUNT {
+        let message = format!("more than {MAX_OPEN_BRANCH_COUNT} branches (`if`, `elif`) stand inside each other");
+        return Err(io::Error::other(message));
     }
     Ok(source)
 }

@@ -10,7 +10,7 @@ use super::facts::table;
 
 /// One line a rule, with what the project decides about it.
 pub fn rule_list_text(library: &Library, config: &Config) -> String {
-    let heads = ["rule", "cause", "applies to each", "severity", "title"].map(str::to_owned);
+    let heads = ["rule", "cause", "applies to", "severity", "title"].map(str::to_owned);
     let row = |rule: &Rule| {
         let severity = match config.severity(rule.id()).or(rule.severity()) {
             _ if config.off().contains(rule.id()) => "off",

@@ -8,7 +8,9 @@ use crate::rules::outcome::{Outcome, Severity};
 use crate::rules::{self, Library, Params, Relation, Rule, Status};
 
 use super::markdown::{TemplateError, Templates};
+use super::filters::link;
 use super::spans::markdown;
+use crate::text::words;
 
 /// The page of a rule, as Markdown that reads well on a terminal too.
 ///
@@ -53,7 +55,7 @@ pub fn rule_index(library: &Library) -> String {
         for rule in library.rules().iter().filter(|rule| rule.category() == category) {
             let severity = rule.severity().map_or("by gain", Severity::name);
             let experimental = if rule.status() == Status::Experimental { " (experimental)" } else { "" };
-            let (id, kind, title) = (rule.id(), rule.for_each().name(), rule.title().replace('|', "\\|"));
+            let (id, kind, title) = (rule.id(), rule.for_each().name(), own(rule.title()));
             page.push_str(&format!("| [{id}]({id}.md) | {kind} | {severity} | {title}{experimental} |\n"));
         }
     }
@@ -61,7 +63,7 @@ pub fn rule_index(library: &Library) -> String {
 }
 
 fn head(rule: &Rule) -> String {
-    let mut text = format!("# {}\n\n", rule.title());
+    let mut text = format!("# {}\n\n", own(rule.title()));
     let severity = match rule.severity() {
         Some(severity) => format!("{}, whatever it can gain", severity.name()),
         None => "by the share of the window that it can gain".to_owned(),
@@ -117,11 +119,11 @@ fn thresholds(rule: &Rule, set: &Params) -> String {
     }
     let mut text = "\n## Thresholds\n\n".to_owned();
     for param in rule.params() {
-        let why = param.fixed.as_ref().map_or_else(String::new, |why| format!(" An absolute number, because: {why}"));
+        let why = param.fixed.as_ref().map_or_else(String::new, |why| format!(" An absolute number, because: {}", own(why)));
         let setting = code(&format!("params.{} = {}", param.name, value(&param.default)));
-        let own = set.get(rule.id(), &param.name);
-        let own = own.map_or_else(String::new, |own| format!(", set to {} by the project", code(&value(own))));
-        text.push_str(&format!("- {setting} ({}){own}: {}{why}\n", param.unit, param.doc));
+        let set = set.get(rule.id(), &param.name);
+        let set = set.map_or_else(String::new, |set| format!(", set to {} by the project", code(&value(set))));
+        text.push_str(&format!("- {setting} ({}){set}: {}{why}\n", own(param.unit), own(&param.doc)));
     }
     let example = rule.params().first().map(|param| format!("{} = …", param.name)).unwrap_or_default();
     text.push_str(&format!(
@@ -136,13 +138,13 @@ fn gain(rule: &Rule) -> String {
     match (rule.estimate(), rule.claims()) {
         (Some((expr, basis)), Some(account)) => {
             let account = code(&format!("device.{}", account.fact()));
-            text.push_str(&format!("{} nanoseconds, and never more than {account} holds. {basis}\n", code(expr)));
+            text.push_str(&format!("{} nanoseconds, and never more than {account} holds. {}\n", code(expr), own(basis)));
         }
         _ => text.push_str("It claims no time.\n"),
     }
     text.push_str(&format!("\nConfidence is {}", rule.confidence().name()));
     for (to, because) in rule.lower() {
-        text.push_str(&format!("; {} where this holds: {}", to.name(), because.trim_end_matches('.')));
+        text.push_str(&format!("; {} where this holds: {}", to.name(), own(because.trim_end_matches('.'))));
     }
     text.push_str(".\n");
     text
@@ -174,7 +176,7 @@ fn references(rule: &Rule) -> String {
     if rule.references().is_empty() {
         return String::new();
     }
-    let lines: String = rule.references().iter().map(|r| format!("- <{}>: {}\n", r.url, r.supports)).collect();
+    let lines: String = rule.references().iter().map(|r| format!("- {}: {}\n", link(&r.url), own(&r.supports))).collect();
     format!("\n## Why: what it relies on\n\n{lines}")
 }
 
@@ -190,14 +192,22 @@ fn example(library: &Library, rule: &Rule) -> Result<String, TemplateError> {
 }
 
 fn tests(rule: &Rule) -> String {
-    let lines: String = rule.tests().map(|name| format!("- {name}\n")).collect();
+    let lines: String = rule.tests().map(|name| format!("- {}\n", own(name))).collect();
     format!("\n## What its tests say\n\n{lines}")
 }
 
-/// What the author of a rule wrote, word for word: an expression with a `|` must stay one.
+/// Words of a rule's author.
+fn own(text: &str) -> String {
+    words::markdown(text, true, false)
+}
+
+/// An expression of a rule, word for word: one with a `|` must stay one.
 fn code(text: &str) -> String {
-    let fence = if text.contains('`') { "``" } else { "`" };
-    format!("{fence}{}{fence}", text.lines().map(str::trim).collect::<Vec<_>>().join(" "))
+    let line = words::plain(&text.lines().map(str::trim).collect::<Vec<_>>().join(" "));
+    let longest_run = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest_run + 1);
+    let pad = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    format!("{fence}{pad}{line}{pad}{fence}")
 }
 
 fn value(value: &FactValue) -> String {

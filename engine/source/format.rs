@@ -14,6 +14,8 @@ pub struct Format {
     pub id: &'static str,
     /// What it is called.
     pub name: &'static str,
+    /// What records with its profiler: how a command for that begins.
+    pub(super) profiler: &'static str,
     /// How to get a file of it: said of a file that is none.
     pub(super) hint: &'static str,
     /// Who reads a file that begins with these bytes; `None` for one of another format.
@@ -50,12 +52,14 @@ pub(super) struct NearMiss {
 pub struct CaptureCommand {
     /// The profiler.
     pub program: &'static str,
-    /// Its options, parted by blanks.
+    /// Its options, parted by blanks; of a function, its arguments in parentheses.
     pub options: String,
 }
 
 impl fmt::Display for CaptureCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.program, self.options)
+        // The arguments of a function stand right behind its name.
+        let gap = if self.options.starts_with('(') { "" } else { " " };
+        write!(f, "{}{gap}{}", self.program, self.options)
     }
 }

@@ -3,6 +3,7 @@
 
 mod error;
 mod format;
+mod kineto;
 mod nsys;
 mod sniff;
 
@@ -14,7 +15,7 @@ pub use error::ReadError;
 pub use format::{CaptureCommand, Format};
 
 /// Every format. A new source is a row here and a folder beside this file.
-pub const FORMATS: [&Format; 1] = [&nsys::FORMAT];
+pub const FORMATS: [&Format; 2] = [&nsys::FORMAT, &kineto::FORMAT];
 
 /// The ids of all formats.
 pub const FORMAT_IDS: [&str; FORMATS.len()] = {
@@ -31,8 +32,14 @@ pub const FORMAT_IDS: [&str; FORMATS.len()] = {
 /// format is not known, with the first of the table. `None` for what any recording has.
 pub fn how_to_capture(format: Option<&str>, wanted: &[Capability]) -> Option<CaptureCommand> {
     let known = FORMATS.iter().find(|known| Some(known.id) == format);
-    let format = known.or(FORMATS.first())?;
-    (format.capture)(wanted)
+    // What one profiler cannot record another can.
+    known.into_iter().chain(&FORMATS).find_map(|format| (format.capture)(wanted))
+}
+
+/// Whether a command records with the profiler that writes a format; so does every command where the format is not known.
+pub fn is_capture_of(format: Option<&str>, command: &str) -> bool {
+    let known = FORMATS.iter().find(|known| Some(known.id) == format);
+    known.is_none_or(|format| command.starts_with(format.profiler))
 }
 
 /// Told how far reading has come.

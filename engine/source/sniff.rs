@@ -34,9 +34,6 @@ pub(super) fn sniff(path: &Path, formats: &[&Format]) -> Result<Reader, ReadErro
     Err(match near_miss {
         Some(near) => not_a_report(near.found, near.hint),
         None if bytes.is_empty() => not_a_report("is empty", &hints()),
-        None if bytes.starts_with(&[0x1f, 0x8b]) => {
-            not_a_report("is gzip data, which no report that coldspot reads is", &hints())
-        }
         None => not_a_report("is no report that coldspot knows", &hints()),
     })
 }
@@ -47,8 +44,5 @@ fn something_else(bytes: &[u8]) -> Option<NearMiss> {
         let found = "is a Git LFS pointer, not the report itself";
         return Some(NearMiss { found, hint: "Fetch the report with: git lfs pull" });
     }
-    matches!(bytes, [b'{' | b'[', ..]).then_some(NearMiss {
-        found: "looks like JSON; traces of the PyTorch Profiler cannot be read yet",
-        hint: "Record the program with Nsight Systems: nsys profile --trace=cuda,nvtx,osrt PROGRAM",
-    })
+    None
 }

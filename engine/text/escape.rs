@@ -3,17 +3,25 @@
 //! Forges look for mentions, references and links in the *rendered* text, where a backslash is gone. So characters that
 //! start one are also followed by a word joiner (U+2060), which nobody sees.
 
+use super::invisible::is_invisible;
+
 /// Invisible, and keeps forges from reading what is on its two sides as one thing.
-const JOINER: char = '\u{2060}';
+pub(super) const JOINER: char = '\u{2060}';
 /// Longer strings keep both ends only.
 const MAX_CHARS: usize = 300;
-const MAX_HEX_CHARS: usize = 6;
+pub(super) const MAX_HEX_CHARS: usize = 6;
 
 /// Without control, ANSI, invisible and bidirectional characters, on one line: for output that escapes by itself, and
 /// for plain text.
 pub fn plain(text: &str) -> String {
     // Pipelines read `##[…]` and `##vso[…]` anywhere in a line of a log as commands.
     clean(text).replace("##", &format!("#{JOINER}#"))
+}
+
+/// A line that no pipeline takes for a command: `::` where it begins, `##[…]` anywhere.
+pub(super) fn no_command(line: &str) -> String {
+    let line = line.replace("##", &format!("#{JOINER}#"));
+    if line.trim_start().starts_with("::") { format!("{JOINER}{line}") } else { line }
 }
 
 /// Inert in Markdown on GitHub and GitLab, inside tables too: no HTML, mention, reference, link, emphasis, formula or
@@ -191,16 +199,6 @@ fn skip_sequence(chars: &mut Chars<'_>) {
 fn skip_control_sequence(chars: &mut Chars<'_>) {
     while chars.next_if(|c| ('\u{20}'..='\u{3f}').contains(c)).is_some() {}
     chars.next_if(|c| ('\u{40}'..='\u{7e}').contains(c));
-}
-
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
-        )
 }
 
 #[cfg(test)]

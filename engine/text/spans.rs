@@ -1,12 +1,12 @@
 //! Sentences as spans: our own words, and what is quoted from a report. They are made once and stay spans until
 //! [`crate::render`] prints them, so that no earlier stage knows a format, and nothing reads printed text back.
 
-use super::escape;
+use super::{escape, words};
 
 /// A part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Span {
-    /// Words of coldspot or of a rule's author: Markdown (emphasis, code) that also reads well as plain text.
+    /// Words of coldspot or of a rule's author: the Markdown of [`words`], which also reads well as plain text.
     Own(String),
     /// Text of the report, as it was: hostile.
     Value(String),
@@ -72,13 +72,13 @@ impl Sentence {
         })
     }
 
-    /// As plain text: own words as they are, quotations on one line and without what nobody sees.
+    /// As plain text: without what nobody sees, and no command to a pipeline.
     pub fn plain(&self) -> String {
         let texts = self.0.iter().map(|span| match span {
-            Span::Own(words) => words.clone(),
+            Span::Own(own) => words::plain(own),
             Span::Value(text) | Span::Code(text) => escape::plain(text),
         });
-        texts.collect()
+        escape::no_command(&texts.collect::<String>())
     }
 
     /// Without blanks at its ends, and without quotations there that are blank.

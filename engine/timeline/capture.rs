@@ -10,6 +10,8 @@ pub struct Source {
     pub product_version: Option<String>,
     /// The version of the file's schema, where it says.
     pub schema_version: Option<String>,
+    /// The framework that was recorded, where the profiler is one of its own.
+    pub framework: Option<&'static str>,
     /// Whether the profiler was asked to record CUDA, where the recording says.
     pub cuda_requested: Option<bool>,
 }

@@ -77,6 +77,9 @@ pub struct Timeline {
     pub reached: Reached,
     /// Whether it is certain which GPU each operation ran on.
     pub device_identity_known: bool,
+    /// Whether operations without a call were asked for by calls that the recording lacks, as where its window begins after
+    /// them: what the host did before such an operation is not known then, and is not guessed.
+    pub lacks_calls: bool,
     /// Whether the report holds samples of CPU call stacks.
     pub has_cpu_samples: bool,
 }
@@ -247,6 +250,27 @@ impl Timeline {
             &self.api.times,
             &self.os_calls.times,
         ]
+    }
+
+    /// Counts time from the earliest event on, where some are earlier than zero.
+    pub(crate) fn begin_at_zero(&mut self) {
+        let columns = [
+            &mut self.kernels.ops.times,
+            &mut self.graphs.ops.times,
+            &mut self.copies.ops.times,
+            &mut self.memsets.ops.times,
+            &mut self.migrations.ops.times,
+            &mut self.api.times,
+            &mut self.os_calls.times,
+            &mut self.overheads.times,
+            &mut self.thread_states.times,
+        ];
+        let ranges = self.ranges.threads.iter_mut().map(|thread| &mut thread.times);
+        let mut columns: Vec<&mut Times> = columns.into_iter().chain(ranges).collect();
+        let first = columns.iter().flat_map(|times| times.iter()).map(|times| times.start).min();
+        if let Some(first) = first.filter(|first| *first < 0) {
+            columns.iter_mut().for_each(|times| times.move_back(first));
+        }
     }
 
     /// Operations of every GPU.

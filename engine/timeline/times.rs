@@ -135,6 +135,19 @@ impl Times {
         (index < self.len()).then(|| self.at(index))
     }
 
+    /// Moves all of them to earlier times; what never ended stays so.
+    pub(crate) fn move_back(&mut self, by_ns: i64) {
+        for base in self.words.iter_mut().step_by(BLOCK_WORDS) {
+            *base = base.cast_signed().saturating_sub(by_ns).cast_unsigned();
+        }
+        for (_, interval) in self.far.iter_mut().flat_map(|far| &mut far.list) {
+            interval.start = interval.start.saturating_sub(by_ns);
+            if interval.end != i64::MAX {
+                interval.end = interval.end.saturating_sub(by_ns);
+            }
+        }
+    }
+
     /// The last one.
     pub fn last(&self) -> Option<Interval> {
         self.get(self.len().checked_sub(1)?)
@@ -215,6 +228,16 @@ mod tests {
             Just(FAR.cast_signed()),
             Just(FAR.cast_signed() - 1),
         ]
+    }
+
+    #[test]
+    fn all_move_at_once() {
+        let all = [(0, 5), (-7, 1 << 40), (1 << 50, i64::MAX), (3, 3)];
+        let mut times: Times = all.into_iter().cycle().take(100).map(|(start, end)| Interval { start, end }).collect();
+        times.move_back(-7);
+        let moved = [(7, 12), (0, (1 << 40) + 7), ((1 << 50) + 7, i64::MAX), (10, 10)];
+        let moved = moved.into_iter().cycle().take(100).map(|(start, end)| Interval { start, end });
+        assert!(times.iter().eq(moved));
     }
 
     proptest! {

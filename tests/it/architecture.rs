@@ -254,7 +254,6 @@ fn no_files_of_different_folders_import_each_other_in_a_circle() {
 }
 
 #[test]
-#[ignore = "enabled when no two files of one folder import each other any more"]
 fn no_files_of_one_folder_import_each_other_in_a_circle() {
     let circles = circles();
     assert!(circles.is_empty(), "{} circles:\n{}", circles.len(), listed(&circles.iter().collect::<Vec<_>>()));

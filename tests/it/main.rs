@@ -38,6 +38,7 @@ mod readers {
     mod call_stacks;
     mod damage;
     mod fixtures;
+    mod kineto;
     mod nsys_rep;
 }
 

@@ -15,8 +15,8 @@ pub(super) struct Traits {
     pub(super) precision: Option<&'static str>,
 }
 
-/// Names of collectives: NCCL and RCCL kernels, NVSHMEM, and the one-shot reductions of serving engines.
-const COMMUNICATION: &str = r"(?i)^(nccl|rccl|ncclDevKernel|nvshmem|mscclKernel)|ncclKernel|ncclDevKernel|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce";
+/// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
+const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce";
 const MATRIX: &str = r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*kernel|triton_poi_";
@@ -97,6 +97,8 @@ mod tests {
         let of = |name: &str| patterns.traits(name, name);
         assert!(of("ncclDevKernel_AllReduce_Sum_f32_RING_LL").is_communication);
         assert!(of("ncclKernel_AllGather").is_communication);
+        assert!(of("rcclGenericKernel").is_communication);
+        assert!(of("multimem_all_reduce_kernel").is_communication);
         assert!(!of("vectorized_elementwise_kernel").is_communication);
         assert!(of("vectorized_elementwise_kernel").is_elementwise);
         assert!(of("ampere_sgemm_128x64_tn").is_matrix_product);

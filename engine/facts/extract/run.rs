@@ -188,7 +188,7 @@ fn framework(timeline: &Timeline) -> (&'static str, Option<String>) {
             return (framework, Some(name.to_owned()));
         }
     }
-    ("cuda", None)
+    (timeline.source.framework.unwrap_or("cuda"), None)
 }
 
 /// The NVIDIA HPC compilers name the kernel of a loop after its function and line: `solve_25_gpu`.

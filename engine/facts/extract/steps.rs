@@ -10,8 +10,9 @@ use super::stats::median;
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::OpKind;
-use crate::timeline::Timeline;
+use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
+use crate::timeline::{ThreadRanges, Timeline};
 
 /// Fewer steps than this show no repetition.
 const MIN_STEPS: usize = 3;
@@ -162,7 +163,32 @@ const UNNAMED_SHARE: f64 = 0.8;
 /// step, else those that nothing encloses and that follow each other closely. Operators of a framework (`aten::mul`) are no steps.
 fn from_ranges(context: &Context<'_>, device: &DeviceContext) -> Option<Steps> {
     let timeline = context.timeline;
-    let ranges = timeline.ranges.of_thread(device.main_thread?)?;
+    let main = device.main_thread?;
+    let own = timeline.ranges.of_thread(main).and_then(|ranges| of_thread(timeline, device, ranges));
+    own.or_else(|| {
+        // In training another thread launches most, that of the backward pass; what the framework annotates as steps
+        // are steps of both.
+        let process = timeline.process_of(main);
+        let others = timeline.ranges.threads.iter().filter(|ranges| ranges.thread != main);
+        let mut others = others.filter(|ranges| timeline.process_of(ranges.thread) == process);
+        others.find_map(|ranges| of_thread(timeline, device, &annotated_steps(timeline, ranges)))
+    })
+}
+
+/// The ranges of a thread that the framework annotated and that are called steps.
+fn annotated_steps(timeline: &Timeline, ranges: &ThreadRanges) -> ThreadRanges {
+    let labels = &timeline.ranges.labels;
+    let is_step = |label: &Label| label.kind == RangeKind::Annotation && rank(timeline.name(label.name)).0 == 0;
+    let is_step: Vec<bool> = labels.iter().map(is_step).collect();
+    let rows = || ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_step[**label as usize]);
+    ThreadRanges {
+        thread: ranges.thread,
+        times: rows().map(|(times, _)| times).collect(),
+        label: rows().map(|(_, label)| *label).collect(),
+    }
+}
+
+fn of_thread(timeline: &Timeline, device: &DeviceContext, ranges: &ThreadRanges) -> Option<Steps> {
     let mut names: FxHashMap<u32, (usize, String)> = FxHashMap::default();
     let mut candidates: BTreeMap<(usize, String), Vec<Interval>> = BTreeMap::new();
     let mut outermost_end = i64::MIN;

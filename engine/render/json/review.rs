@@ -43,7 +43,35 @@ pub(in crate::render) struct Device<'a> {
     recoverable_ns: i64,
     pub(in crate::render) parts: Vec<Part>,
     pub(in crate::render) idle_began: Vec<Part>,
+    kernels: Vec<Kernel<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Steps>,
     scores: Vec<Score<'a>>,
+}
+
+#[derive(Serialize)]
+struct Kernel<'a> {
+    id: &'a str,
+    name: Text,
+    attributed_ns: i64,
+    share: f64,
+    launch_count: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    median_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_ns: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct Steps {
+    name: Text,
+    count: i64,
+    median_ns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slowest_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slowest_number: Option<i64>,
+    warm_up_count: i64,
 }
 
 #[derive(Serialize, Clone)]
@@ -289,7 +317,36 @@ impl<'a> Device<'a> {
             recoverable_ns: device.recoverable_ns,
             parts: parts(&device.parts),
             idle_began: parts(&device.triggers),
+            kernels: device.kernels.iter().map(Kernel::new).collect(),
+            steps: device.steps.as_ref().map(Steps::new),
             scores: device.scores.iter().map(score).collect(),
+        }
+    }
+}
+
+impl<'a> Kernel<'a> {
+    fn new(kernel: &'a findings::KernelWork) -> Self {
+        Self {
+            id: &kernel.key,
+            name: (&kernel.name).into(),
+            attributed_ns: kernel.attributed_ns,
+            share: kernel.share,
+            launch_count: kernel.launch_count,
+            median_ns: kernel.median_ns,
+            max_ns: kernel.max_ns,
+        }
+    }
+}
+
+impl Steps {
+    fn new(steps: &findings::StepWork) -> Self {
+        Self {
+            name: (&steps.name).into(),
+            count: steps.count,
+            median_ns: steps.median_ns,
+            slowest_ns: steps.slowest_ns,
+            slowest_number: steps.slowest_number,
+            warm_up_count: steps.warm_up_count,
         }
     }
 }

@@ -164,7 +164,7 @@ fn wrong_type(fact: FactRef, kind: FactType, value: &toml::Value) -> String {
             format!("`{fact}` is never '{text}'{}", did_you_mean(text, values.iter().copied()))
         }
         (FactType::Choice(_), _) => format!("`{fact}` is a string"),
-        (FactType::Int, _) => format!("`{fact}` is a whole number"),
+        (FactType::Int, _) => format!("`{fact}` is an integer"),
         _ => format!("`{fact}` is a {}", kind.name()),
     }
 }

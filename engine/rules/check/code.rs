@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use crate::facts::EntityKind;
 use crate::ledger::Account;
-use crate::limits::MAX_EXPRESSION_BYTES;
-use crate::text::longest_tag;
+use crate::limits::{MAX_EXPRESSION_BYTES, MAX_OPEN_BRANCH_COUNT};
 use crate::text::nearest::did_you_mean;
+use crate::text::tags;
 
 use super::super::expr::{Program, message, syntax};
 use super::super::fault::Log;
@@ -199,7 +199,8 @@ impl<'a, 'log> Checker<'a, 'log> {
     fn text(&mut self, key: &str, text: &raw::Text) -> Option<Text> {
         filled(key, text, self.log);
         let source = text.get_ref();
-        if !self.is_short(text, longest_tag(source)) {
+        let measure = tags::measure(source);
+        if !self.is_short(text, measure.longest_tag) || !self.is_flat(text, measure.open_branches) {
             return None;
         }
         let parts = match syntax::text(source) {
@@ -228,6 +229,16 @@ impl<'a, 'log> Checker<'a, 'log> {
             self.unreadable = true;
         }
         is_short
+    }
+
+    fn is_flat(&mut self, text: &raw::Text, open_branches: usize) -> bool {
+        let is_flat = open_branches <= MAX_OPEN_BRANCH_COUNT;
+        if !is_flat {
+            let message = format!("more than {MAX_OPEN_BRANCH_COUNT} branches (`if`, `elif`) stand inside each other");
+            self.log.at(text.span(), message);
+            self.unreadable = true;
+        }
+        is_flat
     }
 
     /// Notes that something cannot be read, so that what it uses is not known.

@@ -1,9 +1,9 @@
-//! What a rule's author writes reaches a forge as Markdown. A rule of a stranger may use its emphasis, lists and code, but
-//! nothing that reaches out of the page: no HTML, link, mention or reference, and nothing that nobody sees.
+//! What a rule's author writes reaches a forge as Markdown. What is printed is made inert when it is printed
+//! ([`crate::text::words`]); this tells the author beforehand what would not come out as it was meant.
 
 use super::super::fault::Log;
 use super::super::raw::{self, RawRule};
-use crate::text::escape;
+use crate::text::{escape, tags};
 
 /// Notes every text of a rule that is more than text.
 pub(super) fn check(raw: &RawRule, log: &mut Log<'_>) {
@@ -25,12 +25,18 @@ fn note(text: &raw::Text, log: &mut Log<'_>) {
     }
 }
 
-/// What a text holds that it may not.
+/// What a text holds that it may not. It is printed on one line; a tag may print nothing, so that what stands on its two
+/// sides is read as one, too.
 fn fault(text: &str) -> Option<&'static str> {
     if escape::has_invisible(text) {
         return Some("control characters and others that nobody sees");
     }
-    text.lines().find_map(|line| line_fault(&without_code(line)))
+    if tags::has_comment_or_raw(text) {
+        return Some("comments and `raw`");
+    }
+    let literals = tags::literals(text);
+    let lines = [literals.join("x"), literals.concat()];
+    lines.iter().find_map(|line| line_fault(&without_code(&line.replace(['\n', '\r'], " "))))
 }
 
 fn line_fault(line: &str) -> Option<&'static str> {
@@ -54,27 +60,13 @@ fn follows(line: &str, what: char, is_next: fn(char) -> bool) -> bool {
     line.match_indices(what).any(|(index, found)| line[index + found.len()..].starts_with(is_next))
 }
 
-/// A line without its code spans, and without the tags of templates, whose values are escaped. Where it is not plain
-/// which backticks belong together, nothing is taken for code.
+/// A line without its code spans. Where it is not plain which backticks belong together, nothing is taken for code.
 fn without_code(line: &str) -> String {
-    let line = without_tags(line);
     let is_plain = line.matches('`').count().is_multiple_of(2) && !line.contains("``") && !line.contains("\\`");
     if !is_plain {
-        return line;
+        return line.to_owned();
     }
     line.split('`').step_by(2).collect::<Vec<_>>().join("x")
-}
-
-fn without_tags(line: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = line;
-    while let Some(at) = rest.find("{{").into_iter().chain(rest.find("{%")).min() {
-        plain.push_str(&rest[..at]);
-        plain.push('x');
-        let close = if rest[at..].starts_with("{{") { "}}" } else { "%}" };
-        rest = rest[at..].find(close).map_or("", |end| &rest[at + end + close.len()..]);
-    }
-    plain + rest
 }
 
 #[cfg(test)]
@@ -105,7 +97,14 @@ mod tests {
             ("`a` @octocat `b", "mentions"),
             ("\\`@octocat`", "mentions"),
             ("``@octocat` x", "mentions"),
-            ("one\n::error::two", "commands"),
+            ("::error::two", "commands"),
+            ("{{ a }}::error::two", "commands"),
+            ("x {# {{ #}<img src=x>", "comments"),
+            ("{% raw %}{{{% endraw %}<b>", "comments"),
+            ("{{ '}}' }}<b>", "HTML"),
+            ("[a]{{ b }}(//evil.example)", "links"),
+            ("#{{ a }}1", "references"),
+            ("a ` b\n` @octocat `", "mentions"),
             ("a\u{202e}b", "control"),
             ("a\u{1b}[31m", "control"),
         ] {

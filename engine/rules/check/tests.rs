@@ -447,7 +447,7 @@ fn tests_assert_something_and_cover_the_outcomes() {
         "unset = [\"device.sm_count\"]",
         &["52: `unset` names `device.sm_count`, which [example] does not set"],
     );
-    check("exposed_ns = 1 }", "exposed_ns = 1.5 }", &["48: `copy_group.exposed_ns` is a whole number"]);
+    check("exposed_ns = 1 }", "exposed_ns = 1.5 }", &["48: `copy_group.exposed_ns` is an integer"]);
     check(
         "host_memory = \"pageable\"",
         "host_memory = \"pagable\"",

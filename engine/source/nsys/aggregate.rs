@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
-use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ffi};
 
+use super::cells::Cells;
 use super::rows::Table;
 use crate::timeline::builder::{Chunk, Limits};
 
@@ -15,27 +15,6 @@ use crate::timeline::builder::{Chunk, Limits};
 const NAME: &str = "coldspot_take";
 /// How often progress is told.
 const TELL_EVERY: u64 = 1 << 14;
-
-/// The cells of one row, read without conversion: a cell of another type than asked for is absent.
-pub(super) struct Cells<'row, 'context>(&'row Context<'context>);
-
-impl Cells<'_, '_> {
-    /// A whole number.
-    pub(super) fn int(&self, column: usize) -> Option<i64> {
-        match self.0.get_raw(column) {
-            ValueRef::Integer(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The bytes of a string, which may be no UTF-8.
-    pub(super) fn bytes(&self, column: usize) -> Option<&[u8]> {
-        match self.0.get_raw(column) {
-            ValueRef::Text(bytes) => Some(bytes),
-            _ => None,
-        }
-    }
-}
 
 /// What was read of one stretch of a table.
 #[derive(Debug)]

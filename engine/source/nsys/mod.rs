@@ -5,6 +5,7 @@
 mod aggregate;
 mod callchains;
 mod capture;
+mod cells;
 mod database;
 mod describe;
 mod faults;
@@ -34,6 +35,7 @@ const EXPORT_AGAIN: &str = "Export it again from the .nsys-rep: nsys export --ty
 pub(super) const FORMAT: Format = Format {
     id: "nsys-sqlite",
     name: "a SQLite export of Nsight Systems, or its .nsys-rep",
+    profiler: "nsys",
     hint: EXPORT,
     reader,
     near_miss,

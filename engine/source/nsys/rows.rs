@@ -1,6 +1,6 @@
 //! The event tables: which columns are read, and what becomes of a row.
 
-use super::aggregate::Cells;
+use super::cells::Cells;
 use super::describe::{process_key, thread_key};
 use crate::timeline::Geometry;
 use crate::timeline::builder::{

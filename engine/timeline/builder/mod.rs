@@ -27,8 +27,7 @@ pub use limits::Limits;
 
 use self::inventory::Inventory;
 use self::keys::{Intern, Keys};
-use self::names::{Interner, RawName, Strings};
-use self::ops::RawKernel;
+use self::names::{Interner, RawKernel, RawName, Strings};
 use self::ranges::RawLabel;
 use self::threads::SchedulerRows;
 use super::columns::{GpuOps, ThreadRanges};
@@ -216,6 +215,11 @@ impl Builder {
     pub fn page_faults(&mut self, process: Option<i64>, device: i64, count: i64) {
         let sum = self.inventory.page_faults.entry((process, device)).or_default();
         *sum = sum.saturating_add(count);
+    }
+
+    /// Counts events that the reader could not use, for a reason.
+    pub fn drop_events(&mut self, events: &'static str, reason: Reason, count: u64) {
+        *self.dropped.entry((events, reason)).or_default() += count;
     }
 
     /// Counts rows that the reader did not read because of a limit.

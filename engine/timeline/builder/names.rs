@@ -7,7 +7,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Builder;
 use super::keys::{Intern, Keys, NameKey};
 use super::limits::Limits;
-use super::ops::RawKernel;
 use crate::timeline::api::normal_name;
 use crate::timeline::columns::KernelShape;
 use crate::timeline::{Geometry, NONE, NameId, Names, Reached};
@@ -26,6 +25,14 @@ pub(super) enum RawName {
     Text(NameId),
     /// The recording gives none.
     Missing,
+}
+
+/// What was launched, before names are resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct RawKernel {
+    pub(super) name: RawName,
+    pub(super) full_name: RawName,
+    pub(super) geometry: Geometry,
 }
 
 /// Names of ranges and of their domains, by their indices.

@@ -2,17 +2,8 @@
 
 use super::Builder;
 use super::join::Join;
-use super::names::RawName;
 use crate::timeline::columns::{GpuOps, KernelShape, Kernels};
-use crate::timeline::{Geometry, NONE, Times};
-
-/// What was launched, before names are resolved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct RawKernel {
-    pub(super) name: RawName,
-    pub(super) full_name: RawName,
-    pub(super) geometry: Geometry,
-}
+use crate::timeline::{NONE, Times};
 
 impl Builder {
     /// Drops the operations whose device is not known, and finds the call of each of the others.

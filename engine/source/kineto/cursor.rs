@@ -1,0 +1,291 @@
+//! Reads JSON member by member from bytes, and takes more than JSON allows: bare words such as `inf` and `N/A`, trailing
+//! commas, control characters and bad escapes in strings. Profilers write all of them, and what lies around is whole.
+
+use super::text::Text;
+
+/// Brackets within brackets; events have five.
+const MOST_DEPTH: u32 = 24;
+
+/// Why reading stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The bytes end first.
+    End,
+    /// No JSON, even by a generous reading.
+    Syntax,
+}
+
+/// The value of a member.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Value<'a> {
+    /// A string.
+    Text(Text<'a>),
+    /// A number, or a word such as `true`, `null`, `inf`.
+    Bare(&'a [u8]),
+    /// An array or object, with its brackets.
+    Nested(&'a [u8]),
+}
+
+impl<'a> Value<'a> {
+    /// What a number would be written as, with or without quotes.
+    pub(super) fn digits(self) -> &'a [u8] {
+        match self {
+            Self::Text(text) => text.raw().trim_ascii(),
+            Self::Bare(word) => word,
+            Self::Nested(_) => &[],
+        }
+    }
+
+    /// The string, if it is one and not empty.
+    pub(super) fn text(self) -> Option<Text<'a>> {
+        match self {
+            Self::Text(text) if !text.is_empty() => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// A position in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Whether a quote ends a string only where a value may end.
+    takes_stray_quotes: bool,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) const fn new(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at, takes_stray_quotes: false }
+    }
+
+    /// The same, for strings whose own quotes were written without a backslash.
+    pub(super) const fn with_stray_quotes(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at, takes_stray_quotes: true }
+    }
+
+    pub(super) const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The next byte that is no white space.
+    pub(super) fn peek(&mut self) -> Result<u8, Fault> {
+        let byte = *self.bytes.get(self.at).ok_or(Fault::End)?;
+        if byte > b' ' { Ok(byte) } else { self.peek_beyond_space() }
+    }
+
+    fn peek_beyond_space(&mut self) -> Result<u8, Fault> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        match rest.iter().position(|byte| !byte.is_ascii_whitespace()) {
+            Some(space) => {
+                self.at += space;
+                Ok(rest[space])
+            }
+            None => {
+                self.at = self.bytes.len();
+                Err(Fault::End)
+            }
+        }
+    }
+
+    /// Steps over a byte that must come next.
+    pub(super) fn expect(&mut self, byte: u8) -> Result<(), Fault> {
+        if self.peek()? != byte {
+            return Err(Fault::Syntax);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Steps over commas; returns what comes then.
+    pub(super) fn peek_beyond_commas(&mut self) -> Result<u8, Fault> {
+        loop {
+            match self.peek()? {
+                b',' => self.at += 1,
+                byte => return Ok(byte),
+            }
+        }
+    }
+
+    /// The key of the next member of the object, or `None` at the object's end, which is stepped over.
+    pub(super) fn key(&mut self) -> Result<Option<&'a [u8]>, Fault> {
+        match self.peek_beyond_commas()? {
+            b'"' => {
+                let key = self.text()?;
+                self.expect(b':')?;
+                Ok(Some(key.raw()))
+            }
+            b'}' => {
+                self.at += 1;
+                Ok(None)
+            }
+            _ => Err(Fault::Syntax),
+        }
+    }
+
+    /// The next item of the array, or `None` at the array's end, which is stepped over.
+    pub(super) fn item(&mut self) -> Result<Option<Value<'a>>, Fault> {
+        if self.peek_beyond_commas()? == b']' {
+            self.at += 1;
+            return Ok(None);
+        }
+        self.value().map(Some)
+    }
+
+    /// The next value.
+    pub(super) fn value(&mut self) -> Result<Value<'a>, Fault> {
+        match self.peek()? {
+            b'"' => self.text().map(Value::Text),
+            b'{' | b'[' => self.nested().map(Value::Nested),
+            _ => self.bare().map(Value::Bare),
+        }
+    }
+
+    /// The string whose opening quote comes next.
+    pub(super) fn text(&mut self) -> Result<Text<'a>, Fault> {
+        let start = self.at + 1;
+        let mut has_escape = false;
+        let mut end = start;
+        loop {
+            end += quote_or_backslash(self.bytes.get(end..).unwrap_or_default()).ok_or(Fault::End)?;
+            if self.bytes.get(end) == Some(&b'\\') {
+                has_escape = true;
+                end += 2;
+            } else if self.takes_stray_quotes && !self.may_end_at(end + 1)? {
+                end += 1;
+            } else {
+                break;
+            }
+        }
+        self.at = end + 1;
+        Ok(Text::new(self.bytes.get(start..end).unwrap_or_default(), has_escape))
+    }
+
+    /// Whether a string may have ended before this position.
+    fn may_end_at(&self, at: usize) -> Result<bool, Fault> {
+        let next = Cursor::new(self.bytes, at).peek()?;
+        Ok(matches!(next, b',' | b':' | b'}' | b']'))
+    }
+
+    fn bare(&mut self) -> Result<&'a [u8], Fault> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let is_end =
+            |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b'}' | b']' | b'"' | b'{' | b'[' | b':');
+        let (word, behind) = rest.split_at(rest.iter().position(is_end).ok_or(Fault::End)?);
+        if word.is_empty() || matches!(behind.first(), Some(b'"' | b'{' | b'[' | b':')) {
+            return Err(Fault::Syntax);
+        }
+        self.at += word.len();
+        Ok(word)
+    }
+
+    /// Steps over an array or object.
+    fn nested(&mut self) -> Result<&'a [u8], Fault> {
+        let start = self.at;
+        // One bit a bracket that is open, set for arrays.
+        let (mut kinds, mut depth) = (0_u64, 0);
+        loop {
+            match *self.bytes.get(self.at).ok_or(Fault::End)? {
+                b'"' => {
+                    self.text()?;
+                    continue;
+                }
+                byte @ (b'{' | b'[') => {
+                    kinds = kinds << 1 | u64::from(byte == b'[');
+                    depth += 1;
+                    if depth > MOST_DEPTH {
+                        return Err(Fault::Syntax);
+                    }
+                }
+                byte @ (b'}' | b']') => {
+                    if kinds & 1 != u64::from(byte == b']') {
+                        return Err(Fault::Syntax);
+                    }
+                    kinds >>= 1;
+                    depth -= 1;
+                }
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return Ok(self.bytes.get(start..self.at).unwrap_or_default());
+            }
+        }
+    }
+}
+
+/// How far the next quote or backslash is. Most strings are short: eight bytes at a time beat wider steps, which must be
+/// set up first.
+fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().take(8).enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let found = zeros(word ^ (ONES * b'"' as u64)) | zeros(word ^ (ONES * b'\\' as u64));
+        if found != 0 {
+            return Some(index * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let (from, rest) = if words.len() > 8 { (64, bytes.get(64..)?) } else { (words.len() * 8, tail) };
+    memchr::memchr2(b'"', b'\\', rest).map(|at| from + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(json: &str) -> Result<Vec<(String, String)>, Fault> {
+        let mut cursor = Cursor::new(json.as_bytes(), 0);
+        cursor.expect(b'{')?;
+        let mut out = Vec::new();
+        while let Some(key) = cursor.key()? {
+            let value = match cursor.value()? {
+                Value::Text(text) => text.to_str().into_owned(),
+                Value::Bare(raw) | Value::Nested(raw) => String::from_utf8_lossy(raw).into_owned(),
+            };
+            out.push((String::from_utf8_lossy(key).into_owned(), value));
+        }
+        Ok(out)
+    }
+
+    #[test]
+    fn more_than_json_is_taken() {
+        let json =
+            "{\"a\": inf, \"b\" : N/A ,\"c\":\"x\ny\", \"d\":\"C:\\path\", \"e\":[1,{\"f\":\"]\"}],\"g\":-1.5e3,}";
+        let read: Vec<_> = members(json).unwrap().into_iter().map(|(_, value)| value).collect();
+        assert_eq!(read, ["inf", "N/A", "x\ny", "C:\\path", "[1,{\"f\":\"]\"}]", "-1.5e3"]);
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_from_what_ends() {
+        for json in ["{\"a\" 1}", "{\"a\": b\"c\" }", "{\"a\":[1}}", "{\"a\": \"b\" c}", "{a:1}", "[1]", "{\"a\":}"] {
+            assert_eq!(members(json), Err(Fault::Syntax), "{json}");
+        }
+        let whole = "{\"a\": 1, \"b\": \"text\\\"\", \"c\": [1, {\"d\": \"e\"}]}";
+        for end in 0..whole.len() {
+            assert_eq!(members(&whole[..end]), Err(Fault::End), "{end}");
+        }
+        assert_eq!(members(&format!("{{\"a\":{}", "[".repeat(100_000))), Err(Fault::Syntax));
+    }
+
+    #[test]
+    fn stray_quotes_end_a_string_only_where_a_value_may_end() {
+        let json = b"\"say \"hi\" to \"all\"\" , 1";
+        assert_eq!(Cursor::new(json, 0).text().unwrap().raw(), b"say ");
+        assert_eq!(Cursor::with_stray_quotes(json, 0).text().unwrap().raw(), b"say \"hi\" to \"all\"");
+    }
+
+    #[test]
+    fn quotes_are_found_at_any_distance() {
+        for distance in 0..200 {
+            let mut bytes = vec![b'\x80'; distance];
+            assert_eq!(quote_or_backslash(&bytes), None);
+            bytes.extend_from_slice(b"\"\\#");
+            assert_eq!(quote_or_backslash(&bytes), Some(distance));
+            bytes[distance] = b'\\';
+            assert_eq!(quote_or_backslash(&bytes), Some(distance));
+        }
+    }
+}

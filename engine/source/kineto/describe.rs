@@ -1,0 +1,70 @@
+//! What a trace says of its GPUs, and what is known to be wrong with it.
+
+use super::fill::EVENTS;
+use super::metadata;
+use super::problems::Ending;
+use super::{FORMAT, RECORD_AGAIN, Summary};
+use crate::text::cut;
+use crate::timeline::builder::Builder;
+use crate::timeline::{DeviceProperties, Notice, NoticeKind, NoticeLevel, Source, Timeline};
+
+/// GPUs that are taken in.
+const MAX_GPUS: usize = 1_024;
+/// Bytes of the name of one.
+const MAX_TEXT_BYTES: usize = 600;
+/// No GPU has more SMs, warps, registers or bytes of shared memory for each.
+const MAX_OF_A_GPU: i64 = 1 << 24;
+/// Threads of a warp of NVIDIA's GPUs, whose generations are told by compute capability.
+const NVIDIA_WARP: i64 = 32;
+
+/// Tells the builder of GPUs and of what was left out.
+pub(super) fn describe(builder: &mut Builder, summary: &Summary) {
+    for device in summary.metadata.devices.iter().take(MAX_GPUS) {
+        builder.describe_device(device.id, properties(device));
+    }
+    for (problem, count) in summary.problems.iter() {
+        builder.drop_events(EVENTS, problem.reason(), count);
+    }
+}
+
+/// What a GPU cannot have is not known; products of these stay far from overflow.
+fn properties(device: &metadata::DeviceProperties) -> DeviceProperties {
+    let possible = |value: Option<i64>| value.filter(|value| (1..=MAX_OF_A_GPU).contains(value));
+    let warp_size = possible(device.warp_size);
+    let is_nvidia = warp_size == Some(NVIDIA_WARP);
+    let threads = possible(device.max_threads_per_sm);
+    DeviceProperties {
+        name: Some(cut::to_bytes(&device.name, MAX_TEXT_BYTES).to_owned()).filter(|name| !name.is_empty()),
+        sm_count: possible(device.sm_count),
+        compute_capability: possible(device.compute_major).zip(device.compute_minor).filter(|_| is_nvidia),
+        memory_bandwidth: None,
+        total_memory_bytes: device.memory_bytes.filter(|bytes| *bytes > 0),
+        max_warps_per_sm: threads.zip(warp_size).map(|(threads, warp)| threads / warp),
+        max_blocks_per_sm: None,
+        registers_per_sm: possible(device.registers_per_sm),
+        shared_memory_per_sm_bytes: possible(device.shared_memory_per_sm),
+    }
+}
+
+/// Tells the timeline what it was made of.
+pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_gpu_events: bool) {
+    timeline.source = Source {
+        format: Some(FORMAT.id),
+        framework: Some("pytorch"),
+        // A trace that was recorded without it has none of its calls.
+        cuda_requested: (!has_gpu_events).then_some(false),
+        ..Source::default()
+    };
+    timeline.lacks_calls = true;
+    timeline.begin_at_zero();
+    let text = match &summary.ending {
+        Ending::Whole => return,
+        Ending::CutOff => "The file ends before the trace does".to_owned(),
+        Ending::Damaged(why) => format!("The file is damaged, and ends before the trace does ({why})"),
+        Ending::BeyondBudget => {
+            "The file inflates to more than a trace of its size can; its end was not read".to_owned()
+        }
+    };
+    let text = format!("{text}. {RECORD_AGAIN}.");
+    timeline.notices.push(Notice { kind: NoticeKind::EventsLost, level: NoticeLevel::Warning, text });
+}

@@ -1,0 +1,317 @@
+//! Goes through a document piece by piece, and finds its way again behind what is broken.
+
+use super::cursor::{Cursor, Fault};
+use super::event::Sink;
+use super::metadata::Metadata;
+use super::problems::{Problem, Problems};
+use super::record::Record;
+
+/// No event and no metadata is as large. It bounds what is kept of a piece that is not whole yet.
+pub(super) const MOST_ITEM: usize = 16 << 20;
+/// After something broken, the next event is looked for from its start on, unless it is larger than this: else a hostile
+/// file could have its bytes read over and over.
+const LOOK_BACK: usize = 64 << 10;
+/// Bytes that stay when a piece ends while the next event is looked for: it may start in them.
+const OVERLAP: usize = 512;
+/// The key under which the events stand.
+const EVENTS: &[u8] = b"traceEvents";
+/// Keys that events start with. Only an event that is looked for must start with one.
+const FIRST_KEYS: [&[u8]; 7] = [b"ph", b"name", b"cat", b"ts", b"pid", b"args", b"bp"];
+/// Keys of the document at which reading can go on after something broken.
+const LANDMARKS: [&[u8]; 6] =
+    [EVENTS, b"distributedInfo", b"deviceProperties", b"baseTimeNanoseconds", b"traceName", b"displayTimeUnit"];
+
+/// Where in the document one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Before it.
+    Start,
+    /// Among the members of the object that it is.
+    Top,
+    /// Between two events.
+    Events,
+    /// After it.
+    Done,
+}
+
+/// Where in the document one is, and whether the way was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct State {
+    place: Place,
+    is_lost: bool,
+}
+
+impl State {
+    /// Before the document.
+    pub(super) const START: Self = Self { place: Place::Start, is_lost: false };
+    /// Between two events.
+    pub(super) const EVENTS: Self = Self { place: Place::Events, is_lost: false };
+
+    /// Whether the document has been read to its end.
+    pub(super) fn is_done(self) -> bool {
+        self.place == Place::Done
+    }
+
+    /// Whether the list of events has been read to its end.
+    pub(super) fn is_beyond_events(self) -> bool {
+        self.place == Place::Top && !self.is_lost
+    }
+}
+
+/// What was found in a piece beside the events.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) metadata: Metadata,
+    pub(super) problems: Problems,
+    /// Whether a list of events began.
+    pub(super) has_list: bool,
+    /// Whether the document is a list, not an object.
+    pub(super) is_bare: bool,
+    /// Objects in the list.
+    pub(super) seen_count: u64,
+    /// Events with a duration that were handed on.
+    pub(super) event_count: u64,
+}
+
+impl Found {
+    pub(super) fn merge(&mut self, other: Self) {
+        self.metadata.merge(other.metadata);
+        self.problems.merge(&other.problems);
+        self.has_list |= other.has_list;
+        self.is_bare |= other.is_bare;
+        self.seen_count += other.seen_count;
+        self.event_count += other.event_count;
+    }
+}
+
+/// Why a step fails, and where what is there stops to make sense.
+#[derive(Debug, Clone, Copy)]
+struct Failure {
+    fault: Fault,
+    at: usize,
+}
+
+impl Failure {
+    const fn of(fault: Fault, cursor: &Cursor<'_>) -> Self {
+        Self { fault, at: cursor.at() }
+    }
+}
+
+/// One piece of the document.
+struct Piece<'a, S> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Whether the document ends with it.
+    is_last: bool,
+    state: State,
+    /// A time within the recording, if it is known.
+    origin: Option<i64>,
+    found: Found,
+    sink: &'a mut S,
+}
+
+/// Reads a piece from a state on. Returns the state at its end, how many bytes were used — the others belong to something
+/// that is not whole yet — and what was found.
+pub(super) fn read_piece<S: Sink>(
+    bytes: &[u8],
+    (state, is_last): (State, bool),
+    origin: Option<i64>,
+    sink: &mut S,
+) -> (State, usize, Found) {
+    let mut piece = Piece { bytes, at: 0, is_last, state, origin, found: Found::default(), sink };
+    loop {
+        if piece.state.is_lost && !piece.find_way() {
+            break;
+        }
+        if !piece.skip_space() {
+            break;
+        }
+        let step = match piece.state.place {
+            Place::Start => piece.start(),
+            Place::Top => piece.member(),
+            Place::Events => piece.event(),
+            // Nothing belongs here, but a document may seem to end where it is broken.
+            Place::Done => Err(Failure { fault: Fault::Syntax, at: piece.at }),
+        };
+        match step {
+            Ok(()) => {}
+            Err(Failure { fault: Fault::End, .. }) if !piece.is_at_broken_end() => break,
+            Err(failure) => piece.lose_way(failure),
+        }
+    }
+    (piece.state, piece.at, piece.found)
+}
+
+/// Where the first event seems to start.
+pub(super) fn first_event(bytes: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(b'{', bytes).find(|at| is_event_start(&bytes[*at..]))
+}
+
+/// Where the last event seems to start, of those that follow another.
+pub(super) fn last_event(bytes: &[u8]) -> Option<usize> {
+    let follows = |at: usize| bytes[..at].trim_ascii_end().ends_with(b",");
+    memchr::memrchr_iter(b'{', bytes).find(|at| is_event_start(&bytes[*at..]) && follows(*at))
+}
+
+fn is_event_start(bytes: &[u8]) -> bool {
+    bytes.strip_prefix(b"{").is_some_and(|rest| starts_with_key(rest.trim_ascii_start(), &FIRST_KEYS))
+}
+
+/// Whether a key comes first, of those given.
+fn starts_with_key(bytes: &[u8], keys: &[&[u8]]) -> bool {
+    let Some(rest) = bytes.strip_prefix(b"\"") else { return false };
+    let behind = keys.iter().find_map(|key| rest.strip_prefix(*key)?.strip_prefix(b"\""));
+    behind.is_some_and(|behind| behind.trim_ascii_start().starts_with(b":"))
+}
+
+/// The first place at which to go on, and what is there.
+fn landmark(bytes: &[u8]) -> Option<(usize, Place)> {
+    memchr::memchr2_iter(b'{', b'"', bytes).find_map(|at| {
+        let rest = &bytes[at..];
+        if is_event_start(rest) {
+            return Some((at, Place::Events));
+        }
+        starts_with_key(rest, &LANDMARKS).then_some((at, Place::Top))
+    })
+}
+
+impl<'a, S: Sink> Piece<'a, S> {
+    /// Whether what ends with the piece will never be whole.
+    fn is_at_broken_end(&self) -> bool {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        rest.len() >= MOST_ITEM || (self.is_last && !rest.trim_ascii().is_empty())
+    }
+
+    /// Steps over white space; returns whether anything comes then.
+    fn skip_space(&mut self) -> bool {
+        let mut cursor = Cursor::new(self.bytes, self.at);
+        let has_more = cursor.peek().is_ok();
+        self.at = cursor.at();
+        has_more
+    }
+
+    fn start(&mut self) -> Result<(), Failure> {
+        let mark: &[u8] = b"\xef\xbb\xbf";
+        if self.bytes.starts_with(mark) && self.at == 0 {
+            self.at = mark.len();
+        }
+        let mut cursor = Cursor::new(self.bytes, self.at);
+        let first = cursor.peek().map_err(|fault| Failure::of(fault, &cursor))?;
+        self.state.place = match first {
+            b'{' => Place::Top,
+            b'[' => {
+                (self.found.has_list, self.found.is_bare) = (true, true);
+                Place::Events
+            }
+            _ => return Err(Failure::of(Fault::Syntax, &cursor)),
+        };
+        self.at = cursor.at() + 1;
+        Ok(())
+    }
+
+    fn member(&mut self) -> Result<(), Failure> {
+        let mut cursor = Cursor::new(self.bytes, self.at);
+        self.state.place = self.one_member(&mut cursor).map_err(|fault| Failure::of(fault, &cursor))?;
+        self.at = cursor.at();
+        Ok(())
+    }
+
+    /// Takes a member of the document; returns where one is then.
+    fn one_member(&mut self, cursor: &mut Cursor<'a>) -> Result<Place, Fault> {
+        let Some(key) = cursor.key()? else { return Ok(Place::Done) };
+        if key == EVENTS && cursor.peek()? == b'[' {
+            cursor.expect(b'[')?;
+            self.found.has_list = true;
+            return Ok(Place::Events);
+        }
+        let value = cursor.value()?;
+        self.found.metadata.set(key, value);
+        Ok(Place::Top)
+    }
+
+    /// Takes an event, or the end of the list.
+    fn event(&mut self) -> Result<(), Failure> {
+        let mut cursor = Cursor::new(self.bytes, self.at);
+        let next = cursor.peek_beyond_commas();
+        self.at = cursor.at();
+        match next.map_err(|fault| Failure::of(fault, &cursor))? {
+            b'{' => {}
+            b']' => {
+                self.at += 1;
+                self.state.place = Place::Top;
+                return Ok(());
+            }
+            _ => return Err(Failure::of(Fault::Syntax, &cursor)),
+        }
+        match Record::read(&mut cursor) {
+            Ok(record) => {
+                self.at = cursor.at();
+                self.take(&record);
+                Ok(())
+            }
+            Err(Fault::Syntax) => self.mend(cursor.at()),
+            Err(Fault::End) => Err(Failure::of(Fault::End, &cursor)),
+        }
+    }
+
+    /// Reads an event again whose strings may hold quotes of their own. `broken_at` is where it makes no sense otherwise.
+    fn mend(&mut self, broken_at: usize) -> Result<(), Failure> {
+        let end = self.bytes.len().min(self.at + LOOK_BACK);
+        let mut cursor = Cursor::with_stray_quotes(&self.bytes[..end], self.at);
+        let record = Record::read(&mut cursor);
+        // A string that runs on into the next event would swallow it.
+        let is_sane = |end: usize| self.bytes.get(broken_at..end).is_some_and(|rest| first_event(rest).is_none());
+        match record {
+            Ok(record) if is_sane(cursor.at()) => {
+                self.at = cursor.at();
+                self.found.problems.mended_count += 1;
+                self.take(&record);
+                Ok(())
+            }
+            // More of it may come.
+            Err(Fault::End) if end == self.bytes.len() && !self.is_last => Err(Failure { fault: Fault::End, at: end }),
+            _ => Err(Failure { fault: Fault::Syntax, at: broken_at }),
+        }
+    }
+
+    fn take(&mut self, record: &Record<'a>) {
+        self.found.seen_count += 1;
+        match record.event(self.origin) {
+            Ok(Some(event)) => {
+                self.found.event_count += u64::from(record.has_duration());
+                self.sink.event(&event);
+            }
+            Ok(None) => {}
+            Err(problem) => self.found.problems.add(problem),
+        }
+    }
+
+    /// Something is broken here.
+    fn lose_way(&mut self, failure: Failure) {
+        let is_event = self.state.place == Place::Events && self.bytes.get(self.at) == Some(&b'{');
+        self.found.seen_count += u64::from(is_event);
+        self.found.problems.add(match failure.fault {
+            Fault::End if self.is_last => Problem::CutOff,
+            Fault::End => Problem::TooLarge,
+            Fault::Syntax if is_event || self.state.place == Place::Top => Problem::Broken,
+            Fault::Syntax => Problem::Stray,
+        });
+        let is_near = failure.at.saturating_sub(self.at) <= LOOK_BACK;
+        self.at = if is_near { self.at + 1 } else { failure.at };
+        self.state.is_lost = true;
+    }
+
+    /// Looks for a place at which to go on; returns whether there is one.
+    fn find_way(&mut self) -> bool {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let Some((distance, place)) = landmark(rest) else {
+            let keep = if self.is_last { 0 } else { OVERLAP.min(rest.len()) };
+            self.at = self.bytes.len() - keep;
+            return false;
+        };
+        self.at += distance;
+        self.found.has_list |= place == Place::Events;
+        self.state = State { place, is_lost: false };
+        true
+    }
+}

@@ -1,0 +1,238 @@
+//! Hands the events of a trace to the timeline's builder.
+
+use super::event::{Activity, CopyWork, Event, GpuWork, Id, Kernel, MemoryKind, Sink};
+use super::pipeline::Frame;
+use super::text::Text;
+use crate::timeline::Geometry;
+use crate::timeline::builder::{
+    CallEvent, Chunk, KernelKey, LabelKey, Limits, NameKey, OpEvent, RangeEvent, StreamKey, ThreadKey,
+};
+use crate::timeline::columns::{Direction, HostMemory, OverheadKind, RangeKind};
+
+/// What events are called where some of them are dropped.
+pub(super) const EVENTS: &str = "events of the trace";
+/// The name of every step; its number is no part of it.
+const STEP: &[u8] = b"ProfilerStep";
+/// Bytes of a raw name for each byte of one that may be used: an escape is at most six.
+const ESCAPED: usize = 6;
+
+/// The events of one block.
+pub(super) struct Part {
+    pub(super) chunk: Chunk,
+    /// Events that were handed on, up to the limit.
+    pub(super) count: u64,
+    /// Events beyond it.
+    pub(super) beyond: u64,
+    /// Whether there are calls of the runtime, or GPU work.
+    pub(super) has_gpu_events: bool,
+    frame: Frame,
+    limits: Limits,
+}
+
+impl Part {
+    pub(super) fn new(limits: Limits, frame: Frame) -> Self {
+        let chunk = Chunk::new(EVENTS, limits);
+        Self { chunk, count: 0, beyond: 0, has_gpu_events: false, frame, limits }
+    }
+}
+
+impl Sink for Part {
+    fn event(&mut self, event: &Event<'_>) {
+        if self.count >= self.limits.rows {
+            self.beyond += 1;
+            return;
+        }
+        self.count += 1;
+        match &event.activity {
+            Activity::Kernel(kernel) => self.kernel(event, kernel),
+            Activity::Copy(copy) => self.copy(event, copy),
+            Activity::Memset(memset) => {
+                self.has_gpu_events = true;
+                let op = self.op(event, &memset.work);
+                self.chunk.memset(&op, memset.bytes.unwrap_or(0).max(0));
+            }
+            Activity::Call(call) => {
+                self.has_gpu_events = true;
+                let correlation = correlation(call.correlation);
+                let call = self.call(event);
+                self.chunk.api_call(&call, correlation, false);
+            }
+            Activity::Operator(_) => self.range(event, RangeKind::Operator, event.name),
+            Activity::Range(_) => self.range(event, RangeKind::Annotation, event.name),
+            Activity::Step(_) => self.range(event, RangeKind::Annotation, Text::new(STEP, false)),
+            Activity::Frame(_) => self.range(event, RangeKind::PythonFrame, event.name),
+            Activity::Overhead => {
+                let call = self.call(event);
+                self.chunk.overhead(&call, overhead_kind(event.name.raw()));
+            }
+            // The host's ranges say the same as the device's, and calls the same as the records of waits.
+            Activity::DeviceRange(_)
+            | Activity::Wait(_)
+            | Activity::Memory(_)
+            | Activity::Recorded
+            | Activity::RecordedEnd
+            | Activity::ProcessName(_)
+            | Activity::ThreadName(_) => {}
+        }
+    }
+}
+
+impl Part {
+    /// From when to when, since the start of the recording.
+    const fn times(&self, event: &Event<'_>) -> (i64, i64) {
+        let start = event.start_ns.saturating_sub(self.frame.zero_ns);
+        (start, start.saturating_add(event.duration_ns))
+    }
+
+    fn op(&self, event: &Event<'_>, work: &GpuWork) -> OpEvent {
+        let (start, end) = self.times(event);
+        let of_thread = || match event.tid {
+            Id::Number(number) => Some(number),
+            _ => None,
+        };
+        let stream = StreamKey {
+            process: self.frame.process,
+            device: work.device,
+            context: work.context.unwrap_or(0),
+            stream: work.stream.or_else(of_thread).unwrap_or(0),
+        };
+        OpEvent { start, end, stream, correlation: correlation(work.correlation) }
+    }
+
+    fn kernel(&mut self, event: &Event<'_>, kernel: &Kernel<'_>) {
+        self.has_gpu_events = true;
+        let op = self.op(event, &kernel.work);
+        let name = self.name(event.name);
+        let geometry = Geometry {
+            grid_blocks: product(kernel.grid),
+            block_threads: Some(product(kernel.block)).filter(|threads| *threads <= MAX_BLOCK_THREADS).unwrap_or(0),
+            registers: kernel.registers.unwrap_or(0).max(0),
+            shared_memory_bytes: kernel.shared_memory.unwrap_or(0).max(0),
+        };
+        self.chunk.kernel(&op, KernelKey { name, full_name: name, geometry });
+    }
+
+    fn copy(&mut self, event: &Event<'_>, copy: &CopyWork) {
+        self.has_gpu_events = true;
+        let op = self.op(event, &copy.work);
+        let direction = direction(event.name.raw(), copy);
+        self.chunk.copy(&op, copy.bytes.unwrap_or(0), direction, host_memory(direction, copy));
+    }
+
+    fn call(&mut self, event: &Event<'_>) -> CallEvent {
+        let (start, end) = self.times(event);
+        CallEvent { start, end, thread: thread(event), name: self.name(event.name) }
+    }
+
+    fn range(&mut self, event: &Event<'_>, kind: RangeKind, name: Text<'_>) {
+        let (start, end) = self.times(event);
+        let label = LabelKey { kind, domain: 0, name: self.name(name) };
+        self.chunk.range(&RangeEvent { start, end: Some(end), thread: thread(event), label });
+    }
+
+    fn name(&mut self, text: Text<'_>) -> NameKey {
+        let text = text.start(self.limits.name_bytes.saturating_mul(ESCAPED));
+        let known = text.plain().and_then(|raw| self.chunk.text(raw));
+        known.or_else(|| self.chunk.text(text.to_str().as_bytes())).unwrap_or(NameKey::Missing)
+    }
+}
+
+/// No block has more threads, now or soon: such a value is none.
+const MAX_BLOCK_THREADS: i64 = 1 << 16;
+
+fn product(sizes: Option<[u32; 3]>) -> i64 {
+    let product = sizes.and_then(|sizes| sizes.iter().try_fold(1_i64, |all, one| all.checked_mul(i64::from(*one))));
+    product.unwrap_or(0)
+}
+
+fn correlation(id: Option<i64>) -> Option<u32> {
+    id.and_then(|id| u32::try_from(id).ok())
+}
+
+/// Rows of the profiler itself have a negative process: they are about all threads.
+const fn thread(event: &Event<'_>) -> Option<ThreadKey> {
+    match (event.pid, event.tid) {
+        (Id::Number(process @ 0..), Id::Number(id)) => Some(ThreadKey { process, id }),
+        _ => None,
+    }
+}
+
+/// The name says it, else what the copy reads and writes.
+fn direction(name: &[u8], copy: &CopyWork) -> Direction {
+    use MemoryKind::{Device, Host, Managed, Pageable, Pinned};
+    let by_name = [
+        (&b"Memcpy HtoD"[..], Direction::HostToDevice),
+        (b"Memcpy DtoH", Direction::DeviceToHost),
+        (b"Memcpy PtoP", Direction::Peer),
+        (b"Memcpy HtoH", Direction::HostToHost),
+    ];
+    if let Some((_, direction)) = by_name.into_iter().find(|(start, _)| name.starts_with(start)) {
+        return direction;
+    }
+    match (copy.from, copy.to) {
+        _ if copy.is_peer => Direction::Peer,
+        (Device, Device) => Direction::DeviceToDevice,
+        (Pageable | Pinned | Host, Device | Managed) => Direction::HostToDevice,
+        (Device | Managed, Pageable | Pinned | Host) => Direction::DeviceToHost,
+        (Pageable | Pinned | Host, Pageable | Pinned | Host) => Direction::HostToHost,
+        _ if name.starts_with(b"Memcpy DtoD") => Direction::DeviceToDevice,
+        _ => Direction::Unknown,
+    }
+}
+
+/// Either end of a copy that is pageable makes it so. AMD's traces do not tell pageable memory from pinned.
+fn host_memory(direction: Direction, copy: &CopyWork) -> HostMemory {
+    let ends = [copy.from, copy.to];
+    if ends.contains(&MemoryKind::Pageable) {
+        return HostMemory::Pageable;
+    }
+    if matches!(direction, Direction::DeviceToDevice | Direction::Peer) {
+        return HostMemory::None;
+    }
+    match if direction == Direction::DeviceToHost { copy.to } else { copy.from } {
+        MemoryKind::Pinned => HostMemory::Pinned,
+        MemoryKind::Managed => HostMemory::Managed,
+        _ => HostMemory::Unknown,
+    }
+}
+
+fn overhead_kind(name: &[u8]) -> OverheadKind {
+    let has = |word: &[u8]| memchr::memmem::find(name, word).is_some();
+    if has(b"Command Buffer Full") {
+        OverheadKind::QueueFull
+    } else if has(b"Loading") || has(b"Compil") {
+        OverheadKind::Load
+    } else {
+        OverheadKind::Profiler
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_told_by_name_and_ends() {
+        use MemoryKind::{Device, Host, Pageable, Pinned, Unknown};
+        let of = |name: &str, from, to| {
+            let copy = CopyWork { from, to, ..CopyWork::default() };
+            let direction = direction(name.as_bytes(), &copy);
+            (direction, host_memory(direction, &copy))
+        };
+        let (to_device, to_host) = (Direction::HostToDevice, Direction::DeviceToHost);
+        assert_eq!(of("Memcpy HtoD (Pageable -> Device)", Pageable, Device), (to_device, HostMemory::Pageable));
+        assert_eq!(of("Memcpy DtoH (Device -> Pinned)", Device, Pinned), (to_host, HostMemory::Pinned));
+        assert_eq!(of("Memcpy HtoD (Host -> Device)", Host, Device), (to_device, HostMemory::Unknown));
+        assert_eq!(of("CopyDeviceToHost", Device, Host), (to_host, HostMemory::Unknown));
+        assert_eq!(of("Memcpy DtoD (Device -> Device)", Device, Device), (Direction::DeviceToDevice, HostMemory::None));
+        assert_eq!(of("Memcpy PtoP (Device -> Device)", Device, Device), (Direction::Peer, HostMemory::None));
+        assert_eq!(of("Memcpy", Unknown, Unknown), (Direction::Unknown, HostMemory::Unknown));
+    }
+
+    #[test]
+    fn overheads_are_told_by_name() {
+        assert_eq!(overhead_kind(b"Lazy Function Loading"), OverheadKind::Load);
+        assert_eq!(overhead_kind(b"Command Buffer Full"), OverheadKind::QueueFull);
+        assert_eq!(overhead_kind(b"Activity Buffer Request"), OverheadKind::Profiler);
+    }
+}

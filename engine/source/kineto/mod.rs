@@ -1,0 +1,119 @@
+//! PyTorch Profiler (Kineto) traces: JSON, also compressed with gzip or Zstandard.
+//!
+//! The file is read in blocks that end between two events. Threads turn blocks into events, and those into chunks of the
+//! timeline, which are joined in the order of the file, whatever the number of threads. What is whole in a broken trace is
+//! taken; what is not is counted.
+
+mod args;
+mod capture;
+mod cursor;
+mod describe;
+mod document;
+#[allow(
+    dead_code,
+    reason = "a trace is read whole; the timeline has no columns yet for memory, shapes and collectives"
+)]
+mod event;
+mod fill;
+#[allow(
+    dead_code,
+    reason = "a trace is read whole; the timeline has no columns yet for memory, shapes and collectives"
+)]
+mod metadata;
+mod number;
+mod open;
+mod pipeline;
+mod problems;
+mod record;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::path::Path;
+
+use self::fill::Part;
+use self::open::{Source, WHOLE, is_compressed};
+use self::pipeline::Summary;
+use self::problems::{Ending, Unreadable};
+use super::format::{Format, Head, NearMiss, Reader};
+use super::{Progress, ReadError, ReadOptions, Recording};
+use crate::parallel::Threads;
+use crate::timeline::builder::Builder;
+
+const RECORD: &str =
+    "Record the program with torch.profiler.profile(), and write the trace with export_chrome_trace(\"trace.json.gz\")";
+const RECORD_AGAIN: &str = "Let the program end before the file is copied, or record again";
+
+/// A trace is JSON from the first byte to the last, or should be.
+pub(super) const FORMAT: Format = Format {
+    id: "kineto",
+    name: "a trace of the PyTorch Profiler (.json, .json.gz, .json.zst)",
+    profiler: "torch.profiler",
+    hint: RECORD,
+    reader,
+    near_miss,
+    capture: capture::command,
+};
+
+/// Broken traces may begin with anything: lines of a log, or the middle of an event.
+fn reader(head: &[u8]) -> Option<Reader> {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let has = |key: &[u8]| memchr::memmem::find(head, key).is_some();
+    let is_trace =
+        matches!(text, [b'{' | b'[', ..]) || is_compressed(head) || has(b"\"traceEvents\"") || has(b"\"ph\":");
+    is_trace.then_some(read as Reader)
+}
+
+const fn near_miss(_: Head<'_>) -> Option<NearMiss> {
+    None
+}
+
+/// Reads a trace.
+///
+/// # Errors
+/// When the file cannot be opened, or nothing in it is an event of the PyTorch Profiler.
+fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
+    let unreadable = |problem| unreadable(path, problem);
+    let mut source = Source::open(path).map_err(|error| unreadable(Unreadable::Io(error)))?;
+    let position = source.progress();
+    let limits = options.limits;
+    let threads = Threads::new(options.threads).at_most(usize::MAX);
+    let mut builder = Builder::new(limits);
+    let (mut count, mut has_gpu_events) = (0_u64, false);
+    let make = |frame| Part::new(limits, frame);
+    let take = |part: Part| {
+        has_gpu_events |= part.has_gpu_events;
+        builder.skip_rows(part.beyond);
+        if count.saturating_add(part.count) > limits.rows {
+            builder.skip_rows(part.count);
+            return;
+        }
+        count += part.count;
+        builder.take(part.chunk);
+        progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
+    };
+    let mut summary = pipeline::read(&mut source, threads, make, take).map_err(unreadable)?;
+    if source.is_beyond_budget() {
+        summary.ending = Ending::BeyondBudget;
+    }
+    describe::describe(&mut builder, &summary);
+    let mut timeline = builder.finish();
+    describe::describe_capture(&mut timeline, &summary, has_gpu_events);
+    Ok(Recording::Timeline(Box::new(timeline)))
+}
+
+/// The words for a file of which nothing can be taken.
+fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
+    let path = path.display().to_string();
+    let found = match problem {
+        Unreadable::Io(source) => return ReadError::Open { path, source },
+        Unreadable::Empty => "is empty".to_owned(),
+        Unreadable::NotJson => "is no trace of the PyTorch Profiler: it is no JSON".to_owned(),
+        Unreadable::NoEventList => "is JSON, but no trace of the PyTorch Profiler: it has no traceEvents".to_owned(),
+        Unreadable::NoEvents { seen: 0 } => "is a trace without events".to_owned(),
+        Unreadable::NoEvents { seen } => format!(
+            "has {seen} entries in its traceEvents, none of them an event of the PyTorch Profiler that can be read"
+        ),
+    };
+    ReadError::NotAReport { path, found, hint: RECORD.to_owned() }
+}

@@ -1,0 +1,170 @@
+//! The bytes of a trace, whether it is compressed or not.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::files;
+
+/// How much a compressed trace may inflate to: this, and [`BUDGET_RATIO`] times its size. Real ones reach 40 times.
+const BUDGET_BASE: u64 = 1 << 30;
+const BUDGET_RATIO: u64 = 256;
+const GZIP: &[u8] = b"\x1f\x8b";
+const BUFFER: usize = 1 << 18;
+/// What [`Source::progress`] says at the end of the file.
+pub(super) const WHOLE: u64 = 1_000_000;
+
+/// A trace that is read from its beginning to its end.
+pub(super) struct Source {
+    /// Bytes of the file.
+    size: u64,
+    position: Arc<AtomicU64>,
+    bytes: Box<dyn Read + Send>,
+    left: u64,
+    is_beyond_budget: bool,
+}
+
+impl Source {
+    /// Opens a file; what it is compressed with is told by its first bytes, not by its name.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = files::open(path)?;
+        let size = file.metadata()?.len();
+        let position = Arc::new(AtomicU64::new(0));
+        let file = Counted { file, position: Arc::clone(&position) };
+        let mut reader = BufReader::with_capacity(BUFFER, file);
+        let first = reader.fill_buf()?;
+        let budget = BUDGET_BASE.saturating_add(size.saturating_mul(BUDGET_RATIO));
+        let (bytes, left): (Box<dyn Read + Send>, u64) = if first.starts_with(GZIP) {
+            (Box::new(MultiGzDecoder::new(reader)), budget)
+        } else if is_zstd(first) {
+            (Box::new(Frames::new(reader)), budget)
+        } else {
+            (Box::new(reader), u64::MAX)
+        };
+        Ok(Self { size, position, bytes, left, is_beyond_budget: false })
+    }
+
+    /// How far a reader of this file has come, as a share of one million.
+    pub(super) fn progress(&self) -> impl Fn() -> u64 + use<> {
+        let (position, size) = (Arc::clone(&self.position), self.size.max(1));
+        move || position.load(Ordering::Relaxed).saturating_mul(WHOLE) / size
+    }
+
+    /// Whether reading ended because the trace inflates to more than its size can account for.
+    pub(super) const fn is_beyond_budget(&self) -> bool {
+        self.is_beyond_budget
+    }
+}
+
+/// A file that counts what is read of it.
+struct Counted {
+    file: File,
+    position: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(out)?;
+        self.position.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.bytes.read(out)?;
+        let left = self.left.checked_sub(count as u64);
+        self.is_beyond_budget |= left.is_none();
+        self.left = left.unwrap_or(0);
+        Ok(if self.is_beyond_budget { 0 } else { count })
+    }
+}
+
+/// Whether a file that begins so is compressed in a way that is known.
+pub(super) fn is_compressed(first: &[u8]) -> bool {
+    first.starts_with(GZIP) || is_zstd(first)
+}
+
+/// A frame of Zstandard, or one that holds something else and is skipped.
+fn is_zstd(first: &[u8]) -> bool {
+    first.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || matches!(first, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
+}
+
+/// Frames of Zstandard, one behind the other.
+struct Frames<R: BufRead> {
+    decoder: ruzstd::decoding::FrameDecoder,
+    reader: R,
+    is_open: bool,
+}
+
+impl<R: BufRead> Frames<R> {
+    fn new(reader: R) -> Self {
+        Self { decoder: ruzstd::decoding::FrameDecoder::new(), reader, is_open: false }
+    }
+}
+
+/// What a decoder says, as an error of reading.
+fn damaged(error: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let count = self.decoder.read(out)?;
+            if count > 0 || out.is_empty() {
+                return Ok(count);
+            }
+            if self.is_open && !self.decoder.is_finished() {
+                let some = ruzstd::decoding::BlockDecodingStrategy::UptoBytes(BUFFER);
+                self.decoder.decode_blocks(&mut self.reader, some).map_err(damaged)?;
+                continue;
+            }
+            if self.reader.fill_buf()?.is_empty() {
+                return Ok(0);
+            }
+            self.is_open = self.next_frame()?;
+        }
+    }
+}
+
+impl<R: BufRead> Frames<R> {
+    /// Starts the next frame; returns whether it holds data.
+    fn next_frame(&mut self) -> io::Result<bool> {
+        use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+        match self.decoder.reset(&mut self.reader) {
+            Ok(()) => Ok(true),
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                io::copy(&mut self.reader.by_ref().take(u64::from(length)), &mut io::sink())?;
+                Ok(false)
+            }
+            Err(error) => Err(damaged(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_read_than_the_budget() {
+        let source = |left| Source {
+            size: 0,
+            position: Arc::default(),
+            bytes: Box::new(io::Cursor::new(vec![b' '; 1_000])),
+            left,
+            is_beyond_budget: false,
+        };
+        for (budget, is_beyond) in [(999, true), (1_000, false)] {
+            let (mut source, mut out) = (source(budget), Vec::new());
+            let count = source.read_to_end(&mut out).unwrap();
+            assert!(count as u64 <= budget);
+            assert_eq!(source.is_beyond_budget(), is_beyond);
+        }
+    }
+}

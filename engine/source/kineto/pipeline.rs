@@ -1,0 +1,280 @@
+//! Reads a trace block by block on several threads.
+//!
+//! Where a block starts is a guess: at something that looks like the start of an event. The guess holds when the block
+//! before it ends between two events; else the block is read again from where that one really ended. So the result is that
+//! of reading the document in one go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use super::document::{Found, MOST_ITEM, State, last_event, read_piece};
+use super::event::{Activity, Event, Id, Sink};
+use super::metadata::Metadata;
+use super::problems::{Ending, Problem, Problems, Unreadable};
+use super::record::is_near;
+
+/// Bytes of a block: enough that it costs far more than handing it around, few enough to stay in a cache.
+const BLOCK: usize = 1 << 20;
+/// Blocks for each thread that are being filled, read or taken.
+const BLOCKS_A_THREAD: usize = 3;
+
+/// What is known of a trace when all of it has been read.
+#[derive(Debug, Clone)]
+pub(super) struct Summary {
+    /// What the trace says about itself.
+    pub(super) metadata: Metadata,
+    /// What was left out.
+    pub(super) problems: Problems,
+    /// How the file ended.
+    pub(super) ending: Ending,
+    /// Objects in the list of events.
+    #[cfg(test)]
+    pub(super) seen_count: u64,
+}
+
+/// What the first events tell of all of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// A time amid the recording.
+    amid_ns: i64,
+    /// The earliest of the first events: the start of the recording, about.
+    pub(super) zero_ns: i64,
+    /// The process that was recorded, where it is but one.
+    pub(super) process: Option<i64>,
+}
+
+/// A part of the file.
+struct Block {
+    index: usize,
+    bytes: Vec<u8>,
+    is_last: bool,
+}
+
+/// A block that was read from the state that it is supposed to start with.
+struct Guess<S> {
+    block: Block,
+    start: State,
+    end: State,
+    used: usize,
+    found: Found,
+    sink: S,
+}
+
+/// Reads a trace: `make` makes a sink for a block, of what the first events tell; `take` is handed each sink, in the order
+/// of the file.
+///
+/// # Errors
+/// When nothing in it is an event of the PyTorch Profiler.
+pub(super) fn read<S: Sink>(
+    source: impl Read + Send,
+    threads: usize,
+    make: impl Fn(Frame) -> S + Sync,
+    take: impl FnMut(S),
+) -> Result<Summary, Unreadable> {
+    read_in_blocks(source, (threads, BLOCK), make, take)
+}
+
+/// The same, with blocks of a size.
+pub(super) fn read_in_blocks<S: Sink>(
+    source: impl Read + Send,
+    (threads, block_size): (usize, usize),
+    make: impl Fn(Frame) -> S + Sync,
+    take: impl FnMut(S),
+) -> Result<Summary, Unreadable> {
+    let threads = threads.max(1);
+    let mut source = source;
+    let (head, frame) = read_head(&mut source);
+    let origin = frame.map(|frame| frame.amid_ns);
+    let frame = frame.unwrap_or_default();
+    let source = io::Cursor::new(head).chain(source);
+    let make = || make(frame);
+    let (empty_sender, empties) = mpsc::channel();
+    let (block_sender, blocks) = mpsc::channel();
+    let (guess_sender, guesses) = mpsc::channel();
+    for _ in 0..threads * BLOCKS_A_THREAD {
+        _ = empty_sender.send(Vec::new());
+    }
+    let blocks = Mutex::new(blocks);
+    let mut order = Order { state: State::START, rest: Vec::new(), origin, found: Found::default(), make: &make, take };
+    let fault = std::thread::scope(|scope| {
+        let reader = scope.spawn(move || read_blocks(source, block_size, &empties, &block_sender));
+        for _ in 0..threads {
+            let (sender, blocks, make) = (guess_sender.clone(), &blocks, &make);
+            scope.spawn(move || guess_blocks(blocks, &sender, origin, make));
+        }
+        drop(guess_sender);
+        order.take_all(guesses, &empty_sender);
+        drop(empty_sender);
+        // A panic goes on as one.
+        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    order.summary(fault)
+}
+
+/// Starts and processes of the first events.
+#[derive(Default)]
+struct First {
+    starts: Vec<i64>,
+    processes: BTreeSet<i64>,
+}
+
+impl Sink for First {
+    fn event(&mut self, event: &Event<'_>) {
+        if event.duration_ns > 0 {
+            self.starts.push(event.start_ns);
+        }
+        let is_of_host = matches!(event.activity, Activity::Call(_) | Activity::Operator(_) | Activity::Frame(_));
+        if let (Id::Number(process), true) = (event.pid, is_of_host) {
+            self.processes.insert(process);
+        }
+    }
+}
+
+impl First {
+    /// The median is amid the recording even where some times are absurd.
+    fn frame(mut self) -> Option<Frame> {
+        let middle = self.starts.len() / 2;
+        if self.starts.is_empty() {
+            return None;
+        }
+        let amid_ns = *self.starts.select_nth_unstable(middle).1;
+        let near = self.starts.iter().copied().filter(|start| is_near(*start, amid_ns));
+        let zero_ns = near.min().unwrap_or(amid_ns);
+        let process = self.processes.first().copied().filter(|_| self.processes.len() == 1);
+        Some(Frame { amid_ns, zero_ns, process })
+    }
+}
+
+/// Reads as far as there is an event with a time; returns what was read, and what it tells.
+fn read_head(source: &mut impl Read) -> (Vec<u8>, Option<Frame>) {
+    let mut head = Vec::new();
+    loop {
+        let wanted = head.len().max(BLOCK) as u64;
+        let read = source.by_ref().take(wanted).read_to_end(&mut head);
+        let is_last = !matches!(read, Ok(count) if count as u64 == wanted);
+        let mut first = First::default();
+        read_piece(&head, (State::START, is_last), None, &mut first);
+        let frame = first.frame();
+        if frame.is_some() || is_last || head.len() > MOST_ITEM {
+            return (head, frame);
+        }
+    }
+}
+
+/// Fills blocks until the source ends or fails; returns why it failed.
+fn read_blocks(
+    mut source: impl Read,
+    size: usize,
+    empties: &Receiver<Vec<u8>>,
+    blocks: &Sender<Block>,
+) -> Option<io::Error> {
+    let mut rest = Vec::new();
+    for index in 0.. {
+        let Ok(mut bytes) = empties.recv() else { break };
+        bytes.clear();
+        bytes.append(&mut rest);
+        let wanted = size.saturating_sub(bytes.len()).max(size / 2 + 1) as u64;
+        let read = source.by_ref().take(wanted).read_to_end(&mut bytes);
+        let is_last = !matches!(read, Ok(count) if count as u64 == wanted);
+        if !is_last && let Some(cut) = last_event(&bytes) {
+            rest.extend_from_slice(&bytes[cut..]);
+            bytes.truncate(cut);
+        }
+        let is_wanted = blocks.send(Block { index, bytes, is_last }).is_ok();
+        if is_last || !is_wanted {
+            return read.err();
+        }
+    }
+    None
+}
+
+/// Reads blocks as they come.
+fn guess_blocks<S: Sink>(
+    blocks: &Mutex<Receiver<Block>>,
+    guesses: &Sender<Guess<S>>,
+    origin: Option<i64>,
+    make: &impl Fn() -> S,
+) {
+    let next = || blocks.lock().ok()?.recv().ok();
+    while let Some(block) = next() {
+        let start = if block.index == 0 { State::START } else { State::EVENTS };
+        let mut sink = make();
+        let (end, used, found) = read_piece(&block.bytes, (start, block.is_last), origin, &mut sink);
+        if guesses.send(Guess { block, start, end, used, found, sink }).is_err() {
+            break;
+        }
+    }
+}
+
+/// Takes blocks in their order, and reads those again that were guessed wrong.
+struct Order<'a, S, M: Fn() -> S, T: FnMut(S)> {
+    state: State,
+    /// Bytes of the blocks so far that belong to something that is not whole yet.
+    rest: Vec<u8>,
+    origin: Option<i64>,
+    found: Found,
+    make: &'a M,
+    take: T,
+}
+
+impl<S: Sink, M: Fn() -> S, T: FnMut(S)> Order<'_, S, M, T> {
+    /// Blocks that come early wait. Each is given back to be filled again.
+    fn take_all(&mut self, guesses: Receiver<Guess<S>>, empties: &Sender<Vec<u8>>) {
+        let mut early = BTreeMap::new();
+        let mut next = 0;
+        for guess in guesses {
+            early.insert(guess.block.index, guess);
+            while let Some(guess) = early.remove(&next) {
+                next += 1;
+                _ = empties.send(self.take_one(guess));
+            }
+        }
+    }
+
+    fn take_one(&mut self, guess: Guess<S>) -> Vec<u8> {
+        let Guess { block, start, end, used, found, sink } = guess;
+        if start == self.state && self.rest.is_empty() {
+            self.found.merge(found);
+            self.state = end;
+            (self.take)(sink);
+            self.rest.extend_from_slice(block.bytes.get(used..).unwrap_or_default());
+            return block.bytes;
+        }
+        let mut sink = (self.make)();
+        self.rest.extend_from_slice(&block.bytes);
+        let (end, used, found) = read_piece(&self.rest, (self.state, block.is_last), self.origin, &mut sink);
+        self.found.merge(found);
+        self.state = end;
+        (self.take)(sink);
+        self.rest.drain(..used.min(self.rest.len()));
+        block.bytes
+    }
+
+    fn summary(self, fault: Option<io::Error>) -> Result<Summary, Unreadable> {
+        let Self { state, found, .. } = self;
+        let is_whole = state.is_done() || (found.is_bare && state.is_beyond_events());
+        let ending = match fault {
+            _ if is_whole => Ending::Whole,
+            Some(error) => Ending::Damaged(error.to_string()),
+            None => Ending::CutOff,
+        };
+        if found.event_count == 0 {
+            return Err(match found.problems.count(Problem::Stray) {
+                _ if found.has_list => Unreadable::NoEvents { seen: found.seen_count },
+                0 if state == State::START => Unreadable::Empty,
+                0 => Unreadable::NoEventList,
+                _ => Unreadable::NotJson,
+            });
+        }
+        let Found { metadata, problems, .. } = found;
+        Ok(Summary {
+            metadata,
+            problems,
+            ending,
+            #[cfg(test)]
+            seen_count: found.seen_count,
+        })
+    }
+}

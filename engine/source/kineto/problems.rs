@@ -1,0 +1,121 @@
+//! What went wrong while a trace was read, and was got over; and what cannot be got over.
+
+use std::io;
+
+/// Why an event, or a piece of the file, was left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Problem {
+    /// No JSON.
+    Broken,
+    /// The file ends within it.
+    CutOff,
+    /// Larger than any event.
+    TooLarge,
+    /// Something between two events that is no event, such as a line of a log.
+    Stray,
+    /// Its start is no number, or none that fits.
+    NoTime,
+    /// It starts over a day before or after the others.
+    AbsurdTime,
+    /// Its duration is no number.
+    NoDuration,
+    /// Its duration is negative.
+    NegativeDuration,
+    /// It lasts over a day.
+    AbsurdDuration,
+    /// GPU work that names no device.
+    NoDevice,
+}
+
+impl Problem {
+    const ALL: [Self; 10] = [
+        Self::Broken,
+        Self::CutOff,
+        Self::TooLarge,
+        Self::Stray,
+        Self::NoTime,
+        Self::AbsurdTime,
+        Self::NoDuration,
+        Self::NegativeDuration,
+        Self::AbsurdDuration,
+        Self::NoDevice,
+    ];
+
+    /// In the words of the review.
+    pub(super) const fn reason(self) -> &'static str {
+        match self {
+            Self::Broken => "no valid JSON",
+            Self::CutOff => "cut off by the end of the file",
+            Self::TooLarge => "larger than any event",
+            Self::Stray => "no event, but something between events",
+            Self::NoTime => "without a start",
+            Self::AbsurdTime => "starts over a day away from the others",
+            Self::NoDuration => "without a duration",
+            Self::NegativeDuration => "ends before it starts",
+            Self::AbsurdDuration => "lasts over a day",
+            Self::NoDevice => "names no device",
+        }
+    }
+}
+
+/// How a file ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Where the document ends.
+    Whole,
+    /// Within the document.
+    CutOff,
+    /// The compressed data cannot be inflated any further.
+    Damaged(String),
+    /// It inflates to more than its size can account for; the rest was not read.
+    BeyondBudget,
+}
+
+/// What was left out, by reason, and what was mended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Problems {
+    counts: [u64; Problem::ALL.len()],
+    /// Events that were taken although quotes in their strings lack backslashes.
+    pub(super) mended_count: u64,
+}
+
+impl Problems {
+    pub(super) fn add(&mut self, problem: Problem) {
+        self.counts[problem as usize] += 1;
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count += more;
+        }
+        self.mended_count += other.mended_count;
+    }
+
+    /// How much was left out for a reason.
+    pub(super) const fn count(&self, problem: Problem) -> u64 {
+        self.counts[problem as usize]
+    }
+
+    /// What was left out, by reason; reasons that did not occur are not among them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Problem, u64)> {
+        Problem::ALL.into_iter().zip(self.counts).filter(|(_, count)| *count > 0)
+    }
+}
+
+/// Why a trace cannot be read.
+#[derive(Debug)]
+pub(super) enum Unreadable {
+    /// The file cannot be opened.
+    Io(io::Error),
+    /// There is nothing in it.
+    Empty,
+    /// It is no JSON.
+    NotJson,
+    /// It is JSON without a list of events.
+    NoEventList,
+    /// Its list of events is empty, or nothing in it is an event of the PyTorch Profiler.
+    NoEvents {
+        /// Objects that were seen in the list.
+        seen: u64,
+    },
+}
