@@ -33,6 +33,8 @@ pub const MAX_DEVICE_COUNT: usize = 128;
 pub const MAX_CELL_BYTES: i32 = 128 << 20;
 /// Bytes of one statement of a database's schema.
 pub const MAX_SCHEMA_ENTRY_BYTES: i32 = 1 << 20;
+/// Bytes that SQLite itself may have in use, beside those of each thread.
+pub const MAX_SQLITE_BYTES: u64 = 192 << 20;
 /// Columns of one table.
 pub const MAX_COLUMN_COUNT: i32 = 1_000;
 

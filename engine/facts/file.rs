@@ -3,14 +3,13 @@
 use std::io::Read;
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
-use serde_json::{Map, Value};
+use foldhash::HashMap;
 
-use super::catalogue::{self, EntityKind, Fact, FactType, Unit};
+use super::catalogue::{EntityKind, Fact, Unit};
+use super::json::{self, RawEntities, RawEntity};
 use super::store::{EntityId, Facts};
-use super::value::FactValue;
 use crate::files;
-use crate::limits::{MAX_FACTS_FILE_BYTES, MAX_FACTS_FILE_ENTITY_COUNT, MAX_FACTS_FILE_NUMBER_POWER};
+use crate::limits::{MAX_DEVICE_COUNT, MAX_FACTS_FILE_BYTES, MAX_FACTS_FILE_NUMBER_POWER};
 use crate::text::escape;
 
 /// The shape of a facts file; a change that breaks readers needs a new number.
@@ -91,38 +90,38 @@ pub fn read(path: &Path) -> Result<Facts, FactsFileError> {
     if bytes.len() as u64 > MAX_FACTS_FILE_BYTES {
         return Err(damaged("it is larger than any".to_owned()));
     }
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-    let Value::Object(file) = value else { return Err(damaged("it is no object".to_owned())) };
-    let Some(schema) = file.get("schema").and_then(Value::as_str) else {
-        return Err(damaged("it names no schema".to_owned()));
-    };
+    let schema = json::schema(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let Some(schema) = schema else { return Err(damaged("it names no schema".to_owned())) };
     match schema.strip_prefix(SCHEMA_NAME).map(str::parse) {
-        Some(Ok(SCHEMA_NUMBER)) => parse(&file).map_err(damaged),
-        Some(Ok(1u64..)) => Err(FactsFileError::Newer { path: name, found: escape::plain(schema) }),
+        Some(Ok(SCHEMA_NUMBER)) => {
+            let entities = json::entities(&bytes).map_err(|error| damaged(error.to_string()))?;
+            drop(bytes);
+            facts_of(entities).map_err(damaged)
+        }
+        Some(Ok(1u64..)) => Err(FactsFileError::Newer { path: name, found: escape::plain(&schema) }),
         Some(_) => Err(damaged(format!("its schema is {schema}"))),
-        None => Err(FactsFileError::Other { path: name, found: escape::plain(schema) }),
+        None => Err(FactsFileError::Other { path: name, found: escape::plain(&schema) }),
     }
 }
 
 /// The ids of entities by kind and key.
-type Ids = FxHashMap<(EntityKind, String), EntityId>;
+type Ids = HashMap<(EntityKind, String), EntityId>;
 
-fn parse(file: &Map<String, Value>) -> Result<Facts, String> {
+fn facts_of(entities: RawEntities) -> Result<Facts, String> {
     let mut facts = Facts::default();
     let mut ids = Ids::default();
-    for kind in EntityKind::ALL {
-        let entities = match file.get(kind.plural()) {
-            Some(Value::Array(entities)) => entities,
+    for (kind, entities) in EntityKind::ALL.into_iter().zip(entities) {
+        let entities = match entities {
+            Some(entities) => entities,
             // Older writers did not know every kind.
             None if kind != EntityKind::Run => continue,
-            _ => return Err(format!("`{}` is no array", kind.plural())),
+            None => return Err(format!("`{}` is no array", kind.plural())),
         };
-        if facts.len() + entities.len() > MAX_FACTS_FILE_ENTITY_COUNT {
-            return Err(format!("it holds more than {MAX_FACTS_FILE_ENTITY_COUNT} entities"));
+        if kind == EntityKind::Device && entities.len() > MAX_DEVICE_COUNT {
+            return Err(format!("it holds more than {MAX_DEVICE_COUNT} GPUs"));
         }
-        for (index, entity) in entities.iter().enumerate() {
+        for (index, entity) in entities.into_iter().enumerate() {
             let within = |problem: String| format!("{}[{index}]: {problem}", kind.plural());
-            let Value::Object(entity) = entity else { return Err(within("it is no object".to_owned())) };
             add(&mut facts, &mut ids, kind, entity).map_err(within)?;
         }
     }
@@ -132,13 +131,13 @@ fn parse(file: &Map<String, Value>) -> Result<Facts, String> {
     }
 }
 
-fn add(facts: &mut Facts, ids: &mut Ids, kind: EntityKind, entity: &Map<String, Value>) -> Result<(), String> {
-    let Some(key) = entity.get("id").and_then(Value::as_str) else { return Err("it has no id".to_owned()) };
+fn add(facts: &mut Facts, ids: &mut Ids, kind: EntityKind, entity: RawEntity) -> Result<(), String> {
+    let Some(key) = entity.key else { return Err("it has no id".to_owned()) };
     let mut parents = Vec::new();
     for ancestor in kind.ancestors() {
-        let Some(parent) = entity.get(ancestor.name()) else { continue };
-        let parent = parent.as_str().unwrap_or_default();
-        match ids.get(&(*ancestor, parent.to_owned())) {
+        // The last of a name counts.
+        let Some((_, parent)) = entity.ancestors.iter().rfind(|(kind, _)| kind == ancestor) else { continue };
+        match ids.get(&(*ancestor, parent.clone())) {
             Some(parent) => parents.push(*parent),
             None => return Err(format!("`{key}` names the {} `{parent}`, which is not there", ancestor.name())),
         }
@@ -146,42 +145,18 @@ fn add(facts: &mut Facts, ids: &mut Ids, kind: EntityKind, entity: &Map<String, 
     if kind != EntityKind::Run && parents.last().is_none_or(|last| facts.get(*last).kind != EntityKind::Run) {
         return Err(format!("`{key}` names no run"));
     }
-    let id = facts.add(kind, key, &parents);
-    if ids.insert((kind, key.to_owned()), id).is_some() {
-        return Err(format!("the id `{key}` is there twice"));
+    let id = facts.add(kind, key.as_str(), &parents);
+    for (name, value) in entity.facts {
+        facts.get_mut(id).set(name, value);
     }
-    for fact in catalogue::of_kind(kind) {
-        let Some(json) = entity.get(fact.name).filter(|_| !kind.ancestors().iter().any(|a| a.name() == fact.name))
-        else {
-            continue;
-        };
-        if let Some(value) = value_of(fact, json).map_err(|problem| format!("`{}` {problem}", fact.name))? {
-            facts.get_mut(id).set(fact.name, value);
-        }
+    match ids.insert((kind, key), id) {
+        Some(twice) => Err(format!("the id `{}` is there twice", facts.get(twice).key)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-/// A value of the fact's type; `None` for a word that this version does not know.
-fn value_of(fact: &Fact, json: &Value) -> Result<Option<FactValue>, String> {
-    let value = match (fact.kind, json) {
-        (FactType::Bool, Value::Bool(value)) => FactValue::Bool(*value),
-        (FactType::Int, Value::Number(number)) => FactValue::Int(whole(fact, number.as_i64())?),
-        // Tools that rewrite JSON may print 1.0 as 1.
-        (FactType::Float, Value::Number(number)) => {
-            FactValue::Float(number.as_f64().filter(|value| value.is_finite()).ok_or("is too large")?)
-        }
-        (FactType::Text, Value::String(text)) => FactValue::Text(text.clone()),
-        (FactType::Choice(known), Value::String(text)) if known.contains(&text.as_str()) => {
-            FactValue::Text(text.clone())
-        }
-        (FactType::Choice(_), Value::String(_)) => return Ok(None),
-        _ => return Err(format!("is not of type {}", fact.kind.name())),
-    };
-    Ok(Some(value))
-}
-
-fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
+/// A whole number that a fact may be.
+pub(super) fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
     let number = number.filter(|number| number.unsigned_abs() <= MAX_NUMBER.unsigned_abs()).ok_or("is out of range")?;
     // Times on the clock of the capture may lie before its start; lengths and counts may not be negative.
     let is_instant = fact.name.ends_with("start_ns") || fact.name.ends_with("end_ns");

@@ -5,6 +5,7 @@
 pub mod catalogue;
 pub mod extract;
 pub mod file;
+mod json;
 pub mod store;
 pub mod value;
 

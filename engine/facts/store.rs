@@ -109,6 +109,8 @@ impl Entity {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
     entities: Vec<Entity>,
+    /// The entities of each kind, so that none is looked for among all.
+    by_kind: [Vec<EntityId>; EntityKind::ALL.len()],
 }
 
 impl Facts {
@@ -119,8 +121,10 @@ impl Facts {
 
     /// Adds an entity whose ancestors are there.
     pub(crate) fn push(&mut self, entity: Entity) -> EntityId {
+        let id = EntityId(self.entities.len());
+        self.by_kind[entity.kind as usize].push(id);
         self.entities.push(entity);
-        EntityId(self.entities.len() - 1)
+        id
     }
 
     /// The run: what the whole report is about. Absent where there are no facts at all.
@@ -186,7 +190,7 @@ impl Facts {
 
     /// The entities of one kind, in the order in which they were added.
     pub fn of_kind(&self, kind: EntityKind) -> impl Iterator<Item = (EntityId, &Entity)> {
-        self.iter().filter(move |(_, entity)| entity.kind == kind)
+        self.by_kind[kind as usize].iter().map(|id| (*id, self.get(*id)))
     }
 
     /// Every entity.

@@ -21,9 +21,11 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
     }
     let positive = |name: &str| run.int(name).filter(|count| *count > 0);
     if let Some(count) = positive("dropped_event_count") {
-        let words =
-            "that could not be used: broken or cut off, reversed or lost times, ids that refer to nothing, values of the wrong type.";
-        notes.push(Sentence::default().own(&format!("The report holds {} {words}", counted_as(count, "row or event", "rows or events"))));
+        let words = "that could not be used: broken or cut off, reversed or lost times, ids that refer to nothing, values of the wrong type.";
+        notes.push(
+            Sentence::default()
+                .own(&format!("The report holds {} {words}", counted_as(count, "row or event", "rows or events"))),
+        );
     }
     notes.extend(limits(facts, run));
     if let Some(count) = positive("graph_launch_count") {

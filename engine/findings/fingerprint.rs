@@ -1,6 +1,6 @@
 //! What a finding is about, in words that stay the same from one run of a program to the next.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::facts::{EntityId, EntityKind, Facts};
 
@@ -10,7 +10,7 @@ use crate::facts::{EntityId, EntityKind, Facts};
 pub(super) struct Fingerprints<'a> {
     facts: &'a Facts,
     /// How many devices come before each, by number.
-    devices: FxHashMap<EntityId, usize>,
+    devices: HashMap<EntityId, usize>,
 }
 
 impl<'a> Fingerprints<'a> {

@@ -18,6 +18,8 @@ mod work;
 
 use std::collections::BTreeSet;
 
+use foldhash::HashMap;
+
 use crate::facts::Facts;
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Severity};
 use crate::rules::{CaptureNote, Reference, RuleInfo};
@@ -25,6 +27,7 @@ use crate::text::spans::Sentence;
 
 use occurrence::{Context, Occurrence};
 use rank::Ranking;
+use source::KernelNames;
 
 pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
 pub use devices::{DeviceReview, Part};
@@ -230,7 +233,8 @@ pub fn review(
     scorecard: &Scorecard,
     policy: &Policy,
 ) -> Review {
-    let context = Context { facts, rules, sources: &policy.sources };
+    let kernels = KernelNames::new(facts);
+    let context = Context { facts, rules, sources: &policy.sources, kernels: &kernels };
     let judgements: Vec<&Judgement> = judgements.iter().filter(|judgement| judgement.rule < rules.len()).collect();
     let occurrences = context.occurrences(&judgements);
     let stale_ignores = ignored::stale(&policy.ignores, &context, &occurrences);
@@ -284,13 +288,16 @@ impl Counts {
 
 fn failures(rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<RuleFailure> {
     let mut failures: Vec<RuleFailure> = Vec::new();
+    // A message can hold numbers of its entity, so that there are as many as entities.
+    let mut known: HashMap<(usize, &str), usize> = HashMap::default();
     for judgement in judgements {
         let Outcome::Failed { message } = &judgement.outcome else { continue };
-        let rule = &rules[judgement.rule].id;
-        match failures.iter_mut().find(|failure| failure.rule == *rule && failure.message == *message) {
-            Some(failure) => failure.entity_count += 1,
-            None => failures.push(RuleFailure { rule: rule.clone(), message: message.clone(), entity_count: 1 }),
-        }
+        let index = *known.entry((judgement.rule, message)).or_insert_with(|| {
+            let rule = rules[judgement.rule].id.clone();
+            failures.push(RuleFailure { rule, message: message.clone(), entity_count: 0 });
+            failures.len() - 1
+        });
+        failures[index].entity_count += 1;
     }
     failures
 }

@@ -1,6 +1,6 @@
 //! A review as a flat list: one observation for each rule and what it is about.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::occurrence::severity_of;
 use super::{Also, Finding, Gain, Review, Subject};
@@ -31,7 +31,7 @@ impl Review {
     /// gain most.
     pub fn observations(&self) -> Vec<Observation<'_>> {
         let mut seen: Vec<Observation<'_>> = Vec::new();
-        let mut indices: FxHashMap<&str, usize> = FxHashMap::default();
+        let mut indices: HashMap<&str, usize> = HashMap::default();
         for one in self.findings.iter().flat_map(Finding::observations) {
             match indices.get(one.fingerprint) {
                 Some(index) if seen[*index].recoverable_ns() >= one.recoverable_ns() => {}

@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 
 use super::Gain;
 use super::fingerprint::Fingerprints;
-use super::source::{self, Sources};
+use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::rules::RuleInfo;
@@ -20,6 +20,7 @@ pub(super) struct Context<'a> {
     pub(super) rules: &'a [RuleInfo],
     /// Where kernels and ranges come from.
     pub(super) sources: &'a Sources,
+    pub(super) kernels: &'a KernelNames<'a>,
 }
 
 /// One rule that holds for one entity.
@@ -112,7 +113,7 @@ impl<'a> Context<'a> {
 
     /// The same with the names by which its source is known, and where that is.
     pub(super) fn located(&self, occurrence: &Occurrence<'_>) -> Subject {
-        let names = source::names(self.facts, occurrence.entity, occurrence.found);
+        let names = source::names(self.facts, self.kernels, occurrence.entity, occurrence.found);
         let recorded = source::location(self.facts.get(occurrence.entity));
         let source = recorded.or_else(|| self.sources.find(&names).cloned());
         let source = source.map(|source| source.below(&self.sources.folders));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::Suppressed;
 use super::occurrence::{Context, Occurrence, chain};
@@ -20,9 +20,9 @@ pub(super) fn suppress<'a>(
         .iter()
         .map(|this| {
             let relations = context.rule(this).suppressed_by.iter();
-            let others = relations.flat_map(|relation| index.find(relation, this.entity));
-            let first = others.filter(|other| occurrences[**other].rule != this.rule).min();
-            first.map(|other| occurrences[*other].rule)
+            let firsts = relations.filter_map(|relation| index.first(relation, this.entity));
+            let others = firsts.filter(|other| occurrences[*other].rule != this.rule);
+            others.min().map(|other| occurrences[other].rule)
         })
         .collect();
     let mut kept = Vec::new();
@@ -48,13 +48,39 @@ pub(super) fn suppress<'a>(
 pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
     let index = Index::new(context, occurrences);
     for this in 0..occurrences.len() {
-        let cause = index
-            .explaining(context.rules, &occurrences[this])
-            .filter(|other| *other != this && is_large_enough(&occurrences[*other], &occurrences[this]))
-            // Rules without cycles make none here; a cycle would hide all its findings.
-            .filter(|other| chain(occurrences, *other).all(|above| above != this))
-            .min_by(|a, b| context.order(&occurrences[*a], &occurrences[*b]));
-        occurrences[this].cause = cause;
+        let ways = index.explaining(context.rules, &occurrences[this]);
+        let best = ways.flat_map(|way| way.of(occurrences, this));
+        occurrences[this].cause = best.min_by(|a, b| context.order(&occurrences[*a], &occurrences[*b]));
+    }
+}
+
+/// The findings that explain those of one rule about the same entities, each list the most important first.
+#[derive(Default)]
+struct Causes {
+    gaining: Vec<usize>,
+    others: Vec<usize>,
+}
+
+impl Causes {
+    fn push(&mut self, index: usize, occurrences: &[Occurrence<'_>]) {
+        let list = if occurrences[index].gain.is_some() { &mut self.gaining } else { &mut self.others };
+        list.push(index);
+    }
+
+    fn sort(&mut self, context: &Context<'_>, occurrences: &[Occurrence<'_>]) {
+        for list in [&mut self.gaining, &mut self.others] {
+            list.sort_by(|a, b| context.order(&occurrences[*a], &occurrences[*b]));
+        }
+    }
+
+    /// The most important ones that explain this: of those that gain and of those that do not. Of those that gain, the
+    /// first that is too small ends the search, since all that follow gain less.
+    fn of(&self, occurrences: &[Occurrence<'_>], this: usize) -> impl Iterator<Item = usize> {
+        // Rules without cycles make none here; a cycle would hide all its findings.
+        let may = |other: &usize| *other != this && chain(occurrences, *other).all(|above| above != this);
+        let is_enough = |other: &&usize| is_large_enough(&occurrences[**other], &occurrences[this]);
+        let gaining = self.gaining.iter().take_while(is_enough).copied().find(may);
+        gaining.into_iter().chain(self.others.iter().copied().find(may))
     }
 }
 
@@ -72,18 +98,18 @@ type Key<'a> = (&'a str, &'a [EntityKind], Vec<EntityId>);
 /// would not end.
 struct Index<'a> {
     facts: &'a Facts,
-    /// By what a relation says of the finding it leads to.
-    led_to: FxHashMap<Key<'a>, Vec<usize>>,
-    /// By what a rule says that it explains: the explained rule, and the indices of those that explain.
-    explaining: FxHashMap<Key<'a>, Vec<usize>>,
+    /// The first finding, by what a relation says of the findings it leads to.
+    led_to: HashMap<Key<'a>, usize>,
+    /// By what a rule says that it explains: the explained rule, and those that explain.
+    explaining: HashMap<Key<'a>, Causes>,
 }
 
 impl<'a> Index<'a> {
     fn new(context: &Context<'a>, occurrences: &[Occurrence<'_>]) -> Self {
         let Context { facts, rules, .. } = *context;
-        let mut led_to: FxHashMap<Key<'a>, Vec<usize>> = FxHashMap::default();
-        let mut explaining: FxHashMap<Key<'a>, Vec<usize>> = FxHashMap::default();
-        let mut wanted: FxHashMap<&str, BTreeSet<&[EntityKind]>> = FxHashMap::default();
+        let mut led_to: HashMap<Key<'a>, usize> = HashMap::default();
+        let mut explaining: HashMap<Key<'a>, Causes> = HashMap::default();
+        let mut wanted: HashMap<&str, BTreeSet<&[EntityKind]>> = HashMap::default();
         for relation in rules.iter().flat_map(|rule| &rule.suppressed_by) {
             wanted.entry(&relation.rule).or_default().insert(&relation.on);
         }
@@ -91,33 +117,38 @@ impl<'a> Index<'a> {
             let rule = &rules[occurrence.rule];
             for on in wanted.get(rule.id.as_str()).into_iter().flatten().copied() {
                 if let Some(subjects) = subjects(facts, on, occurrence.entity) {
-                    led_to.entry((rule.id.as_str(), on, subjects)).or_default().push(index);
+                    led_to.entry((rule.id.as_str(), on, subjects)).or_insert(index);
                 }
             }
             for Relation { rule, on } in &rule.explains {
                 if let Some(subjects) = subjects(facts, on, occurrence.entity) {
-                    explaining.entry((rule.as_str(), on.as_slice(), subjects)).or_default().push(index);
+                    let causes = explaining.entry((rule.as_str(), on.as_slice(), subjects)).or_default();
+                    causes.push(index, occurrences);
                 }
             }
         }
+        explaining.values_mut().for_each(|causes| causes.sort(context, occurrences));
         Self { facts, led_to, explaining }
     }
 
-    /// The findings that a relation leads to from an entity.
-    fn find(&self, relation: &'a Relation, from: EntityId) -> impl Iterator<Item = &usize> {
-        let subjects = subjects(self.facts, &relation.on, from);
-        let found = subjects.and_then(|subjects| self.led_to.get(&(relation.rule.as_str(), &*relation.on, subjects)));
-        found.into_iter().flatten()
+    /// The first finding that a relation leads to from an entity. All that it leads to are of one rule.
+    fn first(&self, relation: &'a Relation, from: EntityId) -> Option<usize> {
+        let subjects = subjects(self.facts, &relation.on, from)?;
+        self.led_to.get(&(relation.rule.as_str(), &*relation.on, subjects)).copied()
     }
 
-    /// The findings that explain one.
-    fn explaining<'b>(&'b self, rules: &'a [RuleInfo], of: &'b Occurrence<'_>) -> impl Iterator<Item = usize> + 'b {
+    /// The findings that explain one, by what they have in common with it.
+    fn explaining<'b>(
+        &'b self,
+        rules: &'a [RuleInfo],
+        of: &'b Occurrence<'_>,
+    ) -> impl Iterator<Item = &'b Causes> + 'b {
         let rule = rules[of.rule].id.as_str();
         let relations = rules.iter().flat_map(|rule| &rule.explains).filter(move |relation| relation.rule == rule);
         let ways: BTreeSet<&[EntityKind]> = relations.map(|relation| &*relation.on).collect();
-        ways.into_iter().flat_map(move |on| {
-            let subjects = subjects(self.facts, on, of.entity);
-            subjects.and_then(|subjects| self.explaining.get(&(rule, on, subjects))).into_iter().flatten().copied()
+        ways.into_iter().filter_map(move |on| {
+            let subjects = subjects(self.facts, on, of.entity)?;
+            self.explaining.get(&(rule, on, subjects))
         })
     }
 }

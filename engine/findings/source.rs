@@ -1,5 +1,7 @@
 //! Where in the project's code a finding is about: by the kernels and ranges that it names.
 
+use foldhash::HashMap;
+
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 use crate::rules::outcome::Match;
 use crate::text::glob::Glob;
@@ -111,7 +113,7 @@ pub(super) fn evidence(entity: &Entity) -> Option<Sentence> {
 
 /// The subject itself where it is a kernel, a range or a step; then the kernels and ranges that the finding
 /// prints, in the order in which it does. A name that a fact holds but the finding does not print is not what it is about.
-pub(super) fn names(facts: &Facts, id: EntityId, found: &Match) -> Vec<CodeName> {
+pub(super) fn names(facts: &Facts, kernels: &KernelNames<'_>, id: EntityId, found: &Match) -> Vec<CodeName> {
     let entity = facts.get(id);
     let device = facts.related(id, EntityKind::Device);
     let own = match entity.kind {
@@ -126,7 +128,7 @@ pub(super) fn names(facts: &Facts, id: EntityId, found: &Match) -> Vec<CodeName>
     let mut shown: Vec<(usize, CodeName)> = [Some(id), device]
         .into_iter()
         .flatten()
-        .flat_map(|id| named_by(facts, id))
+        .flat_map(|id| named_by(facts, kernels, id))
         .filter_map(|name| Some((shown_at(found, &name.name)?, name)))
         .collect();
     shown.sort_by_key(|(index, _)| *index);
@@ -148,26 +150,38 @@ fn of_entity(entity: &Entity, kind: CodeKind) -> Option<CodeName> {
     entity.text("name").map(|name| CodeName { kind, name: name.to_owned(), full_name })
 }
 
-fn named_by(facts: &Facts, id: EntityId) -> Vec<CodeName> {
+fn named_by(facts: &Facts, kernels: &KernelNames<'_>, id: EntityId) -> Vec<CodeName> {
     let entity = facts.get(id);
     let facts_of_kind = NAMING.iter().filter(|(kind, ..)| *kind == entity.kind);
     let named = facts_of_kind.filter_map(|(_, fact, kind)| Some((entity.text(fact)?, *kind)));
     named
         .map(|(name, kind)| match kind {
             CodeKind::Range => range(name.to_owned()),
-            CodeKind::Kernel => kernel(facts, id, name),
+            CodeKind::Kernel => kernels.code_name(facts, id, name),
         })
         .collect()
 }
 
-/// A kernel that a device names; its entity may have been left out.
-fn kernel(facts: &Facts, device: EntityId, name: &str) -> CodeName {
-    let is_meant = |id: EntityId, kernel: &Entity| {
-        kernel.text("name") == Some(name) && facts.related(id, EntityKind::Device) == Some(device)
-    };
-    let entity = facts.of_kind(EntityKind::Kernel).find(|(id, kernel)| is_meant(*id, kernel));
-    let full_name = entity.and_then(|(_, kernel)| kernel.text("full_name")).map(str::to_owned);
-    CodeName { kind: CodeKind::Kernel, name: name.to_owned(), full_name }
+/// The first kernel of each device and name.
+pub(super) struct KernelNames<'a>(HashMap<(EntityId, &'a str), EntityId>);
+
+impl<'a> KernelNames<'a> {
+    pub(super) fn new(facts: &'a Facts) -> Self {
+        let mut first = HashMap::default();
+        for (id, kernel) in facts.of_kind(EntityKind::Kernel) {
+            if let (Some(device), Some(name)) = (facts.related(id, EntityKind::Device), kernel.text("name")) {
+                first.entry((device, name)).or_insert(id);
+            }
+        }
+        Self(first)
+    }
+
+    /// A kernel that a device names; its entity may have been left out.
+    fn code_name(&self, facts: &Facts, device: EntityId, name: &str) -> CodeName {
+        let kernel = self.0.get(&(device, name)).map(|id| facts.get(*id));
+        let full_name = kernel.and_then(|kernel| kernel.text("full_name")).map(str::to_owned);
+        CodeName { kind: CodeKind::Kernel, name: name.to_owned(), full_name }
+    }
 }
 
 /// Where the finding first shows a name as code, counted through its summary and its evidence.
@@ -217,7 +231,10 @@ mod tests {
         entity.set("idle_host_range", "load");
         entity.set("idle_blocked_range", "step");
         let texts = |found: &Match| -> Vec<String> {
-            names(&sample.facts, device, found).into_iter().map(|name| name.name).collect()
+            names(&sample.facts, &KernelNames::new(&sample.facts), device, found)
+                .into_iter()
+                .map(|name| name.name)
+                .collect()
         };
         let words = Sentence::default;
         assert_eq!(
@@ -228,9 +245,13 @@ mod tests {
         assert!(
             texts(&found(words().own("Each `step` loads ").value("step").own(" and ").code("load more"))).is_empty()
         );
-        let full = &names(&sample.facts, device, &found(words().code("saxpy")))[0].full_name;
+        let full =
+            &names(&sample.facts, &KernelNames::new(&sample.facts), device, &found(words().code("saxpy")))[0].full_name;
         assert_eq!(full.as_deref(), Some("void saxpy<float>(int)"));
-        assert_eq!(names(&sample.facts, kernel, &found(words().own("A kernel")))[0].name, "saxpy");
+        assert_eq!(
+            names(&sample.facts, &KernelNames::new(&sample.facts), kernel, &found(words().own("A kernel")))[0].name,
+            "saxpy"
+        );
     }
 
     #[test]

@@ -23,7 +23,12 @@ pub(super) fn verdict(
 ) -> Sentence {
     let capture = findings.iter().find(|finding| finding.gain.is_none() && finding.severity == Severity::High);
     if devices.is_empty() {
-        let words = Sentence::default().own("No GPU work was recorded, so there is nothing to judge.");
+        let is_any = facts.of_kind(EntityKind::Device).next().is_some();
+        let words = Sentence::default().own(if is_any {
+            "The GPU work that was recorded has no length, so there is nothing to judge."
+        } else {
+            "No GPU work was recorded, so there is nothing to judge."
+        });
         return match notes.first() {
             Some(note) => words.own(" ").sentence(note),
             None => words,

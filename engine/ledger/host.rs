@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::accounts::Account;
 use crate::timeline::api::{ApiClass, classify};
@@ -190,8 +190,8 @@ impl Calls {
     }
 
     /// For each process the thread that called CUDA most often; of several, the first.
-    pub fn busiest_threads(&self, timeline: &Timeline) -> FxHashMap<u32, u32> {
-        let mut busiest: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
+    pub fn busiest_threads(&self, timeline: &Timeline) -> HashMap<u32, u32> {
+        let mut busiest: HashMap<u32, (usize, u32)> = HashMap::default();
         for (thread, calls) in (0_u32..).zip(&self.by_thread).filter(|(_, calls)| !calls.is_empty()) {
             let best = busiest.entry(timeline.process_of(thread)).or_insert((0, thread));
             if calls.len() > best.0 {
@@ -261,7 +261,7 @@ fn mark_copies(timeline: &Timeline, activity: &mut [Activity]) {
 }
 
 fn mark_first_launches(timeline: &Timeline, activity: &mut [Activity]) {
-    let mut first: FxHashMap<(u32, NameId), u32> = FxHashMap::default();
+    let mut first: HashMap<(u32, NameId), u32> = HashMap::default();
     let times_of = |call: u32| timeline.api.times.get(call as usize);
     let start_of = |call: u32| times_of(call).map_or(i64::MAX, |call| call.start);
     let kernels = &timeline.kernels;

@@ -1,6 +1,6 @@
 //! What reading idle time adds up: pieces, and sums of them.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::accounts::Account;
 use crate::timeline::NameId;
@@ -106,10 +106,10 @@ impl RangeIdle {
 #[derive(Debug, Default)]
 pub(super) struct RangeReading {
     /// By label.
-    pub(super) idle: FxHashMap<u32, RangeIdle>,
+    pub(super) idle: HashMap<u32, RangeIdle>,
     /// Idle time at the end of waits that the device went idle in: by the call, and the innermost label or
     /// [`crate::timeline::NONE`].
-    pub(super) after_waits: FxHashMap<(NameId, u32), i64>,
+    pub(super) after_waits: HashMap<(NameId, u32), i64>,
     /// Ranges that explain nothing because too many were open.
     pub(super) too_deep_count: i64,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::accounts::Account;
 use super::host::{Activity, Calls};
@@ -23,11 +23,11 @@ const MAX_BATCHES: usize = 256;
 pub struct Stretches<'all> {
     timeline: &'all Timeline,
     /// The busiest thread of each process.
-    busiest: &'all FxHashMap<u32, u32>,
+    busiest: &'all HashMap<u32, u32>,
     reading: IdleReading,
     queries: Vec<(u32, Queries)>,
     /// The index of each thread in `queries`.
-    index_of: FxHashMap<u32, usize>,
+    index_of: HashMap<u32, usize>,
     window: Interval,
 }
 
@@ -67,13 +67,13 @@ impl Queries {
 
 impl<'all> Stretches<'all> {
     /// Of a device; `busiest` is the busiest thread of each process.
-    pub fn new(timeline: &'all Timeline, busiest: &'all FxHashMap<u32, u32>, ops: &DeviceOps) -> Self {
+    pub fn new(timeline: &'all Timeline, busiest: &'all HashMap<u32, u32>, ops: &DeviceOps) -> Self {
         Self {
             timeline,
             busiest,
             reading: IdleReading::default(),
             queries: Vec::new(),
-            index_of: FxHashMap::default(),
+            index_of: HashMap::default(),
             window: ops.window,
         }
     }

@@ -53,7 +53,9 @@ pub(crate) fn literals(source: &str) -> Vec<&str> {
 
 /// Whether a text hides part of itself from who reads its tags: by a comment, or by `raw`.
 pub(crate) fn has_comment_or_raw(source: &str) -> bool {
-    let is_raw = |(index, _): (usize, &str)| source[index + 2..].trim_start_matches(['-', '+', ' ', '\t', '\n', '\r']).starts_with("raw");
+    let is_raw = |(index, _): (usize, &str)| {
+        source[index + 2..].trim_start_matches(['-', '+', ' ', '\t', '\n', '\r']).starts_with("raw")
+    };
     source.contains("{#") || source.match_indices("{%").any(is_raw)
 }
 

@@ -1,6 +1,6 @@
 //! Where in the program's code API calls were made, as far as their call stacks tell.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 /// A line of the program's own code. The name of the file is hostile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,12 +17,12 @@ pub struct SourceLocation {
 #[derive(Debug, Default)]
 pub struct CallLocations {
     list: Vec<SourceLocation>,
-    of_call: FxHashMap<u32, u32>,
+    of_call: HashMap<u32, u32>,
 }
 
 impl CallLocations {
     /// Locations, and by the index of an API call the index of the one that it was made at.
-    pub(crate) const fn new(list: Vec<SourceLocation>, of_call: FxHashMap<u32, u32>) -> Self {
+    pub(crate) const fn new(list: Vec<SourceLocation>, of_call: HashMap<u32, u32>) -> Self {
         Self { list, of_call }
     }
 

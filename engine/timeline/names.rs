@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 /// The index of a string in [`Names`].
 pub type NameId = u32;
@@ -11,7 +11,7 @@ pub type NameId = u32;
 #[derive(Debug, Default)]
 pub struct Names {
     strings: Vec<Arc<str>>,
-    ids: FxHashMap<Arc<str>, NameId>,
+    ids: HashMap<Arc<str>, NameId>,
 }
 
 impl Names {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::device::pinned_gb_per_s;
 use super::stats::{clamped, median};
@@ -60,9 +60,9 @@ pub(super) fn extract(
     device: &DeviceContext,
     parents: &Parents<'_>,
     part: &mut DevicePart,
-) -> FxHashMap<CopyKey, usize> {
+) -> HashMap<CopyKey, usize> {
     let timeline = context.timeline;
-    let mut groups: FxHashMap<CopyKey, Vec<Op>> = FxHashMap::default();
+    let mut groups: HashMap<CopyKey, Vec<Op>> = HashMap::default();
     for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Copy) {
         groups.entry(copy_key(timeline, op)).or_default().push(op);
     }
@@ -72,7 +72,7 @@ pub(super) fn extract(
     part.keep(&mut groups, context.max_entities());
     groups.sort_by(Group::by_name);
     let mut rates: BTreeMap<Direction, Option<f64>> = BTreeMap::new();
-    let mut entities = FxHashMap::default();
+    let mut entities = HashMap::default();
     for Group { name, key, ops } in groups {
         let mut entity = Entity::new(EntityKind::CopyGroup, parents.key_of(&name), parents.of_device());
         entity.set("name", name);
@@ -143,7 +143,7 @@ fn time_of<'ops>(device: &DeviceContext, ops: impl Iterator<Item = &'ops Op>) ->
 }
 
 fn sizes(mut sizes: Vec<i64>, facts: &mut Entity) {
-    let mut counts: FxHashMap<i64, i64> = FxHashMap::default();
+    let mut counts: HashMap<i64, i64> = HashMap::default();
     for size in &sizes {
         *counts.entry(*size).or_default() += 1;
     }
@@ -161,7 +161,7 @@ fn times(timeline: &Timeline, ops: &[Op], facts: &mut Entity) {
         facts.set("longest_ns", longest.interval().len_ns());
         facts.set("longest_start_ns", longest.start);
     }
-    let streams: FxHashSet<u32> = ops.iter().map(|op| op.stream(timeline)).collect();
+    let streams: HashSet<u32> = ops.iter().map(|op| op.stream(timeline)).collect();
     facts.set("stream_count", streams.len() as i64);
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::stats::{clamped, median};
 use super::tally::kernel_name;
@@ -21,9 +21,9 @@ struct Launches {
     longest_start_ns: i64,
     longest_name: NameId,
     first_start_ns: i64,
-    streams: FxHashSet<u32>,
+    streams: HashSet<u32>,
     /// Time by index of the launch geometry.
-    geometries: FxHashMap<u32, i128>,
+    geometries: HashMap<u32, i128>,
 }
 
 impl Launches {
@@ -59,9 +59,9 @@ pub(super) fn extract(
     device: &DeviceContext,
     parents: &Parents<'_>,
     part: &mut DevicePart,
-) -> FxHashMap<NameId, usize> {
+) -> HashMap<NameId, usize> {
     let timeline = context.timeline;
-    let mut kernels: FxHashMap<NameId, Launches> = FxHashMap::default();
+    let mut kernels: HashMap<NameId, Launches> = HashMap::default();
     for op in device.ops.in_window(timeline) {
         let Some(name) = kernel_name(timeline, op) else { continue };
         let part_ns = op.interval().clip(device.window()).len_ns();
@@ -70,7 +70,7 @@ pub(super) fn extract(
     let mut kernels: Vec<(NameId, Launches)> = kernels.into_iter().collect();
     kernels.sort_by(|a, b| b.1.sum_ns.cmp(&a.1.sum_ns).then_with(|| timeline.name(a.0).cmp(timeline.name(b.0))));
     part.keep(&mut kernels, context.max_entities());
-    let mut entities = FxHashMap::default();
+    let mut entities = HashMap::default();
     for (name, launches) in kernels {
         let mut entity = Entity::new(EntityKind::Kernel, parents.key_of(timeline.name(name)), parents.of_device());
         set(context, device, name, launches, &mut entity);

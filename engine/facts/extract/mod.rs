@@ -19,7 +19,7 @@ mod streams;
 mod syncs;
 mod tally;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::facts::EntityKind;
 use crate::facts::store::{Entity, EntityId, Facts};
@@ -331,7 +331,7 @@ impl DevicePass {
     fn new<'all>(
         timeline: &'all Timeline,
         ops: &DeviceOps,
-        busiest: &'all FxHashMap<u32, u32>,
+        busiest: &'all HashMap<u32, u32>,
         threads: Threads,
     ) -> (Stretches<'all>, Self) {
         let mut stretches = Stretches::new(timeline, busiest, ops);

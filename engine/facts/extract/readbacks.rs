@@ -1,6 +1,6 @@
 //! Facts of values that the host reads back one at a time: tiny copies to the host that it waits for.
 
-use rustc_hash::FxHashSet;
+use foldhash::HashSet;
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
@@ -19,7 +19,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let mut first = None;
-    let mut readbacks = FxHashSet::default();
+    let mut readbacks = HashSet::default();
     for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Copy) {
         let index = op.index as usize;
         let is_tiny = timeline.copies.bytes[index] <= READBACK_BYTES

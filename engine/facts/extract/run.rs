@@ -1,6 +1,6 @@
 //! Facts of the run and of its processes.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::Context;
 use crate::facts::store::EntityId;
@@ -79,7 +79,7 @@ fn active_processes(context: &Context<'_>) -> Vec<u32> {
 pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId) -> Vec<Option<EntityId>> {
     let timeline = context.timeline;
     let mut ids = vec![None; timeline.processes.len()];
-    let mut pids: FxHashMap<i64, usize> = FxHashMap::default();
+    let mut pids: HashMap<i64, usize> = HashMap::default();
     for process in &timeline.processes {
         *pids.entry(process.pid).or_default() += 1;
     }

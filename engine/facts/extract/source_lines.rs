@@ -1,6 +1,6 @@
 //! The line of code that most of a kernel, of copies or of waits comes from, of reports with call stacks.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::syncs::Wait;
 use super::tally::{CopyKey, copy_key, kernel_name};
@@ -16,20 +16,20 @@ const MIN_SHARE: f64 = 0.5;
 
 /// The entities of a device that come from calls: the index of each among the entities.
 pub(super) struct Groups {
-    pub(super) kernels: FxHashMap<NameId, usize>,
-    pub(super) copies: FxHashMap<CopyKey, usize>,
-    pub(super) waits: FxHashMap<Wait, usize>,
+    pub(super) kernels: HashMap<NameId, usize>,
+    pub(super) copies: HashMap<CopyKey, usize>,
+    pub(super) waits: HashMap<Wait, usize>,
 }
 
 /// Time by source location; `None` for calls whose stack does not tell.
 #[derive(Debug, Default)]
-struct Times(FxHashMap<Option<u32>, i128>);
+struct Times(HashMap<Option<u32>, i128>);
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, groups: &Groups, part: &mut DevicePart) {
     if context.timeline.call_locations.is_empty() {
         return;
     }
-    let mut times: FxHashMap<usize, Times> = FxHashMap::default();
+    let mut times: HashMap<usize, Times> = HashMap::default();
     of_ops(context, device, groups, &mut times);
     of_waits(context, device, groups, &mut times);
     for (entity, times) in times {
@@ -39,7 +39,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, groups: &Gr
     }
 }
 
-fn of_ops(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times: &mut FxHashMap<usize, Times>) {
+fn of_ops(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times: &mut HashMap<usize, Times>) {
     let timeline = context.timeline;
     for op in device.ops.in_window(timeline) {
         let entity = match kernel_name(timeline, op) {
@@ -53,7 +53,7 @@ fn of_ops(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times:
     }
 }
 
-fn of_waits(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times: &mut FxHashMap<usize, Times>) {
+fn of_waits(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times: &mut HashMap<usize, Times>) {
     let (timeline, window) = (context.timeline, device.window());
     for process in &device.processes {
         for call in context.calls_of(*process, Some(window)) {

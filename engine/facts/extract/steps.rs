@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::stats::median;
 use super::{Context, DeviceContext, DevicePart, Parents};
@@ -189,7 +189,7 @@ fn annotated_steps(timeline: &Timeline, ranges: &ThreadRanges) -> ThreadRanges {
 }
 
 fn of_thread(timeline: &Timeline, device: &DeviceContext, ranges: &ThreadRanges) -> Option<Steps> {
-    let mut names: FxHashMap<u32, (usize, String)> = FxHashMap::default();
+    let mut names: HashMap<u32, (usize, String)> = HashMap::default();
     let mut candidates: BTreeMap<(usize, String), Vec<Interval>> = BTreeMap::new();
     let mut outermost_end = i64::MIN;
     for (interval, label) in ranges.times.iter().zip(&ranges.label) {

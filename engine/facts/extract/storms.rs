@@ -1,6 +1,6 @@
 //! Storms: stretches of short kernels launched back to back.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::ledger::{DeviceOps, Op, OpKind};
 use crate::timeline::columns::Direction;
@@ -28,7 +28,7 @@ pub(super) struct Storms {
     pub(super) durations: Vec<u32>,
     pub(super) longest: Option<Interval>,
     /// Launches by short name.
-    pub(super) names: FxHashMap<NameId, i64>,
+    pub(super) names: HashMap<NameId, i64>,
 }
 
 impl Storms {

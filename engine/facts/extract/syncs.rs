@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
@@ -27,10 +27,10 @@ pub(super) fn extract(
     device: &DeviceContext,
     parents: &Parents<'_>,
     part: &mut DevicePart,
-) -> FxHashMap<Wait, usize> {
+) -> HashMap<Wait, usize> {
     let timeline = context.timeline;
     let ranges = main_ranges(timeline, device);
-    let mut entities = FxHashMap::default();
+    let mut entities = HashMap::default();
     for process in &device.processes {
         let mut groups: Vec<(NameId, Waits)> = waits(context, device, *process).into_iter().collect();
         groups.sort_by_key(|(name, _)| timeline.name(*name));
@@ -68,9 +68,9 @@ const fn waits_for_name(waits_for: WaitsFor) -> &'static str {
     }
 }
 
-fn waits(context: &Context<'_>, device: &DeviceContext, process: u32) -> FxHashMap<NameId, Waits> {
+fn waits(context: &Context<'_>, device: &DeviceContext, process: u32) -> HashMap<NameId, Waits> {
     let (timeline, window) = (context.timeline, device.window());
-    let mut groups: FxHashMap<NameId, Waits> = FxHashMap::default();
+    let mut groups: HashMap<NameId, Waits> = HashMap::default();
     for call in context.calls_of(process, Some(window)) {
         if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
             continue;
@@ -98,9 +98,9 @@ fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
 }
 
 /// For each wait the innermost range that at least half of the idle time inside it lies in.
-fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> FxHashMap<Wait, NameId> {
+fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> HashMap<Wait, NameId> {
     let mut times: BTreeMap<(Wait, NameId), i64> = BTreeMap::new();
-    let mut whole: FxHashMap<Wait, i64> = FxHashMap::default();
+    let mut whole: HashMap<Wait, i64> = HashMap::default();
     for ((process, call, label), time) in &device.idle.after_waits {
         let wait = (*process, *call);
         *whole.entry(wait).or_default() += time;
@@ -108,7 +108,7 @@ fn main_ranges(timeline: &Timeline, device: &DeviceContext) -> FxHashMap<Wait, N
             *times.entry((wait, label.name)).or_default() += time;
         }
     }
-    let mut best: FxHashMap<Wait, (i64, NameId)> = FxHashMap::default();
+    let mut best: HashMap<Wait, (i64, NameId)> = HashMap::default();
     for ((wait, range), time) in times {
         let entry = best.entry(wait).or_insert((0, range));
         if time > entry.0 {

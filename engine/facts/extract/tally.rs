@@ -1,6 +1,6 @@
 //! What one walk over a device's moments adds up to.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::occupancy::{self, Occupancy};
 use super::stats::clamped;
@@ -64,7 +64,7 @@ pub(super) struct Tally {
     /// All accounts but those of idle time.
     pub(super) sums: Sums,
     /// The copy account by the group that owns each moment.
-    pub(super) exposed_copies: FxHashMap<CopyKey, i64>,
+    pub(super) exposed_copies: HashMap<CopyKey, i64>,
     /// The copy account in which a copy between host and device runs.
     pub(super) exposed_host_copy_ns: i64,
     /// Compute time beside which no copy between host and device runs.

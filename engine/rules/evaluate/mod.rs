@@ -91,6 +91,9 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn outcome(&self) -> Result<Outcome, String> {
+        if self.is_without_length() {
+            return Ok(Outcome::NotApplicable);
+        }
         let code = &self.rule.code;
         if let Some(condition) = &code.condition {
             let missing = self.missing(&code.condition_needs);
@@ -112,6 +115,12 @@ impl Judge<'_> {
             }
         }
         self.finding().map(|found| Outcome::Finding(Box::new(found)))
+    }
+
+    /// Whether it is about work of a device whose window has no length: of nothing there are no shares.
+    fn is_without_length(&self) -> bool {
+        let device = self.related[EntityKind::Device as usize];
+        device.is_some_and(|device| self.report.facts.get(device).int("window_ns") == Some(0))
     }
 
     fn value(&self, fact: FactRef) -> Option<&FactValue> {

@@ -1,12 +1,14 @@
 //! Hands the rows of a table over inside SQLite, as the arguments of an aggregate function: SQLite then neither stops at
 //! each row nor checks and locks at each cell, and a row costs about half.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::{Connection, ffi};
 
+use super::budget::Budget;
 use super::cells::Cells;
 use super::rows::Table;
 use crate::timeline::builder::{Chunk, Limits};
@@ -15,6 +17,8 @@ use crate::timeline::builder::{Chunk, Limits};
 const NAME: &str = "coldspot_take";
 /// How often progress is told.
 const TELL_EVERY: u64 = 1 << 14;
+/// How many bytes of texts are counted at once.
+const COUNT_EVERY: u64 = 1 << 16;
 
 /// What was read of one stretch of a table.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ struct Part {
     left: u64,
     /// Rows that progress was not told of.
     untold: u64,
+    /// Bytes of texts that the budget was not told of.
+    uncounted: u64,
 }
 
 /// Where a connection leaves what it reads.
@@ -40,13 +46,19 @@ type Slot = Arc<Mutex<Option<Part>>>;
 struct Take {
     slot: Slot,
     done: Arc<AtomicU64>,
+    budget: Budget,
 }
 
 impl TableReader {
     /// Gives a connection the function; `done` counts rows.
-    pub(super) fn new(db: &Connection, limits: Limits, done: &Arc<AtomicU64>) -> rusqlite::Result<Self> {
+    pub(super) fn new(
+        db: &Connection,
+        limits: Limits,
+        done: &Arc<AtomicU64>,
+        budget: &Budget,
+    ) -> rusqlite::Result<Self> {
         let slot = Slot::default();
-        let take = Take { slot: Arc::clone(&slot), done: Arc::clone(done) };
+        let take = Take { slot: Arc::clone(&slot), done: Arc::clone(done), budget: budget.clone() };
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
         db.create_aggregate_function(NAME, -1, flags, take)?;
         Ok(Self { limits, slot })
@@ -63,7 +75,7 @@ impl TableReader {
         also: &str,
     ) -> rusqlite::Result<Chunk> {
         let left = last.abs_diff(first).saturating_add(1);
-        self.put(Some(Part { table, chunk: Chunk::new(table.name(), self.limits), left, untold: 0 }))?;
+        self.put(Some(Part { table, chunk: Chunk::new(table.name(), self.limits), left, untold: 0, uncounted: 0 }))?;
         let sql = format!("SELECT {NAME}({columns}) FROM \"{}\" WHERE {row_id} BETWEEN ?1 AND ?2{also}", table.name());
         db.query_row(&sql, [first, last], |_| Ok(()))?;
         let mut chunk = self.put(None)?.ok_or_else(lost)?.chunk;
@@ -92,7 +104,12 @@ impl Aggregate<Part, Option<i64>> for Take {
             return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), None));
         };
         part.left = left;
-        part.table.read(&Cells(row), &mut part.chunk);
+        let cells = Cells { row, handed: Cell::new(0) };
+        part.table.read(&cells, &mut part.chunk);
+        part.uncounted += cells.handed.get();
+        if part.uncounted >= COUNT_EVERY {
+            self.budget.hand_over(std::mem::take(&mut part.uncounted))?;
+        }
         part.untold += 1;
         if part.untold == TELL_EVERY {
             self.done.fetch_add(std::mem::take(&mut part.untold), Ordering::Relaxed);

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use foldhash::{HashMap, HashSet};
 use rusqlite::Connection;
-use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::database::{Cells, Schema};
+use super::database::Schema;
 use super::frames::{self, MAX_BYTES};
 use super::info::has_rows;
 use super::rows::Table;
@@ -37,22 +37,18 @@ pub(super) fn has_echoes(db: &Connection, schema: &Schema) -> rusqlite::Result<b
         return Ok(false);
     }
     let sql = schema.select(api, &["globalTid", "correlationId"]);
-    let mut echoes: FxHashSet<CallKey> = FxHashSet::default();
-    each(db, &format!("{sql} WHERE \"eventClass\" = {ECHO}"), SAMPLE_ROWS, |cells| {
+    let mut echoes: HashSet<CallKey> = HashSet::default();
+    schema.each(db, &format!("{sql} WHERE \"eventClass\" = {ECHO}"), SAMPLE_ROWS, |cells| {
         echoes.extend(cells.int(0).zip(cells.int(1)));
     })?;
     if echoes.is_empty() {
         return Ok(false);
     }
-    let mut statement = db.prepare(&format!("{sql} WHERE \"eventClass\" IS NOT {ECHO}"))?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let cells = Cells(row);
-        if cells.int(0).zip(cells.int(1)).is_some_and(|key| echoes.contains(&key)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let mut is_repeated = false;
+    schema.each(db, &format!("{sql} WHERE \"eventClass\" IS NOT {ECHO}"), u64::MAX, |cells| {
+        is_repeated |= cells.int(0).zip(cells.int(1)).is_some_and(|key| echoes.contains(&key));
+    })?;
+    Ok(is_repeated)
 }
 
 /// The condition that leaves them out, for a table that has them.
@@ -94,11 +90,11 @@ fn frames(
     schema: &Schema,
     root: Option<&Path>,
     limits: &Limits,
-) -> rusqlite::Result<(Vec<SourceLocation>, FxHashMap<i64, u32>)> {
+) -> rusqlite::Result<(Vec<SourceLocation>, HashMap<i64, u32>)> {
     let mut list: Vec<SourceLocation> = Vec::new();
-    let mut indices: FxHashMap<SourceLocation, u32> = FxHashMap::default();
-    let mut frames = FxHashMap::default();
-    each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
+    let mut indices: HashMap<SourceLocation, u32> = HashMap::default();
+    let mut frames = HashMap::default();
+    schema.each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
         let (Some(id), Some(text)) = (cells.int(0), cells.text(1)) else { return };
         let is_long = text.len() > MAX_BYTES.min(limits.name_bytes);
         if is_long || list.len() >= limits.names {
@@ -119,11 +115,11 @@ fn frames(
 fn chains(
     db: &Connection,
     schema: &Schema,
-    frames: &FxHashMap<i64, u32>,
+    frames: &HashMap<i64, u32>,
     limits: &Limits,
-) -> rusqlite::Result<FxHashMap<i64, u32>> {
-    let mut innermost: FxHashMap<i64, (i64, u32)> = FxHashMap::default();
-    each(db, &schema.select(CHAINS, &["id", "stackDepth", "symbol", "module"]), limits.rows, |cells| {
+) -> rusqlite::Result<HashMap<i64, u32>> {
+    let mut innermost: HashMap<i64, (i64, u32)> = HashMap::default();
+    schema.each(db, &schema.select(CHAINS, &["id", "stackDepth", "symbol", "module"]), limits.rows, |cells| {
         let named = |column: usize| cells.int(column).and_then(|string| frames.get(&string));
         let (Some(id), Some(depth), Some(location)) = (cells.int(0), cells.int(1), named(2).or_else(|| named(3)))
         else {
@@ -141,12 +137,12 @@ fn chains(
 fn calls(
     db: &Connection,
     schema: &Schema,
-    chains: &FxHashMap<i64, u32>,
+    chains: &HashMap<i64, u32>,
     limits: &Limits,
-) -> rusqlite::Result<FxHashMap<CallKey, u32>> {
-    let mut calls = FxHashMap::default();
+) -> rusqlite::Result<HashMap<CallKey, u32>> {
+    let mut calls = HashMap::default();
     let sql = schema.select(Table::Api.name(), &["globalTid", "correlationId", "callchainId"]);
-    each(db, &sql, limits.rows, |cells| {
+    schema.each(db, &sql, limits.rows, |cells| {
         let key = cells.int(0).zip(cells.int(1));
         let location = cells.int(2).and_then(|chain| chains.get(&chain));
         calls.extend(key.zip(location.copied()));
@@ -158,25 +154,16 @@ fn calls(
 fn starts(
     db: &Connection,
     schema: &Schema,
-    calls: &FxHashMap<CallKey, u32>,
+    calls: &HashMap<CallKey, u32>,
     limits: &Limits,
-) -> rusqlite::Result<FxHashMap<(i64, i64), u32>> {
-    let mut starts = FxHashMap::default();
+) -> rusqlite::Result<HashMap<(i64, i64), u32>> {
+    let mut starts = HashMap::default();
     let sql = schema.select(Table::Api.name(), &["globalTid", "correlationId", "start"]);
-    each(db, &sql, limits.rows, |cells| {
+    schema.each(db, &sql, limits.rows, |cells| {
         let (Some(thread), Some(correlation), Some(start)) = (cells.int(0), cells.int(1), cells.int(2)) else { return };
         if let Some(location) = calls.get(&(thread, correlation)) {
             starts.insert((thread, start), *location);
         }
     })?;
     Ok(starts)
-}
-
-fn each(db: &Connection, sql: &str, most: u64, mut take: impl FnMut(&Cells<'_>)) -> rusqlite::Result<()> {
-    let mut statement = db.prepare(&format!("{sql} LIMIT ?1"))?;
-    let mut rows = statement.query([i64::try_from(most).unwrap_or(i64::MAX)])?;
-    while let Some(row) = rows.next()? {
-        take(&Cells(row));
-    }
-    Ok(())
 }

@@ -1,24 +1,28 @@
 //! Opens a SQLite export as hostile input, and tells which tables and columns it has.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::limits::{MAX_CELL_BYTES, MAX_COLUMN_COUNT, MAX_SCHEMA_ENTRY_BYTES};
+use super::budget::Budget;
+use super::rows::Table;
+use crate::limits::{MAX_COLUMN_COUNT, MAX_SCHEMA_ENTRY_BYTES, MAX_SQLITE_BYTES};
 use crate::source::ReadError;
 
 /// The ordinary tables of a database that may be read, and what stands instead of one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Schema {
     tables: BTreeMap<String, Shape>,
     disguised: Option<String>,
+    /// Whether any table is one that only Nsight Systems writes.
+    is_nsys: bool,
+    budget: Budget,
 }
 
 /// An ordinary table.
@@ -43,14 +47,25 @@ const BEGINNINGS: [&str; 11] = [
     "ANALYSIS_DETAILS",
     "DIAGNOSTIC_EVENT",
 ];
-/// Other tables that are read.
-const OTHERS: [&str; 6] = [
-    "StringIds",
-    "PROCESSES",
-    "GENERIC_EVENTS",
-    "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
-    "SAMPLING_CALLCHAINS",
+/// The tables that are read, beside those of events.
+const OTHERS: [&str; 17] = [
     "CUDA_CALLCHAINS",
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+    "DIAGNOSTIC_EVENT",
+    "EXPORT_META_DATA",
+    "GENERIC_EVENTS",
+    "GPU_METRICS",
+    "META_DATA_CAPTURE",
+    "META_DATA_EXPORT",
+    "PROCESSES",
+    "SAMPLING_CALLCHAINS",
+    "StringIds",
+    "TARGET_INFO_CUDA_CONTEXT_INFO",
+    "TARGET_INFO_CUDA_DEVICE",
+    "TARGET_INFO_CUDA_NULL_STREAM",
+    "TARGET_INFO_CUDA_STREAM",
+    "TARGET_INFO_GPU",
+    "TARGET_INFO_GPU_METRICS",
 ];
 /// The words for a row id, the usual one first.
 const ROW_IDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
@@ -59,28 +74,56 @@ fn is_nsys_name(table: &str) -> bool {
     BEGINNINGS.iter().any(|beginning| table.starts_with(beginning))
 }
 
+fn is_read(table: &str) -> bool {
+    OTHERS.contains(&table) || Table::ALL.iter().any(|event| event.name() == table)
+}
+
 impl Schema {
-    /// Probes a database. Views, virtual tables and tables without row ids are never touched, nor are tables that no
-    /// export has: each of them could run something, or cost anything.
-    pub(super) fn probe(db: &Connection) -> rusqlite::Result<Self> {
-        let mut schema = Self::default();
+    /// Probes a database. Views, virtual tables and tables without row ids are never touched, nor are tables that are not
+    /// read: each of them could run something, or cost anything.
+    pub(super) fn probe(db: &Connection, budget: Budget) -> rusqlite::Result<Self> {
+        let mut schema = Self { tables: BTreeMap::new(), disguised: None, is_nsys: false, budget };
         let mut entries = db.prepare("SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view')")?;
         let mut entries = entries.query([])?;
         while let Some(entry) = entries.next()? {
-            let cells = Cells(entry);
+            let cells = Cells::of(entry);
             let (Some(kind), Some(name), Some(sql)) = (cells.text(0), cells.text(1), cells.text(2)) else { continue };
-            if !is_nsys_name(name) && !OTHERS.contains(&name) {
+            schema.budget.hand_over(cells.handed())?;
+            let is_plain = kind == "table" && is_plain(sql);
+            let is_nsys = is_nsys_name(name);
+            schema.is_nsys |= is_plain && is_nsys;
+            if !is_read(name) {
+                if is_nsys && !is_plain {
+                    schema.disguised = schema.disguised.or_else(|| Some(disguise(kind, name)));
+                }
                 continue;
             }
-            let shape = if kind == "table" && is_plain(sql) { shape(db, name)? } else { None };
-            match shape {
+            match if is_plain { shape(db, name)? } else { None } {
                 Some(shape) => {
                     schema.tables.insert(name.to_owned(), shape);
                 }
-                None => schema.disguised = schema.disguised.or(Some(disguise(kind, name))),
+                None => schema.disguised = schema.disguised.or_else(|| Some(disguise(kind, name))),
             }
         }
         Ok(schema)
+    }
+
+    /// Hands every row of a SELECT over, up to `most`, under the budget.
+    pub(super) fn each(
+        &self,
+        db: &Connection,
+        sql: &str,
+        most: u64,
+        mut take: impl FnMut(&Cells<'_>),
+    ) -> rusqlite::Result<()> {
+        let mut statement = db.prepare(&format!("{sql} LIMIT ?1"))?;
+        let mut rows = statement.query([i64::try_from(most).unwrap_or(i64::MAX)])?;
+        while let Some(row) = rows.next()? {
+            let cells = Cells::of(row);
+            take(&cells);
+            self.budget.hand_over(cells.handed())?;
+        }
+        Ok(())
     }
 
     /// Whether a table is there. One without rows counts.
@@ -94,8 +137,8 @@ impl Schema {
     }
 
     /// Whether any table is one that only Nsight Systems writes.
-    pub(super) fn is_nsys(&self) -> bool {
-        self.tables.keys().any(|table| is_nsys_name(table))
+    pub(super) const fn is_nsys(&self) -> bool {
+        self.is_nsys
     }
 
     /// What stands under the name of a table that is read and is none, in words.
@@ -159,21 +202,41 @@ fn disguise(kind: &str, name: &str) -> String {
 }
 
 /// The cells of one row, read without conversion: a cell of another type than asked for is absent.
-pub(super) struct Cells<'row>(pub(super) &'row Row<'row>);
+pub(super) struct Cells<'row> {
+    row: &'row Row<'row>,
+    /// Bytes of texts that were looked at, wanted or not.
+    handed: Cell<u64>,
+}
 
 impl<'row> Cells<'row> {
+    const fn of(row: &'row Row<'row>) -> Self {
+        Self { row, handed: Cell::new(0) }
+    }
+
+    fn handed(&self) -> u64 {
+        self.handed.get()
+    }
+
+    fn get(&self, column: usize) -> Option<ValueRef<'row>> {
+        let value = self.row.get_ref(column).ok();
+        if let Some(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) = value {
+            self.handed.set(self.handed.get() + bytes.len() as u64);
+        }
+        value
+    }
+
     /// A whole number.
     pub(super) fn int(&self, column: usize) -> Option<i64> {
-        match self.0.get_ref(column) {
-            Ok(ValueRef::Integer(value)) => Some(value),
+        match self.get(column) {
+            Some(ValueRef::Integer(value)) => Some(value),
             _ => None,
         }
     }
 
     /// A string; bytes that are no UTF-8 are absent.
     pub(super) fn text(&self, column: usize) -> Option<&'row str> {
-        match self.0.get_ref(column) {
-            Ok(ValueRef::Text(bytes)) => std::str::from_utf8(bytes).ok(),
+        match self.get(column) {
+            Some(ValueRef::Text(bytes)) => std::str::from_utf8(bytes).ok(),
             _ => None,
         }
     }
@@ -186,6 +249,7 @@ pub(super) fn open(path: &Path, budget: &Budget) -> rusqlite::Result<Connection>
     for (limit, value) in LIMITS {
         db.set_limit(limit, value)?;
     }
+    db.set_limit(Limit::SQLITE_LIMIT_LENGTH, budget.cell_bytes())?;
     budget.bound(&mut db)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -197,12 +261,18 @@ pub(super) fn open(path: &Path, budget: &Budget) -> rusqlite::Result<Connection>
     db.execute_batch(
         "PRAGMA cell_size_check = ON; PRAGMA cache_size = -2000; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON;",
     )?;
+    // Of the whole process, and never raised again: connections of many threads need more.
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get) as u64;
+    let most = MAX_SQLITE_BYTES + threads * SQLITE_BYTES_OF_A_THREAD;
+    db.query_row(&format!("PRAGMA hard_heap_limit = {most}"), [], |_| Ok(()))?;
     Ok(db)
 }
 
+/// A connection has a page cache of 2 MB, and the schema.
+const SQLITE_BYTES_OF_A_THREAD: u64 = 4 << 20;
+
 /// What SQLite may be asked for: above what an export needs, far below its own limits.
-const LIMITS: [(Limit, i32); 10] = [
-    (Limit::SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES),
+const LIMITS: [(Limit, i32); 9] = [
     (Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_SCHEMA_ENTRY_BYTES),
     (Limit::SQLITE_LIMIT_COLUMN, MAX_COLUMN_COUNT),
     (Limit::SQLITE_LIMIT_EXPR_DEPTH, 100),
@@ -213,33 +283,6 @@ const LIMITS: [(Limit, i32); 10] = [
     (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
-
-/// Steps of SQLite's machine between two looks at the budget.
-const STEPS: i32 = 100_000;
-/// Steps that may be taken for each byte of the file, and in any case. A row takes a step or two for each of
-/// its columns, and at least a byte for each.
-const STEPS_PER_BYTE: u64 = 20;
-const STEPS_ANYWAY: u64 = 20_000_000;
-
-/// What all connections that share it may take: pages of a hostile file can refer to each other so that a scan never ends.
-#[derive(Debug, Clone)]
-pub(super) struct Budget(Arc<AtomicU64>);
-
-impl Budget {
-    /// In proportion to a file.
-    pub(super) fn of(path: &Path) -> Self {
-        let length = std::fs::metadata(path).map_or(0, |file| file.len());
-        let steps = length.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_ANYWAY);
-        Self(Arc::new(AtomicU64::new(steps / STEPS as u64)))
-    }
-
-    fn bound(&self, db: &mut Connection) -> rusqlite::Result<()> {
-        let left = Arc::clone(&self.0);
-        let take = |left: u64| left.checked_sub(1);
-        let is_over = move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err();
-        db.progress_handler(STEPS, Some(is_over))
-    }
-}
 
 /// The path as SQLite takes it with options; every byte that could end the path is escaped.
 fn uri(path: &Path) -> String {

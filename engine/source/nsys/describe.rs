@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::info::Info;
 use crate::timeline::builder::{Builder, StreamInfo, StreamKey, ThreadKey};
@@ -58,20 +58,20 @@ struct Number {
 struct Known<'info> {
     info: &'info Info,
     /// The GPU that has an ordinal.
-    gpus: FxHashMap<i64, i64>,
+    gpus: HashMap<i64, i64>,
     /// The only ordinal that a process uses; `None` where it uses several.
-    only: FxHashMap<Option<i64>, Option<i64>>,
+    only: HashMap<Option<i64>, Option<i64>>,
 }
 
 impl<'info> Known<'info> {
     fn new(keys: &BTreeSet<StreamKey>, info: &'info Info) -> Self {
-        let mut gpus = FxHashMap::default();
+        let mut gpus = HashMap::default();
         for gpu in &info.gpus {
             if let Some(ordinal) = gpu.ordinal {
                 gpus.entry(ordinal).or_insert(gpu.id);
             }
         }
-        let mut only = FxHashMap::default();
+        let mut only = HashMap::default();
         for key in keys.iter().filter(|key| key.device != NO_ORDINAL) {
             let known = only.entry(key.process).or_insert(Some(key.device));
             *known = known.filter(|ordinal| *ordinal == key.device);

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::database::{Cells, Schema};
+use super::database::Schema;
 use super::describe::process_key;
 use crate::timeline::builder::Builder;
 
@@ -12,14 +12,11 @@ pub(super) fn read(db: &Connection, schema: &Schema, builder: &mut Builder) -> r
     if !schema.has(TABLE) {
         return Ok(());
     }
-    let mut statement = db.prepare(&schema.select(TABLE, &["globalPid", "deviceId", "numberOfPageFaults"]))?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let cells = Cells(row);
+    let sql = schema.select(TABLE, &["globalPid", "deviceId", "numberOfPageFaults"]);
+    schema.each(db, &sql, u64::MAX, |cells| {
         if let Some(ordinal) = cells.int(1) {
             let count = cells.int(2).unwrap_or(0).clamp(0, i64::from(u32::MAX));
             builder.page_faults(cells.int(0).map(process_key), ordinal, count);
         }
-    }
-    Ok(())
+    })
 }

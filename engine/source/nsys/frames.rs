@@ -50,25 +50,33 @@ fn quoted(text: &str) -> Option<(&str, u32)> {
     Some((path, number(rest.strip_prefix(", line ")?)?))
 }
 
-/// Every `train.py:42`.
+/// Every `train.py:42`, in one pass: a text can be nothing but colons.
 fn with_colon(text: &str) -> impl Iterator<Item = (&str, u32)> {
-    text.match_indices(':').filter_map(|(colon, _)| {
-        let line = number(&text[colon + 1..])?;
-        let before = &text[..colon];
-        // A text that is nothing but an absolute path may have blanks in it.
-        let is_bare = text.starts_with('/') && text[colon + 1..].bytes().all(|byte| byte.is_ascii_digit());
-        let begin = if is_bare { 0 } else { begin(before)? };
-        let path = &before[begin..];
-        let (stem, extension) = path.rsplit_once('.')?;
-        let is_file = !stem.is_empty() && !stem.ends_with(['/', '\\']) && EXTENSIONS.contains(&extension);
-        is_file.then_some((path, line))
+    // A text that is nothing but an absolute path may have blanks in it.
+    let bare = text.rfind(':').filter(|_| text.starts_with('/'));
+    let bare = bare.filter(|colon| text[colon + 1..].bytes().all(|byte| byte.is_ascii_digit()));
+    let (mut seen, mut begins) = (0, Some(0));
+    text.match_indices(':').filter_map(move |(colon, _)| {
+        if let Some(at) = text[seen..colon].rfind(is_delimiter) {
+            begins = begin(text, seen + at);
+        }
+        seen = colon;
+        let begin = if bare == Some(colon) { 0 } else { begins? };
+        let path = &text[begin..colon];
+        let stem = stem(path)?;
+        let is_file = !stem.is_empty() && !stem.ends_with(['/', '\\']);
+        is_file.then_some((path, number(&text[colon + 1..])?))
     })
 }
 
-/// Where the path at the end of a text begins; `None` where it may be the end of an odd name (`a|b.py`).
-fn begin(before: &str) -> Option<usize> {
-    let Some(at) = before.rfind(is_delimiter) else { return Some(0) };
-    let delimiter = before[at..].chars().next()?;
+/// A path without the extension of a file of code.
+fn stem(path: &str) -> Option<&str> {
+    EXTENSIONS.iter().find_map(|extension| path.strip_suffix(extension)?.strip_suffix('.'))
+}
+
+/// Where a path begins after a delimiter; `None` where it may be the end of an odd name (`a|b.py`).
+fn begin(text: &str, at: usize) -> Option<usize> {
+    let delimiter = text[at..].chars().next()?;
     let opens = delimiter.is_whitespace() || matches!(delimiter, '(' | '[' | '"' | '\'');
     opens.then_some(at + delimiter.len_utf8())
 }

@@ -2,8 +2,8 @@
 //!
 //! The captured environment, command lines and program output are never selected.
 
+use foldhash::{HashMap, HashSet};
 use rusqlite::Connection;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::database::{Cells, Schema};
 use crate::text::{cut, paths};
@@ -11,6 +11,8 @@ use crate::timeline::{DeviceProperties, NoticeLevel, Source, StreamKind};
 
 /// Messages kept; a capture that failed a thousand times has said enough.
 const MAX_MESSAGES: usize = 1_000;
+/// Rows of each of these tables: far more than a machine has processes, contexts or streams.
+const MAX_ROWS: u64 = 1_000_000;
 /// Bytes of one message, and of the names of processes and GPUs.
 const MAX_TEXT_BYTES: usize = 600;
 /// Rows of the table of GPUs.
@@ -23,17 +25,17 @@ const MAX_OF_A_GPU: i64 = 1 << 24;
 pub(super) struct Info {
     pub(super) source: Source,
     /// Executables by process key.
-    pub(super) process_names: FxHashMap<i64, String>,
+    pub(super) process_names: HashMap<i64, String>,
     /// GPUs by their id in the report.
     pub(super) gpus: Vec<Gpu>,
     /// (pid, CUDA ordinal) to GPU id.
-    pub(super) ordinals: FxHashMap<(i64, i64), i64>,
+    pub(super) ordinals: HashMap<(i64, i64), i64>,
     /// (pid, context, stream) to kind.
-    pub(super) streams: FxHashMap<(i64, i64, i64), StreamKind>,
+    pub(super) streams: HashMap<(i64, i64, i64), StreamKind>,
     /// (pid, context) to the number of its legacy default stream.
-    pub(super) default_streams: FxHashMap<(i64, i64), i64>,
+    pub(super) default_streams: HashMap<(i64, i64), i64>,
     /// (pid, context) to CUDA ordinal.
-    pub(super) contexts: FxHashMap<(i64, i64), i64>,
+    pub(super) contexts: HashMap<(i64, i64), i64>,
     /// What the profiler said of its capture, each once.
     pub(super) messages: Vec<(NoticeLevel, String)>,
 }
@@ -77,16 +79,11 @@ struct Reader<'db> {
 }
 
 impl Reader<'_> {
-    fn rows(&self, table: &str, columns: &[&str], mut take: impl FnMut(&Cells<'_>)) -> rusqlite::Result<()> {
+    fn rows(&self, table: &str, columns: &[&str], take: impl FnMut(&Cells<'_>)) -> rusqlite::Result<()> {
         if !self.schema.has(table) {
             return Ok(());
         }
-        let mut statement = self.db.prepare(&self.schema.select(table, columns))?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            take(&Cells(row));
-        }
-        Ok(())
+        self.schema.each(self.db, &self.schema.select(table, columns), MAX_ROWS, take)
     }
 
     fn source(&self, info: &mut Info) -> rusqlite::Result<()> {
@@ -103,14 +100,13 @@ impl Reader<'_> {
         // The other rows of this table hold command lines and the environment.
         const CAPTURE: &str = "META_DATA_CAPTURE";
         if self.schema.has_column(CAPTURE, "name") && self.schema.has_column(CAPTURE, "value") {
-            let sql = "SELECT DISTINCT value FROM META_DATA_CAPTURE WHERE name = 'CAPTURE_EVENT_TYPE' ORDER BY value LIMIT 100";
-            let mut statement = self.db.prepare(sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                if let Some(kind) = Cells(row).text(0) {
+            // Neither DISTINCT nor ORDER BY: SQLite would keep all texts until it has the last.
+            let sql = "SELECT value FROM META_DATA_CAPTURE WHERE name = 'CAPTURE_EVENT_TYPE'";
+            self.schema.each(self.db, sql, MAX_ROWS, |cells| {
+                if let Some(kind) = cells.text(0) {
                     *info.source.cuda_requested.get_or_insert_default() |= kind == "Cuda";
                 }
-            }
+            })?;
         }
         Ok(())
     }
@@ -187,7 +183,7 @@ impl Reader<'_> {
     }
 
     fn messages(&self, info: &mut Info) -> rusqlite::Result<()> {
-        let mut known = FxHashSet::default();
+        let mut known = HashSet::default();
         self.rows("DIAGNOSTIC_EVENT", &["severity", "text"], |cells| {
             let level = match cells.int(0) {
                 Some(3) => NoticeLevel::Error,

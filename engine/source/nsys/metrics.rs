@@ -1,12 +1,17 @@
 //! Sampled GPU metrics, in the layout of tables (2023 and later) and of JSON events (before).
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use foldhash::HashMap;
 use rusqlite::Connection;
-use rustc_hash::FxHashMap;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::database::{Cells, Schema};
+use super::database::Schema;
 use crate::timeline::{Metric, MetricSeries};
+
+/// Longer events are no samples: these have a few dozen names.
+const MAX_SAMPLE_BYTES: usize = 1 << 20;
 
 /// Names of the metrics that facts are made of, older and newer ones, in lower case and without unit.
 const NAMES: [(&str, Metric); 16] = [
@@ -68,29 +73,23 @@ fn read_tables(db: &Connection, schema: &Schema, samples: &mut Samples) -> rusql
     if !schema.has("TARGET_INFO_GPU_METRICS") || !schema.has("GPU_METRICS") {
         return Ok(());
     }
-    let mut wanted: FxHashMap<(i64, i64), Metric> = FxHashMap::default();
-    let mut statement = db.prepare(&schema.select("TARGET_INFO_GPU_METRICS", &["typeId", "metricId", "metricName"]))?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let cells = Cells(row);
+    let mut wanted: HashMap<(i64, i64), Metric> = HashMap::default();
+    let sql = schema.select("TARGET_INFO_GPU_METRICS", &["typeId", "metricId", "metricName"]);
+    schema.each(db, &sql, u64::MAX, |cells| {
         if let (Some(kind), Some(id), Some(metric)) = (cells.int(0), cells.int(1), cells.text(2).and_then(metric)) {
             wanted.insert((kind, id), metric);
         }
-    }
-    let mut statement =
-        db.prepare(&schema.select("GPU_METRICS", &["timestamp", "typeId", "metricId", "value", "rawTimestamp"]))?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let cells = Cells(row);
-        let (Some(time), Some(kind), Some(id), Some(value)) =
-            (cells.int(0).or_else(|| cells.int(4)), cells.int(1), cells.int(2), cells.int(3))
-        else {
-            continue;
+    })?;
+    let sql = schema.select("GPU_METRICS", &["timestamp", "typeId", "metricId", "value", "rawTimestamp"]);
+    schema.each(db, &sql, u64::MAX, |cells| {
+        let time = cells.int(0).or_else(|| cells.int(4));
+        let (Some(time), Some(kind), Some(id), Some(value)) = (time, cells.int(1), cells.int(2), cells.int(3)) else {
+            return;
         };
-        let Some(metric) = wanted.get(&(kind, id)).copied() else { continue };
-        push(samples, kind, metric, time, value as f64);
-    }
-    Ok(())
+        if let Some(metric) = wanted.get(&(kind, id)) {
+            push(samples, kind, *metric, time, value as f64);
+        }
+    })
 }
 
 /// The GPU is the last byte of the type; samples from before the capture began are left out.
@@ -105,24 +104,108 @@ fn read_json(db: &Connection, schema: &Schema, samples: &mut Samples) -> rusqlit
     if !schema.has("GENERIC_EVENTS") {
         return Ok(());
     }
-    let mut statement =
-        db.prepare(&schema.select("GENERIC_EVENTS", &["timestamp", "rawTimestamp", "typeId", "data"]))?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let cells = Cells(row);
-        let (Some(time), Some(kind), Some(data)) = (cells.int(0).or_else(|| cells.int(1)), cells.int(2), cells.text(3))
-        else {
-            continue;
-        };
-        let Ok(serde_json::Value::Object(values)) = serde_json::from_str(data) else { continue };
-        for (name, value) in &values {
-            let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
-            if let (Some(metric), Some(number)) = (metric(name), number) {
+    let sql = schema.select("GENERIC_EVENTS", &["timestamp", "rawTimestamp", "typeId", "data"]);
+    schema.each(db, &sql, u64::MAX, |cells| {
+        let time = cells.int(0).or_else(|| cells.int(1));
+        let (Some(time), Some(kind), Some(data)) = (time, cells.int(2), cells.text(3)) else { return };
+        if data.len() > MAX_SAMPLE_BYTES {
+            return;
+        }
+        let Ok(Sample(values)) = serde_json::from_str(data) else { return };
+        for (name, number) in values {
+            if let Some(metric) = metric(&name) {
                 push(samples, kind, metric, time, number);
             }
         }
+    })
+}
+
+/// The metrics of one JSON object by name, and nothing else of it.
+struct Sample(BTreeMap<String, f64>);
+
+/// The number that a value is, or that its text says; `None` for anything else, of which nothing is kept.
+struct Number(Option<f64>);
+
+impl<'de> Deserialize<'de> for Sample {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(SampleVisitor)
     }
-    Ok(())
+}
+
+struct SampleVisitor;
+
+impl<'de> Visitor<'de> for SampleVisitor {
+    type Value = Sample;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Sample, A::Error> {
+        let mut values = BTreeMap::new();
+        while let Some(name) = object.next_key::<String>()? {
+            if metric(&name).is_none() {
+                object.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            // The last of a name counts.
+            match object.next_value::<Number>()? {
+                Number(Some(number)) => _ = values.insert(name, number),
+                Number(None) => _ = values.remove(&name),
+            }
+        }
+        Ok(Sample(values))
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NumberVisitor)
+    }
+}
+
+struct NumberVisitor;
+
+impl<'de> Visitor<'de> for NumberVisitor {
+    type Value = Number;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Number, E> {
+        Ok(Number(None))
+    }
+
+    fn visit_unit<E>(self) -> Result<Number, E> {
+        Ok(Number(None))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Number, E> {
+        Ok(Number(Some(number as f64)))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Number, E> {
+        Ok(Number(Some(number as f64)))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Number, E> {
+        Ok(Number(Some(number)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Number, E> {
+        Ok(Number(text.trim().parse().ok()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Number, A::Error> {
+        while array.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Number(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Number, A::Error> {
+        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Number(None))
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Tables and columns are probed, never assumed: exporters from 2020 on differ, and a missing table is a missing fact.
 
 mod aggregate;
+mod budget;
 mod callchains;
 mod capture;
 mod cells;
@@ -114,8 +115,9 @@ fn read_database(
     progress: &dyn Progress,
 ) -> rusqlite::Result<Content> {
     let limits = &options.limits;
-    let db = database::open(path, &database::Budget::of(path))?;
-    let schema = database::Schema::probe(&db)?;
+    let budget = budget::Budget::of(path);
+    let db = database::open(path, &budget)?;
+    let schema = database::Schema::probe(&db, budget)?;
     if let Some(what) = schema.disguised() {
         return Ok(Content::Disguised(what.to_owned()));
     }

@@ -11,8 +11,9 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::aggregate::TableReader;
+use super::budget::Budget;
 use super::callchains;
-use super::database::{self, Budget, Schema};
+use super::database::{self, Schema};
 use super::rows::Table;
 use crate::parallel::Threads;
 use crate::source::Progress;
@@ -70,8 +71,8 @@ pub(super) fn scan(
     // Shared, so that it does not matter how many threads there are.
     let budget = Budget::of(path);
     let work = |sender: SyncSender<(usize, rusqlite::Result<Chunk>)>| {
-        let opened =
-            database::open(path, &budget).and_then(|db| Ok((TableReader::new(&db, *options.limits, &done)?, db)));
+        let opened = database::open(path, &budget)
+            .and_then(|db| Ok((TableReader::new(&db, *options.limits, &done, &budget)?, db)));
         let (reader, db) = match opened {
             Ok(opened) => opened,
             Err(error) => {

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::database::{Cells, Schema};
+use super::database::Schema;
 use crate::timeline::builder::Builder;
 
 /// Tells the builder of the strings that rows refer to by id, and of no others: call chains can have millions.
@@ -11,15 +11,10 @@ pub(super) fn read(db: &Connection, schema: &Schema, builder: &mut Builder) -> r
     if !schema.has("StringIds") || wanted.is_empty() {
         return Ok(());
     }
-    let mut statement = db.prepare(&schema.select("StringIds", &["id", "value"]))?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let cells = Cells(row);
-        if let Some(id) = cells.int(0).filter(|id| wanted.contains(id))
-            && let Some(text) = cells.text(1)
-        {
+    schema.each(db, &schema.select("StringIds", &["id", "value"]), u64::MAX, |cells| {
+        let (id, text) = (cells.int(0), cells.text(1));
+        if let (Some(id), Some(text)) = (id.filter(|id| wanted.contains(id)), text) {
             builder.define_string(id, text);
         }
-    }
-    Ok(())
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::keys::{StreamKey, ThreadKey};
 use crate::limits::MAX_DEVICE_COUNT;
@@ -25,7 +25,7 @@ pub struct StreamInfo {
 pub(super) struct Inventory {
     pub(super) processes: BTreeMap<i64, Process>,
     pub(super) devices: BTreeMap<i64, DeviceProperties>,
-    pub(super) streams: FxHashMap<StreamKey, StreamInfo>,
+    pub(super) streams: HashMap<StreamKey, StreamInfo>,
     /// GPU page faults by process, if it is named, and by what it calls the device.
     pub(super) page_faults: BTreeMap<(Option<i64>, i64), i64>,
 }
@@ -34,8 +34,8 @@ pub(super) struct Inventory {
 /// which events came.
 #[derive(Debug, Default)]
 pub(super) struct Indices {
-    threads: FxHashMap<ThreadKey, u32>,
-    streams: FxHashMap<StreamKey, u32>,
+    threads: HashMap<ThreadKey, u32>,
+    streams: HashMap<StreamKey, u32>,
 }
 
 impl Indices {
@@ -68,7 +68,7 @@ impl Inventory {
         let of_threads = threads.iter().map(|key| key.process);
         let processes: BTreeSet<i64> = of_threads.chain(streams.iter().filter_map(|key| key.process)).collect();
         timeline.processes = processes.iter().map(|key| self.process(*key)).collect();
-        let process_indices: FxHashMap<i64, u32> = processes.into_iter().zip(0..).collect();
+        let process_indices: HashMap<i64, u32> = processes.into_iter().zip(0..).collect();
         let process = |key: i64| process_indices.get(&key).copied().unwrap_or(NONE);
         timeline.threads = threads.iter().map(|key| Thread { process: process(key.process), id: key.id }).collect();
         let on_devices = self.fill_devices(timeline, &streams);
@@ -95,14 +95,14 @@ impl Inventory {
         let device = |number: &i64| Device { number: *number, properties: self.devices.get(number).cloned() };
         timeline.devices = numbers.iter().map(device).collect();
         timeline.device_identity_known = self.devices.len() == 1 || is_each_of_one_process(&known);
-        let indices: FxHashMap<i64, u32> = numbers.into_iter().zip(0..).collect();
+        let indices: HashMap<i64, u32> = numbers.into_iter().zip(0..).collect();
         let index = |number: i64| indices.get(&number).copied();
         known.into_iter().filter_map(|(key, number, info)| Some((key, index(number)?, info.kind))).collect()
     }
 
     /// Faults name the device as their process does: looked up by process and number, or by the number alone.
     fn page_faults_by_device(&self, timeline: &Timeline, indices: &Indices) -> Vec<PageFaults> {
-        let mut devices: FxHashMap<(Option<i64>, i64), u32> = FxHashMap::default();
+        let mut devices: HashMap<(Option<i64>, i64), u32> = HashMap::default();
         let mut streams: Vec<(&StreamKey, &u32)> = indices.streams.iter().collect();
         streams.sort_unstable();
         for (key, stream) in streams {

@@ -4,7 +4,7 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::limits::Limits;
 use crate::timeline::columns::RangeKind;
@@ -79,21 +79,21 @@ pub struct LabelKey {
 /// Indices of keys, in the order in which they are first seen.
 #[derive(Debug)]
 pub(super) struct Intern<K> {
-    indices: FxHashMap<K, u32>,
+    indices: HashMap<K, u32>,
     list: Vec<K>,
     last: Option<(K, u32)>,
 }
 
 impl<K> Default for Intern<K> {
     fn default() -> Self {
-        Self { indices: FxHashMap::default(), list: Vec::new(), last: None }
+        Self { indices: HashMap::default(), list: Vec::new(), last: None }
     }
 }
 
 impl<K: Copy + Eq + Hash> Intern<K> {
     /// Ends interning; what is left is the list.
     pub(super) fn seal(&mut self) {
-        self.indices = FxHashMap::default();
+        self.indices = HashMap::default();
         self.list.shrink_to_fit();
     }
 
@@ -130,7 +130,7 @@ pub(super) struct Keys {
     pub(super) kernels: Intern<KernelKey>,
     pub(super) labels: Intern<LabelKey>,
     pub(super) texts: Vec<Arc<str>>,
-    text_keys: FxHashMap<Arc<[u8]>, TextKey>,
+    text_keys: HashMap<Arc<[u8]>, TextKey>,
     limits: Limits,
     pub(super) cut_name_count: u64,
 }
@@ -148,7 +148,7 @@ impl Keys {
         self.streams.seal();
         self.kernels.seal();
         self.labels.seal();
-        self.text_keys = FxHashMap::default();
+        self.text_keys = HashMap::default();
     }
 
     /// The index of a thread; [`NONE`] for an event that names none.

@@ -18,7 +18,7 @@ mod threads;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 pub use chunk::{CallEvent, Chunk, OpEvent, RangeEvent, Reason};
 pub use inventory::StreamInfo;
@@ -52,7 +52,7 @@ pub struct Builder {
     domains: Vec<(u32, i64, RawName)>,
     api_correlations: Vec<u32>,
     /// By raw name.
-    failed_calls: FxHashMap<u32, u64>,
+    failed_calls: HashMap<u32, u64>,
     scheduler: SchedulerRows,
     /// By events and reason.
     dropped: BTreeMap<(&'static str, Reason), u64>,
@@ -269,7 +269,7 @@ impl Builder {
             self.dropped.insert(("overheads", "name no thread, and there are too many threads for them"), lost);
         }
         std::mem::take(&mut self.scheduler).pair_into(&mut timeline.thread_states);
-        let mut failed: FxHashMap<NameId, u64> = FxHashMap::default();
+        let mut failed: HashMap<NameId, u64> = HashMap::default();
         for (name, count) in &self.failed_calls {
             *failed.entry(at(names, *name)).or_default() += count;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::Builder;
 use super::keys::{Intern, Keys, NameKey};
@@ -44,7 +44,7 @@ pub(super) struct LabelNames {
 
 /// The strings that events refer to by id.
 #[derive(Debug, Default)]
-pub(super) struct Strings(FxHashMap<i64, Box<str>>);
+pub(super) struct Strings(HashMap<i64, Box<str>>);
 
 impl Strings {
     fn get(&self, id: i64) -> &str {
@@ -99,7 +99,7 @@ impl Interner<'_> {
 
 impl Builder {
     /// The ids of the table of strings that events refer to: call stacks can have millions of others.
-    pub fn string_ids(&self) -> FxHashSet<i64> {
+    pub fn string_ids(&self) -> HashSet<i64> {
         let of_kernels = self.kernels.list().iter().flat_map(|kernel| [kernel.name, kernel.full_name]);
         let of_labels = self.labels.list().iter().map(|label| label.name);
         let of_domains = self.domains.iter().map(|(_, _, name)| *name);
@@ -124,7 +124,7 @@ impl Builder {
         let Self { names, texts, strings, kernels, labels, domains, timeline, limits, .. } = self;
         let mut interner = Interner { names: &mut timeline.names, limits, reached: &mut timeline.reached };
         // Those of kernels first: where there are too many names, they tell most.
-        let mut geometries: FxHashMap<Geometry, u32> = FxHashMap::default();
+        let mut geometries: HashMap<Geometry, u32> = HashMap::default();
         for RawKernel { name, full_name, geometry } in kernels.list() {
             let geometry = *geometries.entry(*geometry).or_insert_with(|| {
                 timeline.geometries.push(*geometry);

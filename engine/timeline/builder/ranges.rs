@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::names::{LabelNames, OTHER_NAME, RawName};
 use super::{Builder, at, map};
@@ -34,7 +34,7 @@ impl RangeRows {
         if self.thread.is_sorted() {
             return;
         }
-        let mut next: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut next: HashMap<u32, usize> = HashMap::default();
         for thread in &self.thread {
             *next.entry(*thread).or_default() += 1;
         }
@@ -103,7 +103,7 @@ impl Builder {
     /// The timeline's index of each raw label. Those beyond the limit share one.
     fn resolve_labels(&mut self, names: &[NameId]) -> Vec<u32> {
         let timeline = &mut self.timeline;
-        let mut known: FxHashMap<Label, u32> = FxHashMap::default();
+        let mut known: HashMap<Label, u32> = HashMap::default();
         // Each device tells each of them apart.
         let most = (MAX_RANGE_LABEL_COUNT / timeline.devices.len().max(1)).min(self.limits.names);
         let mut indices = Vec::with_capacity(names.len());
