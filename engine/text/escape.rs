@@ -15,7 +15,9 @@ pub(super) const MAX_HEX_CHARS: usize = 6;
 /// for plain text.
 pub fn plain(text: &str) -> String {
     // Pipelines read `##[…]` and `##vso[…]` anywhere in a line of a log as commands.
-    clean(text).replace("##", &format!("#{JOINER}#"))
+    // Twice, because the two of a replacement may stand before a third.
+    let apart = format!("#{JOINER}#");
+    clean(text).replace("##", &apart).replace("##", &apart)
 }
 
 /// A line that no pipeline takes for a command: `::` where it begins, `##[…]` anywhere.
