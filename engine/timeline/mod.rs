@@ -12,6 +12,7 @@ pub mod columns;
 pub mod interval;
 pub mod locations;
 pub mod names;
+pub mod samples;
 pub mod times;
 pub mod union;
 
@@ -21,6 +22,7 @@ pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use locations::{CallLocations, SourceLocation};
 pub use names::{NameId, Names};
+pub use samples::CpuSamples;
 pub use times::Times;
 
 /// No such index: the event refers to nothing.
@@ -77,8 +79,10 @@ pub struct Timeline {
     pub reached: Reached,
     /// Whether it is certain which GPU each operation ran on.
     pub device_identity_known: bool,
-    /// Whether the report holds samples of CPU call stacks.
+    /// Whether the report holds samples of CPU call stacks, of any thread.
     pub has_cpu_samples: bool,
+    /// Those of threads that call CUDA.
+    pub cpu_samples: CpuSamples,
 }
 
 /// One process.

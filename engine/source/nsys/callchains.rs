@@ -172,7 +172,8 @@ fn starts(
     Ok(starts)
 }
 
-fn each(db: &Connection, sql: &str, most: u64, mut take: impl FnMut(&Cells<'_>)) -> rusqlite::Result<()> {
+/// Hands over the rows of a statement, up to a number.
+pub(super) fn each(db: &Connection, sql: &str, most: u64, mut take: impl FnMut(&Cells<'_>)) -> rusqlite::Result<()> {
     let mut statement = db.prepare(&format!("{sql} LIMIT ?1"))?;
     let mut rows = statement.query([i64::try_from(most).unwrap_or(i64::MAX)])?;
     while let Some(row) = rows.next()? {

@@ -45,11 +45,12 @@ const BEGINNINGS: [&str; 11] = [
     "DIAGNOSTIC_EVENT",
 ];
 /// Other tables that are read.
-const OTHERS: [&str; 6] = [
+const OTHERS: [&str; 7] = [
     "StringIds",
     "PROCESSES",
     "GENERIC_EVENTS",
     "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+    "COMPOSITE_EVENTS",
     "SAMPLING_CALLCHAINS",
     "CUDA_CALLCHAINS",
 ];
