@@ -38,6 +38,7 @@ mod readers {
     mod damage;
     mod fixtures;
     mod nsys_rep;
+    mod samples;
 }
 
 /// Numbers: accounts that add up on random timelines, facts that agree with independent computations.

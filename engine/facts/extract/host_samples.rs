@@ -1,7 +1,9 @@
 //! Which function the samples of the launching thread lie in, of those taken in the host code that a device is idle for.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
 
 use super::DeviceContext;
 use crate::facts::Entity;
@@ -55,8 +57,8 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
 }
 
 /// What is told of the function that most samples lie in.
-fn function_facts(profile: &Profile<'_>, function: usize, facts: &mut Entity) {
-    let (held, all) = (profile.held[function], profile.samples.len() as f64);
+fn function_facts(profile: &Profile<'_>, function: u32, facts: &mut Entity) {
+    let (held, all) = (profile.held(function), profile.samples.len() as f64);
     facts.set("idle_host_function", profile.name(function));
     facts.set_some("idle_host_function_module", profile.module(function));
     facts.set("idle_host_function_sample_count", held.count as i64);
@@ -90,17 +92,15 @@ struct Profile<'all> {
     timeline: &'all Timeline,
     samples: &'all [u32],
     /// By the index of the function.
-    held: Vec<Held>,
+    held: FxHashMap<u32, Held>,
 }
 
 impl<'all> Profile<'all> {
     fn new(timeline: &'all Timeline, samples: &'all [u32]) -> Self {
-        let all = &timeline.cpu_samples;
-        let mut held = vec![Held::default(); all.frames.len()];
+        let mut held: FxHashMap<u32, Held> = FxHashMap::default();
         for (number, sample) in (1..).zip(samples) {
-            let stack = all.stack(*sample as usize);
-            for (depth, frame) in stack.iter().enumerate() {
-                let held = &mut held[*frame as usize];
+            for (depth, frame) in timeline.cpu_samples.stack(*sample as usize).iter().enumerate() {
+                let held = held.entry(*frame).or_default();
                 held.innermost_count += usize::from(depth == 0);
                 held.count += usize::from(held.last != number);
                 held.last = number;
@@ -109,52 +109,69 @@ impl<'all> Profile<'all> {
         Self { timeline, samples, held }
     }
 
-    fn name(&self, function: usize) -> String {
-        without_folders(self.timeline.name(self.timeline.cpu_samples.frames[function].function))
+    fn frame(&self, function: u32) -> Frame {
+        self.timeline
+            .cpu_samples
+            .frames
+            .get(function as usize)
+            .copied()
+            .unwrap_or(Frame { function: NONE, module: NONE })
+    }
+
+    fn held(&self, function: u32) -> Held {
+        self.held.get(&function).copied().unwrap_or_default()
+    }
+
+    fn name(&self, function: u32) -> String {
+        without_folders(self.timeline.name(self.frame(function).function))
     }
 
     /// The file of a function, without its folder.
-    fn module(&self, function: usize) -> Option<&'all str> {
-        let module = self.timeline.cpu_samples.frames[function].module;
+    fn module(&self, function: u32) -> Option<&'all str> {
+        let module = self.frame(function).module;
         (module != NONE).then(|| file_name(self.timeline.name(module)))
     }
 
     /// The deepest function that most samples lie in.
-    fn deepest(&self) -> Option<usize> {
-        self.innermost(|_| true, |stack| stack)
+    fn deepest(&self) -> Option<u32> {
+        self.innermost(|_| true, |stack| stack).map(|(function, _)| function)
     }
 
-    /// The deepest function of another file that most samples lie in, of those that call a function.
-    fn caller_of(&self, function: usize) -> Option<usize> {
-        let frames = &self.timeline.cpu_samples.frames;
-        let module = frames[function].module;
+    /// The deepest function of another file that most samples lie in, where it calls a function in most samples of that.
+    fn caller_of(&self, function: u32) -> Option<u32> {
+        let module = self.frame(function).module;
         let callers = |stack: &'all [u32]| {
-            let index = stack.iter().position(|frame| *frame as usize == function);
+            let index = stack.iter().position(|frame| *frame == function);
             index.map_or(&[][..], |index| &stack[index + 1..])
         };
-        self.innermost(|frame| frame.module != module && frame.module != NONE, callers)
+        let caller = self.innermost(|frame| frame.module != module && frame.module != NONE, callers);
+        caller.filter(|(_, votes)| 2 * votes > self.held(function).count).map(|(caller, _)| caller)
     }
 
-    /// Among the functions that fit and that most samples lie in, the one that is the innermost in most samples; `part` is what
-    /// of a stack is looked at.
-    fn innermost(&self, fits: impl Fn(&Frame) -> bool, part: impl Fn(&'all [u32]) -> &'all [u32]) -> Option<usize> {
-        let all = &self.timeline.cpu_samples;
-        let enough = |held: &Held| held.count * 100 >= self.samples.len() * MIN_PERCENT;
-        let tells = |(held, frame): (&Held, &Frame)| enough(held) && fits(frame) && self.tells(*frame, held);
-        let is_candidate: Vec<bool> = self.held.iter().zip(&all.frames).map(tells).collect();
-        let mut votes: BTreeMap<usize, usize> = BTreeMap::new();
+    /// Among the functions that fit and that most samples lie in, the one that is the innermost in most samples, and in how
+    /// many; `part` is what of a stack is looked at.
+    fn innermost(
+        &self,
+        fits: impl Fn(&Frame) -> bool,
+        part: impl Fn(&'all [u32]) -> &'all [u32],
+    ) -> Option<(u32, usize)> {
+        let is_candidate = |function: u32| {
+            let (frame, held) = (self.frame(function), self.held(function));
+            held.count * 100 >= self.samples.len() * MIN_PERCENT && fits(&frame) && self.tells(frame, held)
+        };
+        let candidates: BTreeSet<u32> = self.held.keys().copied().filter(|function| is_candidate(*function)).collect();
+        let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
         for sample in self.samples {
-            let mut stack = part(all.stack(*sample as usize)).iter().map(|frame| *frame as usize);
-            if let Some(frame) = stack.find(|frame| is_candidate[*frame]) {
-                *votes.entry(frame).or_default() += 1;
+            let mut stack = part(self.timeline.cpu_samples.stack(*sample as usize)).iter().copied();
+            if let Some(function) = stack.find(|function| candidates.contains(function)) {
+                *votes.entry(function).or_default() += 1;
             }
         }
-        let best = |(frame, votes): &(usize, usize)| (*votes, self.held[*frame].count, Reverse(*frame));
-        votes.into_iter().max_by_key(best).map(|(frame, _)| frame)
+        votes.into_iter().max_by_key(|(function, votes)| (*votes, self.held(*function).count, Reverse(*function)))
     }
 
     /// Whether the name of a function says what is done: that of a program's beginning only where most of it is in itself.
-    fn tells(&self, frame: Frame, held: &Held) -> bool {
+    fn tells(&self, frame: Frame, held: Held) -> bool {
         let name = self.timeline.name(frame.function);
         let name = name.split("@@").next().unwrap_or(name);
         let is_entry = ENTRIES.contains(&name) && 2 * held.innermost_count < self.samples.len();

@@ -153,7 +153,9 @@ impl<'a> Machine<'a> {
 
     fn step(&mut self, lane: &mut Lane, step: &Step) {
         match step {
-            Step::Repeat { .. } | Step::Range { .. } | Step::From { .. } | Step::Sampled { .. } => unreachable!("flattened before"),
+            Step::Repeat { .. } | Step::Range { .. } | Step::From { .. } | Step::Sampled { .. } => {
+                unreachable!("flattened before")
+            }
             Step::Host { us, .. } => lane.now_ns += self.jittered(*us),
             Step::Mark { text } => self.mark(lane, text),
             Step::Call { api, us, result } => {
