@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::cli::Printed;
 use crate::support::project::Project;
 use crate::support::{SchemaVersion, scenario};
 
@@ -20,9 +21,10 @@ fn told(facts: &Value) -> Value {
     json!([device["idle_host_sample_count"], device["idle_host_function"], device["idle_host_function_sample_count"]])
 }
 
-/// The first step's host code ends with the first operation, so that it lies before the window: 19 steps of 5 and 1 samples.
+/// The first step's host code lies before the window. In each of the 19 others the GPU works for the first three samples; seven of
+/// the hashing and two others follow.
 fn whole() -> Value {
-    json!([114, "sha256_block_data_order_shaext", 95])
+    json!([19 * 9, "sha256_block_data_order_shaext", 19 * 7])
 }
 
 #[test]
@@ -35,7 +37,7 @@ fn the_function_of_most_samples_in_idle_host_code_is_named() {
         assert_eq!(device["idle_host_function_caller"], "HASH_UPDATE");
         assert_eq!(device["idle_host_function_caller_module"], "_hashlib.so");
         for share in ["idle_host_function_share", "idle_host_function_self_share"] {
-            assert_eq!(device[share], 95.0 / 114.0, "{share}");
+            assert_eq!(device[share], 7.0 / 9.0, "{share}");
         }
         // Folders are private.
         assert!(!facts.to_string().contains("venv"));
@@ -50,10 +52,10 @@ fn what_an_export_leaves_out_is_not_told() {
     assert_eq!(of("DROP TABLE SAMPLING_CALLCHAINS"), json!([null, null, null]));
     assert_eq!(of("ALTER TABLE COMPOSITE_EVENTS DROP COLUMN globalTid"), json!([null, null, null]));
     // Samples whose stacks are lost count, and lie in no function.
-    assert_eq!(of("DELETE FROM SAMPLING_CALLCHAINS WHERE id % 2 = 0"), json!([114, null, null]));
+    assert_eq!(of("DELETE FROM SAMPLING_CALLCHAINS WHERE id % 2 = 0"), json!([19 * 9, null, null]));
     // The interpreter tells nothing of the program.
     let others = "DELETE FROM SAMPLING_CALLCHAINS WHERE stackDepth < 2";
-    assert_eq!(of(others), json!([114, null, null]));
+    assert_eq!(of(others), json!([19 * 9, null, null]));
 }
 
 #[test]
@@ -66,9 +68,10 @@ fn threads_that_do_not_call_cuda_are_not_read() {
 
 #[test]
 fn seven_samples_name_no_function() {
+    // The second step's samples of hashing in idle time begin with number 16.
     let of = |most: u32| {
         let change = format!(
-            "DELETE FROM COMPOSITE_EVENTS WHERE id NOT IN (SELECT id FROM COMPOSITE_EVENTS WHERE id > 6 ORDER BY id LIMIT {most})"
+            "DELETE FROM COMPOSITE_EVENTS WHERE id NOT IN (SELECT id FROM COMPOSITE_EVENTS WHERE id > 15 ORDER BY id LIMIT {most})"
         );
         told(&captured(SchemaVersion::Nsys2025, &change).facts())
     };
@@ -80,6 +83,6 @@ fn seven_samples_name_no_function() {
 fn samples_beyond_the_limit_are_counted() {
     let project = captured(SchemaVersion::Nsys2021, "");
     let facts = project.coldspot(&["facts", "run.sqlite", "--format", "json", "--limit", "rows=119"]).success().json();
-    // 120 samples with 100 stacks of five functions and 20 of four.
-    assert_eq!(facts["runs"][0]["unread_row_count"], 1 + 580 - 119);
+    // 240 samples, with 200 stacks of five functions and 40 of four.
+    assert_eq!(facts["runs"][0]["unread_row_count"], (240 - 119) + (200 * 5 + 40 * 4 - 119));
 }
