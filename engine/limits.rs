@@ -27,6 +27,10 @@ pub const MAX_ENTITY_OF_KIND_COUNT: usize = 8_000;
 pub const MAX_PROCESS_COUNT: usize = 1_000;
 /// Ranges that are open at once on a thread; deeper ones explain no idle time.
 pub const MAX_OPEN_RANGE_COUNT: usize = 200;
+/// Samples of CPU call stacks over all GPUs: each GPU keeps those of its own idle time.
+pub const MAX_CPU_SAMPLE_COUNT: usize = 2_000_000;
+/// Functions of one sampled call stack, the innermost; those further out are not told.
+pub const MAX_STACK_FRAME_COUNT: usize = 256;
 /// GPUs, more than any machine has: each has tables of its own; operations on further ones are dropped and counted.
 pub const MAX_DEVICE_COUNT: usize = 128;
 /// Bytes of one cell of a database.
@@ -123,6 +127,10 @@ mod tests {
             ),
             ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
             ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
+            (
+                "samples of CPU call stacks",
+                vec![count(MAX_CPU_SAMPLE_COUNT as u64), count(MAX_STACK_FRAME_COUNT as u64)],
+            ),
             ("GPUs", vec![count(MAX_DEVICE_COUNT as u64)]),
             (
                 "cell, schema entry, columns",

@@ -40,6 +40,7 @@ mod readers {
     mod fixtures;
     mod kineto;
     mod nsys_rep;
+    mod samples;
 }
 
 /// Numbers: accounts that add up on random timelines, facts that agree with independent computations.

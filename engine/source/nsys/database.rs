@@ -48,7 +48,8 @@ const BEGINNINGS: [&str; 11] = [
     "DIAGNOSTIC_EVENT",
 ];
 /// The tables that are read, beside those of events.
-const OTHERS: [&str; 17] = [
+const OTHERS: [&str; 18] = [
+    "COMPOSITE_EVENTS",
     "CUDA_CALLCHAINS",
     "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
     "DIAGNOSTIC_EVENT",
