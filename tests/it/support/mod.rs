@@ -1,6 +1,8 @@
 //! Support for the integration tests: small reports made from scenario files, damaged ones, and an independent reckoning.
 
 pub mod analysis;
+pub mod bombs;
+pub mod btree;
 pub mod cli;
 pub mod damage;
 pub mod export;
