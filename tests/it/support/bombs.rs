@@ -32,7 +32,7 @@ pub const CASES: &[(&str, Make)] = &[
 ];
 
 /// The inverse of what a well-known hash without a seed multiplies by: all of these keys would fall into one bucket.
-const INVERSE: i64 = {
+pub const INVERSE: i64 = {
     let factor = 0xF135_7AEA_2E62_A9C5_u64;
     let mut inverse = factor;
     let mut round = 0;

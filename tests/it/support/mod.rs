@@ -13,6 +13,7 @@ pub mod hostile;
 pub mod independent;
 pub mod language;
 pub mod mutate;
+pub mod mutate_pages;
 pub mod project;
 pub mod recording;
 mod simulate;
