@@ -37,8 +37,18 @@ pub const MAX_DEVICE_COUNT: usize = 128;
 pub const MAX_CELL_BYTES: i32 = 128 << 20;
 /// Bytes of one statement of a database's schema.
 pub const MAX_SCHEMA_ENTRY_BYTES: i32 = 1 << 20;
-/// Bytes that SQLite itself may have in use, beside those of each thread.
-pub const MAX_SQLITE_BYTES: u64 = 192 << 20;
+/// Bytes that SQLite itself may have in use, beside those of each thread of the machine.
+pub const MAX_SQLITE_BYTES: u64 = 192 * MIB;
+/// The same of each thread: a page cache of 2 MB, and the schema.
+pub const MAX_SQLITE_BYTES_OF_A_THREAD: u64 = 4 * MIB;
+/// Bytes of texts that a database may hand over for each byte of its file, no table of which is read more than twice.
+pub const MAX_TEXT_PER_FILE: u64 = 2;
+/// The same in any case.
+pub const MAX_TEXT_ANYWAY_BYTES: u64 = 16 * MIB;
+/// How long reading a database may take in any case. Steps of SQLite do not tell how many pages each of them reads.
+pub const MAX_READING_TIME: Duration = Duration::from_secs(6);
+/// Bytes of the file that another second is given for: a slow disk reads many times as many.
+pub const MIN_READ_BYTES_PER_SECOND: u64 = 5 * MIB;
 /// Columns of one table.
 pub const MAX_COLUMN_COUNT: i32 = 1_000;
 
@@ -142,11 +152,18 @@ mod tests {
             ),
             ("what a compressed trace inflates to", vec![bytes(MAX_INFLATED_BASE_BYTES), count(MAX_INFLATION)]),
             ("an event of a trace, its depth", vec![bytes(MAX_TRACE_ITEM_BYTES as u64), count(MAX_TRACE_DEPTH as u64)]),
+            ("memory of SQLite", vec![bytes(MAX_SQLITE_BYTES), bytes(MAX_SQLITE_BYTES_OF_A_THREAD)]),
+            ("texts that a database hands over", vec![format!("{MAX_TEXT_PER_FILE}"), bytes(MAX_TEXT_ANYWAY_BYTES)]),
+            (
+                "time of reading a database",
+                vec![format!("{} s", MAX_READING_TIME.as_secs()), bytes(MIN_READ_BYTES_PER_SECOND)],
+            ),
             (
                 "a facts file",
                 vec![
                     bytes(MAX_FACTS_FILE_BYTES),
                     count(MAX_FACTS_FILE_ENTITY_COUNT as u64),
+                    count(MAX_ENTITY_OF_KIND_COUNT as u64),
                     format!("2^{MAX_FACTS_FILE_NUMBER_POWER}"),
                 ],
             ),

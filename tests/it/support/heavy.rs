@@ -55,11 +55,11 @@ const TABLES: &str = "
     INSERT INTO TARGET_INFO_GPU VALUES (0, 0, 'GPU', 108, 64, 32, 65536, 167936, 8, 0);";
 
 /// A process, a thread of it.
-const PID: i64 = 5 << 24;
-const TID: i64 = PID + 9;
+pub const PID: i64 = 5 << 24;
+pub const TID: i64 = PID + 9;
 
 /// The tables, and as many rows of each SELECT as `n` counts from 1 to `rows`.
-fn write(path: &Path, rows: i64, inserts: &[&str]) {
+pub fn write(path: &Path, rows: i64, inserts: &[&str]) {
     let db = Connection::open(path).unwrap();
     db.execute_batch(TABLES).unwrap();
     more(path, rows, inserts);
@@ -77,9 +77,9 @@ fn more(path: &Path, rows: i64, inserts: &[&str]) {
 }
 
 /// Kernels of 1 µs every 100 µs, each launched just before it runs.
-const KERNELS: &str =
+pub const KERNELS: &str =
     "CUPTI_ACTIVITY_KIND_KERNEL n * 100000, n * 100000 + 1000, PID, 0, 1, 7, n, 1, 1, 1, 1, 1, 32, 1, 1, 16";
-const LAUNCHES: &str = "CUPTI_ACTIVITY_KIND_RUNTIME n * 100000 - 5000, n * 100000 - 2000, TID, n, 2, 0";
+pub const LAUNCHES: &str = "CUPTI_ACTIVITY_KIND_RUNTIME n * 100000 - 5000, n * 100000 - 2000, TID, n, 2, 0";
 
 /// Every annotation lies in all before it.
 fn nested_ranges(path: &Path, rows: i64) {
