@@ -57,8 +57,17 @@ pub const MAX_EXPRESSION_BYTES: usize = KIB as usize;
 pub const MAX_TAG_BYTES: usize = 2 * KIB as usize;
 /// Branches (`if`, `elif`) of a text or template that are open at once: the parser calls itself for each.
 pub const MAX_OPEN_BRANCH_COUNT: usize = 100;
+/// Brackets and filters of one template: values that hold values are let go of by functions that call themselves.
+pub const MAX_TEMPLATE_NEST_COUNT: usize = 1_000;
+/// How deep macros, includes and loops call each other; a macro counts four, an include ten.
+pub const MAX_TEMPLATE_DEPTH: usize = 200;
 /// Steps of one expression or text of a rule.
 pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
+/// Steps of all expressions and texts of all rules of a run, over all entities: more than a thousand times what the
+/// built-in rules take of a large report. A step that may look at a long text counts for several.
+pub const MAX_RULES_STEP_COUNT: u64 = 50_000_000;
+/// Bytes that one text of a rule quotes of a report.
+pub const MAX_QUOTED_BYTES: usize = MIB as usize;
 /// Steps of a template.
 pub const MAX_TEMPLATE_STEP_COUNT: u64 = 50_000_000;
 /// Bytes of a page: two hundred times a long one.
@@ -114,7 +123,11 @@ mod tests {
             ("a rule file, a template", vec![bytes(MAX_RULE_FILE_BYTES)]),
             ("an expression of a rule, a tag", vec![bytes(MAX_EXPRESSION_BYTES as u64), bytes(MAX_TAG_BYTES as u64)]),
             ("branches (`if`, `elif`)", vec![count(MAX_OPEN_BRANCH_COUNT as u64)]),
+            ("brackets and filters", vec![count(MAX_TEMPLATE_NEST_COUNT as u64)]),
+            ("macros, includes", vec![count(MAX_TEMPLATE_DEPTH as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
+            ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT)]),
+            ("bytes that one text of a rule quotes", vec![bytes(MAX_QUOTED_BYTES as u64)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),
             (

@@ -7,8 +7,8 @@ use crate::report::ReviewReport;
 use crate::rules::outcome::{Outcome, Severity};
 use crate::rules::{self, Library, Params, Relation, Rule, Status};
 
-use super::markdown::{TemplateError, Templates};
 use super::filters::link;
+use super::markdown::{TemplateError, Templates};
 use super::spans::markdown;
 use crate::text::words;
 
@@ -119,7 +119,8 @@ fn thresholds(rule: &Rule, set: &Params) -> String {
     }
     let mut text = "\n## Thresholds\n\n".to_owned();
     for param in rule.params() {
-        let why = param.fixed.as_ref().map_or_else(String::new, |why| format!(" An absolute number, because: {}", own(why)));
+        let why =
+            param.fixed.as_ref().map_or_else(String::new, |why| format!(" An absolute number, because: {}", own(why)));
         let setting = code(&format!("params.{} = {}", param.name, value(&param.default)));
         let set = set.get(rule.id(), &param.name);
         let set = set.map_or_else(String::new, |set| format!(", set to {} by the project", code(&value(set))));
@@ -138,7 +139,11 @@ fn gain(rule: &Rule) -> String {
     match (rule.estimate(), rule.claims()) {
         (Some((expr, basis)), Some(account)) => {
             let account = code(&format!("device.{}", account.fact()));
-            text.push_str(&format!("{} nanoseconds, and never more than {account} holds. {}\n", code(expr), own(basis)));
+            text.push_str(&format!(
+                "{} nanoseconds, and never more than {account} holds. {}\n",
+                code(expr),
+                own(basis)
+            ));
         }
         _ => text.push_str("It claims no time.\n"),
     }
@@ -176,7 +181,8 @@ fn references(rule: &Rule) -> String {
     if rule.references().is_empty() {
         return String::new();
     }
-    let lines: String = rule.references().iter().map(|r| format!("- {}: {}\n", link(&r.url), own(&r.supports))).collect();
+    let lines: String =
+        rule.references().iter().map(|r| format!("- {}: {}\n", link(&r.url), own(&r.supports))).collect();
     format!("\n## Why: what it relies on\n\n{lines}")
 }
 

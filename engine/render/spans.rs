@@ -1,7 +1,7 @@
 //! Spans as text: in Markdown here; plain text is [`Sentence::plain`].
 
-use crate::text::{escape, words};
 use crate::text::spans::{Sentence, Span};
+use crate::text::{escape, words};
 
 /// Between two pieces whose backticks would become one fence.
 const JOINER: char = '\u{2060}';

@@ -34,9 +34,11 @@ mod tests {
 
     #[test]
     fn what_is_seen_is_not_invisible() {
-        let seen = ['a', ' ', 'é', 'µ', '·', '█', '✓', '、', '\u{1d172}', '\u{1d17b}', '\u{1bca4}', '\u{2027}', '\u{202f}'];
+        let seen =
+            ['a', ' ', 'é', 'µ', '·', '█', '✓', '、', '\u{1d172}', '\u{1d17b}', '\u{1bca4}', '\u{2027}', '\u{202f}'];
         assert!(!seen.into_iter().any(is_invisible));
-        let unseen = ['\0', '\u{7f}', '\u{85}', '\u{2028}', '\u{2065}', '\u{fff4}', '\u{1bca0}', '\u{1d17a}', '\u{e01ef}'];
+        let unseen =
+            ['\0', '\u{7f}', '\u{85}', '\u{2028}', '\u{2065}', '\u{fff4}', '\u{1bca0}', '\u{1d17a}', '\u{e01ef}'];
         assert!(unseen.into_iter().all(is_invisible));
     }
 }

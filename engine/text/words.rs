@@ -11,7 +11,8 @@ use super::invisible::is_invisible;
 /// the same sentence follows.
 pub fn markdown(words: &str, at_start: bool, goes_on: bool) -> String {
     let chars = one_line(words);
-    let mut writer = Writer { chars: &chars, at_start, goes_on, out: String::with_capacity(words.len() + 8), hex_run: 0 };
+    let mut writer =
+        Writer { chars: &chars, at_start, goes_on, out: String::with_capacity(words.len() + 8), hex_run: 0 };
     let mut index = 0;
     while index < chars.len() {
         index = match writer.code_end(index) {
@@ -115,7 +116,8 @@ impl Writer<'_> {
             '>' | '/' | ':' => true,
             '-' | '+' | '=' => rest.get(1).is_none_or(|next| *next == ' ' || *next == c),
             '*' | '_' => {
-                rest.get(1).is_some_and(|next| *next == ' ') || (!self.goes_on && rest.iter().all(|next| [c, ' '].contains(next)))
+                rest.get(1).is_some_and(|next| *next == ' ')
+                    || (!self.goes_on && rest.iter().all(|next| [c, ' '].contains(next)))
             }
             _ => false,
         }
