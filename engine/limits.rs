@@ -50,7 +50,9 @@ pub const MAX_FACTS_FILE_NUMBER_POWER: u32 = 56;
 /// Bytes of a rule file or of a template.
 pub const MAX_RULE_FILE_BYTES: u64 = MIB;
 /// Unknown keys that are reported of one TOML file: each costs another reading of it.
-pub const MAX_UNKNOWN_KEY_COUNT: usize = 100;
+pub const MAX_UNKNOWN_KEY_COUNT: usize = 20;
+/// Faults that are reported of one TOML file: each is held against those before it.
+pub const MAX_FAULT_COUNT: usize = 200;
 /// Bytes of one expression or tag of a rule: the parser calls itself for each operator.
 pub const MAX_EXPRESSION_BYTES: usize = KIB as usize;
 /// Bytes of one tag of a template, for the same reason.

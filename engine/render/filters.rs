@@ -28,9 +28,7 @@ pub(super) fn install(env: &mut Environment<'static>) {
     // Of any width, one step would make a text larger than memory.
     env.remove_filter("format");
     env.add_filter("indent", indent);
-    env.add_filter("tojson", |value: &Value, width: Option<u8>| {
-        filters::tojson(value, width.map(Value::from), Kwargs::from_iter::<[(&str, Value); 0]>([]))
-    });
+    env.add_filter("tojson", json);
     // The only thing that lasts from one turn of a loop to the next: values inside of values without end.
     env.remove_global("namespace");
     env.add_filter("left", |value: Value, width: u8| {
@@ -66,7 +64,16 @@ fn pad(value: &Value, pad: impl Fn(&str) -> String) -> Value {
 }
 
 /// The lines of a text behind the first one moved in by so many blanks, as the template engine's own filter does it.
-fn indent(value: &Value, width: Option<u8>, first: Option<bool>, blank: Option<bool>) -> Value {
+fn indent(
+    value: &Value,
+    width: Option<u8>,
+    first: Option<bool>,
+    blank: Option<bool>,
+    named: Kwargs,
+) -> Result<Value, Error> {
+    let width = width.or(named.get("width")?);
+    let (first, blank) = (first.or(named.get("first")?), blank.or(named.get("blank")?));
+    named.assert_all_used()?;
     let (text, margin) = (value.to_string(), " ".repeat(width.unwrap_or(4).into()));
     let text = text.strip_suffix('\n').unwrap_or(&text);
     let mut out = String::with_capacity(text.len());
@@ -80,7 +87,14 @@ fn indent(value: &Value, width: Option<u8>, first: Option<bool>, blank: Option<b
         }
         out.push_str(line);
     }
-    if value.is_safe() { safe(out) } else { Value::from(out) }
+    Ok(if value.is_safe() { safe(out) } else { Value::from(out) })
+}
+
+/// A value as JSON, moved in by so many blanks a level.
+fn json(value: &Value, indent: Option<u8>, named: Kwargs) -> Result<Value, Error> {
+    let indent = indent.or(named.get("indent")?);
+    named.assert_all_used()?;
+    filters::tojson(value, indent.map(Value::from), Kwargs::from_iter::<[(&str, Value); 0]>([]))
 }
 
 /// Words of a rule's author, fit for a cell of a table.
