@@ -63,8 +63,9 @@ mod reviews {
     mod whole_review;
 }
 
-/// Input that means harm: names, schemas, thousands of mutants, fuzz seeds.
+/// Input that means harm: rules and templates, names, schemas, thousands of mutants, fuzz seeds.
 mod hostile {
+    mod authors;
     mod fuzz_seeds;
     mod mutation;
     mod names;
