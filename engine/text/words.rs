@@ -4,7 +4,7 @@
 //! Everything else is made inert: HTML, links, images, addresses, mentions, references, commits, formulas, emoji,
 //! entities, headings, lists, quotes, tables, commands to a pipeline or a forge.
 
-use super::escape::{JOINER, MAX_HEX_CHARS};
+use super::escape::{JOINER, MAX_HEX_CHARS, part_hashes};
 use super::invisible::is_invisible;
 
 /// The words as Markdown. `at_start` tells whether nothing stands before them on their line, `goes_on` whether more of
@@ -73,7 +73,7 @@ impl Writer<'_> {
     /// Code is as it was: nothing in it is alive, but for commands to pipelines, which read logs.
     fn code(&mut self, index: usize, end: usize) -> usize {
         let code: String = self.chars.get(index..end).unwrap_or_default().iter().collect();
-        self.out.push_str(&code.replace("##", &format!("#{JOINER}#")));
+        self.out.push_str(&part_hashes(&code));
         self.hex_run = 0;
         end
     }
