@@ -82,15 +82,26 @@ pub const MAX_BASELINE_BYTES: u64 = 16 * MIB;
 /// Bytes of a rule file, of a template, or of a coldspot.toml.
 pub const MAX_RULE_FILE_BYTES: u64 = MIB;
 /// Unknown keys that are reported of one TOML file: each costs another reading of it.
-pub const MAX_UNKNOWN_KEY_COUNT: usize = 100;
+pub const MAX_UNKNOWN_KEY_COUNT: usize = 20;
+/// Faults that are reported of one TOML file: each is held against those before it.
+pub const MAX_FAULT_COUNT: usize = 200;
 /// Bytes of one expression or tag of a rule: the parser calls itself for each operator.
 pub const MAX_EXPRESSION_BYTES: usize = KIB as usize;
 /// Bytes of one tag of a template, for the same reason.
 pub const MAX_TAG_BYTES: usize = 2 * KIB as usize;
 /// Branches (`if`, `elif`) of a text or template that are open at once: the parser calls itself for each.
 pub const MAX_OPEN_BRANCH_COUNT: usize = 100;
+/// Brackets and filters of one template: values that hold values are let go of by functions that call themselves.
+pub const MAX_TEMPLATE_NEST_COUNT: usize = 1_000;
+/// How deep macros, includes and loops call each other; a macro counts four, an include ten.
+pub const MAX_TEMPLATE_DEPTH: usize = 200;
 /// Steps of one expression or text of a rule.
 pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
+/// Steps of all expressions and texts of all rules of a run, over all entities: more than a thousand times what the
+/// built-in rules take of a large report. A step that may look at a long text counts for several.
+pub const MAX_RULES_STEP_COUNT: u64 = 50_000_000;
+/// Bytes that one text of a rule quotes of a report.
+pub const MAX_QUOTED_BYTES: usize = MIB as usize;
 /// Steps of a template.
 pub const MAX_TEMPLATE_STEP_COUNT: u64 = 50_000_000;
 /// Bytes of a page: two hundred times a long one.
@@ -171,7 +182,11 @@ mod tests {
             ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),
             ("an expression of a rule, a tag", vec![bytes(MAX_EXPRESSION_BYTES as u64), bytes(MAX_TAG_BYTES as u64)]),
             ("branches (`if`, `elif`)", vec![count(MAX_OPEN_BRANCH_COUNT as u64)]),
+            ("brackets and filters", vec![count(MAX_TEMPLATE_NEST_COUNT as u64)]),
+            ("macros, includes", vec![count(MAX_TEMPLATE_DEPTH as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
+            ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT)]),
+            ("bytes that one text of a rule quotes", vec![bytes(MAX_QUOTED_BYTES as u64)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),
             ("time and memory of printing", vec![seconds(MAX_PRINTING_TIME), bytes(MAX_PRINTING_BYTES)]),
