@@ -263,7 +263,6 @@ pub fn find(kind: EntityKind, name: &str) -> Option<&'static Fact> {
 mod tests {
     use super::*;
     use crate::ledger::Account;
-    use crate::ledger::Account;
 
     #[test]
     fn every_account_is_a_fact() {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::DeviceContext;
 use crate::facts::Entity;
@@ -92,12 +92,12 @@ struct Profile<'all> {
     timeline: &'all Timeline,
     samples: &'all [u32],
     /// By the index of the function.
-    held: FxHashMap<u32, Held>,
+    held: HashMap<u32, Held>,
 }
 
 impl<'all> Profile<'all> {
     fn new(timeline: &'all Timeline, samples: &'all [u32]) -> Self {
-        let mut held: FxHashMap<u32, Held> = FxHashMap::default();
+        let mut held: HashMap<u32, Held> = HashMap::default();
         for (number, sample) in (1..).zip(samples) {
             for (depth, frame) in timeline.cpu_samples.stack(*sample as usize).iter().enumerate() {
                 let held = held.entry(*frame).or_default();

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
 
-use super::callchains::each;
 use super::database::Schema;
 use super::info::has_rows;
 use crate::limits::{MAX_CPU_SAMPLE_COUNT, MAX_STACK_FRAME_COUNT};
@@ -83,7 +82,7 @@ fn events(db: &Connection, schema: &Schema, timeline: &mut Timeline, limits: &Li
     let threads: BTreeMap<i64, u32> = threads.map(|(thread, index)| (thread.id, index)).collect();
     let most = MAX_CPU_SAMPLE_COUNT / timeline.devices.len().max(1);
     let (mut samples, mut beyond) = (Vec::new(), 0);
-    each(db, &schema.select(EVENTS, &["id", "start", "globalTid"]), limits.rows, |cells| {
+    schema.each(db, &schema.select(EVENTS, &["id", "start", "globalTid"]), limits.rows, |cells| {
         let thread = cells.int(2).and_then(|thread| threads.get(&thread));
         let (Some(id), Some(time_ns), Some(thread)) = (cells.int(0), cells.int(1), thread) else { return };
         if samples.len() < most {
@@ -109,7 +108,7 @@ fn chains(
     by_id.dedup_by_key(|(id, _)| *id);
     let (mut rows, mut frames) = (Vec::new(), Frames::default());
     let columns = ["id", "stackDepth", "symbol", "module", "unresolved"];
-    each(db, &schema.select(CHAINS, &columns), limits.rows, |cells| {
+    schema.each(db, &schema.select(CHAINS, &columns), limits.rows, |cells| {
         let index_of = |id: i64| by_id.binary_search_by_key(&id, |(id, _)| *id).ok();
         let depth = cells.int(1).and_then(|depth| u32::try_from(depth).ok());
         let depth = depth.filter(|depth| (*depth as usize) < MAX_STACK_FRAME_COUNT);
@@ -133,7 +132,7 @@ fn resolve(
     let wanted: BTreeSet<i64> = keys.iter().flat_map(|(function, module)| [*function, *module]).flatten().collect();
     let Timeline { names, reached, .. } = timeline;
     let mut found: BTreeMap<i64, NameId> = BTreeMap::new();
-    each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
+    schema.each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
         let (Some(id), Some(text)) = (cells.int(0).filter(|id| wanted.contains(id)), cells.text(1)) else { return };
         let (text, is_cut) = limits.cut(text);
         if !is_name(text) {
