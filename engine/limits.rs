@@ -27,14 +27,28 @@ pub const MAX_ENTITY_OF_KIND_COUNT: usize = 8_000;
 pub const MAX_PROCESS_COUNT: usize = 1_000;
 /// Ranges that are open at once on a thread; deeper ones explain no idle time.
 pub const MAX_OPEN_RANGE_COUNT: usize = 200;
+/// Samples of CPU call stacks over all GPUs: each GPU keeps those of its own idle time.
+pub const MAX_CPU_SAMPLE_COUNT: usize = 2_000_000;
+/// Functions of one sampled call stack, the innermost; those further out are not told.
+pub const MAX_STACK_FRAME_COUNT: usize = 256;
 /// GPUs, more than any machine has: each has tables of its own; operations on further ones are dropped and counted.
 pub const MAX_DEVICE_COUNT: usize = 128;
 /// Bytes of one cell of a database.
 pub const MAX_CELL_BYTES: i32 = 128 << 20;
 /// Bytes of one statement of a database's schema.
 pub const MAX_SCHEMA_ENTRY_BYTES: i32 = 1 << 20;
-/// Bytes that SQLite itself may have in use, beside those of each thread.
-pub const MAX_SQLITE_BYTES: u64 = 192 << 20;
+/// Bytes that SQLite itself may have in use, beside those of each thread of the machine.
+pub const MAX_SQLITE_BYTES: u64 = 192 * MIB;
+/// The same of each thread: a page cache of 2 MB, and the schema.
+pub const MAX_SQLITE_BYTES_OF_A_THREAD: u64 = 4 * MIB;
+/// Bytes of texts that a database may hand over for each byte of its file, no table of which is read more than twice.
+pub const MAX_TEXT_PER_FILE: u64 = 2;
+/// The same in any case.
+pub const MAX_TEXT_ANYWAY_BYTES: u64 = 16 * MIB;
+/// How long reading a database may take in any case. Steps of SQLite do not tell how many pages each of them reads.
+pub const MAX_READING_TIME: Duration = Duration::from_secs(6);
+/// Bytes of the file that another second is given for: a slow disk reads many times as many.
+pub const MIN_READ_BYTES_PER_SECOND: u64 = 5 * MIB;
 /// Columns of one table.
 pub const MAX_COLUMN_COUNT: i32 = 1_000;
 
@@ -68,15 +82,26 @@ pub const MAX_BASELINE_BYTES: u64 = 16 * MIB;
 /// Bytes of a rule file, of a template, or of a coldspot.toml.
 pub const MAX_RULE_FILE_BYTES: u64 = MIB;
 /// Unknown keys that are reported of one TOML file: each costs another reading of it.
-pub const MAX_UNKNOWN_KEY_COUNT: usize = 100;
+pub const MAX_UNKNOWN_KEY_COUNT: usize = 20;
+/// Faults that are reported of one TOML file: each is held against those before it.
+pub const MAX_FAULT_COUNT: usize = 200;
 /// Bytes of one expression or tag of a rule: the parser calls itself for each operator.
 pub const MAX_EXPRESSION_BYTES: usize = KIB as usize;
 /// Bytes of one tag of a template, for the same reason.
 pub const MAX_TAG_BYTES: usize = 2 * KIB as usize;
 /// Branches (`if`, `elif`) of a text or template that are open at once: the parser calls itself for each.
 pub const MAX_OPEN_BRANCH_COUNT: usize = 100;
+/// Brackets and filters of one template: values that hold values are let go of by functions that call themselves.
+pub const MAX_TEMPLATE_NEST_COUNT: usize = 1_000;
+/// How deep macros, includes and loops call each other; a macro counts four, an include ten.
+pub const MAX_TEMPLATE_DEPTH: usize = 200;
 /// Steps of one expression or text of a rule.
 pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
+/// Steps of all expressions and texts of all rules of a run, over all entities: more than a thousand times what the
+/// built-in rules take of a large report. A step that may look at a long text counts for several.
+pub const MAX_RULES_STEP_COUNT: u64 = 50_000_000;
+/// Bytes that one text of a rule quotes of a report.
+pub const MAX_QUOTED_BYTES: usize = MIB as usize;
 /// Steps of a template.
 pub const MAX_TEMPLATE_STEP_COUNT: u64 = 50_000_000;
 /// Bytes of a page: two hundred times a long one.
@@ -123,6 +148,10 @@ mod tests {
             ),
             ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
             ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
+            (
+                "samples of CPU call stacks",
+                vec![count(MAX_CPU_SAMPLE_COUNT as u64), count(MAX_STACK_FRAME_COUNT as u64)],
+            ),
             ("GPUs", vec![count(MAX_DEVICE_COUNT as u64)]),
             (
                 "cell, schema entry, columns",
@@ -134,11 +163,18 @@ mod tests {
             ),
             ("what a compressed trace inflates to", vec![bytes(MAX_INFLATED_BASE_BYTES), count(MAX_INFLATION)]),
             ("an event of a trace, its depth", vec![bytes(MAX_TRACE_ITEM_BYTES as u64), count(MAX_TRACE_DEPTH as u64)]),
+            ("memory of SQLite", vec![bytes(MAX_SQLITE_BYTES), bytes(MAX_SQLITE_BYTES_OF_A_THREAD)]),
+            ("texts that a database hands over", vec![format!("{MAX_TEXT_PER_FILE}"), bytes(MAX_TEXT_ANYWAY_BYTES)]),
+            (
+                "time of reading a database",
+                vec![format!("{} s", MAX_READING_TIME.as_secs()), bytes(MIN_READ_BYTES_PER_SECOND)],
+            ),
             (
                 "a facts file",
                 vec![
                     bytes(MAX_FACTS_FILE_BYTES),
                     count(MAX_FACTS_FILE_ENTITY_COUNT as u64),
+                    count(MAX_ENTITY_OF_KIND_COUNT as u64),
                     format!("2^{MAX_FACTS_FILE_NUMBER_POWER}"),
                 ],
             ),
@@ -146,7 +182,11 @@ mod tests {
             ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),
             ("an expression of a rule, a tag", vec![bytes(MAX_EXPRESSION_BYTES as u64), bytes(MAX_TAG_BYTES as u64)]),
             ("branches (`if`, `elif`)", vec![count(MAX_OPEN_BRANCH_COUNT as u64)]),
+            ("brackets and filters", vec![count(MAX_TEMPLATE_NEST_COUNT as u64)]),
+            ("macros, includes", vec![count(MAX_TEMPLATE_DEPTH as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
+            ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT)]),
+            ("bytes that one text of a rule quotes", vec![bytes(MAX_QUOTED_BYTES as u64)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),
             ("time and memory of printing", vec![seconds(MAX_PRINTING_TIME), bytes(MAX_PRINTING_BYTES)]),

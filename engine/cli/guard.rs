@@ -23,8 +23,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-/// How many times its size a report of nsys itself takes as an export, at most.
-const EXPORT_GROWTH: u64 = 16;
+/// How many times its size a report takes once it is exported or inflated, as a rule.
+const GROWTH: u64 = 16;
+/// The ends of the names of such reports.
+const PACKED: [&str; 4] = ["nsys-rep", "qdrep", "gz", "zst"];
 
 /// How much a run may take.
 #[derive(Debug, Args)]
@@ -55,8 +57,8 @@ impl Work {
     fn byte_count(&self) -> u64 {
         let sizes = self.files.iter().map(|file| {
             let size = file.metadata().map_or(0, |found| found.len());
-            let is_rep = file.extension().is_some_and(|end| end == "nsys-rep" || end == "qdrep");
-            if is_rep { size.saturating_mul(EXPORT_GROWTH) } else { size }
+            let is_packed = file.extension().is_some_and(|end| PACKED.iter().any(|packed| end == *packed));
+            if is_packed { size.saturating_mul(GROWTH) } else { size }
         });
         sizes.fold(0, u64::saturating_add)
     }

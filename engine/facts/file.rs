@@ -9,7 +9,7 @@ use super::catalogue::{EntityKind, Fact, Unit};
 use super::json::{self, RawEntities, RawEntity};
 use super::store::{EntityId, Facts};
 use crate::files;
-use crate::limits::{MAX_DEVICE_COUNT, MAX_FACTS_FILE_BYTES, MAX_FACTS_FILE_NUMBER_POWER};
+use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT, MAX_FACTS_FILE_BYTES, MAX_FACTS_FILE_NUMBER_POWER};
 use crate::text::escape;
 
 /// The shape of a facts file; a change that breaks readers needs a new number.
@@ -117,8 +117,8 @@ fn facts_of(entities: RawEntities) -> Result<Facts, String> {
             None if kind != EntityKind::Run => continue,
             None => return Err(format!("`{}` is no array", kind.plural())),
         };
-        if kind == EntityKind::Device && entities.len() > MAX_DEVICE_COUNT {
-            return Err(format!("it holds more than {MAX_DEVICE_COUNT} GPUs"));
+        if let Some(most) = most(kind).filter(|most| entities.len() > *most) {
+            return Err(format!("it holds more than {most} {}", kind.plural()));
         }
         for (index, entity) in entities.into_iter().enumerate() {
             let within = |problem: String| format!("{}[{index}]: {problem}", kind.plural());
@@ -128,6 +128,17 @@ fn facts_of(entities: RawEntities) -> Result<Facts, String> {
     match facts.of_kind(EntityKind::Run).count() {
         1 => Ok(facts),
         count => Err(format!("it holds {count} runs; a facts file holds one")),
+    }
+}
+
+/// No file that coldspot writes holds more of a kind: what rules say of each is kept.
+const fn most(kind: EntityKind) -> Option<usize> {
+    match kind {
+        EntityKind::Device => Some(MAX_DEVICE_COUNT),
+        EntityKind::Process | EntityKind::Stream | EntityKind::Kernel | EntityKind::CopyGroup => {
+            Some(MAX_ENTITY_OF_KIND_COUNT)
+        }
+        EntityKind::Run | EntityKind::SyncGroup | EntityKind::Range | EntityKind::Step => None,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::Facts;
 use crate::facts::catalogue::{self, EntityKind};
+use crate::facts::{FactValue, Facts};
 use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Outcome};
 use crate::source;
@@ -101,6 +101,7 @@ fn is_captured(facts: &Facts, needs: Capability) -> bool {
         Capability::Nvtx => counts("range_count"),
         Capability::OsRuntime => counts("os_call_count"),
         Capability::GpuMetrics => counts("metric_sample_count"),
+        Capability::CpuSamples => run.and_then(|run| run.get("cpu_samples_captured")) == Some(&FactValue::Bool(true)),
         Capability::GraphKernels | Capability::PageFaults | Capability::CallStacks => false,
     }
 }

@@ -142,7 +142,7 @@ fn found(counts: &Counts, known: Option<&Known>, computing: f64) -> &'static str
     }
 }
 
-/// `57 rules asked, of which 1 could not be judged fully; 2 findings are ignored`.
+/// `57 rules evaluated, of which 1 could not be judged fully; 2 findings are ignored`.
 fn answers(counts: &Counts, known: Option<&Known>) -> String {
     let unjudged = match counts.rules - counts.rules_judged {
         0 => String::new(),
@@ -153,8 +153,8 @@ fn answers(counts: &Counts, known: Option<&Known>) -> String {
         1 => format!("; 1 finding is {how}"),
         count => format!("; {count} findings are {how}"),
     });
-    let asked = if counts.rules == 1 { "rule" } else { "rules" };
-    format!("{} {asked} asked{unjudged}{}", counts.rules, folded.concat())
+    let rules = if counts.rules == 1 { "rule" } else { "rules" };
+    format!("{} {rules} evaluated{unjudged}{}", counts.rules, folded.concat())
 }
 
 /// The least and the most that devices have of their windows.

@@ -102,10 +102,10 @@ impl Open {
             Some(_) => {}
             // What follows may be a language, but in a code span it is more of them.
             None if run.len() >= 3 && !line[run.len()..].contains('`') => self.fence = Some(run),
-            None => {
-                self.details += line.matches("<details").count();
-                self.details = self.details.saturating_sub(line.matches("</details>").count());
-            }
+            // A fold's tags begin lines, where nobody's text can be a tag. Anywhere else they are text.
+            None if line.starts_with("<details") && !line.ends_with("</details>") => self.details += 1,
+            None if line.starts_with("</details>") => self.details = self.details.saturating_sub(1),
+            None => {}
         }
     }
 
@@ -191,6 +191,14 @@ mod tests {
         let count = cut.as_str().chars().count();
         assert!((MAX_CHARS - 100..=MAX_CHARS).contains(&count), "{count}");
         assert!(cut.as_str().ends_with(&format!("````\n\n</details>\n{NOTE}")));
+    }
+
+    #[test]
+    fn folds_that_a_name_speaks_of_are_none() {
+        let long = format!("<details>\n\n- `</details>` x\n{}", "- `<details>` \\<details> x\n".repeat(10_000));
+        let cut = body(&long);
+        assert!(cut.as_str().ends_with(&format!("x\n\n</details>\n{NOTE}")));
+        assert_eq!(cut.as_str().matches("\n</details>\n").count(), 1);
     }
 
     #[test]

@@ -35,6 +35,7 @@ impl Token {
             }
         }
         mark_bearers(&lower, &mut is_hidden);
+        mark_words(&lower, &mut is_hidden);
         let mut shown = String::with_capacity(text.len());
         for (at, c) in text.char_indices() {
             match is_hidden[at] {
@@ -79,6 +80,19 @@ fn mark(text: &str, piece: &[u8], is_hidden: &mut [bool]) {
         if found == piece {
             is_hidden[at..at + piece.len()].fill(true);
         }
+    }
+}
+
+/// A word that holds a part of the token is hidden whole: its ends may be the rest of it.
+fn mark_words(text: &str, is_hidden: &mut [bool]) {
+    let is_end = |byte: &u8| !(byte.is_ascii_alphanumeric() || b"+/_%=.~-".contains(byte));
+    let mut start = 0;
+    for word in text.as_bytes().split(is_end) {
+        let part = start..start + word.len();
+        if is_hidden[part.clone()].contains(&true) {
+            is_hidden[part.clone()].fill(true);
+        }
+        start = part.end + 1;
     }
 }
 
@@ -132,7 +146,7 @@ mod tests {
     fn parts_of_it_and_tokens_of_others_are_hidden() {
         assert_eq!(hidden("cut: ghs_16C7e42F"), "cut: ***");
         assert_eq!(hidden("header Bearer abc, and more"), "header Bearer ***, and more");
-        assert_eq!(hidden("authorization: bearer%20a.b.c\" x"), "authorization: bearer%20***\" x");
+        assert_eq!(hidden("authorization: bearer%20a.b.c\" x"), "authorization: ***\" x");
         assert_eq!(hidden("größe Basic dXNlcjpwYXNzd29yZHBhc3N3b3Jk, ok"), "größe Basic ***, ok");
     }
 

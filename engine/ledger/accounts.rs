@@ -165,9 +165,9 @@ accounts! {
 
     AfterQueued { "idle_while_queued", TRIGGER, "", "work already launched", ExtensiveWithGaps, CudaApi,
         "Stretches whose next operation had been launched already when the device went idle." }
-    AfterSync { "idle_after_sync", TRIGGER, "", "a wait", ExtensiveWithGaps, CudaApi,
+    AfterSync { "idle_after_sync", TRIGGER, "", "a blocking sync call", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was in a blocking wait." }
-    AfterCopy { "idle_after_copy_call", TRIGGER, "", "a blocking copy", ExtensiveWithGaps, CudaApi,
+    AfterCopy { "idle_after_copy_call", TRIGGER, "", "a blocking copy call", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was in a copy call that stages pageable memory or blocks." }
     AfterAllocate { "idle_after_allocate", TRIGGER, "", "allocation", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was allocating, freeing or registering memory." }
@@ -181,8 +181,8 @@ accounts! {
     Underfilled { "underfilled", WASTE, "", "under-filled compute", Extensive, DeviceInfo,
         "Compute time in which every kernel that runs has fewer blocks than the device has SMs, and the kernels together too." }
     UnusedSm { "unused_sm", WASTE, "", "unused SMs", Extensive, DeviceInfo,
-        "The same, weighted by the SMs without a block: what is lost of the device." }
-    Faulting { "faulting", WASTE, "", "compute under page faults", Extensive, CudaTrace,
+        "The same, times the share of the SMs without a block: what is lost of the device." }
+    Faulting { "faulting", WASTE, "", "compute under migrations", Extensive, CudaTrace,
         "Compute time in which unified-memory migrations run under the kernel." }
 }
 

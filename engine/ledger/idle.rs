@@ -56,6 +56,8 @@ pub struct IdleReading {
     pub too_deep_count: i64,
     /// The copies that stretches began with the end of, and how long the stretches are.
     pub after_copies: Vec<AfterCopy>,
+    /// The samples of the CPU in its host code, by their indices.
+    pub host_samples: Vec<u32>,
     /// The time of the window in which the thread that launches most does not merely wait for the device; `None` when
     /// no thread does.
     pub host_work_ns: Option<i64>,
@@ -110,6 +112,7 @@ impl IdleReading {
         }
         self.too_deep_count += other.too_deep_count;
         self.after_copies.extend(other.after_copies);
+        self.host_samples.extend(other.host_samples);
         self.host_work_ns = self.host_work_ns.or(other.host_work_ns);
     }
 
@@ -138,6 +141,7 @@ impl IdleReading {
             | Account::IdleLoad
             | Account::IdleAllocate
             | Account::IdleInit => drained.host_ns += piece.interval.len_ns(),
+            // Neither the wait itself nor the host's own work.
             _ => {}
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::ops::Range;
 
 use foldhash::HashMap;
 
@@ -14,7 +15,7 @@ use super::reading::Piece;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
-use crate::timeline::{NONE, NameId, ThreadRanges, Timeline, Times};
+use crate::timeline::{CpuSamples, NONE, NameId, Timeline, Times};
 
 /// Batches of threads that are walked side by side.
 const MAX_BATCHES: usize = 256;
@@ -222,6 +223,28 @@ fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
     questions
 }
 
+/// The samples of a thread, read in time order.
+struct SampleCursor<'all> {
+    times: &'all [i64],
+    rest: Range<usize>,
+}
+
+impl<'all> SampleCursor<'all> {
+    fn new(samples: &'all CpuSamples, thread: u32) -> Self {
+        Self { times: &samples.time_ns, rest: samples.of_thread(thread) }
+    }
+
+    /// Those of an interval, by their indices. Intervals come in time order.
+    fn within(&mut self, interval: Interval) -> Range<u32> {
+        let rest = &self.times[self.rest.clone()];
+        let first = self.rest.start + rest.partition_point(|time| *time < interval.start);
+        let rest = &self.times[first..self.rest.end];
+        let end = first + rest.partition_point(|time| *time < interval.end);
+        self.rest.start = end;
+        first as u32..end as u32
+    }
+}
+
 /// How far a thread has been read for one device: the queries of a device follow each other in time.
 struct Cursor<'all> {
     device: usize,
@@ -234,13 +257,15 @@ struct Cursor<'all> {
     /// Its trigger, once its first moment is known.
     trigger: Option<(Account, NameId)>,
     open_ranges: Option<OpenRanges<'all>>,
+    samples: SampleCursor<'all>,
     work: Option<Interval>,
     /// The time of that window in which the thread merely waits for a device.
     waiting_ns: i64,
 }
 
 impl<'all> Cursor<'all> {
-    fn new(question: &Question<'all>, ranges: Option<&'all ThreadRanges>) -> Self {
+    fn new(timeline: &'all Timeline, question: &Question<'all>) -> Self {
+        let ranges = timeline.ranges.of_thread(question.thread);
         Self {
             device: question.device,
             reading: IdleReading::default(),
@@ -250,6 +275,7 @@ impl<'all> Cursor<'all> {
             query: question.queries.and_then(|queries| queries.get(0)),
             trigger: None,
             open_ranges: ranges.filter(|_| question.queries.is_some()).map(OpenRanges::new),
+            samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
             work: question.work,
             waiting_ns: 0,
         }
@@ -282,6 +308,9 @@ impl<'all> Cursor<'all> {
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }
+            if activity == Activity::Host {
+                self.reading.host_samples.extend(self.samples.within(part));
+            }
             if query.is_guess && activity == Activity::Host {
                 self.reading.guessed_host_ns += part.len_ns();
             }
@@ -305,8 +334,7 @@ impl<'all> Cursor<'all> {
 fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> Vec<(usize, IdleReading)> {
     let Some(thread) = questions.first().map(|question| question.thread) else { return Vec::new() };
     let Some(hull) = questions.iter().filter_map(Question::hull).reduce(hull_of) else { return Vec::new() };
-    let ranges = timeline.ranges.of_thread(thread);
-    let mut cursors: Vec<Cursor<'_>> = questions.iter().map(|question| Cursor::new(question, ranges)).collect();
+    let mut cursors: Vec<Cursor<'_>> = questions.iter().map(|question| Cursor::new(timeline, question)).collect();
     let process = timeline.process_of(thread);
     calls.lay_out(timeline, thread, hull, |interval, activity, name| {
         cursors.iter_mut().for_each(|cursor| cursor.visit(process, interval, activity, name));

@@ -51,7 +51,7 @@ pub(super) struct RawConfig {
     /// Findings that are accepted: kept and counted, but folded away and left out of `fail_on`.
     #[serde(default)]
     pub(super) ignore: Vec<RawIgnore>,
-    /// Files that kernels and annotations come from: annotations of pull requests and SARIF point there.
+    /// Files that kernels and ranges come from: annotations of pull requests and SARIF point there.
     #[serde(default)]
     pub(super) source: Vec<RawSource>,
 }

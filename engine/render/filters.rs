@@ -1,7 +1,7 @@
 //! What templates can do with values. What these filters return is harmless, and is not escaped again.
 
-use minijinja::value::Value;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State};
+use minijinja::value::{Kwargs, Value};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, filters};
 
 use super::bar;
 use crate::text::{escape, names, number, words};
@@ -25,6 +25,12 @@ pub(super) fn install(env: &mut Environment<'static>) {
     env.add_filter("own", |text: String| safe(own(&text)));
     env.add_filter("link", |url: String| safe(link(&url)));
     env.add_filter("sign", |account: String| safe(bar::sign(&account).to_owned()));
+    // Of any width, one step would make a text larger than memory.
+    env.remove_filter("format");
+    env.add_filter("indent", indent);
+    env.add_filter("tojson", json);
+    // The only thing that lasts from one turn of a loop to the next: values inside of values without end.
+    env.remove_global("namespace");
     env.add_filter("left", |value: Value, width: u8| {
         pad(&value, |text| format!("{text:<width$}", width = width.into()))
     });
@@ -55,6 +61,40 @@ fn write(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error
 fn pad(value: &Value, pad: impl Fn(&str) -> String) -> Value {
     let text = pad(&value.to_string());
     if value.is_safe() { safe(text) } else { Value::from(text) }
+}
+
+/// The lines of a text behind the first one moved in by so many blanks, as the template engine's own filter does it.
+fn indent(
+    value: &Value,
+    width: Option<u8>,
+    first: Option<bool>,
+    blank: Option<bool>,
+    named: Kwargs,
+) -> Result<Value, Error> {
+    let width = width.or(named.get("width")?);
+    let (first, blank) = (first.or(named.get("first")?), blank.or(named.get("blank")?));
+    named.assert_all_used()?;
+    let (text, margin) = (value.to_string(), " ".repeat(width.unwrap_or(4).into()));
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let mut out = String::with_capacity(text.len());
+    for (index, line) in text.split('\n').enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        let is_moved = if index == 0 { first == Some(true) } else { blank == Some(true) || !line.trim().is_empty() };
+        if is_moved {
+            out.push_str(&margin);
+        }
+        out.push_str(line);
+    }
+    Ok(if value.is_safe() { safe(out) } else { Value::from(out) })
+}
+
+/// A value as JSON, moved in by so many blanks a level.
+fn json(value: &Value, indent: Option<u8>, named: Kwargs) -> Result<Value, Error> {
+    let indent = indent.or(named.get("indent")?);
+    named.assert_all_used()?;
+    filters::tojson(value, indent.map(Value::from), Kwargs::from_iter::<[(&str, Value); 0]>([]))
 }
 
 /// Words of a rule's author, fit for a cell of a table.

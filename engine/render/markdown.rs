@@ -12,7 +12,10 @@ use super::json::{Part, ReviewView};
 use super::{bar, filters};
 use crate::files::read_inside;
 use crate::findings::{Review, Scorecard, ScorecardError};
-use crate::limits::{MAX_OPEN_BRANCH_COUNT, MAX_PAGE_BYTES, MAX_TAG_BYTES, MAX_TEMPLATE_STEP_COUNT};
+use crate::limits::{
+    MAX_OPEN_BRANCH_COUNT, MAX_PAGE_BYTES, MAX_TAG_BYTES, MAX_TEMPLATE_DEPTH, MAX_TEMPLATE_NEST_COUNT,
+    MAX_TEMPLATE_STEP_COUNT,
+};
 use crate::report::{Report, ReviewReport};
 use crate::rules::CaptureNote;
 use crate::text::tags;
@@ -21,6 +24,9 @@ const REVIEW: &str = "review.md.j2";
 const FINDING: &str = "finding.md.j2";
 pub(super) const COMPARE: &str = "compare.md.j2";
 const SCORECARD: &str = "scorecard.toml";
+
+/// Of the thread that prints: for values as deep as the limits let templates nest them.
+const STACK_BYTES: usize = 64 << 20;
 
 /// The built-in templates.
 const BUILTIN: &[(&str, &str)] = &[
@@ -75,6 +81,7 @@ impl Templates {
         // Errors name what is undefined.
         env.set_debug(true);
         env.set_fuel(Some(MAX_TEMPLATE_STEP_COUNT));
+        env.set_recursion_limit(MAX_TEMPLATE_DEPTH);
         filters::install(&mut env);
         for (name, source) in BUILTIN {
             env.add_template(name, source).map_err(failed)?;
@@ -106,10 +113,15 @@ impl Templates {
     /// # Errors
     /// When a template of the user fails.
     pub(super) fn markdown(&self, report: &Report) -> Result<String, TemplateError> {
-        match report {
+        let print = || match report {
             Report::Review(report) => self.review(report),
             Report::Comparison(report) => self.comparison(report),
-        }
+        };
+        std::thread::scope(|scope| {
+            let printing = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, print);
+            let printing = printing.map_err(|error| failed(minijinja::Error::new(WriteFailure, error.to_string())))?;
+            printing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 
     fn review(&self, report: &ReviewReport) -> Result<String, TemplateError> {
@@ -243,6 +255,9 @@ fn within_limits(source: String) -> io::Result<String> {
     if measure.open_branches > MAX_OPEN_BRANCH_COUNT {
         let message = format!("more than {MAX_OPEN_BRANCH_COUNT} branches (`if`, `elif`) stand inside each other");
         return Err(io::Error::other(message));
+    }
+    if measure.nests > MAX_TEMPLATE_NEST_COUNT {
+        return Err(io::Error::other(format!("more than {MAX_TEMPLATE_NEST_COUNT} brackets and filters")));
     }
     Ok(source)
 }

@@ -1,6 +1,6 @@
 //! Printing: reports in every format, facts as text and JSON, rules as pages and lists.
 //!
-//! A format is one file here, one arm of [`Format`], and one row in the table of the tests with hostile names.
+//! A format is one file here and one variant of [`Format`]; hostile names go through all of them in the tests.
 
 mod bar;
 mod comment;

@@ -3,7 +3,7 @@
 use crate::text::spans::{Sentence, Span};
 use crate::text::{escape, words};
 
-/// Between two pieces whose backticks would become one fence.
+/// Between two pieces that would become something together.
 const JOINER: char = '\u{2060}';
 
 /// As Markdown: own words may use a little of it, what is quoted is made inert.
@@ -17,10 +17,23 @@ pub fn markdown(sentence: &Sentence) -> String {
             Span::Value(text) => escape::markdown(text),
             Span::Code(name) => escape::code(name),
         };
-        if out.ends_with('`') && piece.starts_with('`') {
+        if meet(&out, &piece) {
             out.push(JOINER);
         }
         out.push_str(&piece);
     }
-    out
+    // Signs of several pieces make a rule together.
+    let is_rule = out.len() > 2 && out.chars().all(|c| matches!(c, '*' | '_' | ' '));
+    if is_rule { format!("\\{}", out.trim_start()) } else { out }
+}
+
+/// Whether two pieces would be one fence, the sign and the body of a reference, or one commit.
+fn meet(before: &str, after: &str) -> bool {
+    let (Some(last), Some(next)) = (before.chars().last(), after.chars().next()) else { return false };
+    match last {
+        '`' => next == '`',
+        '#' | '@' | '!' | '%' | '~' | '&' | '^' | ':' | '-' | '{' => next != ' ',
+        'w' | 'W' => next == '.',
+        _ => last.is_ascii_hexdigit() && next.is_ascii_hexdigit(),
+    }
 }

@@ -1,11 +1,14 @@
 //! What expressions see: the facts of an entity and its ancestors, the rule's params, its values as they are computed.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use minijinja::value::{Object, Value};
 
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 
+use super::budget::{self, Budget};
+use super::expr::Program;
 use super::params::Params;
 use super::rule::Rule;
 
@@ -36,7 +39,15 @@ fn value_of(fact: &FactValue) -> Value {
 #[derive(Debug)]
 pub(super) struct Entities<'a> {
     pub(super) facts: &'a Facts,
-    made: Vec<OnceLock<Value>>,
+    made: Vec<OnceLock<Made>>,
+}
+
+/// An entity as expressions see it.
+#[derive(Debug, Clone)]
+struct Made {
+    value: Value,
+    /// How many steps one counts for that may look at its longest text.
+    weight: u64,
 }
 
 impl<'a> Entities<'a> {
@@ -44,15 +55,19 @@ impl<'a> Entities<'a> {
         Self { facts, made: facts.iter().map(|_| OnceLock::new()).collect() }
     }
 
-    fn value(&self, id: EntityId) -> Value {
-        let make = || table(self.facts.get(id));
+    fn made(&self, id: EntityId) -> Made {
+        let make = || Made::new(self.facts.get(id));
         self.made.get(id.index()).map_or_else(make, |cell| cell.get_or_init(make).clone())
     }
 }
 
-fn table(entity: &Entity) -> Value {
-    // The store keeps facts in the order of their names.
-    Value::from_object(Table(entity.facts().map(|(name, fact)| (name.into(), value_of(fact))).collect()))
+impl Made {
+    fn new(entity: &Entity) -> Self {
+        // The store keeps facts in the order of their names.
+        let table = Table(entity.facts().map(|(name, fact)| (name.into(), value_of(fact))).collect());
+        let texts = entity.facts().map(|(_, fact)| if let FactValue::Text(text) = fact { text.len() } else { 0 });
+        Self { value: Value::from_object(table), weight: budget::weight(texts.max().unwrap_or(0)) }
+    }
 }
 
 /// The params of a rule: its own, or what the user set instead. An error when that is no finite number.
@@ -74,18 +89,21 @@ pub(super) fn params(rule: &Rule, set: &Params) -> Result<Value, String> {
     Ok(Value::from_object(Table(entries)))
 }
 
+/// The indexes of a rule's values by their names.
+pub(super) type ValueNames = BTreeMap<Box<str>, usize>;
+
 /// The values of a rule for one entity; one that has not been computed is undefined.
 #[derive(Debug)]
 struct Values {
-    names: Arc<[Box<str>]>,
+    names: Arc<ValueNames>,
     cells: Vec<OnceLock<Value>>,
 }
 
 impl Object for Values {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let key = key.as_str()?;
-        let index = self.names.iter().position(|name| **name == *key)?;
-        self.cells.get(index)?.get().cloned()
+        let index = self.names.get(key)?;
+        self.cells.get(*index)?.get().cloned()
     }
 }
 
@@ -111,23 +129,41 @@ impl Object for Root {
 pub(super) struct Scope<'a> {
     rule: &'a Rule,
     values: Arc<Values>,
-    pub(super) root: Value,
+    root: Value,
+    budget: &'a Budget,
+    weight: u64,
 }
 
 impl<'a> Scope<'a> {
     /// `related` holds the entity and its ancestors, by kind.
     pub(super) fn new(
         rule: &'a Rule,
-        names: &Arc<[Box<str>]>,
+        names: &Arc<ValueNames>,
         params: &Value,
         entities: &Entities<'_>,
         related: &[Option<EntityId>; KINDS],
-    ) -> Self {
+        budget: &'a Budget,
+    ) -> Result<Self, String> {
+        budget.charge(1 + names.len() as u64)?;
         let cells = names.iter().map(|_| OnceLock::new()).collect();
         let values = Arc::new(Values { names: Arc::clone(names), cells });
-        let entities = related.map(|id| id.map(|id| entities.value(id)));
+        let made = related.map(|id| id.map(|id| entities.made(id)));
+        let weight = made.iter().flatten().map(|made| made.weight).max().unwrap_or(1);
+        let entities = made.map(|made| made.map(|made| made.value));
         let root = Root { entities, params: params.clone(), values: Value::from_dyn_object(Arc::clone(&values)) };
-        Self { rule, values, root: Value::from_object(root) }
+        Ok(Self { rule, values, root: Value::from_object(root), budget, weight })
+    }
+
+    /// The root of what an expression or text sees, which is about to take so many steps.
+    pub(super) fn root(&self, steps: u64) -> Result<&Value, String> {
+        self.budget.charge(steps.saturating_mul(self.weight))?;
+        Ok(&self.root)
+    }
+
+    /// Whether a condition holds.
+    pub(super) fn holds(&self, condition: &Program) -> Result<bool, String> {
+        self.compute(&condition.values)?;
+        condition.holds(self.root(condition.steps)?)
     }
 
     /// Computes the values that an expression names, so that one that nothing asks for cannot go wrong.
@@ -138,7 +174,7 @@ impl<'a> Scope<'a> {
                 continue;
             };
             if cell.get().is_none() {
-                let value = program.value(&self.root)?;
+                let value = program.value(self.root(program.steps)?)?;
                 cell.get_or_init(|| value);
             }
         }

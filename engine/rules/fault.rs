@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::limits::MAX_FAULT_COUNT;
+
 /// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -73,7 +75,11 @@ impl<'a> Log<'a> {
         self.source.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
+    /// Notes a fault; those beyond the first ones are as good as said.
     pub(crate) fn at(&mut self, span: Range<usize>, message: impl Into<String>) {
+        if self.faults.len() >= MAX_FAULT_COUNT {
+            return;
+        }
         let fault = Fault { file: self.file.to_owned(), line: self.line(&span), message: message.into() };
         // Two expressions on one line may be wrong in the same way: once is enough.
         if !self.faults.contains(&fault) {

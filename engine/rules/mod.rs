@@ -3,6 +3,7 @@
 //! `raw` reads a file, `check` makes a [`Rule`] of it or says all that is wrong, [`Library`] holds the rules that are in
 //! use, [`evaluate()`] judges the facts of a report, [`testing`] runs the tests that rule files carry.
 
+mod budget;
 mod check;
 mod context;
 mod evaluate;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use minijinja::value::{Object, Value, ValueKind};
 use minijinja::{Environment, Error, Output, State};
 
-use crate::text::number;
+use crate::limits::MAX_QUOTED_BYTES;
 use crate::text::spans::{Sentence, Span};
+use crate::text::{cut, number};
 
 use super::expr::{install, message, real, whole, wrong};
 use super::rule::{Rule, Text};
@@ -14,6 +15,9 @@ use super::rule::{Rule, Text};
 /// Stands around the index of a quotation in what a template prints. Texts of rules hold no control characters, and
 /// nothing of a report is ever printed there, so that only quotations are marked.
 const MARK: char = '\u{1}';
+
+/// Bytes of a text that a message shows.
+const MAX_SHOWN_BYTES: usize = 200;
 
 /// The compiled texts of all rules.
 #[derive(Debug)]
@@ -34,7 +38,9 @@ impl Printers {
 
     pub(super) fn print(&self, text: &Text, scope: &Value) -> Result<Sentence, String> {
         let printed = self.environment.get_template(&text.name).and_then(|text| text.render_captured(scope.clone()));
-        let mut printed = printed.map_err(|error| format!("the text `{}`: {}", text.source, message(&error)))?;
+        let mut printed = printed.map_err(|error| {
+            format!("the text `{}`: {}", cut::to_bytes(&text.source, MAX_SHOWN_BYTES), message(&error))
+        })?;
         let quoted = printed.with_state_mut(|state| std::mem::take(state.get_or_insert_extension(Quoted::default())));
         Ok(quoted.join(printed.output()))
     }
@@ -42,12 +48,20 @@ impl Printers {
 
 /// What a text quotes from the report, in order.
 #[derive(Debug, Default)]
-struct Quoted(Vec<Span>);
+struct Quoted {
+    spans: Vec<Span>,
+    bytes: usize,
+}
 
 impl Quoted {
-    fn push(&mut self, span: Span) -> String {
-        self.0.push(span);
-        format!("{MARK}{}{MARK}", self.0.len() - 1)
+    /// Takes a quotation, and gives its mark.
+    fn push(&mut self, text: &str, span: fn(String) -> Span) -> Result<String, Error> {
+        self.bytes += text.len();
+        if self.bytes > MAX_QUOTED_BYTES {
+            return Err(wrong(format!("it quotes more than {MAX_QUOTED_BYTES} bytes of the report")));
+        }
+        self.spans.push(span(text.to_owned()));
+        Ok(format!("{MARK}{}{MARK}", self.spans.len() - 1))
     }
 
     /// Puts the quotations where their marks are.
@@ -55,7 +69,7 @@ impl Quoted {
         let mut sentence = Sentence::default();
         for (index, piece) in printed.split(MARK).enumerate() {
             let is_mark = index % 2 == 1;
-            let quotation = piece.parse::<usize>().ok().filter(|_| is_mark).and_then(|index| self.0.get(index));
+            let quotation = piece.parse::<usize>().ok().filter(|_| is_mark).and_then(|index| self.spans.get(index));
             sentence = match quotation {
                 Some(quotation) => sentence.span(quotation.clone()),
                 None => sentence.own(piece),
@@ -100,11 +114,11 @@ fn quote(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Resu
     if value.is_safe() {
         return out.write_str(string(value)?).map_err(Error::from);
     }
-    let span = match value.downcast_object_ref::<Code>() {
-        Some(Code(name)) => Span::Code(name.clone()),
-        None => Span::Value(string(value)?.to_owned()),
+    let quoted = state.get_or_insert_extension(Quoted::default());
+    let mark = match value.downcast_object_ref::<Code>() {
+        Some(Code(name)) => quoted.push(name, Span::Code)?,
+        None => quoted.push(string(value)?, Span::Value)?,
     };
-    let mark = state.get_or_insert_extension(Quoted::default()).push(span);
     out.write_str(&mark).map_err(Error::from)
 }
 
@@ -125,8 +139,11 @@ mod tests {
     #[test]
     fn quotations_come_where_they_were_marked_and_nothing_forges_a_mark() {
         let mut quoted = Quoted::default();
-        let (name, forged) = (Span::Code("k".into()), Span::Value(format!("{MARK}0{MARK}")));
-        let printed = format!(" a {} b {}", quoted.push(name.clone()), quoted.push(forged.clone()));
+        let forged = format!("{MARK}0{MARK}");
+        let marks = (quoted.push("k", Span::Code).unwrap(), quoted.push(&forged, Span::Value).unwrap());
+        let printed = format!(" a {} b {}", marks.0, marks.1);
+        assert!(quoted.push(&"x".repeat(MAX_QUOTED_BYTES), Span::Value).is_err());
+        let (name, forged) = (Span::Code("k".into()), Span::Value(forged));
         let sentence = quoted.join(&printed);
         assert_eq!(sentence.spans(), [Span::Own("a ".into()), name, Span::Own(" b ".into()), forged]);
         assert_eq!(sentence.plain(), "a k b 0");

@@ -15,12 +15,19 @@ pub(super) const MAX_HEX_CHARS: usize = 6;
 /// for plain text.
 pub fn plain(text: &str) -> String {
     // Pipelines read `##[…]` and `##vso[…]` anywhere in a line of a log as commands.
-    clean(text).replace("##", &format!("#{JOINER}#"))
+    part_hashes(&clean(text))
+}
+
+/// No two `#` side by side.
+pub(super) fn part_hashes(text: &str) -> String {
+    let parted = format!("#{JOINER}#");
+    // Of three in a row, the first pass takes the first two.
+    text.replace("##", &parted).replace("##", &parted)
 }
 
 /// A line that no pipeline takes for a command: `::` where it begins, `##[…]` anywhere.
 pub(super) fn no_command(line: &str) -> String {
-    let line = line.replace("##", &format!("#{JOINER}#"));
+    let line = part_hashes(line);
     if line.trim_start().starts_with("::") { format!("{JOINER}{line}") } else { line }
 }
 

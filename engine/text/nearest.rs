@@ -4,13 +4,22 @@
 const MIN_LIKENESS: f64 = 0.75;
 /// Shorter names say nothing by being a part of another.
 const MIN_PART_BYTES: usize = 4;
+/// Longer names are compared by nobody: likeness takes time and memory by the product of two lengths.
+const MAX_COMPARED_BYTES: usize = 200;
+/// Nor are more known names than this.
+const MAX_COMPARED_COUNT: usize = 200;
 /// More names than this are not listed in a message.
 const MAX_LISTED_COUNT: usize = 24;
 
 /// The known name that looks most like a misspelt one; absent when none is alike.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > MAX_COMPARED_BYTES {
+        return None;
+    }
     known
         .into_iter()
+        .filter(|candidate| candidate.len() <= MAX_COMPARED_BYTES)
+        .take(MAX_COMPARED_COUNT)
         .map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate))
         .filter(|(likeness, candidate)| *likeness >= MIN_LIKENESS || is_part(name, candidate))
         .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -58,6 +67,13 @@ pub fn listed(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_are_no_names_are_not_compared() {
+        let long = "a".repeat(1_000_000);
+        assert_eq!(nearest(&long, [long.as_str()]), None);
+        assert_eq!(nearest("aaaa", [long.as_str(), "aaab"]), Some("aaab"));
+    }
 
     #[test]
     fn slips_and_parts_of_names_are_found() {

@@ -11,6 +11,8 @@ pub(crate) struct Measure {
     pub(crate) longest_tag: usize,
     /// The most branches (`if`, `elif`) that are open at once: each `elif` stands inside the one before it.
     pub(crate) open_branches: usize,
+    /// Brackets and filters: each may make a value that holds another, and that is let go of from the outside in.
+    pub(crate) nests: usize,
 }
 
 /// Measures the tags of a template.
@@ -38,6 +40,7 @@ pub(crate) fn measure(source: &str) -> Measure {
                 }
                 found.open_branches = found.open_branches.max(branches.iter().sum());
             }
+            Token::BracketOpen | Token::BraceOpen | Token::ParenOpen | Token::Pipe => found.nests += 1,
             _ => {}
         }
     }
@@ -49,6 +52,11 @@ pub(crate) fn measure(source: &str) -> Measure {
 pub(crate) fn literals(source: &str) -> Vec<&str> {
     let tokens = tokenize(source, false, SyntaxConfig::default()).map_while(Result::ok);
     tokens.filter_map(|(token, _)| if let Token::TemplateData(text) = token { Some(text) } else { None }).collect()
+}
+
+/// The words, numbers and signs of an expression.
+pub(crate) fn expression_size(source: &str) -> u64 {
+    tokenize(source, true, SyntaxConfig::default()).take_while(Result::is_ok).count() as u64
 }
 
 /// Whether a text hides part of itself from who reads its tags: by a comment, or by `raw`.
@@ -89,6 +97,11 @@ mod tests {
         ] {
             assert_eq!(measure(source).open_branches, open_branches, "{source}");
         }
+    }
+
+    #[test]
+    fn what_makes_values_of_values_is_counted() {
+        assert_eq!(measure("[(| {{ [a] | f(b) }}{% set c = {'[': 1} %}").nests, 4);
     }
 
     #[test]

@@ -4,13 +4,18 @@
 //! Everything else is made inert: HTML, links, images, addresses, mentions, references, commits, formulas, emoji,
 //! entities, headings, lists, quotes, tables, commands to a pipeline or a forge.
 
-use super::escape::{JOINER, MAX_HEX_CHARS};
+use super::escape::{JOINER, MAX_HEX_CHARS, part_hashes};
 use super::invisible::is_invisible;
 
 /// The words as Markdown. `at_start` tells whether nothing stands before them on their line, `goes_on` whether more of
 /// the same sentence follows.
 pub fn markdown(words: &str, at_start: bool, goes_on: bool) -> String {
-    let chars = one_line(words);
+    let mut chars = one_line(words);
+    if at_start {
+        // Four blanks would make it a block of code.
+        let blanks = chars.iter().take_while(|c| **c == ' ').count();
+        chars.drain(..blanks);
+    }
     let mut writer =
         Writer { chars: &chars, at_start, goes_on, out: String::with_capacity(words.len() + 8), hex_run: 0 };
     let mut index = 0;
@@ -68,7 +73,7 @@ impl Writer<'_> {
     /// Code is as it was: nothing in it is alive, but for commands to pipelines, which read logs.
     fn code(&mut self, index: usize, end: usize) -> usize {
         let code: String = self.chars.get(index..end).unwrap_or_default().iter().collect();
-        self.out.push_str(&code.replace("##", &format!("#{JOINER}#")));
+        self.out.push_str(&part_hashes(&code));
         self.hex_run = 0;
         end
     }
@@ -116,8 +121,8 @@ impl Writer<'_> {
             '>' | '/' | ':' => true,
             '-' | '+' | '=' => rest.get(1).is_none_or(|next| *next == ' ' || *next == c),
             '*' | '_' => {
-                rest.get(1).is_some_and(|next| *next == ' ')
-                    || (!self.goes_on && rest.iter().all(|next| [c, ' '].contains(next)))
+                let is_rule = rest.len() > 2 && rest.iter().all(|next| [c, ' '].contains(next));
+                is_rule || rest.get(1).is_some_and(|next| *next == ' ')
             }
             _ => false,
         }
@@ -125,14 +130,12 @@ impl Writer<'_> {
 
     /// Whether nothing but a number stands before on the line.
     fn ends_list_number(&self, index: usize) -> bool {
-        let before: String = self.chars.get(..index).unwrap_or_default().iter().collect();
-        let number = before.trim_start();
-        self.at_start && !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
+        self.at_start && index > 0 && self.chars.get(..index).unwrap_or_default().iter().all(char::is_ascii_digit)
     }
 
-    /// Whether only blanks stand before.
+    /// Whether nothing stands before.
     fn begins_line(&self, index: usize) -> bool {
-        self.at_start && self.chars.get(..index).unwrap_or_default().iter().all(|c| *c == ' ')
+        self.at_start && index == 0
     }
 
     fn starts_reference(&self, c: char, index: usize) -> bool {

@@ -23,4 +23,6 @@ pub enum Capability {
     PageFaults,
     /// Call stacks of API calls.
     CallStacks,
+    /// Samples of CPU call stacks.
+    CpuSamples,
 }

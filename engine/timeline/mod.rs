@@ -12,6 +12,7 @@ pub mod columns;
 pub mod interval;
 pub mod locations;
 pub mod names;
+pub mod samples;
 pub mod times;
 pub mod union;
 
@@ -21,6 +22,7 @@ pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use locations::{CallLocations, SourceLocation};
 pub use names::{NameId, Names};
+pub use samples::CpuSamples;
 pub use times::Times;
 
 /// No such index: the event refers to nothing.
@@ -80,8 +82,10 @@ pub struct Timeline {
     /// Whether operations without a call were asked for by calls that the recording lacks, as where its window begins after
     /// them: what the host did before such an operation is not known then, and is not guessed.
     pub lacks_calls: bool,
-    /// Whether the report holds samples of CPU call stacks.
+    /// Whether the report holds samples of CPU call stacks, of any thread.
     pub has_cpu_samples: bool,
+    /// Those of threads that call CUDA.
+    pub cpu_samples: CpuSamples,
 }
 
 /// One process.

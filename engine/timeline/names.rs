@@ -1,8 +1,10 @@
 //! Interned strings: each is stored once, columns hold their indices.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use foldhash::HashMap;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 /// The index of a string in [`Names`].
 pub type NameId = u32;
@@ -11,7 +13,9 @@ pub type NameId = u32;
 #[derive(Debug, Default)]
 pub struct Names {
     strings: Vec<Arc<str>>,
-    ids: HashMap<Arc<str>, NameId>,
+    /// By the hashes of the strings.
+    ids: HashTable<NameId>,
+    seed: RandomState,
 }
 
 impl Names {
@@ -21,9 +25,10 @@ impl Names {
             return id;
         }
         let id = NameId::try_from(self.strings.len()).unwrap_or(NameId::MAX - 1);
-        let text: Arc<str> = text.into();
-        self.strings.push(Arc::clone(&text));
-        self.ids.insert(text, id);
+        let Self { strings, ids, seed } = self;
+        let hash = seed.hash_one(text.as_ref());
+        strings.push(text.into());
+        ids.insert_unique(hash, id, |id| strings.get(*id as usize).map_or(0, |text| seed.hash_one(&**text)));
         id
     }
 
@@ -39,7 +44,7 @@ impl Names {
 
     /// The index of a string, if some column has it.
     pub fn find(&self, text: &str) -> Option<NameId> {
-        self.ids.get(text).copied()
+        self.ids.find(self.seed.hash_one(text), |id| self.get(*id) == text).copied()
     }
 
     /// How many strings there are.

@@ -16,11 +16,11 @@ const ORDER: &[&[&str]] = &[
     // Reads a recording and fills the timeline, which does not know it.
     &["source"],
     &["ledger"],
-    &["replay"],
     &["facts"],
     &["rules"],
     &["findings"],
-    &["gates", "compare"],
+    &["compare"],
+    &["gates"],
     // A review or a comparison, complete.
     &["report"],
     // What a project decided about all of the above.
@@ -105,7 +105,7 @@ impl File {
         }
         let text = fs::read_to_string(path).unwrap();
         // Comments name what they like; tests stand at the end and may import from anywhere.
-        let code: Vec<&str> = text.lines().take_while(|line| *line != "#[cfg(test)]").collect();
+        let code: Vec<&str> = text.lines().take_while(|line| *line != "mod tests {").collect();
         let code: Vec<&str> = code.into_iter().filter(|line| !line.trim_start().starts_with("//")).collect();
         let mut file = Self { place, paths: BTreeSet::new(), exports: BTreeMap::new() };
         file.find(&code.join("\n"));
@@ -208,7 +208,7 @@ fn no_stage_imports_from_a_later_one() {
     assert!(wrong.is_empty(), "{} wrong imports:\n{}", wrong.len(), Vec::from_iter(wrong).join("\n"));
     let absent: Vec<_> =
         ORDER.iter().copied().flatten().filter(|name| !files.keys().any(|place| place[0] == **name)).collect();
-    assert_eq!(absent, [&"replay"], "these rows of ORDER are empty");
+    assert!(absent.is_empty(), "these rows of ORDER are empty: {absent:?}");
 }
 
 /// Files that import each other in a circle, one list a circle.

@@ -40,6 +40,7 @@ mod readers {
     mod fixtures;
     mod kineto;
     mod nsys_rep;
+    mod samples;
 }
 
 /// Numbers: accounts that add up on random timelines, facts that agree with independent computations.
@@ -65,8 +66,9 @@ mod reviews {
     mod whole_review;
 }
 
-/// Input that means harm: names, schemas, thousands of mutants, fuzz seeds.
+/// Input that means harm: rules and templates, names, schemas, thousands of mutants, fuzz seeds.
 mod hostile {
+    mod authors;
     mod files;
     mod fuzz_seeds;
     mod mutation;

@@ -99,7 +99,7 @@ pub(super) const KERNEL: &[Fact] = &[
         Extensive,
         "Time that it owns (as for attributed_ns) in which the kernels that run have fewer blocks together than the device has SMs.",
     ),
-    fact("unused_sm_ns", Int, DeviceInfo, Extensive, "The same, weighted by the SMs without a block."),
+    fact("unused_sm_ns", Int, DeviceInfo, Extensive, "The same, times the share of the SMs without a block."),
     fact(
         "waves_per_sm",
         Float,
@@ -112,7 +112,7 @@ pub(super) const KERNEL: &[Fact] = &[
         Int,
         DeviceInfo,
         Intensive,
-        "Blocks of that geometry that one SM can hold. waves is made from it.",
+        "Blocks of that geometry that one SM can hold. waves_per_sm is made from it.",
     ),
     fact(
         "theoretical_occupancy_share",
@@ -385,7 +385,7 @@ pub(super) const STEP: &[Fact] = &[
         Int,
         Nvtx,
         Intensive,
-        "Time in it in which only copies, memsets or migrations run. With kernel_ns and idle_ns it is duration_ns.",
+        "Time in it in which only copies, memsets or migrations run. With kernel_busy_ns and idle_ns it is duration_ns.",
     ),
     fact("idle_ns", Int, Nvtx, Intensive, "Time in it in which nothing runs."),
     fact("idle_median_ns", Int, Nvtx, Intensive, "The same, median of the steps."),

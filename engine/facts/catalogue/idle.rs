@@ -1,9 +1,9 @@
 //! Facts of a device's idle time, beside its accounts.
 
-use super::FactType::{Bool, Int, Text};
-use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, OneTime};
+use super::FactType::{Bool, Float, Int, Text};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CudaApi, CudaTrace, Nvtx, OsRuntime, Report};
+use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, Nvtx, OsRuntime, Report};
 
 pub(super) const DETAIL: &[Fact] = &[
     fact("idle_stretch_count", Int, CudaTrace, Extensive, "Stretches of idle time."),
@@ -133,6 +133,69 @@ pub(super) const DETAIL: &[Fact] = &[
         CudaApi,
         Incomparable,
         "When the longest idle stretch in host code begins.",
+    ),
+    fact(
+        "idle_host_sample_count",
+        Int,
+        CpuSamples,
+        Incomparable,
+        "Samples of CPU call stacks that were taken of the launching thread in host code that the device was idle for; absent when no thread that calls CUDA was sampled.",
+    ),
+    fact(
+        "idle_host_sampled_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "About the part of that host code in which the thread ran on a CPU: its samples, each for the median time between two, at most 1. Absent with fewer than 8 samples.",
+    ),
+    fact(
+        "idle_host_function",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The deepest function that at least 60 % of those samples lie in, in itself or in what it calls; beginnings of programs and the Python interpreter do not count. Absent with fewer than 8 samples, or when no function holds as many.",
+    ),
+    fact(
+        "idle_host_function_module",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The file that holds that function, without its folder.",
+    ),
+    fact(
+        "idle_host_function_caller",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The deepest function of another file that calls it, directly or not, and that at least 60 % of those samples lie in.",
+    ),
+    fact(
+        "idle_host_function_caller_module",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The file that holds that caller, without its folder.",
+    ),
+    fact(
+        "idle_host_function_sample_count",
+        Int,
+        CpuSamples,
+        Incomparable,
+        "How many of those samples lie in that function.",
+    ),
+    fact(
+        "idle_host_function_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in that function.",
+    ),
+    fact(
+        "idle_host_function_self_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in that function itself, not in what it calls.",
     ),
     fact(
         "os_runtime_captured",

@@ -289,6 +289,13 @@ mod tests {
     }
 
     #[test]
+    fn every_account_is_a_fact_of_a_device() {
+        let missing: Vec<_> =
+            Account::all().filter(|account| find(EntityKind::Device, account.fact()).is_none()).collect();
+        assert!(missing.is_empty(), "{missing:?} stand in no list of catalogue/device.rs");
+    }
+
+    #[test]
     fn rates_stay_the_same_and_what_is_no_number_cannot_be_compared() {
         for kind in EntityKind::ALL {
             for fact in of_kind(kind) {

@@ -40,7 +40,7 @@ pub(super) const USE: &[Fact] = &[
         Int,
         DeviceInfo,
         Extensive,
-        "Derived: compute time times the SMs left empty by the last wave of grids that do fill the device.",
+        "Derived: compute time times the share of the SMs left empty by the last wave of grids that do fill the device.",
     ),
     fact(
         "theoretical_occupancy_share",

@@ -1,7 +1,7 @@
 //! Facts of a device's idle time, beside its accounts.
 
 use super::stats::median;
-use super::{Context, DeviceContext};
+use super::{Context, DeviceContext, host_samples};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity, OpKind};
 use crate::text::paths::without_folders;
@@ -22,6 +22,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set_some("host_work_ns", device.idle.host_work_ns);
     facts.set_some("overlap_ceiling_ns", device.overlap_ceiling());
     host_calls(context, device, facts);
+    host_samples::extract(context.timeline, device, facts);
     let mut launches = launch_durations(context, device);
     facts.set_some("launch_call_median_ns", median(&mut launches));
 }

@@ -3,6 +3,7 @@
 mod accounts;
 mod copies;
 mod device;
+mod host_samples;
 mod idle;
 mod kernel_names;
 mod kernels;

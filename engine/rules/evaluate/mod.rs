@@ -7,7 +7,8 @@ use minijinja::value::Value;
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
 use crate::text::spans::Sentence;
 
-use super::context::{Entities, Scope, params, related};
+use super::budget::Budget;
+use super::context::{Entities, Scope, ValueNames, params, related};
 use super::library::Library;
 use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome};
 use super::params::Params;
@@ -24,6 +25,9 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
         let asked = Asked::new(rule, set);
         for (id, _) in facts.of_kind(rule.for_each()) {
             judgements.push(Judgement { rule: index, entity: id, outcome: report.ask(&asked, id) });
+            if report.budget.is_empty() {
+                return judgements;
+            }
         }
     }
     judgements
@@ -46,37 +50,48 @@ struct Report<'a> {
     entities: Entities<'a>,
     framework: Option<&'a str>,
     printers: &'a Printers,
+    budget: Budget,
 }
 
 /// What all entities share that one rule is asked about.
 struct Asked<'a> {
     rule: &'a Rule,
-    value_names: Arc<[Box<str>]>,
+    value_names: Arc<ValueNames>,
     params: Result<Value, String>,
 }
 
 impl<'a> Asked<'a> {
     fn new(rule: &'a Rule, set: &Params) -> Self {
-        let value_names = rule.code.values.iter().map(|(name, _)| name.as_str().into()).collect();
-        Self { rule, value_names, params: params(rule, set) }
+        let names = rule.code.values.iter().enumerate().map(|(index, (name, _))| (name.as_str().into(), index));
+        Self { rule, value_names: Arc::new(names.collect()), params: params(rule, set) }
     }
 }
 
 impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts) -> Self {
         let framework = facts.run().and_then(|run| run.text("framework"));
-        Self { facts, entities: Entities::new(facts), framework, printers: library.printers() }
+        Self {
+            facts,
+            entities: Entities::new(facts),
+            framework,
+            printers: library.printers(),
+            budget: Budget::default(),
+        }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
         let outcome = self.judge(asked, id).and_then(|judge| judge.outcome());
-        outcome.unwrap_or_else(|message| Outcome::Failed { message })
+        outcome.unwrap_or_else(|message| {
+            // Kept for each entity.
+            let _ = self.budget.charge(message.len() as u64);
+            Outcome::Failed { message }
+        })
     }
 
     fn judge<'b>(&'b self, asked: &Asked<'b>, id: EntityId) -> Result<Judge<'b>, String> {
         let params = asked.params.as_ref().map_err(String::clone)?;
         let related = related(self.facts, id);
-        let scope = Scope::new(asked.rule, &asked.value_names, params, &self.entities, &related);
+        let scope = Scope::new(asked.rule, &asked.value_names, params, &self.entities, &related, &self.budget)?;
         Ok(Judge { report: self, rule: asked.rule, related, scope })
     }
 }
@@ -100,7 +115,7 @@ impl Judge<'_> {
             if !missing.is_empty() {
                 return Ok(Outcome::Unknown { missing: self.missing(&code.needs) });
             }
-            if !condition.holds(&self.scope.root)? {
+            if !self.scope.holds(condition)? {
                 return Ok(Outcome::NotApplicable);
             }
         }
@@ -109,8 +124,7 @@ impl Judge<'_> {
             return Ok(Outcome::Unknown { missing });
         }
         for when in &code.whens {
-            self.scope.compute(&when.expr.values)?;
-            if !when.expr.holds(&self.scope.root)? {
+            if !self.scope.holds(&when.expr)? {
                 return Ok(Outcome::Pass);
             }
         }
@@ -151,15 +165,14 @@ impl Judge<'_> {
 
     fn print(&self, text: &Text) -> Result<Sentence, String> {
         self.scope.compute(&text.values)?;
-        self.report.printers.print(text, &self.scope.root)
+        self.report.printers.print(text, self.scope.root(text.source.len() as u64)?)
     }
 
     fn confidence(&self) -> Result<(Confidence, Vec<String>), String> {
         let mut confidence = self.rule.code.confidence;
         let mut because = Vec::new();
         for lower in &self.rule.code.lower {
-            self.scope.compute(&lower.when.values)?;
-            if lower.when.holds(&self.scope.root)? {
+            if self.scope.holds(&lower.when)? {
                 confidence = confidence.min(lower.to);
                 because.push(lower.because.clone());
             }
@@ -181,7 +194,7 @@ impl Judge<'_> {
 
     fn claimed(&self, estimate: &EstimateCode) -> Result<i64, String> {
         self.scope.compute(&estimate.recoverable_ns.values)?;
-        estimate.recoverable_ns.whole(&self.scope.root)
+        estimate.recoverable_ns.whole(self.scope.root(estimate.recoverable_ns.steps)?)
     }
 }
 

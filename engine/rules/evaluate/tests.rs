@@ -18,7 +18,7 @@ ratio = "sync_group.idle_after_ns / sync_group.call_ns"
 
 [[when]]
 expr = "sync_group.idle_after_ns >= params.least"
-says = "{{ sync_group.idle_after_ns | duration }} dry{% if sync_group.range is defined %} in {{ sync_group.range }}{% endif %}"
+says = "{{ sync_group.idle_after_ns | duration }} idle{% if sync_group.range is defined %} in {{ sync_group.range }}{% endif %}"
 [[when]]
 expr = "values.ratio < 3"
 says = "{{ values.ratio | ratio }}"
@@ -153,7 +153,7 @@ fn names_from_the_report_are_inert() {
     let plain = found.summary.plain();
     assert!(plain.starts_with("waits in <b>`@x`*y* or <b>`@x`*y*"), "{plain}");
     assert!(!plain.contains(['\u{202e}', '\u{1b}']), "{plain:?}");
-    let evidence = [Span::Own("100 ns dry in ".to_owned()), Span::Value("*a*".to_owned())];
+    let evidence = [Span::Own("100 ns idle in ".to_owned()), Span::Value("*a*".to_owned())];
     assert_eq!(found.evidence[0].spans(), evidence);
 }
 
@@ -268,4 +268,30 @@ fn thousands_of_entities_take_no_time() {
     let order: Vec<_> = judgements.iter().map(|judgement| (judgement.rule, judgement.entity)).collect();
     assert!(order.is_sorted());
     assert_eq!(judgements.len(), 5001);
+}
+
+#[test]
+fn all_rules_of_a_run_share_one_budget() {
+    // A step counts for more where it may look at a long text.
+    let long = "sync_group.api != 'b' and ".repeat(30);
+    let heavy = RULE.replace("expr = \"sync_group.idle", &format!("expr = \"{long}sync_group.idle"));
+    let rules = [("rules/sync/late.toml", heavy.as_str())];
+    let library = load(&rules).unwrap();
+    let (mut facts, ..) = report();
+    let device = facts.of_kind(EntityKind::Device).next().unwrap().0;
+    let run = facts.of_kind(EntityKind::Run).next().unwrap().0;
+    for index in 0..3_000 {
+        let group = facts.add(EntityKind::SyncGroup, &format!("g{index}"), &[device, run]);
+        let entity = facts.get_mut(group);
+        entity.set("waits_for", "stream");
+        entity.set("api", "a".repeat(65_536));
+        entity.set("idle_after_ns", 1);
+        entity.set("call_ns", 100);
+        entity.set("call_count", 2);
+    }
+    let judgements = evaluate(&library, &facts, &Params::default());
+    assert!(judgements.len() < 3_000, "{}", judgements.len());
+    let last = judgements.last().map(|judgement| &judgement.outcome);
+    assert!(matches!(last, Some(Outcome::Failed { message }) if message.contains("steps together")), "{last:?}");
+    assert!(matches!(judgements[0].outcome, Outcome::Finding(_)));
 }

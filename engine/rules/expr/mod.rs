@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use crate::limits::MAX_EXPRESSION_STEP_COUNT;
+use crate::text::tags;
 use minijinja::value::{Rest, Value, ValueKind};
 
 use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, filters, tests};
@@ -90,12 +91,14 @@ pub(super) struct Program {
     pub(super) source: String,
     /// The rule's values that it names.
     pub(super) values: Vec<usize>,
+    /// At least as many as an evaluation takes, as nothing in an expression is repeated.
+    pub(super) steps: u64,
 }
 
 impl Program {
     pub(super) fn compile(source: &str, values: Vec<usize>) -> Result<Self, Error> {
         let program = LANGUAGE.compile_expression_owned(source.to_owned())?;
-        Ok(Self { program, source: source.to_owned(), values })
+        Ok(Self { program, source: source.to_owned(), values, steps: tags::expression_size(source) })
     }
 
     /// The result, or what went wrong, with the expression.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
+use crate::files;
 use crate::limits::{MAX_INFLATED_BASE_BYTES, MAX_INFLATION};
 
 const GZIP: &[u8] = b"\x1f\x8b";
@@ -28,7 +29,7 @@ pub(super) struct Source {
 impl Source {
     /// Opens a file; what it is compressed with is told by its first bytes, not by its name.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = files::open(path)?;
         let size = file.metadata()?.len();
         let position = Arc::new(AtomicU64::new(0));
         let file = Counted { file, position: Arc::clone(&position) };

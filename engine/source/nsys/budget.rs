@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::limits::MAX_CELL_BYTES;
+use crate::limits::{
+    MAX_CELL_BYTES, MAX_READING_TIME, MAX_TEXT_ANYWAY_BYTES, MAX_TEXT_PER_FILE, MIN_READ_BYTES_PER_SECOND,
+};
 
 /// Steps of SQLite's machine between two looks at the budget: few, since one step can read a text of many megabytes.
 const STEPS: i32 = 2_000;
@@ -16,13 +18,6 @@ const STEPS: i32 = 2_000;
 /// its columns, and at least a byte for each.
 const STEPS_PER_BYTE: u64 = 20;
 const STEPS_ANYWAY: u64 = 20_000_000;
-/// Bytes of texts that may be handed over for each byte of the file, and in any case: no table is read more than twice.
-const TEXT_PER_BYTE: u64 = 2;
-const TEXT_ANYWAY: u64 = 16 << 20;
-/// How long it may take in any case, and how many bytes of the file a second counts for: a slow disk reads many times as
-/// many. Steps do not tell how many pages each of them reads.
-const TIME_ANYWAY: Duration = Duration::from_secs(6);
-const BYTES_PER_SECOND: u64 = 5 << 20;
 /// A cell of a small file may be this long in any case.
 const CELL_ANYWAY: u64 = 1 << 20;
 
@@ -46,8 +41,8 @@ impl Budget {
     pub(super) fn of(path: &Path) -> Self {
         let file_bytes = std::fs::metadata(path).map_or(0, |file| file.len());
         let steps = file_bytes.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_ANYWAY);
-        let text_bytes = file_bytes.saturating_mul(TEXT_PER_BYTE).saturating_add(TEXT_ANYWAY);
-        let time = TIME_ANYWAY + Duration::from_secs(file_bytes / BYTES_PER_SECOND);
+        let text_bytes = file_bytes.saturating_mul(MAX_TEXT_PER_FILE).saturating_add(MAX_TEXT_ANYWAY_BYTES);
+        let time = MAX_READING_TIME + Duration::from_secs(file_bytes / MIN_READ_BYTES_PER_SECOND);
         Self {
             steps: Arc::new(AtomicU64::new(steps / STEPS as u64)),
             text_bytes: Arc::new(AtomicU64::new(text_bytes)),

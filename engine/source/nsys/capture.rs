@@ -22,6 +22,7 @@ const fn brings(capability: Capability) -> Brings {
         Capability::GpuMetrics => Brings::Options("--gpu-metrics-devices=all"),
         Capability::PageFaults => Brings::Options("--cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true"),
         Capability::CallStacks => Brings::Options("--cudabacktrace=all --python-backtrace=cuda"),
+        Capability::CpuSamples => Brings::Options("--sample=process-tree"),
     }
 }
 

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, Row};
 
 use super::budget::Budget;
 use super::rows::Table;
-use crate::limits::{MAX_COLUMN_COUNT, MAX_SCHEMA_ENTRY_BYTES, MAX_SQLITE_BYTES};
+use crate::limits::{MAX_COLUMN_COUNT, MAX_SCHEMA_ENTRY_BYTES, MAX_SQLITE_BYTES, MAX_SQLITE_BYTES_OF_A_THREAD};
 use crate::source::ReadError;
 
 /// The ordinary tables of a database that may be read, and what stands instead of one.
@@ -48,7 +48,8 @@ const BEGINNINGS: [&str; 11] = [
     "DIAGNOSTIC_EVENT",
 ];
 /// The tables that are read, beside those of events.
-const OTHERS: [&str; 17] = [
+const OTHERS: [&str; 18] = [
+    "COMPOSITE_EVENTS",
     "CUDA_CALLCHAINS",
     "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
     "DIAGNOSTIC_EVENT",
@@ -263,13 +264,10 @@ pub(super) fn open(path: &Path, budget: &Budget) -> rusqlite::Result<Connection>
     )?;
     // Of the whole process, and never raised again: connections of many threads need more.
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get) as u64;
-    let most = MAX_SQLITE_BYTES + threads * SQLITE_BYTES_OF_A_THREAD;
+    let most = MAX_SQLITE_BYTES + threads * MAX_SQLITE_BYTES_OF_A_THREAD;
     db.query_row(&format!("PRAGMA hard_heap_limit = {most}"), [], |_| Ok(()))?;
     Ok(db)
 }
-
-/// A connection has a page cache of 2 MB, and the schema.
-const SQLITE_BYTES_OF_A_THREAD: u64 = 4 << 20;
 
 /// What SQLite may be asked for: above what an export needs, far below its own limits.
 const LIMITS: [(Limit, i32); 9] = [

@@ -16,6 +16,7 @@ mod metrics;
 mod notices;
 mod rep;
 mod rows;
+mod samples;
 mod scan;
 mod strings;
 
@@ -138,7 +139,8 @@ fn read_database(
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
     timeline.source = Source { format: Some(FORMAT.id), ..info.source };
     timeline.metrics = metrics::read(&db, &schema)?;
-    timeline.has_cpu_samples = info::has_rows(&db, &schema, "SAMPLING_CALLCHAINS")?;
+    timeline.has_cpu_samples = info::has_rows(&db, &schema, samples::CHAINS)?;
+    samples::read(&db, &schema, &mut timeline, limits)?;
     let located = callchains::locations(&db, &schema, &timeline, options.root.as_deref(), limits)?;
     timeline.call_locations = located.locations;
     timeline.reached.row_count += located.beyond;

@@ -164,3 +164,13 @@ fn messages_keep_their_lines_and_hold_no_commands() {
     assert_eq!(log("x ##[error] ##vso[a] ###team"), "x #\u{2060}#[error] #\u{2060}#vso[a] ##\u{2060}#team");
     assert_eq!(log("\u{202e}a\u{7}b\tc"), "ab\tc");
 }
+
+#[test]
+fn no_row_of_hashes_is_a_command_of_a_pipeline() {
+    for count in 2..9 {
+        let text = format!("a {}[error]b ##vso[x]", "#".repeat(count));
+        for shown in [plain(&text), code(&text), markdown(&text), log(&text)] {
+            assert!(!shown.contains("##[") && !shown.contains("##vso"), "{shown}");
+        }
+    }
+}

@@ -1,10 +1,12 @@
 //! How events name what they refer to, and interning of that within one chunk, so that chunks can be filled on several
 //! threads and joined afterwards.
 
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use foldhash::HashMap;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use super::limits::Limits;
 use crate::timeline::columns::RangeKind;
@@ -79,21 +81,23 @@ pub struct LabelKey {
 /// Indices of keys, in the order in which they are first seen.
 #[derive(Debug)]
 pub(super) struct Intern<K> {
-    indices: HashMap<K, u32>,
+    /// By the hashes of keys, which stand in the list only.
+    indices: HashTable<u32>,
+    seed: RandomState,
     list: Vec<K>,
     last: Option<(K, u32)>,
 }
 
 impl<K> Default for Intern<K> {
     fn default() -> Self {
-        Self { indices: HashMap::default(), list: Vec::new(), last: None }
+        Self { indices: HashTable::new(), seed: RandomState::default(), list: Vec::new(), last: None }
     }
 }
 
 impl<K: Copy + Eq + Hash> Intern<K> {
     /// Ends interning; what is left is the list.
     pub(super) fn seal(&mut self) {
-        self.indices = HashMap::default();
+        self.indices = HashTable::new();
         self.list.shrink_to_fit();
     }
 
@@ -104,12 +108,30 @@ impl<K: Copy + Eq + Hash> Intern<K> {
         {
             return index;
         }
-        let index = *self.indices.entry(key).or_insert_with(|| {
-            self.list.push(key);
-            (self.list.len() - 1) as u32
-        });
+        let Self { indices, seed, list, .. } = self;
+        let is_same = |index: &u32| list.get(*index as usize) == Some(&key);
+        let index = match indices.find(seed.hash_one(key), is_same) {
+            Some(index) => *index,
+            None => {
+                list.push(key);
+                let index = (list.len() - 1) as u32;
+                let hash_at = |index: &u32| list.get(*index as usize).map_or(0, |key| seed.hash_one(key));
+                *indices.insert_unique(seed.hash_one(key), index, hash_at).get()
+            }
+        };
         self.last = Some((key, index));
         index
+    }
+
+    /// Whether a key has an index.
+    pub(super) fn has(&self, key: K) -> bool {
+        self.indices.find(self.seed.hash_one(key), |index| self.list.get(*index as usize) == Some(&key)).is_some()
+    }
+
+    /// Ends interning: the keys, by index.
+    pub(super) fn into_list(mut self) -> Vec<K> {
+        self.seal();
+        self.list
     }
 
     /// The keys, by index.

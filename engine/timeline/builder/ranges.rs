@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
+use super::keys::Intern;
 use super::names::{LabelNames, OTHER_NAME, RawName};
 use super::{Builder, at, map};
 use crate::limits::MAX_RANGE_LABEL_COUNT;
@@ -103,21 +104,19 @@ impl Builder {
     /// The timeline's index of each raw label. Those beyond the limit share one.
     fn resolve_labels(&mut self, names: &[NameId]) -> Vec<u32> {
         let timeline = &mut self.timeline;
-        let mut known: HashMap<Label, u32> = HashMap::default();
+        let mut known: Intern<Label> = Intern::default();
         // Each device tells each of them apart.
         let most = (MAX_RANGE_LABEL_COUNT / timeline.devices.len().max(1)).min(self.limits.names);
         let mut indices = Vec::with_capacity(names.len());
         for (raw, name) in self.labels.list().iter().zip(names) {
             let mut label = Label { kind: raw.kind, name: *name, domain: raw.domain };
-            if known.len() >= most && !known.contains_key(&label) {
+            if known.list().len() >= most && !known.has(label) {
                 timeline.reached.merged_name_count += 1;
                 label = Label { kind: RangeKind::default(), name: timeline.names.intern(OTHER_NAME), domain: 0 };
             }
-            indices.push(*known.entry(label).or_insert_with(|| {
-                timeline.ranges.labels.push(label);
-                (timeline.ranges.labels.len() - 1) as u32
-            }));
+            indices.push(known.index(label));
         }
+        timeline.ranges.labels = known.into_list();
         indices
     }
 }

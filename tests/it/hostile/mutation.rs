@@ -13,14 +13,14 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use coldspot::facts::{EntityKind, Facts, extract};
+use coldspot::facts::{EntityKind, Facts, extract, file};
 use coldspot::ledger::{Breakdown, Scope};
 use coldspot::source::ReadOptions;
 use tempfile::TempDir;
 
 use crate::support::analysis::try_timeline;
 use crate::support::formats::{Printer, fault};
-use crate::support::{heavy, mutate, temp, trace, watch};
+use crate::support::{bombs, heavy, mutate, temp, trace, watch};
 
 /// Seeds of the ordinary run.
 const ORDINARY: u64 = 400;
@@ -52,12 +52,16 @@ fn mutants_end_in_a_report_or_an_error() {
 fn heavy_reports_end_in_a_report_or_an_error() {
     let rows = if number("COLDSPOT_MUTATIONS").is_some() { ROWS.1 } else { ROWS.0 };
     let only = std::env::var("COLDSPOT_MUTATION_ONLY").unwrap_or_default();
-    let names = heavy::CASES.iter().map(|(name, _)| *name).filter(|name| name.contains(&only));
+    let names = cases().map(|(name, _)| *name).filter(|name| name.contains(&only));
     let jobs: Vec<String> = names.map(|name| format!("{name} {rows}")).collect();
     // Each in a process of its own: memory that one has had and given back would be counted for the next.
     let folder = stage();
     let failures: Vec<String> = jobs.iter().flat_map(|job| run_half(folder.path(), &[job])).collect();
     assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), jobs.len(), failures.join("\n"));
+}
+
+fn cases() -> impl Iterator<Item = &'static (&'static str, fn(&Path, i64))> {
+    heavy::CASES.iter().chain(bombs::CASES)
 }
 
 /// Where the children find the reports that they change.
@@ -160,7 +164,7 @@ fn child() {
         let _ = std::fs::remove_file(&report);
         let (kind, number) = job.split_once(' ').unwrap();
         let number: u64 = number.parse().unwrap();
-        let what = match heavy::CASES.iter().find(|(name, _)| *name == kind) {
+        let what = match cases().find(|(name, _)| *name == kind) {
             Some((name, make)) => {
                 if std::panic::catch_unwind(|| make(&report, number as i64)).is_err() {
                     eprintln!("{name} cannot be made: {}", PANIC.lock().unwrap());
@@ -220,6 +224,18 @@ fn reset_peak() {
 
 /// The whole way. What is wrong with the result, if anything.
 fn review(printer: &Printer, report: &Path) -> Result<&'static str, String> {
+    if file::is_facts_file(report) {
+        return match file::read(report) {
+            Ok(facts) => print(printer, &facts),
+            Err(error) => {
+                if error.to_string().is_empty() {
+                    Err("no message".into())
+                } else {
+                    Ok("refused")
+                }
+            }
+        };
+    }
     let timeline = match try_timeline(report, &ReadOptions { threads: Some(2), ..ReadOptions::default() }) {
         Ok(timeline) => timeline,
         Err(error) => return if error.to_string().is_empty() { Err("no message".into()) } else { Ok("refused") },
@@ -227,7 +243,11 @@ fn review(printer: &Printer, report: &Path) -> Result<&'static str, String> {
     let facts = extract(&timeline, &Scope::All).map_err(|error| error.to_string())?;
     drop(timeline);
     adds_up(&facts)?;
-    match printer.print(&facts, "mutant.sqlite")?.iter().find_map(fault) {
+    print(printer, &facts)
+}
+
+fn print(printer: &Printer, facts: &Facts) -> Result<&'static str, String> {
+    match printer.print(facts, "mutant.sqlite")?.iter().find_map(fault) {
         Some(fault) => Err(fault),
         None => Ok("reviewed"),
     }

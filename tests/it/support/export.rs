@@ -46,6 +46,7 @@ pub(super) fn write(script: &Script, recording: &Recording, version: SchemaVersi
     recording.waits.iter().for_each(|wait| exporter.wait(wait));
     exporter.ranges(recording);
     exporter.overheads(recording);
+    exporter.samples(recording);
     script.metric.iter().enumerate().for_each(|(index, metric)| exporter.metric(index as i64, metric, recording));
     exporter.raw_rows();
     exporter.finish();
@@ -305,6 +306,25 @@ impl<'a> Exporter<'a> {
             self.row("CUDA_CALLCHAINS", row);
         }
         self.chains
+    }
+
+    fn samples(&mut self, recording: &Recording) {
+        for (id, sample) in (1_i64..).zip(&recording.samples) {
+            let row = columns! {
+                id: id, start: sample.at_ns, cpu: 0, threadState: 1, globalTid: self.global_tid(sample.process, sample.tid),
+                cpuCycles: 1,
+            };
+            self.row("COMPOSITE_EVENTS", row);
+            for (depth, frame) in sample.stack.iter().enumerate() {
+                let (function, module) = frame.split_once(" @ ").expect("frames of samples are: function @ module");
+                let row = columns! {
+                    id: id, symbol: self.string(function), module: self.string(module),
+                    unresolved: i64::from(function.starts_with("0x")), originalIP: 0x50_0000 + depth as i64, unwindMethod: 0,
+                    stackDepth: depth as i64,
+                };
+                self.row("SAMPLING_CALLCHAINS", row);
+            }
+        }
     }
 
     fn os_call(&mut self, call: &Call) {

@@ -36,6 +36,8 @@ pub const CASES: &[(&str, Make)] = &[
     ("schedule", schedule),
     ("storms", storms),
     ("correlations", correlations),
+    ("cpu-samples", cpu_samples),
+    ("deep-stacks", deep_stacks),
 ];
 
 const TABLES: &str = "
@@ -53,13 +55,19 @@ const TABLES: &str = "
     INSERT INTO TARGET_INFO_GPU VALUES (0, 0, 'GPU', 108, 64, 32, 65536, 167936, 8, 0);";
 
 /// A process, a thread of it.
-const PID: i64 = 5 << 24;
-const TID: i64 = PID + 9;
+pub const PID: i64 = 5 << 24;
+pub const TID: i64 = PID + 9;
 
 /// The tables, and as many rows of each SELECT as `n` counts from 1 to `rows`.
-fn write(path: &Path, rows: i64, inserts: &[&str]) {
+pub fn write(path: &Path, rows: i64, inserts: &[&str]) {
     let db = Connection::open(path).unwrap();
     db.execute_batch(TABLES).unwrap();
+    more(path, rows, inserts);
+}
+
+/// As many rows of each SELECT.
+fn more(path: &Path, rows: i64, inserts: &[&str]) {
+    let db = Connection::open(path).unwrap();
     for insert in inserts {
         let (table, select) = insert.split_once(' ').unwrap();
         let select = select.replace("PID", &PID.to_string()).replace("TID", &TID.to_string());
@@ -69,9 +77,9 @@ fn write(path: &Path, rows: i64, inserts: &[&str]) {
 }
 
 /// Kernels of 1 µs every 100 µs, each launched just before it runs.
-const KERNELS: &str =
+pub const KERNELS: &str =
     "CUPTI_ACTIVITY_KIND_KERNEL n * 100000, n * 100000 + 1000, PID, 0, 1, 7, n, 1, 1, 1, 1, 1, 32, 1, 1, 16";
-const LAUNCHES: &str = "CUPTI_ACTIVITY_KIND_RUNTIME n * 100000 - 5000, n * 100000 - 2000, TID, n, 2, 0";
+pub const LAUNCHES: &str = "CUPTI_ACTIVITY_KIND_RUNTIME n * 100000 - 5000, n * 100000 - 2000, TID, n, 2, 0";
 
 /// Every annotation lies in all before it.
 fn nested_ranges(path: &Path, rows: i64) {
@@ -318,4 +326,24 @@ fn correlations(path: &Path, rows: i64) {
         rows,
         &[&KERNELS.replace("7, n, 1", &format!("7, {id}, 1")), &LAUNCHES.replace("TID, n", &format!("TID, {id}"))],
     );
+}
+
+const SAMPLES: &str = "
+    CREATE TABLE COMPOSITE_EVENTS (id INTEGER PRIMARY KEY, start, globalTid);
+    CREATE TABLE SAMPLING_CALLCHAINS (id, stackDepth, symbol, module, PRIMARY KEY (id, stackDepth));";
+
+/// A sample of another function before each launch.
+fn cpu_samples(path: &Path, rows: i64) {
+    write(path, rows, &[KERNELS, LAUNCHES, "StringIds n + 9, 'f' || n"]);
+    Connection::open(path).unwrap().execute_batch(SAMPLES).unwrap();
+    let samples = "COMPOSITE_EVENTS n, n * 100000 - 50000, TID";
+    more(path, rows, &[samples, "SAMPLING_CALLCHAINS n, 0, n + 9, 1"]);
+}
+
+/// All functions are on the stack of one sample; further samples have the same stack.
+fn deep_stacks(path: &Path, rows: i64) {
+    write(path, rows, &[KERNELS, LAUNCHES]);
+    Connection::open(path).unwrap().execute_batch(SAMPLES).unwrap();
+    let samples = "COMPOSITE_EVENTS n, n * 100000 - 50000, TID";
+    more(path, rows, &[samples, "SAMPLING_CALLCHAINS n % 10, n / 10, n % 3 + 1, n % 2 + 1"]);
 }

@@ -20,6 +20,7 @@ pub const NAMES: &[&str] = &[
     "a\u{0}b\u{7}c\u{8}d\r\ne\u{b}f\u{c}g\u{7f}h\u{85}i",
     "\u{202e}exe.txt\u{202c} \u{2066}isolated\u{2069} \u{200f}rtl \u{61c}alm",
     "zero\u{200b}width\u{200d}join\u{2060}er\u{feff}bom\u{ad}soft \u{e0041}\u{e0042}tags \u{fe0f}vs",
+    "\u{1d173}beam\u{1d17a} \u{1bca0}steno \u{2028}::error::line\u{2029}paragraph \u{115f}\u{3164}\u{fff0}",
     "::error file=a.c,line=1::owned\n::set-output name=x::y\n::add-mask::x",
     "##[error]owned ##vso[task.setvariable variable=x]y ##teamcity[buildStatus text='x']",
     "{{7*7}} {{ self }} {% for x in range(9) %}{{ x }}{% endfor %} {# gone #} ${7*7} <%= 7*7 %> #{7*7}",

@@ -158,6 +158,12 @@ pub enum Step {
         stack: Vec<String>,
         r#do: Vec<Self>,
     },
+    /// Steps during which the thread is sampled every so often with this stack, the innermost frame first: `function @ module`.
+    Sampled {
+        every_us: f64,
+        stack: Vec<String>,
+        r#do: Vec<Self>,
+    },
     Mark {
         text: String,
     },

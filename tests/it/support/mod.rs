@@ -1,6 +1,8 @@
 //! Support for the integration tests: small reports made from scenario files, damaged ones, and an independent reckoning.
 
 pub mod analysis;
+pub mod bombs;
+pub mod btree;
 pub mod cli;
 pub mod damage;
 pub mod export;
@@ -11,6 +13,7 @@ pub mod hostile;
 pub mod independent;
 pub mod language;
 pub mod mutate;
+pub mod mutate_pages;
 pub mod project;
 pub mod recording;
 mod simulate;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use super::{KEPT, SchemaVersion, scenario, scenario_names};
+use super::{KEPT, SchemaVersion, mutate_pages, scenario, scenario_names};
 
 /// A small generator of numbers that is the same everywhere (splitmix64).
 pub struct Random(u64);
@@ -66,13 +66,19 @@ pub fn mutant(bases: &[PathBuf], seed: u64, into: &Path) -> String {
     let mut random = Random::new(seed);
     let base = &bases[random.below(bases.len())];
     let mut bytes = fs::read(base).unwrap();
-    let done = match random.below(10) {
+    let done = match random.below(14) {
+        10 => mutate_pages::freelist(&mut bytes, &mut random),
         0 | 1 => flip(&mut bytes, &mut random),
         2 => truncate(&mut bytes, &mut random),
         3 => shuffle_pages(&mut bytes, &mut random),
-        _ => {
+        kind => {
             fs::write(into, &bytes).unwrap();
-            let done = change_rows(into, &mut random);
+            let done = match kind {
+                11 => mutate_pages::overflow(into, &mut random),
+                12 => mutate_pages::schema(into, &mut random),
+                13 => mutate_pages::collide(into, &mut random),
+                _ => change_rows(into, &mut random),
+            };
             return format!("{}: {done}", base.display());
         }
     };
@@ -80,7 +86,7 @@ pub fn mutant(bases: &[PathBuf], seed: u64, into: &Path) -> String {
     format!("{}: {done}", base.display())
 }
 
-fn page_size(bytes: &[u8]) -> usize {
+pub fn page_size(bytes: &[u8]) -> usize {
     match usize::from(u16::from_be_bytes([bytes[16], bytes[17]])) {
         0 => 512,
         1 => 65_536,
@@ -137,7 +143,7 @@ fn shuffle_pages(bytes: &mut [u8], random: &mut Random) -> String {
     format!("{count} pages moved")
 }
 
-const TABLES: &[&str] = &[
+pub const TABLES: &[&str] = &[
     "CUPTI_ACTIVITY_KIND_KERNEL",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
     "CUPTI_ACTIVITY_KIND_MEMCPY",
@@ -181,7 +187,7 @@ fn change_rows(path: &Path, random: &mut Random) -> String {
     done.join("; ")
 }
 
-fn columns(db: &Connection, table: &str) -> Vec<String> {
+pub fn columns(db: &Connection, table: &str) -> Vec<String> {
     let mut statement = db.prepare(&format!("SELECT name FROM pragma_table_info('{table}')")).unwrap();
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }

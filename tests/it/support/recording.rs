@@ -56,6 +56,16 @@ pub struct Wait {
     pub kind: WaitKind,
 }
 
+/// A sample of the stack of a thread that ran on a CPU.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    pub at_ns: i64,
+    pub process: usize,
+    pub tid: i64,
+    /// The innermost frame first: `function @ module`.
+    pub stack: Vec<String>,
+}
+
 #[derive(Debug, Clone)]
 pub struct Range {
     pub start_ns: i64,
@@ -101,6 +111,7 @@ pub struct Recording {
     pub ranges: Vec<Range>,
     pub overheads: Vec<Overhead>,
     pub faults: Vec<Fault>,
+    pub samples: Vec<Sample>,
 }
 
 impl Recording {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::language::{Direction, Exact, ExactKind, HostMemory, Launch, Memcpy, Script, Side, Step};
-use super::recording::{Call, Fault, Op, OpKind, Overhead, Range, Recording, Wait, WaitKind};
+use super::recording::{Call, Fault, Op, OpKind, Overhead, Range, Recording, Sample, Wait, WaitKind};
 
 /// From the return of a launch to the start of its work on an idle device.
 const LATENCY_NS: i64 = 2_500;
@@ -41,6 +41,8 @@ enum Action<'a> {
     Close,
     Enter(&'a [String]),
     Leave,
+    BeginSamples,
+    EndSamples { every_us: f64, stack: &'a [String] },
 }
 
 struct Lane<'a> {
@@ -51,6 +53,8 @@ struct Lane<'a> {
     todo: VecDeque<Action<'a>>,
     open: Vec<Range>,
     stacks: Vec<&'a [String]>,
+    /// When steps began that are sampled.
+    sampled: Vec<i64>,
 }
 
 impl<'a> Lane<'a> {
@@ -60,7 +64,7 @@ impl<'a> Lane<'a> {
         flatten(&thread.script, 0, &mut todo);
         let now_ns = FIRST_NS + ns(thread.start_us);
         let (process, device, tid) = (thread.process, thread.device, tid_of(script, index));
-        Self { process, device, tid, now_ns, todo, open: vec![], stacks: vec![] }
+        Self { process, device, tid, now_ns, todo, open: vec![], stacks: vec![], sampled: vec![] }
     }
 }
 
@@ -80,6 +84,11 @@ fn flatten<'a>(steps: &'a [Step], iteration: usize, todo: &mut VecDeque<Action<'
                 todo.push_back(Action::Enter(stack));
                 flatten(r#do, iteration, todo);
                 todo.push_back(Action::Leave);
+            }
+            Step::Sampled { every_us, stack, r#do } => {
+                todo.push_back(Action::BeginSamples);
+                flatten(r#do, iteration, todo);
+                todo.push_back(Action::EndSamples { every_us: *every_us, stack });
             }
             Step::Host { range: Some(range), .. } => {
                 todo.push_back(Action::Open { name: named(range), domain: None, registered: false });
@@ -116,6 +125,14 @@ impl<'a> Machine<'a> {
             Action::Leave => {
                 lane.stacks.pop();
             }
+            Action::BeginSamples => lane.sampled.push(lane.now_ns),
+            Action::EndSamples { every_us, stack } => {
+                let from_ns = lane.sampled.pop().expect("samples end in the order of flatten");
+                for at_ns in (from_ns..lane.now_ns).step_by(ns(every_us) as usize) {
+                    let (process, tid, stack) = (lane.process, lane.tid, stack.to_vec());
+                    self.recording.samples.push(Sample { at_ns, process, tid, stack });
+                }
+            }
             Action::Step(step) => self.step(lane, step),
             Action::Open { name, domain, registered } => lane.open.push(Range {
                 start_ns: lane.now_ns,
@@ -136,7 +153,9 @@ impl<'a> Machine<'a> {
 
     fn step(&mut self, lane: &mut Lane, step: &Step) {
         match step {
-            Step::Repeat { .. } | Step::Range { .. } | Step::From { .. } => unreachable!("flattened before"),
+            Step::Repeat { .. } | Step::Range { .. } | Step::From { .. } | Step::Sampled { .. } => {
+                unreachable!("flattened before")
+            }
             Step::Host { us, .. } => lane.now_ns += self.jittered(*us),
             Step::Mark { text } => self.mark(lane, text),
             Step::Call { api, us, result } => {

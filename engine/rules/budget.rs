@@ -1,0 +1,56 @@
+//! How much all rules of a run may do together: each expression is short, but there may be many, asked about many entities.
+
+use std::cell::Cell;
+
+use crate::limits::MAX_RULES_STEP_COUNT;
+
+/// Bytes of a text that take as long as one step more for each step with it: it may be copied and searched.
+const BYTES_OF_STEP: usize = 512;
+
+/// What is left.
+#[derive(Debug)]
+pub(super) struct Budget(Cell<u64>);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Cell::new(MAX_RULES_STEP_COUNT))
+    }
+}
+
+impl Budget {
+    /// Takes steps out of it.
+    ///
+    /// # Errors
+    /// When it does not hold them; then it is empty.
+    pub(super) fn charge(&self, steps: u64) -> Result<(), String> {
+        let left = self.0.get().checked_sub(steps);
+        self.0.set(left.unwrap_or(0));
+        left.map(|_| ()).ok_or_else(|| {
+            let most = crate::text::number::count(MAX_RULES_STEP_COUNT as i64);
+            format!("the rules of this run take more than {most} steps together, those after this one left out")
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.get() == 0
+    }
+}
+
+/// How many steps one step counts for where a text of so many bytes may be part of it.
+pub(super) const fn weight(longest_text: usize) -> u64 {
+    1 + (longest_text / BYTES_OF_STEP) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_empty_after_its_steps() {
+        let budget = Budget::default();
+        assert!(budget.charge(MAX_RULES_STEP_COUNT - 1).is_ok() && !budget.is_empty());
+        assert!(budget.charge(2).is_err() && budget.is_empty());
+        assert!(budget.charge(1).is_err());
+        assert_eq!((weight(100), weight(65_536)), (1, 129));
+    }
+}

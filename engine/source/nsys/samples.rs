@@ -1,0 +1,156 @@
+//! Samples of CPU call stacks (`--sample=process-tree`): when each was taken of which thread, and its stack, from two tables.
+//! Reports without them cost one look at the list of tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::Connection;
+
+use super::database::Schema;
+use super::info::has_rows;
+use crate::limits::{MAX_CPU_SAMPLE_COUNT, MAX_STACK_FRAME_COUNT};
+use crate::timeline::builder::Limits;
+use crate::timeline::samples::{CpuSamples, Frame};
+use crate::timeline::{NONE, NameId, Timeline};
+
+const EVENTS: &str = "COMPOSITE_EVENTS";
+pub(super) const CHAINS: &str = "SAMPLING_CALLCHAINS";
+
+/// One sample, by the id that its stack has.
+struct Sample {
+    thread: u32,
+    time_ns: i64,
+    id: i64,
+}
+
+/// A function of a sample's stack.
+struct Row {
+    /// The index of the sample.
+    sample: u32,
+    /// How far from the innermost.
+    depth: u32,
+    frame: u32,
+}
+
+/// A function as the table of strings has it: the ids of its name, where it has one, and of its module.
+type FrameKey = (Option<i64>, Option<i64>);
+
+/// Every function that the stacks name, in the order in which they are first seen.
+#[derive(Default)]
+struct Frames {
+    indices: BTreeMap<FrameKey, u32>,
+    list: Vec<FrameKey>,
+}
+
+impl Frames {
+    fn index(&mut self, key: FrameKey) -> u32 {
+        *self.indices.entry(key).or_insert_with(|| {
+            self.list.push(key);
+            (self.list.len() - 1) as u32
+        })
+    }
+}
+
+/// Reads the samples of the threads that call CUDA into a timeline. Rows beyond the limits are counted there.
+pub(super) fn read(db: &Connection, schema: &Schema, timeline: &mut Timeline, limits: &Limits) -> rusqlite::Result<()> {
+    if !has_rows(db, schema, CHAINS)? || !has_rows(db, schema, EVENTS)? {
+        return Ok(());
+    }
+    let samples = events(db, schema, timeline, limits)?;
+    if samples.is_empty() {
+        return Ok(());
+    }
+    let (mut rows, keys) = chains(db, schema, &samples, limits)?;
+    for table in [EVENTS, CHAINS] {
+        timeline.reached.row_count += schema.count(db, table)?.saturating_sub(limits.rows);
+    }
+    rows.sort_unstable_by_key(|row| (row.sample, row.depth, row.frame));
+    let mut columns = CpuSamples::new(resolve(db, schema, timeline, &keys, limits)?);
+    let mut rest = rows.as_slice();
+    for (sample, Sample { thread, time_ns, .. }) in (0_u32..).zip(&samples) {
+        let (stack, others) = rest.split_at(rest.partition_point(|row| row.sample == sample));
+        rest = others;
+        columns.push(*thread, *time_ns, stack.iter().take(MAX_STACK_FRAME_COUNT).map(|row| row.frame));
+    }
+    timeline.cpu_samples = columns;
+    Ok(())
+}
+
+/// The samples of threads that call CUDA, by thread and time.
+fn events(db: &Connection, schema: &Schema, timeline: &mut Timeline, limits: &Limits) -> rusqlite::Result<Vec<Sample>> {
+    let callers: BTreeSet<u32> = timeline.api.thread.iter().copied().collect();
+    let threads = timeline.threads.iter().zip(0_u32..).filter(|(_, index)| callers.contains(index));
+    let threads: BTreeMap<i64, u32> = threads.map(|(thread, index)| (thread.id, index)).collect();
+    let most = MAX_CPU_SAMPLE_COUNT / timeline.devices.len().max(1);
+    let (mut samples, mut beyond) = (Vec::new(), 0);
+    schema.each(db, &schema.select(EVENTS, &["id", "start", "globalTid"]), limits.rows, |cells| {
+        let thread = cells.int(2).and_then(|thread| threads.get(&thread));
+        let (Some(id), Some(time_ns), Some(thread)) = (cells.int(0), cells.int(1), thread) else { return };
+        if samples.len() < most {
+            samples.push(Sample { thread: *thread, time_ns, id });
+        } else {
+            beyond += 1;
+        }
+    })?;
+    timeline.reached.row_count += beyond;
+    samples.sort_unstable_by_key(|sample| (sample.thread, sample.time_ns, sample.id));
+    Ok(samples)
+}
+
+/// The rows of their stacks, and the functions that these name.
+fn chains(
+    db: &Connection,
+    schema: &Schema,
+    samples: &[Sample],
+    limits: &Limits,
+) -> rusqlite::Result<(Vec<Row>, Vec<FrameKey>)> {
+    let mut by_id: Vec<(i64, u32)> = samples.iter().zip(0_u32..).map(|(sample, index)| (sample.id, index)).collect();
+    by_id.sort_unstable();
+    by_id.dedup_by_key(|(id, _)| *id);
+    let (mut rows, mut frames) = (Vec::new(), Frames::default());
+    let columns = ["id", "stackDepth", "symbol", "module", "unresolved"];
+    schema.each(db, &schema.select(CHAINS, &columns), limits.rows, |cells| {
+        let index_of = |id: i64| by_id.binary_search_by_key(&id, |(id, _)| *id).ok();
+        let depth = cells.int(1).and_then(|depth| u32::try_from(depth).ok());
+        let depth = depth.filter(|depth| (*depth as usize) < MAX_STACK_FRAME_COUNT);
+        if let (Some(index), Some(depth)) = (cells.int(0).and_then(index_of), depth) {
+            let is_named = cells.int(4).unwrap_or(0) == 0;
+            let frame = frames.index((cells.int(2).filter(|_| is_named), cells.int(3)));
+            rows.push(Row { sample: by_id[index].1, depth, frame });
+        }
+    })?;
+    Ok((rows, frames.list))
+}
+
+/// Functions with their names in the timeline.
+fn resolve(
+    db: &Connection,
+    schema: &Schema,
+    timeline: &mut Timeline,
+    keys: &[FrameKey],
+    limits: &Limits,
+) -> rusqlite::Result<Vec<Frame>> {
+    let wanted: BTreeSet<i64> = keys.iter().flat_map(|(function, module)| [*function, *module]).flatten().collect();
+    let Timeline { names, reached, .. } = timeline;
+    let mut found: BTreeMap<i64, NameId> = BTreeMap::new();
+    schema.each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
+        let (Some(id), Some(text)) = (cells.int(0).filter(|id| wanted.contains(id)), cells.text(1)) else { return };
+        let (text, is_cut) = limits.cut(text);
+        if !is_name(text) {
+            return;
+        }
+        reached.cut_name_count += u64::from(is_cut);
+        let has_room = names.len() < limits.names || names.find(text).is_some();
+        if has_room {
+            found.insert(id, names.intern(text));
+        }
+        // A function beyond the limit is told from no other, so it is not told at all.
+        reached.merged_name_count += u64::from(!has_room);
+    })?;
+    let name = |id: &Option<i64>| id.and_then(|id| found.get(&id).copied()).unwrap_or(NONE);
+    Ok(keys.iter().map(|(function, module)| Frame { function: name(function), module: name(module) }).collect())
+}
+
+/// Where a name is not known the profiler writes an address, or what went wrong in brackets.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with("0x") && !text.starts_with('[')
+}

@@ -1,0 +1,88 @@
+//! Samples of CPU call stacks: which function the launching thread was in while the GPU was idle.
+
+use serde_json::{Value, json};
+
+use crate::support::cli::Printed;
+use crate::support::project::Project;
+use crate::support::{SchemaVersion, scenario};
+
+/// A project whose program was captured with samples, after a change of the report.
+fn captured(version: SchemaVersion, change: &str) -> Project {
+    let project = Project::empty();
+    let report = project.file("run.sqlite");
+    scenario("sampled-hashing").write(version, &report);
+    rusqlite::Connection::open(report).unwrap().execute_batch(change).unwrap();
+    project
+}
+
+/// How many samples, and the function that most lie in.
+fn told(facts: &Value) -> Value {
+    let device = &facts["devices"][0];
+    json!([device["idle_host_sample_count"], device["idle_host_function"], device["idle_host_function_sample_count"]])
+}
+
+/// The first step's host code lies before the window. In each of the 19 others the GPU works for the first three samples; seven of
+/// the hashing and two others follow.
+fn whole() -> Value {
+    json!([19 * 9, "sha256_block_data_order_shaext", 19 * 7])
+}
+
+#[test]
+fn the_function_of_most_samples_in_idle_host_code_is_named() {
+    for version in SchemaVersion::ALL {
+        let facts = captured(version, "").facts();
+        assert_eq!(told(&facts), whole());
+        let device = &facts["devices"][0];
+        assert_eq!(device["idle_host_function_module"], "libcrypto.so.3");
+        assert_eq!(device["idle_host_function_caller"], "HASH_UPDATE");
+        assert_eq!(device["idle_host_function_caller_module"], "_hashlib.so");
+        for share in ["idle_host_function_share", "idle_host_function_self_share"] {
+            assert_eq!(device[share], 7.0 / 9.0, "{share}");
+        }
+        // Folders are private.
+        assert!(!facts.to_string().contains("venv"));
+    }
+}
+
+#[test]
+fn what_an_export_leaves_out_is_not_told() {
+    let of = |change: &str| told(&captured(SchemaVersion::Nsys2025, change).facts());
+    assert_eq!(of("ALTER TABLE SAMPLING_CALLCHAINS DROP COLUMN unresolved"), whole());
+    assert_eq!(of("DROP TABLE COMPOSITE_EVENTS"), json!([null, null, null]));
+    assert_eq!(of("DROP TABLE SAMPLING_CALLCHAINS"), json!([null, null, null]));
+    assert_eq!(of("ALTER TABLE COMPOSITE_EVENTS DROP COLUMN globalTid"), json!([null, null, null]));
+    // Samples whose stacks are lost count, and lie in no function.
+    assert_eq!(of("DELETE FROM SAMPLING_CALLCHAINS WHERE id % 2 = 0"), json!([19 * 9, null, null]));
+    // The interpreter tells nothing of the program.
+    let others = "DELETE FROM SAMPLING_CALLCHAINS WHERE stackDepth < 2";
+    assert_eq!(of(others), json!([19 * 9, null, null]));
+}
+
+#[test]
+fn threads_that_do_not_call_cuda_are_not_read() {
+    let others = "UPDATE COMPOSITE_EVENTS SET globalTid = globalTid + 77";
+    let facts = captured(SchemaVersion::Nsys2025, others).facts();
+    assert_eq!(told(&facts), json!([null, null, null]));
+    assert_eq!(facts["runs"][0]["cpu_samples_captured"], true);
+}
+
+#[test]
+fn seven_samples_name_no_function() {
+    // The second step's samples of hashing in idle time begin with number 16.
+    let of = |most: u32| {
+        let change = format!(
+            "DELETE FROM COMPOSITE_EVENTS WHERE id NOT IN (SELECT id FROM COMPOSITE_EVENTS WHERE id > 15 ORDER BY id LIMIT {most})"
+        );
+        told(&captured(SchemaVersion::Nsys2025, &change).facts())
+    };
+    assert_eq!(of(7), json!([7, null, null]));
+    assert_eq!(of(8), json!([8, "sha256_block_data_order_shaext", 7]));
+}
+
+#[test]
+fn samples_beyond_the_limit_are_counted() {
+    let project = captured(SchemaVersion::Nsys2021, "");
+    let facts = project.coldspot(&["facts", "run.sqlite", "--format", "json", "--limit", "rows=119"]).success().json();
+    // 240 samples, with 200 stacks of five functions and 40 of four.
+    assert_eq!(facts["runs"][0]["unread_row_count"], (240 - 119) + (200 * 5 + 40 * 4 - 119));
+}
