@@ -12,7 +12,7 @@ use crate::support::analysis::{self, builtin};
 use crate::support::cli::{Printed as _, coldspot_in};
 use crate::support::formats::{Printed, Printer, fault};
 use crate::support::hostile::NAMES;
-use crate::support::{SchemaVersion, mutate, scenario, temp};
+use crate::support::{SchemaVersion, mutate, scenario, temp, trace};
 
 /// A report with much to find, in which every string is this one.
 fn facts_named(name: &str) -> Facts {
@@ -171,6 +171,35 @@ fn names_arrive_as_text_in_json_and_text() {
         for line in text.lines().filter(|line| !line.is_empty()) {
             let is_ours = line.starts_with("  ") || line.starts_with(|c: char| c.is_ascii_lowercase());
             assert!(is_ours, "{name:?} begins a line of its own: {line}");
+        }
+    }
+}
+
+#[test]
+fn names_of_a_trace_arrive_as_text() {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    for name in NAMES {
+        // With the escapes of JSON, and as the profiler writes names that it does not escape.
+        let escaped = serde_json::to_string(name).unwrap();
+        for inside in [escaped.trim_matches('"'), *name] {
+            let text = trace::trace(6, trace::Spelling::Today);
+            let text =
+                text.replace("gemm", &format!("{inside} gemm")).replace("ProfilerStep", &format!("{inside} step"));
+            let text = text.replace("cudaLaunchKernel", &format!("cudaLaunchKernel{inside}"));
+            std::fs::write(&path, text.replace("NVIDIA H100", inside)).unwrap();
+            let facts = analysis::facts(&path);
+            let all = printed(&facts, "trace.json");
+            for output in all.iter().chain(&PRINTER.compare(&facts, &facts, name).unwrap()) {
+                assert_eq!(fault(output), None, "{name:?}");
+                assert_eq!(output.1.chars().find(|c| is_hidden(*c)), None, "{} of {name:?}", output.0);
+            }
+            let page = parse(&in_format("markdown", &all));
+            assert!(
+                page.html.iter().all(|html| ["<details>", "</details>"].iter().any(|own| html.starts_with(own))),
+                "{page:?}"
+            );
+            assert!(page.links.iter().all(|link| !link.contains("evil.example")), "{page:?}");
         }
     }
 }
