@@ -5,11 +5,11 @@ use std::path::Path;
 
 use foldhash::HashMap;
 
-use super::catalogue::{EntityKind, Fact, Unit};
+use super::catalogue::EntityKind;
 use super::json::{self, RawEntities, RawEntity};
 use super::store::{EntityId, Facts};
 use crate::files;
-use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT, MAX_FACTS_FILE_BYTES, MAX_FACTS_FILE_NUMBER_POWER};
+use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT, MAX_FACTS_FILE_BYTES};
 use crate::text::escape;
 
 /// The shape of a facts file; a change that breaks readers needs a new number.
@@ -19,8 +19,6 @@ const SCHEMA_NAME: &str = "coldspot.facts/";
 const SCHEMA_NUMBER: u64 = 1;
 /// Files whose first bytes hold none of coldspot's keys are something else.
 const HEAD_BYTES: u64 = 4096;
-/// Larger numbers are no times, bytes or counts of a run, and sums of many of them would not fit.
-const MAX_NUMBER: i64 = 1 << MAX_FACTS_FILE_NUMBER_POWER;
 
 /// Why a facts file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -164,15 +162,6 @@ fn add(facts: &mut Facts, ids: &mut Ids, kind: EntityKind, entity: RawEntity) ->
         Some(twice) => Err(format!("the id `{}` is there twice", facts.get(twice).key)),
         None => Ok(()),
     }
-}
-
-/// A whole number that a fact may be.
-pub(super) fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
-    let number = number.filter(|number| number.unsigned_abs() <= MAX_NUMBER.unsigned_abs()).ok_or("is out of range")?;
-    // Times on the clock of the capture may lie before its start; lengths and counts may not be negative.
-    let is_instant = fact.name.ends_with("start_ns") || fact.name.ends_with("end_ns");
-    let is_amount = matches!(fact.unit(), Unit::Ns | Unit::Bytes | Unit::Count) && !is_instant;
-    if is_amount && number < 0 { Err("is negative".to_owned()) } else { Ok(number) }
 }
 
 #[cfg(test)]

@@ -4,10 +4,9 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::catalogue::{self, EntityKind, Fact, FactType};
-use super::file::whole;
+use super::catalogue::{self, EntityKind, Fact, FactType, Unit};
 use super::value::FactValue;
-use crate::limits::MAX_FACTS_FILE_ENTITY_COUNT;
+use crate::limits::{MAX_FACTS_FILE_ENTITY_COUNT, MAX_FACTS_FILE_NUMBER_POWER};
 
 /// An entity as the file has it.
 #[derive(Debug, Default)]
@@ -303,3 +302,16 @@ fn value_of(fact: &Fact, value: Scalar) -> Result<Option<FactValue>, String> {
     };
     Ok(Some(value))
 }
+
+/// Larger numbers are no times, bytes or counts of a run, and sums of many of them would not fit.
+const MAX_NUMBER: i64 = 1 << MAX_FACTS_FILE_NUMBER_POWER;
+
+/// An integer that a fact may be.
+fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
+    let number = number.filter(|number| number.unsigned_abs() <= MAX_NUMBER.unsigned_abs()).ok_or("is out of range")?;
+    // Times on the clock of the capture may lie before its start; lengths and counts may not be negative.
+    let is_instant = fact.name.ends_with("start_ns") || fact.name.ends_with("end_ns");
+    let is_amount = matches!(fact.unit(), Unit::Ns | Unit::Bytes | Unit::Count) && !is_instant;
+    if is_amount && number < 0 { Err("is negative".to_owned()) } else { Ok(number) }
+}
+

@@ -72,6 +72,6 @@ fn a_device_is_not_called_healthy_over_ignored_findings() {
     sample.judgements.remove(0);
     sample.find(0, device, Some(("compute", 9_000_000_000)), "waits");
     let verdict = sample.review_under(&ignore("sync-gap", None)).verdict.plain();
-    let end = "no rule found anything else that could gain 1 % of it (2 rules asked, of which 1 could not be judged fully; 1 finding is ignored).";
+    let end = "no rule found anything else that could gain 1 % of it (2 rules evaluated, of which 1 could not be judged fully; 1 finding is ignored).";
     assert!(verdict.ends_with(end), "{verdict}");
 }

@@ -14,7 +14,7 @@ fn the_verdict_is_one_true_sentence() {
     );
     assert_eq!(
         verdict(healthy()),
-        "GPU 0 (NVIDIA H100 PCIe) is busy 99.8 % of its 12.3 s window; no rule found anything that could gain 1 % of it (2 rules asked, of which 1 could not be judged fully)."
+        "GPU 0 (NVIDIA H100 PCIe) is busy 99.8 % of its 12.3 s window; no rule found anything that could gain 1 % of it (2 rules evaluated, of which 1 could not be judged fully)."
     );
     assert_eq!(
         verdict(nothing()),

@@ -11,16 +11,6 @@ use crate::timeline::{Process, StreamKind};
 /// What graphs that begin on the host carry as their ordinal.
 const NO_ORDINAL: i64 = i32::MAX as i64;
 
-/// The key of a thread: the upper bits of a global id are its hardware, virtual machine and process.
-pub(super) const fn thread_key(global_id: i64) -> ThreadKey {
-    ThreadKey { process: process_key(global_id), id: global_id }
-}
-
-/// The process part of a global id: hardware, virtual machine and process, without the thread.
-pub(super) const fn process_key(global_id: i64) -> i64 {
-    global_id >> 24
-}
-
 const fn pid(process_key: i64) -> i64 {
     process_key & 0xFF_FFFF
 }

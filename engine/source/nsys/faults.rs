@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::database::Schema;
-use super::describe::process_key;
+use super::ids::process_key;
 use crate::timeline::builder::Builder;
 
 /// Tells the builder of the page faults. Rows name the CUDA ordinal of their process.

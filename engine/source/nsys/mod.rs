@@ -11,6 +11,7 @@ mod database;
 mod describe;
 mod faults;
 mod frames;
+mod ids;
 mod info;
 mod metrics;
 mod notices;

@@ -1,7 +1,7 @@
 //! The event tables: which columns are read, and what becomes of a row.
 
 use super::cells::Cells;
-use super::describe::{process_key, thread_key};
+use super::ids::{process_key, thread_key};
 use crate::timeline::Geometry;
 use crate::timeline::builder::{
     CallEvent, Chunk, KernelKey, LabelKey, NameKey, OpEvent, RangeEvent, Reason, StreamKey, ThreadKey,
