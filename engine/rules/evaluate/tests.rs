@@ -281,7 +281,7 @@ fn all_rules_of_a_run_share_one_budget() {
     let device = facts.of_kind(EntityKind::Device).next().unwrap().0;
     let run = facts.of_kind(EntityKind::Run).next().unwrap().0;
     for index in 0..3_000 {
-        let group = facts.add(EntityKind::SyncGroup, &format!("g{index}"), &[device, run]);
+        let group = facts.add(EntityKind::SyncGroup, format!("g{index}"), &[device, run]);
         let entity = facts.get_mut(group);
         entity.set("waits_for", "stream");
         entity.set("api", "a".repeat(65_536));
