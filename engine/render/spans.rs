@@ -32,7 +32,9 @@ fn meet(before: &str, after: &str) -> bool {
     let (Some(last), Some(next)) = (before.chars().last(), after.chars().next()) else { return false };
     match last {
         '`' => next == '`',
-        '#' | '@' | '!' | '%' | '~' | '&' | '^' | ':' | '-' | '{' => next != ' ',
+        '#' | '@' | '!' | '%' | '~' | '&' | '^' | ':' | '-' | '{' => {
+            next.is_alphanumeric() || "/:[{#@\\\"_+-%".contains(next)
+        }
         'w' | 'W' => next == '.',
         _ => last.is_ascii_hexdigit() && next.is_ascii_hexdigit(),
     }
