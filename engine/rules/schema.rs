@@ -21,8 +21,9 @@ pub(crate) fn document<T: JsonSchema>() -> String {
 fn tidy(value: &mut Value) {
     match value {
         Value::Object(object) => {
-            object
-                .retain(|key, value| !(key == "default" && is_empty(value)) && !(key == "format" && value.is_string()));
+            object.retain(|key, value| {
+                !((key == "default" && is_empty(value)) || (key == "format" && value.is_string()))
+            });
             if let Some(Value::Array(types)) = object.get_mut("type") {
                 types.retain(|kind| kind != "null");
                 if let [only] = types.as_slice() {

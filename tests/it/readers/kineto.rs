@@ -46,7 +46,7 @@ fn a_trace_gives_the_facts_of_its_gpus_in_every_dialect() {
 
 #[test]
 fn idle_time_before_work_that_nothing_launched_is_unknown() {
-    let whole = facts(&trace(6, Today));
+    let whole = facts(trace(6, Today));
     // The window of the recording began after this launch.
     let late =
         trace(6, Today).replace(r#""ts": "1301", "dur": 5, "args": {"correlation": 7}"#, r#""ts": "1301", "dur": 5"#);
