@@ -71,6 +71,8 @@ pub(super) fn parse(markdown: &str) -> Page {
     for event in Parser::new_ext(markdown, Options::all()) {
         match event {
             Event::Text(text) if !is_in_block => page.prose.push_str(&text),
+            // What stands on its two sides does not stand side by side.
+            Event::Code(_) => page.prose.push('\u{fffc}'),
             Event::SoftBreak | Event::HardBreak | Event::End(_) => {
                 page.prose.push('\n');
                 is_in_block &= !matches!(event, Event::End(TagEnd::CodeBlock));
