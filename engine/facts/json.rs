@@ -314,4 +314,3 @@ fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
     let is_amount = matches!(fact.unit(), Unit::Ns | Unit::Bytes | Unit::Count) && !is_instant;
     if is_amount && number < 0 { Err("is negative".to_owned()) } else { Ok(number) }
 }
-

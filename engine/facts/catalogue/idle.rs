@@ -138,7 +138,7 @@ pub(super) const DETAIL: &[Fact] = &[
         "idle_host_sample_count",
         Int,
         CpuSamples,
-        Incomparable,
+        ExtensiveWithGaps,
         "Samples of CPU call stacks that were taken of the launching thread in host code that the device was idle for; absent when no thread that calls CUDA was sampled.",
     ),
     fact(
@@ -180,7 +180,7 @@ pub(super) const DETAIL: &[Fact] = &[
         "idle_host_function_sample_count",
         Int,
         CpuSamples,
-        Incomparable,
+        ExtensiveWithGaps,
         "How many of those samples lie in that function.",
     ),
     fact(

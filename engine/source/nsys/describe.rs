@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use foldhash::HashMap;
 
 use super::info::Info;
-use crate::timeline::builder::{Builder, StreamInfo, StreamKey, ThreadKey};
+use crate::timeline::builder::{Builder, StreamInfo, StreamKey};
 use crate::timeline::{Process, StreamKind};
 
 /// What graphs that begin on the host carry as their ordinal.

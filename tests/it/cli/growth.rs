@@ -23,10 +23,8 @@ fn budgets(report: &Path) -> Vec<String> {
     });
     let name = |fact: &Value| format!("{}.{}", fact["entity"].as_str().unwrap(), fact["fact"].as_str().unwrap());
     let report = report.to_str().unwrap();
-    let (refused, taken): (Vec<String>, Vec<String>) = amounts.map(name).partition(|name| {
-        let moment = name.ends_with("_start_ns") || name.ends_with("_end_ns");
-        moment && !name.contains("spacing")
-    });
+    let (refused, taken): (Vec<String>, Vec<String>) =
+        amounts.map(name).partition(|name| name.ends_with("_start_ns") || name.ends_with("_end_ns"));
     let (code, _, error) = coldspot(&["review", report, "--budget", &format!("{}=+6%", refused[0])]);
     assert!(code == Some(2) && error.contains("a moment or an id"), "{error}");
     taken.iter().map(|name| format!("--budget={name}=+6%")).collect()

@@ -120,7 +120,7 @@ fn places_outside_of_the_project_are_refused() {
         ("kernel = 'k'\nfile = \"a\\nb\"", "holds invisible characters"),
         ("kernel = 'k'\nfile = 'a.cu'\nline = 0", "`line` is a line of the file"),
         ("kernel = 'k'\nfile = 'a.cu'\nline = '7'", "`line` is a line of the file"),
-        ("kernel = ''\nfile = 'a.cu'", "an empty pattern fits no name"),
+        ("kernel = ''\nfile = 'a.cu'", "an empty pattern matches no name"),
         ("kernel = 'k'\nrange = 'r'\nfile = 'a.cu'", "either a `kernel` or a `range`"),
         ("file = 'a.cu'", "a source needs a `kernel` or a `range`"),
         ("kernel = 'k'", "the key `file` is missing"),
