@@ -29,7 +29,9 @@ pub fn markdown(sentence: &Sentence) -> String {
 
 /// Whether two pieces would be one fence, the sign and the body of a reference, or one commit.
 fn meet(before: &str, after: &str) -> bool {
-    let (Some(last), Some(next)) = (before.chars().last(), after.chars().next()) else { return false };
+    // Signs of emphasis are not shown.
+    let next = after.chars().find(|c| !matches!(c, '*' | '_'));
+    let (Some(last), Some(next)) = (before.chars().last(), next) else { return false };
     match last {
         '`' => next == '`',
         '#' | '@' | '!' | '%' | '~' | '&' | '^' | ':' | '-' | '{' => {

@@ -98,9 +98,10 @@ impl Writer<'_> {
         index + 1
     }
 
-    /// Whether what follows is of a kind; anything may follow where the sentence goes on.
+    /// Whether what follows is of a kind; anything may follow where the sentence goes on. Signs of emphasis are not shown.
     fn is_next(&self, index: usize, is_kind: fn(char) -> bool) -> bool {
-        self.chars.get(index + 1).map_or(self.goes_on, |next| is_kind(*next))
+        let next = self.chars.iter().skip(index + 1).find(|c| !is_emphasis(**c));
+        next.map_or(self.goes_on, |next| is_kind(*next))
     }
 
     fn needs_backslash(&self, c: char, index: usize) -> bool {
@@ -160,9 +161,13 @@ impl Writer<'_> {
     }
 
     fn ends_www(&self, index: usize) -> bool {
-        let before = self.chars.get(index.saturating_sub(2)..index).unwrap_or_default();
-        before.len() == 2 && before.iter().all(|c| c.eq_ignore_ascii_case(&'w'))
+        let before = self.chars.get(..index).unwrap_or_default().iter().rev().filter(|c| !is_emphasis(**c));
+        before.take(2).filter(|c| c.eq_ignore_ascii_case(&'w')).count() == 2
     }
+}
+
+const fn is_emphasis(c: char) -> bool {
+    matches!(c, '*' | '_')
 }
 
 #[cfg(test)]
