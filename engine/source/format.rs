@@ -47,6 +47,15 @@ pub(super) struct NearMiss {
     pub(super) hint: &'static str,
 }
 
+/// What must be recorded, each once and in order; `None` where any recording will do.
+pub(super) fn to_record(wanted: &[Capability]) -> Option<Vec<Capability>> {
+    let mut wanted = wanted.to_vec();
+    wanted.retain(|capability| *capability != Capability::Report);
+    wanted.sort_unstable();
+    wanted.dedup();
+    (!wanted.is_empty()).then_some(wanted)
+}
+
 /// What to run to record a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureCommand {

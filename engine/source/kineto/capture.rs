@@ -1,6 +1,6 @@
 //! What to record with the PyTorch Profiler.
 
-use crate::source::format::CaptureCommand;
+use crate::source::format::{CaptureCommand, to_record};
 use crate::timeline::Capability;
 
 /// Whether a trace can hold it, and the further argument that brings it.
@@ -19,13 +19,7 @@ const fn argument(capability: Capability) -> Option<&'static str> {
 
 /// The call that records all of it; `None` where a trace cannot hold some of it.
 pub(super) fn command(wanted: &[Capability]) -> Option<CaptureCommand> {
-    let mut wanted: Vec<Capability> = wanted.to_vec();
-    wanted.retain(|capability| *capability != Capability::Report);
-    wanted.sort_unstable();
-    wanted.dedup();
-    if wanted.is_empty() {
-        return None;
-    }
+    let wanted = to_record(wanted)?;
     let arguments: Option<String> = wanted.into_iter().map(argument).collect();
     let options =
         format!("(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True{})", arguments?);

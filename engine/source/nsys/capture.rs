@@ -1,6 +1,6 @@
 //! What to record with Nsight Systems.
 
-use crate::source::format::CaptureCommand;
+use crate::source::format::{CaptureCommand, to_record};
 use crate::timeline::Capability;
 
 /// How an option of `nsys profile` brings a capability.
@@ -28,13 +28,7 @@ const fn brings(capability: Capability) -> Brings {
 
 /// One command for all of it. CUDA is always traced: nothing is told without.
 pub(super) fn command(wanted: &[Capability]) -> Option<CaptureCommand> {
-    let mut wanted: Vec<Capability> = wanted.to_vec();
-    wanted.retain(|capability| *capability != Capability::Report);
-    wanted.sort_unstable();
-    wanted.dedup();
-    if wanted.is_empty() {
-        return None;
-    }
+    let wanted = to_record(wanted)?;
     let (mut traces, mut others) = (vec!["cuda"], String::new());
     for capability in wanted {
         match brings(capability) {
