@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::accounts::{Account, ByAccount};
+use super::ahead::Won;
 use super::host::Activity;
 use super::ops::OpRef;
 use super::reading::{Drained, Piece, RangeIdle, RangeReading, TimeSum};
@@ -29,7 +30,7 @@ pub struct Stretch {
 pub struct AfterCopy {
     /// The index of the copy.
     pub copy: u32,
-    /// The length of the stretch.
+    /// The length of the stretch, or a part of it.
     pub idle_ns: i64,
 }
 
@@ -48,6 +49,8 @@ pub struct IdleReading {
     pub guessed_host_ns: i64,
     /// Launching within the storms of short kernels.
     pub storm_launch_ns: i64,
+    /// Launching in stretches that the waits before them explain: without those the host would have launched in time.
+    pub waited_launch_ns: i64,
     /// The ranges that it lies in: by process and label.
     pub ranges: BTreeMap<(u32, u32), RangeIdle>,
     /// The ends of waits that the device went idle in: by process, call, and label of the innermost range or [`NONE`].
@@ -56,10 +59,13 @@ pub struct IdleReading {
     pub too_deep_count: i64,
     /// The copies that stretches began with the end of, and how long the stretches are.
     pub after_copies: Vec<AfterCopy>,
+    /// The same, with what such a stretch can win from the waits before it in place of its length.
+    pub won_after_copies: Vec<AfterCopy>,
     /// The samples of the CPU in its host code, by their indices.
     pub host_samples: Vec<u32>,
-    /// The time of the window in which the thread that launches most does not merely wait for the device; `None` when
-    /// no thread does.
+    /// When threads that launch merely wait for the device, each in time order.
+    pub(super) waits: Vec<Interval>,
+    /// The time of the window in which no thread that launches merely waits for the device; `None` when none launches.
     pub host_work_ns: Option<i64>,
 }
 
@@ -104,6 +110,7 @@ impl IdleReading {
         self.guessed_ns += other.guessed_ns;
         self.guessed_host_ns += other.guessed_host_ns;
         self.storm_launch_ns += other.storm_launch_ns;
+        self.waited_launch_ns += other.waited_launch_ns;
         for (key, idle) in other.ranges {
             self.ranges.entry(key).or_default().merge(idle);
         }
@@ -112,35 +119,58 @@ impl IdleReading {
         }
         self.too_deep_count += other.too_deep_count;
         self.after_copies.extend(other.after_copies);
+        self.won_after_copies.extend(other.won_after_copies);
         self.host_samples.extend(other.host_samples);
-        self.host_work_ns = self.host_work_ns.or(other.host_work_ns);
+        self.waits.extend(other.waits);
     }
 
-    /// Books a stretch under what the thread was doing when it began; returns the account of that, with the call.
+    /// Books a stretch under what the thread was doing when it began; returns the account of that, with the call. A stretch
+    /// whose thread is only guessed is blamed on no call.
     pub(super) fn begin(
         &mut self,
         process: u32,
-        stretch: Interval,
+        (stretch, is_guess): (Interval, bool),
         activity: Activity,
         name: NameId,
     ) -> (Account, NameId) {
         let trigger = activity.trigger();
         self.sums[trigger].add(stretch);
-        self.drained.entry((process, trigger, name)).or_default().stretches.add(stretch);
+        if !is_guess {
+            self.drained.entry((process, trigger, name)).or_default().stretches.add(stretch);
+        }
         (trigger, name)
     }
 
+    /// Notes that a thread merely waits for the device.
+    pub(super) fn wait(&mut self, time: Interval) {
+        match self.waits.last_mut() {
+            Some(last) if last.end == time.start => last.end = time.end,
+            _ if time.len_ns() > 0 => self.waits.push(time),
+            _ => {}
+        }
+    }
+
+    /// Books what a stretch can win from the waits before it.
+    pub(super) fn win(&mut self, process: u32, (trigger, name): (Account, NameId), won: Won) {
+        if won.sum_ns > 0 {
+            self.drained.entry((process, trigger, name)).or_default().run_ahead_ns += won.sum_ns;
+            self.waited_launch_ns += won.launch_ns;
+        }
+    }
+
     /// Books a piece under what the thread was doing in it.
-    pub(super) fn take(&mut self, process: u32, piece: Piece, name: NameId) {
+    pub(super) fn take(&mut self, process: u32, (piece, is_guess): (Piece, bool), name: NameId) {
         self.book(piece.activity, name, piece.interval);
+        if is_guess {
+            return;
+        }
         let drained = self.drained.entry((process, piece.trigger, piece.trigger_name)).or_default();
         match piece.activity {
             Account::IdleSync => drained.sync_ns += piece.interval.len_ns(),
-            Account::IdleHost
-            | Account::IdleBlocked
-            | Account::IdleLoad
-            | Account::IdleAllocate
-            | Account::IdleInit => drained.host_ns += piece.interval.len_ns(),
+            Account::IdleHost | Account::IdleBlocked => drained.host_ns += piece.interval.len_ns(),
+            Account::IdleLoad | Account::IdleAllocate | Account::IdleInit => {
+                drained.calls_ns += piece.interval.len_ns();
+            }
             // Neither the wait itself nor the host's own work.
             _ => {}
         }

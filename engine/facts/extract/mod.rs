@@ -1,6 +1,7 @@
 //! Takes a timeline apart into facts, one file a group.
 
 mod accounts;
+mod ahead;
 mod copies;
 mod device;
 mod host_samples;
@@ -180,6 +181,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     accounts::extract(context.timeline, device, &mut part.device);
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
+    ahead::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
 }
