@@ -65,7 +65,9 @@ impl Lead {
 
     /// What a stretch that began in a wait can win; that is spent.
     pub(super) fn win(&mut self, (trigger, name): (Account, NameId), stretch: Interval, done: Done) -> Won {
-        let Some(left) = waits_of(trigger, name).and_then(|waits| self.0.get_mut(&waits)) else { return Won::default() };
+        let Some(left) = waits_of(trigger, name).and_then(|waits| self.0.get_mut(&waits)) else {
+            return Won::default();
+        };
         let most = stretch.len_ns() - done.other_causes_ns;
         let sum_ns = most.min(*left).max(0);
         *left -= sum_ns;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::accounts::{Account, ByAccount};
 use super::ahead::Won;
 use super::host::Activity;
-use super::ops::OpRef;
+use super::ops::{OpKind, OpRef};
 use super::reading::{Drained, Piece, RangeIdle, RangeReading, TimeSum};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
@@ -25,11 +25,37 @@ pub struct Stretch {
     pub previous: Option<OpRef>,
 }
 
-/// A stretch that began when a copy ended.
+/// The copies that a stretch lies between, by their indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AfterCopy {
-    /// The index of the copy.
-    pub copy: u32,
+pub struct Copies {
+    /// The one that ended when it began; [`NONE`] without one.
+    pub before: u32,
+    /// The one that ends it; [`NONE`] without one.
+    pub after: u32,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self { before: NONE, after: NONE }
+    }
+}
+
+impl Copies {
+    pub(super) fn of(stretch: Stretch) -> Self {
+        let copy = |op: Option<OpRef>| op.filter(|op| op.kind == OpKind::Copy).map_or(NONE, |op| op.index);
+        Self { before: copy(stretch.previous), after: copy(stretch.next) }
+    }
+
+    pub(super) const fn is_any(self) -> bool {
+        self.before != NONE || self.after != NONE
+    }
+}
+
+/// Idle time beside copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BesideCopies {
+    /// The copies.
+    pub copies: Copies,
     /// The length of the stretch, or a part of it.
     pub idle_ns: i64,
 }
@@ -53,14 +79,16 @@ pub struct IdleReading {
     pub waited_launch_ns: i64,
     /// The ranges that it lies in: by process and label.
     pub ranges: BTreeMap<(u32, u32), RangeIdle>,
+    /// By activity, in stretches that began in a wait.
+    pub after_sync: ByAccount<i64>,
     /// The ends of waits that the device went idle in: by process, call, and label of the innermost range or [`NONE`].
     pub after_waits: BTreeMap<(u32, NameId, u32), i64>,
     /// Ranges that explain nothing because too many were open.
     pub too_deep_count: i64,
-    /// The copies that stretches began with the end of, and how long the stretches are.
-    pub after_copies: Vec<AfterCopy>,
+    /// The stretches that lie beside copies.
+    pub beside_copies: Vec<BesideCopies>,
     /// The same, with what such a stretch can win from the waits before it in place of its length.
-    pub won_after_copies: Vec<AfterCopy>,
+    pub won_beside_copies: Vec<BesideCopies>,
     /// The samples of the CPU in its host code, by their indices.
     pub host_samples: Vec<u32>,
     /// When threads that launch merely wait for the device, each in time order.
@@ -117,9 +145,12 @@ impl IdleReading {
         for (key, time) in other.after_waits {
             *self.after_waits.entry(key).or_default() += time;
         }
+        for (account, ns) in self.after_sync.iter_mut() {
+            *ns += other.after_sync[account];
+        }
         self.too_deep_count += other.too_deep_count;
-        self.after_copies.extend(other.after_copies);
-        self.won_after_copies.extend(other.won_after_copies);
+        self.beside_copies.extend(other.beside_copies);
+        self.won_beside_copies.extend(other.won_beside_copies);
         self.host_samples.extend(other.host_samples);
         self.waits.extend(other.waits);
     }
@@ -163,6 +194,9 @@ impl IdleReading {
         self.book(piece.activity, name, piece.interval);
         if is_guess {
             return;
+        }
+        if piece.trigger == Account::AfterSync {
+            self.after_sync[piece.activity] += piece.interval.len_ns();
         }
         let drained = self.drained.entry((process, piece.trigger, piece.trigger_name)).or_default();
         match piece.activity {

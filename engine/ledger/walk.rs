@@ -9,7 +9,7 @@ use foldhash::HashMap;
 use super::accounts::Account;
 use super::ahead::{Done, Lead};
 use super::host::{Activity, Calls};
-use super::idle::{AfterCopy, IdleReading, SPACING_NS, Stretch};
+use super::idle::{BesideCopies, Copies, IdleReading, SPACING_NS, Stretch};
 use super::open_ranges::OpenRanges;
 use super::ops::{DeviceOps, OpKind};
 use super::reading::Piece;
@@ -41,8 +41,8 @@ struct Query {
     host: Interval,
     /// Whether the thread is only guessed: the operation that ends the stretch has no call.
     is_guess: bool,
-    /// The copy that ended when the stretch began; [`NONE`] without one.
-    copy: u32,
+    /// The copies that the stretch lies between.
+    copies: Copies,
 }
 
 /// Stretches to be read on one thread, in time order.
@@ -52,8 +52,8 @@ struct Queries {
     hosts: Times,
     /// The indices of those whose thread is guessed.
     guesses: Vec<u32>,
-    /// The indices of those that began when a copy ended, with that copy.
-    copies: Vec<(u32, u32)>,
+    /// The indices of those that a copy lies beside, with the copies.
+    copies: Vec<(u32, Copies)>,
 }
 
 impl Queries {
@@ -61,8 +61,8 @@ impl Queries {
         if query.is_guess {
             self.guesses.push(self.stretches.len() as u32);
         }
-        if query.copy != NONE {
-            self.copies.push((self.stretches.len() as u32, query.copy));
+        if query.copies.is_any() {
+            self.copies.push((self.stretches.len() as u32, query.copies));
         }
         self.stretches.push(query.stretch);
         self.hosts.push(query.host);
@@ -71,8 +71,9 @@ impl Queries {
     fn get(&self, index: usize) -> Option<Query> {
         let (stretch, host) = (self.stretches.get(index)?, self.hosts.get(index)?);
         let is_guess = self.guesses.binary_search(&(index as u32)).is_ok();
-        let copy = self.copies.binary_search_by_key(&(index as u32), |(index, _)| *index);
-        Some(Query { stretch, host, is_guess, copy: copy.map_or(NONE, |at| self.copies[at].1) })
+        let at = self.copies.binary_search_by_key(&(index as u32), |(index, _)| *index);
+        let copies = at.map_or_else(|_| Copies::default(), |at| self.copies[at].1);
+        Some(Query { stretch, host, is_guess, copies })
     }
 }
 
@@ -91,8 +92,9 @@ impl<'all> Stretches<'all> {
 
     /// Adds a stretch, in time order: books what the launch had queued, and leaves the rest to a thread.
     pub fn add(&mut self, stretch: Stretch) {
-        if let Some(copy) = copy_before(stretch) {
-            self.reading.after_copies.push(AfterCopy { copy, idle_ns: stretch.interval.len_ns() });
+        let copies = Copies::of(stretch);
+        if copies.is_any() {
+            self.reading.beside_copies.push(BesideCopies { copies, idle_ns: stretch.interval.len_ns() });
         }
         if let Some((thread, query)) = self.ask(stretch) {
             let index = *self.index_of.entry(thread).or_insert_with(|| {
@@ -122,8 +124,8 @@ impl<'all> Stretches<'all> {
         if thread.is_none() {
             self.reading.book_unknown(whole, host);
         }
-        let copy = copy_before(stretch).unwrap_or(NONE);
-        thread.map(|thread| (thread, Query { stretch: whole, host, is_guess: false, copy }))
+        let query = Query { stretch: whole, host, is_guess: false, copies: Copies::of(stretch) };
+        thread.map(|thread| (thread, query))
     }
 
     /// What no call asked for is read on the busiest thread of its process, where it can be known.
@@ -141,14 +143,9 @@ impl<'all> Stretches<'all> {
         } else {
             self.reading.book_unknown(stretch.interval, stretch.interval);
         }
-        let (stretch, copy) = (stretch.interval, copy_before(stretch).unwrap_or(NONE));
-        guess.map(|thread| (thread, Query { stretch, host: stretch, is_guess: true, copy }))
+        let (stretch, copies) = (stretch.interval, Copies::of(stretch));
+        guess.map(|thread| (thread, Query { stretch, host: stretch, is_guess: true, copies }))
     }
-}
-
-/// The copy that ended when a stretch began.
-fn copy_before(stretch: Stretch) -> Option<u32> {
-    stretch.previous.filter(|op| op.kind == OpKind::Copy).map(|op| op.index)
 }
 
 /// What one thread has to explain of one device.
@@ -324,8 +321,8 @@ impl<'all> Cursor<'all> {
         let Some(trigger) = self.trigger.take().filter(|_| !query.is_guess) else { return };
         let won = self.lead.win(trigger, query.stretch, done);
         self.reading.win(self.process, trigger, won);
-        if query.copy != NONE && won.sum_ns > 0 {
-            self.reading.won_after_copies.push(AfterCopy { copy: query.copy, idle_ns: won.sum_ns });
+        if query.copies.is_any() && won.sum_ns > 0 {
+            self.reading.won_beside_copies.push(BesideCopies { copies: query.copies, idle_ns: won.sum_ns });
         }
     }
 
@@ -339,9 +336,9 @@ impl<'all> Cursor<'all> {
         self.advance(interval.start);
         while let Some(query) = self.query.filter(|query| query.stretch.start < interval.end) {
             let part = query.host.clip(interval);
-            let (trigger, trigger_name) = *self.trigger.get_or_insert_with(|| {
-                self.reading.begin(process, (query.stretch, query.is_guess), activity, name)
-            });
+            let (trigger, trigger_name) = *self
+                .trigger
+                .get_or_insert_with(|| self.reading.begin(process, (query.stretch, query.is_guess), activity, name));
             self.done.add(part, activity);
             let piece = Piece { interval: part, activity: activity.account(), trigger, trigger_name };
             self.reading.take(process, (piece, query.is_guess), name);

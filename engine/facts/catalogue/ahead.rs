@@ -21,6 +21,13 @@ pub(super) const AHEAD: &[Fact] = &[
         "What running ahead of copy calls that block could have won. Each idle stretch that began in one wins no more than such calls of the same thread before it took and earlier stretches left. At most overlap_ceiling_ns.",
     ),
     fact(
+        "idle_host_after_sync_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of idle_host_ns in stretches that began while the launching thread was in a blocking wait.",
+    ),
+    fact(
         "launch_bound_ns",
         Int,
         CudaApi,

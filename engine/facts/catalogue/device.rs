@@ -181,7 +181,7 @@ const COPIES: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Idle time of stretches that began when such a copy had ended.",
+        "Idle time of stretches that end in such a copy, or began when one had ended.",
     ),
     fact(
         "scalar_readback_run_ahead_ns",

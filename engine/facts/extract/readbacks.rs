@@ -4,7 +4,7 @@ use foldhash::HashSet;
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::idle::AfterCopy;
+use crate::ledger::idle::{BesideCopies, Copies};
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::Timeline;
 use crate::timeline::api::ApiClass;
@@ -39,12 +39,14 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             readbacks.insert(op.index);
         }
     }
-    let sum_of = |stretches: &[AfterCopy]| {
-        stretches.iter().filter(|stretch| readbacks.contains(&stretch.copy)).map(|stretch| stretch.idle_ns).sum::<i64>()
+    let is_beside = |copies: Copies| [copies.before, copies.after].into_iter().any(|copy| readbacks.contains(&copy));
+    let sum_of = |stretches: &[BesideCopies]| {
+        let beside = stretches.iter().filter(|stretch| is_beside(stretch.copies));
+        beside.map(|stretch| stretch.idle_ns).sum::<i64>()
     };
-    let won_ns = sum_of(&device.idle.won_after_copies);
+    let won_ns = sum_of(&device.idle.won_beside_copies);
     facts.set("scalar_readback_count", readbacks.len() as i64);
-    facts.set("scalar_readback_idle_ns", sum_of(&device.idle.after_copies));
+    facts.set("scalar_readback_idle_ns", sum_of(&device.idle.beside_copies));
     facts.set_some("scalar_readback_run_ahead_ns", device.overlap_ceiling().map(|ceiling| ceiling.min(won_ns)));
     facts.set_some("scalar_readback_first_start_ns", first);
 }
