@@ -179,6 +179,8 @@ fn pieces_of_a_rule_that_are_harmless_apart_print_text() {
          #{NOTHING}1 GH-1 $x$ :tada:'"
     );
     rule(folder.path(), "summary", &summary);
+    // Where a finding is told in full, its evidence stands in for its summary.
+    rule(folder.path(), "says", &summary.replacen("summary", "says", 1));
     rule(folder.path(), "title", "title = 'A title : :error: and `code` | GH-1, [x] *y*'");
     for format in ["markdown", "json", "sarif", "github", "junit"] {
         let arguments = ["review", "run.sqlite", "--rules", "rules", "--format", format];
