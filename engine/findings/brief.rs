@@ -68,7 +68,10 @@ mod tests {
         use Severity::{High, Info, Low, Medium};
         assert_eq!(brief(&[(Medium, Some(0.06)), (Low, Some(0.03)), (Low, Some(0.029))], 0.5), [false, false, true]);
         assert_eq!(brief(&[(Medium, Some(0.06)), (Low, Some(0.049))], 0.95), [false, true]);
-        assert_eq!(brief(&[(High, Some(0.8)), (Medium, Some(0.079)), (Medium, Some(0.081))], 0.5), [false, true, false]);
+        assert_eq!(
+            brief(&[(High, Some(0.8)), (Medium, Some(0.079)), (Medium, Some(0.081))], 0.5),
+            [false, true, false]
+        );
         assert_eq!(brief(&[(High, Some(0.8)), (High, Some(0.01)), (Info, None)], 0.5), [false, false, true]);
         assert_eq!(brief(&[(Info, None), (Low, None), (Low, None), (Medium, None)], 0.5), [true, false, true, false]);
     }
