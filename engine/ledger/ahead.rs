@@ -43,6 +43,10 @@ pub(super) struct Done {
 }
 
 impl Done {
+    pub(super) const fn launch_ns(self) -> i64 {
+        self.launch_ns
+    }
+
     /// Adds a piece of the stretch.
     pub(super) fn add(&mut self, piece: Interval, activity: Activity) {
         match activity.account() {

@@ -75,7 +75,8 @@ pub struct IdleReading {
     pub guessed_host_ns: i64,
     /// Launching within the storms of short kernels.
     pub storm_launch_ns: i64,
-    /// Launching in stretches that the waits before them explain: without those the host would have launched in time.
+    /// Launching in stretches that waits explain: without those before it the host would have launched in time, or it was
+    /// polling or waiting in the OS when the device went idle.
     pub waited_launch_ns: i64,
     /// The ranges that it lies in: by process and label.
     pub ranges: BTreeMap<(u32, u32), RangeIdle>,

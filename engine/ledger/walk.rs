@@ -275,6 +275,8 @@ struct Cursor<'all> {
     query: Option<Query>,
     /// Its trigger, once its first moment is known.
     trigger: Option<(Account, NameId)>,
+    /// Whether the thread was polling or waiting in the OS at its first moment.
+    began_waiting: bool,
     /// What the thread did in it so far.
     done: Done,
     /// What the thread would be ahead without its waits.
@@ -296,6 +298,7 @@ impl<'all> Cursor<'all> {
             next: 0,
             query: question.queries.and_then(|queries| queries.get(0)),
             trigger: None,
+            began_waiting: false,
             done: Done::default(),
             lead: Lead::default(),
             process: timeline.process_of(question.thread),
@@ -321,6 +324,9 @@ impl<'all> Cursor<'all> {
         let Some(trigger) = self.trigger.take().filter(|_| !query.is_guess) else { return };
         let won = self.lead.win(trigger, query.stretch, done);
         self.reading.win(self.process, trigger, won);
+        if self.began_waiting {
+            self.reading.waited_launch_ns += done.launch_ns();
+        }
         if query.copies.is_any() && won.sum_ns > 0 {
             self.reading.won_beside_copies.push(BesideCopies { copies: query.copies, idle_ns: won.sum_ns });
         }
