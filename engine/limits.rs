@@ -63,9 +63,9 @@ pub const MAX_COLUMN_COUNT: i32 = 1_000;
 // What a trace may hold.
 
 /// Bytes that a compressed trace may inflate to, beside [`MAX_INFLATION`] times its size; the rest is not read.
-pub const MAX_INFLATED_BASE_BYTES: u64 = GIB;
+pub const MAX_INFLATED_BASE_BYTES: u64 = 128 * MIB;
 /// Times the size of a compressed trace that it may inflate to; real ones reach 40.
-pub const MAX_INFLATION: u64 = 256;
+pub const MAX_INFLATION: u64 = 100;
 /// Bytes of one event, or of another member of the document: it bounds what is kept of one that is not whole yet.
 pub const MAX_TRACE_ITEM_BYTES: usize = 16 << 20;
 /// Lists and objects in each other within an event.

@@ -25,10 +25,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-/// How many times its size a report takes once it is exported or inflated, as a rule.
+/// How many times its size a packed report takes once it is exported or inflated, as a rule.
 const GROWTH: u64 = 16;
-/// The ends of the names of such reports.
-const PACKED: [&str; 4] = ["nsys-rep", "qdrep", "gz", "zst"];
+/// The same of an inflated trace in memory: it is read in passing, and never held.
+const INFLATED_GROWTH: u64 = 4;
+/// The ends of the names of reports that are exported, and of those that are inflated.
+const EXPORTED: [&str; 2] = ["nsys-rep", "qdrep"];
+const INFLATED: [&str; 2] = ["gz", "zst"];
 
 /// How much a run may take.
 #[derive(Debug, Args)]
@@ -58,11 +61,19 @@ impl Work {
         Self { reports: reports.into_iter().cloned().collect(), waits: Duration::ZERO }
     }
 
-    fn byte_count(&self) -> u64 {
-        let sizes = self.reports.iter().map(|file| {
-            let size = file.metadata().map_or(0, |found| found.len());
-            let is_packed = file.extension().is_some_and(|end| PACKED.iter().any(|packed| end == *packed));
-            if is_packed { size.saturating_mul(GROWTH) } else { size }
+    /// Bytes of the reports, those that are packed as many times as they may grow.
+    fn byte_count(&self, exported: u64, inflated: u64) -> u64 {
+        let sizes = self.reports.iter().map(|report| {
+            let size = report.metadata().map_or(0, |found| found.len());
+            let ends_in = |ends: &[&str]| report.extension().is_some_and(|end| ends.iter().any(|known| end == *known));
+            let growth = if ends_in(&EXPORTED) {
+                exported
+            } else if ends_in(&INFLATED) {
+                inflated
+            } else {
+                1
+            };
+            size.saturating_mul(growth)
         });
         sizes.fold(0, u64::saturating_add)
     }
@@ -89,14 +100,15 @@ const SLOWNESS: u32 = if cfg!(debug_assertions) { 10 } else { 1 };
 
 impl Bounds {
     fn new(arguments: &Arguments, work: &Work) -> Self {
-        let size = work.byte_count();
+        let size = work.byte_count(GROWTH, GROWTH);
+        let size_in_memory = work.byte_count(GROWTH, INFLATED_GROWTH);
         let gib_count = u32::try_from(size.div_ceil(GIB)).unwrap_or(u32::MAX);
         let usual_time = MAX_RUN_TIME + MAX_RUN_TIME_PER_GIB.saturating_mul(gib_count) + work.waits;
         let usual_processor_time =
             MAX_RUN_PROCESSOR_TIME + Duration::from_secs(size / MIN_RUN_BYTES_PER_PROCESSOR_SECOND);
         let reads_reports = !work.reports.is_empty();
         let constant_bytes = if reads_reports { MAX_REPORT_RUN_BYTES } else { MAX_RUN_BYTES };
-        let usual_bytes = constant_bytes.saturating_add(size.saturating_mul(MAX_RUN_BYTES_PER_BYTE));
+        let usual_bytes = constant_bytes.saturating_add(size_in_memory.saturating_mul(MAX_RUN_BYTES_PER_BYTE));
         let time = arguments.max_time.map_or(usual_time, Duration::from_secs);
         let bytes = arguments.max_memory.map_or(usual_bytes, |count| count.saturating_mul(MIB));
         Self {
@@ -208,11 +220,11 @@ mod tests {
             std::fs::File::create(&path).unwrap().set_len(32 * MIB).unwrap();
             path
         };
-        let reports = [file("a.sqlite"), file("b.nsys-rep")];
+        let reports = [file("a.sqlite"), file("b.nsys-rep"), file("c.json.gz")];
         let some = Bounds::new(&usual, &Work::of(&reports));
-        assert_eq!(some.bytes, Some(MAX_REPORT_RUN_BYTES + 4 * 17 * 32 * MIB));
-        assert_eq!(some.time, Some(Duration::from_secs(720)));
-        assert_eq!(some.processor_time, Some((MAX_RUN_PROCESSOR_TIME + Duration::from_secs(17)) * SLOWNESS));
+        assert_eq!(some.bytes, Some(MAX_REPORT_RUN_BYTES + 4 * (1 + 16 + 4) * 32 * MIB));
+        assert_eq!(some.time, Some(Duration::from_secs(840)));
+        assert_eq!(some.processor_time, Some((MAX_RUN_PROCESSOR_TIME + Duration::from_secs(33)) * SLOWNESS));
         let most = Use { time: Duration::MAX, processor_time: Duration::MAX, bytes: u64::MAX };
         let off = Bounds::new(&Arguments { max_time: Some(0), max_memory: Some(0) }, &Work::of(&reports));
         assert_eq!(off.broken(most), None);
@@ -223,7 +235,7 @@ mod tests {
         assert_eq!(tight.broken(long).unwrap(), "2 s (--max-time)");
         assert_eq!(tight.broken(Use { bytes: 3 * MIB + 1, ..used }).unwrap(), "3 MiB of memory (--max-memory)");
         let busy =
-            Use { processor_time: Duration::from_secs(27) * SLOWNESS + Duration::from_nanos(1), ..Use::default() };
+            Use { processor_time: Duration::from_secs(43) * SLOWNESS + Duration::from_nanos(1), ..Use::default() };
         assert!(some.broken(busy).unwrap().ends_with(" s of processor time (--max-time)"));
     }
 

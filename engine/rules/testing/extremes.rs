@@ -8,12 +8,12 @@ use super::params;
 use crate::facts::FactValue;
 use crate::limits::MAX_FACTS_FILE_NUMBER_POWER;
 
-/// The least, nothing, and the most that a file of facts can hold.
+/// Nothing, the smallest amount, and the most that a file of facts can hold.
 fn extremes(value: &FactValue) -> Vec<FactValue> {
     let most = 1_i64 << MAX_FACTS_FILE_NUMBER_POWER;
     match value {
-        FactValue::Int(_) => [-most, -1, 0, 1, most].map(FactValue::Int).into(),
-        FactValue::Float(_) => [-1e300, -1.0, 0.0, 1e-300, 1.0, 1e300].map(FactValue::Float).into(),
+        FactValue::Int(_) => [0, 1, most].map(FactValue::Int).into(),
+        FactValue::Float(_) => [0.0, 1e-300, most as f64].map(FactValue::Float).into(),
         _ => Vec::new(),
     }
 }
@@ -29,7 +29,7 @@ fn tables(table: &FactTable) -> Vec<(String, FactTable)> {
             tables.push((name, changed));
         }
     }
-    for index in 0..5 {
+    for index in 0..3 {
         let changed = table
             .iter()
             .map(|(fact, value)| (*fact, extremes(value).get(index).cloned().unwrap_or_else(|| value.clone())));

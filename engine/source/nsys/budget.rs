@@ -147,3 +147,39 @@ fn processor_time() -> Duration {
     static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
     ThreadTime::try_now().map_or_else(|_| BEGIN.elapsed(), |time| time.as_duration())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENDLESS: &str = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c";
+
+    /// The budget of a file of 24 KB.
+    fn small() -> Budget {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(24_000).unwrap();
+        Budget::of(file.path())
+    }
+
+    #[test]
+    fn rows_follow_from_the_size_of_the_file() {
+        let budget = small();
+        assert!(budget.count_events(ROWS_ANYWAY + 1_000).is_ok());
+        assert!(budget.clone().count_events(1).is_err());
+        assert!(budget.check_rows(ROWS_ANYWAY + 2_000).is_ok());
+        assert!(budget.check_rows(ROWS_ANYWAY + 2_001).is_err());
+    }
+
+    #[test]
+    fn statements_end_with_the_time_of_the_processors_and_with_the_steps() {
+        for (steps, nanoseconds) in [(u64::MAX, 30_000_000), (1_000, u64::MAX)] {
+            let budget = small();
+            budget.steps.store(steps, Ordering::Relaxed);
+            budget.nanoseconds.store(nanoseconds, Ordering::Relaxed);
+            let mut db = Connection::open_in_memory().unwrap();
+            budget.bound(&mut db).unwrap();
+            let result = db.query_row(ENDLESS, [], |_| Ok(()));
+            assert_eq!(result.unwrap_err().sqlite_error_code(), Some(rusqlite::ErrorCode::OperationInterrupted));
+        }
+    }
+}
