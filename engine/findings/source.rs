@@ -104,7 +104,7 @@ pub(super) fn evidence(entity: &Entity) -> Option<Sentence> {
     let (file, line) = (entity.text("source_file")?, entity.int("source_line")?);
     let Some(FactValue::Float(share)) = entity.get("source_share") else { return None };
     let words = match entity.kind {
-        EntityKind::Kernel => "Launched from ",
+        EntityKind::Kernel | EntityKind::LaunchShape => "Launched from ",
         _ => "Called from ",
     };
     let part = if *share < 0.9995 { format!(" ({} of the time)", percent(*share)) } else { String::new() };
@@ -117,7 +117,7 @@ pub(super) fn names(facts: &Facts, kernels: &KernelNames<'_>, id: EntityId, foun
     let entity = facts.get(id);
     let device = facts.related(id, EntityKind::Device);
     let own = match entity.kind {
-        EntityKind::Kernel => of_entity(entity, CodeKind::Kernel),
+        EntityKind::Kernel | EntityKind::LaunchShape => of_entity(entity, CodeKind::Kernel),
         EntityKind::Range => of_entity(entity, CodeKind::Range),
         EntityKind::Step => {
             let name = device.and_then(|device| facts.get(device).text("step_name"));

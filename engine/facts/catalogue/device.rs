@@ -71,6 +71,13 @@ const COUNTS: &[Fact] = &[
     ),
     fact("kernel_busy_ns", Int, CudaTrace, Extensive, "Time in which at least one kernel or graph launch runs."),
     fact("kernel_median_ns", Int, CudaTrace, Intensive, "The median duration of a kernel; absent without kernels."),
+    fact(
+        "shortest_kernel_ns",
+        Int,
+        CudaTrace,
+        Intensive,
+        "The shortest kernel that lies in the window whole: what a launch takes at least here. Absent without kernels.",
+    ),
     fact("communication_count", Int, CudaTrace, Extensive, "Communication kernels."),
     fact("communication_sum_ns", Int, CudaTrace, Extensive, "Durations of communication kernels, summed."),
     fact("graph_launch_count", Int, CudaTrace, Extensive, "Graph launches recorded as a whole."),

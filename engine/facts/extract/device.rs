@@ -68,6 +68,7 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("kernel_sum_ns", clamped(kernel.sum_ns + communication.sum_ns));
     facts.set("kernel_busy_ns", device.tally.kernel_union_ns);
     facts.set_some("kernel_median_ns", median(&mut durations));
+    facts.set_some("shortest_kernel_ns", device.tally.shortest_kernel_ns);
     facts.set("communication_count", communication.count);
     facts.set("communication_sum_ns", clamped(communication.sum_ns));
     facts.set("graph_launch_count", graph.count);
@@ -182,8 +183,9 @@ fn compute_use(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
     if device.properties(timeline).is_none_or(|known| known.sm_count.is_none()) {
         return;
     }
-    let worst = tally.kernels.iter().filter(|(_, kernel)| kernel.underfilled_ns > 0);
-    let worst = worst.max_by_key(|(name, kernel)| (kernel.underfilled_ns, std::cmp::Reverse(timeline.name(*name))));
+    let kernels = tally.kernels.by_kernel(&context.launch_shapes);
+    let worst = kernels.iter().filter(|(_, kernel)| kernel.underfilled_ns > 0);
+    let worst = worst.max_by_key(|(name, kernel)| (kernel.underfilled_ns, std::cmp::Reverse(timeline.name(**name))));
     if let Some((name, kernel)) = worst {
         facts.set("underfilled_kernel", timeline.name(*name));
         facts.set("underfilled_kernel_ns", kernel.underfilled_ns);

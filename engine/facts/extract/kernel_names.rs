@@ -10,6 +10,7 @@ use crate::timeline::Timeline;
 pub(super) struct Traits {
     pub(super) is_communication: bool,
     pub(super) is_matrix_product: bool,
+    pub(super) is_tensor_copy: bool,
     pub(super) is_transpose: bool,
     pub(super) is_elementwise: bool,
     pub(super) precision: Option<&'static str>,
@@ -20,6 +21,9 @@ const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_de
 const MATRIX: &str = r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*kernel|triton_poi_";
+/// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else; cats and splits of
+/// tensors.
+const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^CatArrayBatchedCopy|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$|^splitWithSizes|^split_with_sizes_copy|^chunk_cat_cuda_kernel";
 /// The first that fits counts.
 const PRECISIONS: [(&str, &str); 7] = [
     (r"(?i)(tf32|s1688gemm|TF32)", "tf32"),
@@ -34,6 +38,7 @@ const PRECISIONS: [(&str, &str); 7] = [
 struct Patterns {
     communication: Regex,
     matrix: Regex,
+    tensor_copy: Regex,
     transpose: Regex,
     elementwise: Regex,
     precisions: Vec<(Regex, &'static str)>,
@@ -46,6 +51,7 @@ impl Patterns {
         Some(Self {
             communication: Regex::new(COMMUNICATION).ok()?,
             matrix: Regex::new(MATRIX).ok()?,
+            tensor_copy: Regex::new(TENSOR_COPY).ok()?,
             transpose: Regex::new(TRANSPOSE).ok()?,
             elementwise: Regex::new(ELEMENTWISE).ok()?,
             precisions: precisions.collect::<Option<_>>()?,
@@ -58,6 +64,7 @@ impl Patterns {
         Traits {
             is_communication: self.communication.is_match(short),
             is_matrix_product,
+            is_tensor_copy: self.tensor_copy.is_match(short),
             is_transpose: self.transpose.is_match(short),
             is_elementwise: !is_matrix_product
                 && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full))),
@@ -108,5 +115,10 @@ mod tests {
         assert_eq!(of("volta_h884gemm_64x64_ldg8_tn").precision, Some("fp16"));
         assert_eq!(of("reduce_half_kernel").precision, None);
         assert!(of("nchwToNhwcKernel").is_transpose);
+        assert!(of("direct_copy_kernel_cuda").is_tensor_copy && of("bfloat16_copy_kernel_cuda").is_tensor_copy);
+        assert!(
+            of("triton_poi_fused__to_copy_1").is_tensor_copy && !of("triton_poi_fused__to_copy_add_1").is_tensor_copy
+        );
+        assert!(!of("copy_if_kernel").is_tensor_copy);
     }
 }
