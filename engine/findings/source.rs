@@ -81,13 +81,14 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 6] = [
+const NAMING: [(EntityKind, &str, CodeKind); 7] = [
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
     (EntityKind::Device, "idle_blocked_range", CodeKind::Range),
     (EntityKind::Device, "step_name", CodeKind::Range),
     (EntityKind::Device, "tiny_kernel_storm_kernel", CodeKind::Kernel),
     (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "tensor_copy_kernel", CodeKind::Kernel),
 ];
 
 /// The line of code that most of the subject's time comes from, by the call stacks of the report. Facts files can be

@@ -95,15 +95,19 @@ pub fn called(demangled: &str) -> String {
     let own = base(last_segment(function));
     let carried = if is_carrier(own) { carried(function, MAX_DEPTH) } else { None };
     let name = carried.unwrap_or(own).trim();
-    // What is left of a name that is no C++ name may be nothing.
-    if name.is_empty() { demangled.to_owned() } else { name.to_owned() }
+    if is_word(name) { name.to_owned() } else { demangled.to_owned() }
 }
 
 /// The function that was launched, as profilers take it for a filter: without return type, namespaces, template arguments and
 /// parameters.
 pub fn function(demangled: &str) -> &str {
     let name = base(last_segment(function_of(demangled))).trim();
-    if name.is_empty() { demangled } else { name }
+    if is_word(name) { name } else { demangled }
+}
+
+/// Of a name that is no C++ name, nothing or a bracket may be left.
+fn is_word(name: &str) -> bool {
+    name.contains(|c: char| c.is_alphanumeric() || c == '_')
 }
 
 /// The C++ name that a mangled one stands for; `None` for any other name.
@@ -176,7 +180,8 @@ fn is_function(name: &str) -> bool {
     let word = name.split(' ').next().unwrap_or(name);
     let is_name = name.len() > 2 && name.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let lower = name.to_ascii_lowercase();
-    let is_data = ["iterator", "policy", "pointer", "metadata", "tensorinfo"].iter().any(|part| lower.contains(part));
+    let is_data =
+        ["iterator", "policy", "pointer", "_ptr", "metadata", "tensorinfo"].iter().any(|part| lower.contains(part));
     let is_sized = lower.ends_with("_t") && lower.contains("int");
     is_name && !is_data && !is_sized && !PLAIN.contains(&word) && !DATA.contains(&name)
 }

@@ -28,7 +28,7 @@ mod tests {
             ),
             (
                 "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x4_tn_align8>(T1::Params)",
-                "cutlass_80_tensorop_bf16_s168…lu_bf16_128x128_32x4_tn_align8",
+                "cutlass_80_tensorop_bf16_s1681…u_bf16_128x128_32x4_tn_align8",
             ),
             ("(anonymous namespace)::softmax_warp_forward<float, 8>(float*)", "softmax_warp_forward"),
             ("void at::native::(anonymous namespace)::CatArrayBatchedCopy<float>(float*)", "CatArrayBatchedCopy"),

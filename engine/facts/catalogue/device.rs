@@ -2,7 +2,7 @@
 
 use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, fact, idle, utilization};
+use super::{Fact, accounts, fact, idle, patterns, utilization};
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
@@ -18,6 +18,10 @@ pub(super) const ALL: &[&[Fact]] = &[
     COUNTS,
     COPIES,
     STORMS,
+    patterns::FINE_WORK,
+    patterns::CALL_ROUNDS,
+    patterns::ROUND_TRIPS,
+    patterns::TURNS,
     accounts::of(Some(Breakdown::Waste)),
     utilization::USE,
     utilization::STREAMS,
@@ -37,6 +41,14 @@ const IDENTITY: &[Fact] = &[
     fact("sm_count", Int, DeviceInfo, Intensive, "Streaming multiprocessors (SMs)."),
     fact("compute_major", Int, DeviceInfo, Incomparable, "Compute capability, the part before the point."),
     fact("compute_minor", Int, DeviceInfo, Incomparable, "Compute capability, the part after the point."),
+    fact(
+        "half_peak_ratio",
+        Float,
+        DeviceInfo,
+        Intensive,
+        "Peak rate of dense matrix products in fp16 or bf16 on tensor cores, against that of plain fp32; by compute capability, absent where it has no tensor cores or is not known.",
+    ),
+    fact("tf32_peak_ratio", Float, DeviceInfo, Intensive, "The same in TF32; absent before compute capability 8.0."),
     fact("memory_bandwidth_gb_per_s", Float, DeviceInfo, Intensive, "Peak bandwidth of device memory."),
     fact(
         "total_memory_bytes",
@@ -80,6 +92,21 @@ const COUNTS: &[Fact] = &[
     ),
     fact("communication_count", Int, CudaTrace, Extensive, "Communication kernels."),
     fact("communication_sum_ns", Int, CudaTrace, Extensive, "Durations of communication kernels, summed."),
+    fact(
+        "tensor_copy_launch_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Launches of kernels that only copy a tensor, into another type or another layout.",
+    ),
+    fact("tensor_copy_ns", Int, CudaTrace, Extensive, "Compute time that these own, as for attributed_ns of a kernel."),
+    fact(
+        "tensor_copy_kernel",
+        Text,
+        CudaTrace,
+        Incomparable,
+        "The one among them with most of it; absent without any.",
+    ),
     fact("graph_launch_count", Int, CudaTrace, Extensive, "Graph launches recorded as a whole."),
     fact("graph_busy_ns", Int, CudaTrace, Extensive, "Time in which at least one such graph launch runs."),
     fact("copy_count", Int, CudaTrace, Extensive, "Copies, unified-memory migrations not among them."),
@@ -107,6 +134,14 @@ const COUNTS: &[Fact] = &[
     ),
     fact("migration_h2d_bytes", Int, CudaTrace, Extensive, "Bytes migrated to the device."),
     fact("migration_d2h_bytes", Int, CudaTrace, Extensive, "Bytes migrated to the host."),
+    fact(
+        "eviction_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Migrations to the host whose recorded cause is that room was needed on the device; absent when no migration has a cause.",
+    ),
+    fact("eviction_bytes", Int, CudaTrace, Extensive, "Bytes of these."),
     fact(
         "migration_fault_share",
         Float,

@@ -204,6 +204,7 @@ pub(super) const WIDTHS: &[Fact] = &[
         "Blocks of the launch among these that is nearest to their median duration.",
     ),
     fact("faulting_launch_count", Int, CudaTrace, Extensive, "Launches during which unified memory migrates."),
+    fact("faulting_launch_ns", Int, CudaTrace, Extensive, "Durations of these launches, summed."),
     fact(
         "faulting_excess_ns",
         Int,

@@ -7,6 +7,7 @@ mod device;
 mod groups;
 mod idle;
 mod kernels;
+mod patterns;
 mod run;
 mod source;
 mod utilization;

@@ -1,17 +1,22 @@
 //! Takes a timeline apart into facts, one file a group.
 
 mod accounts;
+mod call_rounds;
 mod copies;
 mod device;
+mod fine_work;
 mod host_samples;
 mod idle;
 mod kernel_names;
 mod kernels;
 mod launch_shapes;
+mod launches;
 mod metrics;
 mod occupancy;
+mod peaks;
 mod ranges;
 mod readbacks;
+mod round_trips;
 mod run;
 mod source_lines;
 mod stats;
@@ -20,6 +25,7 @@ mod storms;
 mod streams;
 mod syncs;
 mod tally;
+mod turns;
 mod widths;
 
 use foldhash::HashMap;
@@ -186,6 +192,10 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     idle::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
+    fine_work::extract(context, device, &mut part.device);
+    round_trips::extract(context, device, &mut part.device);
+    turns::extract(context, device, &mut part.device);
+    call_rounds::extract(context, device, &mut part.device);
 }
 
 fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {

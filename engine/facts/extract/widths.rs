@@ -1,7 +1,7 @@
 //! Facts of a kernel by how wide its launches are: a few blocks, or enough for every SM; and by what migrates under them.
 
-use super::kernels::Shape;
 use super::launch_shapes::LANES_OF_SM;
+use super::launches::Shape;
 use super::stats::{clamped, median};
 use super::tally::KernelTally;
 use crate::facts::Entity;
@@ -81,6 +81,7 @@ pub(super) fn set_faulting(shapes: &[Shape], facts: &mut Entity) {
         excess_ns += launches.migrating.iter().map(|ns| i128::from((ns - clean_ns).max(0))).sum::<i128>();
     }
     facts.set("faulting_launch_count", count);
+    facts.set("faulting_launch_ns", clamped(all_ns));
     facts.set_some("faulting_excess_ns", (count > 0 && 2 * matched_ns >= all_ns).then(|| clamped(excess_ns)));
 }
 
