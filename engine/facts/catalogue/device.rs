@@ -197,6 +197,13 @@ const COPIES: &[Fact] = &[
         "How much of the exposed copies between host and device kernels could hide: the smaller of the exposed time and the compute time beside which no such copy runs.",
     ),
     fact(
+        "pipelined_copy_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "What is won when exposed copies to the device, those to the host, and the compute time beside which no such copy runs, all run at once: the three together without the longest. At least overlappable_copy_ns.",
+    ),
+    fact(
         "pinned_h2d_gb_per_s",
         Float,
         CudaTrace,

@@ -167,7 +167,12 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     }
     facts.set("host_copy_busy_ns", tally.host_copy_union_ns);
     facts.set("host_copy_overlapped_ns", tally.host_copy_overlapped_ns);
-    facts.set("overlappable_copy_ns", tally.exposed_host_copy_ns.min(tally.compute_without_host_copy_ns));
+    let (to_device, to_host) = (tally.exposed_to_device_ns, tally.exposed_to_host_ns);
+    let compute = tally.compute_without_host_copy_ns;
+    facts.set("overlappable_copy_ns", (to_device + to_host).min(compute));
+    // Both directions of the link and kernels can run at once: at best, all take as long as the longest of the three.
+    let longest = compute.max(to_device).max(to_host);
+    facts.set("pipelined_copy_ns", compute + to_device + to_host - longest);
     facts.set_some("pinned_h2d_gb_per_s", pinned_gb_per_s(timeline, device, Direction::HostToDevice));
     facts.set_some("pinned_d2h_gb_per_s", pinned_gb_per_s(timeline, device, Direction::DeviceToHost));
 }

@@ -83,4 +83,3 @@ pub(super) struct Shape {
     pub(super) launches: Launches,
     pub(super) tally: KernelTally,
 }
-

@@ -86,8 +86,9 @@ pub(super) struct Tally {
     pub(super) sums: Sums,
     /// The copy account by the group that owns each moment.
     pub(super) exposed_copies: HashMap<CopyKey, i64>,
-    /// The copy account in which a copy between host and device runs.
-    pub(super) exposed_host_copy_ns: i64,
+    /// The copy account in which a copy to the device owns the moment, and a copy to the host.
+    pub(super) exposed_to_device_ns: i64,
+    pub(super) exposed_to_host_ns: i64,
     /// Compute time beside which no copy between host and device runs.
     pub(super) compute_without_host_copy_ns: i64,
     pub(super) copy_union_ns: i64,
@@ -180,7 +181,11 @@ impl Tally {
                 let key = copy_key(timeline, owner);
                 *self.exposed_copies.entry(key).or_default() += length;
                 self.sums[Account::of_copy(key.0, key.1)] += length;
-                self.exposed_host_copy_ns += if moment.host_copies > 0 { length } else { 0 };
+                match key.0 {
+                    Direction::HostToDevice => self.exposed_to_device_ns += length,
+                    Direction::DeviceToHost => self.exposed_to_host_ns += length,
+                    _ => {}
+                }
             }
             Account::Compute | Account::ExposedCommunication => {
                 if let Some(shape) = shape {
