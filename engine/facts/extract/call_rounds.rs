@@ -1,5 +1,7 @@
 //! Rounds of calls: the same few calls, over and over, on the thread that launches most work of a device.
 
+use std::ops::Range;
+
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::text::cut;
@@ -24,7 +26,8 @@ const MAX_LISTED_BYTES: usize = 600;
 /// The calls of one round, in order.
 struct Round {
     names: Vec<NameId>,
-    count: usize,
+    /// Where the rounds begin and end among all calls.
+    span: Range<usize>,
 }
 
 impl Round {
@@ -34,13 +37,18 @@ impl Round {
         if length < MIN_ROUND {
             return None;
         }
-        // From the middle, where a loop runs that set-up and its last part frame; such calls occur in it once more.
-        let middle = names.len() / 2;
-        let round = (middle..names.len()).filter_map(|from| names.get(from..from + length));
-        let round = round.zip((middle..names.len()).filter_map(|from| names.get(from + length..from + 2 * length)));
-        let names_of_round = round.take(MAX_ROUND).find(|(this, next)| this == next).map(|(this, _)| this)?;
-        let like = like(names, length);
-        Some(Self { names: names_of_round.to_vec(), count: like / length + 1 })
+        // Set-up may repeat a call as well: a round is what is repeated in the middle.
+        let (middle, end) = (names.len() / 2, names.len().checked_sub(2 * length)?);
+        let repeats = |at: &usize| names[*at..*at + length] == names[*at + length..*at + 2 * length];
+        let at = (middle.min(end)..=end).take(MAX_ROUND * MAX_ROUND).find(repeats)?;
+        let round = &names[at..at + length];
+        let first = names.windows(length).position(|calls| calls == round)?;
+        let last = names.windows(length).rposition(|calls| calls == round)?;
+        Some(Self { names: round.to_vec(), span: first..last + length })
+    }
+
+    fn count(&self) -> usize {
+        self.span.len() / self.names.len()
     }
 
     fn is_length(names: &[NameId], length: usize) -> bool {
@@ -81,13 +89,13 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     round.begin(class, is_free);
     let count_of =
         |counts: &dyn Fn(ApiClass) -> bool| round.names.iter().filter(|name| counts(class(**name))).count() as i64;
-    facts.set("call_round_count", round.count as i64);
+    facts.set("call_round_count", round.count() as i64);
     facts.set("call_round_call_count", round.names.len() as i64);
     facts.set("call_round_calls", listed(&round.names, |name| timeline.name(name)));
     facts.set("call_round_launch_count", count_of(&|class| class == ApiClass::Launch));
     facts.set("call_round_allocation_count", count_of(&|class| class == ApiClass::Allocate));
     facts.set("call_round_wait_count", count_of(&|class| matches!(class, ApiClass::Wait(_) | ApiClass::CopyBlocking)));
-    let all = calls.iter().map(|call| timeline.api.times.at(*call as usize));
+    let all = calls[round.span.clone()].iter().map(|call| timeline.api.times.at(*call as usize));
     let whole = all.clone().reduce(|a, b| Interval::new(a.start.min(b.start), a.end.max(b.end)));
     let inside = all.map(|call| call.overlap_ns(window)).fold(0_i64, i64::saturating_add);
     facts.set("call_round_call_ns", inside);
@@ -114,14 +122,14 @@ mod tests {
 
     #[test]
     fn rounds_are_found_between_set_up_and_end() {
-        let mut names = vec![90, 91, 92, 91];
+        let mut names = vec![90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 91, 92, 91];
         names.extend([1, 2, 2, 3, 4].repeat(60));
         names.push(93);
         let round = Round::find(&names).expect("repeats");
         let mut sorted = round.names.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, [1, 2, 2, 3, 4]);
-        assert_eq!(round.count, 60);
+        assert_eq!((round.count(), round.span), (59, 17..312));
         assert_eq!(listed(&[1, 2, 2, 3], |name| ["", "a", "b", "c"][name as usize]), "a, 2 b, c");
     }
 
