@@ -11,7 +11,7 @@ pub use error::AnalysisError;
 pub use project::{Configuration, Project, is_within};
 pub use reading::Reading;
 
-use crate::compare::{PairError, Run, Sides, compare};
+use crate::compare::{PairError, Run, Sides, Terms, compare};
 use crate::facts::Facts;
 use crate::findings::{Baseline, Policy, Review, Scorecard, review};
 use crate::gates::{Budgets, Conditions, Gates, Threshold};
@@ -29,6 +29,8 @@ pub struct Request {
     pub budgets: Budgets,
     /// Whether gates pass that cannot be evaluated.
     pub allow_unknown_gates: bool,
+    /// What counts as a change and as the same work, beyond what the project says.
+    pub terms: Terms,
     /// Findings that are known, and folded away in a review.
     pub baseline: Option<Baseline>,
 }
@@ -108,7 +110,7 @@ impl Analysis {
     /// # Errors
     /// When they cannot be held against each other.
     pub fn compare_runs(&self, base: &[Run], head: &[Run], request: &Request) -> Result<ComparisonReport, PairError> {
-        let comparison = compare(base, head)?;
+        let comparison = compare(base, head, self.terms(request))?;
         let conditions = self.conditions(request, self.config.compare_fail_on());
         let gates = Gates::of_comparison(&comparison, Sides { base, head }, &conditions);
         Ok(ComparisonReport { comparison, gates })
@@ -131,6 +133,14 @@ impl Analysis {
     fn review_under(&self, facts: &Facts, policy: &Policy) -> Review {
         let judgements = evaluate(&self.library, facts, self.config.params());
         review(facts, &self.rules, &judgements, &self.scorecard, policy)
+    }
+
+    fn terms(&self, request: &Request) -> Terms {
+        let configured = self.config.terms();
+        Terms {
+            noise_share: request.terms.noise_share.or(configured.noise_share),
+            same_work: request.terms.same_work || configured.same_work,
+        }
     }
 
     fn conditions(&self, request: &Request, configured: Option<Threshold>) -> Conditions {

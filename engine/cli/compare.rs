@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use coldspot::compare::Outcome;
+use coldspot::compare::{Outcome, Terms};
 use coldspot::render::Format;
 use coldspot::report::{ComparisonReport, Report};
 
@@ -40,6 +40,13 @@ pub(super) struct Arguments {
     /// [compare] of coldspot.toml says, else never.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
+    /// Both sides do the same work, whatever they launch: compare them as a whole, or by steps where both have them.
+    #[arg(long)]
+    same_work: bool,
+    /// Changes below this share of the base are noise, such as 2%; by default 5 % with fewer than four runs a side, and less
+    /// with more.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    noise: Option<f64>,
     #[command(flatten)]
     judging: Judging,
     #[command(flatten)]
@@ -56,7 +63,8 @@ impl Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let analysis = arguments.judging.analysis(&arguments.reading)?;
-    let request = arguments.judging.request(arguments.fail_on)?;
+    let mut request = arguments.judging.request(arguments.fail_on)?;
+    request.terms = Terms { noise_share: arguments.noise, same_work: arguments.same_work };
     let (base, head) = match arguments.reports.as_slice() {
         [base, head] => (std::slice::from_ref(base), std::slice::from_ref(head)),
         _ => (arguments.base.as_slice(), arguments.head.as_slice()),
@@ -67,6 +75,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let text = format::render(&analysis, &Report::Comparison(Box::new(report)), arguments.format)?;
     output::write(&text, arguments.output.output.as_deref())?;
     Ok(exit)
+}
+
+/// `2%` or `0.02`.
+fn share(text: &str) -> Result<f64, String> {
+    let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits.trim(), 100.0));
+    let share = digits.parse::<f64>().map(|number| number / scale);
+    share.ok().filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| "write a share such as 2% or 0.02".to_owned())
 }
 
 /// A gate that was evaluated and failed is worth more than that there is no verdict; one that could not be evaluated for

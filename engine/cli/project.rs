@@ -80,6 +80,6 @@ impl Judging {
             budgets.add_pair(pair).map_err(|error| Failure::new(Exit::Usage, format!("--budget: {error}")))?;
         }
         let (fail_on, allow_unknown_gates) = (fail_on.map(Into::into), self.allow_unknown_gates);
-        Ok(Request { fail_on, budgets, allow_unknown_gates, baseline: None })
+        Ok(Request { fail_on, budgets, allow_unknown_gates, ..Request::default() })
     }
 }

@@ -1,6 +1,6 @@
 //! What becomes of findings when the time, the work, or both change.
 
-use super::{Basis, Comparison, Run, Sides, State, compare};
+use super::{Basis, Comparison, Run, Sides, State, Terms, compare};
 use crate::facts::EntityKind;
 use crate::findings::samples::Sample;
 
@@ -39,7 +39,7 @@ fn run(rounds: i64, stretch: f64, costs: &[Cost]) -> Run {
 }
 
 fn compared(base: Run, head: Run) -> Comparison {
-    compare(&[base], &[head]).unwrap()
+    compare(&[base], &[head], Terms::default()).unwrap()
 }
 
 fn states(comparison: &Comparison) -> Vec<(&str, State)> {

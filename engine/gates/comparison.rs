@@ -8,7 +8,7 @@ use crate::facts::catalogue::Scaling;
 use crate::rules::outcome::Severity;
 
 /// Every gate, in order: the one on findings, where asked for, then the budgets.
-pub(super) fn gates(comparison: &Comparison, runs: Sides<&[Run]>, conditions: &Conditions) -> Vec<Gate> {
+pub(super) fn gates(comparison: &Comparison, runs: Sides<&[&Run]>, conditions: &Conditions) -> Vec<Gate> {
     let context = Context { comparison, runs };
     let findings = conditions.fail_on.least().map(|least| context.fail_on(least));
     findings.into_iter().chain(conditions.budgets.iter().map(|budget| context.budget(budget))).collect()
@@ -16,7 +16,7 @@ pub(super) fn gates(comparison: &Comparison, runs: Sides<&[Run]>, conditions: &C
 
 struct Context<'a> {
     comparison: &'a Comparison,
-    runs: Sides<&'a [Run]>,
+    runs: Sides<&'a [&'a Run]>,
 }
 
 impl Context<'_> {
@@ -96,7 +96,7 @@ impl Context<'_> {
     }
 
     fn each_device(&self, number: impl Fn(usize) -> Result<Number, String>) -> Result<Vec<Number>, String> {
-        let devices = self.runs.head.first().map(Run::devices).unwrap_or_default();
+        let devices = self.runs.head.first().map(|run| run.devices()).unwrap_or_default();
         if devices.is_empty() {
             return Err("the head recorded no GPU work".to_owned());
         }
@@ -149,7 +149,7 @@ impl Context<'_> {
     }
 
     fn values(&self, side: Side, is_per_unit: bool, of: &impl Fn(&Run) -> Option<f64>) -> Option<Values> {
-        let value = |(index, run): (usize, &Run)| {
+        let value = |(index, run): (usize, &&Run)| {
             let units = if is_per_unit { self.comparison.work.units_of(side, index) } else { 1 };
             Some(of(run)? / units as f64)
         };

@@ -9,8 +9,7 @@ mod limit;
 mod review;
 mod standing;
 
-use crate::compare::Sides;
-use crate::compare::{Comparison, Run};
+use crate::compare::{Comparison, Run, Sides, kept};
 use crate::facts::Facts;
 use crate::findings::Review;
 use crate::rules::outcome::Severity;
@@ -75,7 +74,8 @@ impl Gates {
 
     /// Holds a comparison of these runs against conditions.
     pub fn of_comparison(comparison: &Comparison, runs: Sides<&[Run]>, conditions: &Conditions) -> Self {
-        let gates = comparison::gates(comparison, runs, conditions);
+        let kept = Sides::of(|side| kept(&comparison.odd, side, runs.get(side)));
+        let gates = comparison::gates(comparison, Sides { base: &kept.base, head: &kept.head }, conditions);
         let Conditions { fail_on, allow_unknown, .. } = conditions;
         Self { fail_on: fail_on.least(), allows_unknown: *allow_unknown, gates, needing_base: Vec::new() }
     }

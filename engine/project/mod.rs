@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use crate::compare::Terms;
 use crate::files::{read_inside, read_text};
 use crate::findings::{Ignore, Policy, Scorecard, Sources};
 use crate::gates::{Budgets, Threshold};
@@ -61,6 +62,7 @@ pub struct Config {
     targets: BTreeMap<String, f64>,
     fail_on: Option<Threshold>,
     compare_fail_on: Option<Threshold>,
+    terms: Terms,
     budgets: Budgets,
     sources: Sources,
 }
@@ -204,6 +206,11 @@ impl Config {
     /// From which severity on a new or worse finding fails a comparison; absent where it does not say.
     pub fn compare_fail_on(&self) -> Option<Threshold> {
         self.compare_fail_on
+    }
+
+    /// What counts as a change in a comparison, and as the same work.
+    pub fn terms(&self) -> Terms {
+        self.terms
     }
 
     /// How far numbers may go.

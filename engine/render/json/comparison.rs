@@ -75,6 +75,8 @@ struct ChangeView {
     difference: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<[f64; 2]>,
     is_change: bool,
 }
 
@@ -212,8 +214,9 @@ impl TimeView {
 }
 
 impl From<Change> for ChangeView {
-    fn from(Change { base, head, difference, share, is_change }: Change) -> Self {
-        Self { base: base.into(), head: head.into(), difference, share, is_change }
+    fn from(Change { base, head, difference, share, interval, is_change }: Change) -> Self {
+        let interval = interval.map(|interval| [interval.low, interval.high]);
+        Self { base: base.into(), head: head.into(), difference, share, interval, is_change }
     }
 }
 
