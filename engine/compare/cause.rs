@@ -18,7 +18,9 @@ const AGAINST_SHARE: f64 = 0.1;
 /// A kernel that changed by less than this part of the window does not matter.
 const LEAST_SHARE: f64 = 0.01;
 /// As much of what idle time grew by lies in its longest stretch when that is what happened.
-const PAUSE_SHARE: f64 = 0.7;
+const PAUSE_SHARE: f64 = 0.75;
+/// And by at least this part of it longer than that of the other side.
+const PAUSE_LONGER_SHARE: f64 = 0.1;
 
 /// What explains a change, and what moved against it.
 #[derive(Debug, Default)]
@@ -162,14 +164,16 @@ fn finding_of<'a>(
 /// The longest stretch of idle time, where it alone is what came or went.
 fn pause(measured: &Measured, device: usize, account: &AccountChange) -> Option<i64> {
     let device = measured.devices.get(device)?;
-    if Account::parse(account.of) != Some(Account::Idle) {
+    if Account::parse(account.of) != Some(Account::Idle) || !measured.work.is_same_amount() {
         return None;
     }
     let units = measured.work.units().map(|units| units as f64);
-    let of_all = account.time.base.median as f64 * units.base - account.time.head.median as f64 * units.head;
+    let of_all = (account.time.base.median as f64 * units.base - account.time.head.median as f64 * units.head).abs();
     let Sides { base, head } = device.longest_idle_ns;
-    let of_longest = (base - head).abs() as f64;
-    (of_longest >= PAUSE_SHARE * of_all.abs() && measured.work.is_same_amount()).then_some(base.max(head))
+    let is_all = |ns: i64| (PAUSE_SHARE..=1.0 / PAUSE_SHARE).contains(&(ns as f64 / of_all.max(1.0)));
+    // Where the other side has a long stretch too, the new one is longer, and as long as all that came.
+    let is_new = base.abs_diff(head) as f64 >= PAUSE_LONGER_SHARE * of_all && is_all(base.max(head));
+    (is_all((base - head).abs()) || is_new).then_some(base.max(head))
 }
 
 /// What a kernel does otherwise: `` `sgemm`, 12 ms (8 %) slower a call ``.
@@ -201,7 +205,9 @@ fn against(measured: &Measured, trend: Trend) -> Option<Sentence> {
     let least = (AGAINST_SHARE * time.change.difference.unsigned_abs() as f64)
         .max(LEAST_SHARE * device.window.base.median as f64);
     let is_large = |difference: i64| difference.unsigned_abs() as f64 >= least;
-    let accounts = finest(device).filter(|account| account.time.trend() == trend && is_large(account.time.difference));
+    // The whole accounts: parts of one that change places are not against each other.
+    let accounts =
+        device.accounts.iter().filter(|account| account.time.trend() == trend && is_large(account.time.difference));
     if let Some(account) = accounts.max_by_key(|account| account.time.difference.unsigned_abs()) {
         let would = time.change.difference.saturating_sub(account.time.difference);
         let share = would as f64 / time.change.base.median.max(1) as f64;

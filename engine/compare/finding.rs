@@ -54,15 +54,17 @@ pub struct FindingChange {
     pub share: Option<Sides<f64>>,
     /// Why it is unclear what became of it.
     pub because: Option<String>,
+    /// Whether a baseline knows it, as no less: then it fails nothing.
+    pub is_known: bool,
 }
 
 /// What became of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// Only the head has it.
-    New,
     /// It can gain more than before.
     Worse,
+    /// Only the head has it.
+    New,
     /// It can gain less than before.
     Better,
     /// Only the base has it.
@@ -75,7 +77,17 @@ pub enum State {
 
 impl State {
     /// Every state, in the order of reports.
-    pub const ALL: [Self; 6] = [Self::New, Self::Worse, Self::Better, Self::Gone, Self::Unclear, Self::Unchanged];
+    pub const ALL: [Self; 6] = [Self::Worse, Self::New, Self::Better, Self::Gone, Self::Unclear, Self::Unchanged];
+
+    /// What asks for something comes first, then what was won, what cannot be told, and what stayed.
+    const fn group(self) -> usize {
+        match self {
+            Self::Worse | Self::New => 0,
+            Self::Better | Self::Gone => 1,
+            Self::Unclear => 2,
+            Self::Unchanged => 3,
+        }
+    }
 
     /// The word in reports and budgets.
     pub const fn name(self) -> &'static str {
@@ -103,7 +115,7 @@ struct Seen<'a> {
 /// What the runs of one side say of each fingerprint.
 type Findings<'a> = BTreeMap<String, Vec<Seen<'a>>>;
 
-/// All findings of both sides: new and worse ones first, the gravest first.
+/// All findings of both sides: worse and new ones first, the gravest first.
 pub(super) fn findings(
     sides: Sides<Runs<'_>>,
     work: &Work,
@@ -145,7 +157,7 @@ fn seen<'a>(runs: Runs<'a>, side: Side, work: &Work) -> Findings<'a> {
 impl FindingChange {
     fn rank(&self) -> impl Ord + use<> {
         let size = self.gain.map_or(0, |gain| gain.difference.unsigned_abs());
-        (self.state, std::cmp::Reverse((self.severity, size)))
+        (self.state.group(), std::cmp::Reverse(self.severity), self.state, std::cmp::Reverse(size))
     }
 }
 
@@ -266,6 +278,7 @@ impl<'a> Pair<'a> {
             gain: self.gain.map(|gain| gain.change),
             share: self.gain.map(|gain| gain.share),
             because,
+            is_known: false,
         }
     }
 

@@ -19,7 +19,7 @@ impl Interval {
     /// all values are above zero it is that of their logarithms, since noise is a share of what it disturbs. Three and three
     /// runs are too few for a test of ranks, and from five and five on it finds more than one. `None` without two values on
     /// a side, or without a base to be a share of.
-    pub(super) fn of(base: &[f64], head: &[f64]) -> Option<Self> {
+    pub(crate) fn of(base: &[f64], head: &[f64]) -> Option<Self> {
         let freedom = (base.len() + head.len()).checked_sub(2).filter(|freedom| *freedom > 0)?;
         if base.is_empty() || head.is_empty() {
             return None;

@@ -74,7 +74,7 @@ impl Ledger {
         let devices = run.devices();
         let (id, device) = *devices.get(device)?;
         let review = run.review.devices.iter().find(|review| review.key == device.key)?;
-        let steps: Vec<&Entity> = rounds::steps(run, id).collect();
+        let steps: Vec<&Entity> = rounds::steps(&run.facts, id).collect();
         // Time that is not the work's, or that the work lacks: both only ever idle.
         let (gap_ns, missing_ns) = match work.basis {
             Basis::Unit { .. } => (other.gaps(device, units), 0),

@@ -9,6 +9,8 @@ mod interval;
 mod launches;
 mod ledger;
 mod measure;
+#[cfg(test)]
+mod noise_tests;
 mod odd;
 mod rounds;
 mod runs;
@@ -34,7 +36,7 @@ pub use verdict::Outcome;
 pub use work::{Basis, Work};
 
 use calls::SameCalls;
-use rounds::Rounds;
+pub(crate) use rounds::Rounds;
 use runs::Runs;
 
 /// What a project or a caller decides about comparisons.
@@ -262,12 +264,12 @@ fn time(sides: Sides<Runs<'_>>, work: &Work, devices: &[DeviceChange], noise: &N
 
 fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
     let of = |of: fn(&Rounds) -> i64| {
-        let values = sides.map(|side| side.values(|run| Rounds::of(run).map(|rounds| of(&rounds)))).both();
+        let values = sides.map(|side| side.values(|run| Rounds::of(&run.facts).map(|rounds| of(&rounds)))).both();
         values.map(|values| Change::of(&values, noise))
     };
     let mut change = of(|rounds| rounds.mean_ns)?;
     let median = of(|rounds| rounds.median_ns)?;
-    let first = sides.map(|side| side.first().and_then(Rounds::of)).both()?;
+    let first = sides.map(|side| side.first().and_then(|run| Rounds::of(&run.facts))).both()?;
     if noise.fewer_runs() < 2 && is_within_steps(&first, &change) {
         change.is_change = false;
     }

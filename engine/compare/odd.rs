@@ -1,8 +1,7 @@
 //! Runs that went another way than the others of their side: named, and left out, so that one of them hides nothing.
 
-use super::runs::Run;
 use super::rounds::Rounds;
-use super::runs::int;
+use super::runs::{Run, int};
 use super::sides::{Side, Sides};
 
 /// A run that differs by less from the others is not odd.
@@ -62,7 +61,7 @@ fn outside(times: &[f64], count: usize) -> Vec<(usize, f64)> {
 
 /// What a run takes: for a step, else as a whole, on the slowest device.
 fn time(run: &Run) -> Option<f64> {
-    if let Some(rounds) = Rounds::of(run) {
+    if let Some(rounds) = Rounds::of(&run.facts) {
         return Some(rounds.mean_ns as f64);
     }
     run.devices().iter().map(|(_, device)| int(device, "window_ns")).max().map(|ns| ns as f64)

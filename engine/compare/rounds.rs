@@ -1,15 +1,15 @@
 //! The steps of one run: how long they take, on average and in the middle, and how they spread.
 
-use super::runs::{Run, int};
-use crate::facts::{Entity, EntityId, EntityKind, FactValue};
+use super::runs::{devices_with_work, int};
+use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 
 /// A step that takes this many medians more is one of its own.
 const SLOW_FACTOR: f64 = 1.25;
 
 /// The steady steps of the device whose steps take longest. Times are in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Rounds {
-    pub(super) mean_ns: i64,
+pub(crate) struct Rounds {
+    pub(crate) mean_ns: i64,
     pub(super) median_ns: i64,
     /// Those that the facts tell one by one: all, unless there are very many.
     pub(super) durations_ns: Vec<i64>,
@@ -17,16 +17,16 @@ pub(super) struct Rounds {
 
 impl Rounds {
     /// `None` without steps.
-    pub(super) fn of(run: &Run) -> Option<Self> {
-        let devices = run.devices();
-        let each = devices.iter().filter_map(|(id, device)| Self::of_device(run, *id, device));
+    pub(crate) fn of(facts: &Facts) -> Option<Self> {
+        let devices = devices_with_work(facts);
+        let each = devices.iter().filter_map(|(id, device)| Self::of_device(facts, *id, device));
         each.max_by_key(|rounds| rounds.median_ns)
     }
 
-    fn of_device(run: &Run, id: EntityId, device: &Entity) -> Option<Self> {
+    fn of_device(facts: &Facts, id: EntityId, device: &Entity) -> Option<Self> {
         let median_ns = device.int("step_median_ns").filter(|ns| *ns > 0)?;
         let count = int(device, "step_count") - int(device, "warm_up_step_count");
-        let steps: Vec<&Entity> = steps(run, id).collect();
+        let steps: Vec<&Entity> = steps(facts, id).collect();
         let missing_ns = missing_ns(device, &steps);
         let mean_ns = match device.int("steady_ns") {
             Some(steady_ns) if count > 0 => (steady_ns + missing_ns) / count,
@@ -70,7 +70,7 @@ pub(super) fn missing_ns(device: &Entity, steps: &[&Entity]) -> i64 {
 }
 
 /// The steps of a device, in order.
-pub(super) fn steps(run: &Run, device: EntityId) -> impl Iterator<Item = &Entity> {
-    let of_device = move |id: EntityId| run.facts.related(id, EntityKind::Device) == Some(device);
-    run.facts.of_kind(EntityKind::Step).filter(move |(id, _)| of_device(*id)).map(|(_, step)| step)
+pub(super) fn steps(facts: &Facts, device: EntityId) -> impl Iterator<Item = &Entity> {
+    let of_device = move |id: EntityId| facts.related(id, EntityKind::Device) == Some(device);
+    facts.of_kind(EntityKind::Step).filter(move |(id, _)| of_device(*id)).map(|(_, step)| step)
 }

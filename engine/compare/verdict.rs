@@ -115,7 +115,8 @@ fn steps(time: &Time) -> String {
     let slow = match &time.slow {
         Some(slow) if slow.head.count > slow.base.count => {
             let (more, beyond) = (slow.head.count, number::duration(slow.head.beyond_ns));
-            format!(": {more} of {} take {beyond} more{}", counted(slow.head.of, "step"), before(slow.base.count))
+            let take = if more == 1 { "takes" } else { "take" };
+            format!(": {more} of {} {take} {beyond} more{}", counted(slow.head.of, "step"), before(slow.base.count))
         }
         Some(slow) => {
             let (fewer, beyond) = (slow.base.count, number::duration(slow.base.beyond_ns));

@@ -4,6 +4,9 @@ use super::interval::Interval;
 use super::measure::{Change, Noise, Trend};
 use crate::text::number;
 
+/// Larger shares are not printed.
+const MOST_SHARE: f64 = 100.0;
+
 /// `12 ms (8 %) faster`, `12 ms (8 %) slower`, `no change`.
 pub(super) fn speed(change: &Change) -> String {
     sized(change, number::duration, "slower", "faster")
@@ -39,7 +42,9 @@ pub(super) fn bounds(change: &Change, noise: &Noise) -> String {
 
 fn sized(change: &Change, print: impl Fn(i64) -> String, up: &str, down: &str) -> String {
     let size = print(i64::try_from(change.difference.unsigned_abs()).unwrap_or(i64::MAX));
-    let share = change.share.map_or_else(String::new, |share| format!(" ({})", number::percent(share.abs())));
+    // Of next to nothing no share says anything.
+    let share = change.share.filter(|share| share.abs() < MOST_SHARE);
+    let share = share.map_or_else(String::new, |share| format!(" ({})", number::percent(share.abs())));
     match change.trend() {
         Trend::Up => format!("{size}{share} {up}"),
         Trend::Down => format!("{size}{share} {down}"),

@@ -38,6 +38,8 @@ pub(super) struct Occurrence<'a> {
     pub(super) ignore: Option<usize>,
     /// Whether the baseline knows it.
     pub(super) is_known: bool,
+    /// The part of the window that a baseline knows it as, where it is more now.
+    pub(super) grown_from: Option<f64>,
 }
 
 impl Occurrence<'_> {
@@ -83,6 +85,7 @@ impl<'a> Context<'a> {
             cause: None,
             ignore: None,
             is_known: false,
+            grown_from: None,
         }
     }
 

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use crate::compare::Terms;
 use crate::findings::{Ignore, Scorecard};
-use crate::gates::{Budgets, Threshold};
+use crate::gates::{Budgets, FailOn, Threshold};
 use crate::rules::fault::{Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::{Library, Params, Rule};
@@ -42,7 +42,7 @@ pub(super) fn check(
         ignores: raw.ignore.iter().filter_map(|ignore| checker.ignore(ignore, today)).collect(),
         targets: checker.targets(file, scorecard),
         fail_on: raw.review.fail_on.as_ref().and_then(|word| checker.fail_on(word)),
-        compare_fail_on: raw.compare.fail_on.as_ref().and_then(|word| checker.fail_on(word)),
+        compare_fail_on: raw.compare.fail_on.as_ref().and_then(|word| checker.compare_fail_on(word)),
         terms: checker.terms(&raw.compare),
         budgets: checker.budgets(&raw.budgets),
         sources: sources::check(&raw.source, &mut checker.log),
@@ -115,6 +115,11 @@ impl<'a> Checker<'a> {
 
     fn fail_on(&mut self, word: &Text) -> Option<Threshold> {
         self.one_of("fail_on", word, &FAIL_ON)
+    }
+
+    fn compare_fail_on(&mut self, word: &Text) -> Option<FailOn> {
+        let found = FailOn::parse(word.get_ref());
+        found.map_err(|problem| self.log.at(word.span(), problem)).ok()
     }
 
     fn terms(&mut self, raw: &RawCompare) -> Terms {

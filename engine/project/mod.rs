@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::compare::Terms;
 use crate::files::{read_inside, read_text};
 use crate::findings::{Ignore, Policy, Scorecard, Sources};
-use crate::gates::{Budgets, Threshold};
+use crate::gates::{Budgets, FailOn, Threshold};
 use crate::limits::MAX_RULE_FILE_BYTES;
 use crate::rules::fault::{Fault, Faults, Log};
 use crate::rules::outcome::Severity;
@@ -61,7 +61,7 @@ pub struct Config {
     ignores: Vec<Ignore>,
     targets: BTreeMap<String, f64>,
     fail_on: Option<Threshold>,
-    compare_fail_on: Option<Threshold>,
+    compare_fail_on: Option<FailOn>,
     terms: Terms,
     budgets: Budgets,
     sources: Sources,
@@ -203,8 +203,9 @@ impl Config {
         self.fail_on
     }
 
-    /// From which severity on a new or worse finding fails a comparison; absent where it does not say.
-    pub fn compare_fail_on(&self) -> Option<Threshold> {
+    /// From which severity on a new or worse finding fails a comparison, and whether a slower head does; absent where it does
+    /// not say.
+    pub fn compare_fail_on(&self) -> Option<FailOn> {
         self.compare_fail_on
     }
 

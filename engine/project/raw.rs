@@ -83,8 +83,10 @@ pub(super) struct RawReview {
 #[derive(Debug, Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawCompare {
-    /// End with exit code 1 when findings of this severity or above are new or worse. `--fail-on` goes before it.
-    #[schemars(with = "Option<FailOn>")]
+    /// End with exit code 1 when findings of this severity or above are new or worse, or the head is slower: high, medium, low
+    /// or never, and slower or slower=3%, with commas between them. A severity alone fails a slower head, too. `--fail-on` goes
+    /// before it.
+    #[schemars(with = "Option<String>")]
     pub(super) fail_on: Option<Text>,
     /// Changes below this share of the base are noise, from 0 to 1: 0.02 is 2 %. Without it 5 % with fewer than four runs a
     /// side, and less with more.

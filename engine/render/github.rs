@@ -1,6 +1,7 @@
 //! Annotations of a GitHub workflow: one command a line, which nothing in a name can end or begin.
 
 use super::notes::{Level, Notes};
+use crate::compare::State;
 use crate::findings::SourceLocation;
 use crate::gates::GateOutcome;
 use crate::text::escape;
@@ -13,7 +14,7 @@ pub(super) fn github(notes: &Notes<'_>) -> String {
         let title = format!("gate {} ({}) {}", gate.name, gate.limit, gate.outcome.name());
         lines.push(command(level, &title, &gate.says));
     }
-    let mut sorted: Vec<_> = notes.notes.iter().collect();
+    let mut sorted: Vec<_> = notes.notes.iter().filter(|note| note.state != Some(State::Unchanged)).collect();
     sorted.sort_by_key(|note| std::cmp::Reverse((note.is_failure, note.level)));
     for note in sorted {
         let message = format!("{} [{}]", note.message, note.rule);

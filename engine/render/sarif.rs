@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::notes::{Level, Note, Notes};
 use super::rule_page::rule_page;
 use crate::compare::State;
+use crate::findings::digest;
 use crate::rules::{Library, Rule};
 use crate::text::escape;
 
@@ -140,7 +141,9 @@ pub(super) fn sarif(notes: &Notes<'_>, library: &Library) -> Result<String, serd
     let ids: BTreeSet<&str> = notes.notes.iter().map(|note| note.rule.as_str()).collect();
     let rules: Vec<&Rule> = ids.into_iter().filter_map(|id| library.rule(id)).collect();
     // Code scanning takes every result for one that is there, whatever its `baselineState`.
-    let results = notes.notes.iter().filter(|note| note.is_in_head).map(|note| result(note, notes, &rules)).collect();
+    let slower = notes.is_slower.then(|| slower(notes));
+    let findings = notes.notes.iter().filter(|note| note.is_in_head).map(|note| result(note, notes, &rules));
+    let results = slower.into_iter().chain(findings).collect();
     let driver = Driver {
         name: "coldspot",
         rules: rules.iter().map(|rule| RuleHelp::new(library, rule)).collect(),
@@ -190,18 +193,35 @@ fn result(note: &Note, notes: &Notes<'_>, rules: &[&Rule]) -> Finding {
     }
 }
 
+/// That the head is slower: no rule's finding, but what a reader of alerts must not miss.
+fn slower(notes: &Notes<'_>) -> Finding {
+    let artifact_location = report(notes);
+    Finding {
+        baseline_state: Some("new"),
+        level: level(notes.verdict_level),
+        locations: [Location { physical_location: PhysicalLocation { artifact_location, region: None } }],
+        message: Text { text: notes.verdict.clone() },
+        partial_fingerprints: Fingerprints { coldspot: digest("verdict") },
+        rule_id: "slower".to_owned(),
+        rule_index: None,
+    }
+}
+
 /// The place in the code, from the root of the sources, which whoever reads the log knows; else the report.
 fn location(note: &Note, notes: &Notes<'_>) -> PhysicalLocation {
     let Some(source) = &note.source else {
-        let report = notes.reports.first().map_or("report", String::as_str);
-        let artifact_location = ArtifactLocation { uri: address(report), uri_base_id: None };
-        return PhysicalLocation { artifact_location, region: None };
+        return PhysicalLocation { artifact_location: report(notes), region: None };
     };
     let folders: Vec<String> = source.file.split('/').map(address).collect();
     PhysicalLocation {
         artifact_location: ArtifactLocation { uri: folders.join("/"), uri_base_id: Some("%SRCROOT%") },
         region: source.line.map(|line| Region { start_line: line }),
     }
+}
+
+fn report(notes: &Notes<'_>) -> ArtifactLocation {
+    let report = notes.reports.first().map_or("report", String::as_str);
+    ArtifactLocation { uri: address(report), uri_base_id: None }
 }
 
 fn notifications(notes: &Notes<'_>) -> Vec<Notification> {
