@@ -37,7 +37,7 @@ pub(super) fn junit(notes: &Notes<'_>) -> String {
 
 fn of_note(note: &Note) -> String {
     let name = format!("{} ({})", note.name, note.fingerprint);
-    let message = note.state.map_or_else(|| note.message.clone(), |state| format!("{}: {}", state.name(), note.message));
+    let message = note.state.map_or_else(|| note.message(), |state| format!("{}: {}", state.name(), note.message()));
     let body = if note.is_failure { failure(note.severity.name(), &message) } else { output(&message) };
     case(&note.rule, &name, &body)
 }
