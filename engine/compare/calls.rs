@@ -13,7 +13,7 @@ const LEAST_SHARE: f64 = 0.001;
 /// Kernels that take a smaller part of the kernel time say nothing of clocks.
 const TELLING_SHARE: f64 = 0.005;
 /// As many kernels that all changed alike are no change of a kernel.
-const TELLING_COUNT: usize = 4;
+const TELLING_COUNT: usize = 3;
 /// The part of the kernel time that changed alike when clocks did.
 const ALIKE_SHARE: f64 = 0.95;
 /// Clocks that differ by less are the same.

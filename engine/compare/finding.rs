@@ -437,15 +437,17 @@ impl Context<'_> {
     }
 }
 
-/// Which way an account went; where it is not told apart, the account of the window that it lies in.
+/// Which way an account went. Where it is not told apart on both sides the account of the window that it lies in tells, if that
+/// moved.
 fn account_trend(device: &DeviceChange, account: Account) -> Option<Trend> {
     if account == Account::Window {
         return Some(device.window.trend());
     }
-    let changes = || device.accounts.iter().chain(&device.parts);
-    let own = changes().find(|change| change.account == account.id());
-    let change = own.or_else(|| changes().find(|change| change.account == account.top().id()))?;
-    Some(change.time.trend())
+    let drift = |id: &str| {
+        let mut changes = device.accounts.iter().chain(&device.parts);
+        changes.find(|change| change.account == id).map(|change| change.drift)
+    };
+    drift(account.id()).or_else(|| drift(account.top().id()).filter(|drift| *drift != Trend::Same))
 }
 
 fn moved(gain: Option<Gain>) -> State {

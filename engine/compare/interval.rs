@@ -3,7 +3,7 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// How often a change that is none may lie outside its interval.
-const ERROR_SHARE: f64 = 0.025;
+const ERROR_SHARE: f64 = 0.022;
 
 /// Bounds of a change, as shares of the base.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,8 +49,13 @@ impl Interval {
 
 /// As many standard errors as a change of nothing stays within.
 pub(super) fn quantile(freedom: usize) -> f64 {
+    student(freedom, ERROR_SHARE)
+}
+
+/// What Student's distribution exceeds, on both sides together, in this share of all cases.
+fn student(freedom: usize, share: f64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, freedom as f64);
-    student.map_or(f64::INFINITY, |student| student.inverse_cdf(1.0 - ERROR_SHARE / 2.0))
+    student.map_or(f64::INFINITY, |student| student.inverse_cdf(1.0 - share / 2.0))
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -69,8 +74,9 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_tables() {
-        for (freedom, expected) in [(1, 25.452), (4, 3.495), (8, 2.752), (18, 2.445)] {
-            assert!((quantile(freedom) - expected).abs() < 0.001, "{freedom}: {}", quantile(freedom));
+        for (freedom, expected) in [(1, 12.706), (4, 2.776), (8, 2.306), (18, 2.101)] {
+            let found = student(freedom, 0.05);
+            assert!((found - expected).abs() < 0.001, "{freedom}: {found}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Where the time of each device went, side by side.
 
-use super::measure::{Change, Measure, Noise, Values};
+use super::measure::{Change, Measure, Noise, Trend, Values};
 use super::rounds;
 use super::runs::{Run, Runs, int};
 use super::sides::{Side, Sides};
@@ -13,6 +13,9 @@ use crate::text::spans::Sentence;
 
 /// An account that is, and was, a smaller part of the window than this is not said to have changed.
 const LEAST_SHARE: f64 = 0.01;
+
+/// A finding that draws on an account may be worse or better from here on.
+const LEAST_DRIFT_SHARE: f64 = 0.004;
 
 /// One device on both sides.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +47,8 @@ pub struct AccountChange {
     pub time: Change,
     /// Its share of the window.
     pub share: Sides<f64>,
+    /// Which way it went where less than a change worth a word counts, too: for what draws on it.
+    pub(super) drift: Trend,
 }
 
 /// All devices, in the order of their numbers. Without a sound unit, changes are those of the shares of the window.
@@ -78,7 +83,8 @@ impl Ledger {
         // Time that is not the work's, or that the work lacks: both only ever idle.
         let (gap_ns, missing_ns) = match work.basis {
             Basis::Unit { .. } => (other.gaps(device, units), 0),
-            Basis::Step { .. } => (0, rounds::missing_ns(device, &steps)),
+            // As many steps on both sides lack the same.
+            Basis::Step { .. } if !work.is_same_amount() => (0, rounds::missing_ns(device, &steps)),
             _ => (0, 0),
         };
         let mut accounts = Sums::default();
@@ -225,9 +231,10 @@ impl Rows<'_> {
             time.is_change = (share.base - share.head).abs() >= self.noise.floor_share * share.base;
             (share.base - share.head).abs()
         };
+        let drift = if moved >= LEAST_DRIFT_SHARE { time.trend() } else { Trend::Same };
         time.is_change &= moved >= LEAST_SHARE;
         let Name { account, of, label } = name;
-        Some(AccountChange { account, of, label, time, share })
+        Some(AccountChange { account, of, label, time, share, drift })
     }
 }
 

@@ -18,6 +18,8 @@ mod sides;
 mod verdict;
 mod words;
 mod work;
+#[cfg(test)]
+mod work_tests;
 
 use crate::facts::EntityKind;
 use crate::text::spans::Sentence;
@@ -207,7 +209,7 @@ pub fn compare(base: &[Run], head: &[Run], terms: Terms) -> Result<Comparison, P
     Ok(Comparison {
         base: names.base,
         head: names.head,
-        verdict: verdict::verdict(&measured, &causes),
+        verdict: verdict::verdict(&measured, causes.list.first(), causes.against.as_ref()),
         causes: causes.list,
         counts: StateCounts::of(&measured.findings),
         outcome: measured.outcome,

@@ -1,6 +1,5 @@
 //! Which side is faster, in one sentence.
 
-use super::cause::Causes;
 use super::measure::{Change, ENOUGH_RUNS, Trend};
 use super::odd::OddRun;
 use super::work::{Basis, Work};
@@ -69,9 +68,10 @@ impl Time {
     }
 }
 
-pub(super) fn verdict(measured: &Measured, causes: &Causes) -> Sentence {
+/// With the likeliest cause, and what went against the change.
+pub(super) fn verdict(measured: &Measured, cause: Option<&Sentence>, against: Option<&Sentence>) -> Sentence {
     let (Some(time), true) = (&measured.time, measured.work.basis.is_comparable()) else {
-        return refusal(measured, causes.list.first());
+        return refusal(measured, cause);
     };
     let words = Sentence::default().own(&match measured.outcome {
         Outcome::Faster => format!("Faster: {}", moved(measured, time)),
@@ -84,12 +84,12 @@ pub(super) fn verdict(measured: &Measured, causes: &Causes) -> Sentence {
         [] => words,
         differences => listed(words.own(" The work differs: "), differences).own("."),
     };
-    let words = match (measured.outcome, causes.list.first()) {
+    let words = match (measured.outcome, cause) {
         (Outcome::Faster | Outcome::Slower, Some(cause)) => words.own(" Likely cause: ").sentence(cause).own("."),
         (_, Some(kernel)) => words.own(" What did change: ").sentence(kernel).own("."),
         _ => words,
     };
-    match &causes.against {
+    match against {
         Some(against) => words.own(" ").sentence(against).own("."),
         None => words,
     }

@@ -68,7 +68,7 @@ mod tests {
         let many = |values: &[i64]| Values::of(values.iter().copied()).unwrap();
         let noise = Noise::new(3, 3, None);
         let found = Change::of(&Sides { base: many(&[100, 101, 99]), head: many(&[110, 111, 109]) }, &noise);
-        assert_eq!(bounds(&found, &noise), "+6.8 % to +13 % by 3 and 3 runs");
+        assert_eq!(bounds(&found, &noise), "+7 % to +13 % by 3 and 3 runs");
         assert_eq!(bounds(&change(100, 110), &Noise::new(1, 1, None)), "");
     }
 

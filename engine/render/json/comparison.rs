@@ -27,7 +27,6 @@ pub(in crate::render) struct ComparisonView<'a> {
     verdict: Text,
     work: WorkView<'a>,
     noise: NoiseView,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     odd: Vec<Odd<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<TimeView>,
@@ -42,11 +41,8 @@ pub(in crate::render) struct ComparisonView<'a> {
     shared_kernel_share: Option<f64>,
     kernels: Vec<Calls<'a>>,
     ranges: Vec<Calls<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     ignored: Vec<IgnoredView<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     expired: Vec<IgnoredView<'a>>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     about: BTreeMap<&'static str, &'a str>,
 }
 
