@@ -30,7 +30,7 @@ use occurrence::{Context, Occurrence};
 use rank::Ranking;
 use source::KernelNames;
 
-pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
+pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
 pub use devices::{DeviceReview, Part};
 pub use fingerprint::digest;
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};

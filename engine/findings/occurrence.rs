@@ -45,6 +45,8 @@ pub(super) struct Occurrence<'a> {
     pub(super) ignore: Option<usize>,
     /// Whether the baseline knows it.
     pub(super) is_known: bool,
+    /// The part of the window that a baseline knows it as, where it is more now.
+    pub(super) grown_from: Option<f64>,
 }
 
 impl Occurrence<'_> {
@@ -115,6 +117,7 @@ impl<'a> Context<'a> {
             own_ns: None,
             ignore: None,
             is_known: false,
+            grown_from: None,
         }
     }
 

@@ -211,6 +211,15 @@ struct StaleIgnore<'a> {
 struct Known<'a> {
     findings: Vec<KnownFinding<'a>>,
     stale: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    grown: Vec<GrownFinding<'a>>,
+}
+
+#[derive(Serialize)]
+struct GrownFinding<'a> {
+    title: &'a str,
+    subject: Text,
+    share: [f64; 2],
 }
 
 #[derive(Serialize)]
@@ -471,7 +480,13 @@ impl<'a> Known<'a> {
             entity_count: known.entity_count,
             subjects: texts(&known.subjects),
         };
-        Self { findings: known.findings.iter().map(finding).collect(), stale: &known.stale }
+        let grown = |grown: &'a findings::GrownFinding| GrownFinding {
+            title: &grown.title,
+            subject: (&grown.subject).into(),
+            share: grown.share,
+        };
+        let grown = known.grown.iter().map(grown).collect();
+        Self { findings: known.findings.iter().map(finding).collect(), stale: &known.stale, grown }
     }
 }
 
