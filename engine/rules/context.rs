@@ -9,7 +9,7 @@ use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 
 use super::budget::{self, Budget};
 use super::expr::Program;
-use super::params::Params;
+use super::params::{ParamValue, Params};
 use super::rule::Rule;
 
 const KINDS: usize = EntityKind::ALL.len();
@@ -32,6 +32,15 @@ fn value_of(fact: &FactValue) -> Value {
         FactValue::Int(value) => Value::from(*value),
         FactValue::Float(value) => Value::from(*value),
         FactValue::Text(value) => Value::from(value.as_str()),
+    }
+}
+
+fn value_of_param(param: &ParamValue) -> Value {
+    match param {
+        ParamValue::Int(value) => Value::from(*value),
+        ParamValue::Float(value) => Value::from(*value),
+        ParamValue::Text(text) => Value::from(text.as_str()),
+        ParamValue::Texts(texts) => texts.iter().map(|text| Value::from(text.as_str())).collect(),
     }
 }
 
@@ -70,23 +79,28 @@ impl Made {
     }
 }
 
-/// The params of a rule: its own, or what the user set instead. An error when that is no finite number.
-pub(super) fn params(rule: &Rule, set: &Params) -> Result<Value, String> {
+/// The params of a rule, as expressions see them.
+#[derive(Debug)]
+pub(super) struct RuleParams {
+    value: Value,
+    /// How many patterns one name is held against at most.
+    pattern_count: u64,
+}
+
+/// The params of a rule: its own, or what the user set instead. An error when that does not fit.
+pub(super) fn params(rule: &Rule, set: &Params) -> Result<RuleParams, String> {
+    let mut pattern_count = 1;
     let mut entries: Vec<(Box<str>, Value)> = Vec::with_capacity(rule.params.len());
     for param in &rule.params {
         let value = set.get(rule.id(), &param.name).unwrap_or(&param.default);
-        let is_number = match value {
-            FactValue::Int(_) => true,
-            FactValue::Float(number) => number.is_finite(),
-            FactValue::Bool(_) | FactValue::Text(_) => false,
-        };
-        if !is_number {
-            return Err(format!("`params.{}` is set to no finite number", param.name));
+        if let Some(fault) = value.fault(param.unit) {
+            return Err(format!("`params.{}` {fault}", param.name));
         }
-        entries.push((param.name.as_str().into(), value_of(value)));
+        pattern_count = pattern_count.max(value.texts().len() as u64);
+        entries.push((param.name.as_str().into(), value_of_param(value)));
     }
     entries.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(Value::from_object(Table(entries)))
+    Ok(RuleParams { value: Value::from_object(Table(entries)), pattern_count })
 }
 
 /// The indexes of a rule's values by their names.
@@ -139,7 +153,7 @@ impl<'a> Scope<'a> {
     pub(super) fn new(
         rule: &'a Rule,
         names: &Arc<ValueNames>,
-        params: &Value,
+        params: &RuleParams,
         entities: &Entities<'_>,
         related: &[Option<EntityId>; KINDS],
         budget: &'a Budget,
@@ -149,8 +163,9 @@ impl<'a> Scope<'a> {
         let values = Arc::new(Values { names: Arc::clone(names), cells });
         let made = related.map(|id| id.map(|id| entities.made(id)));
         let weight = made.iter().flatten().map(|made| made.weight).max().unwrap_or(1);
+        let weight = weight.saturating_mul(params.pattern_count);
         let entities = made.map(|made| made.map(|made| made.value));
-        let root = Root { entities, params: params.clone(), values: Value::from_dyn_object(Arc::clone(&values)) };
+        let root = Root { entities, params: params.value.clone(), values: Value::from_dyn_object(Arc::clone(&values)) };
         Ok(Self { rule, values, root: Value::from_object(root), budget, weight })
     }
 

@@ -11,6 +11,7 @@ use toml::de::DeTable;
 
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
+use super::params::ParamValue;
 use super::vocabulary::SCHEMA;
 use super::{schema, shape};
 
@@ -50,6 +51,9 @@ pub(super) struct RawRule {
     /// A fixed severity. Without it, the share of the window that can be gained decides.
     #[schemars(with = "Option<Severity>")]
     pub(super) severity: Option<Text>,
+    /// Severities that conditions bring: the first that holds goes before `severity` and before what can be gained.
+    #[serde(default)]
+    pub(super) severity_when: Vec<RawSeverity>,
     /// `experimental` until the rule has proved itself on real reports; shown as such.
     #[serde(default)]
     #[schemars(schema_with = "schema::status")]
@@ -95,12 +99,12 @@ pub(super) struct RawRule {
     pub(super) tests: Vec<RawTest>,
 }
 
-/// A threshold
+/// A threshold, or names to look for
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawParam {
-    /// The number, in the unit.
-    #[schemars(with = "f64")]
+    /// The number, in the unit; with the unit `text` a name, a pattern (`*` is any text), or a list of them.
+    #[schemars(with = "ParamValue")]
     pub(super) default: Spanned<toml::Value>,
     /// The unit. Times and sizes are rescaled by the unit probe.
     #[schemars(schema_with = "schema::unit")]
@@ -165,6 +169,18 @@ pub(super) struct RawLower {
     /// Why, as a sentence.
     #[schemars(with = "String")]
     pub(super) because: Text,
+}
+
+/// A severity where a condition holds
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSeverity {
+    /// The severity then.
+    #[schemars(with = "Severity")]
+    pub(super) is: Text,
+    /// An expression that gives true or false.
+    #[schemars(with = "String")]
+    pub(super) when: Text,
 }
 
 /// Links to other rules
@@ -235,7 +251,7 @@ pub(super) struct RawTest {
     pub(super) unset: Vec<Text>,
     /// Params that differ from their defaults.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, f64>")]
+    #[schemars(with = "BTreeMap<String, ParamValue>")]
     pub(super) params: BTreeMap<Text, Spanned<toml::Value>>,
     /// What must come out. A test that expects nothing is refused.
     #[schemars(with = "RawExpect")]
@@ -255,6 +271,9 @@ pub(super) struct RawExpect {
     /// The confidence of a finding.
     #[schemars(with = "Option<Confidence>")]
     pub(super) confidence: Option<Text>,
+    /// The severity of a finding that a condition of `severity_when` brings, or that `severity` fixes.
+    #[schemars(with = "Option<Severity>")]
+    pub(super) severity: Option<Text>,
     /// The facts that an unknown lacks, as `entity.fact`.
     #[serde(default)]
     #[schemars(schema_with = "schema::fact_names")]

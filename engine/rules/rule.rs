@@ -10,6 +10,7 @@ use crate::timeline::Capability;
 
 use super::expr::Program;
 use super::outcome::{Confidence, Severity};
+use super::params::ParamValue;
 
 /// A fact by its full name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,9 +41,9 @@ pub enum Status {
 pub struct Param {
     /// Its name, without `params.`.
     pub name: String,
-    /// A whole or a finite number.
-    pub default: FactValue,
-    /// The unit as the rule file writes it: `ns`, `share`, `ratio` …
+    /// A number, or names.
+    pub default: ParamValue,
+    /// The unit as the rule file writes it: `ns`, `share`, `ratio`, `text` …
     pub unit: &'static str,
     /// What it is for.
     pub doc: String,
@@ -101,6 +102,10 @@ pub struct RuleInfo {
     pub for_each: EntityKind,
     /// Its fixed severity; when absent, the share of the window that it can gain decides.
     pub severity: Option<Severity>,
+    /// What the project sets instead, whatever the rule says; absent where it leaves the rule as it is.
+    pub set_severity: Option<Severity>,
+    /// Whether it is of the user's own folders, and no built-in one.
+    pub is_own: bool,
     /// Whether it has proved itself on real reports.
     pub status: Status,
     /// Whether its cost occurs once.
@@ -259,6 +264,11 @@ impl Rule {
         self.code.lower.iter().map(|lower| (lower.to, lower.because.as_str()))
     }
 
+    /// What its severity is where a condition holds, the first that does.
+    pub fn severities(&self) -> impl Iterator<Item = (Severity, &str)> {
+        self.code.severities.iter().map(|severity| (severity.is, severity.when.source.as_str()))
+    }
+
     /// What its tests are about, the example's own left out.
     pub fn tests(&self) -> impl Iterator<Item = &str> {
         self.tests.iter().skip(1).map(|test| test.name.as_str())
@@ -284,6 +294,7 @@ pub(super) struct Code {
     pub(super) estimate: Option<EstimateCode>,
     pub(super) confidence: Confidence,
     pub(super) lower: Vec<Lower>,
+    pub(super) severities: Vec<SeverityWhen>,
     pub(super) summary: Text,
     pub(super) verify: Text,
     pub(super) look: Option<Text>,
@@ -331,13 +342,20 @@ pub(super) struct Lower {
     pub(super) because: String,
 }
 
+/// A severity with the condition that brings it.
+#[derive(Debug)]
+pub(super) struct SeverityWhen {
+    pub(super) is: Severity,
+    pub(super) when: Program,
+}
+
 /// A test in a rule file: whole facts, not what differs from the example.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) line: usize,
     pub(super) facts: FactTable,
-    pub(super) params: BTreeMap<String, FactValue>,
+    pub(super) params: BTreeMap<String, ParamValue>,
     pub(super) expect: Expect,
 }
 
@@ -346,6 +364,7 @@ pub(super) struct Expect {
     pub(super) outcome: Expected,
     pub(super) recoverable_ns: Option<i64>,
     pub(super) confidence: Option<Confidence>,
+    pub(super) severity: Option<Severity>,
     pub(super) missing: Option<Vec<String>>,
     pub(super) summary: Option<String>,
 }

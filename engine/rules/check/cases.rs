@@ -6,11 +6,13 @@ use crate::facts::{EntityKind, FactType, FactValue, catalogue};
 use crate::text::nearest::did_you_mean;
 
 use super::super::fault::Log;
-use super::super::params::number;
+use super::super::outcome::Severity;
+use super::super::params::ParamValue;
 use super::super::raw::{FactTables, RawExpect, RawRule, RawTest, Text};
 use super::super::rule::{Case, Code, Expect, Expected, FactRef, FactTable};
+use super::types::Type;
 use super::walk::Scope;
-use super::{confidence, filled, full_name, may_be_absent, one_of};
+use super::{confidence, filled, full_name, may_be_absent, one_of, severity};
 
 /// The name under which the example runs as a test.
 const EXAMPLE: &str = "example";
@@ -22,8 +24,14 @@ pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut
     if !example.keys().any(|fact| fact.kind == for_each) {
         log.at(raw.example.span(), format!("[example] has no facts of a `{}`", for_each.name()));
     }
-    let expect =
-        Expect { outcome: Expected::Finding, recoverable_ns: None, confidence: None, missing: None, summary: None };
+    let expect = Expect {
+        outcome: Expected::Finding,
+        recoverable_ns: None,
+        confidence: None,
+        severity: None,
+        missing: None,
+        summary: None,
+    };
     let line = log.line(&raw.example.span());
     let first = Case { name: EXAMPLE.to_owned(), line, facts: example.clone(), params: BTreeMap::new(), expect };
     let mut cases = vec![first];
@@ -57,11 +65,16 @@ fn case(raw: &RawTest, example: &FactTable, scope: &Scope, log: &mut Log<'_>) ->
             let known = scope.params.keys().map(String::as_str);
             log.at(name.span(), format!("`params.{label}` is not declared in [params]{}", did_you_mean(label, known)));
         }
-        match number(value.get_ref()) {
-            Some(number) => {
-                params.insert(label.clone(), number);
+        // Of one that is not declared, anything will do.
+        let is_list = matches!(scope.params.get(label), Some(Some(Type::Texts)));
+        let is_text = is_list || matches!(scope.params.get(label), Some(Some(Type::Text)));
+        match ParamValue::parse(value.get_ref()) {
+            Some(given) if given.texts().is_empty() != is_text => {
+                let given = if is_list { ParamValue::Texts(given.texts().to_vec()) } else { given };
+                params.insert(label.clone(), given);
             }
-            None => log.at(value.span(), format!("`params.{label}` must be a finite number")),
+            _ if is_text => log.at(value.span(), format!("`params.{label}` must be a text")),
+            _ => log.at(value.span(), format!("`params.{label}` must be a finite number")),
         }
     }
     let expect = expect(raw, scope, log)?;
@@ -77,7 +90,10 @@ fn case(raw: &RawTest, example: &FactTable, scope: &Scope, log: &mut Log<'_>) ->
 fn is_the_example_again(raw: &RawTest, expect: &Expect) -> bool {
     let sets = raw.set.values().any(|table| !table.is_empty());
     let changes = sets || !raw.unset.is_empty() || !raw.params.is_empty();
-    let asserts = expect.recoverable_ns.is_some() || expect.confidence.is_some() || expect.summary.is_some();
+    let asserts = expect.recoverable_ns.is_some()
+        || expect.confidence.is_some()
+        || expect.severity.is_some()
+        || expect.summary.is_some();
     !changes && !asserts && expect.outcome == Expected::Finding
 }
 
@@ -103,6 +119,10 @@ fn expect(test: &RawTest, scope: &Scope, log: &mut Log<'_>) -> Option<Expect> {
         outcome,
         recoverable_ns: raw.recoverable_ns.as_ref().map(|number| *number.get_ref()),
         confidence: raw.confidence.as_ref().and_then(|word| confidence(word, log)),
+        severity: raw.severity.as_ref().and_then(|word| {
+            one_of("severity", word, Severity::ALL.map(Severity::name), log);
+            severity(word)
+        }),
         missing,
         summary: raw.summary.as_ref().map(|text| text.get_ref().clone()),
     })
@@ -116,9 +136,13 @@ fn known_fact(name: &Text, scope: &Scope, log: &mut Log<'_>) {
 
 /// Only a finding has an estimate, a confidence and a summary; only an unknown misses facts.
 fn fitting(raw: &RawExpect, outcome: Expected, span: std::ops::Range<usize>, log: &mut Log<'_>) {
-    let of_finding = raw.recoverable_ns.is_some() || raw.confidence.is_some() || raw.summary.is_some();
+    let of_finding =
+        raw.recoverable_ns.is_some() || raw.confidence.is_some() || raw.severity.is_some() || raw.summary.is_some();
     if of_finding && outcome != Expected::Finding {
-        log.at(span.clone(), "`recoverable_ns`, `confidence` and `summary` can be expected of a finding only");
+        log.at(
+            span.clone(),
+            "`recoverable_ns`, `confidence`, `severity` and `summary` can be expected of a finding only",
+        );
     }
     if raw.missing.is_some() && outcome != Expected::Unknown {
         log.at(span, "`missing` can be expected of an unknown only");
@@ -153,7 +177,9 @@ fn typed(value: &toml::Value, kind: FactType) -> Option<FactValue> {
         (toml::Value::Integer(number), FactType::Float) => FactValue::Float(*number as f64),
         (toml::Value::Boolean(value), _) => FactValue::Bool(*value),
         (toml::Value::String(text), _) => FactValue::Text(text.clone()),
-        (other, _) => number(other)?,
+        (toml::Value::Integer(number), _) => FactValue::Int(*number),
+        (toml::Value::Float(number), _) if number.is_finite() => FactValue::Float(*number),
+        _ => return None,
     };
     kind.accepts(&value).then_some(value)
 }

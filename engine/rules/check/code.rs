@@ -13,10 +13,10 @@ use super::super::expr::{Program, message, syntax};
 use super::super::fault::Log;
 use super::super::outcome::Confidence;
 use super::super::raw::{self, RawEstimate, RawRule, RawWhen};
-use super::super::rule::{Code, EstimateCode, FactRef, Lower, Param, Text, When};
-use super::types::{Dimension, Type};
+use super::super::rule::{Code, EstimateCode, FactRef, Lower, Param, SeverityWhen, Text, When};
+use super::types::Type;
 use super::walk::{Scope, Uses, Walk, Wanted};
-use super::{confidence, filled, full_name, params, sentence};
+use super::{confidence, filled, full_name, params, sentence, severity};
 
 pub(super) struct Checker<'a, 'log> {
     pub(super) log: &'log mut Log<'a>,
@@ -59,8 +59,8 @@ impl<'a, 'log> Checker<'a, 'log> {
         for (name, raw) in &raw.params {
             // A param that is wrong is still declared.
             scope.params.insert(name.get_ref().clone(), None);
-            if let Some((param, unit)) = params::check(name, raw, log) {
-                scope.params.insert(param.name.clone(), Some(Dimension::of(unit)));
+            if let Some((param, kind)) = params::check(name, raw, log) {
+                scope.params.insert(param.name.clone(), Some(kind));
                 params.push(param);
             }
         }
@@ -77,6 +77,7 @@ impl<'a, 'log> Checker<'a, 'log> {
         let estimate = raw.estimate.as_ref().map(|estimate| self.estimate(estimate));
         let base = confidence(&raw.confidence.base, self.log);
         let lower = self.lower(raw, base);
+        let severities = self.severities(raw);
         let summary = self.text("summary", &raw.message.summary);
         let verify = self.text("verify", &raw.message.verify);
         let look = raw.message.look.as_ref().map(|text| self.text("look", text));
@@ -90,6 +91,7 @@ impl<'a, 'log> Checker<'a, 'log> {
             estimate: required(estimate)?,
             confidence: base?,
             lower,
+            severities,
             summary: summary?,
             verify: verify?,
             look: required(look)?,
@@ -160,6 +162,16 @@ impl<'a, 'log> Checker<'a, 'log> {
             lowered.push(Lower { to, when, because });
         }
         lowered
+    }
+
+    fn severities(&mut self, raw: &RawRule) -> Vec<SeverityWhen> {
+        let mut severities = Vec::new();
+        for raw in &raw.severity_when {
+            // It need not hold either.
+            let when = self.checked(&raw.when, true, Wanted::Condition).program;
+            severities.extend(severity(&raw.is).zip(when).map(|(is, when)| SeverityWhen { is, when }));
+        }
+        severities
     }
 
     /// A condition that holds wherever what follows is evaluated.

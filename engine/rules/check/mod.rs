@@ -62,7 +62,9 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
         title: raw.title.get_ref().clone(),
         category: path.category.clone(),
         for_each,
-        severity: raw.severity.as_ref().and_then(|word| Severity::ALL.into_iter().find(|s| s.name() == word.get_ref())),
+        severity: raw.severity.as_ref().and_then(severity),
+        set_severity: None,
+        is_own: false,
         status: if is_experimental(raw) { Status::Experimental } else { Status::Stable },
         once: raw.once,
         capture_note: raw
@@ -124,6 +126,9 @@ fn head(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) {
     if let Some(word) = &raw.status {
         one_of("status", word, STATUSES, log);
     }
+    for severity in &raw.severity_when {
+        one_of("severity", &severity.is, Severity::ALL.map(Severity::name), log);
+    }
     for framework in raw.advice.get_ref().keys() {
         one_of("framework", framework, frameworks(), log);
     }
@@ -174,6 +179,10 @@ fn one_of<'a>(what: &str, word: &raw::Text, known: impl IntoIterator<Item = &'a 
 fn entity_kind(word: &raw::Text, log: &mut Log<'_>) -> Option<EntityKind> {
     one_of("entity", word, EntityKind::ALL.map(EntityKind::name), log);
     EntityKind::from_name(word.get_ref())
+}
+
+fn severity(word: &raw::Text) -> Option<Severity> {
+    Severity::ALL.into_iter().find(|known| known.name() == word.get_ref())
 }
 
 fn confidence(word: &raw::Text, log: &mut Log<'_>) -> Option<Confidence> {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::{EntityKind, Unit, catalogue};
+use crate::text::glob::Glob;
 use crate::text::nearest::{did_you_mean, listed};
 
 use super::super::expr::syntax::{Argument, Arithmetic, Choice, Comparison, Expr, Filter, Literal, Logic, Unsupported};
-use super::super::expr::{FILTERS, FUNCTIONS, TESTS};
+use super::super::expr::{FILTERS, FUNCTIONS, MATCHES, TESTS};
 use super::super::rule::FactRef;
 use super::types::{Dimension, NUMBER_FILTERS, TEXT_FILTERS, Type};
 
@@ -15,8 +16,8 @@ use super::types::{Dimension, NUMBER_FILTERS, TEXT_FILTERS, Type};
 pub(super) struct Scope {
     pub(super) for_each: EntityKind,
     pub(super) optional: BTreeSet<FactRef>,
-    /// The unit is absent when it is not a known one.
-    pub(super) params: BTreeMap<String, Option<Dimension>>,
+    /// The type is absent when the param itself is wrong.
+    pub(super) params: BTreeMap<String, Option<Type>>,
     /// With their index; the type is absent when the value itself is wrong.
     pub(super) values: BTreeMap<String, (usize, Option<Type>)>,
 }
@@ -163,12 +164,12 @@ impl<'a> Walk<'a> {
     }
 
     fn param(&mut self, name: &str) -> Option<Type> {
-        let Some(dimension) = self.scope.params.get(name).copied() else {
+        let Some(kind) = self.scope.params.get(name).cloned() else {
             let known = self.scope.params.keys().map(String::as_str);
             return self.fault(format!("`params.{name}` is not declared in [params]{}", did_you_mean(name, known)));
         };
         self.uses.params.insert(name.to_owned());
-        dimension.map(Type::Number)
+        kind
     }
 
     fn value(&mut self, name: &str) -> Option<Type> {
@@ -361,8 +362,11 @@ impl<'a> Walk<'a> {
         let kind = self.type_of(left);
         let Expr::List(items) = right else {
             let (part, whole) = (kind?, self.type_of(right)?);
-            let texts = matches!(part, Type::Text | Type::Literal(_)) && whole == Type::Text;
-            return match texts {
+            let is_fine = match (part, whole) {
+                (Type::Text | Type::Literal(_), Type::Text | Type::Texts) | (Type::Choice(_), Type::Texts) => true,
+                _ => false,
+            };
+            return match is_fine {
                 true => Some(Type::Bool),
                 false => self.fault("`in` needs a list, or a part of a text and the text"),
             };
@@ -402,6 +406,9 @@ impl<'a> Walk<'a> {
             Some(name) => return self.fault(format!("unknown function `{name}`{}", did_you_mean(name, FUNCTIONS))),
             None => return self.fault("methods are not part of the language"),
         };
+        if name == MATCHES {
+            return self.matches(arguments);
+        }
         let mut joined: Option<Dimension> = None;
         for argument in arguments {
             let Argument::Positional(argument) = argument else {
@@ -421,6 +428,49 @@ impl<'a> Walk<'a> {
             Some(dimension) if arguments.len() > 1 => Some(Type::Number(dimension)),
             _ => self.fault(format!("`{name}` needs two numbers or more")),
         }
+    }
+
+    /// `matches(text, pattern, …)`: each pattern a text or a list of them.
+    fn matches(&mut self, arguments: &[Argument<'_>]) -> Option<Type> {
+        let [Argument::Positional(text), patterns @ ..] = arguments else {
+            return self.fault("`matches` needs a text and patterns: `matches(kernel.name, 'gemm*')`");
+        };
+        let kind = self.type_of(text)?;
+        if !matches!(kind, Type::Text | Type::Choice(_)) {
+            return self.fault(format!("`matches` looks at a text, not at {}", kind.name()));
+        }
+        if patterns.is_empty() {
+            return self.fault("`matches` needs a pattern behind the text: `matches(kernel.name, 'gemm*')`");
+        }
+        for pattern in patterns {
+            let Argument::Positional(pattern) = pattern else {
+                return self.fault("`matches` takes texts and lists of texts only");
+            };
+            match (self.pattern(pattern)?, &kind) {
+                (Type::Literal(pattern), Type::Choice(known)) => {
+                    let glob = Glob::new(&pattern);
+                    if !known.iter().any(|value| glob.matches(value)) {
+                        return self
+                            .fault(format!("no value of the fact matches '{pattern}'; it is {}", listed(known)));
+                    }
+                }
+                (Type::Text | Type::Texts | Type::Literal(_), _) => {}
+                (other, _) => return self.fault(format!("a pattern is a text, not {}", other.name())),
+            }
+        }
+        Some(Type::Bool)
+    }
+
+    /// The type of a pattern, which may be a list that is written out.
+    fn pattern(&mut self, expr: &Expr<'_>) -> Option<Type> {
+        let Expr::List(items) = expr else { return self.type_of(expr) };
+        for item in items {
+            match self.type_of(item)? {
+                Type::Text | Type::Literal(_) => {}
+                other => return self.fault(format!("a pattern is a text, not {}", other.name())),
+            }
+        }
+        Some(Type::Texts)
     }
 
     /// The optional facts that are there whenever a condition comes out as `truth`.

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use minijinja::value::Value;
-
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
 use crate::text::spans::Sentence;
 
 use super::budget::Budget;
-use super::context::{Entities, Scope, ValueNames, params, related};
+use super::context::{Entities, RuleParams, Scope, ValueNames, params, related};
 use super::library::Library;
-use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome};
+use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Severity};
 use super::params::Params;
 use super::print::Printers;
 use super::rule::{EstimateCode, FactRef, Rule, Text};
@@ -57,7 +55,7 @@ struct Report<'a> {
 struct Asked<'a> {
     rule: &'a Rule,
     value_names: Arc<ValueNames>,
-    params: Result<Value, String>,
+    params: Result<RuleParams, String>,
 }
 
 impl<'a> Asked<'a> {
@@ -157,6 +155,7 @@ impl Judge<'_> {
             estimate: self.estimate()?,
             confidence,
             because,
+            severity: self.severity()?,
             advice: advice.map(|text| self.print(text)).transpose()?.unwrap_or_default(),
             verify: self.print(&code.verify)?,
             look: code.look.as_ref().map(|text| self.print(text)).transpose()?,
@@ -178,6 +177,16 @@ impl Judge<'_> {
             }
         }
         Ok((confidence, because))
+    }
+
+    /// That of the first condition that holds.
+    fn severity(&self) -> Result<Option<Severity>, String> {
+        for severity in &self.rule.code.severities {
+            if self.scope.holds(&severity.when)? {
+                return Ok(Some(severity.is));
+            }
+        }
+        Ok(None)
     }
 
     fn estimate(&self) -> Result<Option<Estimate>, String> {
