@@ -26,6 +26,12 @@ impl Object for Table {
     }
 }
 
+/// Values by name.
+pub(super) fn table(mut entries: Vec<(Box<str>, Value)>) -> Value {
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    Value::from_object(Table(entries))
+}
+
 fn value_of(fact: &FactValue) -> Value {
     match fact {
         FactValue::Bool(value) => Value::from(*value),
@@ -99,8 +105,7 @@ pub(super) fn params(rule: &Rule, set: &Params) -> Result<RuleParams, String> {
         pattern_count = pattern_count.max(value.texts().len() as u64);
         entries.push((param.name.as_str().into(), value_of_param(value)));
     }
-    entries.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(RuleParams { value: Value::from_object(Table(entries)), pattern_count })
+    Ok(RuleParams { value: table(entries), pattern_count })
 }
 
 /// The indexes of a rule's values by their names.
@@ -126,6 +131,8 @@ struct Root {
     entities: [Option<Value>; KINDS],
     params: Value,
     values: Value,
+    /// Set when the groups of the rule have been made.
+    groups: OnceLock<Value>,
 }
 
 impl Object for Root {
@@ -133,6 +140,7 @@ impl Object for Root {
         match key.as_str()? {
             "params" => Some(self.params.clone()),
             "values" => Some(self.values.clone()),
+            "groups" => self.groups.get().cloned(),
             name => self.entities[EntityKind::from_name(name)? as usize].clone(),
         }
     }
@@ -143,6 +151,7 @@ impl Object for Root {
 pub(super) struct Scope<'a> {
     rule: &'a Rule,
     values: Arc<Values>,
+    shared: Arc<Root>,
     root: Value,
     budget: &'a Budget,
     weight: u64,
@@ -165,8 +174,15 @@ impl<'a> Scope<'a> {
         let weight = made.iter().flatten().map(|made| made.weight).max().unwrap_or(1);
         let weight = weight.saturating_mul(params.pattern_count);
         let entities = made.map(|made| made.map(|made| made.value));
-        let root = Root { entities, params: params.value.clone(), values: Value::from_dyn_object(Arc::clone(&values)) };
-        Ok(Self { rule, values, root: Value::from_object(root), budget, weight })
+        let shown = Value::from_dyn_object(Arc::clone(&values));
+        let shared = Arc::new(Root { entities, params: params.value.clone(), values: shown, groups: OnceLock::new() });
+        let root = Value::from_dyn_object(Arc::clone(&shared));
+        Ok(Self { rule, values, shared, root, budget, weight })
+    }
+
+    /// Lets expressions name the groups of the rule.
+    pub(super) fn enter_groups(&self, groups: Vec<(Box<str>, Value)>) {
+        self.shared.groups.get_or_init(|| table(groups));
     }
 
     /// The root of what an expression or text sees, which is about to take so many steps.

@@ -3,9 +3,12 @@
 //! The JSON Schema that editors use is made from these structs: their comments are what an editor shows.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -16,7 +19,9 @@ use super::vocabulary::SCHEMA;
 use super::{schema, shape};
 
 pub(super) type Text = Spanned<String>;
-pub(super) type FactTables = BTreeMap<Text, BTreeMap<Text, Spanned<toml::Value>>>;
+/// The facts of one entity.
+pub(super) type RawFacts = BTreeMap<Text, Spanned<toml::Value>>;
+pub(super) type FactTables = BTreeMap<Text, Given>;
 
 /// # A coldspot rule
 ///
@@ -70,7 +75,12 @@ pub(super) struct RawRule {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, RawParam>")]
     pub(super) params: BTreeMap<Text, RawParam>,
-    /// Named intermediate results, by name: expressions over facts and params, not over each other.
+    /// Entities that belong to the one that the rule is asked about, taken together: by name. Expressions name
+    /// `groups.NAME.count`, its sums, and `groups.NAME.largest`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, RawGroup>")]
+    pub(super) groups: BTreeMap<Text, RawGroup>,
+    /// Named intermediate results, by name: expressions over facts, params and groups, not over each other.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>")]
     pub(super) values: BTreeMap<Text, Text>,
@@ -115,6 +125,37 @@ pub(super) struct RawParam {
     /// Why an absolute threshold is right here, as a sentence.
     #[schemars(with = "Option<String>")]
     pub(super) fixed: Option<Text>,
+}
+
+/// Entities taken together
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawGroup {
+    /// The kind of the entities: those that belong to the one that the rule is asked about.
+    #[schemars(schema_with = "schema::entity")]
+    pub(super) each: Text,
+    /// A condition for an entity to be in the group.
+    #[serde(rename = "where")]
+    #[schemars(with = "Option<String>")]
+    pub(super) condition: Option<Text>,
+    /// Sums over the entities of the group: expressions by the names of the sums.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub(super) sums: BTreeMap<Text, Text>,
+    /// The name of the entity of the group that has the most of something.
+    pub(super) largest: Option<RawLargest>,
+}
+
+/// The name of the largest of a group
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLargest {
+    /// An expression: the entity with the most of it.
+    #[schemars(with = "String")]
+    pub(super) by: Text,
+    /// A text of that entity, such as `kernel.name`.
+    #[schemars(with = "String")]
+    pub(super) name: Text,
 }
 
 /// A condition with its evidence
@@ -281,6 +322,42 @@ pub(super) struct RawExpect {
     /// Words that the summary of a finding holds.
     #[schemars(with = "Option<String>")]
     pub(super) summary: Option<Text>,
+}
+
+/// The facts that a file gives of one kind of entity: of the one that the rule is asked about, or of several in a group.
+#[derive(Debug)]
+pub(super) enum Given {
+    One(RawFacts),
+    Several(Vec<RawFacts>),
+}
+
+impl Given {
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Self::One(facts) if facts.is_empty())
+    }
+}
+
+impl<'de> Deserialize<'de> for Given {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Facts;
+        // Not untagged: that would lose where in the file each value is.
+        impl<'de> Visitor<'de> for Facts {
+            type Value = Given;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a table of facts, or a list of them")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Given, A::Error> {
+                RawFacts::deserialize(MapAccessDeserializer::new(map)).map(Given::One)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Given, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(Given::Several)
+            }
+        }
+        deserializer.deserialize_any(Facts)
+    }
 }
 
 /// The JSON Schema (draft 7, which TOML editors read) of rule files.

@@ -228,9 +228,21 @@ impl Rule {
         self.code.estimate.as_ref().map(|estimate| estimate.account)
     }
 
-    /// The facts that it needs: one absent, and the outcome is unknown.
-    pub fn needs(&self) -> &[FactRef] {
-        &self.code.needs
+    /// The facts that it needs, those of the members of its groups among them: one absent, and the outcome is unknown.
+    pub fn needs(&self) -> Vec<FactRef> {
+        let of_members = self.code.groups.iter().flat_map(|group| group.condition_needs.iter().chain(&group.needs));
+        let mut needs: Vec<FactRef> = self.code.needs.iter().chain(of_members).copied().collect();
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    }
+
+    /// Its groups: the name, the kind of entity, and the condition where there is one.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, EntityKind, Option<&str>)> {
+        self.code.groups.iter().map(|group| {
+            let condition = group.condition.as_ref().map(|program| program.source.as_str());
+            (group.name.as_str(), group.each, condition)
+        })
     }
 
     /// The condition for it to apply at all, as the file writes it.
@@ -273,15 +285,39 @@ impl Rule {
     pub fn tests(&self) -> impl Iterator<Item = &str> {
         self.tests.iter().skip(1).map(|test| test.name.as_str())
     }
-
-    /// The facts of its example.
-    pub fn example(&self) -> &FactTable {
-        &self.code.example
-    }
 }
 
 /// Facts of one entity and its ancestors, one of each kind.
 pub type FactTable = BTreeMap<FactRef, FactValue>;
+
+/// Facts that are given by hand: of one entity and its ancestors, and of what belongs to it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Given {
+    pub(super) own: FactTable,
+    /// The members of groups, each with its kind.
+    pub(super) members: Vec<(EntityKind, FactTable)>,
+}
+
+/// Entities that belong to the one that a rule is asked about, taken together.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) each: EntityKind,
+    pub(super) condition: Option<Program>,
+    /// Facts of an entity without which it cannot be told whether it is a member.
+    pub(super) condition_needs: Vec<FactRef>,
+    /// Facts of a member without which it cannot be summed.
+    pub(super) needs: Vec<FactRef>,
+    pub(super) sums: Vec<(String, Program)>,
+    pub(super) largest: Option<Largest>,
+}
+
+/// Which member of a group is the largest, and what it is called.
+#[derive(Debug)]
+pub(super) struct Largest {
+    pub(super) by: Program,
+    pub(super) name: Program,
+}
 
 /// The compiled parts of a rule.
 #[derive(Debug)]
@@ -289,6 +325,7 @@ pub(super) struct Code {
     pub(super) condition: Option<Program>,
     pub(super) condition_needs: Vec<FactRef>,
     pub(super) needs: Vec<FactRef>,
+    pub(super) groups: Vec<Group>,
     pub(super) values: Vec<(String, Program)>,
     pub(super) whens: Vec<When>,
     pub(super) estimate: Option<EstimateCode>,
@@ -299,7 +336,7 @@ pub(super) struct Code {
     pub(super) verify: Text,
     pub(super) look: Option<Text>,
     pub(super) advice: BTreeMap<String, Text>,
-    pub(super) example: FactTable,
+    pub(super) example: Given,
 }
 
 impl Code {
@@ -354,7 +391,7 @@ pub(super) struct SeverityWhen {
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) line: usize,
-    pub(super) facts: FactTable,
+    pub(super) facts: Given,
     pub(super) params: BTreeMap<String, ParamValue>,
     pub(super) expect: Expect,
 }

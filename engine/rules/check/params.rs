@@ -28,6 +28,7 @@ pub(super) fn check(name: &Text, raw: &RawParam, log: &mut Log<'_>) -> Option<(P
         let is_text = default.as_ref().is_some_and(|default| !default.texts().is_empty());
         let hint = if is_text && unit_name != TEXT { "; a name has `unit = \"text\"`" } else { "" };
         log.at(raw.default.span(), format!("the default of `params.{label}` {fault}{hint}"));
+        return None;
     }
     let default = default?;
     let kind = match &default {

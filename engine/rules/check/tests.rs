@@ -453,7 +453,11 @@ fn what_is_declared_is_used() {
         ],
     );
     check("default = 0.01", "default = 2", &["9: the default of `params.min_share` is a share: between 0 and 1"]);
-    check("default = 0.01", "default = \"0.01\"", &["9: the default of `params.min_share` must be a finite number"]);
+    check(
+        "default = 0.01",
+        "default = \"0.01\"",
+        &["9: the default of `params.min_share` must be a finite number, in share; a name has `unit = \"text\"`"],
+    );
 }
 
 #[test]

@@ -93,6 +93,10 @@ impl Dimension {
         }
     }
 
+    pub(super) fn count() -> Self {
+        Self::of(Unit::Count)
+    }
+
     pub(super) fn literal(number: f64) -> Self {
         Self { tag: if number == 0.0 { Tag::Zero } else { Tag::Literal }, ..Self::NONE }
     }

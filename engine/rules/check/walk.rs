@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::{EntityKind, Unit, catalogue};
-use crate::text::glob::Glob;
 use crate::text::nearest::{did_you_mean, listed};
 
 use super::super::expr::syntax::{Argument, Arithmetic, Choice, Comparison, Expr, Filter, Literal, Logic, Unsupported};
-use super::super::expr::{FILTERS, FUNCTIONS, MATCHES, TESTS};
+use super::super::expr::{FILTERS, TESTS};
 use super::super::rule::FactRef;
 use super::types::{Dimension, NUMBER_FILTERS, TEXT_FILTERS, Type};
 
@@ -20,9 +19,22 @@ pub(super) struct Scope {
     pub(super) params: BTreeMap<String, Option<Type>>,
     /// With their index; the type is absent when the value itself is wrong.
     pub(super) values: BTreeMap<String, (usize, Option<Type>)>,
+    /// What each group can be asked, by its name; the type is absent when that is wrong.
+    pub(super) groups: BTreeMap<String, BTreeMap<String, Option<Type>>>,
 }
 
 impl Scope {
+    /// Nothing but the facts of a kind of entity and of its ancestors.
+    pub(super) fn of(for_each: EntityKind) -> Self {
+        Self {
+            for_each,
+            optional: BTreeSet::new(),
+            params: BTreeMap::new(),
+            values: BTreeMap::new(),
+            groups: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn kinds(&self) -> impl Iterator<Item = EntityKind> {
         std::iter::once(self.for_each).chain(self.for_each.ancestors().iter().copied())
     }
@@ -30,7 +42,7 @@ impl Scope {
     /// The fact with this full name, or why there is none.
     pub(super) fn fact(&self, entity: &str, name: &str) -> Result<FactRef, String> {
         let Some(kind) = EntityKind::from_name(entity) else {
-            let roots = self.kinds().map(EntityKind::name).chain(["params", "values"]);
+            let roots = self.kinds().map(EntityKind::name).chain(["params", "values", "groups"]);
             return Err(format!("`{entity}` is no entity{}", did_you_mean(entity, roots)));
         };
         if !self.kinds().any(|known| known == kind) {
@@ -57,6 +69,8 @@ pub(super) struct Uses {
     pub(super) facts: BTreeSet<FactRef>,
     pub(super) params: BTreeSet<String>,
     pub(super) values: BTreeSet<usize>,
+    /// As `group.what`.
+    pub(super) groups: BTreeSet<String>,
 }
 
 /// What an expression must give.
@@ -158,6 +172,12 @@ impl<'a> Walk<'a> {
         match **of {
             Expr::Variable("params") => self.param(name),
             Expr::Variable("values") => self.value(name),
+            Expr::Variable("groups") => {
+                self.fault(format!("`groups.{name}` is a group: ask for `groups.{name}.count` or one of its sums"))
+            }
+            Expr::Attribute { ref of, name: group } if matches!(**of, Expr::Variable("groups")) => {
+                self.group(group, name)
+            }
             Expr::Variable(entity) => self.fact(entity, name, may_be_absent),
             _ => self.fault(format!("`.{name}` follows something that has no facts")),
         }
@@ -184,6 +204,21 @@ impl<'a> Walk<'a> {
         };
         self.uses.values.insert(index);
         kind
+    }
+
+    fn group(&mut self, group: &str, what: &str) -> Option<Type> {
+        let Some(known) = self.scope.groups.get(group) else {
+            let near = did_you_mean(group, self.scope.groups.keys().map(String::as_str));
+            return self.fault(format!("`groups.{group}` is not declared in [groups], or not known here{near}"));
+        };
+        self.uses.groups.insert(format!("{group}.{what}"));
+        match known.get(what).cloned() {
+            Some(kind) => kind,
+            None => {
+                let near = did_you_mean(what, known.keys().map(String::as_str));
+                self.fault(format!("the group `{group}` has no `{what}`{near}"))
+            }
+        }
     }
 
     fn fact(&mut self, entity: &str, name: &str, may_be_absent: bool) -> Option<Type> {
@@ -252,7 +287,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn number(&mut self, expr: &Expr<'_>) -> Option<Dimension> {
+    pub(super) fn number(&mut self, expr: &Expr<'_>) -> Option<Dimension> {
         match self.type_of(expr)? {
             Type::Number(dimension) => Some(dimension),
             other => self.fault(format!("a number was expected, not {}", other.name())),
@@ -309,7 +344,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A bare number beside one with a unit: 5000 of what?
-    fn bare_literal(&mut self, a: &Type, b: &Type) -> bool {
+    pub(super) fn bare_literal(&mut self, a: &Type, b: &Type) -> bool {
         let (Type::Number(a), Type::Number(b)) = (a, b) else { return false };
         let unit = match (a.is_literal_number(), b.is_literal_number()) {
             (true, false) => b,
@@ -398,79 +433,6 @@ impl<'a> Walk<'a> {
             Some(kind) => Some(kind),
             None => self.fault(format!("`if` gives {}, `else` gives {}", yes.name(), no.name())),
         }
-    }
-
-    fn call(&mut self, function: Option<&str>, arguments: &[Argument<'_>]) -> Option<Type> {
-        let name = match function {
-            Some(name) if FUNCTIONS.contains(&name) => name,
-            Some(name) => return self.fault(format!("unknown function `{name}`{}", did_you_mean(name, FUNCTIONS))),
-            None => return self.fault("methods are not part of the language"),
-        };
-        if name == MATCHES {
-            return self.matches(arguments);
-        }
-        let mut joined: Option<Dimension> = None;
-        for argument in arguments {
-            let Argument::Positional(argument) = argument else {
-                return self.fault(format!("`{name}` takes numbers only"));
-            };
-            let dimension = self.number(argument)?;
-            let known = joined.unwrap_or(dimension);
-            self.bare_literal(&Type::Number(known), &Type::Number(dimension));
-            joined = match known.join(dimension) {
-                Some(dimension) => Some(dimension),
-                None => {
-                    return self.fault(format!("`{name}` is given {} and {}", known.name(), dimension.name()));
-                }
-            };
-        }
-        match joined {
-            Some(dimension) if arguments.len() > 1 => Some(Type::Number(dimension)),
-            _ => self.fault(format!("`{name}` needs two numbers or more")),
-        }
-    }
-
-    /// `matches(text, pattern, …)`: each pattern a text or a list of them.
-    fn matches(&mut self, arguments: &[Argument<'_>]) -> Option<Type> {
-        let [Argument::Positional(text), patterns @ ..] = arguments else {
-            return self.fault("`matches` needs a text and patterns: `matches(kernel.name, 'gemm*')`");
-        };
-        let kind = self.type_of(text)?;
-        if !matches!(kind, Type::Text | Type::Choice(_)) {
-            return self.fault(format!("`matches` looks at a text, not at {}", kind.name()));
-        }
-        if patterns.is_empty() {
-            return self.fault("`matches` needs a pattern behind the text: `matches(kernel.name, 'gemm*')`");
-        }
-        for pattern in patterns {
-            let Argument::Positional(pattern) = pattern else {
-                return self.fault("`matches` takes texts and lists of texts only");
-            };
-            match (self.pattern(pattern)?, &kind) {
-                (Type::Literal(pattern), Type::Choice(known)) => {
-                    let glob = Glob::new(&pattern);
-                    if !known.iter().any(|value| glob.matches(value)) {
-                        return self
-                            .fault(format!("no value of the fact matches '{pattern}'; it is {}", listed(known)));
-                    }
-                }
-                (Type::Text | Type::Texts | Type::Literal(_), _) => {}
-                (other, _) => return self.fault(format!("a pattern is a text, not {}", other.name())),
-            }
-        }
-        Some(Type::Bool)
-    }
-
-    /// The type of a pattern, which may be a list that is written out.
-    fn pattern(&mut self, expr: &Expr<'_>) -> Option<Type> {
-        let Expr::List(items) = expr else { return self.type_of(expr) };
-        for item in items {
-            match self.type_of(item)? {
-                Type::Text | Type::Literal(_) => {}
-                other => return self.fault(format!("a pattern is a text, not {}", other.name())),
-            }
-        }
-        Some(Type::Texts)
     }
 
     /// The optional facts that are there whenever a condition comes out as `truth`.

@@ -245,9 +245,19 @@ fn values_that_nothing_asks_for_are_not_computed() {
 
 #[test]
 fn absolute_thresholds_are_rescaled_too() {
-    for report in testing::run(&library()) {
+    let rule = RULE.replace("expr = \"sync_group.idle", "expr = \"sync_group.call_ns > 0 and sync_group.idle");
+    for report in testing::run(&load(&[("rules/sync/late.toml", &rule)]).unwrap()) {
         assert_eq!(report.problem, None, "{}", report.test);
     }
+}
+
+#[test]
+fn a_rule_asks_before_it_divides() {
+    let fails = "with `sync_group.call_ns` = 0 the rule fails: `sync_group.idle_after_ns / sync_group.call_ns`: unable to \
+                 calculate 100 / 0; ask first: `… if sync_group.call_ns > 0 else …`, or a condition before it";
+    let problems: Vec<_> = testing::run(&library()).into_iter().map(|report| report.problem).collect();
+    // The test that stops at the first condition divides nothing.
+    assert_eq!(problems, [Some(fails.to_owned()), None, None]);
 }
 
 /// The problem of one test of a rule with a part replaced.
@@ -279,6 +289,8 @@ fn tests_say_what_differs() {
     differs("idle_after_ns = 9 }", "idle_after_ns = 10 }", "short", "expected pass, got finding");
     let more = |expect: &str| format!("[[tests]]\nname = \"more\"\nexpect = {{ {finding}, {expect} }}\n[[tests]]");
     differs("[[tests]]", &more("recoverable_ns = 51"), "more", "expected recoverable_ns 51, got 50");
+    let severity = "expected severity high, got what can be gained";
+    differs("[[tests]]", &more("severity = \"high\""), "more", severity);
     differs("[[tests]]", &more("confidence = \"high\""), "more", "expected confidence high, got low");
     differs("[[tests]]", &more("summary = \"b\""), "more", "expected a summary with `b`, got `waits in a or a`");
 }

@@ -1,11 +1,13 @@
 //! Runs the tests that rule files carry.
 //!
 //! Each test that expects a finding or a pass is also run with all times, then all sizes, a thousand times larger and
-//! smaller: the outcome must hold and the estimate must scale. A condition that mixes units does not survive this.
+//! smaller: the outcome must hold and the estimate must scale. A condition that mixes units does not survive this. Then each
+//! number in turn is 0: a rule that divides by it must ask first.
 
 #[cfg(test)]
 mod mutants;
 mod probe;
+mod zero;
 
 use std::collections::BTreeSet;
 
@@ -48,7 +50,8 @@ fn report(library: &Library, rule: &Rule, case: &Case) -> TestReport {
     let outcome = judge(library, rule, &case.facts, &params);
     let problem = difference(rule, case, &outcome)
         .or_else(|| negative(library, rule, case, &params))
-        .or_else(|| probe::problem(library, rule, case, &outcome));
+        .or_else(|| probe::problem(library, rule, case, &outcome))
+        .or_else(|| zero::problem(library, rule, case));
     TestReport {
         rule: rule.id().to_owned(),
         test: case.name.clone(),

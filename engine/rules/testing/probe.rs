@@ -6,7 +6,7 @@ use super::super::example::judge;
 use super::super::library::Library;
 use super::super::outcome::Outcome;
 use super::super::params::{ParamValue, Params};
-use super::super::rule::{Case, FactTable, Rule};
+use super::super::rule::{Case, FactTable, Given, Rule};
 use super::super::vocabulary::UNITS;
 use super::is_judged;
 
@@ -62,6 +62,11 @@ impl Scale {
         }
     }
 
+    fn given(self, given: &Given) -> Option<Given> {
+        let members = given.members.iter().map(|(kind, table)| Some((*kind, self.facts(table)?)));
+        Some(Given { own: self.facts(&given.own)?, members: members.collect::<Option<_>>()? })
+    }
+
     fn facts(self, table: &FactTable) -> Option<FactTable> {
         let scaled = |unit: Unit, value| self.exact(value, unit);
         table.iter().map(|(fact, value)| Some((*fact, scaled(Unit::of_name(fact.name), value)?))).collect()
@@ -106,7 +111,7 @@ pub(super) fn problem(library: &Library, rule: &Rule, case: &Case, before: &Outc
         return None;
     }
     SCALES.into_iter().find_map(|scale| {
-        let facts = scale.facts(&case.facts)?;
+        let facts = scale.given(&case.facts)?;
         let after = judge(library, rule, &facts, &scale.params(rule, case));
         difference(scale, before, &after).map(|problem| format!("with {}: {problem}", scale.name()))
     })
