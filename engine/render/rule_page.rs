@@ -106,6 +106,16 @@ fn conditions(library: &Library, rule: &Rule) -> String {
             text.push_str(&format!("   “{}”\n", markdown(sentence)));
         }
     }
+    let groups: String = rule
+        .groups()
+        .map(|(name, each, condition)| {
+            let condition = condition.map_or_else(String::new, |condition| format!(" where {}", code(condition)));
+            format!("- {} is every {} of it{condition}\n", code(&format!("groups.{name}")), code(each.name()))
+        })
+        .collect();
+    if !groups.is_empty() {
+        text.push_str(&format!("\nTaken together:\n\n{groups}"));
+    }
     let values: Vec<String> = rule
         .values()
         .map(|(name, expr)| format!("- {} is {}\n", code(&format!("values.{name}")), code(expr)))

@@ -5,6 +5,8 @@
 //! number in turn is 0: a rule that divides by it must ask first.
 
 #[cfg(test)]
+mod extremes;
+#[cfg(test)]
 mod mutants;
 mod probe;
 mod zero;
