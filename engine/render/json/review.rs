@@ -256,6 +256,7 @@ struct UnjudgedRule<'a> {
 #[derive(Serialize)]
 struct Failure<'a> {
     rule: &'a str,
+    own: bool,
     message: &'a str,
     entity_count: usize,
 }
@@ -514,6 +515,7 @@ impl<'a> Unjudged<'a> {
 
 impl<'a> Failure<'a> {
     fn new(failure: &'a findings::RuleFailure) -> Self {
-        Self { rule: &failure.rule, message: &failure.message, entity_count: failure.entity_count }
+        let findings::RuleFailure { rule, message, entity_count, is_own } = failure;
+        Self { rule, own: *is_own, message, entity_count: *entity_count }
     }
 }
