@@ -2,7 +2,7 @@
 
 use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, fact, idle, patterns, utilization};
+use super::{Fact, accounts, ahead, fact, idle, patterns, utilization};
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
@@ -15,6 +15,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     accounts::of(Some(Breakdown::Activity)),
     accounts::of(Some(Breakdown::Trigger)),
     idle::DETAIL,
+    ahead::AHEAD,
     COUNTS,
     COPIES,
     STORMS,
@@ -222,14 +223,21 @@ const COPIES: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "Copies of at most 64 bytes to the host that a blocking wait or the copy call itself follows on the same thread: values read back one at a time.",
+        "Copies of at most 64 bytes to the host that a blocking wait or the copy call itself follows on the same thread: values read back one at a time. Without those by which a library checks the kernels that it tries.",
     ),
     fact(
         "scalar_readback_idle_ns",
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Idle time of stretches that began when such a copy had ended.",
+        "Idle time of stretches that end in such a copy, or began when one had ended.",
+    ),
+    fact(
+        "scalar_readback_run_ahead_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "What those stretches could have won, had the host not waited for such copies: no more than the waits before them took and earlier stretches left, and at most overlap_ceiling_ns.",
     ),
     fact(
         "blocking_copy_call_ns",

@@ -162,7 +162,7 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Idle time of the stretches that began while the launching thread was in this wait.",
+        "Idle time of the stretches that began while the launching thread was in this wait, and that end in work which a call launched.",
     ),
     fact("idle_after_stretch_count", Int, CudaApi, Extensive, "Those stretches."),
     fact(
@@ -170,14 +170,21 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "The part of idle_after_ns that host code, the OS, loading, allocation and set-up took: what had to be done anyway.",
+        "The part of idle_after_ns that host code and the OS took: what had to be done anyway.",
+    ),
+    fact(
+        "idle_after_other_call_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of idle_after_ns inside calls that load code, manage memory or set up: causes of their own.",
     ),
     fact(
         "run_ahead_ns",
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "What running ahead could have won: the smallest of idle_after_ns, call_ns (without the waits the host would be that much earlier, and no more) and the device's overlap_ceiling_ns.",
+        "What running ahead could have won. Without the waits the host would be earlier by the time spent in them: each of those stretches, without idle_after_other_call_ns, wins no more than the waits of the same thread before it took and earlier stretches left. At most the device's overlap_ceiling_ns.",
     ),
     fact("idle_after_longest_ns", Int, CudaApi, OneTime, "The longest of those stretches; absent without them."),
     fact(

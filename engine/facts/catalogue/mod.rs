@@ -3,6 +3,7 @@
 //! `coldspot facts --list` prints it, and rules are checked against it when they load.
 
 mod accounts;
+mod ahead;
 mod device;
 mod groups;
 mod idle;

@@ -1,6 +1,7 @@
 //! Takes a timeline apart into facts, one file a group.
 
 mod accounts;
+mod ahead;
 mod call_rounds;
 mod copies;
 mod device;
@@ -18,6 +19,7 @@ mod ranges;
 mod readbacks;
 mod round_trips;
 mod run;
+mod sequence;
 mod source_lines;
 mod stats;
 mod steps;
@@ -190,6 +192,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     accounts::extract(context.timeline, device, &mut part.device);
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
+    ahead::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
     fine_work::extract(context, device, &mut part.device);
@@ -201,6 +204,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
 fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     streams::extract(context, device, parents, part);
     let kernels = kernels::extract(context, device, parents, part);
+    sequence::extract(context, device, &kernels, part);
     let copies = copies::extract(context, device, parents, part);
     let waits = syncs::extract(context, device, parents, part);
     source_lines::extract(context, device, &source_lines::Groups { kernels, copies, waits }, part);
