@@ -56,8 +56,10 @@ pub struct IdleReading {
     pub too_deep_count: i64,
     /// The copies that stretches began with the end of, and how long the stretches are.
     pub after_copies: Vec<AfterCopy>,
-    /// The samples of the CPU in its host code, by their indices.
-    pub host_samples: Vec<u32>,
+    /// The samples of the CPU, by what the thread was doing and by their indices.
+    pub samples: ByAccount<Vec<u32>>,
+    /// How much of the time blocked in the OS lies in each call that was recorded with its stack, by its index.
+    pub stacked_ns: BTreeMap<u32, i64>,
     /// The time of the window in which the thread that launches most does not merely wait for the device; `None` when
     /// no thread does.
     pub host_work_ns: Option<i64>,
@@ -112,7 +114,12 @@ impl IdleReading {
         }
         self.too_deep_count += other.too_deep_count;
         self.after_copies.extend(other.after_copies);
-        self.host_samples.extend(other.host_samples);
+        for (account, samples) in other.samples.into_iter() {
+            self.samples[account].extend(samples);
+        }
+        for (call, ns) in other.stacked_ns {
+            *self.stacked_ns.entry(call).or_default() += ns;
+        }
         self.host_work_ns = self.host_work_ns.or(other.host_work_ns);
     }
 
@@ -138,6 +145,7 @@ impl IdleReading {
             Account::IdleSync => drained.sync_ns += piece.interval.len_ns(),
             Account::IdleHost
             | Account::IdleBlocked
+            | Account::IdleCompile
             | Account::IdleLoad
             | Account::IdleAllocate
             | Account::IdleInit => drained.host_ns += piece.interval.len_ns(),

@@ -2,10 +2,11 @@
 //!
 //! [`accounts`] is the table of what time is booked under. [`ops`] lists what a device ran, and [`sweep`] walks the list once
 //! and hands each moment to exactly one account. The moments in which nothing ran are read on the thread that ended them:
-//! [`host`] lays the thread out, [`walk`] brings both together, `open_ranges` tells which ranges were open, [`idle`] and
+//! [`compiling`] tells where threads compile or load code, [`host`] lays a thread out, [`walk`] brings both together, `open_ranges` tells which ranges were open, [`idle`] and
 //! [`reading`] are what comes of it.
 
 pub mod accounts;
+pub mod compiling;
 pub mod host;
 pub mod idle;
 mod open_ranges;

@@ -1,14 +1,17 @@
 //! Takes a timeline apart into facts, one file a group.
 
 mod accounts;
+mod allocations;
 mod copies;
+mod culprits;
 mod device;
-mod host_samples;
+pub(in crate::facts) mod framework;
 mod idle;
 mod kernel_names;
 mod kernels;
 mod metrics;
 mod occupancy;
+mod profile;
 mod ranges;
 mod readbacks;
 mod run;

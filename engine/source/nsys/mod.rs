@@ -11,6 +11,7 @@ mod database;
 mod describe;
 mod faults;
 mod frames;
+mod gpus;
 mod ids;
 mod info;
 mod metrics;
@@ -20,6 +21,7 @@ mod rows;
 mod samples;
 mod scan;
 mod strings;
+mod surroundings;
 
 use std::path::Path;
 
@@ -135,7 +137,9 @@ fn read_database(
     strings::read(&db, &schema, &mut builder)?;
     describe::describe(&mut builder, &info);
     faults::read(&db, &schema, &mut builder)?;
+    let processes = builder.process_keys();
     let mut timeline = builder.finish();
+    timeline.surroundings = surroundings::read(&db, &schema, &processes)?;
     load_libraries(&mut timeline);
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
     timeline.source = Source { format: Some(FORMAT.id), ..info.source };
