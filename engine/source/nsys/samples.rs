@@ -183,7 +183,9 @@ fn resolve(
     let Timeline { names, reached, .. } = timeline;
     let mut found: BTreeMap<i64, NameId> = BTreeMap::new();
     schema.each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
-        let (Some(id), Some(text)) = (cells.int(0).filter(|id| wanted.contains(id)), cells.text(1)) else { return };
+        // Texts that nobody wants are not looked at.
+        let Some(id) = cells.int(0).filter(|id| wanted.contains(id)) else { return };
+        let Some(text) = cells.text(1) else { return };
         let (text, is_cut) = limits.cut(text);
         if !is_name(text) {
             return;
