@@ -18,8 +18,7 @@ pub enum CodeWork {
 }
 
 /// Who compiles, as a fact says it.
-pub const COMPILERS: [&str; 9] =
-    ["xla", "triton", "inductor", "nvrtc", "ptx", "numba", "julia", "llvm", "other"];
+pub const COMPILERS: [&str; 9] = ["xla", "triton", "inductor", "nvrtc", "ptx", "numba", "julia", "llvm", "other"];
 
 /// Files of compilers, by how their names begin, and whose they are.
 const COMPILER_FILES: [(&str, &str); 11] = [
@@ -51,9 +50,8 @@ const COMPILER_FUNCTIONS: [(&str, &str); 9] = [
 const LOADERS: [&str; 7] =
     ["_dl_open", "dl_open_worker", "_dl_map_object", "_dl_relocate_object", "dlopen", "__dlopen", "_dl_catch_"];
 /// Programs that compile: a process that waits for a child waits for them where they ran.
-const COMPILER_PROGRAMS: [&str; 12] = [
-    "ptxas", "cicc", "nvcc", "cc1", "cc1plus", "gcc", "g++", "clang", "clang++", "ld.lld", "nvlink", "cudafe++",
-];
+const COMPILER_PROGRAMS: [&str; 12] =
+    ["ptxas", "cicc", "nvcc", "cc1", "cc1plus", "gcc", "g++", "clang", "clang++", "ld.lld", "nvlink", "cudafe++"];
 /// Calls that wait for a child.
 const CHILD_WAITS: [&str; 4] = ["waitpid", "wait4", "waitid", "wait"];
 /// A shorter wait is for something that was there already.
@@ -215,7 +213,8 @@ fn is_compiler_file(file: &str) -> bool {
 fn is_compile_range(name: &str) -> bool {
     let name = name.rsplit(": ").next().unwrap_or(name).to_ascii_lowercase();
     ["compile", "compiling", "compilation"].iter().any(|word| {
-        name.match_indices(word).any(|(at, _)| !name[at + word.len()..].starts_with('d') && !name[..at].ends_with("pre"))
+        name.match_indices(word)
+            .any(|(at, _)| !name[at + word.len()..].starts_with('d') && !name[..at].ends_with("pre"))
     })
 }
 
@@ -228,8 +227,14 @@ pub fn compiler_of(name: &str) -> &'static str {
     if let Some((_, compiler)) = COMPILER_FUNCTIONS.iter().find(|(part, _)| name.contains(part)) {
         return compiler;
     }
-    const WORDS: [(&str, &str); 6] =
-        [("xla", "xla"), ("hlo", "xla"), ("triton", "triton"), ("inductor", "inductor"), ("compile_fx", "inductor"), ("nvrtc", "nvrtc")];
+    const WORDS: [(&str, &str); 6] = [
+        ("xla", "xla"),
+        ("hlo", "xla"),
+        ("triton", "triton"),
+        ("inductor", "inductor"),
+        ("compile_fx", "inductor"),
+        ("nvrtc", "nvrtc"),
+    ];
     let name = name.to_ascii_lowercase();
     WORDS.iter().find(|(word, _)| name.contains(word)).map_or("other", |(_, compiler)| compiler)
 }

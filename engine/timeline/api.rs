@@ -211,7 +211,8 @@ const MEMORY_CALLS: [(&str, MemoryCall); 16] = [
 /// What a call of this (normalised) name, which manages memory, does.
 pub fn memory_call(name: &str) -> MemoryCall {
     let stem = ["cuda", "cu", "hip"].into_iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
-    let is_ordered = stem.ends_with("Async") && (stem.contains("Alloc") || stem.contains("Malloc") || stem.contains("Free"));
+    let is_ordered =
+        stem.ends_with("Async") && (stem.contains("Alloc") || stem.contains("Malloc") || stem.contains("Free"));
     if is_ordered || stem.starts_with("MallocFromPool") || stem.starts_with("MemAllocFromPool") {
         return MemoryCall::Pool;
     }

@@ -4,8 +4,8 @@ use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::ledger::compiling::COMPILERS;
-use crate::timeline::api::MemoryCall;
 use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, Nvtx, OsRuntime, Report};
+use crate::timeline::api::MemoryCall;
 
 pub(super) const DETAIL: &[Fact] = &[
     fact("idle_stretch_count", Int, CudaTrace, Extensive, "Stretches of idle time."),
@@ -273,7 +273,13 @@ pub(super) const DETAIL: &[Fact] = &[
         Incomparable,
         "The function to name first: idle_host_own_function where the C library does the work for it, else idle_host_function.",
     ),
-    fact("idle_host_culprit_share", Float, CpuSamples, Intensive, "The part of those samples that lies in that function."),
+    fact(
+        "idle_host_culprit_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in that function.",
+    ),
     fact(
         "idle_compile_sample_count",
         Int,
@@ -288,7 +294,13 @@ pub(super) const DETAIL: &[Fact] = &[
         Incomparable,
         "The deepest function outside of CUDA, the C library and interpreters that at least 60 % of those samples lie in; absent where these stand for less than half of the time.",
     ),
-    fact("idle_compile_function_share", Float, CpuSamples, Intensive, "The part of those samples that lies in that function."),
+    fact(
+        "idle_compile_function_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in that function.",
+    ),
     fact(
         "idle_compile_module",
         Text,
@@ -310,7 +322,13 @@ pub(super) const DETAIL: &[Fact] = &[
         Incomparable,
         "The deepest function outside of CUDA, the C library and interpreters that at least 60 % of those samples lie in; absent where these stand for less than half of the time.",
     ),
-    fact("idle_load_function_share", Float, CpuSamples, Intensive, "The part of those samples that lies in that function."),
+    fact(
+        "idle_load_function_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in that function.",
+    ),
     fact(
         "idle_load_module",
         Text,
@@ -332,7 +350,13 @@ pub(super) const DETAIL: &[Fact] = &[
         Incomparable,
         "The deepest function outside of CUDA, the C library and interpreters that at least 60 % of those samples lie in; absent where these stand for less than half of the time.",
     ),
-    fact("idle_allocate_function_share", Float, CpuSamples, Intensive, "The part of those samples that lies in that function."),
+    fact(
+        "idle_allocate_function_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in that function.",
+    ),
     fact(
         "idle_allocate_module",
         Text,
@@ -354,7 +378,13 @@ pub(super) const DETAIL: &[Fact] = &[
         Incomparable,
         "The deepest function outside of CUDA, the C library and interpreters that at least 60 % of those samples lie in; absent where these stand for less than half of the time.",
     ),
-    fact("idle_init_function_share", Float, CpuSamples, Intensive, "The part of those samples that lies in that function."),
+    fact(
+        "idle_init_function_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in that function.",
+    ),
     fact(
         "idle_init_module",
         Text,
@@ -376,7 +406,13 @@ pub(super) const DETAIL: &[Fact] = &[
         Incomparable,
         "The deepest function outside of CUDA, the C library and interpreters that at least 60 % of those samples lie in; absent where these stand for less than half of the time.",
     ),
-    fact("idle_launch_function_share", Float, CpuSamples, Intensive, "The part of those samples that lies in that function."),
+    fact(
+        "idle_launch_function_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in that function.",
+    ),
     fact(
         "idle_launch_module",
         Text,
@@ -398,7 +434,13 @@ pub(super) const DETAIL: &[Fact] = &[
         Incomparable,
         "The file of that function, without its folder; where there is none, the file that at least 60 % of that time lies in.",
     ),
-    fact("idle_blocked_caller_ns", Int, OsRuntime, ExtensiveWithGaps, "How much of the blocked time lies in that function or file."),
+    fact(
+        "idle_blocked_caller_ns",
+        Int,
+        OsRuntime,
+        ExtensiveWithGaps,
+        "How much of the blocked time lies in that function or file.",
+    ),
     fact(
         "idle_sleep_count",
         Int,

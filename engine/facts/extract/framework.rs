@@ -4,9 +4,8 @@ use crate::text::paths::file_name;
 use crate::timeline::{NameId, Timeline};
 
 /// Every framework, as rules name it.
-pub(in crate::facts) const FRAMEWORKS: [&str; 10] = [
-    "pytorch", "jax", "tensorflow", "cupy", "numba", "julia", "openacc", "openmp", "kokkos", "cuda",
-];
+pub(in crate::facts) const FRAMEWORKS: [&str; 10] =
+    ["pytorch", "jax", "tensorflow", "cupy", "numba", "julia", "openacc", "openmp", "kokkos", "cuda"];
 
 /// A part of a name that gives a framework away.
 type Mark = (&'static str, &'static str);
@@ -84,8 +83,7 @@ pub(super) fn of(timeline: &Timeline) -> (&'static str, Option<String>) {
 type Found = (&'static str, String);
 
 fn kernel_names(timeline: &Timeline) -> Vec<&str> {
-    let mut ids: Vec<NameId> =
-        timeline.kernels.shapes.iter().flat_map(|shape| [shape.full_name, shape.name]).collect();
+    let mut ids: Vec<NameId> = timeline.kernels.shapes.iter().flat_map(|shape| [shape.full_name, shape.name]).collect();
     ids.sort_unstable();
     ids.dedup();
     ids.into_iter().map(|id| timeline.name(id)).collect()
@@ -154,7 +152,8 @@ fn is_openacc(name: &str) -> bool {
 
 /// And that of an OpenMP region after its function, file, line and number: `nvkernel_solve_F1L115_7`.
 fn is_openmp(name: &str) -> bool {
-    let Some((rest, number)) = name.strip_prefix("nvkernel_").and_then(|rest| rest.trim_end_matches('_').rsplit_once('_'))
+    let Some((rest, number)) =
+        name.strip_prefix("nvkernel_").and_then(|rest| rest.trim_end_matches('_').rsplit_once('_'))
     else {
         return false;
     };

@@ -35,8 +35,22 @@ const INTERPRETER: [&str; 8] =
 const INTERPRETER_FILES: [&str; 6] = ["python", "libpython", "java", "libjvm", "node", "julia"];
 /// Files of the system, by how their names begin: what they do, others ask for.
 const SYSTEM_FILES: [&str; 16] = [
-    "libc.", "libc-", "libm.", "libm-", "libpthread", "libdl", "librt", "ld-", "libstdc++", "libc++", "libgcc", "[vdso]",
-    "[kernel", "libToolsInjection", "libcupti", "libmvec",
+    "libc.",
+    "libc-",
+    "libm.",
+    "libm-",
+    "libpthread",
+    "libdl",
+    "librt",
+    "ld-",
+    "libstdc++",
+    "libc++",
+    "libgcc",
+    "[vdso]",
+    "[kernel",
+    "libToolsInjection",
+    "libcupti",
+    "libmvec",
 ];
 /// Files of CUDA that calls of it lie in.
 const CUDA_FILES: [&str; 2] = ["libcuda.", "libcudart"];
@@ -203,11 +217,7 @@ impl<'all> Profile<'all> {
 
     /// Among the functions that fit and that most lies in, the one that is the innermost in most stacks, and in how much of
     /// them; `part` is what of a stack is looked at.
-    fn innermost(
-        &self,
-        fits: impl Fn(Frame) -> bool,
-        part: impl Fn(&'all [u32]) -> &'all [u32],
-    ) -> Option<(u32, i64)> {
+    fn innermost(&self, fits: impl Fn(Frame) -> bool, part: impl Fn(&'all [u32]) -> &'all [u32]) -> Option<(u32, i64)> {
         let is_candidate = |function: u32| {
             let (frame, held) = (self.frame(function), self.held(function));
             held.weight * 100 >= self.whole * MIN_PERCENT && fits(frame) && self.tells(frame, held)

@@ -120,7 +120,8 @@ fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
 /// The outermost function of CUDA on a stack, where something else than the profiler and the beginnings of threads called it.
 fn called_by_program(timeline: &Timeline, stack: &[u32]) -> Option<u32> {
     let frame_of = |function: &u32| timeline.cpu_samples.frames.get(*function as usize).copied();
-    let outermost = stack.iter().rposition(|function| frame_of(function).is_some_and(|frame| is_cuda(timeline, frame)))?;
+    let outermost =
+        stack.iter().rposition(|function| frame_of(function).is_some_and(|frame| is_cuda(timeline, frame)))?;
     let caller = stack.get(outermost + 1).and_then(frame_of)?;
     (caller.module != NONE && !is_system(timeline, caller)).then(|| stack[outermost])
 }

@@ -1,6 +1,8 @@
 //! The tables of GPUs: that of today, that of the exporters of 2020 and 2021, and what is known of a GPU by its name.
 
-use super::database::Cells;
+use rusqlite::Connection;
+
+use super::database::{Cells, Schema};
 use super::info::{Gpu, Info, Reader, shortened};
 use crate::timeline::DeviceProperties;
 
@@ -12,7 +14,8 @@ const MAX_OF_A_GPU: i64 = 1 << 24;
 const LEAST_BANDWIDTH: i64 = 5_000_000_000;
 
 /// Reads them all.
-pub(super) fn read(reader: &Reader<'_>, info: &mut Info) -> rusqlite::Result<()> {
+pub(super) fn read(db: &Connection, schema: &Schema, info: &mut Info) -> rusqlite::Result<()> {
+    let reader = &Reader { db, schema };
     of_today(reader, info)?;
     of_2021(reader, info)?;
     info.gpus.sort_by_key(|gpu| gpu.id);
@@ -37,7 +40,7 @@ fn positive(cells: &Cells<'_>, column: usize) -> Option<i64> {
 }
 
 fn name(cells: &Cells<'_>, column: usize) -> Option<String> {
-    cells.text(column).filter(|name| !name.is_empty()).map(shortened).map(str::to_owned)
+    cells.text(column).map(shortened).map(str::to_owned)
 }
 
 fn of_today(reader: &Reader<'_>, info: &mut Info) -> rusqlite::Result<()> {
@@ -222,7 +225,10 @@ mod tests {
     #[test]
     fn what_is_known_is_not_overwritten() {
         let mut known = DeviceProperties { sm_count: Some(40), ..DeviceProperties::default() };
-        complete(&mut known, DeviceProperties { sm_count: Some(80), memory_bandwidth: Some(1), ..DeviceProperties::default() });
+        complete(
+            &mut known,
+            DeviceProperties { sm_count: Some(80), memory_bandwidth: Some(1), ..DeviceProperties::default() },
+        );
         assert_eq!((known.sm_count, known.memory_bandwidth), (Some(40), Some(1)));
     }
 }

@@ -1,12 +1,11 @@
 //! The small tables of an export: who wrote it, processes, GPUs, streams, and what the profiler said of itself.
 //!
-//! The captured environment, command lines and program output are never selected.
+//! Command lines are never selected, nor is anything of the captured environment and of the program's output here.
 
 use foldhash::{HashMap, HashSet};
 use rusqlite::Connection;
 
 use super::database::{Cells, Schema};
-use super::gpus;
 use crate::text::{cut, paths};
 use crate::timeline::{DeviceProperties, NoticeLevel, Source, StreamKind};
 
@@ -56,7 +55,6 @@ pub(super) fn read(db: &Connection, schema: &Schema) -> rusqlite::Result<Info> {
             info.process_names.insert(key >> 24, shortened(paths::file_name(name)).to_owned());
         }
     })?;
-    gpus::read(&reader, &mut info)?;
     reader.streams(&mut info)?;
     reader.messages(&mut info)?;
     Ok(info)
@@ -71,8 +69,8 @@ pub(super) fn has_rows(db: &Connection, schema: &Schema, table: &str) -> rusqlit
 }
 
 pub(super) struct Reader<'db> {
-    db: &'db Connection,
-    schema: &'db Schema,
+    pub(super) db: &'db Connection,
+    pub(super) schema: &'db Schema,
 }
 
 impl Reader<'_> {

@@ -128,7 +128,8 @@ fn read_database(
     if !schema.is_nsys() {
         return Ok(Content::Foreign);
     }
-    let info = info::read(&db, &schema)?;
+    let mut info = info::read(&db, &schema)?;
+    gpus::read(&db, &schema, &mut info)?;
     let mut builder = Builder::new(*limits);
     let has_echoes = callchains::has_echoes(&db, &schema)?;
     let scan_options = scan::Options { threads, limits, progress, has_echoes };

@@ -61,11 +61,8 @@ struct Tables {
 }
 
 const SAMPLES: Tables = Tables { events: EVENTS, chains: CHAINS, columns: ["id", "start", "globalTid", "end"] };
-const OS_CALLS: Tables = Tables {
-    events: "OSRT_API",
-    chains: "OSRT_CALLCHAINS",
-    columns: ["callchainId", "start", "globalTid", "end"],
-};
+const OS_CALLS: Tables =
+    Tables { events: "OSRT_API", chains: "OSRT_CALLCHAINS", columns: ["callchainId", "start", "globalTid", "end"] };
 
 /// Reads the samples of the threads that call CUDA, and the stacks of their calls of the OS, into a timeline. Rows beyond the
 /// limits are counted there.

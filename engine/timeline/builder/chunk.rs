@@ -6,13 +6,13 @@ use super::keys::{KernelKey, Keys, LabelKey, NameKey, StreamKey, ThreadKey};
 use super::limits::Limits;
 use super::ranges::RangeRows;
 use super::threads::SchedulerRows;
+use crate::timeline::api::error_code;
+use crate::timeline::columns::ApiError;
 use crate::timeline::columns::{
     ApiCalls, Copies, Direction, GpuOps, Graphs, HostMemory, Kernels, Memsets, MigrationCause, Migrations, OsCalls,
     OverheadKind, Overheads, ThreadState, ThreadStates,
 };
 use crate::timeline::interval::Interval;
-use crate::timeline::api::error_code;
-use crate::timeline::columns::ApiError;
 use crate::timeline::{NONE, NameId};
 
 /// Why an event is left out.

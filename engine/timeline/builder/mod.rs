@@ -275,8 +275,7 @@ impl Builder {
             *failed.entry((at(names, *name), *code)).or_default() += count;
         }
         let names = &timeline.names;
-        timeline.api.errors =
-            failed.into_iter().map(|((call, code), count)| ApiError { call, code, count }).collect();
+        timeline.api.errors = failed.into_iter().map(|((call, code), count)| ApiError { call, code, count }).collect();
         timeline.api.errors.sort_by(|a, b| {
             b.count.cmp(&a.count).then_with(|| (names.get(a.call), a.code).cmp(&(names.get(b.call), b.code)))
         });

@@ -181,6 +181,10 @@ pub enum Step {
         call: String,
         us: f64,
     },
+    /// The thread is off the CPU, by the scheduler's record.
+    Off {
+        us: f64,
+    },
     Profiler {
         name: String,
         us: f64,
