@@ -300,7 +300,7 @@ impl<T: Default> Default for ByAccount<T> {
 
 impl<T> ByAccount<T> {
     /// Every account with its value.
-    pub fn into_iter(self) -> impl Iterator<Item = (Account, T)> {
+    pub fn into_pairs(self) -> impl Iterator<Item = (Account, T)> {
         Account::all().zip(self.0)
     }
 

@@ -114,7 +114,7 @@ impl IdleReading {
         }
         self.too_deep_count += other.too_deep_count;
         self.after_copies.extend(other.after_copies);
-        for (account, samples) in other.samples.into_iter() {
+        for (account, samples) in other.samples.into_pairs() {
             self.samples[account].extend(samples);
         }
         for (call, ns) in other.stacked_ns {

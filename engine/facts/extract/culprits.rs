@@ -89,7 +89,7 @@ fn covered_share(timeline: &Timeline, samples: &[u32], whole_ns: i64) -> Option<
 }
 
 /// The samples of an account, where they are enough to tell anything.
-fn samples_of<'all>(device: &'all DeviceContext, account: Account) -> Option<&'all [u32]> {
+fn samples_of(device: &DeviceContext, account: Account) -> Option<&[u32]> {
     let samples = &device.idle.samples[account];
     (samples.len() >= MIN_SAMPLE_COUNT && device.account_ns(account) > 0).then_some(samples.as_slice())
 }

@@ -55,7 +55,7 @@ const SYSTEM_FILES: [&str; 16] = [
 /// Files of CUDA that calls of it lie in.
 const CUDA_FILES: [&str; 2] = ["libcuda.", "libcudart"];
 
-fn file_of<'all>(timeline: &'all Timeline, frame: Frame) -> &'all str {
+fn file_of(timeline: &Timeline, frame: Frame) -> &str {
     file_name(timeline.name(frame.module))
 }
 
