@@ -133,6 +133,14 @@ const COUNTS: &[Fact] = &[
 
 const COPIES: &[Fact] = &[
     fact(
+        "exposed_copy_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The innermost range, numbers folded, that launched copies which make up at least half of those during which no kernel ran; absent where none does.",
+    ),
+    fact("exposed_copy_range_ns", Int, Nvtx, Extensive, "How long those copies ran while no kernel did."),
+    fact(
         "copy_busy_ns",
         Int,
         CudaTrace,

@@ -148,7 +148,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The range, innermost, that takes the largest part of the blocked time; absent outside ranges.",
+        "The innermost range that holds at least half of the blocked time, what lies in it included; where none does, the one with most of it outside of others. Numbers in names are folded, as `layer_#`. Absent outside ranges.",
     ),
     fact("idle_blocked_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the blocked time fell into that range."),
     fact(
@@ -163,7 +163,14 @@ pub(super) const DETAIL: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The range, innermost, that takes the largest part of the host code.",
+        "The innermost range that holds at least half of the host code, what lies in it included; where none does, the one with most of it outside of others. Numbers in names are folded, as `layer_#`.",
+    ),
+    fact(
+        "is_idle_host_range_mpi",
+        Bool,
+        Nvtx,
+        Incomparable,
+        "Whether that range is a call of MPI that the profiler traced: the rank waits for others there.",
     ),
     fact("idle_host_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the host code ran in that range."),
     fact(

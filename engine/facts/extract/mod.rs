@@ -12,6 +12,7 @@ mod kernels;
 mod metrics;
 mod occupancy;
 mod profile;
+mod projection;
 mod ranges;
 mod readbacks;
 mod run;

@@ -121,7 +121,7 @@ impl<'a> Exporter<'a> {
         for gpu in gpus {
             let mut row = columns! {
                 vmId: VM, id: gpu.id, name: gpu.name.clone(), busLocation: format!("0000:{:02X}:00.0", 0x17 + gpu.id),
-                isDiscrete: 1, l2CacheSize: 41_943_040, totalMemory: gpu.memory_gib << 30,
+                isDiscrete: i64::from(!gpu.integrated), l2CacheSize: 41_943_040, totalMemory: gpu.memory_gib << 30,
                 memoryBandwidth: (gpu.bandwidth_gb_per_s * 1e9) as i64, clockRate: gpu.clock_mhz * 1_000_000,
                 smCount: gpu.sm_count, pwGpuId: NONE_U32, uuid: format!("00000000-0000-0000-0000-{:012}", gpu.id),
                 luid: -1, chipName: gpu.chip.clone(), cuDevice: gpu.id, revision: 161, nodeMask: 0,
