@@ -89,6 +89,9 @@ pub struct Process {
     /// Streams that were created; those that were used are added.
     #[serde(default)]
     pub streams: Vec<i64>,
+    /// Whether created streams wait for the legacy default stream, and it for them.
+    #[serde(default)]
+    pub blocking: bool,
 }
 
 fn first_gpu() -> Vec<i64> {
@@ -96,7 +99,7 @@ fn first_gpu() -> Vec<i64> {
 }
 
 fn one_process() -> Vec<Process> {
-    vec![Process { pid: 4242, name: "trainer".into(), gpus: first_gpu(), streams: Vec::new() }]
+    vec![Process { pid: 4242, name: "trainer".into(), gpus: first_gpu(), streams: Vec::new(), blocking: false }]
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -221,6 +224,9 @@ pub enum Step {
         to: Side,
         bytes: i64,
         gb_per_s: f64,
+        /// Whether room was needed; else a page fault is the cause.
+        #[serde(default)]
+        evicts: bool,
     },
 }
 
