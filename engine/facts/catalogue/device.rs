@@ -19,6 +19,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     COPIES,
     STORMS,
     accounts::of(Some(Breakdown::Waste)),
+    accounts::ONCE,
     utilization::USE,
     utilization::STREAMS,
     STEPS,
@@ -275,6 +276,13 @@ const STORMS: &[Fact] = &[
 ];
 
 const STEPS: &[Fact] = &[
+    fact(
+        "repeat_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How often the work repeats: steps; where nothing tells them, launches of the kernel, or of graphs, that are launched most often.",
+    ),
     fact(
         "phase",
         Choice(&["set-up", "warm-up", "steady", "tear-down"]),

@@ -208,6 +208,7 @@ const GROUPS: [Extract; 3] = [device_facts, groups_of_events, ranges_and_steps];
 
 fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     accounts::extract(context.timeline, device, &mut part.device);
+    accounts::once(context.timeline, device, &mut part.device);
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);

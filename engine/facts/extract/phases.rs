@@ -45,6 +45,11 @@ impl Told {
         self.measured.is_some()
     }
 
+    /// The steps, where it is sure enough that they are what repeats.
+    pub(super) fn sure_steps(&self) -> Option<&Steps> {
+        self.steps.as_ref().filter(|steps| steps.certainty > Certainty::Low)
+    }
+
     /// The steps and phases of a device, whose window is narrowed to the phase that is asked for.
     fn new(timeline: &Timeline, ops: &mut DeviceOps, view: &View) -> Self {
         let steps = steps::find(timeline, ops, view.step.as_deref());

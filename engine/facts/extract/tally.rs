@@ -4,10 +4,10 @@ use foldhash::HashMap;
 
 use super::occupancy::{self, Occupancy};
 use super::stats::clamped;
-use crate::ledger::accounts::Sums;
+use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::idle::Stretch;
 use crate::ledger::sweep::{kernel_geometry, sweep};
-use crate::ledger::{Account, DeviceOps, Moment, Op, OpKind};
+use crate::ledger::{Account, DeviceOps, Moment, Op, OpKind, OpRef, TimeSum};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -63,6 +63,10 @@ impl KernelTallies {
 pub(super) struct Tally {
     /// All accounts but those of idle time.
     pub(super) sums: Sums,
+    /// The pieces of the accounts of copies and memsets: of each operation its own.
+    pub(super) pieces: ByAccount<TimeSum>,
+    /// The operation that owns the last of them.
+    last_owner: Option<OpRef>,
     /// The copy account by the group that owns each moment.
     pub(super) exposed_copies: HashMap<CopyKey, i64>,
     /// The copy account in which a copy between host and device runs.
@@ -144,7 +148,9 @@ impl Tally {
             Account::ExposedCopy => {
                 let key = copy_key(timeline, owner);
                 *self.exposed_copies.entry(key).or_default() += length;
-                self.sums[Account::of_copy(key.0, key.1)] += length;
+                let of_kind = Account::of_copy(key.0, key.1);
+                self.sums[of_kind] += length;
+                self.add_piece(&[moment.account, of_kind], moment.interval, owner);
                 self.exposed_host_copy_ns += if moment.host_copies > 0 { length } else { 0 };
             }
             Account::Compute | Account::ExposedCommunication => {
@@ -152,7 +158,17 @@ impl Tally {
                     self.kernels.of(name).attributed_ns += length;
                 }
             }
+            Account::ExposedMemset | Account::ExposedMigration => {
+                self.add_piece(&[moment.account], moment.interval, owner);
+            }
             _ => {}
+        }
+    }
+
+    fn add_piece(&mut self, accounts: &[Account], interval: Interval, owner: Op) {
+        let is_same = self.last_owner.replace(owner.reference()) == Some(owner.reference());
+        for account in accounts {
+            self.pieces[*account].add_part(interval, is_same);
         }
     }
 
