@@ -38,9 +38,17 @@ pub(super) struct Occurrence<'a> {
     pub(super) severity: Severity,
     /// In how many pieces its cost comes, where it does not come again with the work.
     pub(super) once: Option<i64>,
+    /// Whether the rule fixes that.
+    pub(super) is_severity_fixed: bool,
+    /// The gravest that it can be: what does not come again is not grave.
+    pub(super) most_severity: Severity,
     pub(super) fingerprint: String,
-    /// The index of the occurrence that explains it.
+    /// The index of the occurrence that explains all of it that matters.
     pub(super) cause: Option<usize>,
+    /// The occurrence that explains a part of it, and how much: that is not in the gain.
+    pub(super) explained: Option<(usize, i64)>,
+    /// What it can gain that nothing else explains; absent without a gain.
+    pub(super) own_ns: Option<i64>,
     /// The index of the ignore that sets it aside.
     pub(super) ignore: Option<usize>,
     /// Whether the baseline knows it.
@@ -50,6 +58,28 @@ pub(super) struct Occurrence<'a> {
 impl Occurrence<'_> {
     pub(super) fn recoverable_ns(&self) -> Option<i64> {
         self.gain.as_ref().map(|gain| gain.recoverable_ns)
+    }
+
+    /// Notes what explains it: all that matters of it, or `shared_ns` of its time. A cause that claims no time leaves it nothing.
+    pub(super) fn explain(&mut self, cause: usize, shared_ns: Option<i64>, is_whole: bool) {
+        if is_whole {
+            self.cause = Some(cause);
+        } else {
+            self.explained = shared_ns.map(|shared_ns| (cause, shared_ns)).filter(|(_, ns)| *ns > 0);
+        }
+        self.own_ns = self.recoverable_ns().map(|own| own - shared_ns.unwrap_or(own));
+    }
+
+    /// Takes out of the gain what something else explains.
+    pub(super) fn take_explained(&mut self) {
+        self.own_ns = self.own_ns.or(self.recoverable_ns());
+        if let (Some(gain), Some(_), Some(own_ns)) = (&mut self.gain, self.explained, self.own_ns) {
+            let share = own_ns as f64 / gain.window_ns as f64;
+            *gain = Gain::new(own_ns, gain.window_ns, gain.account.clone(), gain.basis.clone());
+            if !self.is_severity_fixed {
+                self.severity = severity_of(share).min(self.most_severity);
+            }
+        }
     }
 
     /// Whether it is neither ignored nor known.
@@ -81,17 +111,21 @@ impl<'a> Context<'a> {
         let info = &self.rules[rule];
         let once = self.once(entity, found).or(info.once.then_some(1)).filter(|_| gain.is_some());
         let is_rare = once.is_some() || !self.repeats(entity);
-        let by_gain = if is_rare { by_gain.min(Severity::Medium) } else { by_gain };
+        let most_severity = if is_rare { Severity::Medium } else { Severity::High };
         Occurrence {
             rule,
             entity,
             found,
             gain,
             // A severity that the rule fixes is its author's word; only without one does the gain decide.
-            severity: info.severity.unwrap_or(by_gain),
+            severity: info.severity.unwrap_or(by_gain.min(most_severity)),
+            most_severity,
             once,
             fingerprint: prints.of(&info.id, entity),
+            is_severity_fixed: info.severity.is_some(),
             cause: None,
+            explained: None,
+            own_ns: None,
             ignore: None,
             is_known: false,
         }
@@ -114,7 +148,7 @@ impl<'a> Context<'a> {
     }
 
     /// Whether the work of an entity's device repeats, so that what is found comes again; so where the facts do not tell.
-    pub(super) fn repeats(&self, entity: EntityId) -> bool {
+    fn repeats(&self, entity: EntityId) -> bool {
         let device = self.facts.related(entity, EntityKind::Device);
         let count = device.and_then(|device| self.facts.get(device).int("repeat_count"));
         count.is_none_or(|count| count >= REPEATS_A_PIECE)

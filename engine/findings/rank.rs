@@ -9,6 +9,7 @@ use crate::facts::EntityKind;
 use crate::ledger::Account;
 use crate::rules::outcome::{Confidence, Severity};
 use crate::rules::{Reference, RuleInfo, Status};
+use crate::text::number::duration;
 use crate::text::spans::Sentence;
 
 /// The occurrences that are shown, grouped by rule.
@@ -96,7 +97,7 @@ impl<'a> Ranking<'a> {
             confidence: if is_measured_once { found.confidence.min(Confidence::Medium) } else { found.confidence },
             because: found.because.clone(),
             summary: found.summary.clone(),
-            evidence: found.evidence.iter().cloned().chain(evidence(self.context.facts.get(best.entity))).collect(),
+            evidence: self.evidence(best),
             advice: if is_measured_once { advice_once(&found.advice) } else { found.advice.clone() },
             verify: found.verify.clone(),
             look: found.look.clone(),
@@ -104,6 +105,17 @@ impl<'a> Ranking<'a> {
             also: group[1..].iter().map(|index| self.also(&self.occurrences[*index])).collect(),
             symptoms,
         }
+    }
+
+    /// What shows it; with what is counted under another finding.
+    fn evidence(&self, this: &Occurrence<'_>) -> Vec<Sentence> {
+        let elsewhere = this.explained.map(|(cause, ns)| {
+            let title = &self.context.rule(&self.occurrences[cause]).title;
+            Sentence::default()
+                .own(&format!("{} of it belong to another finding, and are not counted here: {title}.", duration(ns)))
+        });
+        let found = this.found.evidence.iter().cloned();
+        found.chain(elsewhere).chain(evidence(self.context.facts.get(this.entity))).collect()
     }
 
     fn also(&self, other: &Occurrence<'_>) -> Also {
@@ -121,10 +133,7 @@ impl<'a> Ranking<'a> {
     fn severity(&self, group: &[usize], gain: Option<&Gain>) -> Severity {
         let first = &self.occurrences[group[0]];
         let together = gain.filter(|_| self.context.rule(first).severity.is_none());
-        let together = together.map(|gain| severity_of(gain.share)).map(|severity| {
-            let is_rare = first.once.is_some() || !self.context.repeats(first.entity);
-            if is_rare { severity.min(Severity::Medium) } else { severity }
-        });
+        let together = together.map(|gain| severity_of(gain.share).min(first.most_severity));
         let each = group.iter().map(|index| self.occurrences[*index].severity);
         each.chain(together).fold(first.severity, Severity::max)
     }

@@ -70,8 +70,16 @@ struct Entry {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum Measure {
-    Ratio { sum: Vec<String>, of: String },
-    Fact { fact: String },
+    Ratio {
+        sum: Vec<String>,
+        /// Taken off the sum, where the report gives it.
+        #[serde(default)]
+        less: Vec<String>,
+        of: String,
+    },
+    Fact {
+        fact: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -177,7 +185,7 @@ impl Entry {
 impl Measure {
     fn names(&self) -> Vec<&str> {
         match self {
-            Self::Ratio { sum, of } => sum.iter().chain([of]).map(String::as_str).collect(),
+            Self::Ratio { sum, less, of } => sum.iter().chain(less).chain([of]).map(String::as_str).collect(),
             Self::Fact { fact } => vec![fact],
         }
     }
@@ -185,10 +193,11 @@ impl Measure {
     fn share(&self, device: &Entity) -> Option<f64> {
         match self {
             Self::Fact { fact } => device.number(fact),
-            Self::Ratio { sum, of } => {
+            Self::Ratio { sum, less, of } => {
                 let whole = device.number(of).filter(|whole| *whole > 0.0)?;
                 let parts: Option<f64> = sum.iter().map(|name| device.number(name)).sum();
-                Some(parts? / whole)
+                let less: f64 = less.iter().filter_map(|name| device.number(name)).sum();
+                Some((parts? - less).max(0.0) / whole)
             }
         }
     }

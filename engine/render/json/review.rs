@@ -62,6 +62,10 @@ struct Kernel<'a> {
     median_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occupancy_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occupancy_limiter: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -346,6 +350,8 @@ impl<'a> Kernel<'a> {
             launch_count: kernel.launch_count,
             median_ns: kernel.median_ns,
             max_ns: kernel.max_ns,
+            occupancy_share: kernel.occupancy.as_ref().map(|occupancy| occupancy.share),
+            occupancy_limiter: kernel.occupancy.as_ref().map(|occupancy| occupancy.limiter.as_str()),
         }
     }
 }

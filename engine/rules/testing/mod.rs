@@ -4,6 +4,8 @@
 //! smaller: the outcome must hold and the estimate must scale. A condition that mixes units does not survive this.
 
 #[cfg(test)]
+mod extremes;
+#[cfg(test)]
 mod mutants;
 mod probe;
 

@@ -119,7 +119,10 @@ impl Schema {
     ) -> rusqlite::Result<()> {
         let mut statement = db.prepare(&format!("{sql} LIMIT ?1"))?;
         let mut rows = statement.query([i64::try_from(most).unwrap_or(i64::MAX)])?;
+        let mut count = 0;
         while let Some(row) = rows.next()? {
+            count += 1;
+            self.budget.check_rows(count)?;
             let cells = Cells::of(row);
             take(&cells);
             self.budget.hand_over(cells.handed())?;
