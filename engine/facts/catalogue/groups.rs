@@ -69,13 +69,7 @@ pub(super) const KERNEL: &[Fact] = &[
         Incomparable,
         "Which of all launches on the device its first one is, counted from 1. Comparisons tell by it which kernel replaced which.",
     ),
-    fact(
-        "mean_launch_number",
-        Int,
-        CudaTrace,
-        Incomparable,
-        "The same number, the mean of all its launches.",
-    ),
+    fact("mean_launch_number", Int, CudaTrace, Incomparable, "The same number, the mean of all its launches."),
     fact(
         "is_communication",
         Bool,
