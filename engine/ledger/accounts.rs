@@ -155,7 +155,7 @@ accounts! {
     IdleInit { "idle_init", ACTIVITY, "", "set-up", OneTime, CudaApi,
         "Set-up of contexts, streams, events, devices and libraries." }
     IdleLaunch { "idle_launch", ACTIVITY, "", "launching", ExtensiveWithGaps, CudaApi,
-        "Inside a launch or another asynchronous call, or in host code between two API calls less than 50 us apart (500 us where a framework's operators were recorded): the host cannot feed the device." }
+        "Inside a launch or another asynchronous call, or in host code that leads to one: between two API calls less than 50 us apart, or as long as the thread takes before most of its launches." }
     IdleBlocked { "idle_blocked", ACTIVITY, "", "blocked in the OS", ExtensiveWithGaps, CudaApi,
         "In an OS call that waits or does I/O, or off the CPU by the scheduler's record." }
     IdleHost { "idle_host", ACTIVITY, "", "host code", ExtensiveWithGaps, CudaApi,
@@ -172,7 +172,7 @@ accounts! {
     AfterAllocate { "idle_after_allocate", TRIGGER, "", "allocation", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was allocating, freeing or registering memory." }
     AfterLaunch { "idle_after_launch", TRIGGER, "", "launching", ExtensiveWithGaps, CudaApi,
-        "Stretches that began while the thread was in a launch, another asynchronous call, or between two API calls less than 50 us apart." }
+        "Stretches that began while the thread was in a launch, another asynchronous call, or in host code that leads to one." }
     AfterOther { "idle_after_other", TRIGGER, "", "host code or the OS", ExtensiveWithGaps, CudaApi,
         "Stretches that began anywhere else: host code, the OS, loading, polling, the profiler." }
     AfterUnknown { "idle_after_unknown", TRIGGER, "", "not known", OneTime, CudaApi,

@@ -6,16 +6,14 @@ use std::collections::BinaryHeap;
 use foldhash::HashMap;
 
 use super::accounts::Account;
+use super::dispatch;
 use crate::timeline::api::{ApiClass, classify};
-use crate::timeline::columns::{Direction, HostMemory, OverheadKind, RangeKind};
+use crate::timeline::columns::{Direction, HostMemory, OverheadKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
-/// Host code between two API calls closer than this counts as launching.
+/// Host code between two API calls closer than this counts as launching, whatever it is.
 pub const LAUNCH_GAP_NS: i64 = 50_000;
-/// The same where the operators of a framework were recorded: what it does for each, and what recording each costs, is the
-/// price of a launch. Work of its own, such as the loading of a batch, takes longer.
-pub const OPERATOR_LAUNCH_GAP_NS: i64 = 500_000;
 /// A kernel's first launch that takes longer than this loads code.
 pub const SLOW_FIRST_LAUNCH_NS: i64 = 100_000;
 
@@ -114,8 +112,8 @@ pub struct Calls {
     pub activity: Vec<Activity>,
     /// The class of each name, by its index; `Other` for names of no API.
     pub class: Vec<ApiClass>,
-    /// Host code between two calls closer than this counts as launching.
-    launch_gap_ns: i64,
+    /// For each thread how long it takes at most to prepare a launch, where that recurs.
+    dispatch_ns: Vec<i64>,
     /// The calls of each thread by start.
     by_thread: Vec<Vec<u32>>,
     os_by_thread: Vec<Vec<u32>>,
@@ -165,11 +163,12 @@ impl Calls {
         mark_copies(timeline, &mut activity);
         mark_first_launches(timeline, &mut activity);
         let overheads = ByThread::new(&timeline.overheads.thread, &timeline.overheads.times, count);
+        let by_thread = ByThread::new(&timeline.api.thread, &timeline.api.times, count).of_thread;
         Self {
+            dispatch_ns: by_thread.iter().map(|calls| dispatch::usual_ns(timeline, &class, calls)).collect(),
             activity,
             class,
-            launch_gap_ns: launch_gap_ns(timeline),
-            by_thread: ByThread::new(&timeline.api.thread, &timeline.api.times, count).of_thread,
+            by_thread,
             os_by_thread: ByThread::new(&timeline.os_calls.thread, &timeline.os_calls.times, count).of_thread,
             overheads_by_thread: overheads.of_thread,
             overheads_of_all: overheads.of_none,
@@ -212,11 +211,6 @@ impl Calls {
     ) {
         Layout::new(self, timeline, thread).run(within, visit);
     }
-}
-
-fn launch_gap_ns(timeline: &Timeline) -> i64 {
-    let has_operators = timeline.ranges.labels.iter().any(|label| label.kind == RangeKind::Operator);
-    if has_operators { OPERATOR_LAUNCH_GAP_NS } else { LAUNCH_GAP_NS }
 }
 
 /// The class of each name that a call has.
@@ -342,6 +336,8 @@ struct Layout<'calls> {
     ends: BinaryHeap<Reverse<i64>>,
     last_call_end: i64,
     last_call_activity: Activity,
+    /// How long the thread takes at most to prepare a launch, where that recurs.
+    dispatch_ns: i64,
     /// When the thread first did anything that was recorded.
     begins: i64,
 }
@@ -369,6 +365,7 @@ impl<'calls> Layout<'calls> {
             ends: BinaryHeap::new(),
             last_call_end: i64::MIN,
             last_call_activity: Activity::Unknown,
+            dispatch_ns: calls.dispatch_ns.get(thread as usize).copied().unwrap_or(0),
         }
     }
 
@@ -451,7 +448,22 @@ impl<'calls> Layout<'calls> {
             }
         }
         let is_recorded = self.begins <= now && self.next_boundary(now).is_some();
-        (if is_recorded { Activity::Host } else { Activity::Unknown }, NONE)
+        let activity = match is_recorded {
+            true if self.is_dispatch() => Activity::Launch,
+            true => Activity::Host,
+            false => Activity::Unknown,
+        };
+        (activity, NONE)
+    }
+
+    /// Whether the host code between two API calls prepares a launch: it leads to one, and takes no longer than that usually
+    /// does.
+    fn is_dispatch(&self) -> bool {
+        let next = &self.sources[API];
+        let leads_to = next.next_row().map(|call| self.calls.class_of(self.timeline, call as u32));
+        leads_to.is_some_and(dispatch::may_precede)
+            && self.last_call_end > i64::MIN
+            && next.next_start.saturating_sub(self.last_call_end) <= self.dispatch_ns
     }
 
     /// Host code between two API calls close together is launching; between two polls it is polling.
@@ -459,7 +471,7 @@ impl<'calls> Layout<'calls> {
         let next = &self.sources[API];
         let call = next.next_row()?;
         let gap = next.next_start.saturating_sub(self.last_call_end);
-        if self.last_call_end == i64::MIN || gap >= self.calls.launch_gap_ns {
+        if self.last_call_end == i64::MIN || gap >= LAUNCH_GAP_NS {
             return None;
         }
         let next_activity = self.calls.activity.get(call).copied();

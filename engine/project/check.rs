@@ -80,14 +80,9 @@ impl<'a> Checker<'a> {
         for (id, values) in &file.raw.params {
             let Some(rule) = self.rule(id) else { continue };
             for (name, value) in values {
-                let number = crate::rules::number(value.get_ref());
-                match crate::rules::param_fault(rule, name.get_ref(), number.as_ref()) {
-                    Some(message) => self.log.at(name.span(), message),
-                    None => {
-                        if let Some(number) = number {
-                            params.set(rule.id(), name.get_ref(), number);
-                        }
-                    }
+                match crate::rules::read_param(rule, name.get_ref(), value.get_ref()) {
+                    Ok(value) => params.set(rule.id(), name.get_ref(), value),
+                    Err(message) => self.log.at(name.span(), message),
                 }
             }
         }

@@ -222,7 +222,7 @@ impl Config {
     /// Gives rules the severities that it sets.
     pub fn set_severities(&self, rules: &mut [RuleInfo]) {
         for rule in rules {
-            rule.severity = self.severity(&rule.id).or(rule.severity);
+            rule.set_severity = self.severity(&rule.id);
         }
     }
 

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::rules::ParamValue;
 use crate::rules::fault::Log;
 use crate::rules::outcome::Severity;
 use crate::rules::shape;
@@ -25,9 +26,9 @@ pub(super) struct RawConfig {
     /// Which rules are in use.
     #[serde(default)]
     pub(super) rules: RawRules,
-    /// Thresholds to use instead of a rule's own: by rule, then by name. `coldspot rules show ID` lists them.
+    /// Thresholds and names to use instead of a rule's own: by rule, then by name. `coldspot rules show ID` lists them.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, ParamValue>>")]
     pub(super) params: BTreeMap<Text, BTreeMap<Text, Number>>,
     /// Severities to use instead of a rule's own, or of what it can gain: by rule.
     #[serde(default)]

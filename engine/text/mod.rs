@@ -5,6 +5,7 @@ pub mod date;
 pub mod escape;
 pub mod glob;
 mod invisible;
+pub mod kernel_names;
 pub mod names;
 pub mod nearest;
 pub mod number;

@@ -52,17 +52,19 @@ impl Kernels {
 /// Which kernel was launched, and how wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelShape {
-    /// The short name.
+    /// What people call it: see [`crate::text::kernel_names::called`].
     pub name: NameId,
     /// The demangled name.
     pub full_name: NameId,
+    /// The function that was launched: of a library's template, the template.
+    pub function: NameId,
     /// The index of the launch geometry.
     pub geometry: u32,
 }
 
 impl Default for KernelShape {
     fn default() -> Self {
-        Self { name: NONE, full_name: NONE, geometry: NONE }
+        Self { name: NONE, full_name: NONE, function: NONE, geometry: NONE }
     }
 }
 

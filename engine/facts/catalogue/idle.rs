@@ -209,7 +209,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "The window without the time that the thread which launches most of this device's work spends in blocking waits, blocking copies and a full launch queue. overlap_ceiling_ns is made from it.",
+        "The window without the time in which a thread that launches work of this device is in a blocking wait, a blocking copy or a full launch queue. overlap_ceiling_ns is made from it.",
     ),
     fact(
         "overlap_ceiling_ns",

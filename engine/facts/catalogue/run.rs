@@ -38,6 +38,13 @@ pub(super) const RUN: &[Fact] = &[
         Extensive,
         "The smallest compute_ns of all GPUs; absent when no GPU ran work.",
     ),
+    fact(
+        "device_window_max_ns",
+        Int,
+        CudaTrace,
+        ExtensiveWithGaps,
+        "The longest window_ns of all GPUs; absent when no GPU ran work.",
+    ),
     fact("process_count", Int, Report, Intensive, "Processes that called CUDA or ran work on a GPU."),
     fact(
         "gpu_op_count",

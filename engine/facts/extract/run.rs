@@ -22,6 +22,7 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     let compute = || context.devices.iter().map(|device| device.account_ns(Account::Compute));
     facts.set_some("device_compute_max_ns", compute().max());
     facts.set_some("device_compute_min_ns", compute().min());
+    facts.set_some("device_window_max_ns", context.devices.iter().map(|device| device.window().len_ns()).max());
     facts.set("process_count", active_processes(context).len() as i64);
     facts.set("gpu_op_count", timeline.gpu_op_count() as i64);
     facts.set("kernel_count", timeline.kernels.ops.len() as i64);

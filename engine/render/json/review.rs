@@ -60,6 +60,10 @@ struct Kernel<'a> {
     median_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occupancy_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occupancy_limiter: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -252,6 +256,7 @@ struct UnjudgedRule<'a> {
 #[derive(Serialize)]
 struct Failure<'a> {
     rule: &'a str,
+    own: bool,
     message: &'a str,
     entity_count: usize,
 }
@@ -344,6 +349,8 @@ impl<'a> Kernel<'a> {
             launch_count: kernel.launch_count,
             median_ns: kernel.median_ns,
             max_ns: kernel.max_ns,
+            occupancy_share: kernel.occupancy.as_ref().map(|occupancy| occupancy.share),
+            occupancy_limiter: kernel.occupancy.as_ref().map(|occupancy| occupancy.limiter.as_str()),
         }
     }
 }
@@ -508,6 +515,7 @@ impl<'a> Unjudged<'a> {
 
 impl<'a> Failure<'a> {
     fn new(failure: &'a findings::RuleFailure) -> Self {
-        Self { rule: &failure.rule, message: &failure.message, entity_count: failure.entity_count }
+        let findings::RuleFailure { rule, message, entity_count, is_own } = failure;
+        Self { rule, own: *is_own, message, entity_count: *entity_count }
     }
 }

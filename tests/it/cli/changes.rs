@@ -97,7 +97,7 @@ fn without_a_sound_unit_nothing_is_better_or_worse() {
 fn sides_that_only_set_memory_are_compared() {
     let folder = temp::folder();
     let mut facts = facts(folder.path(), "training-step.sqlite");
-    for kind in ["kernels", "copy_groups", "steps", "sync_groups", "ranges"] {
+    for kind in ["launch_shapes", "kernels", "copy_groups", "steps", "sync_groups", "ranges"] {
         facts[kind] = json!([]);
     }
     let device = facts["devices"][0].as_object_mut().unwrap();

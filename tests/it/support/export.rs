@@ -219,7 +219,11 @@ impl<'a> Exporter<'a> {
                 self.row("TARGET_INFO_CUDA_CONTEXT_INFO", context);
             }
             for stream in streams {
-                let flag = if stream == DEFAULT_STREAM { 3 } else { 2 };
+                let flag = match stream {
+                    DEFAULT_STREAM => 3,
+                    _ if about.blocking => 1,
+                    _ => 2,
+                };
                 let ids = columns! { streamId: stream, hwId: 0, vmId: 1, processId: about.pid, contextId: 1 };
                 self.row("TARGET_INFO_CUDA_STREAM", [ids, columns! { priority: 0, flag: flag }].concat());
             }

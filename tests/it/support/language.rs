@@ -86,6 +86,9 @@ pub struct Process {
     /// Streams that were created; those that were used are added.
     #[serde(default)]
     pub streams: Vec<i64>,
+    /// Whether created streams wait for the legacy default stream, and it for them.
+    #[serde(default)]
+    pub blocking: bool,
 }
 
 fn first_gpu() -> Vec<i64> {
@@ -93,7 +96,7 @@ fn first_gpu() -> Vec<i64> {
 }
 
 fn one_process() -> Vec<Process> {
-    vec![Process { pid: 4242, name: "trainer".into(), gpus: first_gpu(), streams: Vec::new() }]
+    vec![Process { pid: 4242, name: "trainer".into(), gpus: first_gpu(), streams: Vec::new(), blocking: false }]
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -214,6 +217,9 @@ pub enum Step {
         to: Side,
         bytes: i64,
         gb_per_s: f64,
+        /// Whether room was needed; else a page fault is the cause.
+        #[serde(default)]
+        evicts: bool,
     },
 }
 
