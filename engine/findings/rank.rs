@@ -9,6 +9,8 @@ use crate::facts::EntityKind;
 use crate::ledger::Account;
 use crate::rules::outcome::Severity;
 use crate::rules::{Reference, RuleInfo, Status};
+use crate::text::number::duration;
+use crate::text::spans::Sentence;
 
 /// The occurrences that are shown, grouped by rule.
 pub(super) struct Ranking<'a> {
@@ -92,7 +94,7 @@ impl<'a> Ranking<'a> {
             confidence: found.confidence,
             because: found.because.clone(),
             summary: found.summary.clone(),
-            evidence: found.evidence.iter().cloned().chain(evidence(self.context.facts.get(best.entity))).collect(),
+            evidence: self.evidence(best),
             advice: found.advice.clone(),
             verify: found.verify.clone(),
             look: found.look.clone(),
@@ -100,6 +102,17 @@ impl<'a> Ranking<'a> {
             also: group[1..].iter().map(|index| self.also(&self.occurrences[*index])).collect(),
             symptoms,
         }
+    }
+
+    /// What shows it; with what is counted under another finding.
+    fn evidence(&self, this: &Occurrence<'_>) -> Vec<Sentence> {
+        let elsewhere = this.explained.map(|(cause, ns)| {
+            let title = &self.context.rule(&self.occurrences[cause]).title;
+            Sentence::default()
+                .own(&format!("{} of it belong to another finding, and are not counted here: {title}.", duration(ns)))
+        });
+        let found = this.found.evidence.iter().cloned();
+        found.chain(elsewhere).chain(evidence(self.context.facts.get(this.entity))).collect()
     }
 
     fn also(&self, other: &Occurrence<'_>) -> Also {

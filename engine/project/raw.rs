@@ -84,9 +84,29 @@ pub(super) struct RawReview {
 #[derive(Debug, Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawCompare {
-    /// End with exit code 1 when findings of this severity or above are new or worse. `--fail-on` goes before it.
-    #[schemars(with = "Option<FailOn>")]
+    /// End with exit code 1 when findings of this severity or above are new or worse, or the head is slower: high, medium, low
+    /// or never, and slower or slower=3%, with commas between them. A severity alone fails a slower head, too. `--fail-on` goes
+    /// before it.
+    #[schemars(with = "Option<String>")]
     pub(super) fail_on: Option<Text>,
+    /// Changes below this share of the base are noise, from 0 to 1: 0.02 is 2 %. Without it 5 % with fewer than four runs a
+    /// side, and less with more.
+    #[schemars(with = "Option<Share>")]
+    pub(super) noise: Option<Number>,
+    /// Whether both sides do the same work, or coldspot is to find out. `--same-work` goes before it.
+    #[schemars(with = "Option<SameWork>")]
+    pub(super) work: Option<Text>,
+}
+
+/// The sides of a comparison, as the project knows them.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum SameWork {
+    /// coldspot finds out.
+    Detect,
+    /// Both sides do the same work, whatever they launch.
+    Same,
 }
 
 /// Findings that are accepted

@@ -228,12 +228,16 @@ pub(super) struct RawSeverity {
 #[derive(Debug, Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRelations {
-    /// Symptoms: findings of these rules are shown under this one.
+    /// Symptoms: findings of these rules are shown under this one, as far as it takes their time.
     #[serde(default)]
     pub(super) explains: Vec<RawRelation>,
     /// Where one of these rules finds something, this one is silent.
     #[serde(default)]
     pub(super) suppressed_by: Vec<RawRelation>,
+    /// Where this rule finds something, every finding that claims time is left out which is about the same of these.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::entities")]
+    pub(super) silences_claims_on: Vec<Text>,
 }
 
 /// A link to another rule
@@ -246,6 +250,10 @@ pub(super) struct RawRelation {
     /// Both findings must be about the same of each of these.
     #[schemars(schema_with = "schema::entities")]
     pub(super) on: Spanned<Vec<Text>>,
+    /// Of a rule that is explained: the fact, in nanoseconds, that says how much of the time both findings are about. Without
+    /// it that is all that this rule claims.
+    #[schemars(with = "Option<String>")]
+    pub(super) shares: Option<Text>,
 }
 
 /// What the finding says

@@ -67,6 +67,9 @@ pub struct Relation {
     pub rule: String,
     /// Both findings are about the same of each of these.
     pub on: Vec<EntityKind>,
+    /// Where the rule is explained: the fact of the explaining finding that says how many nanoseconds both are about. Absent
+    /// where that is all that it claims.
+    pub shares: Option<FactRef>,
 }
 
 /// How a finding about the capture stands to what a review says the capture was missing.
@@ -120,6 +123,8 @@ pub struct RuleInfo {
     pub explains: Vec<Relation>,
     /// The rules whose findings make this one pointless.
     pub suppressed_by: Vec<Relation>,
+    /// Findings that claim time are pointless when they are about the same of each of these as one of this rule; empty for most.
+    pub silences_claims_on: Vec<EntityKind>,
 }
 
 /// One rule.

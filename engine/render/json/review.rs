@@ -60,6 +60,10 @@ struct Kernel<'a> {
     median_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occupancy_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occupancy_limiter: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -207,6 +211,15 @@ struct StaleIgnore<'a> {
 struct Known<'a> {
     findings: Vec<KnownFinding<'a>>,
     stale: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    grown: Vec<GrownFinding<'a>>,
+}
+
+#[derive(Serialize)]
+struct GrownFinding<'a> {
+    title: &'a str,
+    subject: Text,
+    share: [f64; 2],
 }
 
 #[derive(Serialize)]
@@ -336,6 +349,8 @@ impl<'a> Kernel<'a> {
             launch_count: kernel.launch_count,
             median_ns: kernel.median_ns,
             max_ns: kernel.max_ns,
+            occupancy_share: kernel.occupancy.as_ref().map(|occupancy| occupancy.share),
+            occupancy_limiter: kernel.occupancy.as_ref().map(|occupancy| occupancy.limiter.as_str()),
         }
     }
 }
@@ -466,7 +481,13 @@ impl<'a> Known<'a> {
             entity_count: known.entity_count,
             subjects: texts(&known.subjects),
         };
-        Self { findings: known.findings.iter().map(finding).collect(), stale: &known.stale }
+        let grown = |grown: &'a findings::GrownFinding| GrownFinding {
+            title: &grown.title,
+            subject: (&grown.subject).into(),
+            share: grown.share,
+        };
+        let grown = known.grown.iter().map(grown).collect();
+        Self { findings: known.findings.iter().map(finding).collect(), stale: &known.stale, grown }
     }
 }
 

@@ -54,6 +54,7 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
     if !unreadable {
         unused(raw, for_each, &uses, log);
     }
+    let silences_claims_on = silences(raw, log);
     if !log.faults.is_empty() {
         return None;
     }
@@ -75,6 +76,7 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
         references: references(raw),
         explains: relations::read(&raw.relations.explains),
         suppressed_by: relations::read(&raw.relations.suppressed_by),
+        silences_claims_on,
     };
     Some(Rule {
         info,
@@ -85,6 +87,18 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
         code: code?,
         tests,
     })
+}
+
+/// The entities that a rule silences claims on.
+fn silences(raw: &RawRule, log: &mut Log<'_>) -> Vec<EntityKind> {
+    let mut on = Vec::new();
+    for word in &raw.relations.silences_claims_on {
+        match EntityKind::from_name(word.get_ref()) {
+            Some(kind) => on.push(kind),
+            None => log.at(word.span(), format!("`{}` is no entity", word.get_ref())),
+        }
+    }
+    on
 }
 
 fn is_experimental(raw: &RawRule) -> bool {
