@@ -16,12 +16,12 @@ struct Program {
     chunk: Chunk,
     host_ns: i64,
     device_ns: i64,
-    launches: u64,
+    launches: u32,
 }
 
 impl Program {
     fn new() -> Self {
-        let mut builder = Builder::new(Limits::default());
+        let builder = Builder::new(Limits::default());
         let chunk = builder.chunk("events");
         Self { builder, chunk, host_ns: 0, device_ns: 0, launches: 0 }
     }
@@ -243,7 +243,8 @@ fn steps_that_overlap_are_paced_by_their_kernels() {
             // Copies follow each other closely, whatever kernels do.
             let device_ns = std::mem::replace(&mut program.device_ns, copied_ns);
             program.copy(300);
-            copied_ns = std::mem::replace(&mut program.device_ns, device_ns.max(program.device_ns));
+            copied_ns = program.device_ns;
+            program.device_ns = device_ns.max(copied_ns);
             program.kernel("work", 1_000);
         });
     }
