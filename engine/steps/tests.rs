@@ -30,7 +30,7 @@ impl Program {
         self.launches += 1;
         let name = self.chunk.text(api.as_bytes()).unwrap();
         let call = CallEvent { start: self.host_ns, end: self.host_ns + 5, thread: Some(HOST), name };
-        self.chunk.api_call(&call, Some(self.launches), false);
+        self.chunk.api_call(&call, Some(self.launches), None);
         self.host_ns += 10;
         let start = self.device_ns.max(self.host_ns);
         self.device_ns = start + length_ns;
@@ -55,7 +55,7 @@ impl Program {
         self.chunk.api_call(
             &CallEvent { start: self.host_ns, end: self.host_ns + 5, thread: Some(HOST), name },
             None,
-            false,
+            None,
         );
         self.host_ns += 10;
     }

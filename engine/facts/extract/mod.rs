@@ -2,11 +2,13 @@
 
 mod accounts;
 mod ahead;
+mod allocations;
 mod call_rounds;
 mod copies;
+mod culprits;
 mod device;
 mod fine_work;
-mod host_samples;
+pub(in crate::facts) mod framework;
 mod idle;
 mod kernel_names;
 mod kernels;
@@ -16,10 +18,13 @@ mod metrics;
 mod occupancy;
 mod peaks;
 mod phases;
+mod profile;
+mod projection;
 mod ranges;
 mod readbacks;
 mod round_trips;
 mod run;
+mod sequence;
 mod source_lines;
 mod stats;
 mod steps;
@@ -236,6 +241,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
 fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     streams::extract(context, device, parents, part);
     let kernels = kernels::extract(context, device, parents, part);
+    sequence::extract(context, device, &kernels, part);
     let copies = copies::extract(context, device, parents, part);
     let waits = syncs::extract(context, device, parents, part);
     source_lines::extract(context, device, &source_lines::Groups { kernels, copies, waits }, part);
