@@ -112,6 +112,10 @@ pub const MAX_OPEN_BRANCH_COUNT: usize = 100;
 pub const MAX_TEMPLATE_NEST_COUNT: usize = 1_000;
 /// How deep macros, includes and loops call each other; a macro counts four, an include ten.
 pub const MAX_TEMPLATE_DEPTH: usize = 200;
+/// Texts of one param of a rule: each is held against every name.
+pub const MAX_PARAM_TEXT_COUNT: usize = 64;
+/// Bytes of one of them.
+pub const MAX_PARAM_TEXT_BYTES: usize = 512;
 /// Steps of one expression or text of a rule.
 pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
 /// Steps of all expressions and texts of all rules of a run, over all entities: more than a thousand times what the

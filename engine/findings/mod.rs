@@ -30,7 +30,7 @@ use occurrence::{Context, Occurrence};
 use rank::Ranking;
 use source::KernelNames;
 
-pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
+pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
 pub use devices::{DeviceReview, Part};
 pub use fingerprint::digest;
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
@@ -220,6 +220,8 @@ pub struct RuleFailure {
     pub message: String,
     /// For how many entities.
     pub entity_count: usize,
+    /// Whether it is a rule of the user's own.
+    pub is_own: bool,
 }
 
 /// How many answers of each kind the rules gave, over all entities.
@@ -314,8 +316,9 @@ fn failures(rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<RuleFailure> {
     for judgement in judgements {
         let Outcome::Failed { message } = &judgement.outcome else { continue };
         let index = *known.entry((judgement.rule, message)).or_insert_with(|| {
-            let rule = rules[judgement.rule].id.clone();
-            failures.push(RuleFailure { rule, message: message.clone(), entity_count: 0 });
+            let RuleInfo { id, is_own, .. } = &rules[judgement.rule];
+            let (rule, message) = (id.clone(), message.clone());
+            failures.push(RuleFailure { rule, message, entity_count: 0, is_own: *is_own });
             failures.len() - 1
         });
         failures[index].entity_count += 1;

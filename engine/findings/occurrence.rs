@@ -45,6 +45,8 @@ pub(super) struct Occurrence<'a> {
     pub(super) ignore: Option<usize>,
     /// Whether the baseline knows it.
     pub(super) is_known: bool,
+    /// The part of the window that a baseline knows it as, where it is more now.
+    pub(super) grown_from: Option<f64>,
 }
 
 impl Occurrence<'_> {
@@ -107,7 +109,7 @@ impl<'a> Context<'a> {
             found,
             gain,
             // A severity that the rule fixes is its author's word; only without one does the gain decide.
-            severity: info.severity.unwrap_or(by_gain),
+            severity: fixed_severity(info, found).unwrap_or(by_gain),
             fingerprint: prints.of(&info.id, entity),
             is_severity_fixed: info.severity.is_some(),
             cause: None,
@@ -115,6 +117,7 @@ impl<'a> Context<'a> {
             own_ns: None,
             ignore: None,
             is_known: false,
+            grown_from: None,
         }
     }
 
@@ -190,6 +193,11 @@ impl<'a> Context<'a> {
 pub(super) fn severity_of(share: f64) -> Severity {
     let reached = DECISIVE_SHARES.into_iter().zip(SEVERITIES).find(|(least, _)| share >= *least);
     reached.map_or(Severity::Info, |(_, severity)| severity)
+}
+
+/// What the project, or else the rule, says of the severity, whatever can be gained.
+pub(super) fn fixed_severity(rule: &RuleInfo, found: &Match) -> Option<Severity> {
+    rule.set_severity.or(found.severity).or(rule.severity)
 }
 
 /// An occurrence, what explains it, what explains that, and so on.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::occurrence::{Context, Occurrence, chain, severity_of};
+use super::occurrence::{Context, Occurrence, chain, fixed_severity, severity_of};
 use super::source::evidence;
 use super::{Also, Finding, Gain};
 use crate::facts::EntityKind;
@@ -129,7 +129,7 @@ impl<'a> Ranking<'a> {
     /// matter more than where it gains most.
     fn severity(&self, group: &[usize], gain: Option<&Gain>) -> Severity {
         let first = &self.occurrences[group[0]];
-        let together = gain.filter(|_| self.context.rule(first).severity.is_none());
+        let together = gain.filter(|_| fixed_severity(self.context.rule(first), first.found).is_none());
         let together = together.map(|gain| severity_of(gain.share));
         let each = group.iter().map(|index| self.occurrences[*index].severity);
         each.chain(together).fold(first.severity, Severity::max)

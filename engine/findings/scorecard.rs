@@ -11,7 +11,7 @@ use crate::rules::shape::without_value;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scorecard {
-    /// A shorter window is not held against targets: its scores are all absent.
+    /// A shorter window is not held against targets, nor one without a kernel: its scores are all absent.
     #[serde(default)]
     least_window_ns: i64,
     #[serde(rename = "score")]
@@ -153,13 +153,14 @@ impl Scorecard {
 
     pub(super) fn of(&self, device: &Entity) -> Vec<Score> {
         let is_long_enough = device.int("window_ns").is_none_or(|window| window >= self.least_window_ns);
-        self.entries.iter().map(|entry| entry.score(device, is_long_enough)).collect()
+        let ran_nothing = ["kernel_count", "graph_launch_count"].iter().all(|count| device.int(count) == Some(0));
+        self.entries.iter().map(|entry| entry.score(device, is_long_enough && !ran_nothing)).collect()
     }
 }
 
 impl Entry {
-    fn score(&self, device: &Entity, is_long_enough: bool) -> Score {
-        let matters = is_long_enough
+    fn score(&self, device: &Entity, is_judged: bool) -> Score {
+        let matters = is_judged
             && self.only_if.as_ref().is_none_or(|condition| {
                 condition.measure.share(device).is_some_and(|share| share >= condition.at_least)
             });

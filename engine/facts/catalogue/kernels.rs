@@ -55,6 +55,14 @@ pub(super) const KERNEL: &[Fact] = &[
     ),
     fact("longest_start_ns", Int, CudaTrace, Incomparable, "When the longest launch begins to run."),
     fact(
+        "first_launch_number",
+        Int,
+        CudaTrace,
+        Incomparable,
+        "Which of all launches on the device its first one is, counted from 1. Comparisons tell by it which kernel replaced which.",
+    ),
+    fact("mean_launch_number", Int, CudaTrace, Incomparable, "The same number, the mean of all its launches."),
+    fact(
         "is_communication",
         Bool,
         CudaTrace,

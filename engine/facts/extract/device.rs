@@ -3,13 +3,12 @@
 use std::cmp::Reverse;
 
 use super::stats::{clamped, median};
-use super::tally::kernel_name;
 use super::{Context, DeviceContext, peaks};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
 use crate::timeline::union::Union;
-use crate::timeline::{Device, NameId, Timeline};
+use crate::timeline::{Device, Timeline};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
@@ -19,7 +18,6 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     copies(timeline, device, facts);
     storms(context, device, facts);
     compute_use(context, device, facts);
-    tensor_copies(context, device, facts);
 }
 
 fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {
@@ -221,18 +219,4 @@ fn compute_use(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
     if tally.occupancy_known_ns > 0 {
         facts.set("theoretical_occupancy_share", tally.occupancy_ns / tally.occupancy_known_ns as f64);
     }
-}
-
-/// Kernels that only copy a tensor.
-fn tensor_copies(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let (timeline, shapes) = (context.timeline, &context.launch_shapes);
-    let is_copy = |name: NameId| context.traits.get(name as usize).is_some_and(|traits| traits.is_tensor_copy);
-    let kernels = device.tally.kernels.by_kernel(shapes);
-    let copies: Vec<(NameId, i64)> =
-        kernels.into_iter().filter(|(name, _)| is_copy(*name)).map(|(name, sums)| (name, sums.attributed_ns)).collect();
-    let launched = device.ops.in_window(timeline).filter_map(|op| kernel_name(timeline, op));
-    facts.set("tensor_copy_launch_count", launched.filter(|name| is_copy(*name)).count() as i64);
-    facts.set("tensor_copy_ns", copies.iter().map(|(_, ns)| ns).sum::<i64>());
-    let most = copies.iter().max_by_key(|(name, ns)| (*ns, Reverse(timeline.name(*name))));
-    facts.set_some("tensor_copy_kernel", most.map(|(name, _)| timeline.name(*name)));
 }

@@ -30,6 +30,7 @@ pub(super) fn extract(
     let timeline = context.timeline;
     let mut kernels = kernels(context, device);
     kernels.sort_by(|a, b| b.sum_ns.cmp(&a.sum_ns).then_with(|| timeline.name(a.name).cmp(timeline.name(b.name))));
+    tensor_copies(context, &kernels, &mut part.device);
     part.keep(&mut kernels, context.max_entities());
     let mut indices = HashMap::default();
     let mut shapes = Vec::new();
@@ -57,6 +58,22 @@ pub(super) fn extract(
         part.entities.push(entity);
     }
     indices
+}
+
+/// Kernels that only copy a tensor.
+fn tensor_copies(context: &Context<'_>, kernels: &[Kernel], device: &mut Entity) {
+    let is_copy = |name: NameId| context.traits.get(name as usize).is_some_and(|traits| traits.is_tensor_copy);
+    let (mut count, mut sum_ns) = (0, 0);
+    let mut most = None;
+    for kernel in kernels.iter().filter(|kernel| is_copy(kernel.name)) {
+        let own_ns: i64 = kernel.shapes.iter().map(|shape| shape.tally.attributed_ns).sum();
+        count += kernel.shapes.iter().map(|shape| shape.launches.durations.len() as i64).sum::<i64>();
+        sum_ns += own_ns;
+        most = most.filter(|(most_ns, _)| *most_ns >= own_ns).or(Some((own_ns, kernel.name)));
+    }
+    device.set("tensor_copy_launch_count", count);
+    device.set("tensor_copy_ns", sum_ns);
+    device.set_some("tensor_copy_kernel", most.map(|(_, name)| context.timeline.name(name)));
 }
 
 /// The launches in the window by name and launch shape, those of one name in order of their width.

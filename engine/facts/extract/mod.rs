@@ -23,6 +23,7 @@ mod ranges;
 mod readbacks;
 mod round_trips;
 mod run;
+mod sequence;
 mod source_lines;
 mod stats;
 mod steps;
@@ -207,6 +208,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
 fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     streams::extract(context, device, parents, part);
     let kernels = kernels::extract(context, device, parents, part);
+    sequence::extract(context, device, &kernels, part);
     let copies = copies::extract(context, device, parents, part);
     let waits = syncs::extract(context, device, parents, part);
     source_lines::extract(context, device, &source_lines::Groups { kernels, copies, waits }, part);

@@ -57,7 +57,7 @@ fn checkers(timeline: &Timeline) -> Vec<bool> {
     let mut is_checker = vec![false; timeline.names.len()];
     for shape in &timeline.kernels.shapes {
         if let Some(is_checker) = is_checker.get_mut(shape.name as usize) {
-            *is_checker = timeline.name(shape.name).to_ascii_lowercase().contains("redzone_checker");
+            *is_checker = timeline.name(shape.name).contains("redzone_checker");
         }
     }
     is_checker
