@@ -137,11 +137,8 @@ impl Launches {
         let pairs = self.pairs();
         (1..=most.min(MAX_UNITS)).find_map(|shorter| {
             let longer = (ratio * shorter as f64).round() as i64;
-            let units = if is_longer {
-                Sides { base: shorter, head: longer }
-            } else {
-                Sides { base: longer, head: shorter }
-            };
+            let units =
+                if is_longer { Sides { base: shorter, head: longer } } else { Sides { base: longer, head: shorter } };
             let is_multiple = longer > shorter && longer <= MAX_MULTIPLE.max(shorter);
             (is_multiple && is_made_of(&pairs, units)).then_some(units)
         })
@@ -190,7 +187,11 @@ struct Weights {
 impl Weights {
     /// By time; by number where nothing takes any.
     fn share(self, launch: &Launch) -> f64 {
-        if self.time_ns > 0.0 { launch.time_ns as f64 / self.time_ns } else { launch.count as f64 / self.count.max(1.0) }
+        if self.time_ns > 0.0 {
+            launch.time_ns as f64 / self.time_ns
+        } else {
+            launch.count as f64 / self.count.max(1.0)
+        }
     }
 }
 
@@ -264,7 +265,8 @@ fn named(side: Runs<'_>) -> Named {
     let mut all = Named::new();
     for name in names {
         let runs = || each.iter().map(|named| named.get(name).cloned().unwrap_or_default());
-        let middle = |of: fn(&Launch) -> i64| super::Measure::of(runs().map(|launch| of(&launch))).map_or(0, |m| m.median);
+        let middle =
+            |of: fn(&Launch) -> i64| super::Measure::of(runs().map(|launch| of(&launch))).map_or(0, |m| m.median);
         let Some(first) = each.iter().find_map(|named| named.get(name)) else { continue };
         let (count, time_ns) = (middle(|launch| launch.count), middle(|launch| launch.time_ns));
         if count > 0 {
