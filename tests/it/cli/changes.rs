@@ -46,13 +46,17 @@ fn machines_are_told_which_gpu_and_how_much_and_no_advice_on_what_is_won() {
     let title = "The GPU waits for host code (GPU 0 (NVIDIA A100-SXM4-80GB))";
     let worse = line("little.json", "much.json");
     assert!(
-        worse.contains(&format!("title=worse%3A {title}::Up to 1.26 ms a step (9.7 %25) after 500 µs a step (3.9 %25). ")),
+        worse.contains(&format!(
+            "title=worse%3A {title}::Up to 1.26 ms a step (9.7 %25) after 500 µs a step (3.9 %25). "
+        )),
         "{worse}"
     );
     assert!(worse.contains(&advice), "{worse}");
     let better = line("much.json", "little.json");
     assert!(
-        better.contains(&format!("title=better%3A {title}::Up to 500 µs a step (3.9 %25) after 1.26 ms a step (9.7 %25). ")),
+        better.contains(&format!(
+            "title=better%3A {title}::Up to 500 µs a step (3.9 %25) after 1.26 ms a step (9.7 %25). "
+        )),
         "{better}"
     );
     let gone = line("much.json", "none.json");
