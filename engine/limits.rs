@@ -30,7 +30,7 @@ pub const MAX_LAUNCH_SHAPE_COUNT: usize = 100_000;
 pub const MAX_PROCESS_COUNT: usize = 1_000;
 /// Ranges that are open at once on a thread; deeper ones explain no idle time.
 pub const MAX_OPEN_RANGE_COUNT: usize = 200;
-/// Samples of CPU call stacks over all GPUs: each GPU keeps those of its own idle time.
+/// Samples of CPU call stacks over all GPUs, and as many calls of the OS with stacks: each GPU keeps those of its own idle time.
 pub const MAX_CPU_SAMPLE_COUNT: usize = 2_000_000;
 /// Functions of one sampled call stack, the innermost; those further out are not told.
 pub const MAX_STACK_FRAME_COUNT: usize = 256;
@@ -184,7 +184,7 @@ mod tests {
             ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
             ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
             (
-                "samples of CPU call stacks",
+                "samples of CPU call stacks, OS calls",
                 vec![count(MAX_CPU_SAMPLE_COUNT as u64), count(MAX_STACK_FRAME_COUNT as u64)],
             ),
             ("GPUs", vec![count(MAX_DEVICE_COUNT as u64)]),

@@ -142,8 +142,10 @@ accounts! {
         "The launch had returned and the device had not started, beyond those 5 us: a dependency on another stream or device, another process, latency." }
     IdleProfiler { "idle_profiler", ACTIVITY, "", "profiler overhead", ExtensiveWithGaps, CudaApi,
         "The profiler's own overhead." }
+    IdleCompile { "idle_compile", ACTIVITY, "", "compiling", OneTime, CudaApi,
+        "Compiling, linking or optimising code, whatever calls that hides in: told by JIT overhead rows, by functions and files of call stacks, by ranges, and by waits for the programs of a compiler." }
     IdleLoad { "idle_load", ACTIVITY, "", "loading modules", OneTime, CudaApi,
-        "Module load, lazy loading, JIT, loading of libraries, or a kernel's first launch that takes over 100 us." }
+        "Module load, lazy loading, loading of libraries, a kernel's first launch that takes over 100 us, or a set-up call that takes far longer than others of its name." }
     IdleSync { "idle_sync", ACTIVITY, "", "sync return latency", ExtensiveWithGaps, CudaApi,
         "Still inside a blocking wait although the device had gone idle: the latency of its return." }
     IdleQuery { "idle_query", ACTIVITY, "", "polling", ExtensiveWithGaps, CudaApi,
@@ -297,6 +299,11 @@ impl<T: Default> Default for ByAccount<T> {
 }
 
 impl<T> ByAccount<T> {
+    /// Every account with its value.
+    pub fn into_pairs(self) -> impl Iterator<Item = (Account, T)> {
+        Account::all().zip(self.0)
+    }
+
     /// Every account with its value, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Account, &mut T)> {
         Account::all().zip(&mut self.0)

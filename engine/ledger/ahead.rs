@@ -51,7 +51,11 @@ impl Done {
     pub(super) fn add(&mut self, piece: Interval, activity: Activity) {
         match activity.account() {
             Account::IdleLaunch => self.launch_ns += piece.len_ns(),
-            Account::IdleLoad | Account::IdleAllocate | Account::IdleInit | Account::IdleProfiler => {
+            Account::IdleCompile
+            | Account::IdleLoad
+            | Account::IdleAllocate
+            | Account::IdleInit
+            | Account::IdleProfiler => {
                 self.other_causes_ns += piece.len_ns();
             }
             _ => {}

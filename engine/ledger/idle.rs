@@ -90,8 +90,10 @@ pub struct IdleReading {
     pub beside_copies: Vec<BesideCopies>,
     /// The same, with what such a stretch can win from the waits before it in place of its length.
     pub won_beside_copies: Vec<BesideCopies>,
-    /// The samples of the CPU in its host code, by their indices.
-    pub host_samples: Vec<u32>,
+    /// The samples of the CPU, by what the thread was doing and by their indices.
+    pub samples: ByAccount<Vec<u32>>,
+    /// How much of the time blocked in the OS lies in each call that was recorded with its stack, by its index.
+    pub stacked_ns: BTreeMap<u32, i64>,
     /// When threads that launch merely wait for the device, each in time order.
     pub(super) waits: Vec<Interval>,
     /// The time of the window in which no thread that launches merely waits for the device; `None` when none launches.
@@ -152,7 +154,12 @@ impl IdleReading {
         self.too_deep_count += other.too_deep_count;
         self.beside_copies.extend(other.beside_copies);
         self.won_beside_copies.extend(other.won_beside_copies);
-        self.host_samples.extend(other.host_samples);
+        for (account, samples) in other.samples.into_pairs() {
+            self.samples[account].extend(samples);
+        }
+        for (call, ns) in other.stacked_ns {
+            *self.stacked_ns.entry(call).or_default() += ns;
+        }
         self.waits.extend(other.waits);
     }
 
@@ -203,7 +210,7 @@ impl IdleReading {
         match piece.activity {
             Account::IdleSync => drained.sync_ns += piece.interval.len_ns(),
             Account::IdleHost | Account::IdleBlocked => drained.host_ns += piece.interval.len_ns(),
-            Account::IdleLoad | Account::IdleAllocate | Account::IdleInit => {
+            Account::IdleCompile | Account::IdleLoad | Account::IdleAllocate | Account::IdleInit => {
                 drained.calls_ns += piece.interval.len_ns();
             }
             // Neither the wait itself nor the host's own work.

@@ -90,6 +90,8 @@ pub struct RangeIdle {
     pub idle_ns: i64,
     /// The host code in it.
     pub host_ns: i64,
+    /// The time blocked in the OS in it.
+    pub blocked_ns: i64,
     /// Where no other range lies further inside.
     pub innermost_idle_ns: i64,
     /// The host code in that.
@@ -102,6 +104,7 @@ impl RangeIdle {
     pub(crate) const fn merge(&mut self, other: Self) {
         self.idle_ns += other.idle_ns;
         self.host_ns += other.host_ns;
+        self.blocked_ns += other.blocked_ns;
         self.innermost_idle_ns += other.innermost_idle_ns;
         self.innermost_host_ns += other.innermost_host_ns;
         self.innermost_blocked_ns += other.innermost_blocked_ns;

@@ -16,7 +16,7 @@ use super::reading::Piece;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
-use crate::timeline::{CpuSamples, NONE, NameId, Timeline, Times};
+use crate::timeline::{CpuSamples, NONE, NameId, StackedCalls, Timeline, Times};
 
 /// Batches of threads that are walked side by side.
 const MAX_BATCHES: usize = 256;
@@ -264,6 +264,32 @@ impl<'all> SampleCursor<'all> {
     }
 }
 
+/// Calls of the OS that call each other, at most: one that began further back has ended.
+const MAX_NESTED_CALLS: usize = 8;
+
+/// The calls of the OS of a thread that have stacks, read in time order.
+struct StackedCursor<'all> {
+    calls: &'all StackedCalls,
+    rest: Range<usize>,
+    first: usize,
+}
+
+impl<'all> StackedCursor<'all> {
+    fn new(calls: &'all StackedCalls, thread: u32) -> Self {
+        let rest = calls.samples.of_thread(thread);
+        Self { calls, first: rest.start, rest }
+    }
+
+    /// The innermost that an interval lies in, by its index. Intervals come in time order.
+    fn at(&mut self, interval: Interval) -> Option<u32> {
+        let rest = self.calls.samples.time_ns.get(self.rest.clone())?;
+        self.rest.start += rest.partition_point(|start| *start <= interval.start);
+        let begun = self.first..self.rest.start;
+        let inside = |row: &usize| self.calls.interval(*row).end >= interval.end;
+        begun.rev().take(MAX_NESTED_CALLS).find(inside).map(|row| row as u32)
+    }
+}
+
 /// How far a thread has been read for one device: the queries of a device follow each other in time.
 struct Cursor<'all> {
     device: usize,
@@ -284,6 +310,7 @@ struct Cursor<'all> {
     process: u32,
     open_ranges: Option<OpenRanges<'all>>,
     samples: SampleCursor<'all>,
+    stacked: StackedCursor<'all>,
     window: Interval,
 }
 
@@ -304,6 +331,7 @@ impl<'all> Cursor<'all> {
             process: timeline.process_of(question.thread),
             open_ranges: ranges.filter(|_| question.queries.is_some()).map(OpenRanges::new),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
+            stacked: StackedCursor::new(&timeline.os_stacks, question.thread),
             window: question.window,
         }
     }
@@ -354,8 +382,12 @@ impl<'all> Cursor<'all> {
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }
-            if activity == Activity::Host {
-                self.reading.host_samples.extend(self.samples.within(part));
+            let account = piece.activity;
+            self.reading.samples[account].extend(self.samples.within(part));
+            if account == Account::IdleBlocked
+                && let Some(call) = self.stacked.at(part)
+            {
+                *self.reading.stacked_ns.entry(call).or_default() += part.len_ns();
             }
             if query.is_guess && activity == Activity::Host {
                 self.reading.guessed_host_ns += part.len_ns();

@@ -3,6 +3,7 @@
 pub mod cut;
 pub mod date;
 pub mod escape;
+pub mod folded;
 pub mod glob;
 mod invisible;
 pub mod kernel_names;

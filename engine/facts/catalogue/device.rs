@@ -1,6 +1,6 @@
 //! Facts of a device: what it is, the ledger of its window, and how it was used.
 
-use super::FactType::{Float, Int, Text};
+use super::FactType::{Bool, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, accounts, ahead, fact, idle, patterns, utilization};
 use crate::ledger::Breakdown;
@@ -38,6 +38,20 @@ const IDENTITY: &[Fact] = &[
         Report,
         Incomparable,
         "The number that the report gives the GPU: its own id where the export maps CUDA ordinals to GPUs, else the CUDA ordinal.",
+    ),
+    fact(
+        "is_integrated",
+        Bool,
+        DeviceInfo,
+        Incomparable,
+        "Whether the GPU shares its memory with the CPU, as those of Jetson boards do: page-locked memory then makes no copy faster.",
+    ),
+    fact(
+        "is_partition",
+        Bool,
+        DeviceInfo,
+        Incomparable,
+        "Whether it is a part of a GPU (MIG), by its name or because its processes see fewer SMs.",
     ),
     fact("sm_count", Int, DeviceInfo, Intensive, "Streaming multiprocessors (SMs)."),
     fact("compute_major", Int, DeviceInfo, Incomparable, "Compute capability, the part before the point."),
@@ -161,6 +175,14 @@ const COUNTS: &[Fact] = &[
 ];
 
 const COPIES: &[Fact] = &[
+    fact(
+        "exposed_copy_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The innermost range, numbers folded, that launched copies which make up at least half of those during which no kernel ran; absent where none does.",
+    ),
+    fact("exposed_copy_range_ns", Int, Nvtx, Extensive, "How long those copies ran while no kernel did."),
     fact(
         "copy_busy_ns",
         Int,

@@ -215,6 +215,13 @@ pub(super) const RANGE: &[Fact] = &[
     fact("count", Int, Nvtx, Extensive, "How often it was entered in the window."),
     fact("sum_ns", Int, Nvtx, Extensive, "Host time from begin to end, summed, clipped to the window."),
     fact(
+        "launched_sum_ns",
+        Int,
+        Nvtx,
+        Extensive,
+        "Time of the GPU operations that were launched in it, however deep, summed: the range as the GPU sees it.",
+    ),
+    fact(
         "idle_ns",
         Int,
         Nvtx,

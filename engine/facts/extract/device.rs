@@ -25,6 +25,8 @@ fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {
     facts.set("process_count", device.processes.len() as i64);
     let Some(properties) = &known.properties else { return };
     facts.set_some("name", properties.name.clone());
+    facts.set_some("is_integrated", properties.is_integrated);
+    facts.set("is_partition", properties.is_partition);
     facts.set_some("sm_count", properties.sm_count);
     facts.set_some("compute_major", properties.compute_capability.map(|capability| capability.0));
     facts.set_some("compute_minor", properties.compute_capability.map(|capability| capability.1));

@@ -2,11 +2,13 @@
 
 mod accounts;
 mod ahead;
+mod allocations;
 mod call_rounds;
 mod copies;
+mod culprits;
 mod device;
 mod fine_work;
-mod host_samples;
+pub(in crate::facts) mod framework;
 mod idle;
 mod kernel_names;
 mod kernels;
@@ -15,6 +17,8 @@ mod launches;
 mod metrics;
 mod occupancy;
 mod peaks;
+mod profile;
+mod projection;
 mod ranges;
 mod readbacks;
 mod round_trips;

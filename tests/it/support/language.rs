@@ -42,6 +42,8 @@ pub struct Script {
 pub struct Gpu {
     pub id: i64,
     pub name: String,
+    /// Whether it shares its memory with the CPU.
+    pub integrated: bool,
     pub chip: String,
     pub sm_count: i64,
     pub compute: [i64; 2],
@@ -58,6 +60,7 @@ impl Default for Gpu {
         Self {
             id: 0,
             name: "NVIDIA A100-SXM4-80GB".into(),
+            integrated: false,
             chip: "GA100".into(),
             sm_count: 108,
             compute: [8, 0],
@@ -182,6 +185,10 @@ pub enum Step {
     },
     Os {
         call: String,
+        us: f64,
+    },
+    /// The thread is off the CPU, by the scheduler's record.
+    Off {
         us: f64,
     },
     Profiler {

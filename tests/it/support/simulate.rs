@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::language::{Direction, Exact, ExactKind, HostMemory, Launch, Memcpy, Script, Side, Step};
-use super::recording::{Call, Fault, Op, OpKind, Overhead, Range, Recording, Sample, Wait, WaitKind};
+use super::recording::{Call, Fault, OffCpu, Op, OpKind, Overhead, Range, Recording, Sample, Wait, WaitKind};
 
 /// From the return of a launch to the start of its work on an idle device.
 const LATENCY_NS: i64 = 2_500;
@@ -166,6 +166,12 @@ impl<'a> Machine<'a> {
                 self.recording.calls.last_mut().expect("just pushed").result = *result;
             }
             Step::Os { call, us } => self.os_call(lane, call, *us),
+            Step::Off { us } => {
+                let start_ns = lane.now_ns;
+                lane.now_ns += ns(*us);
+                let (process, tid, end_ns) = (lane.process, lane.tid, lane.now_ns);
+                self.recording.off_cpu.push(OffCpu { start_ns, end_ns, process, tid });
+            }
             Step::Profiler { name, us } => self.overhead(lane, name, ns(*us)),
             Step::Launch(launch) => self.launch(lane, launch),
             Step::Graph { run_us, api_us, stream } => {
@@ -363,7 +369,7 @@ impl<'a> Machine<'a> {
             name,
             correlation: 0,
             result: 0,
-            stack: vec![],
+            stack: lane.stacks.last().map(|stack| stack.to_vec()).unwrap_or_default(),
         });
     }
 
