@@ -1,6 +1,6 @@
 //! From a path to facts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::AnalysisError;
 use crate::facts::{self, EntityKind, Facts, file};
@@ -16,13 +16,15 @@ pub struct Reading {
     pub scope: Scope,
     /// The number of the one GPU that is looked at; absent for all.
     pub device: Option<i64>,
+    /// Pages of Nsight Compute whose kernels are those of the recordings.
+    pub profiles: Vec<PathBuf>,
     /// Makes what is told how far reading has come, for each recording anew.
     pub progress: fn() -> Box<dyn Progress>,
 }
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { options: ReadOptions::default(), scope: Scope::default(), device: None, progress: || Box::new(()) }
+        Self { options: ReadOptions::default(), scope: Scope::default(), device: None, profiles: Vec::new(), progress: || Box::new(()) }
     }
 }
 
@@ -32,7 +34,10 @@ impl Reading {
     /// # Errors
     /// When it cannot be read, or does not hold the part that is asked for.
     pub fn facts(&self, path: &Path) -> Result<Facts, AnalysisError> {
-        let facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path)? };
+        let mut facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path)? };
+        for path in &self.profiles {
+            self.join(&mut facts, path)?;
+        }
         match self.device {
             Some(number) => only_device(&facts, number),
             None => Ok(facts),
@@ -47,9 +52,24 @@ impl Reading {
         Ok(file::read(path)?)
     }
 
+    fn join(&self, facts: &mut Facts, path: &Path) -> Result<(), AnalysisError> {
+        let profiles = match source::read(path, &self.options, &())? {
+            Recording::Kernels(profiles) => profiles,
+            Recording::Timeline(_) => return Err(AnalysisError::NoProfile { path: path.to_owned() }),
+        };
+        facts::join(facts, &profiles);
+        Ok(())
+    }
+
     fn extracted(&self, path: &Path) -> Result<Facts, AnalysisError> {
         let progress = (self.progress)();
-        let Recording::Timeline(timeline) = source::read(path, &self.options, progress.as_ref())?;
+        let timeline = match source::read(path, &self.options, progress.as_ref())? {
+            Recording::Timeline(timeline) => timeline,
+            Recording::Kernels(_) if self.scope != Scope::default() => {
+                return Err(AnalysisError::NoWindow { path: path.to_owned() });
+            }
+            Recording::Kernels(profiles) => return Ok(facts::extract_profiles(&profiles)),
+        };
         facts::extract_with(&timeline, &self.scope, self.options.threads)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })
     }

@@ -48,7 +48,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn work(&self) -> Work {
-        Work::of([&self.report])
+        Work::of(self.reading.ncu.iter().chain([&self.report]))
     }
 }
 

@@ -32,6 +32,11 @@ pub fn shorten(name: &str) -> String {
     escape::shorten_middle(if short.trim().is_empty() { &name } else { &short }, MAX_CHARS)
 }
 
+/// The function of a demangled name alone: without return type, namespaces, template arguments and parameters.
+pub fn function(name: &str) -> &str {
+    last_segment(function_of(name))
+}
+
 /// Up to the parameter list, behind the return type.
 fn function_of(name: &str) -> &str {
     let mut depth = 0i32;

@@ -84,6 +84,13 @@ pub(super) const KERNEL: &[Fact] = &[
         "Blocks of the grid that most of its time was spent with; absent when the export does not tell.",
     ),
     fact("block_thread_count", Int, CudaTrace, Intensive, "Threads of a block in that launch geometry."),
+    fact(
+        "main_launch_share",
+        Float,
+        CudaTrace,
+        Intensive,
+        "The part of sum_ns that launches of full_name with that geometry take: what a profile of one of them speaks for.",
+    ),
     fact("register_count", Int, CudaTrace, Intensive, "Registers a thread in that geometry."),
     fact(
         "shared_memory_bytes",

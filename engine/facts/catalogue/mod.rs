@@ -6,6 +6,7 @@ mod accounts;
 mod device;
 mod groups;
 mod idle;
+mod profile;
 mod run;
 mod source;
 mod utilization;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use super::value::FactValue;
 pub use crate::ledger::accounts::Scaling;
 use crate::timeline::Capability;
+pub(super) use profile::STALL_REASONS;
 
 /// The kinds of things that facts are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -245,7 +247,7 @@ pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
         EntityKind::Process => &[run::PROCESS],
         EntityKind::Device => device::ALL,
         EntityKind::Stream => &[groups::STREAM],
-        EntityKind::Kernel => &[groups::KERNEL, source::SOURCE],
+        EntityKind::Kernel => &[groups::KERNEL, source::SOURCE, profile::KERNEL],
         EntityKind::CopyGroup => &[groups::COPY_GROUP, source::SOURCE],
         EntityKind::SyncGroup => &[groups::SYNC_GROUP, source::SOURCE],
         EntityKind::Range => &[groups::RANGE],

@@ -9,7 +9,7 @@ use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart, Parents, occupancy};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Op;
-use crate::timeline::{Geometry, NameId, Timeline};
+use crate::timeline::{NameId, Timeline};
 
 /// The launches of one name.
 #[derive(Debug, Default)]
@@ -22,8 +22,8 @@ struct Launches {
     longest_name: NameId,
     first_start_ns: i64,
     streams: HashSet<u32>,
-    /// Time by index of the launch geometry.
-    geometries: HashMap<u32, i128>,
+    /// Time by index of the launch geometry and full name.
+    shapes: HashMap<(u32, NameId), i128>,
 }
 
 impl Launches {
@@ -38,7 +38,7 @@ impl Launches {
         self.min_ns = self.min_ns.min(part_ns);
         self.streams.insert(op.stream(timeline));
         let shape = timeline.kernels.shape_of(op.index);
-        *self.geometries.entry(shape.geometry).or_default() += i128::from(part_ns);
+        *self.shapes.entry((shape.geometry, shape.full_name)).or_default() += i128::from(part_ns);
         if part_ns > self.longest_ns {
             self.longest_ns = part_ns;
             self.longest_start_ns = op.start;
@@ -46,10 +46,20 @@ impl Launches {
         }
     }
 
-    /// The launch geometry that most of the time was spent with.
-    fn main_geometry(&self, timeline: &Timeline) -> Option<Geometry> {
-        let main = self.geometries.iter().max_by_key(|(index, time)| (**time, Reverse(**index)));
-        main.and_then(|(index, _)| timeline.geometries.get(*index as usize)).copied()
+    /// The index of the launch geometry that most of the time was spent with.
+    fn main_geometry(&self) -> Option<u32> {
+        let mut geometries: HashMap<u32, i128> = HashMap::default();
+        for ((geometry, _), time) in &self.shapes {
+            *geometries.entry(*geometry).or_default() += time;
+        }
+        let main = geometries.into_iter().max_by_key(|(index, time)| (*time, Reverse(*index)));
+        main.map(|(index, _)| index)
+    }
+
+    /// The part of the time that launches with the longest one's name had in a geometry.
+    fn share_of(&self, geometry: u32) -> Option<f64> {
+        let time = self.shapes.get(&(geometry, self.longest_name)).copied().unwrap_or(0);
+        (self.sum_ns > 0).then(|| time as f64 / self.sum_ns as f64)
     }
 }
 
@@ -112,7 +122,9 @@ fn set(context: &Context<'_>, device: &DeviceContext, name: NameId, mut launches
 
 /// Of the launch geometry that most of its time was spent with.
 fn geometry(timeline: &Timeline, device: &DeviceContext, launches: &Launches, facts: &mut Entity) {
-    let Some(geometry) = launches.main_geometry(timeline) else { return };
+    let Some(main) = launches.main_geometry() else { return };
+    let Some(geometry) = timeline.geometries.get(main as usize).copied() else { return };
+    facts.set_some("main_launch_share", launches.share_of(main));
     facts.set_some("grid_block_count", positive(geometry.grid_blocks));
     facts.set_some("block_thread_count", positive(geometry.block_threads));
     facts.set_some("register_count", positive(geometry.registers));

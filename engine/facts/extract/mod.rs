@@ -9,6 +9,7 @@ mod kernel_names;
 mod kernels;
 mod metrics;
 mod occupancy;
+mod profiles;
 mod ranges;
 mod readbacks;
 mod run;
@@ -34,6 +35,7 @@ use crate::text::number;
 use crate::timeline::interval::Interval;
 use crate::timeline::{Capability, DeviceProperties, NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
+pub use profiles::{extract_profiles, join};
 use storms::Storms;
 use tally::Tally;
 
