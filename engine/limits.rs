@@ -23,11 +23,14 @@ pub const MAX_RANGE_LABEL_COUNT: usize = 1_000_000;
 pub const MAX_ENTITY_OF_DEVICE_COUNT: usize = 1_000;
 /// Entities of one kind over all devices: nobody reads ten thousand of them.
 pub const MAX_ENTITY_OF_KIND_COUNT: usize = 8_000;
+/// Different launches (kernel, grid, block) that are told apart: each GPU has a table of them. Further ones of a kernel are
+/// taken for one of unknown width.
+pub const MAX_LAUNCH_SHAPE_COUNT: usize = 100_000;
 /// Processes with facts of their own: the first by their ids.
 pub const MAX_PROCESS_COUNT: usize = 1_000;
 /// Ranges that are open at once on a thread; deeper ones explain no idle time.
 pub const MAX_OPEN_RANGE_COUNT: usize = 200;
-/// Samples of CPU call stacks over all GPUs: each GPU keeps those of its own idle time.
+/// Samples of CPU call stacks over all GPUs, and as many calls of the OS with stacks: each GPU keeps those of its own idle time.
 pub const MAX_CPU_SAMPLE_COUNT: usize = 2_000_000;
 /// Functions of one sampled call stack, the innermost; those further out are not told.
 pub const MAX_STACK_FRAME_COUNT: usize = 256;
@@ -116,6 +119,10 @@ pub const MAX_OPEN_BRANCH_COUNT: usize = 100;
 pub const MAX_TEMPLATE_NEST_COUNT: usize = 1_000;
 /// How deep macros, includes and loops call each other; a macro counts four, an include ten.
 pub const MAX_TEMPLATE_DEPTH: usize = 200;
+/// Texts of one param of a rule: each is held against every name.
+pub const MAX_PARAM_TEXT_COUNT: usize = 64;
+/// Bytes of one of them.
+pub const MAX_PARAM_TEXT_BYTES: usize = 512;
 /// Steps of one expression or text of a rule.
 pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
 /// Steps of all expressions and texts of all rules of a run, over all entities: more than a thousand times what the
@@ -180,10 +187,11 @@ mod tests {
                 "kernels, streams",
                 vec![count(MAX_ENTITY_OF_DEVICE_COUNT as u64), count(MAX_ENTITY_OF_KIND_COUNT as u64)],
             ),
+            ("different launches", vec![count(MAX_LAUNCH_SHAPE_COUNT as u64)]),
             ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
             ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
             (
-                "samples of CPU call stacks",
+                "samples of CPU call stacks, OS calls",
                 vec![count(MAX_CPU_SAMPLE_COUNT as u64), count(MAX_STACK_FRAME_COUNT as u64)],
             ),
             ("GPUs", vec![count(MAX_DEVICE_COUNT as u64)]),

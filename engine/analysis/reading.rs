@@ -24,7 +24,13 @@ pub struct Reading {
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { options: ReadOptions::default(), scope: Scope::default(), device: None, profiles: Vec::new(), progress: || Box::new(()) }
+        Self {
+            options: ReadOptions::default(),
+            scope: Scope::default(),
+            device: None,
+            profiles: Vec::new(),
+            progress: || Box::new(()),
+        }
     }
 }
 

@@ -39,6 +39,8 @@ struct RuleFile {
     path: RulePath,
     source: String,
     replaces_builtin: bool,
+    /// Whether it is of the user's folders.
+    is_own: bool,
 }
 
 impl RuleFile {
@@ -50,6 +52,7 @@ impl RuleFile {
             path: rule_path(Path::new(name)),
             source: source.to_owned(),
             replaces_builtin: false,
+            is_own: false,
         }
     }
 }
@@ -124,7 +127,11 @@ impl Library {
             if let Some(raw) = raw::read(&mut log) {
                 headers.push(Header::new(&raw, &file.name, |span| log.line(span)));
                 let rule = check(&raw, &file.path, &mut log);
-                rules.extend(rule.map(|rule| Rule { replaces_builtin: file.replaces_builtin, ..rule }));
+                rules.extend(rule.map(|rule| Rule {
+                    info: RuleInfo { is_own: file.is_own, ..rule.info },
+                    replaces_builtin: file.replaces_builtin,
+                    ..rule
+                }));
             }
             faults.append(&mut log.faults);
         }
@@ -214,6 +221,7 @@ impl Folders {
                     path: rule_path(path),
                     source,
                     replaces_builtin: false,
+                    is_own: true,
                 });
             }
             Err(error) => self.fault(shown, &format!("it cannot be read: {error}")),

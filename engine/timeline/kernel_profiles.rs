@@ -69,10 +69,8 @@ impl Counters {
     /// Takes over what another part of the same measurement says; of estimates, the largest.
     pub fn take(&mut self, other: &Self) {
         for counter in Counter::ALL {
-            let is_estimate = matches!(
-                counter,
-                Counter::UncoalescedEstimate | Counter::SharedEstimate | Counter::DivergenceEstimate
-            );
+            let is_estimate =
+                matches!(counter, Counter::UncoalescedEstimate | Counter::SharedEstimate | Counter::DivergenceEstimate);
             match other.get(counter) {
                 Some(value) if is_estimate => self.raise(counter, value),
                 Some(value) => self.set(counter, value),

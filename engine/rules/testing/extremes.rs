@@ -3,7 +3,7 @@
 use super::super::example::judge;
 use super::super::library::Library;
 use super::super::outcome::Outcome;
-use super::super::rule::{Case, FactTable, Rule};
+use super::super::rule::{Case, FactTable, Given, Rule};
 use super::params;
 use crate::facts::FactValue;
 use crate::limits::MAX_FACTS_FILE_NUMBER_POWER;
@@ -40,7 +40,9 @@ fn tables(table: &FactTable) -> Vec<(String, FactTable)> {
 
 fn faults(library: &Library, rule: &Rule, case: &Case) -> Vec<String> {
     let params = params(rule, case);
-    let judged = tables(&case.facts).into_iter().map(|(name, facts)| (name, judge(library, rule, &facts, &params)));
+    let given = |own: FactTable| Given { own, ..case.facts.clone() };
+    let judged =
+        tables(&case.facts.own).into_iter().map(|(name, facts)| (name, judge(library, rule, &given(facts), &params)));
     judged
         .filter_map(|(name, outcome)| match outcome {
             Outcome::Failed { message } => Some(format!("{}, {}: {name}: {message}", rule.id(), case.name)),

@@ -61,11 +61,8 @@ fn capture(wanted: &[Capability]) -> Option<CaptureCommand> {
 fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
     let name = path.display().to_string();
     let file = files::open(path).map_err(|source| ReadError::Open { path: name.clone(), source })?;
-    let not_a_report = |found: &str| ReadError::NotAReport {
-        path: name.clone(),
-        found: found.to_owned(),
-        hint: IMPORT.to_owned(),
-    };
+    let not_a_report =
+        |found: &str| ReadError::NotAReport { path: name.clone(), found: found.to_owned(), hint: IMPORT.to_owned() };
     let damaged = |detail: String| ReadError::Damaged { path: name.clone(), detail, hint: IMPORT.to_owned() };
     let mut reader = BufReader::new(file);
     let header = lines::header(&mut reader).map_err(|error| damaged(error.to_string()))?;

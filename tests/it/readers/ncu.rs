@@ -18,9 +18,9 @@ fn facts(text: impl AsRef<[u8]>) -> Facts {
     try_facts(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A fact of the first kernel.
+/// A fact of the first launch shape.
 fn number(facts: &Facts, name: &str) -> Option<f64> {
-    facts.of_kind(EntityKind::Kernel).next().and_then(|(_, kernel)| kernel.number(name))
+    facts.of_kind(EntityKind::LaunchShape).next().and_then(|(_, shape)| shape.number(name))
 }
 
 fn run(facts: &Facts, name: &str) -> Option<i64> {
@@ -38,12 +38,15 @@ fn the_raw_page_is_read_with_its_units() {
     assert_eq!(number(&facts, "shared_memory_bytes"), Some(1_024.0));
     assert_eq!(number(&facts, "excess_sector_count"), Some(58_720_256.0));
     assert_eq!(number(&facts, "active_thread_share"), Some(0.75));
-    let (_, kernel) = facts.of_kind(EntityKind::Kernel).next().unwrap();
+    let (_, kernel) = facts.of_kind(EntityKind::LaunchShape).next().unwrap();
     assert_eq!(kernel.text("limit"), Some("l2_cache"));
     assert_eq!(kernel.text("stall_reason"), Some("long_scoreboard"));
     assert_eq!(kernel.text("occupancy_limiter"), Some("registers"));
     let (_, device) = facts.devices()[0];
-    assert_eq!((device.name(), device.int("sm_count"), device.int("compute_major")), ("NVIDIA H200", Some(132), Some(9)));
+    assert_eq!(
+        (device.name(), device.int("sm_count"), device.int("compute_major")),
+        ("NVIDIA H200", Some(132), Some(9))
+    );
     assert_eq!((device.int("window_ns"), device.int("compute_ns")), (Some(1_055_328), Some(1_055_328)));
 }
 
@@ -60,14 +63,17 @@ fn the_details_page_is_read_with_its_rules() {
 
 #[test]
 fn launches_of_one_kernel_are_one_and_the_longest_tells() {
-    const SHORT: &[(&str, &str, &str)] = &[("gpu__time_duration.sum", "us", "100"), ("lts__t_sector_hit_rate.pct", "%", "10")];
-    const LONG: &[(&str, &str, &str)] = &[("gpu__time_duration.sum", "us", "300"), ("lts__t_sector_hit_rate.pct", "%", "20")];
+    const SHORT: &[(&str, &str, &str)] =
+        &[("gpu__time_duration.sum", "us", "100"), ("lts__t_sector_hit_rate.pct", "%", "10")];
+    const LONG: &[(&str, &str, &str)] =
+        &[("gpu__time_duration.sum", "us", "300"), ("lts__t_sector_hit_rate.pct", "%", "20")];
     let facts = facts(raw(&[
         ("k(int)", "(4, 1, 1)", "(32, 1, 1)", SHORT),
         ("k(int)", "(4, 1, 1)", "(32, 1, 1)", LONG),
         ("k(int)", "(8, 1, 1)", "(32, 1, 1)", SHORT),
     ]));
-    assert_eq!(facts.of_kind(EntityKind::Kernel).count(), 2);
+    assert_eq!(facts.of_kind(EntityKind::LaunchShape).count(), 2);
+    assert_eq!(facts.of_kind(EntityKind::Kernel).count(), 1);
     assert_eq!(number(&facts, "profiled_launch_count"), Some(2.0));
     assert_eq!((number(&facts, "sum_ns"), number(&facts, "profiled_ns")), (Some(400_000.0), Some(300_000.0)));
     assert_eq!(number(&facts, "l2_hit_share"), Some(0.2));
@@ -97,9 +103,8 @@ fn a_page_explains_the_kernel_of_a_recording_with_its_name_and_shape() {
     const TIME: &[(&str, &str, &str)] = &[("gpu__time_duration.sum", "us", "100")];
     let fixture = crate::support::fixture("healthy", crate::support::SchemaVersion::Nsys2025);
     let alone = Reading::default().facts(&fixture).unwrap();
-    let kernels: Vec<_> = alone.of_kind(EntityKind::Kernel).map(|(_, kernel)| kernel.clone()).collect();
-    let kernel = &kernels[0];
-    let name = kernel.text("full_name").unwrap();
+    let kernel = alone.of_kind(EntityKind::LaunchShape).next().unwrap().1.clone();
+    let name = kernel.name();
     let (grid, block) = (kernel.int("grid_block_count").unwrap(), kernel.int("block_thread_count").unwrap());
     let folder = temp::folder();
     let path = folder.path().join("kernels.csv");
@@ -107,7 +112,7 @@ fn a_page_explains_the_kernel_of_a_recording_with_its_name_and_shape() {
         std::fs::write(&path, raw(&[(name, &format!("({grid}, 1, 1)"), &format!("({block}, 1, 1)"), TIME)])).unwrap();
         let reading = Reading { profiles: vec![path.clone()], ..Reading::default() };
         let facts = reading.facts(&fixture).unwrap();
-        facts.of_kind(EntityKind::Kernel).filter(|(_, kernel)| kernel.int("profiled_ns") == Some(100_000)).count()
+        facts.of_kind(EntityKind::LaunchShape).filter(|(_, shape)| shape.int("profiled_ns") == Some(100_000)).count()
     };
     assert_eq!(joined(name, grid), 1);
     assert_eq!(joined(name, grid + 1), 0, "another grid");

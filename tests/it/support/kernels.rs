@@ -1,10 +1,6 @@
 //! Pages of Nsight Compute, made by hand.
 
 use std::fmt::Write;
-use std::path::Path;
-
-use coldspot::analysis::Reading;
-use coldspot::facts::Facts;
 
 const IDENTITY: &str = r#""ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC""#;
 
@@ -118,9 +114,4 @@ pub fn details() -> String {
         detail(&mut page, &format!("\"S\",\"\",\"\",\"\",\"{rule}\",\"{kind}\",\"{text}\",\"{scope}\",\"{estimate}\""));
     }
     page
-}
-
-/// The facts of a page that lies in a file.
-pub fn facts(path: &Path) -> Facts {
-    Reading::default().facts(path).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -1,14 +1,14 @@
 //! Facts of kernels that were profiled one by one: by themselves, or beside a recording of the program.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::kernel_names::Patterns;
 use crate::facts::catalogue::STALL_REASONS;
 use crate::facts::store::{Entity, EntityId, Facts};
 use crate::facts::{EntityKind, FactValue};
 use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_DEVICE_COUNT};
-use crate::text::names;
+use crate::text::kernel_names;
 use crate::timeline::{Counter, Counters, KernelProfile, KernelProfiles};
 
 /// Counters that are facts as they are.
@@ -60,7 +60,9 @@ const STALLS: [Counter; STALL_REASONS.len()] = [
     Counter::StallSleeping,
     Counter::StallNotSelected,
 ];
-const MEMORY_STALLS: [Counter; 3] = [Counter::StallLongScoreboard, Counter::StallLgThrottle, Counter::StallTexThrottle];
+/// Draining is waiting for the last stores.
+const MEMORY_STALLS: [Counter; 4] =
+    [Counter::StallLongScoreboard, Counter::StallLgThrottle, Counter::StallTexThrottle, Counter::StallDrain];
 
 /// Blocks of an SM, by what limits them, in the order in which a tie is decided.
 const LIMITERS: [(Counter, &str); 4] = [
@@ -74,8 +76,6 @@ const SECTOR_BYTES: f64 = 32.0;
 /// From here on a part of the GPU counts as used much.
 const MUCH: f64 = 0.6;
 const WARP_THREADS: f64 = 32.0;
-/// Names that have less in common are those of different kernels: instances of one template share most of their words.
-const LEAST_LIKENESS: f64 = 0.5;
 /// Larger counts are no counts: their sums must not overflow.
 const MOST: f64 = 1e15;
 
@@ -87,98 +87,112 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
     for profile in &profiles.kernels {
         devices.entry(profile.device).or_default().push(profile);
     }
-    let beyond = devices.values().skip(MAX_DEVICE_COUNT).map(|kernels| kernels.len() as u64).sum::<u64>();
-    {
-        let facts = facts.get_mut(run);
-        facts.set("format", "ncu-csv");
-        facts.set("framework", framework(profiles));
-        facts.set("device_count", devices.len().min(MAX_DEVICE_COUNT) as i64);
-        let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        facts.set("dropped_event_count", count(profiles.dropped_count));
-        facts.set_some("unread_row_count", Some(count(profiles.beyond_limit_count + beyond)).filter(|count| *count > 0));
-        facts.set_some("truncated_name_count", Some(count(profiles.cut_name_count)).filter(|count| *count > 0));
-    }
+    let mut left_out = devices.values().skip(MAX_DEVICE_COUNT).map(Vec::len).sum::<usize>();
+    let device_count = devices.len().min(MAX_DEVICE_COUNT);
     let patterns = Patterns::new();
-    for (number, mut kernels) in devices.into_iter().take(MAX_DEVICE_COUNT) {
-        kernels.sort_by(|a, b| (Reverse(a.sum_ns), &a.name).cmp(&(Reverse(b.sum_ns), &b.name)));
-        let key = format!("gpu{number}");
-        let device = facts.add(EntityKind::Device, key.as_str(), &[run]);
-        set_device(facts.get_mut(device), number, &kernels);
-        let mut keys = BTreeSet::new();
-        for profile in kernels.into_iter().take(MAX_ENTITY_OF_DEVICE_COUNT) {
-            let mut own = format!("{key}/{}", profile.name);
-            if !keys.insert(own.clone()) {
-                own = format!("{own} {}x{}", profile.grid_blocks, profile.block_threads);
-                keys.insert(own.clone());
-            }
-            let kernel = facts.add(EntityKind::Kernel, own, &[device, run]);
-            set_kernel(facts.get_mut(kernel), profile, patterns.as_ref());
-        }
+    for (number, kernels) in devices.into_iter().take(MAX_DEVICE_COUNT) {
+        left_out += set_devices_work(&mut facts, run, number, &kernels, patterns.as_ref());
     }
+    let facts_of_run = facts.get_mut(run);
+    facts_of_run.set("format", "ncu-csv");
+    facts_of_run.set("framework", framework(profiles));
+    facts_of_run.set("device_count", device_count as i64);
+    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    facts_of_run.set("dropped_event_count", count(profiles.dropped_count));
+    let some = |number: u64| Some(count(number)).filter(|count| *count > 0);
+    facts_of_run.set_some("unread_row_count", some(profiles.beyond_limit_count));
+    facts_of_run.set_some("truncated_name_count", some(profiles.cut_name_count));
+    facts_of_run.set_some("omitted_entity_count", some(left_out as u64));
     facts
 }
 
-/// Facts of profiled kernels, beside those of a recording of the program: of each kernel that has a profile with its name,
-/// grid and block. What the recording tells itself stays as it is. Returns how many kernels have one.
-pub fn join(facts: &mut Facts, profiles: &KernelProfiles) -> usize {
-    let mut by_function: BTreeMap<&str, Vec<&KernelProfile>> = BTreeMap::new();
-    for profile in &profiles.kernels {
-        by_function.entry(names::function(&profile.name)).or_default().push(profile);
+/// A device with its kernels and their launch shapes; returns how many of these are left out.
+fn set_devices_work(
+    facts: &mut Facts,
+    run: EntityId,
+    number: i64,
+    profiles: &[&KernelProfile],
+    patterns: Option<&Patterns>,
+) -> usize {
+    let key = format!("gpu{number}");
+    let device = facts.add(EntityKind::Device, key.as_str(), &[run]);
+    set_device(facts.get_mut(device), number, profiles);
+    let mut kernels: BTreeMap<String, Vec<&KernelProfile>> = BTreeMap::new();
+    for profile in profiles {
+        kernels.entry(kernel_names::called(&profile.name)).or_default().push(profile);
     }
-    let kernels: Vec<EntityId> = facts.of_kind(EntityKind::Kernel).map(|(id, _)| id).collect();
-    let mut joined = 0;
-    for id in kernels {
+    let mut kernels: Vec<(String, Vec<&KernelProfile>)> = kernels.into_iter().collect();
+    kernels.sort_by_key(|(_, profiles)| Reverse(sum_of(profiles)));
+    let mut left = MAX_ENTITY_OF_DEVICE_COUNT;
+    let mut left_out = 0;
+    for (name, profiles) in kernels {
+        if left == 0 {
+            left_out += profiles.len();
+            continue;
+        }
+        let kernel = facts.add(EntityKind::Kernel, format!("{key}/{name}"), &[device, run]);
+        set_kernel(facts.get_mut(kernel), &name, &profiles, patterns);
+        for ((blocks, threads), mut profiles) in by_shape(&profiles) {
+            profiles.sort_by_key(|profile| Reverse(profile.counters.get(Counter::Duration).and_then(whole)));
+            if left == 0 {
+                left_out += 1;
+                continue;
+            }
+            left -= 1;
+            let own = format!("{key}/{name}/{blocks}x{threads}");
+            let shape = facts.add(EntityKind::LaunchShape, own, &[kernel, device, run]);
+            set_shape(facts.get_mut(shape), &name, &profiles);
+        }
+    }
+    left_out
+}
+
+/// By grid and block: what is one launch shape may still be several instances of one template.
+fn by_shape<'a>(profiles: &[&'a KernelProfile]) -> BTreeMap<(i64, i64), Vec<&'a KernelProfile>> {
+    let mut shapes: BTreeMap<(i64, i64), Vec<&KernelProfile>> = BTreeMap::new();
+    for profile in profiles {
+        shapes.entry((profile.grid_blocks, profile.block_threads)).or_default().push(profile);
+    }
+    shapes
+}
+
+/// Facts of profiled kernels, beside those of a recording of the program: of each launch shape with a profile of its name,
+/// grid and block, on a GPU of the same compute capability. What the recording tells itself stays as it is.
+pub fn join(facts: &mut Facts, profiles: &KernelProfiles) {
+    let mut by_name: BTreeMap<(String, i64, i64), Vec<&KernelProfile>> = BTreeMap::new();
+    for profile in &profiles.kernels {
+        let key = (kernel_names::called(&profile.name), profile.grid_blocks, profile.block_threads);
+        by_name.entry(key).or_default().push(profile);
+    }
+    let shapes: Vec<EntityId> = facts.of_kind(EntityKind::LaunchShape).map(|(id, _)| id).collect();
+    for id in shapes {
+        let shape = facts.get(id);
+        let size = shape.int("grid_block_count").zip(shape.int("block_thread_count"));
+        let Some((blocks, threads)) = size else { continue };
+        let named = by_name.get(&(kernel_names::called(shape.name()), blocks, threads));
         let capability = facts.related(id, EntityKind::Device).and_then(|device| {
             let device = facts.get(device);
-            Some((device.int("compute_major")?, device.int("compute_minor")?))
+            device.int("compute_major").zip(device.int("compute_minor"))
         });
-        let kernel = facts.get(id);
-        let name = kernel.text("full_name").or_else(|| kernel.text("name")).unwrap_or_default();
-        let named = by_function.get(names::function(name)).map_or(&[][..], Vec::as_slice);
-        let fits = |profile: &&&KernelProfile| {
-            kernel.int("grid_block_count").is_none_or(|blocks| blocks == profile.grid_blocks)
-                && kernel.int("block_thread_count").is_none_or(|threads| threads == profile.block_threads)
-                && capability.is_none_or(|known| profile.compute_capability.is_none_or(|own| own == known))
+        let is_of_gpu = |profile: &&&KernelProfile| {
+            capability.is_none_or(|known| profile.compute_capability.is_none_or(|own| own == known))
         };
-        let Some(profile) = most_alike(name, named.iter().filter(fits).copied()) else { continue };
-        joined += 1;
-        let known: Vec<(&str, FactValue)> = kernel.facts().map(|(name, value)| (name, value.clone())).collect();
-        let entity = facts.get_mut(id);
-        set_profile(entity, profile);
+        let longest = |profile: &&KernelProfile| profile.counters.get(Counter::Duration).and_then(whole);
+        let profile = named.and_then(|named| named.iter().filter(is_of_gpu).copied().max_by_key(longest));
+        let Some(profile) = profile else { continue };
+        let known: Vec<(&str, FactValue)> = shape.facts().map(|(name, value)| (name, value.clone())).collect();
+        let shape = facts.get_mut(id);
+        set_profile(shape, profile);
         for (name, value) in known {
-            entity.set(name, value);
+            shape.set(name, value);
         }
     }
-    joined
-}
-
-/// The profile of the kernel of this name; `None` where two are as good, or none is.
-fn most_alike<'a>(name: &str, profiles: impl Iterator<Item = &'a KernelProfile>) -> Option<&'a KernelProfile> {
-    let own = words(name);
-    let mut best: Option<(f64, &KernelProfile)> = None;
-    let mut is_tie = false;
-    for profile in profiles {
-        let other = words(&profile.name);
-        let common = own.intersection(&other).count();
-        let likeness = common as f64 / (own.len() + other.len() - common).max(1) as f64;
-        match best {
-            Some((most, _)) if likeness < most => {}
-            // The same kernel on another GPU is no other kernel.
-            Some((most, known)) if likeness <= most => is_tie |= known.name != profile.name,
-            _ => (best, is_tie) = (Some((likeness, profile)), false),
-        }
-    }
-    best.filter(|(likeness, _)| *likeness >= LEAST_LIKENESS && !is_tie).map(|(_, profile)| profile)
-}
-
-/// The words of a name: demanglers differ in their order and in what stands between them.
-fn words(name: &str) -> BTreeSet<&str> {
-    name.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty()).collect()
 }
 
 /// As names tell it.
 fn framework(profiles: &KernelProfiles) -> &'static str {
-    let is_pytorch = |kernel: &KernelProfile| kernel.name.contains("at::native::") || kernel.name.starts_with("triton_");
+    let is_pytorch =
+        |kernel: &KernelProfile| kernel.name.contains("at::native::") || kernel.name.starts_with("triton_");
     if profiles.kernels.iter().any(is_pytorch) { "pytorch" } else { "cuda" }
 }
 
@@ -201,23 +215,42 @@ fn set_device(facts: &mut Entity, number: i64, kernels: &[&KernelProfile]) {
     facts.set("kernel_count", kernels.iter().map(|kernel| kernel.launch_count).fold(0_i64, i64::saturating_add));
 }
 
-fn set_kernel(facts: &mut Entity, profile: &KernelProfile, patterns: Option<&Patterns>) {
-    facts.set("name", profile.name.as_str());
-    facts.set("full_name", profile.name.as_str());
-    facts.set("launch_count", profile.launch_count);
-    facts.set_some("sum_ns", profile.sum_ns);
-    facts.set_some("attributed_ns", profile.sum_ns);
-    facts.set("main_launch_share", 1.0);
-    facts.set("grid_block_count", profile.grid_blocks);
-    facts.set("block_thread_count", profile.block_threads);
-    if let Some(traits) = patterns.map(|patterns| patterns.traits(&profile.name, &profile.name)) {
+fn sum_of(profiles: &[&KernelProfile]) -> Option<i64> {
+    profiles.iter().filter_map(|profile| profile.sum_ns).reduce(i64::saturating_add)
+}
+
+fn launches_of(profiles: &[&KernelProfile]) -> i64 {
+    profiles.iter().map(|profile| profile.launch_count).fold(0, i64::saturating_add)
+}
+
+fn set_kernel(facts: &mut Entity, name: &str, profiles: &[&KernelProfile], patterns: Option<&Patterns>) {
+    facts.set("name", name);
+    let full_name = profiles.first().map_or(name, |profile| &profile.name);
+    facts.set("full_name", full_name);
+    facts.set("function", kernel_names::function(full_name));
+    facts.set("launch_count", launches_of(profiles));
+    facts.set_some("sum_ns", sum_of(profiles));
+    facts.set_some("attributed_ns", sum_of(profiles));
+    if let Some(traits) = patterns.map(|patterns| patterns.traits(name, full_name)) {
         facts.set("is_communication", traits.is_communication);
         facts.set("is_matrix_product", traits.is_matrix_product);
+        facts.set("is_tensor_copy", traits.is_tensor_copy);
         facts.set("is_transpose", traits.is_transpose);
         facts.set("is_elementwise", traits.is_elementwise);
         facts.set_some("precision", traits.precision);
     }
-    set_profile(facts, profile);
+}
+
+/// The longest first.
+fn set_shape(facts: &mut Entity, name: &str, profiles: &[&KernelProfile]) {
+    let Some(longest) = profiles.first() else { return };
+    facts.set("name", name);
+    facts.set("launch_count", launches_of(profiles));
+    facts.set_some("sum_ns", sum_of(profiles));
+    facts.set_some("attributed_ns", sum_of(profiles));
+    facts.set("grid_block_count", longest.grid_blocks);
+    facts.set("block_thread_count", longest.block_threads);
+    set_profile(facts, longest);
 }
 
 fn set_profile(facts: &mut Entity, profile: &KernelProfile) {
@@ -230,7 +263,8 @@ fn set_profile(facts: &mut Entity, profile: &KernelProfile) {
     for (counter, name) in COUNTS {
         facts.set_some(name, counters.get(counter).and_then(whole));
     }
-    let threads = [Counter::EnabledThreads, Counter::ActiveThreads].into_iter().find_map(|counter| counters.get(counter));
+    let threads =
+        [Counter::EnabledThreads, Counter::ActiveThreads].into_iter().find_map(|counter| counters.get(counter));
     facts.set_some("active_thread_share", threads.map(|threads| (threads / WARP_THREADS).min(1.0)));
     facts.set_some("waves_per_sm", counters.get(Counter::Waves));
     let shared = counters.get(Counter::StaticSharedBytes).zip(counters.get(Counter::DynamicSharedBytes));
@@ -294,7 +328,8 @@ fn limit(counters: &Counters) -> Option<&'static str> {
 fn set_stalls(facts: &mut Entity, profile: &KernelProfile) {
     let counters = &profile.counters;
     let Some(latency) = counters.get(Counter::WarpLatency).filter(|cycles| *cycles > 0.0) else { return };
-    let longest = STALLS.into_iter().zip(STALL_REASONS).filter_map(|(counter, reason)| Some((counters.get(counter)?, reason)));
+    let longest =
+        STALLS.into_iter().zip(STALL_REASONS).filter_map(|(counter, reason)| Some((counters.get(counter)?, reason)));
     let Some((cycles, reason)) = longest.max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
     facts.set("stall_reason", reason);
     facts.set("stall_share", (cycles / latency).min(1.0));
@@ -310,7 +345,8 @@ fn set_limiter(facts: &mut Entity, profile: &KernelProfile) {
     }
     let limits = LIMITERS.map(|(counter, limiter)| profile.counters.get(counter).map(|blocks| (blocks, limiter)));
     if let [Some(first), Some(second), Some(third), Some(fourth)] = limits {
-        let least = [second, third, fourth].into_iter().fold(first, |least, next| if next.0 < least.0 { next } else { least });
+        let least =
+            [second, third, fourth].into_iter().fold(first, |least, next| if next.0 < least.0 { next } else { least });
         facts.set("occupancy_limiter", least.1);
     }
 }

@@ -1,4 +1,4 @@
-//! Facts of a kernel that a profiler of single kernels measured: of the longest profiled launch with its name, grid and block.
+//! Facts of a launch shape that a profiler of single kernels measured: of its longest profiled launch.
 
 use super::FactType::{Choice, Float, Int};
 use super::Scaling::{Incomparable, Intensive};
@@ -33,7 +33,7 @@ const fn count(name: &'static str, meaning: &'static str) -> Fact {
     fact(name, Int, KernelProfile, Intensive, meaning)
 }
 
-pub(super) const KERNEL: &[Fact] = &[
+pub(super) const LAUNCH_SHAPE: &[Fact] = &[
     fact(
         "profiled_launch_count",
         Int,
@@ -79,22 +79,34 @@ pub(super) const KERNEL: &[Fact] = &[
     share("l1_hit_share", "Requests that the L1 cache answered."),
     share("l2_hit_share", "Requests that the L2 cache answered."),
     count("global_sector_count", "Sectors of 32 bytes that its accesses of global memory moved between L1 and L2."),
-    count("excess_sector_count", "How many of them would not have been there, had the threads of each warp accessed neighbouring addresses."),
+    count(
+        "excess_sector_count",
+        "How many of them would not have been there, had the threads of each warp accessed neighbouring addresses.",
+    ),
     share("excess_sector_share", "The same as a part of all."),
     share(
         "coalesced_floor_share",
         "The part of its time that it would still take at the least if all accesses were coalesced: its arithmetic at full speed, or its traffic of device memory, of which what is beyond the sectors that are needed is left out.",
     ),
     count("shared_wavefront_count", "Passes that its accesses of shared memory took."),
-    count("excess_wavefront_count", "How many of them would not have been there without conflicts between threads over banks."),
+    count(
+        "excess_wavefront_count",
+        "How many of them would not have been there without conflicts between threads over banks.",
+    ),
     share("excess_wavefront_share", "The same as a part of all."),
-    count("local_sector_count", "Sectors of 32 bytes that its accesses of local memory moved: registers that did not fit, or arrays of a thread."),
+    count(
+        "local_sector_count",
+        "Sectors of 32 bytes that its accesses of local memory moved: registers that did not fit, or arrays of a thread.",
+    ),
     share("local_sector_share", "The same as a part of the sectors of local and global memory."),
     count("spill_request_count", "Requests for registers that did not fit and went to local memory."),
     share("tensor_pipe_share", "Cycles in which the tensor cores were active."),
     share("fp64_pipe_share", "Cycles in which the fp64 units were active."),
     share("fma_pipe_share", "Cycles in which the fp32 multiply-add units were active."),
-    share("active_thread_share", "Threads of a warp that take part in an instruction, on average, those that a predicate switches off left out where they were counted.",),
+    share(
+        "active_thread_share",
+        "Threads of a warp that take part in an instruction, on average, those that a predicate switches off left out where they were counted.",
+    ),
     share(
         "uncoalesced_estimate_share",
         "What Nsight Compute's own rules take uncoalesced accesses to cost of the kernel's time: the largest of their estimates for the whole kernel, since they overlap.",
