@@ -39,6 +39,7 @@ mod readers {
     mod damage;
     mod fixtures;
     mod kineto;
+    mod ncu;
     mod nsys_rep;
     mod samples;
 }
