@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::AnalysisError;
 use crate::facts::{self, EntityKind, Facts, file};
+use crate::facts::extract::{WhatIf, what_if};
 use crate::ledger::Scope;
+use crate::replay::Change;
 use crate::source::{self, Progress, ReadOptions, Recording};
 
 /// How recordings are read, and which part of them is measured.
@@ -37,6 +39,19 @@ impl Reading {
             Some(number) => only_device(&facts, number),
             None => Ok(facts),
         }
+    }
+
+    /// What a step of each GPU of a recording would take after some changes.
+    ///
+    /// # Errors
+    /// When it cannot be read, or does not hold the part that is asked for.
+    pub fn what_if(&self, path: &Path, changes: &[Change]) -> Result<Vec<WhatIf>, AnalysisError> {
+        let progress = (self.progress)();
+        let Recording::Timeline(timeline) = source::read(path, &self.options, progress.as_ref())?;
+        let answers = what_if(&timeline, &self.scope, changes)
+            .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })?;
+        let is_wanted = |answer: &WhatIf| self.device.is_none_or(|number| number == answer.device_number);
+        Ok(answers.into_iter().filter(is_wanted).collect())
     }
 
     /// Facts saved earlier. Their window was chosen when they were.

@@ -183,6 +183,11 @@ impl Calls {
         self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
     }
 
+    /// Host code between two calls closer than this counts as launching, nanoseconds.
+    pub const fn launch_gap_ns(&self) -> i64 {
+        self.launch_gap_ns
+    }
+
     /// The class of a call, by its index.
     pub fn class_of(&self, timeline: &Timeline, call: u32) -> ApiClass {
         let name = timeline.api.name.get(call as usize).copied().unwrap_or(NONE);

@@ -5,6 +5,7 @@
 mod bar;
 mod comment;
 pub mod facts;
+pub mod whatif;
 mod filters;
 mod github;
 mod json;

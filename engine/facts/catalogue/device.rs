@@ -2,7 +2,7 @@
 
 use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, fact, idle, utilization};
+use super::{Fact, accounts, fact, idle, replay, utilization};
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
@@ -22,6 +22,8 @@ pub(super) const ALL: &[&[Fact]] = &[
     utilization::USE,
     utilization::STREAMS,
     STEPS,
+    replay::REPLAY,
+    replay::GAINS,
     utilization::METRICS,
 ];
 

@@ -6,6 +6,7 @@ mod accounts;
 mod device;
 mod groups;
 mod idle;
+mod replay;
 mod run;
 mod source;
 mod utilization;

@@ -47,6 +47,15 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     part.entities.extend(entities(context.timeline, device, parents, &steps, warm_up_count));
 }
 
+/// The steps of the steady state, on the device; none where nothing repeats.
+pub(super) fn steady(context: &Context<'_>, device: &DeviceContext) -> Vec<Interval> {
+    let Some(steps) = from_ranges(context, device) else { return Vec::new() };
+    let Some(median) = median_of(&steps.intervals, |step| step.len_ns()) else { return Vec::new() };
+    let is_long = |step: &&Interval| step.len_ns() as f64 > WARM_UP_FACTOR * median as f64;
+    let warm_up_count = steps.intervals.iter().take_while(is_long).count();
+    steps.intervals[warm_up_count..].to_vec()
+}
+
 /// The middle one of the numbers of some things; `None` of nothing.
 fn median_of<T>(all: &[T], number: impl Fn(&T) -> i64) -> Option<i64> {
     median(&mut all.iter().map(number).collect::<Vec<_>>())

@@ -1,0 +1,33 @@
+//! Facts of the replay: what would remain of a step without a cause.
+
+use super::FactType::{Choice, Float, Int};
+use super::Scaling::{Incomparable, Intensive};
+use super::{Fact, fact};
+use crate::replay::Change;
+use crate::timeline::Capability::CudaApi;
+
+pub(super) const REPLAY: &[Fact] = &[
+    fact(
+        "replay_refused",
+        Choice(&["no_calls", "no_steps", "too_long", "unexplained"]),
+        CudaApi,
+        Incomparable,
+        "Why the recording is not played again: it lacks the calls or repeats nothing, one step is too long, or something that it does not hold decided when work began. Absent where it is.",
+    ),
+    fact("replay_step_ns", Int, CudaApi, Intensive, "A step of the part that is played again, in the mean, as recorded. What changes could gain is told of it."),
+    fact("replay_step_count", Int, CudaApi, Incomparable, "Steps that are played again: a representative part of the steady state."),
+    fact("replay_distance_share", Float, CudaApi, Intensive, "How far a step is from that recorded, in the mean, when it is played again without what the model does not explain."),
+];
+
+/// Two facts a change.
+pub(super) const GAINS: &[Fact] = &{
+    let mut facts = [fact("", Int, CudaApi, Intensive, ""); 2 * Change::ALL.len()];
+    let mut index = 0;
+    while index < Change::ALL.len() {
+        let change = Change::ALL[index];
+        facts[2 * index] = fact(change.expected_fact(), Int, CudaApi, Intensive, change.expected_meaning());
+        facts[2 * index + 1] = fact(change.ceiling_fact(), Int, CudaApi, Intensive, change.ceiling_meaning());
+        index += 1;
+    }
+    facts
+};
