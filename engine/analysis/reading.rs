@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::AnalysisError;
-use crate::facts::{self, EntityKind, Facts, file};
 use crate::facts::extract::{WhatIf, what_if};
+use crate::facts::{self, EntityKind, Facts, file};
 use crate::ledger::Scope;
 use crate::replay::Change;
 use crate::source::{self, Progress, ReadOptions, Recording};

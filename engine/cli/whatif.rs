@@ -72,7 +72,11 @@ impl FromArgMatches for Changes {
 impl Args for Changes {
     fn augment_args(command: Command) -> Command {
         let option = |change: &Change| {
-            Arg::new(change.id()).long(change.id()).action(ArgAction::SetTrue).help(change.help()).help_heading("Changes")
+            Arg::new(change.id())
+                .long(change.id())
+                .action(ArgAction::SetTrue)
+                .help(change.help())
+                .help_heading("Changes")
         };
         let rule = Arg::new(RULE)
             .long(RULE)

@@ -5,7 +5,6 @@
 mod bar;
 mod comment;
 pub mod facts;
-pub mod whatif;
 mod filters;
 mod github;
 mod json;
@@ -16,6 +15,7 @@ mod rule_list;
 mod rule_page;
 mod sarif;
 mod spans;
+pub mod whatif;
 
 use crate::report::Report;
 use crate::rules::Library;

@@ -19,7 +19,9 @@ const WAITING_CALL_NS: i64 = 3_000;
 /// An operation that begins later than this after all that it is known to wait for waited for something else.
 const SUDDEN_NS: i64 = 5_000;
 /// What it waited for ended so shortly before.
-const RIGHT_BEFORE_NS: i64 = 10_000;
+const RIGHT_BEFORE_NS: i64 = 20_000;
+/// The same of an operation of another device.
+const RIGHT_BEFORE_ELSEWHERE_NS: i64 = 40_000;
 /// Of the time between what an operation is known to wait for and its start, more is not explained.
 const EXPLAINED_NS: i64 = 30_000;
 /// A call that takes longer may have waited for room in the queue.
@@ -118,7 +120,7 @@ impl<'all> Builder<'all> {
         }
         // The device was never kept waiting where it is fastest: the lower quarter.
         self.usual.spacing_ns = quantile(&mut spacings, 4).map_or(USUAL_SPACING_NS, |ns| ns.min(4 * USUAL_SPACING_NS));
-        self.usual.launch_ns = quantile(&mut launches, 2).map_or(USUAL_LAUNCH_NS, |ns| ns.min(4 * USUAL_LAUNCH_NS));
+        self.usual.launch_ns = quantile(&mut launches, 4).map_or(USUAL_LAUNCH_NS, |ns| ns.min(4 * USUAL_LAUNCH_NS));
     }
 
     fn edge(&mut self, from: u32, to: u32, lag_ns: i64, why: Why) {
@@ -161,8 +163,8 @@ impl<'all> Builder<'all> {
             let is_same = self.timeline.process_of(calls[other.start].thread) == process;
             let next = other.start + calls[other.clone()].partition_point(|call| call.start <= start);
             let last = next.checked_sub(1).filter(|last| *last >= other.start && is_same)?;
-            let is_silent = calls[last].end <= start
-                && (next == other.end || calls[next].start - calls[last].end >= SILENT_NS);
+            let is_silent =
+                calls[last].end <= start && (next == other.end || calls[next].start - calls[last].end >= SILENT_NS);
             (is_silent && calls[last].end > silent_from).then_some(last)
         });
         last.max_by_key(|last| calls[*last].end)
@@ -215,8 +217,11 @@ impl<'all> Builder<'all> {
             let exact = row.start - recorded(from, &self.model);
             let is_holder = latest.is_some_and(|latest| latest.0 == from);
             self.edge(from, to, if is_holder { exact } else { exact.min(usual) }, why);
-            if is_holder && exact > EXPLAINED_NS {
-                self.unexplained.push((to, exact - usual));
+            // While its call lasts, the host is at work on it: it stages memory, or waits for room.
+            let is_asked = self.model.call(row.call).end < row.start;
+            let exact = if why == Why::Launch { row.start - self.model.call(row.call).end } else { exact };
+            if is_holder && is_asked && exact > EXPLAINED_NS {
+                self.unexplained.push((to, (exact - usual).max(0)));
             }
         }
     }
@@ -228,12 +233,13 @@ impl<'all> Builder<'all> {
         let end_of = |index: u32| self.model.op(index).end;
         let first_later = self.by_end.partition_point(|other| end_of(*other) <= row.start);
         let before = self.by_end[..first_later].iter().rev().take(MAX_LOOK_BACK);
-        let mut before = before.take_while(|other| row.start - end_of(**other) <= RIGHT_BEFORE_NS);
+        let mut before = before.take_while(|other| row.start - end_of(**other) <= RIGHT_BEFORE_ELSEWHERE_NS);
         before
             .find(|other| {
                 let known = self.model.op(**other);
                 let call = self.model.part.calls.get(known.call as usize).map_or(i64::MIN, |call| call.start);
-                **other != op && known.stream != row.stream && call < asked
+                let is_near = row.start - known.end <= RIGHT_BEFORE_NS || known.device != row.device;
+                is_near && **other != op && known.stream != row.stream && call < asked
             })
             .copied()
     }
@@ -261,12 +267,7 @@ impl<'all> Builder<'all> {
     }
 
     /// What an operation waits for because of the legacy default stream.
-    fn legacy_before(
-        &self,
-        last: &HashMap<u32, u32>,
-        row: &Op,
-        kinds: &HashMap<u32, StreamKind>,
-    ) -> Vec<u32> {
+    fn legacy_before(&self, last: &HashMap<u32, u32>, row: &Op, kinds: &HashMap<u32, StreamKind>) -> Vec<u32> {
         let own = kinds.get(&row.stream).copied().unwrap_or_default();
         let wanted = match own {
             StreamKind::Default => StreamKind::Blocking,
@@ -351,7 +352,8 @@ impl<'all> Builder<'all> {
     /// Of what was asked for before a wait, what ended last before its return; for one stream or event nothing more is told.
     fn latest_within(&mut self, call: u32) -> Option<(u32, i64, Why)> {
         let row = *self.model.call(call);
-        let latest = self.last_of_streams(call).into_iter().filter(|(_, at, _)| *at > row.start).max_by_key(|one| one.1);
+        let latest =
+            self.last_of_streams(call).into_iter().filter(|(_, at, _)| *at > row.start).max_by_key(|one| one.1);
         let latest = latest.or_else(|| self.ended_in(call))?;
         self.assumptions.push(Assumption::WaitTargets);
         Some(latest)
@@ -368,9 +370,8 @@ impl<'all> Builder<'all> {
             let known = self.model.op(**other);
             let asker = self.model.part.calls.get(known.call as usize);
             known.end > row.start
-                && asker.is_none_or(|asker| {
-                    asker.start < row.start && self.timeline.process_of(asker.thread) == process
-                })
+                && asker
+                    .is_none_or(|asker| asker.start < row.start && self.timeline.process_of(asker.thread) == process)
         })?;
         Some((self.model.op_events[*found as usize].1, end_of(*found), Why::Sync))
     }

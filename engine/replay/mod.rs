@@ -12,6 +12,7 @@ mod change;
 mod gains;
 mod model;
 mod record;
+mod setting;
 
 use crate::ledger::{Calls, DeviceOps};
 use crate::timeline::Timeline;

@@ -4,10 +4,10 @@ use foldhash::HashMap;
 
 use super::{NoReplay, Subject};
 use crate::ledger::{Activity, OpKind};
+use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
-use crate::timeline::NONE;
 
 /// Calls and operations that are played again at most: a representative part of the steady state.
 const MAX_EVENT_COUNT: usize = 60_000;
@@ -74,6 +74,9 @@ struct HostSteps {
 impl Part {
     /// The steps in the middle of the steady state, as many as may be.
     pub(super) fn new(subject: &Subject<'_>) -> Result<Self, NoReplay> {
+        if subject.steps.len() < 2 {
+            return Err(NoReplay::NoSteps);
+        }
         let threads = threads(subject);
         if threads.is_empty() {
             return Err(NoReplay::NoCalls);
@@ -81,7 +84,7 @@ impl Part {
         let mut count = subject.steps.len().min(MAX_STEP_COUNT);
         loop {
             if count < 2 {
-                return Err(if subject.steps.len() < 2 { NoReplay::NoSteps } else { NoReplay::TooLong });
+                return Err(NoReplay::TooLong);
             }
             let first = (subject.steps.len() - count) / 2;
             let steps = &subject.steps[first..first + count];

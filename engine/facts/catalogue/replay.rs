@@ -14,9 +14,27 @@ pub(super) const REPLAY: &[Fact] = &[
         Incomparable,
         "Why the recording is not played again: it lacks the calls or repeats nothing, one step is too long, or something that it does not hold decided when work began. Absent where it is.",
     ),
-    fact("replay_step_ns", Int, CudaApi, Intensive, "A step of the part that is played again, in the mean, as recorded. What changes could gain is told of it."),
-    fact("replay_step_count", Int, CudaApi, Incomparable, "Steps that are played again: a representative part of the steady state."),
-    fact("replay_distance_share", Float, CudaApi, Intensive, "How far a step is from that recorded, in the mean, when it is played again without what the model does not explain."),
+    fact(
+        "replay_step_ns",
+        Int,
+        CudaApi,
+        Intensive,
+        "A step of the part that is played again, in the mean, as recorded. What changes could gain is told of it.",
+    ),
+    fact(
+        "replay_step_count",
+        Int,
+        CudaApi,
+        Incomparable,
+        "Steps that are played again: a representative part of the steady state.",
+    ),
+    fact(
+        "replay_distance_share",
+        Float,
+        CudaApi,
+        Intensive,
+        "How far a step is from that recorded, in the mean, when it is played again without what the model does not explain.",
+    ),
 ];
 
 /// Two facts a change.
