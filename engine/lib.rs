@@ -24,5 +24,6 @@ pub mod replay;
 pub mod report;
 pub mod rules;
 pub mod source;
+pub mod steps;
 pub mod text;
 pub mod timeline;

@@ -1,6 +1,7 @@
 //! What the rules said of one report, put in one order: the [`Review`].
 
 mod baseline;
+mod brief;
 mod capture;
 mod devices;
 mod fingerprint;
@@ -75,6 +76,15 @@ impl Review {
         self.observations().iter().filter(|seen| seen.severity > Severity::Info).count()
     }
 
+    /// The index of the device that most is said of: that of the first finding with a gain, else the first. Absent
+    /// without devices.
+    pub fn headline(&self) -> Option<usize> {
+        let gaining = self.findings.iter().find(|finding| finding.severity > Severity::Info && finding.gain.is_some());
+        let entity = gaining.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
+        let its = self.devices.iter().position(|device| Some(device.entity) == entity);
+        its.or_else(|| (!self.devices.is_empty()).then_some(0))
+    }
+
     /// The gravest severity of all findings that are shown, symptoms among them; `None` without findings.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(Finding::worst).max()
@@ -94,6 +104,8 @@ pub struct Finding {
     pub severity: Severity,
     /// Whether the cost occurs once, so that a longer run would hardly see it.
     pub once: bool,
+    /// Whether a line says enough of it, beside what else the review holds; symptoms and notes are always told so.
+    pub is_brief: bool,
     /// Whether the rule has yet to prove itself on real reports.
     pub is_experimental: bool,
     /// How it stands to what the capture was missing; absent for most.
@@ -243,12 +255,13 @@ pub fn review(
     ignored::set_aside(&policy.ignores, &context, &mut occurrences);
     let unmet = policy.baseline.as_ref().map(|baseline| baseline.recognise(&mut occurrences));
     let known = unmet.map(|stale| baseline::known(&context, &occurrences, stale));
-    let findings = Ranking::new(context, &occurrences).findings();
+    let mut findings = Ranking::new(context, &occurrences).findings();
     // Known findings can gain what they could before.
     let counted: Vec<&Occurrence<'_>> = occurrences.iter().filter(|this| this.ignore.is_none()).collect();
     let counts = Counts { ignored: occurrences.len() - counted.len(), ..Counts::of(rules, &judgements) };
     let capture = capture::notes(facts);
     let devices = context.devices(scorecard, &counted);
+    brief::mark(&mut findings, &devices);
     Review {
         verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts, known.as_ref()),
         devices,

@@ -9,9 +9,10 @@ use super::subject::{self, Subject};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
+use crate::text::number::DECISIVE_SHARES;
 
-/// From these shares of the window on, a finding is of that severity.
-const SEVERITIES: [(f64, Severity); 3] = [(0.20, Severity::High), (0.05, Severity::Medium), (0.01, Severity::Low)];
+/// What a finding is of from each of the decisive shares on.
+const SEVERITIES: [Severity; 3] = [Severity::High, Severity::Medium, Severity::Low];
 
 /// What a review is made from, beside the rules' answers.
 #[derive(Clone, Copy)]
@@ -156,7 +157,8 @@ impl<'a> Context<'a> {
 }
 
 pub(super) fn severity_of(share: f64) -> Severity {
-    SEVERITIES.into_iter().find(|(least, _)| share >= *least).map_or(Severity::Info, |(_, severity)| severity)
+    let reached = DECISIVE_SHARES.into_iter().zip(SEVERITIES).find(|(least, _)| share >= *least);
+    reached.map_or(Severity::Info, |(_, severity)| severity)
 }
 
 /// An occurrence, what explains it, what explains that, and so on.

@@ -82,6 +82,8 @@ impl<'a> Ranking<'a> {
             category: rule.category.clone(),
             severity: self.severity(group, gain.as_ref()),
             once: rule.once,
+            // Of what stands by itself, `brief` decides.
+            is_brief: true,
             is_experimental: rule.status == Status::Experimental,
             capture_note: rule.capture_note,
             fingerprint: best.fingerprint.clone(),

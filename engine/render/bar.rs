@@ -58,6 +58,25 @@ pub(super) fn rows(parts: &[Part]) -> Vec<Part> {
     rows
 }
 
+/// One part for each account, the largest first: what a line can say of a device.
+pub(super) fn accounts(parts: &[Part]) -> Vec<Part> {
+    let mut accounts: Vec<Part> = Vec::new();
+    for part in parts {
+        match accounts.iter_mut().find(|account| account.of == part.of) {
+            Some(account) => {
+                account.ns += part.ns;
+                account.share += part.share;
+            }
+            None => {
+                let label = Account::parse(part.of).map_or_else(|| part.label.clone(), |of| of.label().to_owned());
+                accounts.push(Part { account: part.of, label, ..part.clone() });
+            }
+        }
+    }
+    accounts.sort_by_key(|account| std::cmp::Reverse(account.ns));
+    accounts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,14 @@
 //! Annotations of a GitHub workflow: one command a line, which nothing in a name can end or begin.
 
-use super::notes::{Level, Notes};
+use foldhash::HashMap;
+
+use super::notes::{Level, Note, Notes};
 use crate::findings::SourceLocation;
 use crate::gates::GateOutcome;
 use crate::text::escape;
+
+/// So many entities of one rule are told of in one annotation.
+const MAX_TOGETHER: usize = 4;
 
 /// One annotation for the verdict, one for each finding and each gate that does not hold, the gravest first; gates that
 /// hold are plain lines of the log.
@@ -15,8 +20,13 @@ pub(super) fn github(notes: &Notes<'_>) -> String {
     }
     let mut sorted: Vec<_> = notes.notes.iter().collect();
     sorted.sort_by_key(|note| std::cmp::Reverse((note.is_failure, note.level)));
-    for note in sorted {
-        let message = format!("{} [{}]", note.message, note.rule);
+    for alike in together(&sorted) {
+        let Some(note) = alike.first() else { continue };
+        let mut found: Vec<&str> = alike.iter().take(MAX_TOGETHER).map(|note| note.what.as_str()).collect();
+        let more = format!("And {} more.", alike.len().saturating_sub(MAX_TOGETHER));
+        found.extend((alike.len() > MAX_TOGETHER).then_some(more.as_str()));
+        found.extend((!note.advice.is_empty()).then_some(note.advice.as_str()));
+        let message = format!("{} [{}]", found.join(" "), note.rule);
         lines.push(located(note.level, note.source.as_ref(), &note.title, &message));
     }
     for gate in notes.gates.gates.iter().filter(|gate| gate.outcome == GateOutcome::Passed) {
@@ -26,6 +36,22 @@ pub(super) fn github(notes: &Notes<'_>) -> String {
     }
     lines.extend(notes.remarks.iter().cloned());
     lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Notes of one rule at one place that ask for the same: one annotation says so once. In the order of their first.
+fn together<'a>(notes: &[&'a Note]) -> Vec<Vec<&'a Note>> {
+    let place = |note: &'a Note| note.source.as_ref().map(|source| (source.file.as_str(), source.line));
+    let mut groups: Vec<Vec<&Note>> = Vec::new();
+    let mut known: HashMap<_, usize> = HashMap::default();
+    for &note in notes {
+        // The title of a change names its state and what it is about.
+        let index = *known.entry((&note.rule, &note.title, &note.advice, place(note))).or_insert(groups.len());
+        match groups.get_mut(index) {
+            Some(group) => group.push(note),
+            None => groups.push(vec![note]),
+        }
+    }
+    groups
 }
 
 fn command(level: Level, title: &str, message: &str) -> String {

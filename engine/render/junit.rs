@@ -33,7 +33,7 @@ pub(super) fn junit(notes: &Notes<'_>) -> String {
 
 fn of_note(note: &Note) -> String {
     let name = format!("{} ({})", note.title, note.fingerprint);
-    let body = if note.is_failure { failure(note.severity.name(), &note.message) } else { output(&note.message) };
+    let body = if note.is_failure { failure(note.severity.name(), &note.message()) } else { output(&note.message()) };
     case(&note.rule, &name, &body)
 }
 

@@ -164,14 +164,19 @@ fn page(report: &ReviewReport) -> Page<'_> {
     let drawings: Vec<Drawing> = view
         .devices
         .iter()
-        .map(|device| Drawing { bar: bar::bar(&device.parts, device.window_ns), rows: bar::rows(&device.parts) })
+        .map(|device| Drawing {
+            bar: bar::bar(&device.parts, device.window_ns),
+            rows: bar::rows(&device.parts),
+            accounts: bar::accounts(&device.parts),
+        })
         .collect();
     let of = |note: CaptureNote| {
         let findings = report.review.findings.iter().filter(move |finding| finding.capture_note == Some(note));
         findings.map(|finding| finding.rule.as_str()).collect()
     };
     let capture_notes = CaptureNotes { repeated: of(CaptureNote::Repeated), quoted: of(CaptureNote::Quoted) };
-    Page { review: view, drawings, columns: columns(&report.review), capture_notes }
+    let headline = report.review.headline().unwrap_or(0);
+    Page { review: view, drawings, headline, columns: columns(&report.review), capture_notes }
 }
 
 /// One finding of a review, by the macro that reviews print it with.
@@ -183,6 +188,8 @@ struct Page<'a> {
     #[serde(flatten)]
     review: ReviewView<'a>,
     drawings: Vec<Drawing>,
+    /// The device that is told of in full.
+    headline: usize,
     columns: Vec<Column<'a>>,
     capture_notes: CaptureNotes<'a>,
 }
@@ -208,6 +215,8 @@ struct Column<'a> {
 struct Drawing {
     bar: String,
     rows: Vec<Part>,
+    /// One part an account, the largest first.
+    accounts: Vec<Part>,
 }
 
 fn columns(review: &Review) -> Vec<Column<'_>> {

@@ -26,7 +26,10 @@ pub(super) struct Notes<'a> {
 pub(super) struct Note {
     pub(super) rule: String,
     pub(super) title: String,
-    pub(super) message: String,
+    /// What was found, and how much it can gain.
+    pub(super) what: String,
+    /// What to do; may be empty.
+    pub(super) advice: String,
     pub(super) level: Level,
     pub(super) severity: Severity,
     /// The same for the same finding of another run.
@@ -68,10 +71,12 @@ impl<'a> Notes<'a> {
     }
 
     fn of_review(ReviewReport { name, review, gates }: &'a ReviewReport) -> Self {
+        let has_several = review.devices.len() > 1;
         let note = |seen: Observation<'_>| Note {
             rule: seen.finding.rule.clone(),
             title: escape::plain(&seen.finding.title),
-            message: message(&[&seen.summary.plain(), &seen.finding.advice.plain()]),
+            what: what(&seen, has_several),
+            advice: message(&[&seen.finding.advice.plain()]),
             level: seen.severity.into(),
             severity: seen.severity,
             fingerprint: digest(seen.fingerprint),
@@ -118,6 +123,27 @@ impl<'a> Notes<'a> {
     }
 }
 
+impl Note {
+    /// What was found, and what to do.
+    pub(super) fn message(&self) -> String {
+        message(&[&self.what, &self.advice])
+    }
+}
+
+/// What was found; of which GPU, where there are several.
+fn what(seen: &Observation<'_>, has_several: bool) -> String {
+    let gain = seen.gain.map_or_else(String::new, |gain| {
+        let (gain, share) = (number::duration(gain.recoverable_ns), number::percent(gain.share));
+        format!("Up to {gain}, {share} of the window")
+    });
+    let words = message(&[&seen.summary.plain(), &gain]);
+    if has_several && seen.subject.device.is_some() {
+        format!("{}: {words}", escape::plain(&seen.subject.label.plain()))
+    } else {
+        words
+    }
+}
+
 fn needing_base(gates: &Gates) -> Option<String> {
     let gates: Vec<String> = gates.needing_base.iter().map(|gate| format!("{} ({})", gate.name, gate.limit)).collect();
     let words = format!("gates that need a base are not evaluated in a review: {}", gates.join(", "));
@@ -138,7 +164,8 @@ fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
     Note {
         rule: finding.rule.clone(),
         title: escape::plain(&format!("{}: {} ({})", finding.state.name(), finding.title, finding.subject.plain())),
-        message: message(&[&how_much(finding), &summary, &advice]),
+        what: message(&[&how_much(finding), &summary]),
+        advice: message(&[&advice]),
         // What got better is good news, however grave it still is.
         level: match finding.state {
             State::New | State::Worse => finding.severity.into(),

@@ -32,6 +32,7 @@ pub fn rule_page_set(library: &Library, rule: &Rule, set: &Params) -> Result<Str
         thresholds(rule, set),
         gain(rule),
         advice(library, rule),
+        check(library, rule),
         relations(rule),
         example(library, rule)?,
         tests(rule),
@@ -161,6 +162,16 @@ fn advice(library: &Library, rule: &Rule) -> String {
         text.push_str(&format!("- **{framework}**: {}\n", markdown(&sentence)));
     }
     text
+}
+
+/// How to check that the change helped, printed for the example.
+fn check(library: &Library, rule: &Rule) -> String {
+    match rules::example::outcome(library, rule) {
+        Outcome::Finding(found) if !found.verify.plain().is_empty() => {
+            format!("\n## How to check\n\n{}\n", markdown(&found.verify))
+        }
+        _ => String::new(),
+    }
 }
 
 fn relations(rule: &Rule) -> String {

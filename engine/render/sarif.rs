@@ -183,7 +183,7 @@ fn result(note: &Note, notes: &Notes<'_>, rules: &[&Rule]) -> Finding {
         baseline_state: state,
         level: level(note.level),
         locations: [Location { physical_location: location(note, notes) }],
-        message: Text { text: format!("{}: {}", note.title, note.message) },
+        message: Text { text: format!("{}: {}", note.title, note.message()) },
         partial_fingerprints: Fingerprints { coldspot: note.fingerprint.clone() },
         rule_id: note.rule.clone(),
         rule_index: rules.iter().position(|rule| rule.id() == note.rule),

@@ -15,8 +15,8 @@ mod record;
 mod setting;
 
 use crate::ledger::{Calls, DeviceOps};
+use crate::steps::Step;
 use crate::timeline::Timeline;
-use crate::timeline::interval::Interval;
 
 pub use change::Change;
 pub use gains::{Gain, Replay};
@@ -44,8 +44,8 @@ pub struct Subject<'all> {
     pub devices: &'all [&'all DeviceOps],
     /// The index of the device in `devices` whose steps are looked at.
     pub device: usize,
-    /// Its steps, warm-up left out: each begins where the one before ends.
-    pub steps: &'all [Interval],
+    /// Its steps, warm-up left out.
+    pub steps: &'all [Step],
     /// What each kernel's name tells, by the index of the name.
     pub roles: &'all [Role],
 }

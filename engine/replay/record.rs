@@ -4,6 +4,7 @@ use foldhash::HashMap;
 
 use super::{NoReplay, Subject};
 use crate::ledger::{Activity, OpKind};
+use crate::steps::Step;
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, HostMemory};
@@ -88,7 +89,7 @@ impl Part {
             }
             let first = (subject.steps.len() - count) / 2;
             let steps = &subject.steps[first..first + count];
-            let host = HostSteps::new(subject, steps).ok_or(NoReplay::NoCalls)?;
+            let host = HostSteps::new(steps).ok_or(NoReplay::NoSteps)?;
             let calls = threads.iter().map(|thread| calls_within(subject, *thread, host.whole()).len()).sum::<usize>();
             if calls <= MAX_EVENT_COUNT {
                 let part = Self::collect(subject, &threads, &host);
@@ -231,8 +232,8 @@ fn threads(subject: &Subject<'_>) -> Vec<u32> {
     let timeline = subject.timeline;
     let device = subject.devices[subject.device];
     let within = Interval::new(
-        subject.steps.first().map_or(0, |step| step.start),
-        subject.steps.first().map_or(0, |step| step.end),
+        subject.steps.first().map_or(0, |step| step.device.start),
+        subject.steps.first().map_or(0, |step| step.device.end),
     );
     let mut processes: Vec<u32> = device
         .begun_in(timeline, within)
@@ -264,19 +265,11 @@ impl HostSteps {
     }
 
     /// The moments at which the host began to ask for each step, and the end of the last.
-    fn new(subject: &Subject<'_>, steps: &[Interval]) -> Option<Self> {
-        let device = subject.devices[subject.device];
-        let asked = |at: i64| -> Option<i64> {
-            let mut ops = device.begun_in(subject.timeline, Interval::new(at, at.saturating_add(1)));
-            let call = ops.find_map(|op| op.call(subject.timeline))?;
-            Some(subject.timeline.api.times.start(call as usize))
-        };
-        let mut marks: Vec<i64> = steps.iter().filter_map(|step| asked(step.start)).collect();
-        let device_end = steps.last()?.end;
-        // The last step may be the last of all: then its calls are all that come.
-        marks.push(asked(device_end).unwrap_or(device_end));
-        marks.dedup();
-        let is_sorted = marks.is_sorted();
-        (marks.len() >= 3 && is_sorted).then_some(Self { marks, device_end })
+    fn new(steps: &[Step]) -> Option<Self> {
+        let last = steps.last()?;
+        let mut marks: Vec<i64> = steps.iter().map(|step| step.host.start).collect();
+        marks.push(last.host.end);
+        let device_end = steps.iter().map(|step| step.device.end).max()?;
+        marks.is_sorted().then_some(Self { marks, device_end })
     }
 }

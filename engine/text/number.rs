@@ -1,5 +1,8 @@
 //! Numbers as people read them: three significant digits, a unit, no trailing zeros.
 
+/// Shares of a window that decide how grave something is, the largest first: what is under one never prints as it.
+pub const DECISIVE_SHARES: [f64; 3] = [0.20, 0.05, 0.01];
+
 const NOT_A_NUMBER: &str = "n/a";
 const DURATIONS: &[(u64, &str)] = &[(1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")];
 const SIZES: &[(u64, &str)] = &[
@@ -30,8 +33,17 @@ pub fn gb_per_s(gb_per_s: f64) -> String {
     format!("{sign}{}/s", scaled((gb_per_s.abs() * 1e9).round() as u64, SIZES))
 }
 
-/// A share of one as `97 %`, `9.4 %`, `<0.1 %`; `100 %` only from 99.95 % on.
+/// A share of one as `97 %`, `9.4 %`, `<0.1 %`; `100 %` only from 99.95 % on, `20 %` only from there on.
 pub fn percent(share: f64) -> String {
+    let text = rounded_percent(share);
+    let is_under = |limit: &f64| share < *limit && text == rounded_percent(*limit);
+    match DECISIVE_SHARES.iter().any(is_under) {
+        true => finer_percent(share, &text),
+        false => text,
+    }
+}
+
+fn rounded_percent(share: f64) -> String {
     if !share.is_finite() {
         return NOT_A_NUMBER.to_owned();
     }
@@ -54,8 +66,13 @@ pub fn percent_beside(share: f64, target: f64) -> String {
     if share == target || !share.is_finite() || text != percent(target) {
         return text;
     }
+    finer_percent(share, &text)
+}
+
+/// With as many decimals as it takes to read otherwise.
+fn finer_percent(share: f64, text: &str) -> String {
     let finer = |decimals: usize| format!("{} %", trim(&format!("{:.decimals$}", share * 100.0)));
-    (1..4).map(finer).find(|finer| *finer != text).unwrap_or(text)
+    (1..4).map(finer).find(|finer| finer != text).unwrap_or_else(|| text.to_owned())
 }
 
 /// A duration beside its limit: with as many digits as it takes to see on which side of it it is. Both in nanoseconds.

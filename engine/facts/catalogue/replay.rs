@@ -25,7 +25,7 @@ pub(super) const REPLAY: &[Fact] = &[
         "replay_step_count",
         Int,
         CudaApi,
-        Incomparable,
+        Intensive,
         "Steps that are played again: a representative part of the steady state.",
     ),
     fact(

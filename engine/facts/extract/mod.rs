@@ -31,6 +31,8 @@ use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::Change;
 use crate::source;
+use crate::steps as program_steps;
+use crate::steps::Steps;
 use crate::text::nearest::most_alike_first;
 use crate::text::number;
 use crate::timeline::interval::Interval;
@@ -95,8 +97,8 @@ struct DeviceContext {
     tally: Tally,
     idle: IdleReading,
     storms: Storms,
-    /// The thread that launches most of its operations.
-    main_thread: Option<u32>,
+    /// What it repeats; absent where nothing does.
+    steps: Option<Steps>,
     /// Indices of the processes that ran work on it.
     processes: Vec<u32>,
     /// Whether the report has API calls of a process that ran work on it.
@@ -290,10 +292,11 @@ impl<'timeline> Context<'timeline> {
         let mut context =
             Self { timeline, calls, traits, threads: threads_of(timeline), devices: Vec::new(), is_narrowed };
         for ((ops, pass), idle) in ops.into_iter().zip(passes).zip(readings) {
+            let steps = program_steps::find(timeline, &ops, None);
             let processes = processes_of(timeline, &ops);
             let knows_host = processes.iter().any(|process| context.knows_calls_of(*process));
-            let DevicePass { tally, storms, main_thread } = pass;
-            context.devices.push(DeviceContext { ops, tally, idle, storms, main_thread, processes, knows_host });
+            let DevicePass { tally, storms, .. } = pass;
+            context.devices.push(DeviceContext { ops, tally, idle, storms, steps, processes, knows_host });
         }
         Ok(context)
     }

@@ -5,7 +5,7 @@ use super::{Context, DeviceContext, DevicePart, Parents, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
 use crate::replay::{Change, Gain, NoReplay, Replay, Role, Subject};
-use crate::timeline::interval::Interval;
+use crate::steps::Step;
 
 /// What a step of one device would take after changes.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +34,8 @@ pub struct Predicted {
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
-    let steps = steps::steady(context, device);
-    if let Err(none) = played(context, device, &steps, |replay| set(replay, &mut part.device)) {
+    let steps = steps::steady(device);
+    if let Err(none) = played(context, device, steps, |replay| set(replay, &mut part.device)) {
         part.device.set("replay_refused", none.id());
     }
 }
@@ -52,7 +52,7 @@ fn set(replay: &Replay<'_>, facts: &mut Entity) {
 }
 
 pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> WhatIf {
-    let steps = steps::steady(context, device);
+    let steps = steps::steady(device);
     let predicted = |replay: &Replay<'_>| Predicted {
         step_ns: replay.step_ns(),
         step_count: replay.step_count(),
@@ -62,13 +62,13 @@ pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[
         together: replay.gain(changes),
     };
     let number = context.timeline.devices[device.ops.device as usize].number;
-    WhatIf { device_number: number, outcome: played(context, device, &steps, predicted) }
+    WhatIf { device_number: number, outcome: played(context, device, steps, predicted) }
 }
 
 fn played<T>(
     context: &Context<'_>,
     device: &DeviceContext,
-    steps: &[Interval],
+    steps: &[Step],
     then: impl FnOnce(&Replay<'_>) -> T,
 ) -> Result<T, NoReplay> {
     let devices: Vec<&DeviceOps> = context.devices.iter().map(|device| &device.ops).collect();

@@ -107,6 +107,7 @@ struct Finding<'a> {
     category: &'a str,
     severity: &'static str,
     once: bool,
+    brief: bool,
     experimental: bool,
     subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -366,6 +367,7 @@ impl<'a> Finding<'a> {
             category: &finding.category,
             severity: finding.severity.name(),
             once: finding.once,
+            brief: finding.is_brief,
             experimental: finding.is_experimental,
             subject: Subject::new(&finding.subject),
             gain: finding.gain.as_ref().map(Gain::new),

@@ -179,6 +179,9 @@ fn pieces_of_a_rule_that_are_harmless_apart_print_text() {
          #{NOTHING}1 GH-1 $x$ :tada:'"
     );
     rule(folder.path(), "summary", &summary);
+    // Where a finding is told in full, its evidence stands in for its summary.
+    let evidence = summary.replacen("summary = '", "says = '{% if values.window_share < 0 %}z{% endif %}", 1);
+    rule(folder.path(), "says", &evidence);
     rule(folder.path(), "title", "title = 'A title : :error: and `code` | GH-1, [x] *y*'");
     for format in ["markdown", "json", "sarif", "github", "junit"] {
         let arguments = ["review", "run.sqlite", "--rules", "rules", "--format", format];

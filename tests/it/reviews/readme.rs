@@ -6,8 +6,8 @@ use crate::support::cli::{Printed, coldspot_in};
 
 const BEGIN: &str = "<!-- begin: review of fixtures/training-step.sqlite -->\n";
 const END: &str = "<!-- end -->";
-/// The picture ends where the findings are told one by one.
-const LAST: &str = "\n## Findings";
+/// The picture ends behind the first finding.
+const LAST: &str = "\n### 2.";
 
 #[test]
 fn the_picture_in_the_readme_is_what_the_tool_prints() {

@@ -1,0 +1,183 @@
+//! Steps: what a program does over and over, and the phases that they divide a recording into.
+//!
+//! A step is told by the outermost range that repeats and holds most of the GPU work ([`ranges`]), by the program's own
+//! `cudaProfilerStart` and `cudaProfilerStop` ([`region`]), or, where neither tells, by a sequence of launches that
+//! repeats ([`sequence`]). On the device a step lasts from the first operation that it launched to the first one that the
+//! next step launched; the host may be far ahead of that.
+
+mod launches;
+pub mod phases;
+mod ranges;
+mod region;
+mod sequence;
+
+pub use phases::{Phase, Phases};
+pub use ranges::{names, without_numbers};
+
+use crate::ledger::DeviceOps;
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, Timeline};
+use launches::Launches;
+
+/// Fewer steps than this show no repetition.
+pub const MIN_STEP_COUNT: usize = 3;
+/// Leading steps longer than this many medians are warm-up.
+pub const WARM_UP_FACTOR: f64 = 1.5;
+/// A pause between two steps that is longer than this many medians parts them, unless it comes again and again.
+const PAUSE_FACTOR: i64 = 3;
+/// More pauses than this are no exception but what the steps wait for.
+const MAX_PAUSE_COUNT: usize = 2;
+/// A first or last step with a smaller part of the launches of the others is one that the recording cuts.
+const WHOLE_SHARE: f64 = 0.7;
+
+/// What steps were told by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToldBy {
+    /// A range that repeats.
+    Range,
+    /// Calls of `cudaProfilerStart` and `cudaProfilerStop`.
+    ProfilerCalls,
+    /// A sequence of launches that repeats.
+    Launches,
+}
+
+impl ToldBy {
+    /// Its name in facts.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Range => "range",
+            Self::ProfilerCalls => "profiler_calls",
+            Self::Launches => "launches",
+        }
+    }
+}
+
+/// How sure it is that these are the steps of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// Something repeats, and may be a part of a step or several steps.
+    Low,
+    /// It repeats all the time, and what is in it is the same each time.
+    Medium,
+    /// The program calls it so, or the user.
+    High,
+}
+
+impl Certainty {
+    /// Its name in facts.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// One step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// On the host: the range; from the launch of its first operation to that of the next step's where none tells.
+    pub host: Interval,
+    /// On the device: from its first operation to the next step's; to the end of its own last one before a pause and at the
+    /// end.
+    pub device: Interval,
+    /// How many operations it launched.
+    pub launch_count: u32,
+}
+
+/// The steps of one device, in time order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steps {
+    /// What they are called: the range without its numbers, or the first kernel of the sequence.
+    pub name: String,
+    /// What they were told by.
+    pub told_by: ToldBy,
+    /// How sure that is.
+    pub certainty: Certainty,
+    /// The index of the thread that enters them, or [`NONE`] where launches tell.
+    pub thread: u32,
+    /// The index of the process that launches them.
+    pub process: u32,
+    /// The steps, at least one.
+    pub steps: Vec<Step>,
+    /// The time of the device's operations that lies in them, of all operations of the window: a share.
+    pub work_share: f64,
+}
+
+/// The steps of a device within its window; `wanted` is the name of the range that the user calls a step. `None` where
+/// nothing repeats.
+pub fn find(timeline: &Timeline, device: &DeviceOps, wanted: Option<&str>) -> Option<Steps> {
+    let launches = Launches::new(timeline, device)?;
+    if let Some(name) = wanted {
+        return ranges::named(timeline, &launches, name);
+    }
+    let told = || ranges::find(timeline, &launches).or_else(|| region::find(timeline, &launches));
+    told().or_else(|| sequence::find(timeline, &launches))
+}
+
+impl Steps {
+    /// Of stretches of the host, each of which launches a step; those that launch nothing are none.
+    fn of_hosts(launches: &Launches, hosts: impl IntoIterator<Item = Interval>) -> Vec<Step> {
+        let of_host = |host: Interval| {
+            let launched = launches.within(host);
+            let first = launched.iter().map(|launch| launch.start).min()?;
+            let last = launched.iter().map(|launch| launch.end()).max()?;
+            Some(Step { host, device: Interval::new(first, last), launch_count: launched.len() as u32 })
+        };
+        let mut steps: Vec<Step> = hosts.into_iter().filter_map(of_host).collect();
+        steps.sort_by_key(|step| (step.device.start, step.host.start));
+        steps.dedup_by_key(|step| step.device.start);
+        join(&mut steps);
+        drop_cut(&mut steps, launches.window);
+        steps
+    }
+
+    /// Their median length on the device.
+    pub fn median_ns(&self) -> i64 {
+        median(self.steps.iter().map(|step| step.device.len_ns()))
+    }
+}
+
+/// Lets each step end where the next begins, unless the program paused between them, and that is an exception. What a step
+/// waits for is a part of it.
+fn join(steps: &mut [Step]) {
+    let pairs = || steps.windows(2).map(|pair| (pair[0], pair[1]));
+    let pace = median(pairs().map(|(step, next)| next.host.start - step.host.start));
+    let pace = pace.max(median(pairs().map(|(step, next)| next.device.start - step.device.start)));
+    let is_pause = |step: Step, next: Step| next.host.start - step.host.end > pace.saturating_mul(PAUSE_FACTOR);
+    let pauses: Vec<bool> = pairs().map(|(step, next)| is_pause(step, next)).collect();
+    let is_exception = pauses.iter().filter(|is_pause| **is_pause).count() <= MAX_PAUSE_COUNT;
+    for (index, is_pause) in pauses.into_iter().enumerate() {
+        if !(is_pause && is_exception) {
+            steps[index].device.end = steps[index + 1].device.start;
+        }
+    }
+}
+
+/// Leaves out what the window or the recording cuts.
+fn drop_cut(steps: &mut Vec<Step>, window: Interval) {
+    steps.retain(|step| step.device.start >= window.start && step.device.end <= window.end);
+    let usual = median(steps.iter().map(|step| i64::from(step.launch_count))) as f64;
+    let is_cut = |step: &Step| f64::from(step.launch_count) < WHOLE_SHARE * usual;
+    if steps.len() > MIN_STEP_COUNT && steps.last().is_some_and(is_cut) {
+        steps.pop();
+    }
+    if steps.len() > MIN_STEP_COUNT && steps.first().is_some_and(is_cut) {
+        steps.remove(0);
+    }
+}
+
+/// The lower of the two middle values; 0 of nothing.
+fn median(values: impl Iterator<Item = i64>) -> i64 {
+    let mut values: Vec<i64> = values.collect();
+    match values.len() {
+        0 => 0,
+        count => *values.select_nth_unstable((count - 1) / 2).1,
+    }
+}
+
+/// The process of a thread's calls, [`NONE`] where it is not known.
+fn process_of(timeline: &Timeline, thread: u32) -> u32 {
+    if thread == NONE { NONE } else { timeline.process_of(thread) }
+}
