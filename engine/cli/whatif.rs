@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{ArgAction, PossibleValuesParser};
+use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use coldspot::render::whatif::{whatif_json, whatif_text};
 use coldspot::replay::Change;
+use coldspot::rules::Library;
 
 use super::exit::{Exit, Failure};
 use super::guard::Work;
@@ -45,16 +46,37 @@ enum Format {
 
 /// The changes that are made: one option each, and those that rules advise.
 #[derive(Debug)]
-struct Changes(Vec<Change>);
+struct Changes {
+    asked: Vec<Change>,
+    /// Ids of rules.
+    rules: Vec<String>,
+}
 
 const RULE: &str = "rule";
 
 impl Changes {
     fn of(matches: &ArgMatches) -> Self {
-        let rules = matches.get_many::<String>(RULE).into_iter().flatten();
-        let advised: Vec<Change> = rules.flat_map(|rule| Change::of_rule(rule)).copied().collect();
-        let is_asked = |change: &Change| matches.get_flag(change.id()) || advised.contains(change);
-        Self(Change::ALL.iter().copied().filter(is_asked).collect())
+        let rules = matches.get_many::<String>(RULE).into_iter().flatten().cloned().collect();
+        let asked = Change::ALL.iter().copied().filter(|change| matches.get_flag(change.id())).collect();
+        Self { asked, rules }
+    }
+
+    /// Those asked for, with those that the rules advise.
+    fn all(&self) -> Result<Vec<Change>, Failure> {
+        let library = Library::builtin().map_err(|faults| Failure::new(Exit::Rules, faults))?;
+        let mut all = self.asked.clone();
+        for id in &self.rules {
+            let change = library.rules().iter().find(|rule| rule.id() == id).and_then(|rule| rule.replay());
+            let known = library.rules().iter().filter(|rule| rule.replay().is_some()).map(|rule| rule.id());
+            let known: Vec<&str> = known.collect();
+            let problem = || {
+                format!("--rule {id}: no rule of that name advises what can be played; these do: {}", known.join(", "))
+            };
+            all.push(change.ok_or_else(|| Failure::new(Exit::Usage, problem()))?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
     }
 }
 
@@ -82,8 +104,6 @@ impl Args for Changes {
             .long(RULE)
             .value_name("ID")
             .action(ArgAction::Append)
-            .value_parser(PossibleValuesParser::new(Change::rules()))
-            .hide_possible_values(true)
             .help("The changes that a rule advises. May be given again.")
             .help_heading("Changes");
         command.args(Change::ALL.iter().map(option)).arg(rule)
@@ -104,7 +124,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     output::refuse_overwrite([arguments.report.as_path()], arguments.output.output.as_deref())?;
     let mut reading = arguments.reading.options();
     reading.options.root = ProjectArguments::default().configuration().folder();
-    let asked = &arguments.changes.0;
+    let asked = arguments.changes.all()?;
     let changes = if asked.is_empty() { Change::ALL } else { asked.as_slice() };
     let answers = reading.what_if(&arguments.report, changes)?;
     let is_combined = !asked.is_empty();

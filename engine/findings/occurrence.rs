@@ -46,6 +46,12 @@ impl Occurrence<'_> {
         self.gain.as_ref().map(|gain| gain.recoverable_ns)
     }
 
+    /// By what it is ranked: the time of its device's window that goes, as though all of that were the steady state.
+    pub(super) fn ranked_ns(&self, facts: &Facts) -> Option<i64> {
+        let gain = self.gain.as_ref()?;
+        Some(ranked_ns(facts, self.entity, gain))
+    }
+
     /// Whether it is neither ignored nor known.
     pub(super) fn is_shown(&self) -> bool {
         self.ignore.is_none() && !self.is_known
@@ -71,7 +77,7 @@ impl<'a> Context<'a> {
         prints: &Fingerprints<'_>,
     ) -> Occurrence<'b> {
         let gain = self.gain(entity, found);
-        let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.share));
+        let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.weighing_share()));
         let info = &self.rules[rule];
         Occurrence {
             rule,
@@ -91,7 +97,16 @@ impl<'a> Context<'a> {
     fn gain(&self, entity: EntityId, found: &Match) -> Option<Gain> {
         let estimate = found.estimate.as_ref()?;
         let window_ns: i64 = match self.facts.related(entity, EntityKind::Device) {
-            Some(device) => self.facts.get(device).int("window_ns")?,
+            Some(device) => {
+                let device = self.facts.get(device);
+                if let Some(replayed) = &estimate.replayed {
+                    let steady_ns = device.int("steady_ns").filter(|steady_ns| *steady_ns > 0);
+                    let steady_ns = steady_ns.or(device.int("window_ns"))?;
+                    let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
+                    return Some(Gain::replayed(replayed, steady_ns, account, basis));
+                }
+                device.int("window_ns")?
+            }
             None => {
                 let devices = self.facts.of_kind(EntityKind::Device);
                 devices.filter_map(|(_, device)| device.int("window_ns")).fold(0, i64::saturating_add)
@@ -137,7 +152,7 @@ impl<'a> Context<'a> {
         let severity = if this.gain.is_some() { Severity::Info } else { this.severity };
         // What has no estimate goes by the time that it is about.
         let alone = self.facts.get(this.entity).int("attributed_ns").filter(|_| this.gain.is_none());
-        (group, Reverse(severity), Reverse(this.recoverable_ns()), Reverse(this.found.confidence), Reverse(alone))
+        (group, Reverse(severity), Reverse(this.ranked_ns(self.facts)), Reverse(this.found.confidence), Reverse(alone))
     }
 
     fn name(&self, this: &Occurrence<'_>) -> (&'a str, &'a str, EntityId) {
@@ -153,6 +168,15 @@ impl<'a> Context<'a> {
         let mut indices: Vec<usize> = (0..occurrences.len()).filter(|index| is_meant(&occurrences[*index])).collect();
         indices.sort_by(|a, b| self.order(&occurrences[*a], &occurrences[*b]));
         indices
+    }
+}
+
+/// By what a gain about an entity is ranked.
+pub(super) fn ranked_ns(facts: &Facts, entity: EntityId, gain: &Gain) -> i64 {
+    let device = facts.related(entity, EntityKind::Device).map(|device| facts.get(device));
+    match (gain.replayed, device.and_then(|device| device.int("window_ns"))) {
+        (Some(replayed), Some(window_ns)) => (replayed.expected_share * window_ns as f64) as i64,
+        _ => gain.recoverable_ns,
     }
 }
 

@@ -32,7 +32,13 @@ fn table(out: &mut String, predicted: &Predicted, is_combined: bool) {
         "  {:<24} {:>12} {:>9} {:>9}   from {} steps\n",
         "change", "step", "about", "at most", predicted.step_count
     ));
-    out.push_str(&format!("  {:<24} {:>12}\n", "as recorded", number::duration(predicted.step_ns)));
+    for (name, ns) in [("as recorded", predicted.recorded_step_ns), ("without the profiler", predicted.step_ns)] {
+        out.push_str(&format!("  {:<24} {:>12}\n", name, number::duration(ns)));
+    }
+    if predicted.least_step_ns < predicted.step_ns {
+        let least = number::duration(predicted.least_step_ns);
+        out.push_str(&format!("  {:<24} {:>12}\n", "  and at least", least));
+    }
     let mut row = |name: &str, gain: Gain| {
         let share = |ns: i64| format!("-{}", number::percent(ns as f64 / predicted.step_ns.max(1) as f64));
         out.push_str(&format!(
@@ -92,6 +98,8 @@ fn device_json(answer: &WhatIf, is_combined: bool) -> Value {
     json!({
         "number": answer.device_number,
         "step_ns": predicted.step_ns,
+        "least_step_ns": predicted.least_step_ns,
+        "recorded_step_ns": predicted.recorded_step_ns,
         "step_count": predicted.step_count,
         "identity_share": predicted.identity_share,
         "distance_share": predicted.distance_share,

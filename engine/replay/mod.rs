@@ -21,6 +21,9 @@ use crate::timeline::Timeline;
 pub use change::Change;
 pub use gains::{Gain, Replay};
 
+/// The fact of a device that holds what a step of the part played again takes: what gains are told of.
+pub const STEP_FACT: &str = "replay_step_ns";
+
 /// What a kernel's name tells a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {

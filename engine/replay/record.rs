@@ -7,7 +7,7 @@ use crate::ledger::{Activity, OpKind};
 use crate::steps::Step;
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
-use crate::timeline::columns::{Direction, HostMemory};
+use crate::timeline::columns::{Direction, HostMemory, RangeKind};
 use crate::timeline::interval::Interval;
 
 /// Calls and operations that are played again at most: a representative part of the steady state.
@@ -27,6 +27,9 @@ pub(super) struct Call {
     pub(super) class: ApiClass,
     /// Whether the thread waits in the operating system before the call, by what is recorded; nanoseconds.
     pub(super) blocked_before_ns: i64,
+    /// Calls that are recorded in it, itself among them, and operators of the framework between it and the call before.
+    pub(super) traced_count: u32,
+    pub(super) operator_count: u32,
     /// The first operation that it asked for, and how many.
     pub(super) first_op: u32,
     pub(super) op_count: u32,
@@ -114,6 +117,7 @@ impl Part {
             let first = part.calls.len();
             part.add_thread(subject, *thread, host.whole(), &mut call_of);
             part.note_blocked(subject, *thread, first);
+            part.note_operators(subject, *thread, first);
             part.threads.push(first..part.calls.len());
         }
         part.add_ops(subject, host, &call_of);
@@ -132,12 +136,23 @@ impl Part {
                 polls = if class == ApiClass::Query && outer.class == class { polls + 1 } else { 0 };
                 if is_inner || polls >= MIN_POLL_COUNT {
                     outer.end = outer.end.max(end);
+                    outer.traced_count += 1;
                     call_of.insert(*index, self.calls.len() as u32 - 1);
                     continue;
                 }
             }
             call_of.insert(*index, self.calls.len() as u32);
-            let call = Call { start, end, thread, class, blocked_before_ns: 0, first_op: NONE, op_count: 0 };
+            let call = Call {
+                start,
+                end,
+                thread,
+                class,
+                blocked_before_ns: 0,
+                traced_count: 1,
+                operator_count: 0,
+                first_op: NONE,
+                op_count: 0,
+            };
             self.calls.push(call);
         }
     }
@@ -157,6 +172,25 @@ impl Part {
                 call.blocked_before_ns += interval.len_ns();
             }
         });
+    }
+
+    /// How many operators of the framework were recorded before each call.
+    fn note_operators(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
+        let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
+        let Some(begin) = self.calls.get(first).map(|call| call.start) else { return };
+        let labels = &subject.timeline.ranges.labels;
+        let is_operator =
+            |label: &u32| labels.get(*label as usize).is_some_and(|label| label.kind == RangeKind::Operator);
+        let mut next = first + 1;
+        let from = ranges.times.partition_point(0, |range| range.start < begin);
+        for index in from..ranges.times.len() {
+            let start = ranges.times.start(index);
+            while self.calls.get(next).is_some_and(|call| call.start <= start) {
+                next += 1;
+            }
+            let Some(call) = self.calls.get_mut(next) else { break };
+            call.operator_count += u32::from(ranges.label.get(index).is_some_and(is_operator));
+        }
     }
 
     fn add_ops(&mut self, subject: &Subject<'_>, host: &HostSteps, call_of: &HashMap<u32, u32>) {

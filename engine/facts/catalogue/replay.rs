@@ -19,8 +19,16 @@ pub(super) const REPLAY: &[Fact] = &[
         Int,
         CudaApi,
         Intensive,
-        "A step of the part that is played again, in the mean, as recorded. What changes could gain is told of it.",
+        "A step of the part that is played again, in the mean, without what recording its calls costs. What changes could gain is told of it.",
     ),
+    fact(
+        "replay_least_step_ns",
+        Int,
+        CudaApi,
+        Intensive,
+        "The least that such a step takes without the profiler, where recording costs the most that it was seen to cost.",
+    ),
+    fact("replay_recorded_step_ns", Int, CudaApi, Intensive, "Such a step as recorded."),
     fact(
         "replay_step_count",
         Int,

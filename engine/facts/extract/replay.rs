@@ -19,8 +19,12 @@ pub struct WhatIf {
 /// What a replay says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predicted {
-    /// A step as recorded, nanoseconds.
+    /// A step without the profiler, nanoseconds: what gains are told of.
     pub step_ns: i64,
+    /// The least that it is.
+    pub least_step_ns: i64,
+    /// A step as recorded.
+    pub recorded_step_ns: i64,
     /// How many steps were played again.
     pub step_count: u32,
     /// How far the steps are from those recorded, at most, when played again without a change: a share.
@@ -42,6 +46,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents
 
 fn set(replay: &Replay<'_>, facts: &mut Entity) {
     facts.set("replay_step_ns", replay.step_ns());
+    facts.set("replay_least_step_ns", replay.least_step_ns());
+    facts.set("replay_recorded_step_ns", replay.recorded_step_ns());
     facts.set("replay_step_count", i64::from(replay.step_count()));
     facts.set("replay_distance_share", replay.distance_share());
     for change in Change::ALL {
@@ -55,6 +61,8 @@ pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[
     let steps = steps::steady(device);
     let predicted = |replay: &Replay<'_>| Predicted {
         step_ns: replay.step_ns(),
+        least_step_ns: replay.least_step_ns(),
+        recorded_step_ns: replay.recorded_step_ns(),
         step_count: replay.step_count(),
         identity_share: replay.identity_share(),
         distance_share: replay.distance_share(),

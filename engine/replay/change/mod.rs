@@ -83,24 +83,27 @@ changes! {
 }
 
 impl Change {
-    /// The changes that a rule advises; none of a rule whose advice cannot be played.
-    pub fn of_rule(rule: &str) -> &'static [Self] {
-        RULES.iter().find(|(id, _)| *id == rule).map_or(&[], |(_, changes)| changes)
+    /// Whether it takes work of the host away, which varies from run to run.
+    pub(super) const fn is_of_host(self) -> bool {
+        matches!(
+            self,
+            Self::CacheAllocations
+                | Self::NoSync
+                | Self::HostAside
+                | Self::NoBlocking
+                | Self::Graph
+                | Self::BatchCopies
+        )
     }
 
-    /// The ids of rules whose advice can be played.
-    pub fn rules() -> impl Iterator<Item = &'static str> {
-        RULES.iter().map(|(id, _)| *id)
+    /// The change with a name.
+    pub fn parse(id: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|change| change.id() == id)
     }
 }
 
-/// What built-in rules advise.
-const RULES: &[(&str, &[Change])] = &[
-    ("pageable-copy", &[Change::PinCopies]),
-    ("fp32-matmul", &[Change::LowerPrecision]),
-    ("launch-bound", &[Change::Graph]),
-    ("sync-gap", &[Change::NoSync]),
-];
+/// Recording takes no more of a call, or of host code, than this share.
+const MAX_PROFILER_SHARE: f64 = 0.7;
 
 impl Play<'_> {
     /// Makes a change, as far as it goes.
@@ -124,6 +127,21 @@ impl Play<'_> {
             Change::SteadySteps => {}
         }
         self.sort();
+    }
+
+    /// Takes what recording costs from calls and from the host code between them: `of_gap` says it of the code before a call.
+    pub(super) fn without_profiler(&mut self, call_cost_ns: i64, of_gap: &[i64]) {
+        let model = self.model;
+        for edge in &mut self.edges {
+            let cost = match (edge.why, model.what[edge.to as usize]) {
+                (Why::Call, What::CallEnd(_)) => call_cost_ns,
+                (Why::Program | Why::HandOver, What::CallStart(call)) => {
+                    of_gap.get(call as usize).copied().unwrap_or(0)
+                }
+                _ => continue,
+            };
+            edge.lag_ns -= cost.min((edge.lag_ns as f64 * MAX_PROFILER_SHARE) as i64).max(0);
+        }
     }
 
     /// Sets how long operations run: `None` leaves one as it is.
