@@ -82,10 +82,11 @@ impl<'all> Replay<'all> {
         let gap = |operators: u32| i64::from(operators) * cost.operator_ns;
         let calls = &self.built.model.part.calls;
         // What a call costs beyond its own length is paid after it.
-        let rest = calls.iter().map(|call| {
-            (i64::from(call.traced_count) * cost.call_ns - (call.end - call.start)).clamp(0, cost.call_ns)
-        });
-        let of_gap = calls.iter().zip(std::iter::once(0).chain(rest)).map(|(call, rest)| gap(call.operator_count) + rest);
+        let rest = calls
+            .iter()
+            .map(|call| (i64::from(call.traced_count) * cost.call_ns - (call.end - call.start)).clamp(0, cost.call_ns));
+        let of_gap =
+            calls.iter().zip(std::iter::once(0).chain(rest)).map(|(call, rest)| gap(call.operator_count) + rest);
         let of_gap: Vec<i64> = of_gap.collect();
         play.without_profiler(cost.call_ns, &of_gap);
         play

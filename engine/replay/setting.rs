@@ -50,9 +50,15 @@ impl Setting<'_> {
         if op.kind != OpKind::Kernel {
             return 0.0;
         }
-        let blocks = self.subject.timeline.geometry_of(op.index).map_or(0, |geometry| geometry.grid_blocks);
+        let blocks = self.block_count(op);
         let sms = self.properties(op.device).and_then(|properties| properties.sm_count).unwrap_or(0);
         if blocks > 0 && sms > 0 { (blocks as f32 / sms as f32).min(1.0) } else { 0.0 }
+    }
+
+    /// Blocks of the grid of a kernel; 0 where it is not known.
+    pub(super) fn block_count(&self, op: &Op) -> i64 {
+        let geometry = (op.kind == OpKind::Kernel).then(|| self.subject.timeline.geometry_of(op.index)).flatten();
+        geometry.map_or(0, |geometry| geometry.grid_blocks)
     }
 
     /// What was launched; `None` of what is no kernel.

@@ -78,7 +78,11 @@ impl Play<'_> {
     pub(super) fn full_grid(&mut self, extent: Extent, setting: &Setting<'_>) {
         self.set_runs(|_, op, run_ns| {
             let share = f64::from(setting.share_of(op));
+            // Whether a kernel of several blocks has work for more is not to be seen: only one of a single block is taken for
+            // a slip.
+            let is_single = setting.block_count(op) == 1;
             let is_narrow = share > 0.0 && share < 1.0 && run_ns >= MIN_NARROW_NS;
+            let is_narrow = is_narrow && (is_single || extent == Extent::Ceiling);
             let least = if extent == Extent::Expected { 2 * LEAST_KERNEL_NS } else { 0 };
             is_narrow.then(|| ((run_ns as f64 * share) as i64).max(least))
         });
