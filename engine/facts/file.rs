@@ -136,7 +136,7 @@ const fn most(kind: EntityKind) -> Option<usize> {
         EntityKind::Process | EntityKind::Stream | EntityKind::Kernel | EntityKind::CopyGroup => {
             Some(MAX_ENTITY_OF_KIND_COUNT)
         }
-        EntityKind::Run | EntityKind::SyncGroup | EntityKind::Range | EntityKind::Step => None,
+        EntityKind::Run | EntityKind::SyncGroup | EntityKind::Range | EntityKind::Step | EntityKind::Phase => None,
     }
 }
 

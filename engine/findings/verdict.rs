@@ -75,9 +75,10 @@ fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gai
         devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
     let words = match device.or(devices.first().filter(|_| devices.len() == 1)) {
         Some(device) => words.sentence(&device.label).own(&format!(
-            " computes {} of its {} window",
+            " computes {} of its {} {}",
             share(device.compute_ns, device),
-            duration(device.window_ns)
+            duration(device.window_ns),
+            window_of(device)
         )),
         None => words.own(&format!("{} GPUs ran work", devices.len())),
     };
@@ -114,9 +115,10 @@ fn healthy(words: Sentence, devices: &[DeviceReview], counts: &Counts, known: Op
     let compute = spread(devices, |device| device.compute_ns);
     let words = match devices {
         [device] => words.sentence(&device.label).own(&format!(
-            " is busy {} of its {} window",
+            " is busy {} of its {} {}",
             span(busy),
-            duration(device.window_ns)
+            duration(device.window_ns),
+            window_of(device)
         )),
         [_, _] => words.own(&format!("Both GPUs are busy {} of their windows", span(busy))),
         _ => words.own(&format!("All {} GPUs are busy {} of their windows", devices.len(), span(busy))),
@@ -166,6 +168,17 @@ fn span((least, most): (f64, f64)) -> String {
     match (percent(least), percent(most)) {
         (least, most) if least == most => least,
         (least, most) => format!("{least} to {most}"),
+    }
+}
+
+/// What the window is called: by the phase that it is.
+fn window_of(device: &DeviceReview) -> &'static str {
+    match device.phase.as_ref().map(|phase| phase.judged.as_str()) {
+        None => "window",
+        Some("set-up") => "set-up",
+        Some("warm-up") => "warm-up",
+        Some("tear-down") => "tear-down",
+        Some(_) => "steady state",
     }
 }
 

@@ -148,6 +148,11 @@ fn join(steps: &mut [Step]) {
     let is_pause = |step: Step, next: Step| next.host.start - step.host.end > pace.saturating_mul(PAUSE_FACTOR);
     let pauses: Vec<bool> = pairs().map(|(step, next)| is_pause(step, next)).collect();
     let is_exception = pauses.iter().filter(|is_pause| **is_pause).count() <= MAX_PAUSE_COUNT;
+    // Where steps overlap, the last one too ends before its last operation does: when the next one would have begun.
+    let overhang = median(pairs().map(|(step, next)| step.device.end - next.device.start)).max(0);
+    if let Some(last) = steps.last_mut().filter(|last| last.device.len_ns() > overhang) {
+        last.device.end -= overhang;
+    }
     for (index, is_pause) in pauses.into_iter().enumerate() {
         if !(is_pause && is_exception) {
             steps[index].device.end = steps[index + 1].device.start;

@@ -278,6 +278,35 @@ const STORMS: &[Fact] = &[
 
 const STEPS: &[Fact] = &[
     fact(
+        "phase",
+        Choice(&["set-up", "warm-up", "steady", "tear-down"]),
+        CudaTrace,
+        Incomparable,
+        "The phase that is measured; absent where the whole window is.",
+    ),
+    fact("whole_window_ns", Int, CudaTrace, OneTime, "The whole window, of which a phase is measured."),
+    fact(
+        "set_up_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the start of the whole window to the first step, where a phase is measured.",
+    ),
+    fact(
+        "before_steady_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the start of the whole window to the steady state, where a phase is measured.",
+    ),
+    fact(
+        "tear_down_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the end of the last step to that of the whole window, where a phase is measured.",
+    ),
+    fact(
         "step_name",
         Text,
         Nvtx,

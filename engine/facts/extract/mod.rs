@@ -9,6 +9,7 @@ mod kernel_names;
 mod kernels;
 mod metrics;
 mod occupancy;
+mod phases;
 mod ranges;
 mod readbacks;
 mod replay;
@@ -31,13 +32,13 @@ use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::Change;
 use crate::source;
-use crate::steps as program_steps;
-use crate::steps::Steps;
 use crate::text::nearest::most_alike_first;
 use crate::text::number;
 use crate::timeline::interval::Interval;
 use crate::timeline::{Capability, DeviceProperties, NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
+use phases::Told;
+pub use phases::View;
 pub use replay::{Predicted, WhatIf};
 use storms::Storms;
 use tally::Tally;
@@ -69,6 +70,20 @@ pub enum ScopeError {
         /// Names that are there.
         hint: String,
     },
+    /// No range with that name holds GPU work.
+    #[error("no GPU operation was launched inside ranges named '{name}'; names that the report has: {names}")]
+    NoSuchStep {
+        /// The name asked for.
+        name: String,
+        /// Names that are there.
+        names: String,
+    },
+    /// Nothing repeats, so that no phases are told.
+    #[error("the report shows no phase '{phase}': nothing in it repeats, or it has none")]
+    NoSuchPhase {
+        /// The phase asked for.
+        phase: &'static str,
+    },
     /// The range launched nothing.
     #[error("no GPU operation was launched inside range '{name}' (number {number})")]
     NothingLaunched {
@@ -97,8 +112,8 @@ struct DeviceContext {
     tally: Tally,
     idle: IdleReading,
     storms: Storms,
-    /// What it repeats; absent where nothing does.
-    steps: Option<Steps>,
+    /// What it repeats, and which phase of its window is measured.
+    told: Told,
     /// Indices of the processes that ran work on it.
     processes: Vec<u32>,
     /// Whether the report has API calls of a process that ran work on it.
@@ -150,8 +165,21 @@ pub fn extract(timeline: &Timeline, scope: &Scope) -> Result<Facts, ScopeError> 
 /// # Errors
 /// As for [`extract`].
 pub fn extract_with(timeline: &Timeline, scope: &Scope, threads: Option<usize>) -> Result<Facts, ScopeError> {
+    extract_view(timeline, scope, &View::default(), threads)
+}
+
+/// The same of one phase of each window, with steps of a certain name.
+///
+/// # Errors
+/// As for [`extract`], and when there is no such step or phase.
+pub fn extract_view(
+    timeline: &Timeline,
+    scope: &Scope,
+    view: &View,
+    threads: Option<usize>,
+) -> Result<Facts, ScopeError> {
     let threads = Threads::new(threads);
-    let context = Context::new(timeline, scope, threads)?;
+    let context = Context::new(timeline, scope, view, threads)?;
     let mut facts = Facts::default();
     let run = facts.add(EntityKind::Run, "run", &[]);
     run::extract(&context, facts.get_mut(run));
@@ -179,8 +207,8 @@ pub fn extract_with(timeline: &Timeline, scope: &Scope, threads: Option<usize>) 
 ///
 /// # Errors
 /// As for [`extract`].
-pub fn what_if(timeline: &Timeline, scope: &Scope, changes: &[Change]) -> Result<Vec<WhatIf>, ScopeError> {
-    let context = Context::new(timeline, scope, Threads::new(None))?;
+pub fn what_if(timeline: &Timeline, scope: &Scope, view: &View, changes: &[Change]) -> Result<Vec<WhatIf>, ScopeError> {
+    let context = Context::new(timeline, scope, view, Threads::new(None))?;
     Ok(context.devices.iter().map(|device| replay::what_if(&context, device, changes)).collect())
 }
 
@@ -209,6 +237,7 @@ fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Par
 fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     ranges::extract(context, device, parents, part);
     steps::extract(context, device, parents, part);
+    phases::extract(context, device, parents, part);
 }
 
 /// What a group adds: facts of the device itself, and entities below it.
@@ -272,14 +301,16 @@ impl Parents<'_> {
 }
 
 impl<'timeline> Context<'timeline> {
-    fn new(timeline: &'timeline Timeline, scope: &Scope, threads: Threads) -> Result<Self, ScopeError> {
+    fn new(timeline: &'timeline Timeline, scope: &Scope, view: &View, threads: Threads) -> Result<Self, ScopeError> {
         let traits = kernel_names::traits(timeline);
         let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
         let (calls, mut ops) =
             parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
         apply_scope(timeline, &mut ops, scope)?;
+        let mut told = phases::tell(timeline, &mut ops, view)?;
         let busiest = calls.busiest_threads(timeline);
         let within = threads.within(ops.len());
+        phases::add_before(timeline, &calls, &busiest, (&mut ops, &mut told), within);
         let passes = parallel::map(threads, &ops, |ops| DevicePass::new(timeline, ops, &busiest, within));
         let (stretches, passes): (Vec<Stretches<'_>>, Vec<DevicePass>) = passes.into_iter().unzip();
         let idle = stretches.into_iter().zip(&passes).map(|(stretches, pass)| IdleDevice {
@@ -288,15 +319,14 @@ impl<'timeline> Context<'timeline> {
             main_thread: pass.main_thread,
         });
         let readings = walk::read(timeline, &calls, idle.collect(), threads);
-        let is_narrowed = *scope != Scope::All;
+        let is_narrowed = *scope != Scope::All || told.iter().any(Told::is_phase);
         let mut context =
             Self { timeline, calls, traits, threads: threads_of(timeline), devices: Vec::new(), is_narrowed };
-        for ((ops, pass), idle) in ops.into_iter().zip(passes).zip(readings) {
-            let steps = program_steps::find(timeline, &ops, None);
+        for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes_of(timeline, &ops);
             let knows_host = processes.iter().any(|process| context.knows_calls_of(*process));
             let DevicePass { tally, storms, .. } = pass;
-            context.devices.push(DeviceContext { ops, tally, idle, storms, steps, processes, knows_host });
+            context.devices.push(DeviceContext { ops, tally, idle, storms, told, processes, knows_host });
         }
         Ok(context)
     }

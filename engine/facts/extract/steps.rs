@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use super::phases::are_marked;
 use super::stats::median;
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::OpKind;
-use crate::steps::{Certainty, Phases, Step, Steps, ToldBy};
+use crate::steps::{Certainty, Phases, Step, Steps};
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
@@ -14,12 +15,15 @@ use crate::timeline::interval::Interval;
 const MAX_REPORTED: usize = 200;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
-    let Some(steps) = device.steps.as_ref().filter(|steps| are_told(steps)) else { return };
-    part.device.set("step_name", steps.name.as_str());
+    let Some(steps) = device.told.steps.as_ref().filter(|steps| are_told(steps)) else { return };
+    part.device.set_some("step_name", Some(steps.name.as_str()).filter(|name| !name.is_empty()));
     part.device.set("step_told_by", steps.told_by.id());
     part.device.set("step_certainty", steps.certainty.id());
     part.device.set("step_count", steps.steps.len() as i64);
     part.device.set("step_median_ns", steps.median_ns());
+    if !are_marked(steps) {
+        return;
+    }
     let steady = of_phases(device, Phases::of_steps(device.window(), steps), steps.steps.len(), &mut part.device);
     of_slowest(&steps.steps, steady.clone(), steps.median_ns(), &mut part.device);
     part.entities.extend(entities(context.timeline, device, parents, &steps.steps, steady.start));
@@ -29,12 +33,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
 fn are_told(steps: &Steps) -> bool {
     let is_more_than_one =
         || median_of(&steps.steps, |step| i64::from(step.launch_count)).is_some_and(|count| count > 1);
-    steps.certainty > Certainty::Low && (steps.told_by != ToldBy::Launches || is_more_than_one())
+    steps.certainty > Certainty::Low && (are_marked(steps) || is_more_than_one())
 }
 
 /// The steps of the steady state, however sure they are: what repeats has a price, whatever it is called.
 pub(super) fn steady(device: &DeviceContext) -> &[Step] {
-    let Some(steps) = &device.steps else { return &[] };
+    let Some(steps) = &device.told.steps else { return &[] };
     Phases::of_steps(device.window(), steps).map_or(&[], |phases| &steps.steps[phases.steady_steps])
 }
 
