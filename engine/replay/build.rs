@@ -142,7 +142,9 @@ impl<'all> Builder<'all> {
                     self.edge(from, to, lag, Why::HandOver);
                     self.assumptions.push(Assumption::ThreadsTakeTurns);
                 } else {
-                    self.edge(self.model.call_events[before].1, to, gap, Why::Program);
+                    // Of calls without length at one moment the second begins before the first returns.
+                    let (begin, end) = self.model.call_events[before];
+                    self.edge(if end < to { end } else { begin }, to, gap.max(0), Why::Program);
                 }
             }
         }

@@ -80,13 +80,13 @@ impl Model {
     pub(super) fn new(part: Part) -> Self {
         let mut events: Vec<(i64, u8, What)> = Vec::with_capacity(2 * (part.calls.len() + part.ops.len()));
         for (index, call) in (0_u32..).zip(&part.calls) {
-            events.push((call.start, 0, What::CallStart(index)));
-            events.push((call.end, 4, What::CallEnd(index)));
+            events.push((call.start, 2, What::CallStart(index)));
+            events.push((call.end, if call.end > call.start { 1 } else { 5 }, What::CallEnd(index)));
         }
         for (index, op) in (0_u32..).zip(&part.ops) {
-            events.push((op.start, 2, What::OpStart(index)));
+            events.push((op.start, 3, What::OpStart(index)));
             // What ends makes room for what begins at the same moment, unless it is without length.
-            events.push((op.end, if op.end > op.start { 1 } else { 3 }, What::OpEnd(index)));
+            events.push((op.end, if op.end > op.start { 0 } else { 4 }, What::OpEnd(index)));
         }
         // Stable: what is equal stays in the order of the part.
         events.sort_by_key(|(time, rank, _)| (*time, *rank));

@@ -53,6 +53,7 @@ mod ledger {
 /// What would remain without a cause: recordings that are played again.
 mod replays {
     mod corpus;
+    mod gains;
 }
 
 /// The built-in rules: their own tests, what they find in every scenario, their pages and schemas.
