@@ -7,6 +7,7 @@ use super::fingerprint::Fingerprints;
 use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
 use crate::facts::{EntityId, EntityKind, Facts};
+use crate::replay::STEP_FACT;
 use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
 use crate::text::number::DECISIVE_SHARES;
@@ -152,7 +153,10 @@ impl<'a> Context<'a> {
         let severity = if this.gain.is_some() { Severity::Info } else { this.severity };
         // What has no estimate goes by the time that it is about.
         let alone = self.facts.get(this.entity).int("attributed_ns").filter(|_| this.gain.is_none());
-        (group, Reverse(severity), Reverse(this.ranked_ns(self.facts)), Reverse(this.found.confidence), Reverse(alone))
+        // Entities of a rule share what a replay says: that with the largest claim is the one to name.
+        let claimed = this.found.estimate.as_ref().map(|estimate| estimate.recoverable_ns);
+        let ranked = (Reverse(this.ranked_ns(self.facts)), Reverse(this.found.confidence), Reverse(claimed));
+        (group, Reverse(severity), ranked, Reverse(alone))
     }
 
     fn name(&self, this: &Occurrence<'_>) -> (&'a str, &'a str, EntityId) {
@@ -171,11 +175,13 @@ impl<'a> Context<'a> {
     }
 }
 
-/// By what a gain about an entity is ranked.
+/// By what a gain about an entity is ranked. Where the steady state was played again, what has a bound alone counts half of it:
+/// it is somewhere between nothing and that.
 pub(super) fn ranked_ns(facts: &Facts, entity: EntityId, gain: &Gain) -> i64 {
     let device = facts.related(entity, EntityKind::Device).map(|device| facts.get(device));
     match (gain.replayed, device.and_then(|device| device.int("window_ns"))) {
         (Some(replayed), Some(window_ns)) => (replayed.expected_share * window_ns as f64) as i64,
+        (None, Some(_)) if device.is_some_and(|device| device.int(STEP_FACT).is_some()) => gain.recoverable_ns / 2,
         _ => gain.recoverable_ns,
     }
 }

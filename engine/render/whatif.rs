@@ -8,6 +8,8 @@ use crate::text::{escape, number};
 
 /// The version of the JSON.
 const SCHEMA: &str = "coldspot-whatif-1";
+/// A change that could gain less of a step is only named.
+const LEAST_SHARE: f64 = 0.001;
 
 /// As text: of each GPU the step as recorded, and what is left of it after each change; after all of them where they are
 /// combined.
@@ -49,11 +51,17 @@ fn table(out: &mut String, predicted: &Predicted, is_combined: bool) {
             share(gain.ceiling_ns)
         ));
     };
-    for (change, gain) in &predicted.each {
-        row(change.id(), *gain);
+    let is_shown = |gain: &Gain| is_combined || gain.ceiling_ns as f64 >= LEAST_SHARE * predicted.step_ns as f64;
+    let (shown, rest): (Vec<_>, Vec<_>) = predicted.each.iter().copied().partition(|(_, gain)| is_shown(gain));
+    for (change, gain) in shown {
+        row(change.id(), gain);
     }
     if is_combined && predicted.each.len() > 1 {
         row("together", predicted.together);
+    }
+    if !rest.is_empty() {
+        let rest: Vec<&str> = rest.iter().map(|(change, _)| change.id()).collect();
+        out.push_str(&format!("  Nothing from: {}\n", rest.join(", ")));
     }
 }
 

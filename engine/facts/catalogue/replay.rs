@@ -1,7 +1,7 @@
 //! Facts of the replay: what would remain of a step without a cause.
 
 use super::FactType::{Choice, Float, Int};
-use super::Scaling::{Incomparable, Intensive};
+use super::Scaling::{Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::replay::Change;
 use crate::timeline::Capability::CudaApi;
@@ -33,7 +33,7 @@ pub(super) const REPLAY: &[Fact] = &[
         "replay_step_count",
         Int,
         CudaApi,
-        Intensive,
+        OneTime,
         "Steps that are played again: a representative part of the steady state.",
     ),
     fact(
@@ -45,14 +45,14 @@ pub(super) const REPLAY: &[Fact] = &[
     ),
 ];
 
-/// Two facts a change.
+/// Two facts a change. Differences that may be small: no sums over the work.
 pub(super) const GAINS: &[Fact] = &{
-    let mut facts = [fact("", Int, CudaApi, Intensive, ""); 2 * Change::ALL.len()];
+    let mut facts = [fact("", Int, CudaApi, OneTime, ""); 2 * Change::ALL.len()];
     let mut index = 0;
     while index < Change::ALL.len() {
         let change = Change::ALL[index];
-        facts[2 * index] = fact(change.expected_fact(), Int, CudaApi, Intensive, change.expected_meaning());
-        facts[2 * index + 1] = fact(change.ceiling_fact(), Int, CudaApi, Intensive, change.ceiling_meaning());
+        facts[2 * index] = fact(change.expected_fact(), Int, CudaApi, OneTime, change.expected_meaning());
+        facts[2 * index + 1] = fact(change.ceiling_fact(), Int, CudaApi, OneTime, change.ceiling_meaning());
         index += 1;
     }
     facts

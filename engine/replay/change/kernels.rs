@@ -16,6 +16,9 @@ const OVERLAP_COST_SHARE: f64 = 0.55;
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
 const TENSOR_EFFICIENCY: f64 = 0.75;
 
+/// Fewer element-wise kernels in a row may be work on different data.
+const MIN_CHAIN_COUNT: usize = 3;
+
 impl Play<'_> {
     pub(super) fn non_blocking_streams(&mut self, setting: &Setting<'_>) {
         self.edges.retain(|edge| edge.why != Why::Legacy);
@@ -104,25 +107,12 @@ impl Play<'_> {
         let model = self.model;
         let mut is_gone = vec![false; model.part.ops.len()];
         let mut run_of: HashMap<u32, i64> = HashMap::default();
-        for ops in by_stream(&model.part.ops) {
-            let mut chain: Vec<u32> = Vec::new();
-            for op in ops.into_iter().map(Some).chain([None]) {
-                let joins = op.is_some_and(|op| {
-                    let row = model.op(op);
-                    setting.role_of(row) == Role::Elementwise
-                        && chain.first().is_none_or(|first| model.op(*first).step == row.step)
-                });
-                if !joins {
-                    if chain.len() > 1 {
-                        let longest = chain.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0);
-                        let longest = if extent == Extent::Ceiling { longest * 2 / 3 } else { longest };
-                        run_of.insert(chain[0], longest);
-                        chain[1..].iter().for_each(|op| is_gone[*op as usize] = true);
-                    }
-                    chain.clear();
-                }
-                chain.extend(op.filter(|op| setting.role_of(model.op(*op)) == Role::Elementwise));
-            }
+        for chain in self.chains(setting) {
+            let longest = chain.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0);
+            // Kernels of a chain read what those before it wrote: one that does all needs not read it.
+            let longest = if extent == Extent::Ceiling { longest * 2 / 3 } else { longest };
+            run_of.insert(chain[0], longest);
+            chain[1..].iter().for_each(|op| is_gone[*op as usize] = true);
         }
         for edge in &mut self.edges {
             match (edge.why, model.what[edge.to as usize]) {
@@ -145,6 +135,32 @@ impl Play<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Element-wise kernels that follow one another in a stream and a step, on grids of the same size.
+    fn chains(&self, setting: &Setting<'_>) -> Vec<Vec<u32>> {
+        let model = self.model;
+        let mut chains: Vec<Vec<u32>> = Vec::new();
+        for ops in by_stream(&model.part.ops) {
+            let mut chain: Vec<u32> = Vec::new();
+            for op in ops {
+                let row = model.op(op);
+                let is_elementwise = setting.role_of(row) == Role::Elementwise;
+                let joins = chain.first().is_none_or(|first| {
+                    let first = model.op(*first);
+                    first.step == row.step && setting.block_count(first) == setting.block_count(row)
+                });
+                if !(is_elementwise && joins) {
+                    chains.push(std::mem::take(&mut chain));
+                }
+                if is_elementwise {
+                    chain.push(op);
+                }
+            }
+            chains.push(chain);
+        }
+        chains.retain(|chain| chain.len() >= MIN_CHAIN_COUNT);
+        chains
     }
 
     pub(super) fn overlap_communication(&mut self, extent: Extent) {
