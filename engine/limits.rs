@@ -23,11 +23,14 @@ pub const MAX_RANGE_LABEL_COUNT: usize = 1_000_000;
 pub const MAX_ENTITY_OF_DEVICE_COUNT: usize = 1_000;
 /// Entities of one kind over all devices: nobody reads ten thousand of them.
 pub const MAX_ENTITY_OF_KIND_COUNT: usize = 8_000;
+/// Different launches (kernel, grid, block) that are told apart: each GPU has a table of them. Further ones of a kernel are
+/// taken for one of unknown width.
+pub const MAX_LAUNCH_SHAPE_COUNT: usize = 100_000;
 /// Processes with facts of their own: the first by their ids.
 pub const MAX_PROCESS_COUNT: usize = 1_000;
 /// Ranges that are open at once on a thread; deeper ones explain no idle time.
 pub const MAX_OPEN_RANGE_COUNT: usize = 200;
-/// Samples of CPU call stacks over all GPUs: each GPU keeps those of its own idle time.
+/// Samples of CPU call stacks over all GPUs, and as many calls of the OS with stacks: each GPU keeps those of its own idle time.
 pub const MAX_CPU_SAMPLE_COUNT: usize = 2_000_000;
 /// Functions of one sampled call stack, the innermost; those further out are not told.
 pub const MAX_STACK_FRAME_COUNT: usize = 256;
@@ -45,19 +48,27 @@ pub const MAX_SQLITE_BYTES_OF_A_THREAD: u64 = 4 * MIB;
 pub const MAX_TEXT_PER_FILE: u64 = 2;
 /// The same in any case.
 pub const MAX_TEXT_ANYWAY_BYTES: u64 = 16 * MIB;
-/// How long reading a database may take in any case. Steps of SQLite do not tell how many pages each of them reads.
-pub const MAX_READING_TIME: Duration = Duration::from_secs(4);
-/// Bytes of the file that another second is given for: a slow disk reads many times as many.
-pub const MIN_READ_BYTES_PER_SECOND: u64 = 5 * MIB;
+/// Bytes of the file for each row of events that is read, at least: those of real exports take twice as many and more.
+/// Values that stand in no row, and pages that rows share, would make rows of nothing.
+pub const MIN_EVENT_BYTES: u64 = 24;
+/// Bytes of the file for each row of any other table.
+pub const MIN_ROW_BYTES: u64 = 12;
+/// Rows that are read in any case.
+pub const ROWS_ANYWAY: u64 = 1_000_000;
+/// Processor time that reading a database may take in any case, all threads together. Steps of SQLite do not tell how many
+/// pages each of them reads.
+pub const MAX_READING_TIME: Duration = Duration::from_secs(3);
+/// Bytes of the file that another second is given for: an honest one takes a tenth of that.
+pub const MIN_READ_BYTES_PER_SECOND: u64 = 32 * MIB;
 /// Columns of one table.
 pub const MAX_COLUMN_COUNT: i32 = 1_000;
 
 // What a trace may hold.
 
 /// Bytes that a compressed trace may inflate to, beside [`MAX_INFLATION`] times its size; the rest is not read.
-pub const MAX_INFLATED_BASE_BYTES: u64 = GIB;
+pub const MAX_INFLATED_BASE_BYTES: u64 = 128 * MIB;
 /// Times the size of a compressed trace that it may inflate to; real ones reach 40.
-pub const MAX_INFLATION: u64 = 256;
+pub const MAX_INFLATION: u64 = 100;
 /// Bytes of one event, or of another member of the document: it bounds what is kept of one that is not whole yet.
 pub const MAX_TRACE_ITEM_BYTES: usize = 16 << 20;
 /// Lists and objects in each other within an event.
@@ -81,6 +92,12 @@ pub const MAX_BASELINE_BYTES: u64 = 16 * MIB;
 
 /// Bytes of a rule file, of a template, or of a coldspot.toml.
 pub const MAX_RULE_FILE_BYTES: u64 = MIB;
+/// Files and folders that lie in all folders of rules together.
+pub const MAX_RULE_FOLDER_ENTRY_COUNT: usize = 20_000;
+/// Bytes of all rule files together.
+pub const MAX_RULES_BYTES: usize = 16 * MIB as usize;
+/// Files of a folder of templates.
+pub const MAX_TEMPLATE_FILE_COUNT: usize = 100;
 /// Unknown keys that are reported of one TOML file: each costs another reading of it.
 pub const MAX_UNKNOWN_KEY_COUNT: usize = 20;
 /// Faults that are reported of one TOML file: each is held against those before it.
@@ -95,6 +112,10 @@ pub const MAX_OPEN_BRANCH_COUNT: usize = 100;
 pub const MAX_TEMPLATE_NEST_COUNT: usize = 1_000;
 /// How deep macros, includes and loops call each other; a macro counts four, an include ten.
 pub const MAX_TEMPLATE_DEPTH: usize = 200;
+/// Texts of one param of a rule: each is held against every name.
+pub const MAX_PARAM_TEXT_COUNT: usize = 64;
+/// Bytes of one of them.
+pub const MAX_PARAM_TEXT_BYTES: usize = 512;
 /// Steps of one expression or text of a rule.
 pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
 /// Steps of all expressions and texts of all rules of a run, over all entities: more than a thousand times what the
@@ -109,7 +130,7 @@ pub const MAX_PAGE_BYTES: usize = 64 * MIB as usize;
 /// How long the printing of a page may take.
 pub const MAX_PRINTING_TIME: Duration = Duration::from_secs(60);
 /// Bytes that the printing may take beyond what was in use.
-pub const MAX_PRINTING_BYTES: u64 = GIB;
+pub const MAX_PRINTING_BYTES: u64 = 256 * MIB;
 
 // What a run may take in all, whatever else holds. The command line watches over it.
 
@@ -117,8 +138,14 @@ pub const MAX_PRINTING_BYTES: u64 = GIB;
 pub const MAX_RUN_TIME: Duration = Duration::from_secs(600);
 /// How much longer it may take for each GiB of the files that it reads.
 pub const MAX_RUN_TIME_PER_GIB: Duration = Duration::from_secs(120);
-/// Bytes of memory that a run may take, whatever it reads.
+/// Processor time that a run may take that reads reports.
+pub const MAX_RUN_PROCESSOR_TIME: Duration = Duration::from_secs(10);
+/// Bytes of the reports that another second of it is given for.
+pub const MIN_RUN_BYTES_PER_PROCESSOR_SECOND: u64 = 32 * MIB;
+/// Bytes of memory that a run may take that reads no report.
 pub const MAX_RUN_BYTES: u64 = 2 * GIB;
+/// Bytes of memory that a run may take that reads reports, beside those for their size.
+pub const MAX_REPORT_RUN_BYTES: u64 = 192 * MIB;
 /// Bytes more for each byte of the files that it reads.
 pub const MAX_RUN_BYTES_PER_BYTE: u64 = 4;
 
@@ -153,10 +180,11 @@ mod tests {
                 "kernels, streams",
                 vec![count(MAX_ENTITY_OF_DEVICE_COUNT as u64), count(MAX_ENTITY_OF_KIND_COUNT as u64)],
             ),
+            ("different launches", vec![count(MAX_LAUNCH_SHAPE_COUNT as u64)]),
             ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
             ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
             (
-                "samples of CPU call stacks",
+                "samples of CPU call stacks, OS calls",
                 vec![count(MAX_CPU_SAMPLE_COUNT as u64), count(MAX_STACK_FRAME_COUNT as u64)],
             ),
             ("GPUs", vec![count(MAX_DEVICE_COUNT as u64)]),
@@ -173,7 +201,11 @@ mod tests {
             ("memory of SQLite", vec![bytes(MAX_SQLITE_BYTES), bytes(MAX_SQLITE_BYTES_OF_A_THREAD)]),
             ("texts that a database hands over", vec![format!("{MAX_TEXT_PER_FILE}"), bytes(MAX_TEXT_ANYWAY_BYTES)]),
             (
-                "time of reading a database",
+                "rows of events and of other tables of a database",
+                vec![count(MIN_EVENT_BYTES), count(MIN_ROW_BYTES), count(ROWS_ANYWAY)],
+            ),
+            (
+                "processor time of reading a database",
                 vec![format!("{} s", MAX_READING_TIME.as_secs()), bytes(MIN_READ_BYTES_PER_SECOND)],
             ),
             (
@@ -191,6 +223,8 @@ mod tests {
     fn of_people_and_runs() -> Vec<Row> {
         vec![
             ("a rule file, a template, a coldspot.toml", vec![bytes(MAX_RULE_FILE_BYTES)]),
+            ("all folders of rules", vec![count(MAX_RULE_FOLDER_ENTRY_COUNT as u64), bytes(MAX_RULES_BYTES as u64)]),
+            ("a folder of templates", vec![count(MAX_TEMPLATE_FILE_COUNT as u64)]),
             ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),
             ("an expression of a rule, a tag", vec![bytes(MAX_EXPRESSION_BYTES as u64), bytes(MAX_TAG_BYTES as u64)]),
             ("branches (`if`, `elif`)", vec![count(MAX_OPEN_BRANCH_COUNT as u64)]),
@@ -207,8 +241,11 @@ mod tests {
                 vec![
                     seconds(MAX_RUN_TIME),
                     seconds(MAX_RUN_TIME_PER_GIB),
-                    bytes(MAX_RUN_BYTES),
+                    seconds(MAX_RUN_PROCESSOR_TIME),
+                    bytes(MIN_RUN_BYTES_PER_PROCESSOR_SECOND),
+                    bytes(MAX_REPORT_RUN_BYTES),
                     count(MAX_RUN_BYTES_PER_BYTE),
+                    bytes(MAX_RUN_BYTES),
                 ],
             ),
         ]

@@ -11,24 +11,30 @@ pub use error::AnalysisError;
 pub use project::{Configuration, Project, is_within};
 pub use reading::{Part, Reading};
 
-use crate::compare::{PairError, Run, Sides, compare};
+use crate::compare::{PairError, Run, Sides, Terms, compare};
 use crate::facts::Facts;
-use crate::findings::{Baseline, Policy, Review, Scorecard, review};
-use crate::gates::{Budgets, Conditions, Gates, Threshold};
+use crate::findings::{Baseline, Policy, Review, Scorecard, Stale, review};
+use crate::gates::{Budgets, Conditions, FailOn, Gates};
 use crate::project::Config;
 use crate::render::{Context, Format, RenderError, Templates, render};
-use crate::report::{ComparisonReport, Report, ReviewReport};
+use crate::report::{About, ComparisonReport, Report, ReviewReport};
 use crate::rules::{Library, RuleInfo, evaluate};
 
 /// What a caller asks beyond what the project decided.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Findings that are too grave; absent for what the project says.
-    pub fail_on: Option<Threshold>,
+    /// Findings that are too grave, and in a comparison whether a slower head fails; absent for what the project says.
+    pub fail_on: Option<FailOn>,
     /// How far numbers may go: beside those of the project, or in the place of those of the same number and kind.
     pub budgets: Budgets,
     /// Whether gates pass that cannot be evaluated.
     pub allow_unknown_gates: bool,
+    /// Whether limits against a base are evaluated although the sides did other work.
+    pub budgets_on_other_work: bool,
+    /// Where the runs of a comparison come from.
+    pub about: About,
+    /// What counts as a change and as the same work, beyond what the project says.
+    pub terms: Terms,
     /// Findings that are known, and folded away in a review.
     pub baseline: Option<Baseline>,
 }
@@ -82,7 +88,7 @@ impl Analysis {
     pub fn review_facts(&self, facts: &Facts, name: &str, request: &Request) -> ReviewReport {
         let policy = Policy { baseline: request.baseline.clone(), ..self.policy.clone() };
         let review = self.review_under(facts, &policy);
-        let conditions = self.conditions(request, self.config.fail_on());
+        let conditions = self.conditions(request, self.config.fail_on().map(FailOn::findings));
         let gates = Gates::of_review(&review, facts, &conditions);
         ReviewReport { name: name.to_owned(), review, gates }
     }
@@ -108,10 +114,20 @@ impl Analysis {
     /// # Errors
     /// When they cannot be held against each other.
     pub fn compare_runs(&self, base: &[Run], head: &[Run], request: &Request) -> Result<ComparisonReport, PairError> {
-        let comparison = compare(base, head)?;
+        let mut comparison = compare(base, head, self.terms(request))?;
+        if let Some(baseline) = &request.baseline {
+            for finding in &mut comparison.findings {
+                let share = finding.share.map(|share| share.head);
+                finding.is_known = baseline.knows(&finding.fingerprint, share);
+            }
+        }
         let conditions = self.conditions(request, self.config.compare_fail_on());
         let gates = Gates::of_comparison(&comparison, Sides { base, head }, &conditions);
-        Ok(ComparisonReport { comparison, gates })
+        let first = head.first().map(|run| &run.review);
+        let ignored = first.map(|review| review.ignored.clone()).unwrap_or_default();
+        let stale = first.map(|review| review.stale_ignores.clone()).unwrap_or_default();
+        let expired = stale.into_iter().filter(|stale| stale.why == Stale::Expired).collect();
+        Ok(ComparisonReport { comparison, gates, about: request.about.clone(), ignored, expired })
     }
 
     /// Facts with their review, as comparisons take them; `name` is what they are of.
@@ -133,13 +149,22 @@ impl Analysis {
         review(facts, &self.rules, &judgements, &self.scorecard, policy)
     }
 
-    fn conditions(&self, request: &Request, configured: Option<Threshold>) -> Conditions {
+    fn terms(&self, request: &Request) -> Terms {
+        let configured = self.config.terms();
+        Terms {
+            noise_share: request.terms.noise_share.or(configured.noise_share),
+            same_work: request.terms.same_work || configured.same_work,
+        }
+    }
+
+    fn conditions(&self, request: &Request, configured: Option<FailOn>) -> Conditions {
         let mut budgets = self.config.budgets().clone();
         budgets.replace_with(request.budgets.clone());
         Conditions {
-            fail_on: request.fail_on.or(configured).unwrap_or(Threshold::Never),
+            fail_on: request.fail_on.or(configured).unwrap_or(FailOn::NEVER),
             budgets,
             allow_unknown: request.allow_unknown_gates,
+            on_other_work: request.budgets_on_other_work,
         }
     }
 }

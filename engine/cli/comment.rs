@@ -53,7 +53,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn work(&self) -> Work {
-        Work { waits: Duration::from_secs(self.time_limit), ..Work::of([&self.body]) }
+        Work { waits: Duration::from_secs(self.time_limit), ..Work::default() }
     }
 }
 

@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use coldspot::compare::Outcome;
-use coldspot::render::Format;
-use coldspot::report::{ComparisonReport, Report};
+use coldspot::compare::{Outcome, Terms};
+use coldspot::findings::Baseline;
+use coldspot::gates::FailOn;
+use coldspot::report::{About, ComparisonReport, Report};
 
 use super::exit::{Exit, Failure};
-use super::format::{self, FailOn};
+use super::format::{self, Printed};
 use super::guard::Work;
 use super::project::Judging;
+use super::review::warn_of_ignores;
 use super::{Output, Reading, output};
 
 pub(super) const EXAMPLES: &str = "\
@@ -33,13 +35,39 @@ pub(super) struct Arguments {
     /// Several runs of the head.
     #[arg(long, value_name = "REPORT", num_args = 1.., requires = "base", conflicts_with = "reports")]
     head: Vec<PathBuf>,
-    /// The format.
-    #[arg(long, value_parser = format::parser(), default_value = format::DEFAULT)]
-    format: Format,
-    /// End with exit code 1 when findings of this severity or above are new or worse; by default what
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = format::parse, default_value = format::DEFAULT, help = format::help())]
+    formats: Vec<Printed>,
+    /// End with exit code 1 when findings of this severity or above are new or worse, or the head is slower: high, medium, low or
+    /// never, and slower or slower=3%, with commas between them. A severity alone fails a slower head, too. By default what
     /// [compare] of coldspot.toml says, else never.
-    #[arg(long, value_enum, value_name = "SEVERITY")]
+    #[arg(long, value_parser = FailOn::parse, value_name = "WHAT")]
     fail_on: Option<FailOn>,
+    /// Evaluate budgets against the base although the sides did other work.
+    #[arg(long)]
+    budgets_on_other_work: bool,
+    /// Both sides do the same work, whatever they launch: compare them as a whole, or by steps where both have them.
+    #[arg(long)]
+    same_work: bool,
+    /// Changes below this share of the base are noise, such as 2%; by default 5 % with fewer than four runs a side, and less
+    /// with more.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    noise: Option<f64>,
+    /// Findings that are known, in a file that `coldspot baseline write` made: new ones among them fail nothing while they do not
+    /// grow.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// What was recorded, for the heading: where one change is measured by several programs.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    program: String,
+    /// The commit of the base, for the last line.
+    #[arg(long, value_name = "COMMIT", default_value = "", hide_default_value = true)]
+    base_commit: String,
+    /// The commit of the head.
+    #[arg(long, value_name = "COMMIT", default_value = "", hide_default_value = true)]
+    head_commit: String,
+    /// The address of the run that measured.
+    #[arg(long, value_name = "URL", default_value = "", hide_default_value = true, value_parser = address)]
+    run_url: String,
     #[command(flatten)]
     judging: Judging,
     #[command(flatten)]
@@ -56,17 +84,46 @@ impl Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let analysis = arguments.judging.analysis(&arguments.reading)?;
-    let request = arguments.judging.request(arguments.fail_on)?;
+    let mut request = arguments.judging.request(arguments.fail_on)?;
+    request.about = About {
+        program: arguments.program.clone(),
+        base: arguments.base_commit.clone(),
+        head: arguments.head_commit.clone(),
+        url: arguments.run_url.clone(),
+    };
+    if let Some(path) = &arguments.baseline {
+        request.baseline = Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?);
+    }
+    request.budgets_on_other_work = arguments.budgets_on_other_work;
+    request.terms = Terms { noise_share: arguments.noise, same_work: arguments.same_work };
     let (base, head) = match arguments.reports.as_slice() {
         [base, head] => (std::slice::from_ref(base), std::slice::from_ref(head)),
         _ => (arguments.base.as_slice(), arguments.head.as_slice()),
     };
-    output::refuse_overwrite(base.iter().chain(head).map(PathBuf::as_path), arguments.output.output.as_deref())?;
+    format::check(&arguments.formats)?;
+    let output = arguments.output.output.as_deref();
+    for file in format::files(&arguments.formats, output) {
+        output::refuse_overwrite(base.iter().chain(head).map(PathBuf::as_path), Some(file))?;
+    }
     let report = analysis.compare(base, head, &request)?;
     let exit = exit(&report);
-    let text = format::render(&analysis, &Report::Comparison(Box::new(report)), arguments.format)?;
-    output::write(&text, arguments.output.output.as_deref())?;
+    if !arguments.reading.quiet {
+        warn_of_ignores(&report.expired);
+    }
+    format::write(&analysis, &Report::Comparison(Box::new(report)), &arguments.formats, output)?;
     Ok(exit)
+}
+
+fn address(text: &str) -> Result<String, String> {
+    let is_usable = text.is_empty() || About::is_address(text);
+    if is_usable { Ok(text.to_owned()) } else { Err("write an address that begins with https://".to_owned()) }
+}
+
+/// `2%` or `0.02`.
+fn share(text: &str) -> Result<f64, String> {
+    let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits.trim(), 100.0));
+    let share = digits.parse::<f64>().map(|number| number / scale);
+    share.ok().filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| "write a share such as 2% or 0.02".to_owned())
 }
 
 /// A gate that was evaluated and failed is worth more than that there is no verdict; one that could not be evaluated for

@@ -1,28 +1,80 @@
 //! Formats and thresholds that `review` and `compare` share.
 
+use std::path::{Path, PathBuf};
+
 use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use coldspot::analysis::Analysis;
-use coldspot::gates::Threshold;
+use coldspot::gates::{self, Threshold};
 use coldspot::render::Format;
 use coldspot::report::Report;
 use coldspot::rules::outcome::Severity;
 
 use super::exit::{Exit, Failure};
-use super::guard;
+use super::{guard, output};
 
 /// The format that `review` and `compare` print in by default.
 pub(super) const DEFAULT: &str = Format::Markdown.name();
 
-/// Reads the name of a format.
-pub(super) fn parser() -> impl TypedValueParser<Value = Format> {
-    let values = Format::ALL.map(|format| PossibleValue::new(format.name()).help(format.about()));
-    let of_name = |name: String| Format::ALL.into_iter().find(|format| format.name() == name);
-    PossibleValuesParser::new(values).try_map(move |name| of_name(name).ok_or("there is no such format"))
+/// A format, and the file that it goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Printed {
+    format: Format,
+    /// Absent for `--output`, or standard output.
+    file: Option<PathBuf>,
+}
+
+/// Reads `FORMAT` or `FORMAT=FILE`.
+pub(super) fn parse(text: &str) -> Result<Printed, String> {
+    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
+    let names = || Format::ALL.map(Format::name).join(", ");
+    let format = Format::ALL.into_iter().find(|format| format.name() == name);
+    let format = format.ok_or_else(|| format!("there is no such format; formats are {}", names()))?;
+    match file {
+        Some("") => Err(format!("name a file: {name}=FILE")),
+        _ => Ok(Printed { format, file: file.map(PathBuf::from) }),
+    }
+}
+
+/// The help of `--format`.
+pub(super) fn help() -> String {
+    let each: Vec<String> = Format::ALL.map(|format| format!("{}: {}", format.name(), format.about())).to_vec();
+    format!(
+        "The format, or FORMAT=FILE; may be given again, so that several files come of one reading.\n{}",
+        each.join("\n")
+    )
+}
+
+/// The files that are written.
+pub(super) fn files<'a>(printed: &'a [Printed], output: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
+    printed.iter().filter_map(|one| one.file.as_deref()).chain(output)
+}
+
+/// Refuses what would be written twice to the same place.
+pub(super) fn check(printed: &[Printed]) -> Result<(), Failure> {
+    let unnamed = printed.iter().filter(|one| one.file.is_none()).count();
+    let mut files: Vec<&PathBuf> = printed.iter().filter_map(|one| one.file.as_ref()).collect();
+    files.sort_unstable();
+    if unnamed > 1 || files.windows(2).any(|pair| pair[0] == pair[1]) {
+        let message = "--format: of several formats each but one needs a file of its own: --format sarif=FILE";
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    Ok(())
+}
+
+/// Prints a report in every format that is asked for; what has no file goes to `output`.
+pub(super) fn write(
+    analysis: &Analysis,
+    report: &Report,
+    printed: &[Printed],
+    output: Option<&Path>,
+) -> Result<(), Failure> {
+    let texts: Result<Vec<(String, Option<&Path>)>, Failure> =
+        printed.iter().map(|one| Ok((render(analysis, report, one.format)?, one.file.as_deref().or(output)))).collect();
+    texts?.iter().try_for_each(|(text, file)| output::write(text, *file))
 }
 
 /// The text of a report. The templates of the user may never end.
-pub(super) fn render(analysis: &Analysis, report: &Report, format: Format) -> Result<String, Failure> {
+fn render(analysis: &Analysis, report: &Report, format: Format) -> Result<String, Failure> {
     guard::while_printing(|| analysis.render(report, format)).map_err(|error| Failure::new(Exit::Rules, error))
 }
 
@@ -38,13 +90,13 @@ pub(super) enum FailOn {
     Never,
 }
 
-impl From<FailOn> for Threshold {
+impl From<FailOn> for gates::FailOn {
     fn from(word: FailOn) -> Self {
-        match word {
-            FailOn::High => Self::At(Severity::High),
-            FailOn::Medium => Self::At(Severity::Medium),
-            FailOn::Low => Self::At(Severity::Low),
-            FailOn::Never => Self::Never,
-        }
+        Self::findings(match word {
+            FailOn::High => Threshold::At(Severity::High),
+            FailOn::Medium => Threshold::At(Severity::Medium),
+            FailOn::Low => Threshold::At(Severity::Low),
+            FailOn::Never => Threshold::Never,
+        })
     }
 }

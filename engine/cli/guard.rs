@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use coldspot::interrupt;
 use coldspot::limits::{
-    MAX_PRINTING_BYTES, MAX_PRINTING_TIME, MAX_RUN_BYTES, MAX_RUN_BYTES_PER_BYTE, MAX_RUN_TIME, MAX_RUN_TIME_PER_GIB,
+    MAX_PRINTING_BYTES, MAX_PRINTING_TIME, MAX_REPORT_RUN_BYTES, MAX_RUN_BYTES, MAX_RUN_BYTES_PER_BYTE,
+    MAX_RUN_PROCESSOR_TIME, MAX_RUN_TIME, MAX_RUN_TIME_PER_GIB, MIN_RUN_BYTES_PER_PROCESSOR_SECOND,
 };
+use cpu_time::ProcessTime;
 use memory_stats::memory_stats;
 
 use super::exit::Exit;
@@ -23,18 +25,23 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-/// How many times its size a report takes once it is exported or inflated, as a rule.
+/// How many times its size a packed report takes once it is exported or inflated, as a rule.
 const GROWTH: u64 = 16;
-/// The ends of the names of such reports.
-const PACKED: [&str; 4] = ["nsys-rep", "qdrep", "gz", "zst"];
+/// The same of an inflated trace in memory: it is read in passing, and never held.
+const INFLATED_GROWTH: u64 = 4;
+/// The ends of the names of reports that are exported, and of those that are inflated.
+const EXPORTED: [&str; 2] = ["nsys-rep", "qdrep"];
+const INFLATED: [&str; 2] = ["gz", "zst"];
 
 /// How much a run may take.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Seconds that the run may take, without those of nsys; 0 for no bound [default: 600, and 120 for each GiB of the reports]
+    /// Seconds that the run may take, without those of nsys; 0 for no bound [default: 600, and 120 for each GiB of the reports;
+    /// of processor time 10, and one for each 32 MiB]
     #[arg(long, global = true, value_name = "SECONDS", help_heading = "Bounds")]
     max_time: Option<u64>,
-    /// MiB of memory that the run may take; 0 for no bound [default: 2048, and 4 times the size of the reports]
+    /// MiB of memory that the run may take; 0 for no bound [default: 192, and 4 times the size of the reports; 2048 without
+    /// reports]
     #[arg(long, global = true, value_name = "MIB", help_heading = "Bounds")]
     max_memory: Option<u64>,
 }
@@ -42,23 +49,31 @@ pub(super) struct Arguments {
 /// What a run has to do.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    /// The files that it reads.
-    pub(super) files: Vec<PathBuf>,
+    /// The reports that it reads: files of strangers, by whose sizes its bounds are tight.
+    pub(super) reports: Vec<PathBuf>,
     /// How long it may wait for others.
     pub(super) waits: Duration,
 }
 
 impl Work {
-    /// That reads these files.
-    pub(super) fn of<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Self {
-        Self { files: files.into_iter().cloned().collect(), waits: Duration::ZERO }
+    /// That reads these reports.
+    pub(super) fn of<'a>(reports: impl IntoIterator<Item = &'a PathBuf>) -> Self {
+        Self { reports: reports.into_iter().cloned().collect(), waits: Duration::ZERO }
     }
 
-    fn byte_count(&self) -> u64 {
-        let sizes = self.files.iter().map(|file| {
-            let size = file.metadata().map_or(0, |found| found.len());
-            let is_packed = file.extension().is_some_and(|end| PACKED.iter().any(|packed| end == *packed));
-            if is_packed { size.saturating_mul(GROWTH) } else { size }
+    /// Bytes of the reports, those that are packed as many times as they may grow.
+    fn byte_count(&self, exported: u64, inflated: u64) -> u64 {
+        let sizes = self.reports.iter().map(|report| {
+            let size = report.metadata().map_or(0, |found| found.len());
+            let ends_in = |ends: &[&str]| report.extension().is_some_and(|end| ends.iter().any(|known| end == *known));
+            let growth = if ends_in(&EXPORTED) {
+                exported
+            } else if ends_in(&INFLATED) {
+                inflated
+            } else {
+                1
+            };
+            size.saturating_mul(growth)
         });
         sizes.fold(0, u64::saturating_add)
     }
@@ -68,26 +83,53 @@ impl Work {
 #[derive(Debug, PartialEq, Eq)]
 struct Bounds {
     time: Option<Duration>,
+    processor_time: Option<Duration>,
     bytes: Option<u64>,
 }
 
+/// What a run has taken.
+#[derive(Debug, Default, Clone, Copy)]
+struct Use {
+    time: Duration,
+    processor_time: Duration,
+    bytes: u64,
+}
+
+/// Builds that are made to be debugged, as those of tests, take several times as long.
+const SLOWNESS: u32 = if cfg!(debug_assertions) { 10 } else { 1 };
+
 impl Bounds {
     fn new(arguments: &Arguments, work: &Work) -> Self {
-        let size = work.byte_count();
+        let size = work.byte_count(GROWTH, GROWTH);
+        let size_in_memory = work.byte_count(GROWTH, INFLATED_GROWTH);
         let gib_count = u32::try_from(size.div_ceil(GIB)).unwrap_or(u32::MAX);
         let usual_time = MAX_RUN_TIME + MAX_RUN_TIME_PER_GIB.saturating_mul(gib_count) + work.waits;
-        let usual_bytes = MAX_RUN_BYTES.saturating_add(size.saturating_mul(MAX_RUN_BYTES_PER_BYTE));
+        let usual_processor_time =
+            MAX_RUN_PROCESSOR_TIME + Duration::from_secs(size / MIN_RUN_BYTES_PER_PROCESSOR_SECOND);
+        let reads_reports = !work.reports.is_empty();
+        let constant_bytes = if reads_reports { MAX_REPORT_RUN_BYTES } else { MAX_RUN_BYTES };
+        let usual_bytes = constant_bytes.saturating_add(size_in_memory.saturating_mul(MAX_RUN_BYTES_PER_BYTE));
         let time = arguments.max_time.map_or(usual_time, Duration::from_secs);
         let bytes = arguments.max_memory.map_or(usual_bytes, |count| count.saturating_mul(MIB));
-        Self { time: Some(time).filter(|time| !time.is_zero()), bytes: Some(bytes).filter(|bytes| *bytes > 0) }
+        Self {
+            time: Some(time).filter(|time| !time.is_zero()),
+            // Who says how long a run may take says so for all that it does.
+            processor_time: Some(usual_processor_time.saturating_mul(SLOWNESS))
+                .filter(|_| reads_reports && arguments.max_time.is_none()),
+            bytes: Some(bytes).filter(|bytes| *bytes > 0),
+        }
     }
 
     /// Which one does not hold.
-    fn broken(&self, spent: Duration, bytes: u64) -> Option<String> {
-        if let Some(time) = self.time.filter(|time| spent > *time) {
+    fn broken(&self, used: Use) -> Option<String> {
+        if let Some(time) = self.time.filter(|time| used.time > *time) {
             return Some(format!("{} s (--max-time)", time.as_secs()));
         }
-        self.bytes.filter(|most| bytes > *most).map(|most| format!("{} MiB of memory (--max-memory)", most / MIB))
+        if let Some(time) = self.processor_time.filter(|time| used.processor_time > *time) {
+            return Some(format!("{} s of processor time (--max-time)", time.as_secs()));
+        }
+        let bytes = self.bytes.filter(|most| used.bytes > *most);
+        bytes.map(|most| format!("{} MiB of memory (--max-memory)", most / MIB))
     }
 }
 
@@ -96,20 +138,22 @@ pub(super) fn watch(arguments: &Arguments, work: &Work) {
     let bounds = Bounds::new(arguments, work);
     // Without a watcher all other bounds still hold.
     let _ = thread::Builder::new().name("guard".to_owned()).spawn(move || {
-        let (mut spent, mut last) = (Duration::ZERO, Instant::now());
+        let (mut time, mut last) = (Duration::ZERO, Instant::now());
         loop {
             thread::sleep(LOOK_EVERY);
             let now = Instant::now();
             // nsys has a limit of its own.
             if !interrupt::runs_program() {
-                spent += (now - last).min(LONGEST_LOOK);
+                time += (now - last).min(LONGEST_LOOK);
             }
             last = now;
-            let bytes = bytes_in_use();
-            if let Some(bound) = Printing::broken(bytes) {
-                end(Exit::Rules, &format!("the templates take more than {bound}: they are wrong"));
-            }
-            if let Some(bound) = bounds.broken(spent, bytes) {
+            let processor_time = ProcessTime::try_now().map_or(Duration::ZERO, |time| time.as_duration());
+            let used = Use { time, processor_time, bytes: bytes_in_use() };
+            if let Some(printing) = Printing::get() {
+                if let Some(bound) = printing.broken(used.bytes) {
+                    end(Exit::Rules, &format!("the templates take more than {bound}: they are wrong"));
+                }
+            } else if let Some(bound) = bounds.broken(used) {
                 end(Exit::Bounds, &format!("the run takes more than {bound}, and is ended"));
             }
         }
@@ -123,7 +167,7 @@ fn end(exit: Exit, message: &str) -> ! {
 
 static PRINTING: Mutex<Option<Printing>> = Mutex::new(None);
 
-/// A page that is being printed: templates of the user have tighter bounds than all the rest.
+/// A page that is being printed: templates of the user have bounds of their own instead of those of the run.
 #[derive(Debug, Clone, Copy)]
 struct Printing {
     since: Instant,
@@ -135,13 +179,16 @@ impl Printing {
         *PRINTING.lock().unwrap_or_else(PoisonError::into_inner) = printing;
     }
 
-    fn broken(bytes: u64) -> Option<String> {
-        let printing = (*PRINTING.lock().unwrap_or_else(PoisonError::into_inner))?;
-        if printing.since.elapsed() > MAX_PRINTING_TIME {
+    fn get() -> Option<Self> {
+        *PRINTING.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn broken(&self, bytes: u64) -> Option<String> {
+        if self.since.elapsed() > MAX_PRINTING_TIME {
             return Some(format!("{} s", MAX_PRINTING_TIME.as_secs()));
         }
-        let is_too_much = bytes.saturating_sub(printing.bytes_before) > MAX_PRINTING_BYTES;
-        is_too_much.then(|| format!("{} GiB of memory", MAX_PRINTING_BYTES / GIB))
+        let is_too_much = bytes.saturating_sub(self.bytes_before) > MAX_PRINTING_BYTES;
+        is_too_much.then(|| format!("{} MiB of memory", MAX_PRINTING_BYTES / MIB))
     }
 }
 
@@ -166,23 +213,30 @@ mod tests {
     fn bounds_grow_with_the_files_and_are_off_with_0() {
         let usual = Arguments { max_time: None, max_memory: None };
         let none = Bounds::new(&usual, &Work::default());
-        assert_eq!(none, Bounds { time: Some(MAX_RUN_TIME), bytes: Some(MAX_RUN_BYTES) });
+        assert_eq!(none, Bounds { time: Some(MAX_RUN_TIME), processor_time: None, bytes: Some(MAX_RUN_BYTES) });
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| {
             let path = folder.path().join(name);
-            std::fs::File::create(&path).unwrap().set_len(3 * MIB).unwrap();
+            std::fs::File::create(&path).unwrap().set_len(32 * MIB).unwrap();
             path
         };
-        let files = [file("a.sqlite"), file("b.nsys-rep")];
-        let some = Bounds::new(&usual, &Work::of(&files));
-        assert_eq!(some.bytes, Some(MAX_RUN_BYTES + 4 * (3 + 48) * MIB));
-        assert_eq!(some.time, Some(Duration::from_secs(720)));
-        let off = Bounds::new(&Arguments { max_time: Some(0), max_memory: Some(0) }, &Work::default());
-        assert_eq!(off.broken(Duration::MAX, u64::MAX), None);
-        let tight = Bounds::new(&Arguments { max_time: Some(2), max_memory: Some(3) }, &Work::of(&files));
-        assert_eq!(tight.broken(Duration::from_secs(2), 3 * MIB), None);
-        assert_eq!(tight.broken(Duration::from_secs(3), 0).unwrap(), "2 s (--max-time)");
-        assert_eq!(tight.broken(Duration::ZERO, 3 * MIB + 1).unwrap(), "3 MiB of memory (--max-memory)");
+        let reports = [file("a.sqlite"), file("b.nsys-rep"), file("c.json.gz")];
+        let some = Bounds::new(&usual, &Work::of(&reports));
+        assert_eq!(some.bytes, Some(MAX_REPORT_RUN_BYTES + 4 * (1 + 16 + 4) * 32 * MIB));
+        assert_eq!(some.time, Some(Duration::from_secs(840)));
+        assert_eq!(some.processor_time, Some((MAX_RUN_PROCESSOR_TIME + Duration::from_secs(33)) * SLOWNESS));
+        let most = Use { time: Duration::MAX, processor_time: Duration::MAX, bytes: u64::MAX };
+        let off = Bounds::new(&Arguments { max_time: Some(0), max_memory: Some(0) }, &Work::of(&reports));
+        assert_eq!(off.broken(most), None);
+        let tight = Bounds::new(&Arguments { max_time: Some(2), max_memory: Some(3) }, &Work::of(&reports));
+        let used = Use { time: Duration::from_secs(2), bytes: 3 * MIB, ..most };
+        assert_eq!(tight.broken(used), None);
+        let long = Use { time: Duration::from_secs(3), ..used };
+        assert_eq!(tight.broken(long).unwrap(), "2 s (--max-time)");
+        assert_eq!(tight.broken(Use { bytes: 3 * MIB + 1, ..used }).unwrap(), "3 MiB of memory (--max-memory)");
+        let busy =
+            Use { processor_time: Duration::from_secs(43) * SLOWNESS + Duration::from_nanos(1), ..Use::default() };
+        assert!(some.broken(busy).unwrap().ends_with(" s of processor time (--max-time)"));
     }
 
     #[test]

@@ -6,12 +6,11 @@ use std::time::SystemTime;
 
 use clap::Args;
 use coldspot::analysis::{Analysis, Configuration, Project, Request};
-use coldspot::gates::Budgets;
+use coldspot::gates::{Budgets, FailOn};
 use coldspot::text::date::Date;
 
 use super::Reading;
 use super::exit::{Exit, Failure};
-use super::format::FailOn;
 
 /// The day to take for today, as `2026-12-31`: for tests of what expires.
 const TODAY: &str = "COLDSPOT_TODAY";
@@ -79,7 +78,7 @@ impl Judging {
         for pair in &self.budgets {
             budgets.add_pair(pair).map_err(|error| Failure::new(Exit::Usage, format!("--budget: {error}")))?;
         }
-        let (fail_on, allow_unknown_gates) = (fail_on.map(Into::into), self.allow_unknown_gates);
-        Ok(Request { fail_on, budgets, allow_unknown_gates, baseline: None })
+        let allow_unknown_gates = self.allow_unknown_gates;
+        Ok(Request { fail_on, budgets, allow_unknown_gates, ..Request::default() })
     }
 }

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use coldspot::findings::{Baseline, Review, Stale};
-use coldspot::render::Format;
+use coldspot::findings::{Baseline, Review, Stale, StaleIgnore};
 use coldspot::report::{Report, ReviewReport};
 use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
-use super::format::{self, FailOn};
+use super::format::{self, FailOn, Printed};
 use super::guard::Work;
 use super::project::Judging;
 use super::{Output, Reading, output};
@@ -28,9 +27,8 @@ Examples:
 pub(super) struct Arguments {
     /// A report: a trace of the PyTorch Profiler, an .sqlite export of Nsight Systems, an .nsys-rep, or a facts file that `coldspot facts` wrote.
     report: PathBuf,
-    /// The format.
-    #[arg(long, value_parser = format::parser(), default_value = format::DEFAULT)]
-    format: Format,
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = format::parse, default_value = format::DEFAULT, help = format::help())]
+    formats: Vec<Printed>,
     /// End with exit code 1 when there are findings of this severity or above; by default what [review] of coldspot.toml
     /// says, else never.
     #[arg(long, value_enum, value_name = "SEVERITY")]
@@ -53,15 +51,17 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    output::refuse_overwrite([arguments.report.as_path()], arguments.output.output.as_deref())?;
+    format::check(&arguments.formats)?;
+    for file in format::files(&arguments.formats, arguments.output.output.as_deref()) {
+        output::refuse_overwrite([arguments.report.as_path()], Some(file))?;
+    }
     let analysis = arguments.judging.analysis(&arguments.reading)?;
-    let mut request = arguments.judging.request(arguments.fail_on)?;
+    let mut request = arguments.judging.request(arguments.fail_on.map(Into::into))?;
     if let Some(path) = &arguments.baseline {
         request.baseline = Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?);
     }
     let report = Report::Review(Box::new(analysis.review(&arguments.report, &request)?));
-    let text = format::render(&analysis, &report, arguments.format)?;
-    output::write(&text, arguments.output.output.as_deref())?;
+    format::write(&analysis, &report, &arguments.formats, arguments.output.output.as_deref())?;
     let Report::Review(report) = report else { return Ok(Exit::Ok) };
     if !arguments.reading.quiet {
         warn(&report.review);
@@ -72,7 +72,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn exit(report: &ReviewReport) -> Exit {
     if report.gates.has_failed() || report.gates.lacks_answer() {
         Exit::Findings
-    } else if !report.review.errors.is_empty() {
+    } else if report.review.errors.iter().any(|error| !error.is_own) {
+        // A rule of the user's own that meets a report it was not made for is told, and ends no nightly run.
         Exit::Rules
     } else {
         Exit::Ok
@@ -85,7 +86,12 @@ fn warn(review: &Review) {
         let ids: Vec<&str> = review.errors.iter().map(|error| error.rule.as_str()).collect();
         output::eprint_message(&format!("coldspot: these rules went wrong, the review says how: {}", ids.join(", ")));
     }
-    for stale in &review.stale_ignores {
+    warn_of_ignores(&review.stale_ignores);
+}
+
+/// Ignores that do nothing.
+pub(super) fn warn_of_ignores(stale: &[StaleIgnore]) {
+    for stale in stale {
         let entity = stale.entity.as_ref().map_or_else(String::new, |entity| format!(" of {entity}"));
         let why = match (&stale.why, &stale.until) {
             (Stale::Expired, Some(until)) => format!("has expired after {until}: the finding counts again"),

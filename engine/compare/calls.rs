@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::measure::{Change, Measure, Noise};
+use super::measure::{Change, Noise, Trend, Values};
 use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use super::work::Work;
@@ -10,12 +10,24 @@ use crate::facts::EntityKind;
 
 /// What changed less than this part of the window of all devices is left out.
 const LEAST_SHARE: f64 = 0.001;
+/// Kernels that take a smaller part of the kernel time say nothing of clocks.
+const TELLING_SHARE: f64 = 0.005;
+/// As many kernels that all changed alike are no change of a kernel.
+const TELLING_COUNT: usize = 3;
+/// The part of the kernel time that changed alike when clocks did.
+const ALIKE_SHARE: f64 = 0.95;
+/// Clocks that differ by less are the same.
+const LEAST_CLOCK_SHARE: f64 = 0.02;
 
-/// A kernel or a range, all of one name on all devices.
+/// A kernel or a range, all of one name on all devices, or on one of several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallChange {
     /// Its name in the report: hostile.
     pub name: String,
+    /// The name of the kernel that it replaced; absent where it replaced none.
+    pub was: Option<String>,
+    /// The index of the device that it changed on; absent where it changed on all of them.
+    pub device: Option<usize>,
     /// How often, of the whole sides.
     pub count: Sides<i64>,
     /// Time of one call, the mean; absent when a side lacks it.
@@ -36,35 +48,48 @@ type Named = BTreeMap<String, Calls>;
 /// What the runs of both sides say of the entities of a kind.
 struct Recorded<'a> {
     runs: Sides<Vec<Named>>,
+    work: &'a Work,
     noise: &'a Noise,
+    device: Option<usize>,
 }
 
 impl<'a> Recorded<'a> {
-    fn new(kind: EntityKind, sides: Sides<Runs<'_>>, noise: &'a Noise) -> Self {
-        Self { runs: sides.map(|side| side.runs.iter().map(|run| named(run, kind)).collect()), noise }
+    /// On all devices, or on the one of an index.
+    fn new(kind: EntityKind, device: Option<usize>, sides: Sides<Runs<'_>>, work: &'a Work, noise: &'a Noise) -> Self {
+        let runs = Sides::of(|side| {
+            let runs = sides.get(side).runs.iter().map(|run| named(run, kind, device));
+            runs.map(|named| if side == Side::Base { renamed(named, work) } else { named }).collect()
+        });
+        Self { runs, work, noise, device }
     }
 
     fn names(&self) -> BTreeSet<&String> {
         self.runs.iter().flatten().flat_map(BTreeMap::keys).collect()
     }
 
-    /// `units` says how much work a run of a side holds.
-    fn change(&self, name: &str, units: impl Fn(Side, usize) -> i64) -> Option<CallChange> {
-        let count =
-            Sides::of(|side| self.measure(side, name, |calls, _| calls.count)).both()?.map(|count| count.median);
-        let call = Sides::of(|side| self.measure(side, name, |calls, _| calls.mean_ns())).both()?;
-        let total = Sides::of(|side| self.measure(side, name, |calls, run| calls.sum_ns / units(side, run))).both()?;
+    fn change(&self, name: &str) -> Option<CallChange> {
+        let count = Sides::of(|side| self.values(side, name, |calls, _| calls.count)).both()?;
+        let count = count.map(|count| count.measure().median);
+        let call = Sides::of(|side| self.values(side, name, |calls, _| calls.mean_ns())).both()?;
+        let units = |side, run| self.work.units_of(side, run);
+        let total = Sides::of(|side| self.values(side, name, |calls, run| calls.sum_ns / units(side, run))).both()?;
         Some(CallChange {
             name: name.to_owned(),
+            was: self.work.replaced.iter().find(|pair| pair.new == name).map(|pair| pair.old.clone()),
+            device: self.device,
             count,
-            call: (count.base > 0 && count.head > 0).then_some(Change::of(call, self.noise)),
-            total: Change::of(total, self.noise),
+            call: (count.base > 0 && count.head > 0).then(|| Change::of(&call, self.noise)),
+            total: Change::of(&total, self.noise),
         })
     }
 
-    fn measure(&self, side: Side, name: &str, of: impl Fn(Calls, usize) -> i64) -> Option<Measure> {
+    fn changes(&self) -> impl Iterator<Item = CallChange> {
+        self.names().into_iter().filter_map(|name| self.change(name))
+    }
+
+    fn values(&self, side: Side, name: &str, of: impl Fn(Calls, usize) -> i64) -> Option<Values> {
         let runs = self.runs.get(side).iter().enumerate();
-        Measure::of(runs.map(|(index, run)| of(run.get(name).copied().unwrap_or_default(), index)))
+        Values::of(runs.map(|(index, run)| of(run.get(name).copied().unwrap_or_default(), index)))
     }
 }
 
@@ -77,18 +102,36 @@ impl Calls {
 /// Those that changed, the largest difference first: of the totals, or of what the head's calls took longer or shorter
 /// each where totals of different work cannot be compared.
 pub(super) fn calls(kind: EntityKind, sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) -> Vec<CallChange> {
-    let recorded = Recorded::new(kind, sides, noise);
+    let recorded = Recorded::new(kind, None, sides, work, noise);
+    let device_count = sides.head.first().map_or(0, |run| run.devices().len());
+    let each: Vec<Recorded<'_>> = match kind {
+        EntityKind::Kernel if device_count > 1 => {
+            (0..device_count).map(|device| Recorded::new(kind, Some(device), sides, work, noise)).collect()
+        }
+        _ => Vec::new(),
+    };
     let window = sides.head.median(|run: &Run| run.sum("window_ns")) / work.units().head;
+    let is_comparable = work.basis.is_comparable();
     let mut changes: Vec<(i64, CallChange)> = Vec::new();
-    for name in recorded.names() {
-        let Some(change) = recorded.change(name, |side, run| work.units_of(side, run)) else { continue };
-        let (is_change, weight) = change.weight(work.basis.is_comparable());
-        if is_change && weight as f64 >= LEAST_SHARE * window as f64 {
-            changes.push((weight, change));
+    for change in recorded.changes() {
+        let on_some = on_some_devices(&each, &change.name, is_comparable);
+        for change in if on_some.is_empty() { vec![change] } else { on_some } {
+            let (is_change, weight) = change.weight(is_comparable);
+            if is_change && weight as f64 >= LEAST_SHARE * window as f64 {
+                changes.push((weight, change));
+            }
         }
     }
-    changes.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+    changes.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| (&a.1.name, a.1.device).cmp(&(&b.1.name, b.1.device))));
     changes.into_iter().map(|(_, change)| change).collect()
+}
+
+/// What became of a name on those devices where it changed, when on others it did not.
+fn on_some_devices(each: &[Recorded<'_>], name: &str, is_comparable: bool) -> Vec<CallChange> {
+    let all: Vec<CallChange> = each.iter().filter_map(|recorded| recorded.change(name)).collect();
+    let count = all.len();
+    let changed: Vec<CallChange> = all.into_iter().filter(|change| change.weight(is_comparable).0).collect();
+    if changed.len() < count { changed } else { Vec::new() }
 }
 
 impl CallChange {
@@ -99,14 +142,19 @@ impl CallChange {
             _ => (self.total.is_change, self.total.difference.abs()),
         }
     }
+
+    /// Which way all of its calls together went.
+    pub(super) fn trend(&self) -> Trend {
+        self.total.trend()
+    }
 }
 
 /// How much of the head's time in kernels is in those of both sides, and the part of that in which calls take as long as
 /// before; `None` without such kernels.
-pub(super) fn same_calls(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<SameCalls> {
-    let recorded = Recorded::new(EntityKind::Kernel, sides, noise);
+pub(super) fn same_calls(sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) -> Option<SameCalls> {
+    let recorded = Recorded::new(EntityKind::Kernel, None, sides, work, noise);
     let (mut all, mut shared, mut same) = (0.0, 0.0, 0.0);
-    for change in recorded.names().into_iter().filter_map(|name| recorded.change(name, |_, _| 1)) {
+    for change in recorded.changes() {
         let time = change.total.head.median as f64;
         all += time;
         let Some(call) = change.call else { continue };
@@ -125,17 +173,62 @@ pub(super) struct SameCalls {
     pub(super) same: f64,
 }
 
-fn named(run: &Run, kind: EntityKind) -> Named {
+/// By how much a call of every kernel became longer or shorter, as a share, where all did by the same: what clocks, power or
+/// another machine do, and a change of code hardly ever. `None` where kernels went different ways.
+pub(super) fn common_factor(sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) -> Option<f64> {
+    let recorded = Recorded::new(EntityKind::Kernel, None, sides, work, noise);
+    let all_ns: f64 = recorded.changes().map(|change| change.total.base.median as f64).sum();
+    let mut ratios: Vec<(f64, f64)> = Vec::new();
+    for change in recorded.changes().filter(|change| change.was.is_none()) {
+        let time_ns = change.total.base.median as f64;
+        let Some(share) = change.call.and_then(|call| call.share) else { continue };
+        if time_ns >= TELLING_SHARE * all_ns {
+            ratios.push((share, time_ns));
+        }
+    }
+    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let middle = ratios.get(ratios.len() / 2)?.0;
+    let is_alike = |share: f64| (share - middle).abs() <= (middle.abs() / 4.0).max(SLACK_SHARE);
+    let sum = |of: &dyn Fn(f64) -> bool| ratios.iter().filter(|(share, _)| of(*share)).map(|(_, ns)| ns).sum::<f64>();
+    let alike_ns = sum(&is_alike);
+    let is_common = ratios.len() >= TELLING_COUNT
+        && middle.abs() >= LEAST_CLOCK_SHARE
+        && alike_ns >= ALIKE_SHARE * sum(&|_| true)
+        && ratios.iter().filter(|(share, _)| is_alike(*share)).count() as f64
+            >= ALIKE_COUNT_SHARE * ratios.len() as f64;
+    is_common.then_some(middle)
+}
+
+/// The part of the kernels that changed alike when clocks did.
+const ALIKE_COUNT_SHARE: f64 = 0.75;
+/// How far kernels may differ in what clocks do to them.
+const SLACK_SHARE: f64 = 0.01;
+
+fn named(run: &Run, kind: EntityKind, device: Option<usize>) -> Named {
     let count_fact = if kind == EntityKind::Kernel { "launch_count" } else { "count" };
     let step = run.step_name().filter(|_| kind == EntityKind::Range);
+    let device = device.and_then(|index| run.devices().get(index).map(|(id, _)| *id));
     let mut named = Named::new();
-    for (_, entity) in run.facts.of_kind(kind) {
+    for (id, entity) in run.facts.of_kind(kind) {
+        if device.is_some() && run.facts.related(id, EntityKind::Device) != device {
+            continue;
+        }
         let name = name_of(entity);
         // Steps carry their numbers, and are one thing.
         let name = step.filter(|step| is_step(name, step)).unwrap_or(name);
         let calls = named.entry(name.to_owned()).or_default();
-        calls.count += int(entity, count_fact);
+        calls.count = calls.count.saturating_add(int(entity, count_fact));
         calls.sum_ns = calls.sum_ns.saturating_add(int(entity, "sum_ns"));
+    }
+    named
+}
+
+/// Kernels of the base under the names of those that replaced them.
+fn renamed(mut named: Named, work: &Work) -> Named {
+    for pair in &work.replaced {
+        if let Some(calls) = named.remove(&pair.old) {
+            named.insert(pair.new.clone(), calls);
+        }
     }
     named
 }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ledger::DeviceChange;
-use super::measure::{Change, Measure, Noise};
-use super::runs::Runs;
+use super::measure::{Change, Noise, Trend, Values};
+use super::runs::{Run, Runs, name_of};
 use super::sides::{Side, Sides};
 use super::work::Work;
+use crate::facts::EntityKind;
 use crate::findings::{Observation, SourceLocation};
 use crate::ledger::Account;
 use crate::rules::outcome::{Confidence, Severity};
@@ -53,15 +54,17 @@ pub struct FindingChange {
     pub share: Option<Sides<f64>>,
     /// Why it is unclear what became of it.
     pub because: Option<String>,
+    /// Whether a baseline knows it, as no less: then it fails nothing.
+    pub is_known: bool,
 }
 
 /// What became of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// Only the head has it.
-    New,
     /// It can gain more than before.
     Worse,
+    /// Only the head has it.
+    New,
     /// It can gain less than before.
     Better,
     /// Only the base has it.
@@ -74,7 +77,17 @@ pub enum State {
 
 impl State {
     /// Every state, in the order of reports.
-    pub const ALL: [Self; 6] = [Self::New, Self::Worse, Self::Better, Self::Gone, Self::Unclear, Self::Unchanged];
+    pub const ALL: [Self; 6] = [Self::Worse, Self::New, Self::Better, Self::Gone, Self::Unclear, Self::Unchanged];
+
+    /// What asks for something comes first, then what was won, what cannot be told, and what stayed.
+    const fn group(self) -> usize {
+        match self {
+            Self::Worse | Self::New => 0,
+            Self::Better | Self::Gone => 1,
+            Self::Unclear => 2,
+            Self::Unchanged => 3,
+        }
+    }
 
     /// The word in reports and budgets.
     pub const fn name(self) -> &'static str {
@@ -95,35 +108,47 @@ struct Seen<'a> {
     /// Units of work in the run.
     units: i64,
     device: Option<usize>,
+    /// The name of what it is about, in the head where it was replaced.
+    name: String,
 }
 
 /// What the runs of one side say of each fingerprint.
-type Findings<'a> = BTreeMap<&'a str, Vec<Seen<'a>>>;
+type Findings<'a> = BTreeMap<String, Vec<Seen<'a>>>;
 
-/// All findings of both sides: new and worse ones first, the gravest first.
+/// All findings of both sides: worse and new ones first, the gravest first.
 pub(super) fn findings(
     sides: Sides<Runs<'_>>,
     work: &Work,
     devices: &[DeviceChange],
     noise: &Noise,
 ) -> Vec<FindingChange> {
-    let seen = Sides::of(|side| seen(*sides.get(side), |run| work.units_of(side, run)));
-    let names: BTreeSet<&str> = seen.iter().flat_map(BTreeMap::keys).copied().collect();
-    let context = Context { work, devices, noise, is_comparable: work.basis.is_comparable() };
+    let seen = Sides::of(|side| seen(*sides.get(side), side, work));
+    let names: BTreeSet<&str> = seen.iter().flat_map(BTreeMap::keys).map(String::as_str).collect();
+    let context = Context { work, devices, noise, sides, is_comparable: work.basis.is_comparable() };
     let mut changes: Vec<FindingChange> =
         names.into_iter().filter_map(|name| Some(Pair::new(&context, name, sides, &seen)?.change())).collect();
     changes.sort_by(|a, b| a.rank().cmp(&b.rank()).then_with(|| a.fingerprint.cmp(&b.fingerprint)));
     changes
 }
 
-fn seen(side: Runs<'_>, units: impl Fn(usize) -> i64) -> Findings<'_> {
+fn seen<'a>(runs: Runs<'a>, side: Side, work: &Work) -> Findings<'a> {
     let mut findings = Findings::new();
-    for (index, run) in side.runs.iter().enumerate() {
+    for (index, run) in runs.runs.iter().enumerate() {
         let devices = run.devices();
         for by in run.review.observations() {
             let own = by.subject.device.as_ref().map(|device| device.entity);
             let device = devices.iter().position(|(entity, _)| Some(*entity) == own);
-            findings.entry(by.fingerprint).or_default().push(Seen { by, device, units: units(index) });
+            let name = name_of(run.facts.get(by.subject.entity));
+            // A finding about a kernel that was replaced is about the one in its place.
+            let is_replaced = side == Side::Base && by.subject.kind == EntityKind::Kernel;
+            let pair = work.replaced.iter().find(|pair| is_replaced && pair.old == name);
+            let fingerprint = match pair {
+                Some(pair) => by.fingerprint.replace(&pair.old, &pair.new),
+                None => by.fingerprint.to_owned(),
+            };
+            let name = pair.map_or(name, |pair| &pair.new).to_owned();
+            let units = work.units_of(side, index);
+            findings.entry(fingerprint).or_default().push(Seen { by, device, units, name });
         }
     }
     findings
@@ -132,7 +157,7 @@ fn seen(side: Runs<'_>, units: impl Fn(usize) -> i64) -> Findings<'_> {
 impl FindingChange {
     fn rank(&self) -> impl Ord + use<> {
         let size = self.gain.map_or(0, |gain| gain.difference.unsigned_abs());
-        (self.state, std::cmp::Reverse((self.severity, size)))
+        (self.state.group(), std::cmp::Reverse(self.severity), self.state, std::cmp::Reverse(size))
     }
 }
 
@@ -141,6 +166,7 @@ struct Context<'a> {
     work: &'a Work,
     devices: &'a [DeviceChange],
     noise: &'a Noise,
+    sides: Sides<Runs<'a>>,
     is_comparable: bool,
 }
 
@@ -187,23 +213,20 @@ impl<'a> Pair<'a> {
     }
 
     fn gain(&self) -> Option<Gain> {
-        let measures = self.seen.map(|seen| self.recoverable_ns(seen)).both()?;
-        let change = Change::of(measures, self.context.noise);
-        let share = Sides::of(|side| {
-            let window_ns = self.window_ns(side).max(1);
-            measures.get(side).median as f64 / window_ns as f64
-        });
+        let values = self.seen.map(|seen| self.recoverable_ns(seen)).both()?;
+        let change = Change::of(&values, self.context.noise);
+        let share = Sides::of(|side| change.sides().get(side).median as f64 / self.window_ns(side).max(1) as f64);
         Some(Gain { change, share })
     }
 
     /// Per unit of comparison; 0 for a side that does not have it.
-    fn recoverable_ns(&self, seen: &[Seen<'_>]) -> Option<Measure> {
+    fn recoverable_ns(&self, seen: &[Seen<'_>]) -> Option<Values> {
         if seen.is_empty() {
-            return Some(Measure::ZERO);
+            return Some(Values::zero());
         }
         let once = self.shown.by.finding.once;
         let per_unit = |seen: &Seen<'_>| Some(seen.by.gain?.recoverable_ns / if once { 1 } else { seen.units });
-        Measure::of(seen.iter().filter_map(per_unit))
+        Values::of(seen.iter().filter_map(per_unit))
     }
 
     /// As much of the device's window, or of all windows together, as the gain is about.
@@ -228,12 +251,12 @@ impl<'a> Pair<'a> {
         let state = match (self.is_in(Side::Base), self.is_in(Side::Head)) {
             (false, true) => State::New,
             (true, false) => State::Gone,
-            _ if self.context.is_comparable => moved(self.gain),
+            _ if self.context.is_comparable => self.moved(),
             // What one side did is no measure of the other.
             _ => State::Unclear,
         };
         let because = self.unclear(state).map(str::to_owned).or_else(|| match state {
-            State::New | State::Gone => self.doubt().map(str::to_owned),
+            State::New | State::Gone => self.doubt(state).map(str::to_owned),
             _ => None,
         });
         let Seen { by, device, .. } = self.shown;
@@ -255,6 +278,7 @@ impl<'a> Pair<'a> {
             gain: self.gain.map(|gain| gain.change),
             share: self.gain.map(|gain| gain.share),
             because,
+            is_known: false,
         }
     }
 
@@ -290,25 +314,115 @@ impl<'a> Pair<'a> {
     }
 
     /// Why a finding of one side alone may be no change at all.
-    fn doubt(&self) -> Option<&'static str> {
-        let (gain, account) = (self.gain?, &self.shown.by.gain?.account);
-        let devices = self.context.devices;
-        let index = self.shown.device.or_else(|| (devices.len() == 1).then_some(0))?;
-        let device = devices.get(index)?;
-        let account = Account::parse(account)?;
-        let is_in_gaps = |side: Side| {
+    fn doubt(&self, state: State) -> Option<&'static str> {
+        if self.is_in_gaps() {
+            return Some("it may be the idle time between rounds, which only the longer side has");
+        }
+        let wanted = if state == State::New { Trend::Up } else { Trend::Down };
+        match (self.drawn()?, state) {
+            (trend, _) if trend.has(wanted) => None,
+            (Drawn { is_changed: false, .. }, _) => {
+                Some("the time that it draws on did not change: it is at the edge of its threshold")
+            }
+            (_, State::New) => Some("uncovered: the time that it draws on did not grow, other time went"),
+            _ => Some("covered: the time that it draws on did not shrink, other time came"),
+        }
+    }
+
+    fn is_in_gaps(&self) -> bool {
+        let (Some(gain), Some(device)) = (self.gain, self.one_device()) else { return false };
+        let account = self.shown.by.gain.and_then(|gain| Account::parse(&gain.account));
+        let is_in = |side: Side| {
             let gaps_ns = *device.gap_ns.get(side);
             let claimed_ns = gain.change.sides().get(side).median.saturating_mul(*self.units.get(side));
             gaps_ns > 0 && claimed_ns <= gaps_ns
         };
-        if account.top() == Account::Idle && (is_in_gaps(Side::Base) || is_in_gaps(Side::Head)) {
-            return Some("it may be the idle time between rounds, which only the longer side has");
+        account.is_some_and(|account| account.top() == Account::Idle) && (is_in(Side::Base) || is_in(Side::Head))
+    }
+
+    /// The device that it is about, or the only one.
+    fn one_device(&self) -> Option<&'a DeviceChange> {
+        let devices = self.context.devices;
+        let index = self.shown.device.or_else(|| (devices.len() == 1).then_some(0))?;
+        devices.get(index)
+    }
+
+    /// Which way the time went that it draws on: its account, and what it is about itself. `None` where it draws on none.
+    fn drawn(&self) -> Option<Drawn> {
+        let account = self.shown.by.gain.and_then(|gain| Account::parse(&gain.account));
+        let devices = match self.shown.device {
+            Some(index) => self.context.devices.get(index..=index).unwrap_or_default(),
+            None => self.context.devices,
+        };
+        let mut trends: Vec<Trend> = match account {
+            Some(account) => devices.iter().filter_map(|device| account_trend(device, account)).collect(),
+            None => Vec::new(),
+        };
+        trends.extend(self.own_trend());
+        (!trends.is_empty()).then(|| Drawn::of(&trends))
+    }
+
+    /// Which way the time of the kernel, copies or range went that it is about.
+    fn own_trend(&self) -> Option<Trend> {
+        let kind = self.shown.by.subject.kind;
+        let fact = match kind {
+            EntityKind::Kernel | EntityKind::Range => "sum_ns",
+            EntityKind::CopyGroup => "busy_ns",
+            _ => return None,
+        };
+        let values = Sides::of(|side| {
+            let runs = self.context.sides.get(side).runs.iter().enumerate();
+            Values::of(runs.map(|(index, run)| {
+                self.own_ns(run, side, kind, fact) / self.context.work.units_of(side, index).max(1)
+            }))
+        });
+        let change = Change::of(&values.both()?, self.context.noise);
+        let window_ns = self.window_ns(Side::Base).max(self.window_ns(Side::Head)).max(1);
+        let is_large = change.difference.unsigned_abs() as f64 >= LEAST_SHARE * window_ns as f64;
+        Some(if is_large { change.trend() } else { Trend::Same })
+    }
+
+    fn own_ns(&self, run: &Run, side: Side, kind: EntityKind, fact: &str) -> i64 {
+        let pair = self.context.work.replaced.iter().find(|pair| pair.new == self.shown.name);
+        let name = pair.filter(|_| side == Side::Base).map_or(self.shown.name.as_str(), |pair| &pair.old);
+        let device = self.shown.device.and_then(|index| run.devices().get(index).map(|(id, _)| *id));
+        let is_meant = |id| device.is_none() || run.facts.related(id, EntityKind::Device) == device;
+        let own = run.facts.of_kind(kind).filter(|(id, entity)| name_of(entity) == name && is_meant(*id));
+        own.map(|(_, entity)| entity.int(fact).unwrap_or(0)).fold(0, i64::saturating_add)
+    }
+
+    /// A finding of both sides is worse only when the time that it draws on grew, and better only when that shrank.
+    fn moved(&self) -> State {
+        let state = moved(self.gain);
+        let wanted = match state {
+            State::Worse => Trend::Up,
+            State::Better => Trend::Down,
+            _ => return state,
+        };
+        if self.drawn().is_none_or(|drawn| drawn.has(wanted)) { state } else { State::Unchanged }
+    }
+}
+
+/// Which ways what a finding draws on went.
+#[derive(Debug, Clone, Copy)]
+struct Drawn {
+    has_grown: bool,
+    has_shrunk: bool,
+    is_changed: bool,
+}
+
+impl Drawn {
+    fn of(trends: &[Trend]) -> Self {
+        let has = |trend| trends.contains(&trend);
+        Self { has_grown: has(Trend::Up), has_shrunk: has(Trend::Down), is_changed: has(Trend::Up) || has(Trend::Down) }
+    }
+
+    fn has(self, trend: Trend) -> bool {
+        match trend {
+            Trend::Up => self.has_grown,
+            Trend::Down => self.has_shrunk,
+            Trend::Same => !self.is_changed,
         }
-        let is_small = gain.share.base.max(gain.share.head) < self.context.noise.floor_share;
-        if is_small && !account_moved(device, account)? {
-            return Some("the time that it draws on did not change: it is at the edge of its threshold");
-        }
-        None
     }
 }
 
@@ -323,15 +437,17 @@ impl Context<'_> {
     }
 }
 
-/// Whether an account changed; where it is not told apart, whether the account of the window that it lies in did.
-fn account_moved(device: &DeviceChange, account: Account) -> Option<bool> {
+/// Which way an account went. Where it is not told apart on both sides the account of the window that it lies in tells, if that
+/// moved.
+fn account_trend(device: &DeviceChange, account: Account) -> Option<Trend> {
     if account == Account::Window {
-        return Some(device.window.is_change);
+        return Some(device.window.trend());
     }
-    let changes = || device.accounts.iter().chain(&device.parts);
-    let own = changes().find(|change| change.account == account.id());
-    let change = own.or_else(|| changes().find(|change| change.account == account.top().id()))?;
-    Some(change.time.is_change)
+    let drift = |id: &str| {
+        let mut changes = device.accounts.iter().chain(&device.parts);
+        changes.find(|change| change.account == id).map(|change| change.drift)
+    };
+    drift(account.id()).or_else(|| drift(account.top().id()).filter(|drift| *drift != Trend::Same))
 }
 
 fn moved(gain: Option<Gain>) -> State {

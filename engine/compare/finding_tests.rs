@@ -1,6 +1,6 @@
 //! What becomes of findings when the time, the work, or both change.
 
-use super::{Basis, Comparison, Run, Sides, State, compare};
+use super::{Basis, Comparison, Run, Sides, State, Terms, compare};
 use crate::facts::EntityKind;
 use crate::findings::samples::Sample;
 
@@ -19,7 +19,8 @@ fn run(rounds: i64, stretch: f64, costs: &[Cost]) -> Run {
     let scaled = |ns: i64| (ns as f64 * stretch) as i64;
     let mut sample = Sample::default();
     let id = sample.run();
-    let window_ns = scaled(1_000_000_000 * rounds);
+    let once_ns: i64 = costs.iter().filter(|cost| cost.is_once).map(|cost| cost.ns).sum();
+    let window_ns = scaled(1_000_000_000 * rounds + once_ns);
     let accounts = [("compute_ns", scaled(400_000_000 * rounds))];
     let device = sample.device(id, 0, "A100", window_ns, &accounts);
     let kernel = sample.facts.add(EntityKind::Kernel, "gpu0/k", &[device, id]);
@@ -39,7 +40,7 @@ fn run(rounds: i64, stretch: f64, costs: &[Cost]) -> Run {
 }
 
 fn compared(base: Run, head: Run) -> Comparison {
-    compare(&[base], &[head]).unwrap()
+    compare(&[base], &[head], Terms::default()).unwrap()
 }
 
 fn states(comparison: &Comparison) -> Vec<(&str, State)> {
@@ -75,6 +76,18 @@ fn twice_the_work_is_not_worse_nor_better() {
 fn twice_the_work_at_half_the_speed_is_worse() {
     let comparison = compared(run(1, 1.0, &[PER_ROUND]), run(2, 2.0, &[PER_ROUND]));
     assert_eq!(states(&comparison), [("sync-gap", State::Worse)]);
+}
+
+#[test]
+fn what_others_uncover_is_not_new_and_what_they_cover_is_not_gone() {
+    let unclear = [("sync-gap", State::Unclear)];
+    assert_eq!(states(&compared(run(1, 1.0, &[]), run(1, 1.0, &[PER_ROUND]))), unclear);
+    let there = compared(run(1, 2.0, &[]), run(1, 1.0, &[PER_ROUND]));
+    assert_eq!(states(&there), unclear);
+    assert!(there.findings[0].because.as_deref().unwrap().starts_with("uncovered"), "{:?}", there.findings[0].because);
+    let back = compared(run(1, 1.0, &[PER_ROUND]), run(1, 2.0, &[]));
+    assert_eq!(states(&back), unclear);
+    assert!(back.findings[0].because.as_deref().unwrap().starts_with("covered"), "{:?}", back.findings[0].because);
 }
 
 #[test]

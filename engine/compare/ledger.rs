@@ -1,6 +1,7 @@
 //! Where the time of each device went, side by side.
 
-use super::measure::{Change, Measure, Noise};
+use super::measure::{Change, Measure, Noise, Trend, Values};
+use super::rounds;
 use super::runs::{Run, Runs, int};
 use super::sides::{Side, Sides};
 use super::work::{Basis, Work};
@@ -13,6 +14,9 @@ use crate::text::spans::Sentence;
 /// An account that is, and was, a smaller part of the window than this is not said to have changed.
 const LEAST_SHARE: f64 = 0.01;
 
+/// A finding that draws on an account may be worse or better from here on.
+const LEAST_DRIFT_SHARE: f64 = 0.004;
+
 /// One device on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceChange {
@@ -22,10 +26,12 @@ pub struct DeviceChange {
     pub window: Change,
     /// The accounts of the window, per unit of comparison: they sum to it.
     pub accounts: Vec<AccountChange>,
-    /// Parts of the accounts; empty where the sides' idle time cannot be told apart so finely.
+    /// Parts of the accounts; empty where the sides' time cannot be told apart so finely.
     pub parts: Vec<AccountChange>,
     /// Idle time between two repetitions of the work that only the longer side has, and that is left out.
     pub gap_ns: Sides<i64>,
+    /// The longest stretch of idle time.
+    pub(super) longest_idle_ns: Sides<i64>,
 }
 
 /// An account on both sides.
@@ -41,6 +47,8 @@ pub struct AccountChange {
     pub time: Change,
     /// Its share of the window.
     pub share: Sides<f64>,
+    /// Which way it went where less than a change worth a word counts, too: for what draws on it.
+    pub(super) drift: Trend,
 }
 
 /// All devices, in the order of their numbers. Without a sound unit, changes are those of the shares of the window.
@@ -58,20 +66,36 @@ struct Ledger {
     gap_ns: i64,
 }
 
+/// What the other side has of a device, per unit of its work.
+#[derive(Debug, Clone, Copy)]
+struct Other {
+    units: i64,
+    idle_ns: i64,
+    idle_longest_ns: i64,
+}
+
 impl Ledger {
-    /// `other_idle_ns` is the idle time of the other side, per unit of its work.
-    fn new(run: &Run, device: usize, units: i64, other_idle_ns: i64, work: &Work) -> Option<Self> {
+    fn new(run: &Run, device: usize, units: i64, other: Other, work: &Work) -> Option<Self> {
         let devices = run.devices();
-        let (_, device) = devices.get(device)?;
+        let (id, device) = *devices.get(device)?;
         let review = run.review.devices.iter().find(|review| review.key == device.key)?;
-        let is_repeated = matches!(work.basis, Basis::Unit { .. });
-        let gap_ns = if is_repeated { gaps(device, units, other_idle_ns) } else { 0 };
+        let steps: Vec<&Entity> = rounds::steps(&run.facts, id).collect();
+        // Time that is not the work's, or that the work lacks: both only ever idle.
+        let (gap_ns, missing_ns) = match work.basis {
+            Basis::Unit { .. } => (other.gaps(device, units), 0),
+            // As many steps on both sides lack the same.
+            Basis::Step { .. } if !work.is_same_amount() => (0, rounds::missing_ns(device, &steps)),
+            _ => (0, 0),
+        };
         let mut accounts = Sums::default();
         for account in Breakdown::Operation.accounts() {
             accounts[account] = int(device, account.fact()) / units;
         }
-        accounts[Account::Idle] -= gap_ns / units;
-        Some(Self { window_ns: (review.window_ns - gap_ns) / units, accounts, parts: scaled(review, units), gap_ns })
+        let idle_ns = accounts[Account::Idle];
+        let window_ns = (review.window_ns - gap_ns + missing_ns) / units;
+        accounts[Account::Idle] = idle_ns + (missing_ns - gap_ns) / units;
+        let scale = if idle_ns > 0 { accounts[Account::Idle] as f64 / idle_ns as f64 } else { 1.0 };
+        Some(Self { window_ns, accounts, parts: scaled(review, units, scale), gap_ns })
     }
 
     fn part_ns(&self, account: &str) -> i64 {
@@ -85,71 +109,82 @@ impl Ledger {
     }
 }
 
-fn scaled(review: &DeviceReview, units: i64) -> Vec<Part> {
-    review.parts.iter().map(|part| Part { ns: part.ns / units, ..part.clone() }).collect()
+/// The parts of the accounts; those of idle time grow and shrink as it does.
+fn scaled(review: &DeviceReview, units: i64, idle_scale: f64) -> Vec<Part> {
+    let scale = |part: &Part| if part.of == Account::Idle.id() { idle_scale } else { 1.0 };
+    review.parts.iter().map(|part| Part { ns: (part.ns as f64 * scale(part)) as i64 / units, ..part.clone() }).collect()
 }
 
-/// Repetitions one after the other have time between them that a single one lacks: at most the longest idle stretch for
-/// each gap. As much of it is left out as would explain the difference, and no more.
-fn gaps(device: &Entity, units: i64, other_idle_ns: i64) -> i64 {
-    let most = (units - 1).saturating_mul(int(device, "idle_longest_ns"));
-    let beyond = int(device, Account::Idle.fact()) - other_idle_ns.saturating_mul(units);
-    beyond.clamp(0, most.max(0))
+impl Other {
+    /// Repetitions one after the other have time between them, which the side with fewer of them has less of: of ten, nine times,
+    /// of five, four. At most the longest idle stretch that both sides have for each such gap. As much of it is left out as would
+    /// explain the difference, and no more.
+    fn gaps(self, device: &Entity, units: i64) -> i64 {
+        let gap_ns = int(device, "idle_longest_ns").min(if self.units > 1 { self.idle_longest_ns } else { i64::MAX });
+        let more = (units as f64 / self.units as f64 - 1.0).max(0.0);
+        let beyond = int(device, Account::Idle.fact()) - self.idle_ns.saturating_mul(units);
+        beyond.clamp(0, (more * gap_ns as f64) as i64)
+    }
 }
 
 /// One device of all runs of both sides.
 struct Ledgers {
     runs: Sides<Vec<Ledger>>,
+    longest_idle_ns: Sides<i64>,
     label: Sentence,
 }
 
 impl Ledgers {
     fn new(device: usize, sides: Sides<Runs<'_>>, work: &Work) -> Option<Self> {
         let units = work.units();
-        let idle_ns = |side: Side| {
-            sides
-                .get(side)
-                .median(|run| run.devices().get(device).map_or(0, |(_, device)| int(device, Account::Idle.fact())))
-                / units.get(side)
+        let middle = |side: Side, fact: &str| {
+            let of = |run: &Run| run.devices().get(device).map_or(0, |(_, device)| int(device, fact));
+            sides.get(side).median(of)
         };
-        let other_idle_ns = Sides { base: idle_ns(Side::Head), head: idle_ns(Side::Base) };
+        let other = |side: Side| Other {
+            units: *units.get(side),
+            idle_ns: middle(side, Account::Idle.fact()) / units.get(side),
+            idle_longest_ns: middle(side, "idle_longest_ns"),
+        };
+        let others = Sides { base: other(Side::Head), head: other(Side::Base) };
         let of_side = |side: Side| {
             let runs = sides.get(side).runs.iter().enumerate();
-            let other_idle_ns = *other_idle_ns.get(side);
-            runs.filter_map(|(index, run)| Ledger::new(run, device, work.units_of(side, index), other_idle_ns, work))
-                .collect()
+            let other = *others.get(side);
+            runs.filter_map(|(index, run)| Ledger::new(run, device, work.units_of(side, index), other, work)).collect()
         };
         let head = sides.head.first()?;
         let (_, entity) = *head.devices().get(device)?;
         let label = head.review.devices.iter().find(|review| review.key == entity.key)?.label.clone();
-        Some(Self { runs: Sides::of(of_side), label })
+        let longest_idle_ns = Sides::of(|side| middle(side, "idle_longest_ns"));
+        Some(Self { runs: Sides::of(of_side), longest_idle_ns, label })
     }
 
-    fn measures(&self, of: impl Fn(&Ledger) -> i64) -> Option<Sides<Measure>> {
-        self.runs.each_ref().map(|runs| Measure::of(runs.iter().map(&of))).both()
+    fn values(&self, of: impl Fn(&Ledger) -> i64) -> Option<Sides<Values>> {
+        self.runs.each_ref().map(|runs| Values::of(runs.iter().map(&of))).both()
     }
 
     fn change(self, work: &Work, noise: &Noise) -> Option<DeviceChange> {
-        let window = self.measures(|ledger| ledger.window_ns)?;
-        let rows = Rows { ledgers: &self, window, noise, is_comparable: work.basis.is_comparable() };
-        let gap_ns = self.measures(|ledger| ledger.gap_ns)?.map(|ns| ns.median);
+        let window = Change::of(&self.values(|ledger| ledger.window_ns)?, noise);
+        let rows = Rows { ledgers: &self, window: window.sides(), noise, is_comparable: work.basis.is_comparable() };
+        let gap_ns = self.values(|ledger| ledger.gap_ns)?.map(|ns| ns.measure().median);
         let accounts = Breakdown::Operation.accounts().filter_map(|account| {
             let name = Name { account: account.id(), of: account.id(), label: account.label() };
             rows.row(name, |ledger| ledger.accounts[account])
         });
-        let names = self.part_names(gap_ns).into_iter();
+        let names = self.part_names().into_iter();
         let parts = names.filter_map(|name| rows.row(name, |ledger| ledger.part_ns(name.account)));
         Some(DeviceChange {
-            window: Change::of(window, noise),
+            window,
             accounts: accounts.collect(),
             parts: parts.collect(),
             gap_ns,
+            longest_idle_ns: self.longest_idle_ns,
             label: self.label.clone(),
         })
     }
 
     /// The parts that all runs know, in the order of the accounts.
-    fn part_names(&self, gap_ns: Sides<i64>) -> Vec<Name> {
+    fn part_names(&self) -> Vec<Name> {
         let mut names: Vec<Name> = Vec::new();
         for part in self.runs.iter().flatten().flat_map(|ledger| &ledger.parts) {
             if !names.iter().any(|name| name.account == part.account) {
@@ -157,10 +192,9 @@ impl Ledgers {
             }
         }
         names.sort_by_key(|name| Account::parse(name.of));
-        let is_whole = gap_ns == Sides::default();
         names.retain(|name| {
             let is_split = self.runs.iter().flatten().all(|ledger| ledger.splits(name.of));
-            name.account != name.of && is_split && (is_whole || name.of != Account::Idle.id())
+            name.account != name.of && is_split
         });
         names
     }
@@ -185,12 +219,11 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// An account on both sides; `None` where neither has any of it.
     fn row(&self, name: Name, ns: impl Fn(&Ledger) -> i64) -> Option<AccountChange> {
-        let measures = self.ledgers.measures(ns)?;
-        if measures.base.high <= 0 && measures.head.high <= 0 {
+        let mut time = Change::of(&self.ledgers.values(ns)?, self.noise);
+        if time.base.high <= 0 && time.head.high <= 0 {
             return None;
         }
-        let mut time = Change::of(measures, self.noise);
-        let share = measures.zip(self.window).map(|(part, window)| share(part, window));
+        let share = time.sides().zip(self.window).map(|(part, window)| share(part, window));
         // Windows of different work: only what part of them an account is can be held against the other.
         let moved = if self.is_comparable {
             time.difference.unsigned_abs() as f64 / self.window.base.median.max(1) as f64
@@ -198,9 +231,10 @@ impl Rows<'_> {
             time.is_change = (share.base - share.head).abs() >= self.noise.floor_share * share.base;
             (share.base - share.head).abs()
         };
+        let drift = if moved >= LEAST_DRIFT_SHARE { time.trend() } else { Trend::Same };
         time.is_change &= moved >= LEAST_SHARE;
         let Name { account, of, label } = name;
-        Some(AccountChange { account, of, label, time, share })
+        Some(AccountChange { account, of, label, time, share, drift })
     }
 }
 

@@ -1,13 +1,15 @@
 //! Numbers of one or several runs, and when two of them differ.
 
+use super::interval::Interval;
 use super::sides::Sides;
 
 /// Amounts of work that differ by less are the same.
 pub(super) const SAME_SHARE: f64 = 0.01;
-/// With one run on a side, smaller changes are noise.
-const SINGLE_RUN_FLOOR: f64 = 0.05;
-/// With several runs on both sides their spread decides, but clocks drift by this much between two sets of runs.
-const SEVERAL_RUNS_FLOOR: f64 = 0.01;
+/// Smaller changes are noise: with so many runs on the side that has fewer. Clocks and temperatures drift between two sets of
+/// runs, and few runs do not show by how much.
+const FLOORS: [(usize, f64); 4] = [(4, 0.05), (8, 0.03), (10, 0.02), (usize::MAX, 0.01)];
+/// As many runs a side find what fewer cannot.
+pub(super) const ENOUGH_RUNS: usize = 5;
 
 /// A number of a side: the median of its runs, and how far they spread. One run has no spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,41 +25,68 @@ pub struct Measure {
 impl Measure {
     /// Of values, one a run; `None` without any.
     pub(super) fn of(values: impl IntoIterator<Item = i64>) -> Option<Self> {
-        let mut values: Vec<i64> = values.into_iter().collect();
-        values.sort_unstable();
-        let (low, high) = (*values.first()?, *values.last()?);
-        let upper = values.len() / 2;
-        let lower = (values.len() - 1) / 2;
-        let median = i64::midpoint(values[lower], values[upper]);
-        Some(Self { median, low, high })
+        Values::of(values).map(|values| values.measure())
+    }
+}
+
+/// A number of each run of a side; at least one.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Values(Vec<i64>);
+
+impl Values {
+    /// `None` without any.
+    pub(super) fn of(values: impl IntoIterator<Item = i64>) -> Option<Self> {
+        let values: Vec<i64> = values.into_iter().collect();
+        (!values.is_empty()).then_some(Self(values))
     }
 
-    pub(super) const ZERO: Self = Self { median: 0, low: 0, high: 0 };
+    /// A side that has nothing of it.
+    pub(super) fn zero() -> Self {
+        Self(vec![0])
+    }
+
+    pub(super) fn measure(&self) -> Measure {
+        let mut values = self.0.clone();
+        values.sort_unstable();
+        let (upper, lower) = (values.len() / 2, (values.len() - 1) / 2);
+        let median = i64::midpoint(values[lower], values[upper]);
+        Measure { median, low: values[0], high: values[values.len() - 1] }
+    }
+
+    fn floats(&self) -> Vec<f64> {
+        self.0.iter().map(|value| *value as f64).collect()
+    }
 }
 
 /// What counts as a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// Runs of the base.
+    /// Runs of the base that are compared.
     pub base_runs: usize,
-    /// Runs of the head.
+    /// Runs of the head that are compared.
     pub head_runs: usize,
     /// A smaller change, as a share of the base, is noise.
     pub floor_share: f64,
 }
 
 impl Noise {
-    pub(super) fn new(base_runs: usize, head_runs: usize) -> Self {
-        let is_single = base_runs < 2 || head_runs < 2;
-        let floor_share = if is_single { SINGLE_RUN_FLOOR } else { SEVERAL_RUNS_FLOOR };
-        Self { base_runs, head_runs, floor_share }
+    /// `floor_share` is what the project says; absent for what the number of runs asks for.
+    pub(super) fn new(base_runs: usize, head_runs: usize, floor_share: Option<f64>) -> Self {
+        let fewer = base_runs.min(head_runs);
+        let usual = FLOORS.into_iter().find(|(runs, _)| fewer < *runs).map_or(0.01, |(_, floor)| floor);
+        Self { base_runs, head_runs, floor_share: floor_share.unwrap_or(usual) }
     }
 
-    /// A change counts when the two sides' spreads do not meet, and it is over the floor.
-    pub(super) fn is_change(&self, base: Measure, head: Measure) -> bool {
-        let is_apart = base.high < head.low || head.high < base.low;
-        let size = base.median.abs_diff(head.median) as f64;
-        is_apart && size >= self.floor_share * base.median.unsigned_abs() as f64
+    /// The fewer runs of the two sides.
+    pub fn fewer_runs(&self) -> usize {
+        self.base_runs.min(self.head_runs)
+    }
+
+    /// A change counts when it is over the floor and, with several runs, when no change at all is outside of its interval.
+    fn is_change(&self, sides: Sides<&Measure>, interval: Option<Interval>) -> bool {
+        let size = sides.base.median.abs_diff(sides.head.median) as f64;
+        let is_sure = interval.is_none_or(Interval::excludes_zero);
+        size > 0.0 && is_sure && size >= self.floor_share * sides.base.median.unsigned_abs() as f64
     }
 }
 
@@ -72,19 +101,20 @@ pub struct Change {
     pub difference: i64,
     /// The same as a share of the base; absent when that is 0.
     pub share: Option<f64>,
+    /// Between which shares the change lies; absent where the runs are too few to tell.
+    pub interval: Option<Interval>,
     /// Whether it is more than noise.
     pub is_change: bool,
 }
 
 impl Change {
-    pub(super) fn new(base: Measure, head: Measure, noise: &Noise) -> Self {
+    pub(super) fn of(values: &Sides<Values>, noise: &Noise) -> Self {
+        let Sides { base, head } = values.each_ref().map(Values::measure);
+        let interval = Interval::of(&values.base.floats(), &values.head.floats());
         let difference = head.median.saturating_sub(base.median);
         let share = (base.median != 0).then(|| difference as f64 / base.median as f64);
-        Self { base, head, difference, share, is_change: noise.is_change(base, head) }
-    }
-
-    pub(super) fn of(sides: Sides<Measure>, noise: &Noise) -> Self {
-        Self::new(sides.base, sides.head, noise)
+        let is_change = noise.is_change(Sides { base: &base, head: &head }, interval);
+        Self { base, head, difference, share, interval, is_change }
     }
 
     /// The number of each side.
@@ -118,8 +148,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn one(value: i64) -> Measure {
-        Measure::of([value]).unwrap()
+    fn change(base: &[i64], head: &[i64], noise: &Noise) -> Change {
+        let values = |side: &[i64]| Values::of(side.iter().copied()).unwrap();
+        Change::of(&Sides { base: values(base), head: values(head) }, noise)
+    }
+
+    fn trend(base: &[i64], head: &[i64]) -> Trend {
+        change(base, head, &Noise::new(base.len(), head.len(), None)).trend()
     }
 
     #[test]
@@ -130,29 +165,35 @@ mod tests {
     }
 
     #[test]
-    fn with_one_run_the_floor_decides_and_with_several_the_spread() {
-        let single = Noise::new(1, 3);
-        assert!(!single.is_change(one(100), one(104)) && single.is_change(one(100), one(105)));
-        assert!(!single.is_change(one(100), one(100)) && single.is_change(one(0), one(1)));
-        let several = Noise::new(3, 3);
-        let base = Measure::of([95, 100, 110]).unwrap();
-        assert!(!several.is_change(base, Measure::of([109, 120, 130]).unwrap()));
-        assert!(several.is_change(base, Measure::of([111, 112, 113]).unwrap()));
-        assert!(!several.is_change(Measure::of([1000, 1001]).unwrap(), Measure::of([1002, 1003]).unwrap()));
+    fn with_one_run_the_floor_decides_and_with_several_the_interval() {
+        assert_eq!((trend(&[100], &[104]), trend(&[100], &[105])), (Trend::Same, Trend::Up));
+        assert_eq!((trend(&[100], &[100]), trend(&[0], &[1])), (Trend::Same, Trend::Up));
+        assert_eq!(trend(&[950, 1000, 1100], &[1090, 1200, 1300]), Trend::Same);
+        assert_eq!(trend(&[990, 1000, 1010], &[1190, 1200, 1210]), Trend::Up);
+        // Ranges that meet hide nothing, and ranges that do not meet show nothing alone.
+        assert_eq!(trend(&[100, 101, 99, 102, 106], &[105, 112, 113, 111, 110]), Trend::Up);
+        assert_eq!(trend(&[1000, 1020], &[1060, 1090]), Trend::Same);
+    }
+
+    #[test]
+    fn the_floor_is_wide_while_runs_are_few_and_can_be_set() {
+        let floors = [1, 3, 4, 5, 8, 10, 50].map(|runs| Noise::new(runs, 50, None).floor_share);
+        assert_eq!(floors, [0.05, 0.05, 0.03, 0.03, 0.02, 0.01, 0.01]);
+        let set = Noise::new(1, 1, Some(0.02));
+        assert_eq!((change(&[1000], &[1019], &set).is_change, change(&[1000], &[1020], &set).is_change), (false, true));
     }
 
     proptest! {
         #[test]
         fn a_measure_against_itself_is_no_change(values in prop::collection::vec(0i64..1_000_000, 1..6)) {
-            let measure = Measure::of(values).unwrap();
-            let change = Change::new(measure, measure, &Noise::new(2, 2));
+            let change = change(&values, &values, &Noise::new(2, 2, None));
             prop_assert_eq!((change.difference, change.trend()), (0, Trend::Same));
         }
 
         #[test]
         fn changes_are_symmetric_in_direction(base in 1i64..1_000_000, head in 1i64..1_000_000) {
-            let noise = Noise::new(1, 1);
-            let (there, back) = (Change::new(one(base), one(head), &noise), Change::new(one(head), one(base), &noise));
+            let noise = Noise::new(1, 1, None);
+            let (there, back) = (change(&[base], &[head], &noise), change(&[head], &[base], &noise));
             prop_assert_eq!(there.difference, -back.difference);
             prop_assert!(there.trend() == Trend::Same || there.trend() != back.trend());
         }

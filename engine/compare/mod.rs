@@ -5,21 +5,32 @@ mod cause;
 mod finding;
 #[cfg(test)]
 mod finding_tests;
+mod interval;
+mod launches;
 mod ledger;
 mod measure;
+#[cfg(test)]
+mod noise_tests;
+mod odd;
+mod rounds;
 mod runs;
 mod sides;
 mod verdict;
 mod words;
 mod work;
+#[cfg(test)]
+mod work_tests;
 
 use crate::facts::EntityKind;
 use crate::text::spans::Sentence;
 
 pub use calls::CallChange;
 pub use finding::{FindingChange, State, StateCounts};
+pub use interval::Interval;
+pub use launches::Replaced;
 pub use ledger::{AccountChange, DeviceChange};
 pub use measure::{Change, Measure, Noise, Trend};
+pub use odd::OddRun;
 pub use runs::Run;
 pub(crate) use runs::devices_with_work;
 pub use sides::{Side, Sides};
@@ -27,7 +38,17 @@ pub use verdict::Outcome;
 pub use work::{Basis, Work};
 
 use calls::SameCalls;
-use runs::{Runs, int};
+pub(crate) use rounds::Rounds;
+use runs::Runs;
+
+/// What a project or a caller decides about comparisons.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Terms {
+    /// A smaller change, as a share of the base, is noise; absent for what the number of runs asks for.
+    pub noise_share: Option<f64>,
+    /// Whether both sides did the same work, whatever they launch.
+    pub same_work: bool,
+}
 
 /// Two sides, compared: a plain value that renderers print.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +65,8 @@ pub struct Comparison {
     pub work: Work,
     /// What counts as a change.
     pub noise: Noise,
+    /// Runs that are left out, because they went another way than the others of their side.
+    pub odd: Vec<OddRun>,
     /// The time that the verdict is about; absent when a side recorded no GPU work.
     pub time: Option<Time>,
     /// What explains most of the change, the likeliest first.
@@ -70,14 +93,29 @@ pub struct Comparison {
 pub struct Time {
     /// Of what.
     pub of: TimeOf,
-    /// How long, on the slowest device.
+    /// How long, on the slowest device; of a step on average, without warm-up.
     pub change: Change,
+    /// The median step; absent where the time is not a step's.
+    pub median: Option<Change>,
+    /// Steps of the first run that take much longer than the median, where the sides have other numbers of them.
+    pub slow: Option<Sides<SlowSteps>>,
+}
+
+/// Steps that take much longer than the median.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlowSteps {
+    /// How many.
+    pub count: usize,
+    /// Of how many.
+    pub of: usize,
+    /// What they take beyond the median, on average.
+    pub beyond_ns: i64,
 }
 
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeOf {
-    /// The median step.
+    /// A step, without warm-up.
     Step,
     /// The window: from the first to the last GPU operation.
     Window,
@@ -127,12 +165,15 @@ struct Measured {
     kernels: Vec<CallChange>,
     ranges: Vec<CallChange>,
     same_calls: Option<SameCalls>,
+    /// By how much all kernels changed alike, if they did.
+    common_factor: Option<f64>,
+    odd: Vec<OddRun>,
 }
 
 impl Measured {
-    fn new(sides: Sides<Runs<'_>>) -> Self {
-        let noise = Noise::new(sides.base.runs.len(), sides.head.runs.len());
-        let work = work::work(sides);
+    fn new(sides: Sides<Runs<'_>>, odd: Vec<OddRun>, terms: Terms) -> Self {
+        let noise = Noise::new(sides.base.runs.len(), sides.head.runs.len(), terms.noise_share);
+        let work = work::work(sides, terms);
         let devices = ledger::devices(sides, &work, &noise);
         let time = time(sides, &work, &devices, &noise);
         Self {
@@ -140,7 +181,9 @@ impl Measured {
             findings: finding::findings(sides, &work, &devices, &noise),
             kernels: calls::calls(EntityKind::Kernel, sides, &work, &noise),
             ranges: calls::calls(EntityKind::Range, sides, &work, &noise),
-            same_calls: calls::same_calls(sides, &noise),
+            same_calls: calls::same_calls(sides, &work, &noise),
+            common_factor: calls::common_factor(sides, &work, &noise),
+            odd,
             work,
             noise,
             time,
@@ -154,21 +197,25 @@ impl Measured {
 /// # Errors
 /// When there is nothing to hold against each other: reports of different profilers, or other numbers of GPUs. A side
 /// without GPU work is no error but a verdict.
-pub fn compare(base: &[Run], head: &[Run]) -> Result<Comparison, PairError> {
-    let sides = Sides { base: Runs { runs: base }, head: Runs { runs: head } };
+pub fn compare(base: &[Run], head: &[Run], terms: Terms) -> Result<Comparison, PairError> {
+    let all = Sides { base, head };
+    let odd = odd::find(all);
+    let kept = Sides::of(|side| kept(&odd, side, all.get(side)));
+    let sides = Sides { base: Runs { runs: &kept.base }, head: Runs { runs: &kept.head } };
     check(sides)?;
-    let measured = Measured::new(sides);
+    let measured = Measured::new(sides, odd, terms);
     let causes = cause::causes(&measured);
-    let names = sides.map(|side| side.runs.iter().map(|run| run.name.clone()).collect());
+    let names = all.map(|runs| runs.iter().map(|run| run.name.clone()).collect());
     Ok(Comparison {
         base: names.base,
         head: names.head,
-        verdict: verdict::verdict(&measured, &causes),
-        causes,
+        verdict: verdict::verdict(&measured, causes.list.first(), causes.against.as_ref()),
+        causes: causes.list,
         counts: StateCounts::of(&measured.findings),
         outcome: measured.outcome,
         work: measured.work,
         noise: measured.noise,
+        odd: measured.odd,
         time: measured.time,
         devices: measured.devices,
         findings: measured.findings,
@@ -177,6 +224,12 @@ pub fn compare(base: &[Run], head: &[Run]) -> Result<Comparison, PairError> {
         kernels: measured.kernels,
         ranges: measured.ranges,
     })
+}
+
+/// The runs of a side that are compared: all but the odd ones.
+pub(crate) fn kept<'a>(odd: &[OddRun], side: Side, runs: &'a [Run]) -> Vec<&'a Run> {
+    let is_odd = |index: usize| odd.iter().any(|odd| odd.side == side && odd.index == index);
+    runs.iter().enumerate().filter(|(index, _)| !is_odd(*index)).map(|(_, run)| run).collect()
 }
 
 fn check(sides: Sides<Runs<'_>>) -> Result<(), PairError> {
@@ -200,17 +253,44 @@ fn check(sides: Sides<Runs<'_>>) -> Result<(), PairError> {
 
 /// Steps where both sides have them, else windows; of the slowest device, since the others wait for it.
 fn time(sides: Sides<Runs<'_>>, work: &Work, devices: &[DeviceChange], noise: &Noise) -> Option<Time> {
-    let step = |run: &Run| run.devices().iter().map(|(_, device)| int(device, "step_median_ns")).max();
     if work.step_count.is_some()
-        && let Some(steps) = sides.map(|side| side.measure(step)).both()
+        && let Some(time) = step_time(sides, noise)
     {
-        return Some(Time { of: TimeOf::Step, change: Change::of(steps, noise) });
+        return Some(time);
     }
-    let slowest = |side: Side| {
-        let windows = devices.iter().map(|device| *device.window.sides().get(side));
-        windows.max_by_key(|window| window.median)
-    };
-    let windows = Sides::of(slowest).both()?;
+    let windows = devices.iter().map(|device| device.window);
+    let change = windows.max_by_key(|window| window.base.median.max(window.head.median))?;
     let of = if matches!(work.basis, Basis::Unit { .. }) { TimeOf::Unit } else { TimeOf::Window };
-    Some(Time { of, change: Change::of(windows, noise) })
+    Some(Time { of, change, median: None, slow: None })
+}
+
+fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
+    let of = |of: fn(&Rounds) -> i64| {
+        let values = sides.map(|side| side.values(|run| Rounds::of(&run.facts).map(|rounds| of(&rounds)))).both();
+        values.map(|values| Change::of(&values, noise))
+    };
+    let mut change = of(|rounds| rounds.mean_ns)?;
+    let median = of(|rounds| rounds.median_ns)?;
+    let first = sides.map(|side| side.first().and_then(|run| Rounds::of(&run.facts))).both()?;
+    if noise.fewer_runs() < 2 && is_within_steps(&first, &change) {
+        change.is_change = false;
+    }
+    // The shorter median: steps that are slow on one side are told by it on both.
+    let usual_ns = median.base.median.min(median.head.median).max(1);
+    let slow = first.map(|rounds| {
+        let (count, beyond_ns) = rounds.slow(usual_ns);
+        SlowSteps { count, of: rounds.durations_ns.len(), beyond_ns }
+    });
+    let slow = (slow.base.count != slow.head.count).then_some(slow);
+    Some(Time { of: TimeOf::Step, change, median: Some(median), slow })
+}
+
+/// Whether steps that differ on both sides as much as these do explain a change of their mean. Those of the steadier side tell:
+/// single slow steps of the other are what a change may be.
+fn is_within_steps(rounds: &Sides<Rounds>, change: &Change) -> bool {
+    let Some(spread) = rounds.each_ref().map(Rounds::spread).both() else { return false };
+    let counts = rounds.each_ref().map(|rounds| rounds.durations_ns.len());
+    let deviation = spread.base.1.min(spread.head.1);
+    let error = deviation * (1.0 / counts.base as f64 + 1.0 / counts.head as f64).sqrt();
+    (change.difference.unsigned_abs() as f64) < interval::quantile(counts.base + counts.head - 2) * error
 }

@@ -1,9 +1,7 @@
 //! One side of a comparison: one report, or several runs of the same program.
 
-use std::collections::BTreeMap;
-
-use super::measure::Measure;
-use crate::facts::{Entity, EntityId, EntityKind, Facts};
+use super::measure::{Measure, Values};
+use crate::facts::{Entity, EntityId, Facts};
 use crate::findings::Review;
 
 /// One run: its facts, and what the rules said of them.
@@ -28,26 +26,6 @@ impl Run {
         devices_with_work(&self.facts)
     }
 
-    /// Launches by kernel name, on all devices; copies by kind where no kernel ran, and what else ran where neither did.
-    pub(super) fn launches(&self) -> BTreeMap<String, i64> {
-        let kernels = self.counts(EntityKind::Kernel, "launch_count");
-        let copies = || self.counts(EntityKind::CopyGroup, "count");
-        let others = || {
-            let others = ["memset_count", "migration_count"].map(|fact| (fact.to_owned(), self.sum(fact)));
-            others.into_iter().filter(|(_, count)| *count > 0).collect()
-        };
-        [kernels, copies(), others()].into_iter().find(|counts| !counts.is_empty()).unwrap_or_default()
-    }
-
-    fn counts(&self, kind: EntityKind, fact: &str) -> BTreeMap<String, i64> {
-        let mut counts = BTreeMap::new();
-        for (_, entity) in self.facts.of_kind(kind) {
-            let count: &mut i64 = counts.entry(name_of(entity).to_owned()).or_default();
-            *count = count.saturating_add(int(entity, fact));
-        }
-        counts
-    }
-
     /// The sum of a fact over the devices.
     pub(super) fn sum(&self, fact: &str) -> i64 {
         self.devices().iter().map(|(_, device)| int(device, fact)).fold(0, i64::saturating_add)
@@ -65,31 +43,27 @@ impl Run {
 /// The runs of one side; never empty.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Runs<'a> {
-    pub(super) runs: &'a [Run],
+    pub(super) runs: &'a [&'a Run],
 }
 
 impl<'a> Runs<'a> {
     pub(super) fn first(self) -> Option<&'a Run> {
-        self.runs.first()
+        self.runs.first().copied()
     }
 
     /// A number of every run; `None` when a run lacks it.
+    pub(super) fn values(self, of: impl Fn(&Run) -> Option<i64>) -> Option<Values> {
+        let values: Option<Vec<i64>> = self.runs.iter().map(|run| of(run)).collect();
+        Values::of(values?)
+    }
+
+    /// The same, in short.
     pub(super) fn measure(self, of: impl Fn(&Run) -> Option<i64>) -> Option<Measure> {
-        let values: Option<Vec<i64>> = self.runs.iter().map(of).collect();
-        Measure::of(values?)
+        self.values(of).map(|values| values.measure())
     }
 
     pub(super) fn median(self, of: impl Fn(&Run) -> i64) -> i64 {
         self.measure(|run| Some(of(run))).map_or(0, |measure| measure.median)
-    }
-
-    /// Names with counts, each the median of the runs.
-    pub(super) fn median_counts(self, of: impl Fn(&Run) -> BTreeMap<String, i64>) -> BTreeMap<String, i64> {
-        let each: Vec<BTreeMap<String, i64>> = self.runs.iter().map(of).collect();
-        let names: std::collections::BTreeSet<&String> = each.iter().flat_map(BTreeMap::keys).collect();
-        let median = |name: &str| Measure::of(each.iter().map(|counts| counts.get(name).copied().unwrap_or(0)));
-        let counted = names.into_iter().filter_map(|name| Some((name.clone(), median(name)?.median)));
-        counted.filter(|(_, count)| *count > 0).collect()
     }
 }
 

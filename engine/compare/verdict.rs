@@ -1,10 +1,18 @@
 //! Which side is faster, in one sentence.
 
-use super::measure::{Change, Trend};
+use super::measure::{Change, ENOUGH_RUNS, Trend};
+use super::odd::OddRun;
 use super::work::{Basis, Work};
 use super::{Measured, Time, TimeOf, words};
 use crate::text::number;
+use crate::text::plural::counted;
 use crate::text::spans::Sentence;
+
+/// What makes other work comparable.
+const WAY_OUT: &str = " Put an NVTX range around what repeats (`step 1`, `step 2`, …) on both sides, or capture the same rounds of \
+                       work; if both sides do the same work all the same, say so with --same-work.";
+/// A smaller change is not worth more runs.
+const LEAST_SHARE: f64 = 0.01;
 
 /// The result of a measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +40,7 @@ impl Outcome {
 
     pub(super) fn of(work: &Work, time: Option<&Time>) -> Self {
         match time {
-            Some(time) if work.basis.is_comparable() => match time.change.trend() {
+            Some(time) if work.basis.is_comparable() => match time.trend() {
                 Trend::Up => Self::Slower,
                 Trend::Down => Self::Faster,
                 Trend::Same => Self::NoChange,
@@ -42,48 +50,136 @@ impl Outcome {
     }
 }
 
-pub(super) fn verdict(measured: &Measured, causes: &[Sentence]) -> Sentence {
-    let words = Sentence::default();
+impl Time {
+    /// Which way it went: on average, else in the middle. What single steps pay, a run pays.
+    fn trend(&self) -> Trend {
+        match (self.change.trend(), self.median.map(|median| median.trend())) {
+            (Trend::Same, Some(median)) => median,
+            (mean, _) => mean,
+        }
+    }
+
+    /// The change that the verdict is about.
+    pub fn told(&self) -> &Change {
+        match &self.median {
+            Some(median) if self.change.trend() == Trend::Same && median.is_change => median,
+            _ => &self.change,
+        }
+    }
+}
+
+/// With the likeliest cause, and what went against the change.
+pub(super) fn verdict(measured: &Measured, cause: Option<&Sentence>, against: Option<&Sentence>) -> Sentence {
     let (Some(time), true) = (&measured.time, measured.work.basis.is_comparable()) else {
-        return refusal(measured, causes.first());
+        return refusal(measured, cause);
     };
-    let change = &time.change;
-    let (what, base, head) =
-        (subject(time.of), number::duration(change.base.median), number::duration(change.head.median));
-    let words = match measured.outcome {
-        Outcome::Faster => {
-            words.own(&format!("Faster: {what} takes {head} instead of {base}, {}.", words::speed(change)))
-        }
-        Outcome::Slower => {
-            words.own(&format!("Slower: {what} takes {head} instead of {base}, {}.", words::speed(change)))
-        }
-        _ => words.own(&same(measured, what, change)),
-    };
+    let words = Sentence::default().own(&match measured.outcome {
+        Outcome::Faster => format!("Faster: {}", moved(measured, time)),
+        Outcome::Slower => format!("Slower: {}", moved(measured, time)),
+        _ => same(measured, time),
+    });
+    let words = words.own(&steps(time));
+    let words = measured.odd.iter().fold(words, left_out);
     let words = match measured.work.differences.as_slice() {
         [] => words,
         differences => listed(words.own(" The work differs: "), differences).own("."),
     };
-    match (measured.outcome, causes.first()) {
+    let words = match (measured.outcome, cause) {
         (Outcome::Faster | Outcome::Slower, Some(cause)) => words.own(" Likely cause: ").sentence(cause).own("."),
+        (_, Some(kernel)) => words.own(" What did change: ").sentence(kernel).own("."),
         _ => words,
+    };
+    match against {
+        Some(against) => words.own(" ").sentence(against).own("."),
+        None => words,
     }
 }
 
-fn same(measured: &Measured, what: &str, change: &Change) -> String {
+/// `a step takes 52 ms instead of 40 ms, 12 ms (30 %) slower (+28 % to +33 % by 5 and 5 runs).`
+fn moved(measured: &Measured, time: &Time) -> String {
+    let change = time.told();
+    let (base, head) = (number::duration(change.base.median), number::duration(change.head.median));
+    let bounds = match words::bounds(change, &measured.noise) {
+        bounds if bounds.is_empty() => bounds,
+        bounds => format!(" ({bounds})"),
+    };
+    format!("{} takes {head} instead of {base}, {}{bounds}.", subject(time), words::speed(change))
+}
+
+/// What the middle says where it says something else than the mean.
+fn steps(time: &Time) -> String {
+    let Some(median) = &time.median else { return String::new() };
+    if median.trend() == time.change.trend() {
+        return String::new();
+    }
+    let slow = match &time.slow {
+        Some(slow) if slow.head.count > slow.base.count => {
+            let (more, beyond) = (slow.head.count, number::duration(slow.head.beyond_ns));
+            let take = if more == 1 { "takes" } else { "take" };
+            format!(": {more} of {} {take} {beyond} more{}", counted(slow.head.of, "step"), before(slow.base.count))
+        }
+        Some(slow) => {
+            let (fewer, beyond) = (slow.base.count, number::duration(slow.base.beyond_ns));
+            format!(": {fewer} of {} took {beyond} more{}", counted(slow.base.of, "step"), after(slow.head.count))
+        }
+        None => String::new(),
+    };
+    let (base, head) = (number::duration(median.base.median), number::duration(median.head.median));
+    match median.trend() {
+        Trend::Same => format!(" The median step is unchanged ({head}){slow}."),
+        _ => format!(" The median step takes {head} after {base}{slow}."),
+    }
+}
+
+fn before(count: usize) -> String {
+    if count == 0 { String::new() } else { format!(", before {count}") }
+}
+
+fn after(count: usize) -> String {
+    if count == 0 { ", now none".to_owned() } else { format!(", now {count}") }
+}
+
+/// ` Left out: run b.sqlite of the base, 40 % slower than the others.`
+fn left_out(words: Sentence, odd: &OddRun) -> Sentence {
+    let way = if odd.share > 0.0 { "slower" } else { "faster" };
+    let share = number::percent(odd.share.abs());
+    let words = words.own(&format!(" Left out of the {}: ", odd.side.name())).code(&odd.name);
+    words.own(&format!(", {share} {way} than its other runs."))
+}
+
+fn same(measured: &Measured, time: &Time) -> String {
+    let (change, what) = (&time.change, subject(time));
     let (base, head) = (number::duration(change.base.median), number::duration(change.head.median));
     match change.difference {
         0 => format!("No change: {what} takes {head} on both sides."),
         _ if base == head => format!("No change: {what} takes {head} on both sides, to within the noise."),
-        _ => format!("No change beyond the noise ({}): {what} takes {head} after {base}.", noise(measured)),
+        _ => format!(
+            "No change beyond the noise ({}): {what} takes {head} after {base}.{}",
+            noise(measured, change),
+            more_runs(measured, change)
+        ),
     }
 }
 
-fn noise(measured: &Measured) -> String {
+/// What would tell.
+fn more_runs(measured: &Measured, change: &Change) -> String {
+    let fewer = measured.noise.fewer_runs();
+    let is_worth_it = change.share.is_none_or(|share| share.abs() >= LEAST_SHARE);
+    if fewer >= ENOUGH_RUNS || !is_worth_it {
+        return String::new();
+    }
+    let runs = match (measured.noise.base_runs, measured.noise.head_runs) {
+        (1, 1) => "One run a side".to_owned(),
+        (base, head) => format!("{base} and {head} runs"),
+    };
+    format!(" {runs} cannot show a change of this size: record {ENOUGH_RUNS} a side.")
+}
+
+fn noise(measured: &Measured, change: &Change) -> String {
     let floor = number::percent(measured.noise.floor_share);
-    if measured.noise.base_runs > 1 || measured.noise.head_runs > 1 {
-        format!("the spread of the runs, at least {floor}")
-    } else {
-        format!("{floor} with one run a side")
+    match words::bounds(change, &measured.noise) {
+        bounds if bounds.is_empty() => format!("{floor} with one run a side"),
+        bounds => format!("{bounds}, and at least {floor}"),
     }
 }
 
@@ -93,6 +189,7 @@ fn refusal(measured: &Measured, cause: Option<&Sentence>) -> Sentence {
         return words.own("no time was recorded on a side, so there is no verdict.");
     };
     let words = words.sentence(because).own(".");
+    let words = if measured.work.is_other { words.own(WAY_OUT) } else { words };
     let words = if measured.devices.is_empty() {
         words
     } else {
@@ -111,8 +208,8 @@ fn listed(words: Sentence, sentences: &[Sentence]) -> Sentence {
         .fold(words, |words, (index, sentence)| words.own(if index > 0 { "; " } else { "" }).sentence(sentence))
 }
 
-const fn subject(of: TimeOf) -> &'static str {
-    match of {
+const fn subject(time: &Time) -> &'static str {
+    match time.of {
         TimeOf::Step => "a step",
         TimeOf::Window => "the GPU's window",
         TimeOf::Unit => "a unit of work",

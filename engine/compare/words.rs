@@ -1,7 +1,11 @@
 //! Sentences about changes that read right in both directions.
 
-use super::measure::{Change, Trend};
+use super::interval::Interval;
+use super::measure::{Change, Noise, Trend};
 use crate::text::number;
+
+/// Larger shares are not printed.
+const MOST_SHARE: f64 = 100.0;
 
 /// `12 ms (8 %) faster`, `12 ms (8 %) slower`, `no change`.
 pub(super) fn speed(change: &Change) -> String {
@@ -24,9 +28,23 @@ pub(super) fn counted(base: i64, head: i64) -> String {
     }
 }
 
+/// `28 to 33 % by 5 and 5 runs`: between which bounds a change lies; nothing with one run a side.
+pub(super) fn bounds(change: &Change, noise: &Noise) -> String {
+    let Some(Interval { low, high }) = change.interval else { return String::new() };
+    let runs = format!("{} and {} runs", noise.base_runs, noise.head_runs);
+    let sign = |share: f64| if share < 0.0 { "−" } else { "+" };
+    let print = |share: f64| format!("{}{}", sign(share), number::percent(share.abs()));
+    match (print(low), print(high)) {
+        (low, high) if low == high => format!("{low} by {runs}"),
+        (low, high) => format!("{low} to {high} by {runs}"),
+    }
+}
+
 fn sized(change: &Change, print: impl Fn(i64) -> String, up: &str, down: &str) -> String {
     let size = print(i64::try_from(change.difference.unsigned_abs()).unwrap_or(i64::MAX));
-    let share = change.share.map_or_else(String::new, |share| format!(" ({})", number::percent(share.abs())));
+    // Of next to nothing no share says anything.
+    let share = change.share.filter(|share| share.abs() < MOST_SHARE);
+    let share = share.map_or_else(String::new, |share| format!(" ({})", number::percent(share.abs())));
     match change.trend() {
         Trend::Up => format!("{size}{share} {up}"),
         Trend::Down => format!("{size}{share} {down}"),
@@ -36,12 +54,22 @@ fn sized(change: &Change, print: impl Fn(i64) -> String, up: &str, down: &str) -
 
 #[cfg(test)]
 mod tests {
-    use super::super::measure::{Measure, Noise};
+    use super::super::measure::Values;
+    use super::super::sides::Sides;
     use super::*;
 
     fn change(base: i64, head: i64) -> Change {
-        let one = |value| Measure::of([value]).unwrap();
-        Change::new(one(base), one(head), &Noise::new(1, 1))
+        let one = |value| Values::of([value]).unwrap();
+        Change::of(&Sides { base: one(base), head: one(head) }, &Noise::new(1, 1, None))
+    }
+
+    #[test]
+    fn bounds_have_their_sign_and_the_number_of_runs() {
+        let many = |values: &[i64]| Values::of(values.iter().copied()).unwrap();
+        let noise = Noise::new(3, 3, None);
+        let found = Change::of(&Sides { base: many(&[100, 101, 99]), head: many(&[110, 111, 109]) }, &noise);
+        assert_eq!(bounds(&found, &noise), "+7 % to +13 % by 3 and 3 runs");
+        assert_eq!(bounds(&change(100, 110), &Noise::new(1, 1, None)), "");
     }
 
     #[test]

@@ -1,20 +1,20 @@
 //! Whether two sides did the same work, and in which unit they can be compared when they did not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::Terms;
+use super::launches::{self, Launches, Replaced};
 use super::measure::{Measure, SAME_SHARE};
 use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use super::words::counted;
 use crate::facts::EntityKind;
-use crate::text::number;
 use crate::text::plural::counted as many;
 use crate::text::spans::Sentence;
+use crate::text::{names, number};
 
 /// Clocks that differ by less are the same.
 const SAME_CLOCK_SHARE: f64 = 0.05;
-/// The most repetitions that one side may hold of the other's work.
-const MAX_UNITS: i64 = 10_000;
 /// Kernels named when only one side launches them.
 const NAMED: usize = 3;
 /// From this part of the kernel time on, it is the program that works on another size.
@@ -29,10 +29,16 @@ pub struct Work {
     pub differences: Vec<Sentence>,
     /// What a reader should bear in mind although the work looks the same.
     pub notes: Vec<Sentence>,
+    /// Kernels of the base that the head replaced by others, the longest first.
+    pub replaced: Vec<Replaced>,
+    /// Whether the caller says that the work is the same.
+    pub is_said_same: bool,
     /// Kernels launched, on all devices.
     pub launch_count: Sides<i64>,
     /// Steps, where both sides have them.
     pub step_count: Option<Sides<i64>>,
+    /// Whether the sides cannot be compared because what they launch differs.
+    pub(super) is_other: bool,
     /// Units of work in each run, where they differ within a side.
     run_units: Sides<Vec<i64>>,
 }
@@ -42,7 +48,7 @@ pub struct Work {
 pub enum Basis {
     /// Both did the same: the whole of one against the whole of the other.
     Run,
-    /// One did the work of the other several times: per unit of work.
+    /// One did the work of the other several times, or both the same work several times: per unit of work.
     Unit {
         /// How many units each side holds.
         count: Sides<i64>,
@@ -66,28 +72,29 @@ impl Basis {
     }
 }
 
-type Counts = BTreeMap<String, i64>;
-
 /// What both sides repeat, and how often.
 struct Steps {
     name: String,
     count: Sides<i64>,
 }
 
-pub(super) fn work(sides: Sides<Runs<'_>>) -> Work {
-    let launches = Launches(sides.map(|side| side.median_counts(Run::launches)));
+pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms) -> Work {
+    let launches = Launches::new(sides);
     let steps = Steps::of(sides);
-    let basis = basis(sides, &launches, steps.as_ref());
+    let basis = basis(sides, &launches, steps.as_ref(), terms);
     let units = units(&basis, steps.as_ref().map(|steps| steps.count));
     let mut work = Work {
         differences: differences(&basis, &launches, steps.is_some(), units, sides),
         launch_count: launches.totals(),
-        notes: notes(sides),
+        notes: notes(sides, terms),
+        is_said_same: terms.same_work,
+        is_other: !basis.is_comparable() && devices_differ(sides).is_none(),
         run_units: match basis {
             Basis::Step { .. } => sides.map(|side| side.runs.iter().map(|run| step_count(run).max(1)).collect()),
             _ => Sides::default(),
         },
         step_count: steps.map(|steps| steps.count),
+        replaced: launches.replaced,
         basis,
     };
     if let Some(share) = resized_share(sides).filter(|_| work.basis.is_comparable()) {
@@ -96,20 +103,26 @@ pub(super) fn work(sides: Sides<Runs<'_>>) -> Work {
     work
 }
 
-fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>) -> Basis {
+fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
     if let Some(because) = devices_differ(sides) {
         return Basis::None { because };
     }
     let is_same = launches.is_same(Sides { base: 1, head: 1 });
     // As many times the steps as the work: repetitions of the same, which the ledger can be compared by.
-    let multiple = launches.multiple().filter(|units| steps.is_none_or(|steps| is_ratio(steps.count, *units)));
+    let multiple =
+        launches.multiple(1).filter(|units| !is_same && steps.is_none_or(|steps| is_ratio(steps.count, *units)));
+    let step = |steps: &Steps| Basis::Step { name: steps.name.clone() };
     match (steps, multiple) {
-        (None, _) if is_same => Basis::Run,
         // The same work in the same steps: a step is what the verdict is about, so all else is per step too.
-        (Some(steps), _) if is_same && steps.count.base == steps.count.head => Basis::Step { name: steps.name.clone() },
+        (Some(steps), _) if is_same && steps.count.base == steps.count.head => step(steps),
+        (None, _) if is_same => Basis::Run,
         (_, Some(count)) => Basis::Unit { count },
-        (Some(steps), None) => Basis::Step { name: steps.name.clone() },
-        (None, None) => Basis::None { because: launches.other_work() },
+        (Some(steps), None) => step(steps),
+        (None, None) => match launches.repetitions() {
+            Some(count) => Basis::Unit { count },
+            None if terms.same_work || launches.is_mostly_same() => Basis::Run,
+            None => Basis::None { because: launches.other_work() },
+        },
     }
 }
 
@@ -144,7 +157,7 @@ impl Work {
     fn resized(&mut self, share: f64, copies_differ: bool) {
         let words =
             format!("kernels that take {} of the kernel time run on grids of another size", number::percent(share));
-        if copies_differ {
+        if copies_differ && !self.is_said_same {
             let words = format!(
                 "{words}, and another number of bytes is copied: this looks like another batch or problem size"
             );
@@ -163,10 +176,6 @@ fn span(count: Measure) -> String {
 
 fn own(words: &str) -> Sentence {
     Sentence::default().own(words)
-}
-
-fn total(counts: &Counts) -> i64 {
-    counts.values().copied().fold(0, i64::saturating_add)
 }
 
 impl Steps {
@@ -205,31 +214,8 @@ fn devices_differ(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     Some(Sentence::default().own("the base ran on ").value(pair.0).own(", the head on ").value(pair.1))
 }
 
-/// Launches of each side by name, the medians of its runs.
-struct Launches(Sides<Counts>);
-
 impl Launches {
-    fn totals(&self) -> Sides<i64> {
-        self.0.each_ref().map(total)
-    }
-
-    fn is_same(&self, units: Sides<i64>) -> bool {
-        let all = total(&self.0.head) as f64 / units.head as f64;
-        all > 0.0 && distance(self.0.each_ref(), units) <= SAME_SHARE * all
-    }
-
-    /// The units when one side holds the other's work a whole number of times.
-    fn multiple(&self) -> Option<Sides<i64>> {
-        let Sides { base, head } = self.totals();
-        if base == 0 || head == 0 {
-            return None;
-        }
-        let factor = (base.max(head) as f64 / base.min(head) as f64).round() as i64;
-        let units = if head > base { Sides { base: 1, head: factor } } else { Sides { base: factor, head: 1 } };
-        ((2..=MAX_UNITS).contains(&factor) && self.is_same(units)).then_some(units)
-    }
-
-    /// Why there is no unit to compare by.
+    /// Why there is no unit to compare by, and the way out.
     fn other_work(&self) -> Sentence {
         let Sides { base, head } = self.totals();
         if base == 0 || head == 0 {
@@ -239,35 +225,39 @@ impl Launches {
             std::cmp::Ordering::Equal => "the same number of kernels, but other ones".to_owned(),
             _ => format!("{} kernels ({} against {})", counted(base, head), number::count(head), number::count(base)),
         };
-        own(&format!("the head launches {kernels}, and there are no steps to compare by"))
+        let share = number::percent(self.other_share(Sides { base: 1, head: 1 }));
+        own(&format!(
+            "the head launches {kernels}, kernels that take {share} of the kernel time are not launched as often on both \
+             sides, and there are no steps to compare by"
+        ))
     }
 
     /// Kernels that one side alone launches.
-    fn only_on(&self, side: Side) -> Option<Sentence> {
-        let (here, there) = match side {
-            Side::Base => (&self.0.base, &self.0.head),
-            Side::Head => (&self.0.head, &self.0.base),
-        };
-        let mut names: Vec<(&String, &i64)> = here.iter().filter(|(name, _)| !there.contains_key(*name)).collect();
-        names.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
+    fn only(&self, side: Side) -> Option<Sentence> {
+        let names = self.only_on(side);
         if names.is_empty() {
             return None;
         }
-        let mut words = own(&format!("only the {} launches ", side.name()));
-        for (index, (name, _)) in names.iter().take(NAMED).enumerate() {
-            words = words.own(if index > 0 { ", " } else { "" }).code(name);
-        }
+        let words = own(&format!("only the {} launches ", side.name()));
+        let words = names.iter().take(NAMED).enumerate().fold(words, |words, (index, name)| {
+            words.own(if index > 0 { ", " } else { "" }).code(&names::shorten(name))
+        });
         let more = names.len().saturating_sub(NAMED);
         Some(if more > 0 { words.own(&format!(" and {}", many(more, "other kernel"))) } else { words })
     }
-}
 
-/// Launches per unit that the sides do not share.
-fn distance(counts: Sides<&Counts>, units: Sides<i64>) -> f64 {
-    let names: BTreeSet<&String> = counts.base.keys().chain(counts.head.keys()).collect();
-    let per = |counts: &Counts, name: &String, units: i64| counts.get(name).copied().unwrap_or(0) as f64 / units as f64;
-    let apart = |name| (per(counts.base, name, units.base) - per(counts.head, name, units.head)).abs();
-    names.into_iter().map(apart).sum()
+    /// Which kernels replaced which.
+    fn replacements(&self) -> Option<Sentence> {
+        if self.replaced.is_empty() {
+            return None;
+        }
+        let words = self.replaced.iter().take(NAMED).enumerate().fold(own(""), |words, (index, pair)| {
+            let words = words.own(if index > 0 { ", " } else { "" }).code(&names::shorten(&pair.new));
+            words.own(" replaces ").code(&names::shorten(&pair.old))
+        });
+        let more = self.replaced.len().saturating_sub(NAMED);
+        Some(if more > 0 { words.own(&format!(", and {more} more were replaced")) } else { words })
+    }
 }
 
 /// Whether counts are to each other as the units are, give or take one step at an end.
@@ -302,9 +292,12 @@ fn differences(
     }
     found.extend(step_counts(sides).filter(|_| has_steps));
     let totals = launches.totals();
-    if !launches.is_same(units) && totals.iter().any(|count| *count > 0) {
-        found.push(amount("kernels are launched", totals, units, per, number::count));
-        found.extend([Side::Head, Side::Base].into_iter().filter_map(|side| launches.only_on(side)));
+    found.extend(launches.replacements());
+    if !launches.is_equal(units) && totals.iter().any(|count| *count > 0) {
+        if differ(totals, units) {
+            found.push(amount("kernels are launched", totals, units, per, number::count));
+        }
+        found.extend([Side::Head, Side::Base].into_iter().filter_map(|side| launches.only(side)));
     }
     type Print = fn(i64) -> String;
     let bytes = ("copy_bytes", "bytes are copied", number::bytes as Print);
@@ -318,6 +311,10 @@ fn differences(
 }
 
 fn repetitions(count: Sides<i64>) -> Sentence {
+    if count.base > 1 && count.head > 1 {
+        let [base, head] = [count.base, count.head].map(number::count);
+        return own(&format!("the head holds {head} repetitions of the work, the base {base}"));
+    }
     let (longer, shorter, count) = match count.head > count.base {
         true => (Side::Head, Side::Base, count.head),
         false => (Side::Base, Side::Head, count.base),
@@ -352,10 +349,13 @@ fn amount(words: &str, sums: Sides<i64>, units: Sides<i64>, per: &str, print: im
     own(&format!("{share}{way} {words}{per}: {} against {}", print(head), print(base)))
 }
 
-fn notes(sides: Sides<Runs<'_>>) -> Vec<Sentence> {
-    let uneven = [Side::Base, Side::Head].into_iter().filter(|side| is_uneven(*sides.get(*side)));
+fn notes(sides: Sides<Runs<'_>>, terms: Terms) -> Vec<Sentence> {
+    let uneven = [Side::Base, Side::Head].into_iter().filter(|side| launches::is_uneven(*sides.get(*side)));
     let mut notes: Vec<Sentence> =
         uneven.map(|side| own(&format!("the runs of the {} did not all do the same work", side.name()))).collect();
+    if terms.same_work {
+        notes.push(own("that both sides did the same work is what the caller says"));
+    }
     let frameworks = sides.map(|side| Some(side.first()?.entity()?.text("framework")?.to_owned()));
     if let Some(Sides { base, head }) = frameworks.both().filter(|names| names.base != names.head) {
         notes.push(own(&format!("the base looks like {base}, the head like {head}")));
@@ -367,15 +367,6 @@ fn notes(sides: Sides<Runs<'_>>) -> Vec<Sentence> {
         notes.push(own(&words));
     }
     notes
-}
-
-/// Whether the runs of a side did different work.
-fn is_uneven(side: Runs<'_>) -> bool {
-    let each: Vec<Counts> = side.runs.iter().map(Run::launches).collect();
-    each.windows(2).any(|pair| {
-        let counts = Sides { base: &pair[0], head: &pair[1] };
-        distance(counts, Sides { base: 1, head: 1 }) > SAME_SHARE * total(&pair[0]) as f64
-    })
 }
 
 /// The clock of the slowest device, in MHz.

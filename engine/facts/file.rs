@@ -133,9 +133,11 @@ fn facts_of(entities: RawEntities) -> Result<Facts, String> {
 const fn most(kind: EntityKind) -> Option<usize> {
     match kind {
         EntityKind::Device => Some(MAX_DEVICE_COUNT),
-        EntityKind::Process | EntityKind::Stream | EntityKind::Kernel | EntityKind::CopyGroup => {
-            Some(MAX_ENTITY_OF_KIND_COUNT)
-        }
+        EntityKind::Process
+        | EntityKind::Stream
+        | EntityKind::Kernel
+        | EntityKind::LaunchShape
+        | EntityKind::CopyGroup => Some(MAX_ENTITY_OF_KIND_COUNT),
         EntityKind::Run | EntityKind::SyncGroup | EntityKind::Range | EntityKind::Step | EntityKind::Phase => None,
     }
 }

@@ -290,11 +290,9 @@ fn value_of(fact: &Fact, value: Scalar) -> Result<Option<FactValue>, String> {
         (FactType::Bool, Scalar::Bool(value)) => FactValue::Bool(value),
         (FactType::Int, Scalar::Int(number)) => FactValue::Int(whole(fact, Some(number))?),
         (FactType::Int, Scalar::Float(_)) => FactValue::Int(whole(fact, None)?),
-        (FactType::Float, Scalar::Float(number)) => {
-            FactValue::Float(Some(number).filter(|value| value.is_finite()).ok_or("is too large")?)
-        }
+        (FactType::Float, Scalar::Float(number)) => FactValue::Float(amount(number)?),
         // Tools that rewrite JSON may print 1.0 as 1.
-        (FactType::Float, Scalar::Int(number)) => FactValue::Float(number as f64),
+        (FactType::Float, Scalar::Int(number)) => FactValue::Float(amount(number as f64)?),
         (FactType::Text, Scalar::Text(text)) => FactValue::Text(text),
         (FactType::Choice(known), Scalar::Text(text)) if known.contains(&text.as_str()) => FactValue::Text(text),
         (FactType::Choice(_), Scalar::Text(_)) => return Ok(None),
@@ -313,4 +311,13 @@ fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
     let is_instant = fact.name.ends_with("start_ns") || fact.name.ends_with("end_ns");
     let is_amount = matches!(fact.unit(), Unit::Ns | Unit::Bytes | Unit::Count) && !is_instant;
     if is_amount && number < 0 { Err("is negative".to_owned()) } else { Ok(number) }
+}
+
+/// A number that a share, a rate or a clock may be.
+fn amount(number: f64) -> Result<f64, String> {
+    match number {
+        _ if number < 0.0 => Err("is negative".to_owned()),
+        _ if number <= MAX_NUMBER as f64 => Ok(number),
+        _ => Err("is too large".to_owned()),
+    }
 }

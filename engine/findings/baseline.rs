@@ -1,6 +1,6 @@
 //! Findings that are known: written down once, and folded away in later reviews.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,11 @@ use crate::limits::MAX_BASELINE_BYTES;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
 use crate::text::spans::Sentence;
+
+/// A known finding that can gain more than this many times as much of the window counts again.
+const GROWN_TIMES: f64 = 1.25;
+/// And by at least this part of the window.
+const GROWN_SHARE: f64 = 0.01;
 
 const SCHEMA: &str = "coldspot.baseline/1";
 const SCHEMA_NAME: &str = "coldspot.baseline/";
@@ -25,20 +30,36 @@ pub struct Baseline {
 }
 
 /// One known finding.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Entry {
     fingerprint: String,
     /// For readers of the file.
     title: String,
+    /// The part of the window that it could gain; absent where it had no gain, and in files of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<f64>,
 }
 
 /// What a baseline did to a review.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Known {
     /// What it knows, which is folded away: by rule, the best first.
     pub findings: Vec<KnownFinding>,
     /// Fingerprints in the baseline that match nothing any more.
     pub stale: Vec<String>,
+    /// What it knows, but as less than it is now: these count as if it did not.
+    pub grown: Vec<GrownFinding>,
+}
+
+/// A known finding that grew.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GrownFinding {
+    /// The rule's title.
+    pub title: String,
+    /// What it is about.
+    pub subject: Sentence,
+    /// The part of the window that it can gain: in the baseline, and now.
+    pub share: [f64; 2],
 }
 
 /// Entities of one rule that a baseline knows; others of the same rule may be new.
@@ -81,12 +102,27 @@ pub enum BaselineError {
 impl Baseline {
     /// The findings of a review.
     pub fn of(review: &Review) -> Self {
-        let entries: BTreeSet<Entry> = review
+        let entries: BTreeMap<&str, Entry> = review
             .observations()
             .into_iter()
-            .map(|seen| Entry { fingerprint: seen.fingerprint.to_owned(), title: seen.finding.title.clone() })
+            .map(|seen| {
+                // Four digits are as many as a recording repeats.
+                let share = seen.gain.map(|gain| (gain.share * 10_000.0).round() / 10_000.0);
+                let (fingerprint, title) = (seen.fingerprint.to_owned(), seen.finding.title.clone());
+                (seen.fingerprint, Entry { fingerprint, title, share })
+            })
             .collect();
-        Self { schema: SCHEMA.to_owned(), findings: entries.into_iter().collect() }
+        Self { schema: SCHEMA.to_owned(), findings: entries.into_values().collect() }
+    }
+
+    /// What it has of a finding.
+    fn entry(&self, fingerprint: &str) -> Option<&Entry> {
+        self.findings.iter().find(|entry| entry.fingerprint == fingerprint)
+    }
+
+    /// Whether it knows a finding that can gain this part of the window, and as no less.
+    pub fn knows(&self, fingerprint: &str, share: Option<f64>) -> bool {
+        self.entry(fingerprint).is_some_and(|entry| !entry.has_grown(share))
     }
 
     /// The content of a baseline file.
@@ -118,12 +154,24 @@ impl Baseline {
 
     /// Notes which findings it knows, and gives what in it matches none of them.
     pub(super) fn recognise(&self, occurrences: &mut [Occurrence<'_>]) -> Vec<String> {
-        let entries: BTreeSet<&str> = self.findings.iter().map(|entry| entry.fingerprint.as_str()).collect();
+        let entries: BTreeMap<&str, &Entry> =
+            self.findings.iter().map(|entry| (entry.fingerprint.as_str(), entry)).collect();
         for this in occurrences.iter_mut() {
-            this.is_known = entries.contains(this.fingerprint.as_str());
+            let share = this.gain.as_ref().map(|gain| gain.share);
+            let entry = entries.get(this.fingerprint.as_str());
+            this.is_known = entry.is_some_and(|entry| !entry.has_grown(share));
+            this.grown_from = entry.filter(|_| !this.is_known).and_then(|entry| entry.share);
         }
         let met: BTreeSet<&str> = occurrences.iter().map(|this| this.fingerprint.as_str()).collect();
-        entries.difference(&met).map(|print| (*print).to_owned()).collect()
+        entries.keys().filter(|print| !met.contains(**print)).map(|print| (*print).to_owned()).collect()
+    }
+}
+
+impl Entry {
+    /// Whether a finding is more than a recording's noise above what was known.
+    fn has_grown(&self, share: Option<f64>) -> bool {
+        let (Some(then), Some(now)) = (self.share, share) else { return false };
+        now > GROWN_TIMES * then && now - then >= GROWN_SHARE
     }
 }
 
@@ -148,5 +196,12 @@ pub(super) fn known(context: &Context<'_>, occurrences: &[Occurrence<'_>], stale
             }),
         }
     }
-    Known { findings, stale }
+    let grown = context.sorted(occurrences, |this| this.grown_from.is_some() && this.ignore.is_none());
+    let grown = grown.into_iter().filter_map(|index| {
+        let this = &occurrences[index];
+        let share = [this.grown_from?, this.gain.as_ref()?.share];
+        let title = context.rule(this).title.clone();
+        Some(GrownFinding { title, subject: context.subject(this).label, share })
+    });
+    Known { findings, stale, grown: grown.collect() }
 }

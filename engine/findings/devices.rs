@@ -136,8 +136,8 @@ fn ns_of(device: &Entity, account: Account) -> i64 {
     device.int(account.fact()).unwrap_or(0)
 }
 
-/// Claims on one account share it, and accounts that are parts of another share that one: the sum never counts a
-/// nanosecond twice, as far as accounts tell.
+/// Claims on one account share it, and accounts that are parts of another share that one. Of what another finding explains only
+/// the rest counts: the sum never counts a nanosecond twice, as far as accounts and relations tell.
 fn recoverable(facts: &Facts, id: EntityId, occurrences: &[&Occurrence<'_>]) -> i64 {
     let device = facts.get(id);
     let window_ns = device.int("window_ns").unwrap_or(0);
@@ -146,7 +146,7 @@ fn recoverable(facts: &Facts, id: EntityId, occurrences: &[&Occurrence<'_>]) -> 
     for occurrence in occurrences {
         let on = facts.related(occurrence.entity, EntityKind::Device);
         if (on == Some(id) || (on.is_none() && is_only))
-            && let (Some(ns), Some(estimate)) = (occurrence.recoverable_ns(), &occurrence.found.estimate)
+            && let (Some(ns), Some(estimate)) = (occurrence.own_ns, &occurrence.found.estimate)
             && let Some(account) = Account::parse(&estimate.account)
         {
             let claim = claims.entry(account).or_default();

@@ -38,6 +38,11 @@ impl<'a> Fingerprints<'a> {
         match entity.kind {
             EntityKind::Run | EntityKind::Device | EntityKind::Step | EntityKind::Phase => None,
             EntityKind::Process | EntityKind::CopyGroup | EntityKind::Kernel => entity.text("name").map(str::to_owned),
+            EntityKind::LaunchShape => {
+                let [blocks, threads] =
+                    ["grid_block_count", "block_thread_count"].map(|fact| entity.int(fact).unwrap_or(0));
+                entity.text("name").map(|name| format!("{name} {blocks}x{threads}"))
+            }
             EntityKind::Stream => entity.text("kind").map(str::to_owned),
             EntityKind::SyncGroup => entity.text("api").map(str::to_owned),
             EntityKind::Range => {

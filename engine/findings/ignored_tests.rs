@@ -57,7 +57,8 @@ fn a_symptom_may_be_ignored_alone() {
 #[test]
 fn what_an_ignored_finding_makes_pointless_stays_so_and_an_ignore_of_it_is_not_stale() {
     let mut sample = two_gpus();
-    sample.rules[2].suppressed_by = vec![Relation { rule: "pageable-copy".to_owned(), on: vec![EntityKind::Device] }];
+    sample.rules[2].suppressed_by =
+        vec![Relation { rule: "pageable-copy".to_owned(), on: vec![EntityKind::Device], shares: None }];
     let review = sample.review_under(&ignore("pageable-copy", None));
     assert_eq!(shown(&review), ["launch-bound"]);
     assert_eq!(review.suppressed.len(), 1);

@@ -31,7 +31,7 @@ use occurrence::{Context, Occurrence};
 use rank::Ranking;
 use source::KernelNames;
 
-pub use baseline::{Baseline, BaselineError, Known, KnownFinding};
+pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
 pub use devices::{DeviceReview, Part};
 pub use fingerprint::digest;
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
@@ -40,7 +40,7 @@ pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
 pub use unjudged::{Unjudged, UnjudgedRule};
-pub use work::{KernelWork, PhaseBefore, PhaseWork, StepWork};
+pub use work::{KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
 
 /// One report, reviewed: a plain value that renderers print.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,7 +155,8 @@ pub struct Gain {
     pub window_ns: i64,
     /// The same as a share of that window.
     pub share: f64,
-    /// How much faster the window could pass: T / (T - R). Absent when all of the window may be recovered.
+    /// How much faster the window could pass: T / (T - R). Absent where that says nothing, as next to nothing of the window
+    /// would be left.
     pub speedup_ceiling: Option<f64>,
     /// The account of the ledger that it draws on.
     pub account: String,
@@ -176,6 +177,11 @@ pub struct ReplayedGain {
     /// The same as a share of the step.
     pub expected_share: f64,
 }
+
+/// With less than this left of a window, its ratio to the window is that of an accident.
+const LEAST_REST_NS: i64 = 1_000_000;
+/// Nor does a larger ratio say more than that nearly all of the window may be recovered.
+const MOST_SPEEDUP: i64 = 10;
 
 impl Gain {
     /// Of what a replay says: in the steady state, which lasts so long.
@@ -209,7 +215,8 @@ impl Gain {
             recoverable_ns,
             window_ns,
             share: recoverable_ns as f64 / window_ns as f64,
-            speedup_ceiling: (rest > 0).then(|| window_ns as f64 / rest as f64),
+            speedup_ceiling: (rest >= LEAST_REST_NS && window_ns / MOST_SPEEDUP <= rest)
+                .then(|| window_ns as f64 / rest as f64),
             account,
             basis,
             replayed: None,
@@ -254,6 +261,8 @@ pub struct RuleFailure {
     pub message: String,
     /// For how many entities.
     pub entity_count: usize,
+    /// Whether it is a rule of the user's own.
+    pub is_own: bool,
 }
 
 /// How many answers of each kind the rules gave, over all entities.
@@ -302,9 +311,10 @@ pub fn review(
     let counts = Counts { ignored: occurrences.len() - counted.len(), ..Counts::of(rules, &judgements) };
     let capture = capture::notes(facts);
     let devices = context.devices(scorecard, &counted);
+    let silencing: Vec<&str> = suppressed.iter().map(|left_out| left_out.by.as_str()).collect();
     brief::mark(&mut findings, &devices);
     Review {
-        verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts, known.as_ref()),
+        verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts, (known.as_ref(), &silencing)),
         devices,
         findings,
         suppressed,
@@ -347,8 +357,9 @@ fn failures(rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<RuleFailure> {
     for judgement in judgements {
         let Outcome::Failed { message } = &judgement.outcome else { continue };
         let index = *known.entry((judgement.rule, message)).or_insert_with(|| {
-            let rule = rules[judgement.rule].id.clone();
-            failures.push(RuleFailure { rule, message: message.clone(), entity_count: 0 });
+            let RuleInfo { id, is_own, .. } = &rules[judgement.rule];
+            let (rule, message) = (id.clone(), message.clone());
+            failures.push(RuleFailure { rule, message, entity_count: 0, is_own: *is_own });
             failures.len() - 1
         });
         failures[index].entity_count += 1;

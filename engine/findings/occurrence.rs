@@ -33,13 +33,21 @@ pub(super) struct Occurrence<'a> {
     pub(super) found: &'a Match,
     pub(super) gain: Option<Gain>,
     pub(super) severity: Severity,
+    /// Whether the rule fixes that.
+    pub(super) is_severity_fixed: bool,
     pub(super) fingerprint: String,
-    /// The index of the occurrence that explains it.
+    /// The index of the occurrence that explains all of it that matters.
     pub(super) cause: Option<usize>,
+    /// The occurrence that explains a part of it, and how much: that is not in the gain.
+    pub(super) explained: Option<(usize, i64)>,
+    /// What it can gain that nothing else explains; absent without a gain.
+    pub(super) own_ns: Option<i64>,
     /// The index of the ignore that sets it aside.
     pub(super) ignore: Option<usize>,
     /// Whether the baseline knows it.
     pub(super) is_known: bool,
+    /// The part of the window that a baseline knows it as, where it is more now.
+    pub(super) grown_from: Option<f64>,
 }
 
 impl Occurrence<'_> {
@@ -51,6 +59,30 @@ impl Occurrence<'_> {
     pub(super) fn ranked_ns(&self, facts: &Facts) -> Option<i64> {
         let gain = self.gain.as_ref()?;
         Some(ranked_ns(facts, self.entity, gain))
+    }
+
+    /// Notes what explains it: all that matters of it, or `shared_ns` of its time. A cause that claims no time leaves it nothing.
+    pub(super) fn explain(&mut self, cause: usize, shared_ns: Option<i64>, is_whole: bool) {
+        if is_whole {
+            self.cause = Some(cause);
+        } else {
+            self.explained = shared_ns.map(|shared_ns| (cause, shared_ns)).filter(|(_, ns)| *ns > 0);
+        }
+        self.own_ns = self.recoverable_ns().map(|own| own - shared_ns.unwrap_or(own));
+    }
+
+    /// Takes out of the gain what something else explains.
+    pub(super) fn take_explained(&mut self) {
+        self.own_ns = self.own_ns.or(self.recoverable_ns());
+        if let (Some(gain), Some(_), Some(own_ns)) = (&mut self.gain, self.explained, self.own_ns)
+            && gain.replayed.is_none()
+        {
+            let share = own_ns as f64 / gain.window_ns as f64;
+            *gain = Gain::new(own_ns, gain.window_ns, gain.account.clone(), gain.basis.clone());
+            if !self.is_severity_fixed {
+                self.severity = severity_of(share);
+            }
+        }
     }
 
     /// Whether it is neither ignored nor known.
@@ -86,11 +118,15 @@ impl<'a> Context<'a> {
             found,
             gain,
             // A severity that the rule fixes is its author's word; only without one does the gain decide.
-            severity: info.severity.unwrap_or(by_gain),
+            severity: fixed_severity(info, found).unwrap_or(by_gain),
             fingerprint: prints.of(&info.id, entity),
+            is_severity_fixed: info.severity.is_some(),
             cause: None,
+            explained: None,
+            own_ns: None,
             ignore: None,
             is_known: false,
+            grown_from: None,
         }
     }
 
@@ -189,6 +225,11 @@ pub(super) fn ranked_ns(facts: &Facts, entity: EntityId, gain: &Gain) -> i64 {
 pub(super) fn severity_of(share: f64) -> Severity {
     let reached = DECISIVE_SHARES.into_iter().zip(SEVERITIES).find(|(least, _)| share >= *least);
     reached.map_or(Severity::Info, |(_, severity)| severity)
+}
+
+/// What the project, or else the rule, says of the severity, whatever can be gained.
+pub(super) fn fixed_severity(rule: &RuleInfo, found: &Match) -> Option<Severity> {
+    rule.set_severity.or(found.severity).or(rule.severity)
 }
 
 /// An occurrence, what explains it, what explains that, and so on.

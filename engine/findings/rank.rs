@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 
-use super::occurrence::{Context, Occurrence, chain, ranked_ns, severity_of};
+use super::occurrence::{Context, Occurrence, chain, fixed_severity, ranked_ns, severity_of};
 use super::source::evidence;
 use super::{Also, Finding, Gain};
 use crate::facts::EntityKind;
 use crate::ledger::Account;
 use crate::rules::outcome::Severity;
 use crate::rules::{Reference, RuleInfo, Status};
+use crate::text::number::duration;
+use crate::text::spans::Sentence;
 
 /// The occurrences that are shown, grouped by rule.
 pub(super) struct Ranking<'a> {
@@ -97,7 +99,7 @@ impl<'a> Ranking<'a> {
             confidence: found.confidence,
             because: found.because.clone(),
             summary: found.summary.clone(),
-            evidence: found.evidence.iter().cloned().chain(evidence(self.context.facts.get(best.entity))).collect(),
+            evidence: self.evidence(best),
             advice: found.advice.clone(),
             verify: found.verify.clone(),
             look: found.look.clone(),
@@ -105,6 +107,17 @@ impl<'a> Ranking<'a> {
             also: group[1..].iter().map(|index| self.also(&self.occurrences[*index])).collect(),
             symptoms,
         }
+    }
+
+    /// What shows it; with what is counted under another finding.
+    fn evidence(&self, this: &Occurrence<'_>) -> Vec<Sentence> {
+        let elsewhere = this.explained.map(|(cause, ns)| {
+            let title = &self.context.rule(&self.occurrences[cause]).title;
+            Sentence::default()
+                .own(&format!("{} of it belong to another finding, and are not counted here: {title}.", duration(ns)))
+        });
+        let found = this.found.evidence.iter().cloned();
+        found.chain(elsewhere).chain(evidence(self.context.facts.get(this.entity))).collect()
     }
 
     fn also(&self, other: &Occurrence<'_>) -> Also {
@@ -121,7 +134,7 @@ impl<'a> Ranking<'a> {
     /// matter more than where it gains most.
     fn severity(&self, group: &[usize], gain: Option<&Gain>) -> Severity {
         let first = &self.occurrences[group[0]];
-        let together = gain.filter(|_| self.context.rule(first).severity.is_none());
+        let together = gain.filter(|_| fixed_severity(self.context.rule(first), first.found).is_none());
         let together = together.map(|gain| severity_of(gain.weighing_share()));
         let each = group.iter().map(|index| self.occurrences[*index].severity);
         each.chain(together).fold(first.severity, Severity::max)

@@ -1,12 +1,14 @@
 //! Which findings explain, or replace, others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
 
 use super::Suppressed;
-use super::occurrence::{Context, Occurrence, chain};
+use super::occurrence::{Context, Occurrence, chain, severity_of};
 use crate::facts::{EntityId, EntityKind, Facts};
+use crate::ledger::Account;
+use crate::rules::outcome::Severity;
 use crate::rules::{Relation, RuleInfo};
 
 /// Takes out the findings that another one makes pointless. A finding that is taken out still takes out others, so that
@@ -16,11 +18,13 @@ pub(super) fn suppress<'a>(
     occurrences: Vec<Occurrence<'a>>,
 ) -> (Vec<Occurrence<'a>>, Vec<Suppressed>) {
     let index = Index::new(context, &occurrences);
+    let silencing = Silencing::new(context, &occurrences);
     let replaced_by: Vec<Option<usize>> = occurrences
         .iter()
         .map(|this| {
             let relations = context.rule(this).suppressed_by.iter();
             let firsts = relations.filter_map(|relation| index.first(relation, this.entity));
+            let firsts = firsts.chain(silencing.first(context, this));
             let others = firsts.filter(|other| occurrences[*other].rule != this.rule);
             others.min().map(|other| occurrences[other].rule)
         })
@@ -41,53 +45,132 @@ pub(super) fn suppress<'a>(
     (kept, suppressed)
 }
 
-/// Notes for each finding which one explains it: the most important, where several do.
+/// The findings of rules that silence what claims time, by the entities that both are about.
+struct Silencing<'a>(HashMap<(&'a [EntityKind], Vec<EntityId>), usize>);
+
+impl<'a> Silencing<'a> {
+    fn new(context: &Context<'a>, occurrences: &[Occurrence<'_>]) -> Self {
+        let mut first = HashMap::default();
+        for (index, occurrence) in occurrences.iter().enumerate() {
+            let on = context.rules[occurrence.rule].silences_claims_on.as_slice();
+            if !on.is_empty()
+                && let Some(subjects) = subjects(context.facts, on, occurrence.entity)
+            {
+                first.entry((on, subjects)).or_insert(index);
+            }
+        }
+        Self(first)
+    }
+
+    fn first(&self, context: &Context<'_>, this: &Occurrence<'_>) -> Option<usize> {
+        let ways: BTreeSet<&[EntityKind]> = self.0.keys().map(|(on, _)| *on).collect();
+        let is_first = |on: &'a [EntityKind]| self.0.get(&(on, subjects(context.facts, on, this.entity)?)).copied();
+        this.gain.as_ref().and_then(|_| ways.into_iter().filter_map(is_first).min())
+    }
+}
+
+/// Notes for each finding which one explains it: the one whose rule takes most of its time.
 ///
-/// A cause that can gain less than half of what its symptom can is not the whole cause: both are shown. So a symptom
-/// never drags a large gain into the small print.
+/// A cause takes no more from its symptom than both are about. When what is left of the symptom still matters, it stays a
+/// finding of its own, with what is left: so a cause never drags a larger gain into the small print. Findings that are never
+/// about the same time, such as idle time and copies, take nothing from each other: the smaller is shown under the larger.
 pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
     let index = Index::new(context, occurrences);
     for this in 0..occurrences.len() {
         let ways = index.explaining(context.rules, &occurrences[this]);
-        let best = ways.flat_map(|way| way.of(occurrences, this));
-        occurrences[this].cause = best.min_by(|a, b| context.order(&occurrences[*a], &occurrences[*b]));
+        let found: Vec<Taken> = ways.flat_map(|way| way.of(occurrences, this)).collect();
+        let order = |a: &Taken, b: &Taken| context.order(&occurrences[a.cause], &occurrences[b.cause]);
+        let is_whole = |taken: &&Taken| taken.is_whole(&occurrences[this], &occurrences[taken.cause]);
+        let whole = found.iter().filter(is_whole).copied().min_by(order);
+        let most = found.iter().copied().max_by(|a, b| a.explained_ns.cmp(&b.explained_ns).then_with(|| order(b, a)));
+        let Some(taken) = whole.or(most) else { continue };
+        let shared_ns = taken.shared_ns(&occurrences[this], &occurrences[taken.cause]);
+        occurrences[this].explain(taken.cause, shared_ns, whole.is_some());
+    }
+    for occurrence in occurrences {
+        occurrence.take_explained();
     }
 }
 
-/// The findings that explain those of one rule about the same entities, each list the most important first.
-#[derive(Default)]
-struct Causes {
-    gaining: Vec<usize>,
-    others: Vec<usize>,
+/// What the findings of one rule take from a symptom.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    /// The most important of them.
+    cause: usize,
+    /// The time that they are about together with the symptom; `None` for findings that claim none.
+    explained_ns: Option<i64>,
 }
+
+impl Taken {
+    /// The time that the symptom is about together with the causes; `None` when one of them claims no time.
+    fn shared_ns(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<i64> {
+        let (own, explained) = (symptom.recoverable_ns()?, self.explained_ns?);
+        Some(if are_apart(symptom, cause) { 0 } else { explained.min(own) })
+    }
+
+    /// Whether what is left of a symptom does not matter.
+    fn is_whole(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> bool {
+        let (Some(gain), Some(explained)) = (&symptom.gain, self.explained_ns) else { return true };
+        if are_apart(symptom, cause) {
+            return gain.recoverable_ns <= explained;
+        }
+        let left = (gain.recoverable_ns - explained).max(0);
+        severity_of(left as f64 / gain.window_ns as f64) == Severity::Info
+    }
+}
+
+/// Whether two findings claim time of accounts that share none, such as idle time and copies.
+fn are_apart(one: &Occurrence<'_>, other: &Occurrence<'_>) -> bool {
+    let top = |this: &Occurrence<'_>| {
+        let account = this.found.estimate.as_ref().and_then(|estimate| Account::parse(&estimate.account));
+        account.map(Account::top).filter(|top| *top != Account::Window)
+    };
+    matches!((top(one), top(other)), (Some(one), Some(other)) if one != other)
+}
+
+/// The findings of one rule that explain those of another about the same entities.
+#[derive(Default)]
+struct OfRule {
+    /// The most important first.
+    causes: Vec<usize>,
+    /// The time that they may take together from a symptom; `None` when none of them claims any.
+    explained_ns: Option<i64>,
+}
+
+impl OfRule {
+    /// Adds a finding. Each takes time of its own, unless one fact says for all of them what they take.
+    fn push(&mut self, cause: usize, facts: &Facts, relation: &Relation, occurrence: &Occurrence<'_>) {
+        self.causes.push(cause);
+        let Some(claimed) = occurrence.recoverable_ns() else { return };
+        let fact =
+            relation.shares.and_then(|fact| facts.get(facts.related(occurrence.entity, fact.kind)?).int(fact.name));
+        let sum = self.explained_ns.unwrap_or(0);
+        self.explained_ns = Some(match fact {
+            Some(shared) => sum.max(shared.min(claimed)),
+            None => sum.saturating_add(claimed),
+        });
+    }
+}
+
+/// The findings that explain those of another rule about the same entities, by their rule.
+#[derive(Default)]
+struct Causes(BTreeMap<usize, OfRule>);
 
 impl Causes {
-    fn push(&mut self, index: usize, occurrences: &[Occurrence<'_>]) {
-        let list = if occurrences[index].gain.is_some() { &mut self.gaining } else { &mut self.others };
-        list.push(index);
-    }
-
     fn sort(&mut self, context: &Context<'_>, occurrences: &[Occurrence<'_>]) {
-        for list in [&mut self.gaining, &mut self.others] {
-            list.sort_by(|a, b| context.order(&occurrences[*a], &occurrences[*b]));
+        for OfRule { causes, .. } in self.0.values_mut() {
+            causes.sort_by(|a, b| context.order(&occurrences[*a], &occurrences[*b]));
         }
     }
 
-    /// The most important ones that explain this: of those that gain and of those that do not. Of those that gain, the
-    /// first that is too small ends the search, since all that follow gain less.
-    fn of(&self, occurrences: &[Occurrence<'_>], this: usize) -> impl Iterator<Item = usize> {
+    /// What each rule takes from a symptom.
+    fn of(&self, occurrences: &[Occurrence<'_>], this: usize) -> impl Iterator<Item = Taken> {
         // Rules without cycles make none here; a cycle would hide all its findings.
-        let may = |other: &usize| *other != this && chain(occurrences, *other).all(|above| above != this);
-        let is_enough = |other: &&usize| is_large_enough(&occurrences[**other], &occurrences[this]);
-        let gaining = self.gaining.iter().take_while(is_enough).copied().find(may);
-        gaining.into_iter().chain(self.others.iter().copied().find(may))
-    }
-}
-
-fn is_large_enough(cause: &Occurrence<'_>, symptom: &Occurrence<'_>) -> bool {
-    match (cause.recoverable_ns(), symptom.recoverable_ns()) {
-        (Some(cause), Some(symptom)) => cause >= symptom - cause,
-        _ => true,
+        let may = move |other: &usize| *other != this && chain(occurrences, *other).all(|above| above != this);
+        self.0.values().filter_map(move |OfRule { causes, explained_ns }| {
+            let cause = causes.iter().copied().find(may)?;
+            Some(Taken { cause, explained_ns: *explained_ns })
+        })
     }
 }
 
@@ -120,10 +203,10 @@ impl<'a> Index<'a> {
                     led_to.entry((rule.id.as_str(), on, subjects)).or_insert(index);
                 }
             }
-            for Relation { rule, on } in &rule.explains {
-                if let Some(subjects) = subjects(facts, on, occurrence.entity) {
-                    let causes = explaining.entry((rule.as_str(), on.as_slice(), subjects)).or_default();
-                    causes.push(index, occurrences);
+            for relation in &rule.explains {
+                if let Some(subjects) = subjects(facts, &relation.on, occurrence.entity) {
+                    let causes = explaining.entry((relation.rule.as_str(), &*relation.on, subjects)).or_default();
+                    causes.0.entry(occurrence.rule).or_default().push(index, facts, relation, occurrence);
                 }
             }
         }

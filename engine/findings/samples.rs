@@ -32,6 +32,8 @@ impl Sample {
             category: "copies".to_owned(),
             for_each,
             severity: None,
+            set_severity: None,
+            is_own: false,
             once: false,
             status: Status::Stable,
             collect: None,
@@ -39,6 +41,7 @@ impl Sample {
             references: Vec::new(),
             explains: Vec::new(),
             suppressed_by: Vec::new(),
+            silences_claims_on: Vec::new(),
         });
         self.rules.len() - 1
     }
@@ -97,6 +100,12 @@ impl Sample {
             entity.set("idle_after_sync_ns", 0);
             entity.set("idle_after_copy_call_ns", 0);
         }
+        // The waits explain all of it.
+        for (won, from) in
+            [("sync_run_ahead_ns", "idle_after_sync_ns"), ("blocking_copy_run_ahead_ns", "idle_after_copy_call_ns")]
+        {
+            entity.set(won, entity.int(from).unwrap_or(0));
+        }
         device
     }
 }
@@ -114,6 +123,7 @@ pub(crate) fn finding(claim: Option<(&str, i64)>, summary: &str) -> Outcome {
         }),
         confidence: Confidence::High,
         because: Vec::new(),
+        severity: None,
         advice: sentence("Copy from page-locked memory, allocated once and reused."),
         verify: sentence("The next report lists these copies as pinned."),
         look: Some(sentence("1.500000s: the longest of them")),
@@ -163,7 +173,8 @@ fn judge_two_gpus(sample: &mut Sample, [first, second]: [EntityId; 2], [copies, 
     let sampled = sample.rule("dram-bound", "Memory bandwidth is the limit", EntityKind::Device);
     let ranges = sample.rule("host-bound", "Host code between launches", EntityKind::Device);
     let broken = sample.rule("broken", "A rule that divides by nothing", EntityKind::Device);
-    sample.rules[pageable].explains = vec![Relation { rule: "copy-bound".to_owned(), on: vec![EntityKind::Device] }];
+    sample.rules[pageable].explains =
+        vec![Relation { rule: "copy-bound".to_owned(), on: vec![EntityKind::Device], shares: None }];
     sample.rules[pageable].references = vec![Reference {
         url: "https://docs.nvidia.com/cuda/".to_owned(),
         supports: "pinned against pageable".to_owned(),

@@ -11,7 +11,7 @@ use crate::rules::shape::without_value;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scorecard {
-    /// A shorter window is not held against targets: its scores are all absent.
+    /// A shorter window is not held against targets, nor one without a kernel: its scores are all absent.
     #[serde(default)]
     least_window_ns: i64,
     #[serde(rename = "score")]
@@ -70,8 +70,16 @@ struct Entry {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum Measure {
-    Ratio { sum: Vec<String>, of: String },
-    Fact { fact: String },
+    Ratio {
+        sum: Vec<String>,
+        /// Taken off the sum, where the report gives it.
+        #[serde(default)]
+        less: Vec<String>,
+        of: String,
+    },
+    Fact {
+        fact: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -145,13 +153,14 @@ impl Scorecard {
 
     pub(super) fn of(&self, device: &Entity) -> Vec<Score> {
         let is_long_enough = device.int("window_ns").is_none_or(|window| window >= self.least_window_ns);
-        self.entries.iter().map(|entry| entry.score(device, is_long_enough)).collect()
+        let ran_nothing = ["kernel_count", "graph_launch_count"].iter().all(|count| device.int(count) == Some(0));
+        self.entries.iter().map(|entry| entry.score(device, is_long_enough && !ran_nothing)).collect()
     }
 }
 
 impl Entry {
-    fn score(&self, device: &Entity, is_long_enough: bool) -> Score {
-        let matters = is_long_enough
+    fn score(&self, device: &Entity, is_judged: bool) -> Score {
+        let matters = is_judged
             && self.only_if.as_ref().is_none_or(|condition| {
                 condition.measure.share(device).is_some_and(|share| share >= condition.at_least)
             });
@@ -177,7 +186,7 @@ impl Entry {
 impl Measure {
     fn names(&self) -> Vec<&str> {
         match self {
-            Self::Ratio { sum, of } => sum.iter().chain([of]).map(String::as_str).collect(),
+            Self::Ratio { sum, less, of } => sum.iter().chain(less).chain([of]).map(String::as_str).collect(),
             Self::Fact { fact } => vec![fact],
         }
     }
@@ -185,10 +194,11 @@ impl Measure {
     fn share(&self, device: &Entity) -> Option<f64> {
         match self {
             Self::Fact { fact } => device.number(fact),
-            Self::Ratio { sum, of } => {
+            Self::Ratio { sum, less, of } => {
                 let whole = device.number(of).filter(|whole| *whole > 0.0)?;
                 let parts: Option<f64> = sum.iter().map(|name| device.number(name)).sum();
-                Some(parts? / whole)
+                let less: f64 = less.iter().filter_map(|name| device.number(name)).sum();
+                Some((parts? - less).max(0.0) / whole)
             }
         }
     }

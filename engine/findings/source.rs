@@ -81,13 +81,14 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 6] = [
+const NAMING: [(EntityKind, &str, CodeKind); 7] = [
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
     (EntityKind::Device, "idle_blocked_range", CodeKind::Range),
     (EntityKind::Device, "step_name", CodeKind::Range),
     (EntityKind::Device, "tiny_kernel_storm_kernel", CodeKind::Kernel),
     (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),
+    (EntityKind::Device, "tensor_copy_kernel", CodeKind::Kernel),
 ];
 
 /// The line of code that most of the subject's time comes from, by the call stacks of the report. Facts files can be
@@ -104,7 +105,7 @@ pub(super) fn evidence(entity: &Entity) -> Option<Sentence> {
     let (file, line) = (entity.text("source_file")?, entity.int("source_line")?);
     let Some(FactValue::Float(share)) = entity.get("source_share") else { return None };
     let words = match entity.kind {
-        EntityKind::Kernel => "Launched from ",
+        EntityKind::Kernel | EntityKind::LaunchShape => "Launched from ",
         _ => "Called from ",
     };
     let part = if *share < 0.9995 { format!(" ({} of the time)", percent(*share)) } else { String::new() };
@@ -117,7 +118,7 @@ pub(super) fn names(facts: &Facts, kernels: &KernelNames<'_>, id: EntityId, foun
     let entity = facts.get(id);
     let device = facts.related(id, EntityKind::Device);
     let own = match entity.kind {
-        EntityKind::Kernel => of_entity(entity, CodeKind::Kernel),
+        EntityKind::Kernel | EntityKind::LaunchShape => of_entity(entity, CodeKind::Kernel),
         EntityKind::Range => of_entity(entity, CodeKind::Range),
         EntityKind::Step => {
             let name = device.and_then(|device| facts.get(device).text("step_name"));

@@ -3,6 +3,7 @@
 use super::source::{CodeName, SourceLocation};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::text::names;
+use crate::text::plural::counted;
 use crate::text::spans::Sentence;
 
 /// The entity that a finding is about.
@@ -78,6 +79,15 @@ pub(super) fn label(entity: &Entity) -> Sentence {
             words.own(kind).own(&number)
         }
         EntityKind::Kernel => words.code(&names::shorten(entity.name())),
+        EntityKind::LaunchShape => {
+            let words = words.code(&names::shorten(entity.name()));
+            match (entity.int("grid_block_count"), entity.int("block_thread_count")) {
+                (Some(blocks), Some(threads)) => {
+                    words.own(&format!(" in {} of {}", counted(blocks, "block"), counted(threads, "thread")))
+                }
+                _ => words,
+            }
+        }
         EntityKind::SyncGroup => words.code(entity.text("api").unwrap_or(&entity.key)),
         EntityKind::CopyGroup | EntityKind::Range => words.code(entity.name()),
         EntityKind::Step => words.own("step").own(&number),

@@ -12,14 +12,15 @@ const WELL_USED: f64 = 0.85;
 const FEW_OPERATIONS: i64 = 10;
 const SHORT_SHARE: f64 = 0.001;
 
-/// `notes` are what the capture was missing, `known` what a baseline took out of the findings.
+/// `notes` are what the capture was missing, `known` what a baseline took out of the findings, `silencing` the rules in whose
+/// place findings were left out: with such a one nothing can be said of health.
 pub(super) fn verdict(
     facts: &Facts,
     devices: &[DeviceReview],
     findings: &[Finding],
     notes: &[Sentence],
     counts: &Counts,
-    known: Option<&Known>,
+    (known, silencing): (Option<&Known>, &[&str]),
 ) -> Sentence {
     let capture = findings.iter().find(|finding| finding.gain.is_none() && finding.severity == Severity::High);
     if devices.is_empty() {
@@ -48,6 +49,13 @@ pub(super) fn verdict(
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => loss(words, devices, finding, gain, known),
         None => {
+            let says_it_better = |finding: &&Finding| {
+                let is_shown = finding.gain.is_none() && finding.severity > Severity::Info;
+                is_shown && silencing.contains(&finding.rule.as_str())
+            };
+            if let Some(finding) = findings.iter().find(says_it_better) {
+                return words.sentence(&finding.summary).own(".");
+            }
             let unnumbered = findings.iter().find(|finding| finding.severity > Severity::Info);
             hidden(healthy(words, devices, counts, known), facts, unnumbered)
         }

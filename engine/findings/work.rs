@@ -27,6 +27,24 @@ pub struct KernelWork {
     pub median_ns: Option<i64>,
     /// The longest launch; absent when the facts do not tell.
     pub max_ns: Option<i64>,
+    /// How many warps fit on an SM, and why not more; absent when the GPU or the launch geometry is not known.
+    pub occupancy: Option<Occupancy>,
+}
+
+/// Theoretical occupancy, of the launch geometry that most of a kernel's time was spent with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Occupancy {
+    /// Of the warps that an SM can hold.
+    pub share: f64,
+    /// What keeps it under 1, as in the catalogue of facts.
+    pub limiter: String,
+}
+
+impl Occupancy {
+    fn of(kernel: &Entity) -> Option<Self> {
+        let limiter = kernel.text("occupancy_limiter")?.to_owned();
+        Some(Self { share: kernel.number("theoretical_occupancy_share")?, limiter })
+    }
 }
 
 /// What the work of a device repeats.
@@ -125,6 +143,7 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
         launch_count: kernel.int("launch_count")?,
         median_ns: kernel.int("median_ns"),
         max_ns: kernel.int("max_ns"),
+        occupancy: Occupancy::of(kernel),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Budgets: how far a number may go, as users write it.
 
 use super::limit::Limit;
+use super::named::Named;
 use crate::compare::State;
 use crate::facts::EntityKind;
 use crate::facts::catalogue::{self, Fact, FactType, Scaling, Unit};
@@ -26,9 +27,9 @@ pub struct Budget {
 }
 
 /// A number that can be limited.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Metric {
-    /// The time that the verdict is about, when it is a step's.
+    /// The mean time of a step, without warm-up.
     StepTime,
     /// The window of the slowest device.
     WindowTime,
@@ -42,6 +43,8 @@ pub(super) enum Metric {
     Share(&'static Fact),
     /// A fact of the run.
     Run(&'static Fact),
+    /// A fact of the kernels or ranges that fit a pattern.
+    Named(Named),
 }
 
 /// A budget that makes no sense.
@@ -117,7 +120,10 @@ impl Budgets {
     /// The same, and when there is no `=`.
     pub fn add_pair(&mut self, pair: &str) -> Result<(), BudgetError> {
         // `device.idle_share<=0.15` is as clear.
-        let end = pair.find(['=', '<', '>']).ok_or_else(|| BudgetError::Shape { text: pair.to_owned() })?;
+        // A pattern may hold any of these: `kernel["void f<*>"].mean_ns=+5%`.
+        let from = pair.rfind("].").unwrap_or(0);
+        let end =
+            pair[from..].find(['=', '<', '>']).ok_or_else(|| BudgetError::Shape { text: pair.to_owned() })? + from;
         let (name, limit) = pair.split_at(end);
         self.add(name, limit.strip_prefix('=').unwrap_or(limit))
     }
@@ -182,6 +188,9 @@ impl Metric {
         if let Some((_, fact)) = SUMS.iter().find(|(known, _)| *known == name) {
             return device(fact).map(Self::Sum);
         }
+        if let Some(named) = Named::parse(name) {
+            return Some(Self::Named(named));
+        }
         let (kind, fact) = name.split_once('.')?;
         match kind {
             "findings" => State::ALL.into_iter().find(|state| state.name() == fact).map(Self::Findings),
@@ -203,20 +212,22 @@ impl Metric {
     }
 
     /// How it goes with the amount of work.
-    pub(super) fn scaling(self) -> Scaling {
+    pub(super) fn scaling(&self) -> Scaling {
         match self {
             Self::StepTime | Self::Findings(_) | Self::Share(_) => Scaling::Intensive,
             Self::WindowTime => Scaling::ExtensiveWithGaps,
             Self::Sum(fact) | Self::Device(fact) | Self::Run(fact) => fact.scaling,
+            Self::Named(named) => named.fact.scaling,
         }
     }
 
-    pub(super) fn unit(self) -> Unit {
+    pub(super) fn unit(&self) -> Unit {
         match self {
             Self::StepTime | Self::WindowTime => Unit::Ns,
             Self::Findings(_) => Unit::Count,
             Self::Share(_) => Unit::Share,
             Self::Sum(fact) | Self::Device(fact) | Self::Run(fact) => fact.unit(),
+            Self::Named(named) => named.fact.unit(),
         }
     }
 }
@@ -251,6 +262,26 @@ mod tests {
             ("run.kernel_count", "+5ms"),
         ] {
             assert!(limit(name, text).unwrap_err().contains("is no limit"), "{name} {text}");
+        }
+    }
+
+    #[test]
+    fn kernels_and_ranges_are_limited_by_patterns() {
+        let mut budgets = Budgets::default();
+        budgets.add_pair("kernel[\"void f<*>\"].mean_ns=+5%").unwrap();
+        budgets.add("range['forward'].sum_ns", "<= 3ms").unwrap();
+        let all: Vec<(&str, Limit)> = budgets.iter().map(|budget| (budget.name.as_str(), budget.limit)).collect();
+        assert_eq!(
+            all,
+            [
+                ("kernel[\"void f<*>\"].mean_ns", Limit::ByShare(0.05)),
+                ("range['forward'].sum_ns", Limit::Fixed(Ordering::AtMost, 3e6)),
+            ]
+        );
+        for wrong in
+            ["kernel[flash].mean_ns", "kernel[\"x\"].name", "kernel[\"\"].mean_ns", "stream[\"x\"].busy_ns", "kernel"]
+        {
+            assert!(limit(wrong, "+5%").unwrap_err().contains("there is no such number"), "{wrong}");
         }
     }
 

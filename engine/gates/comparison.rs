@@ -1,29 +1,61 @@
 //! What a comparison is held against: limits against the base, and fixed ones, which are about the head.
 
 use super::budget::{Budget, Metric};
+use super::fail_on::Slower;
 use super::standing::{self, Number};
-use super::{Conditions, Gate, review};
-use crate::compare::{Basis, Comparison, DeviceChange, FindingChange, Measure, Run, Side, Sides, State, TimeOf};
+use super::{Conditions, Gate, GateOutcome, review};
+use crate::compare::{
+    Basis, Change, Comparison, FindingChange, Interval, Outcome, Run, Side, Sides, State, Time, TimeOf,
+};
 use crate::facts::catalogue::Scaling;
 use crate::rules::outcome::Severity;
+use crate::text::{escape, number};
 
-/// Every gate, in order: the one on findings, where asked for, then the budgets.
-pub(super) fn gates(comparison: &Comparison, runs: Sides<&[Run]>, conditions: &Conditions) -> Vec<Gate> {
-    let context = Context { comparison, runs };
-    let findings = conditions.fail_on.least().map(|least| context.fail_on(least));
-    findings.into_iter().chain(conditions.budgets.iter().map(|budget| context.budget(budget))).collect()
+/// Every gate, in order: the ones on the verdict and on findings, where asked for, then the budgets.
+pub(super) fn gates(comparison: &Comparison, runs: Sides<&[&Run]>, conditions: &Conditions) -> Vec<Gate> {
+    let context = Context { comparison, runs, on_other_work: conditions.on_other_work };
+    let verdict = conditions.fail_on.slower.map(|slower| context.slower(slower));
+    let findings = conditions.fail_on.findings.least().map(|least| context.fail_on(least));
+    verdict.into_iter().chain(findings).chain(conditions.budgets.iter().map(|budget| context.budget(budget))).collect()
 }
 
 struct Context<'a> {
     comparison: &'a Comparison,
-    runs: Sides<&'a [Run]>,
+    runs: Sides<&'a [&'a Run]>,
+    on_other_work: bool,
 }
 
 impl Context<'_> {
+    /// The gate on the verdict: whether the head is slower, or slower by more than it may be.
+    fn slower(&self, slower: Slower) -> Gate {
+        let comparison = self.comparison;
+        let time = comparison.time.as_ref().filter(|_| comparison.outcome != Outcome::NotComparable);
+        let change = time.map(Time::told);
+        let (outcome, note) = match (change, slower) {
+            (None, _) => (GateOutcome::Unknown, String::new()),
+            (Some(_), Slower::Verdict) => {
+                let is_slower = comparison.outcome == Outcome::Slower;
+                (if is_slower { GateOutcome::Failed } else { GateOutcome::Passed }, String::new())
+            }
+            (Some(change), Slower::By(most)) => standing::of_change(change, most),
+        };
+        let says = match change {
+            Some(change) => format!("{}{note}", standing::sized(change, comparison.outcome)),
+            None => "the sides cannot be compared".to_owned(),
+        };
+        let limit = match slower {
+            Slower::Verdict => "slower".to_owned(),
+            Slower::By(most) => format!("slower={}", number::percent(most)),
+        };
+        Gate { name: "verdict".to_owned(), limit, outcome, says: escape::plain(&says) }
+    }
+
     fn fail_on(&self, least: Severity) -> Gate {
         let is_comparable = self.comparison.work.basis.is_comparable();
-        let is_meant =
-            |finding: &&FindingChange| matches!(finding.state, State::New | State::Worse) && finding.severity >= least;
+        let is_meant = |finding: &&FindingChange| {
+            let asks = matches!(finding.state, State::New | State::Worse) && !finding.is_known;
+            asks && finding.severity >= least
+        };
         let titles = self.comparison.findings.iter().filter(is_meant).map(|finding| finding.title.as_str());
         // Without a sound unit no finding is better or worse.
         let what = if is_comparable { "new or worse" } else { "new; whether others are worse cannot be told" };
@@ -31,8 +63,8 @@ impl Context<'_> {
     }
 
     fn budget(&self, budget: &Budget) -> Gate {
-        let numbers = match budget.metric {
-            Metric::Findings(state) => Ok(vec![Number::without_base(None, self.count(state) as f64)]),
+        let numbers = match &budget.metric {
+            Metric::Findings(state) => Ok(vec![Number::without_base(None, self.count(*state) as f64)]),
             metric if budget.limit.is_relative() => self.against_base(budget, metric),
             metric => self.of_head(metric),
         };
@@ -50,7 +82,7 @@ impl Context<'_> {
     }
 
     /// A fixed limit is about the head as a whole: the number that a review of it alone would have.
-    fn of_head(&self, metric: Metric) -> Result<Vec<Number>, String> {
+    fn of_head(&self, metric: &Metric) -> Result<Vec<Number>, String> {
         let runs = self.runs.head.iter();
         let runs: Vec<Vec<Number>> = runs.map(|run| review::numbers(&run.facts, metric)).collect::<Result<_, _>>()?;
         let Some(first) = runs.first() else { return Err("the head has no runs".to_owned()) };
@@ -63,9 +95,9 @@ impl Context<'_> {
     }
 
     /// The numbers of a relative limit: one, or one a device.
-    fn against_base(&self, budget: &Budget, metric: Metric) -> Result<Vec<Number>, String> {
+    fn against_base(&self, budget: &Budget, metric: &Metric) -> Result<Vec<Number>, String> {
         let work = &self.comparison.work;
-        if !work.basis.is_comparable() {
+        if !work.basis.is_comparable() && !self.on_other_work {
             return Err("the two sides cannot be compared".to_owned());
         }
         let scaling = metric.scaling();
@@ -92,11 +124,18 @@ impl Context<'_> {
             Metric::Share(fact) => self.each_device(|index| {
                 self.number(fact.name, scaling, None, |run| review::share(run.devices().get(index)?.1, fact.name))
             }),
+            Metric::Named(named) => {
+                let is_gone = self.runs.head.iter().all(|run| named.of(&run.facts).is_none())
+                    && self.runs.base.iter().all(|run| named.of(&run.facts).is_some());
+                let of = |run: &Run| if is_gone { named.of(&run.facts).or(Some(0.0)) } else { named.of(&run.facts) };
+                let name = format!("{} and has {}", named.what(), named.fact.name);
+                Ok(vec![self.number(&name, scaling, None, of)?])
+            }
         }
     }
 
     fn each_device(&self, number: impl Fn(usize) -> Result<Number, String>) -> Result<Vec<Number>, String> {
-        let devices = self.runs.head.first().map(Run::devices).unwrap_or_default();
+        let devices = self.runs.head.first().map(|run| run.devices()).unwrap_or_default();
         if devices.is_empty() {
             return Err("the head recorded no GPU work".to_owned());
         }
@@ -105,31 +144,27 @@ impl Context<'_> {
     }
 
     fn count(&self, state: State) -> usize {
-        let is_meant = |finding: &&FindingChange| finding.state == state && finding.severity > Severity::Info;
+        let is_known = |finding: &FindingChange| finding.is_known && state == State::New;
+        let is_meant = |finding: &&FindingChange| {
+            finding.state == state && finding.severity > Severity::Info && !is_known(finding)
+        };
         self.comparison.findings.iter().filter(is_meant).count()
     }
 
     fn step_time(&self) -> Result<Number, String> {
         let time = self.comparison.time.as_ref().filter(|time| time.of == TimeOf::Step);
-        let change = time.ok_or("not both sides have steps of the same name")?.change;
-        Ok(self.of_measures(change.base, change.head))
+        Ok(Self::of_change(&time.ok_or("not both sides have steps of the same name")?.change))
     }
 
     fn window_time(&self) -> Result<Number, String> {
-        let slowest = |of: fn(&DeviceChange) -> Measure| {
-            let windows = self.comparison.devices.iter().map(of);
-            windows.max_by_key(|window| window.median).ok_or("a side recorded no GPU work")
-        };
-        Ok(self.of_measures(slowest(|device| device.window.base)?, slowest(|device| device.window.head)?))
+        let windows = self.comparison.devices.iter().map(|device| device.window);
+        let slowest = windows.max_by_key(|window| window.base.median.max(window.head.median));
+        Ok(Self::of_change(&slowest.ok_or("a side recorded no GPU work")?))
     }
 
-    fn of_measures(&self, base: Measure, head: Measure) -> Number {
-        let overlaps = self.has_spread() && base.low <= head.high && head.low <= base.high;
-        Number { of: None, base: Some(base.median as f64), head: head.median as f64, overlaps }
-    }
-
-    fn has_spread(&self) -> bool {
-        self.runs.iter().all(|runs| runs.len() > 1)
+    fn of_change(change: &Change) -> Number {
+        let Change { base, head, interval, .. } = change;
+        Number { of: None, base: Some(base.median as f64), head: head.median as f64, interval: *interval }
     }
 
     /// A number of both sides; `device` is the one that it is of, absent for all of them.
@@ -143,13 +178,13 @@ impl Context<'_> {
         let is_per_unit = scaling.is_per_unit();
         let base = self.values(Side::Base, is_per_unit, &of);
         let head = self.values(Side::Head, is_per_unit, &of).ok_or_else(|| format!("the head does not have {name}"))?;
-        let overlaps = self.has_spread() && base.as_ref().is_some_and(|base| base.overlaps(&head));
-        let number = Number { of: None, base: base.as_ref().map(Values::median), head: head.median(), overlaps };
+        let interval = base.as_ref().and_then(|base| Interval::of(&base.0, &head.0));
+        let number = Number { of: None, base: base.as_ref().map(Values::median), head: head.median(), interval };
         Ok(if scaling == Scaling::ExtensiveWithGaps { self.without_gaps(device, number) } else { number })
     }
 
     fn values(&self, side: Side, is_per_unit: bool, of: &impl Fn(&Run) -> Option<f64>) -> Option<Values> {
-        let value = |(index, run): (usize, &Run)| {
+        let value = |(index, run): (usize, &&Run)| {
             let units = if is_per_unit { self.comparison.work.units_of(side, index) } else { 1 };
             Some(of(run)? / units as f64)
         };
@@ -182,12 +217,5 @@ impl Values {
 
     fn median(&self) -> f64 {
         (self.0[(self.0.len() - 1) / 2] + self.0[self.0.len() / 2]) / 2.0
-    }
-
-    fn overlaps(&self, other: &Self) -> bool {
-        match (self.0.as_slice(), other.0.as_slice()) {
-            ([low, .., high], [first, .., last]) => low <= last && first <= high,
-            _ => false,
-        }
     }
 }

@@ -5,17 +5,19 @@
 
 mod budget;
 mod comparison;
+mod fail_on;
 mod limit;
+mod named;
 mod review;
 mod standing;
 
-use crate::compare::Sides;
-use crate::compare::{Comparison, Run};
+use crate::compare::{Comparison, Run, Sides, kept};
 use crate::facts::Facts;
 use crate::findings::Review;
 use crate::rules::outcome::Severity;
 
 pub use budget::{Budget, BudgetError, Budgets};
+pub use fail_on::{FailOn, Slower};
 
 /// From which severity on findings are too grave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,12 +41,14 @@ impl Threshold {
 /// What is asked of a report, or of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conditions {
-    /// Findings that are too grave; in a comparison new or worse ones.
-    pub fail_on: Threshold,
+    /// Findings that are too grave, in a comparison new or worse ones; and whether a slower head fails.
+    pub fail_on: FailOn,
     /// How far numbers may go.
     pub budgets: Budgets,
-    /// Whether gates pass that cannot be evaluated.
+    /// Whether gates pass that cannot be evaluated or decided.
     pub allow_unknown: bool,
+    /// Whether limits against a base are evaluated although the sides did other work.
+    pub on_other_work: bool,
 }
 
 /// Every gate of a report or a comparison, evaluated.
@@ -70,19 +74,29 @@ impl Gates {
     pub fn of_review(review: &Review, facts: &Facts, conditions: &Conditions) -> Self {
         let (gates, needing_base) = review::gates(review, facts, conditions);
         let Conditions { fail_on, allow_unknown, .. } = conditions;
-        Self { fail_on: fail_on.least(), allows_unknown: *allow_unknown, gates, needing_base }
+        Self { fail_on: fail_on.findings.least(), allows_unknown: *allow_unknown, gates, needing_base }
     }
 
     /// Holds a comparison of these runs against conditions.
     pub fn of_comparison(comparison: &Comparison, runs: Sides<&[Run]>, conditions: &Conditions) -> Self {
-        let gates = comparison::gates(comparison, runs, conditions);
+        let kept = Sides::of(|side| kept(&comparison.odd, side, runs.get(side)));
+        let gates = comparison::gates(comparison, Sides { base: &kept.base, head: &kept.head }, conditions);
         let Conditions { fail_on, allow_unknown, .. } = conditions;
-        Self { fail_on: fail_on.least(), allows_unknown: *allow_unknown, gates, needing_base: Vec::new() }
+        Self { fail_on: fail_on.findings.least(), allows_unknown: *allow_unknown, gates, needing_base: Vec::new() }
     }
 
-    /// Whether a gate was evaluated and does not hold.
+    /// Whether a gate was evaluated and does not hold, or does not hold as measured where that cannot be decided.
     pub fn has_failed(&self) -> bool {
-        self.gates.iter().any(|gate| gate.outcome == GateOutcome::Failed)
+        self.gates.iter().any(|gate| self.fails(gate))
+    }
+
+    /// The same of one gate.
+    pub fn fails(&self, gate: &Gate) -> bool {
+        match gate.outcome {
+            GateOutcome::Failed => true,
+            GateOutcome::Undecided { is_over } => is_over && !self.allows_unknown,
+            GateOutcome::Passed | GateOutcome::Unknown => false,
+        }
     }
 
     /// Whether a gate could not be evaluated, and has to be.
@@ -98,6 +112,11 @@ pub enum GateOutcome {
     Passed,
     /// It does not.
     Failed,
+    /// The runs cannot tell.
+    Undecided {
+        /// Whether it does not hold as measured.
+        is_over: bool,
+    },
     /// It could not be evaluated.
     Unknown,
 }
@@ -108,6 +127,7 @@ impl GateOutcome {
         match self {
             Self::Passed => "passed",
             Self::Failed => "failed",
+            Self::Undecided { .. } => "undecided",
             Self::Unknown => "unknown",
         }
     }
@@ -116,7 +136,7 @@ impl GateOutcome {
 /// One gate, evaluated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
-    /// `fail-on`, or the name of the budget.
+    /// `verdict`, `fail-on`, or the name of the budget.
     pub name: String,
     /// What must hold, as the user wrote it.
     pub limit: String,

@@ -3,7 +3,7 @@
 use super::budget::{Budget, Metric};
 use super::standing::{self, Number};
 use super::{BaseGate, Conditions, Gate};
-use crate::compare::{State, devices_with_work};
+use crate::compare::{Rounds, State, devices_with_work};
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::findings::Review;
 use crate::rules::outcome::Severity;
@@ -13,10 +13,11 @@ use crate::text::escape;
 /// only with a baseline.
 pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> (Vec<Gate>, Vec<BaseGate>) {
     let new_count = review.known.is_some().then(|| review.entity_count());
-    let mut gates: Vec<Gate> = conditions.fail_on.least().map(|least| fail_on(review, least)).into_iter().collect();
+    let mut gates: Vec<Gate> =
+        conditions.fail_on.findings.least().map(|least| fail_on(review, least)).into_iter().collect();
     let mut needing_base = Vec::new();
     for budget in conditions.budgets.iter() {
-        let numbers = match (budget.metric, new_count) {
+        let numbers = match (&budget.metric, new_count) {
             _ if budget.limit.is_relative() => None,
             (Metric::Findings(State::New), Some(count)) => Some(Ok(vec![Number::without_base(None, count as f64)])),
             (Metric::Findings(_), _) => None,
@@ -43,10 +44,13 @@ fn fail_on(review: &Review, least: Severity) -> Gate {
 }
 
 /// The metric's number: one, or one a device.
-pub(super) fn numbers(facts: &Facts, metric: Metric) -> Result<Vec<Number>, String> {
+pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, String> {
     let devices = Devices::of(facts);
     match metric {
-        Metric::StepTime => devices.slowest("step_median_ns", "steps"),
+        Metric::StepTime => {
+            let rounds = Rounds::of(facts).ok_or("the report does not have steps")?;
+            Ok(one(rounds.mean_ns as f64))
+        }
         Metric::WindowTime => devices.slowest("window_ns", "window_ns"),
         Metric::Findings(_) => Err("there is no base".to_owned()),
         Metric::Sum(fact) => Ok(one(devices.values(fact.name)?.into_iter().sum())),
@@ -56,6 +60,10 @@ pub(super) fn numbers(facts: &Facts, metric: Metric) -> Result<Vec<Number>, Stri
             let run = facts.of_kind(EntityKind::Run).next().and_then(|(_, run)| run.number(fact.name));
             run.map(one).ok_or_else(|| format!("the report does not have {}", fact.name))
         }
+        Metric::Named(named) => named
+            .of(facts)
+            .map(one)
+            .ok_or_else(|| format!("the report has no {} and has {}", named.what(), named.fact.name)),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::budget::Budget;
 use super::limit::Limit;
 use super::{Gate, GateOutcome};
+use crate::compare::{Change, Interval, Outcome};
 use crate::facts::catalogue::Unit;
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
@@ -14,14 +15,21 @@ pub(super) struct Number {
     pub(super) of: Option<String>,
     pub(super) base: Option<f64>,
     pub(super) head: f64,
-    /// Whether the runs of the sides spread so far that they meet.
-    pub(super) overlaps: bool,
+    /// Between which bounds the change lies; absent where the runs are too few to tell.
+    pub(super) interval: Option<Interval>,
 }
 
 impl Number {
+    /// The base, and what the head lies between by its bounds.
+    fn bounds(&self) -> Option<(f64, [f64; 2])> {
+        let base = self.base.filter(|base| *base != 0.0)?;
+        let Interval { low, high } = self.interval?;
+        Some((base, [base + low * base.abs(), base + high * base.abs()]))
+    }
+
     /// A number without a base.
     pub(super) fn without_base(of: Option<String>, head: f64) -> Self {
-        Self { of, base: None, head, overlaps: false }
+        Self { of, base: None, head, interval: None }
     }
 }
 
@@ -32,7 +40,13 @@ pub(super) fn of_budget(budget: &Budget, numbers: Result<Vec<Number>, String>, b
             let each: Vec<(GateOutcome, String)> =
                 numbers.iter().map(|number| standing(budget, number, basis)).collect();
             let has = |outcome| each.iter().any(|(this, _)| *this == outcome);
-            let worst = [GateOutcome::Failed, GateOutcome::Unknown].into_iter().find(|outcome| has(*outcome));
+            let order = [
+                GateOutcome::Failed,
+                GateOutcome::Undecided { is_over: true },
+                GateOutcome::Unknown,
+                GateOutcome::Undecided { is_over: false },
+            ];
+            let worst = order.into_iter().find(|outcome| has(*outcome));
             let texts: Vec<&str> = each.iter().map(|(_, text)| text.as_str()).collect();
             (worst.unwrap_or(GateOutcome::Passed), format!("{} against a limit of {}", texts.join(", "), budget.text))
         }
@@ -43,13 +57,11 @@ pub(super) fn of_budget(budget: &Budget, numbers: Result<Vec<Number>, String>, b
 
 fn standing(budget: &Budget, held: &Number, basis: &str) -> (GateOutcome, String) {
     let unit = budget.metric.unit();
-    let (outcome, note) = match budget.limit.holds(held.base, held.head) {
-        None => (GateOutcome::Unknown, " (the base has no such number)"),
-        Some(true) => (GateOutcome::Passed, ""),
-        Some(false) if budget.limit.is_relative() && held.overlaps => {
-            (GateOutcome::Passed, " (within the spread of the runs)")
-        }
-        Some(false) => (GateOutcome::Failed, ""),
+    let (outcome, note) = match (budget.limit.holds(held.base, held.head), held.bounds()) {
+        (None, _) => (GateOutcome::Unknown, " (the base has no such number)".to_owned()),
+        (Some(holds), Some((base, heads))) if budget.limit.is_relative() => decided(budget.limit, holds, base, heads),
+        (Some(true), _) => (GateOutcome::Passed, String::new()),
+        (Some(false), _) => (GateOutcome::Failed, String::new()),
     };
     let of = held.of.as_ref().map_or_else(String::new, |of| format!("{of}: "));
     let says = match (budget.limit, held.base) {
@@ -64,6 +76,52 @@ fn standing(budget: &Budget, held: &Number, basis: &str) -> (GateOutcome, String
         }
     };
     (outcome, format!("{of}{says}{note}"))
+}
+
+/// How a limit stands to the bounds that a number of the head lies between: the whole of them, or it is undecided.
+pub(super) fn decided(limit: Limit, is_held: bool, base: f64, heads: [f64; 2]) -> (GateOutcome, String) {
+    let [low, high] = heads.map(|head| limit.holds(Some(base), head) == Some(true));
+    match (low && high, low || high) {
+        (true, _) => (GateOutcome::Passed, String::new()),
+        (_, false) => (GateOutcome::Failed, String::new()),
+        _ => {
+            let bounds = heads.map(|head| signed((head - base) / base.abs()));
+            let note = format!(" (the runs leave open {} to {}: record more)", bounds[0], bounds[1]);
+            (GateOutcome::Undecided { is_over: !is_held }, note)
+        }
+    }
+}
+
+/// How a change stands to the most that it may be as a share of the base.
+pub(super) fn of_change(change: &Change, most: f64) -> (GateOutcome, String) {
+    let number = Number {
+        of: None,
+        base: Some(change.base.median as f64),
+        head: change.head.median as f64,
+        interval: change.interval,
+    };
+    let limit = Limit::ByShare(most);
+    match (limit.holds(number.base, number.head), number.bounds()) {
+        (Some(holds), Some((base, heads))) => decided(limit, holds, base, heads),
+        (Some(true), None) => (GateOutcome::Passed, String::new()),
+        (Some(false), None) => (GateOutcome::Failed, String::new()),
+        (None, None | Some(_)) => (GateOutcome::Unknown, String::new()),
+    }
+}
+
+/// `slower by 18 %`, `faster by 3 %`, `no change beyond the noise (0.4 % more)`.
+pub(super) fn sized(change: &Change, outcome: Outcome) -> String {
+    let share = change.share.map_or_else(|| "more than nothing".to_owned(), |share| number::percent(share.abs()));
+    match outcome {
+        Outcome::Slower => format!("slower by {share}"),
+        Outcome::Faster => format!("faster by {share}"),
+        _ if change.difference == 0 => "no change".to_owned(),
+        _ => format!("no change beyond the noise ({share} {})", if change.difference > 0 { "more" } else { "less" }),
+    }
+}
+
+fn signed(share: f64) -> String {
+    format!("{}{}", if share < 0.0 { "−" } else { "+" }, number::percent(share.abs()))
 }
 
 /// `3.5 ms a step after 3.33 ms (5.1 % more)`.

@@ -142,8 +142,10 @@ accounts! {
         "The launch had returned and the device had not started, beyond those 5 us: a dependency on another stream or device, another process, latency." }
     IdleProfiler { "idle_profiler", ACTIVITY, "", "profiler overhead", ExtensiveWithGaps, CudaApi,
         "The profiler's own overhead." }
+    IdleCompile { "idle_compile", ACTIVITY, "", "compiling", OneTime, CudaApi,
+        "Compiling, linking or optimising code, whatever calls that hides in: told by JIT overhead rows, by functions and files of call stacks, by ranges, and by waits for the programs of a compiler." }
     IdleLoad { "idle_load", ACTIVITY, "", "loading modules", OneTime, CudaApi,
-        "Module load, lazy loading, JIT, loading of libraries, or a kernel's first launch that takes over 100 us." }
+        "Module load, lazy loading, loading of libraries, a kernel's first launch that takes over 100 us, or a set-up call that takes far longer than others of its name." }
     IdleSync { "idle_sync", ACTIVITY, "", "sync return latency", ExtensiveWithGaps, CudaApi,
         "Still inside a blocking wait although the device had gone idle: the latency of its return." }
     IdleQuery { "idle_query", ACTIVITY, "", "polling", ExtensiveWithGaps, CudaApi,
@@ -155,7 +157,7 @@ accounts! {
     IdleInit { "idle_init", ACTIVITY, "", "set-up", OneTime, CudaApi,
         "Set-up of contexts, streams, events, devices and libraries." }
     IdleLaunch { "idle_launch", ACTIVITY, "", "launching", ExtensiveWithGaps, CudaApi,
-        "Inside a launch or another asynchronous call, or in host code between two API calls less than 50 us apart (500 us where a framework's operators were recorded): the host cannot feed the device." }
+        "Inside a launch or another asynchronous call, or in host code that leads to one: between two API calls less than 50 us apart, or as long as the thread takes before most of its launches." }
     IdleBlocked { "idle_blocked", ACTIVITY, "", "blocked in the OS", ExtensiveWithGaps, CudaApi,
         "In an OS call that waits or does I/O, or off the CPU by the scheduler's record." }
     IdleHost { "idle_host", ACTIVITY, "", "host code", ExtensiveWithGaps, CudaApi,
@@ -172,7 +174,7 @@ accounts! {
     AfterAllocate { "idle_after_allocate", TRIGGER, "", "allocation", ExtensiveWithGaps, CudaApi,
         "Stretches that began while the thread was allocating, freeing or registering memory." }
     AfterLaunch { "idle_after_launch", TRIGGER, "", "launching", ExtensiveWithGaps, CudaApi,
-        "Stretches that began while the thread was in a launch, another asynchronous call, or between two API calls less than 50 us apart." }
+        "Stretches that began while the thread was in a launch, another asynchronous call, or in host code that leads to one." }
     AfterOther { "idle_after_other", TRIGGER, "", "host code or the OS", ExtensiveWithGaps, CudaApi,
         "Stretches that began anywhere else: host code, the OS, loading, polling, the profiler." }
     AfterUnknown { "idle_after_unknown", TRIGGER, "", "not known", OneTime, CudaApi,
@@ -297,6 +299,11 @@ impl<T: Default> Default for ByAccount<T> {
 }
 
 impl<T> ByAccount<T> {
+    /// Every account with its value.
+    pub fn into_pairs(self) -> impl Iterator<Item = (Account, T)> {
+        Account::all().zip(self.0)
+    }
+
     /// Every account with its value, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Account, &mut T)> {
         Account::all().zip(&mut self.0)

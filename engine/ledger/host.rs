@@ -6,24 +6,31 @@ use std::collections::BinaryHeap;
 use foldhash::HashMap;
 
 use super::accounts::Account;
-use crate::timeline::api::{ApiClass, classify};
-use crate::timeline::columns::{Direction, HostMemory, OverheadKind, RangeKind};
+use super::compiling::{CodeStretches, CodeWork};
+use super::dispatch;
+use crate::timeline::api::{ApiClass, MemoryCall, classify, memory_call};
+use crate::timeline::columns::{Direction, HostMemory, OverheadKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
-/// Host code between two API calls closer than this counts as launching.
+/// Host code between two API calls closer than this counts as launching, whatever it is.
 pub const LAUNCH_GAP_NS: i64 = 50_000;
-/// The same where the operators of a framework were recorded: what it does for each, and what recording each costs, is the
-/// price of a launch. Work of its own, such as the loading of a batch, takes longer.
-pub const OPERATOR_LAUNCH_GAP_NS: i64 = 500_000;
 /// A kernel's first launch that takes longer than this loads code.
 pub const SLOW_FIRST_LAUNCH_NS: i64 = 100_000;
+
+/// A call that sets something small up and takes longer than this, and so many times as long as the others of its name, loads
+/// code.
+pub const SLOW_SETUP_NS: i64 = 1_000_000;
+/// How many times as long.
+pub const SLOW_SETUP_FACTOR: i64 = 20;
 
 /// What a host thread does at a moment, in order of precedence: the first that holds owns the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Activity {
     /// The profiler's own overhead.
     Profiler,
+    /// Compiling code, whatever call that is done in.
+    Compile,
     /// Loading code.
     Load,
     /// A blocking wait.
@@ -52,8 +59,9 @@ pub enum Activity {
 
 impl Activity {
     /// Every activity, in order of precedence.
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Profiler,
+        Self::Compile,
         Self::Load,
         Self::Sync,
         Self::Query,
@@ -74,6 +82,7 @@ impl Activity {
     pub const fn account(self) -> Account {
         match self {
             Self::Profiler => Account::IdleProfiler,
+            Self::Compile => Account::IdleCompile,
             Self::Load => Account::IdleLoad,
             Self::Sync => Account::IdleSync,
             Self::Query => Account::IdleQuery,
@@ -94,9 +103,14 @@ impl Activity {
             Self::CopyCall => Account::AfterCopy,
             Self::Allocate => Account::AfterAllocate,
             Self::QueueFull | Self::Launch => Account::AfterLaunch,
-            Self::Profiler | Self::Load | Self::Query | Self::Init | Self::Blocked | Self::OffCpu | Self::Host => {
-                Account::AfterOther
-            }
+            Self::Profiler
+            | Self::Compile
+            | Self::Load
+            | Self::Query
+            | Self::Init
+            | Self::Blocked
+            | Self::OffCpu
+            | Self::Host => Account::AfterOther,
             Self::Unknown => Account::AfterUnknown,
         }
     }
@@ -114,8 +128,8 @@ pub struct Calls {
     pub activity: Vec<Activity>,
     /// The class of each name, by its index; `Other` for names of no API.
     pub class: Vec<ApiClass>,
-    /// Host code between two calls closer than this counts as launching.
-    launch_gap_ns: i64,
+    /// For each thread how long it takes at most to prepare a launch, where that recurs.
+    dispatch_ns: Vec<i64>,
     /// The calls of each thread by start.
     by_thread: Vec<Vec<u32>>,
     os_by_thread: Vec<Vec<u32>>,
@@ -123,6 +137,9 @@ pub struct Calls {
     /// Overheads that name no thread.
     overheads_of_all: Vec<u32>,
     off_cpu_by_thread: Vec<Vec<u32>>,
+    /// Where threads compile or load code.
+    code: CodeStretches,
+    code_by_thread: Vec<Vec<u32>>,
 }
 
 /// Rows of one table, by the thread that they name.
@@ -164,12 +181,18 @@ impl Calls {
             .collect();
         mark_copies(timeline, &mut activity);
         mark_first_launches(timeline, &mut activity);
+        mark_slow_setup(timeline, &class, &mut activity);
         let overheads = ByThread::new(&timeline.overheads.thread, &timeline.overheads.times, count);
+        let code = CodeStretches::new(timeline);
+        let code_by_thread = ByThread::new(&code.thread, &code.times, count).of_thread;
+        let by_thread = ByThread::new(&timeline.api.thread, &timeline.api.times, count).of_thread;
         Self {
+            code,
+            code_by_thread,
+            dispatch_ns: by_thread.iter().map(|calls| dispatch::usual_ns(timeline, &class, calls)).collect(),
             activity,
             class,
-            launch_gap_ns: launch_gap_ns(timeline),
-            by_thread: ByThread::new(&timeline.api.thread, &timeline.api.times, count).of_thread,
+            by_thread,
             os_by_thread: ByThread::new(&timeline.os_calls.thread, &timeline.os_calls.times, count).of_thread,
             overheads_by_thread: overheads.of_thread,
             overheads_of_all: overheads.of_none,
@@ -183,9 +206,9 @@ impl Calls {
         self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
     }
 
-    /// Host code between two calls closer than this counts as launching, nanoseconds.
-    pub const fn launch_gap_ns(&self) -> i64 {
-        self.launch_gap_ns
+    /// Host code of a thread between two calls closer than this counts as launching, nanoseconds.
+    pub fn launch_gap_ns(&self, thread: u32) -> i64 {
+        self.dispatch_ns.get(thread as usize).copied().unwrap_or(0).max(LAUNCH_GAP_NS)
     }
 
     /// The class of a call, by its index.
@@ -217,11 +240,6 @@ impl Calls {
     ) {
         Layout::new(self, timeline, thread).run(within, visit);
     }
-}
-
-fn launch_gap_ns(timeline: &Timeline) -> i64 {
-    let has_operators = timeline.ranges.labels.iter().any(|label| label.kind == RangeKind::Operator);
-    if has_operators { OPERATOR_LAUNCH_GAP_NS } else { LAUNCH_GAP_NS }
 }
 
 /// The class of each name that a call has.
@@ -289,6 +307,55 @@ fn mark_first_launches(timeline: &Timeline, activity: &mut [Activity]) {
     }
 }
 
+/// The calls of one API in one process.
+#[derive(Debug, Clone, Copy, Default)]
+struct OfName {
+    count: i64,
+    sum_ns: i64,
+    longest_ns: i64,
+    longest: u32,
+}
+
+/// The one call of an API that takes far longer than all others loads what they find loaded.
+fn mark_slow_setup(timeline: &Timeline, class: &[ApiClass], activity: &mut [Activity]) {
+    let class_of = |name: NameId| class.get(name as usize).copied().unwrap_or(ApiClass::Other);
+    let mut of_names: HashMap<(u32, NameId), OfName> = HashMap::default();
+    let api = &timeline.api;
+    for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0..) {
+        if !matches!(class_of(*name), ApiClass::Init | ApiClass::Allocate) {
+            continue;
+        }
+        let ns = api.times.get(call as usize).map_or(0, Interval::len_ns);
+        let of_name = of_names.entry((timeline.process_of(*thread), *name)).or_default();
+        of_name.count += 1;
+        of_name.sum_ns = of_name.sum_ns.saturating_add(ns);
+        if ns > of_name.longest_ns {
+            (of_name.longest_ns, of_name.longest) = (ns, call);
+        }
+    }
+    for ((_, name), of_name) in of_names {
+        let others_ns = (of_name.sum_ns - of_name.longest_ns) / (of_name.count - 1).max(1);
+        let is_far_longer = of_name.longest_ns >= SLOW_SETUP_NS && of_name.longest_ns / SLOW_SETUP_FACTOR >= others_ns;
+        let can_load = loads_lazily(timeline.name(name), class_of(name), of_name.count);
+        if let Some(activity) = activity.get_mut(of_name.longest as usize).filter(|_| is_far_longer && can_load) {
+            *activity = Activity::Load;
+        }
+    }
+}
+
+/// Whether a call that takes long can only be loading. A large allocation, a large graph and the set-up of a device take
+/// long by themselves; a stream, an event or a free does not.
+fn loads_lazily(name: &str, class: ApiClass, count: i64) -> bool {
+    let stem = name.trim_start_matches("cuda").trim_start_matches("cu").trim_start_matches("hip");
+    match class {
+        ApiClass::Allocate => count > 1 && memory_call(name) == MemoryCall::DeviceFree,
+        _ => {
+            ["StreamCreate", "EventCreate", "Occupancy"].iter().any(|begin| stem.starts_with(begin))
+                || (count > 1 && ["GetDevice", "DeviceGet"].iter().any(|begin| stem.starts_with(begin)))
+        }
+    }
+}
+
 /// Something that a thread is in, until it ends.
 type Inside = (i64, Reverse<i64>, NameId);
 
@@ -299,6 +366,7 @@ enum Table {
     OsCalls,
     Overheads,
     OffCpu,
+    Code,
 }
 
 /// A source of intervals by start.
@@ -339,7 +407,7 @@ impl<'calls> Source<'calls> {
 struct Layout<'calls> {
     calls: &'calls Calls,
     timeline: &'calls Timeline,
-    sources: [Source<'calls>; 5],
+    sources: [Source<'calls>; 6],
     /// What the thread is in, by activity; the innermost on top. Ended ones are dropped when they come to the top.
     inside: [BinaryHeap<Inside>; Activity::COUNT],
     /// Of each activity whether its heap holds anything.
@@ -347,6 +415,8 @@ struct Layout<'calls> {
     ends: BinaryHeap<Reverse<i64>>,
     last_call_end: i64,
     last_call_activity: Activity,
+    /// How long the thread takes at most to prepare a launch, where that recurs.
+    dispatch_ns: i64,
     /// When the thread first did anything that was recorded.
     begins: i64,
 }
@@ -363,6 +433,7 @@ impl<'calls> Layout<'calls> {
             Source::new(Table::Overheads, &timeline.overheads.times, of(&calls.overheads_by_thread)),
             Source::new(Table::Overheads, &timeline.overheads.times, &calls.overheads_of_all),
             Source::new(Table::OffCpu, &timeline.thread_states.times, of(&calls.off_cpu_by_thread)),
+            Source::new(Table::Code, &calls.code.times, of(&calls.code_by_thread)),
         ];
         Self {
             calls,
@@ -374,6 +445,7 @@ impl<'calls> Layout<'calls> {
             ends: BinaryHeap::new(),
             last_call_end: i64::MIN,
             last_call_activity: Activity::Unknown,
+            dispatch_ns: calls.dispatch_ns.get(thread as usize).copied().unwrap_or(0),
         }
     }
 
@@ -386,12 +458,20 @@ impl<'calls> Layout<'calls> {
             Table::Overheads => {
                 let activity = match timeline.overheads.kind[row] {
                     OverheadKind::Profiler => Activity::Profiler,
+                    OverheadKind::Compile => Activity::Compile,
                     OverheadKind::Load => Activity::Load,
                     OverheadKind::QueueFull => Activity::QueueFull,
                 };
                 (activity, timeline.overheads.name[row])
             }
             Table::OffCpu => (Activity::OffCpu, NONE),
+            Table::Code => {
+                let activity = match self.calls.code.work[row] {
+                    CodeWork::Compile => Activity::Compile,
+                    CodeWork::Load => Activity::Load,
+                };
+                (activity, self.calls.code.name[row])
+            }
         }
     }
 
@@ -456,7 +536,22 @@ impl<'calls> Layout<'calls> {
             }
         }
         let is_recorded = self.begins <= now && self.next_boundary(now).is_some();
-        (if is_recorded { Activity::Host } else { Activity::Unknown }, NONE)
+        let activity = match is_recorded {
+            true if self.is_dispatch() => Activity::Launch,
+            true => Activity::Host,
+            false => Activity::Unknown,
+        };
+        (activity, NONE)
+    }
+
+    /// Whether the host code between two API calls prepares a launch: it leads to one, and takes no longer than that usually
+    /// does.
+    fn is_dispatch(&self) -> bool {
+        let next = &self.sources[API];
+        let leads_to = next.next_row().map(|call| self.calls.class_of(self.timeline, call as u32));
+        leads_to.is_some_and(dispatch::may_precede)
+            && self.last_call_end > i64::MIN
+            && next.next_start.saturating_sub(self.last_call_end) <= self.dispatch_ns
     }
 
     /// Host code between two API calls close together is launching; between two polls it is polling.
@@ -464,7 +559,7 @@ impl<'calls> Layout<'calls> {
         let next = &self.sources[API];
         let call = next.next_row()?;
         let gap = next.next_start.saturating_sub(self.last_call_end);
-        if self.last_call_end == i64::MIN || gap >= self.calls.launch_gap_ns {
+        if self.last_call_end == i64::MIN || gap >= LAUNCH_GAP_NS {
             return None;
         }
         let next_activity = self.calls.activity.get(call).copied();

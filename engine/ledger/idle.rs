@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::accounts::{Account, ByAccount};
+use super::ahead::Won;
 use super::host::Activity;
-use super::ops::OpRef;
+use super::ops::{OpKind, OpRef};
 use super::reading::{Drained, Piece, RangeIdle, RangeReading, TimeSum};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
@@ -24,12 +25,38 @@ pub struct Stretch {
     pub previous: Option<OpRef>,
 }
 
-/// A stretch that began when a copy ended.
+/// The copies that a stretch lies between, by their indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AfterCopy {
-    /// The index of the copy.
-    pub copy: u32,
-    /// The length of the stretch.
+pub struct Copies {
+    /// The one that ended when it began; [`NONE`] without one.
+    pub before: u32,
+    /// The one that ends it; [`NONE`] without one.
+    pub after: u32,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self { before: NONE, after: NONE }
+    }
+}
+
+impl Copies {
+    pub(super) fn of(stretch: Stretch) -> Self {
+        let copy = |op: Option<OpRef>| op.filter(|op| op.kind == OpKind::Copy).map_or(NONE, |op| op.index);
+        Self { before: copy(stretch.previous), after: copy(stretch.next) }
+    }
+
+    pub(super) const fn is_any(self) -> bool {
+        self.before != NONE || self.after != NONE
+    }
+}
+
+/// Idle time beside copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BesideCopies {
+    /// The copies.
+    pub copies: Copies,
+    /// The length of the stretch, or a part of it.
     pub idle_ns: i64,
 }
 
@@ -48,18 +75,28 @@ pub struct IdleReading {
     pub guessed_host_ns: i64,
     /// Launching within the storms of short kernels.
     pub storm_launch_ns: i64,
+    /// Launching in stretches that waits explain: without those before it the host would have launched in time, or it was
+    /// polling or waiting in the OS when the device went idle.
+    pub waited_launch_ns: i64,
     /// The ranges that it lies in: by process and label.
     pub ranges: BTreeMap<(u32, u32), RangeIdle>,
+    /// By activity, in stretches that began in a wait.
+    pub after_sync: ByAccount<i64>,
     /// The ends of waits that the device went idle in: by process, call, and label of the innermost range or [`NONE`].
     pub after_waits: BTreeMap<(u32, NameId, u32), i64>,
     /// Ranges that explain nothing because too many were open.
     pub too_deep_count: i64,
-    /// The copies that stretches began with the end of, and how long the stretches are.
-    pub after_copies: Vec<AfterCopy>,
-    /// The samples of the CPU in its host code, by their indices.
-    pub host_samples: Vec<u32>,
-    /// The time of the window in which the thread that launches most does not merely wait for the device; `None` when
-    /// no thread does.
+    /// The stretches that lie beside copies.
+    pub beside_copies: Vec<BesideCopies>,
+    /// The same, with what such a stretch can win from the waits before it in place of its length.
+    pub won_beside_copies: Vec<BesideCopies>,
+    /// The samples of the CPU, by what the thread was doing and by their indices.
+    pub samples: ByAccount<Vec<u32>>,
+    /// How much of the time blocked in the OS lies in each call that was recorded with its stack, by its index.
+    pub stacked_ns: BTreeMap<u32, i64>,
+    /// When threads that launch merely wait for the device, each in time order.
+    pub(super) waits: Vec<Interval>,
+    /// The time of the window in which no thread that launches merely waits for the device; `None` when none launches.
     pub host_work_ns: Option<i64>,
 }
 
@@ -104,43 +141,78 @@ impl IdleReading {
         self.guessed_ns += other.guessed_ns;
         self.guessed_host_ns += other.guessed_host_ns;
         self.storm_launch_ns += other.storm_launch_ns;
+        self.waited_launch_ns += other.waited_launch_ns;
         for (key, idle) in other.ranges {
             self.ranges.entry(key).or_default().merge(idle);
         }
         for (key, time) in other.after_waits {
             *self.after_waits.entry(key).or_default() += time;
         }
+        for (account, ns) in self.after_sync.iter_mut() {
+            *ns += other.after_sync[account];
+        }
         self.too_deep_count += other.too_deep_count;
-        self.after_copies.extend(other.after_copies);
-        self.host_samples.extend(other.host_samples);
-        self.host_work_ns = self.host_work_ns.or(other.host_work_ns);
+        self.beside_copies.extend(other.beside_copies);
+        self.won_beside_copies.extend(other.won_beside_copies);
+        for (account, samples) in other.samples.into_pairs() {
+            self.samples[account].extend(samples);
+        }
+        for (call, ns) in other.stacked_ns {
+            *self.stacked_ns.entry(call).or_default() += ns;
+        }
+        self.waits.extend(other.waits);
     }
 
-    /// Books a stretch under what the thread was doing when it began; returns the account of that, with the call.
+    /// Books a stretch under what the thread was doing when it began; returns the account of that, with the call. A stretch
+    /// whose thread is only guessed is blamed on no call.
     pub(super) fn begin(
         &mut self,
         process: u32,
-        stretch: Interval,
+        (stretch, is_guess): (Interval, bool),
         activity: Activity,
         name: NameId,
     ) -> (Account, NameId) {
         let trigger = activity.trigger();
         self.sums[trigger].add(stretch);
-        self.drained.entry((process, trigger, name)).or_default().stretches.add(stretch);
+        if !is_guess {
+            self.drained.entry((process, trigger, name)).or_default().stretches.add(stretch);
+        }
         (trigger, name)
     }
 
+    /// Notes that a thread merely waits for the device.
+    pub(super) fn wait(&mut self, time: Interval) {
+        match self.waits.last_mut() {
+            Some(last) if last.end == time.start => last.end = time.end,
+            _ if time.len_ns() > 0 => self.waits.push(time),
+            _ => {}
+        }
+    }
+
+    /// Books what a stretch can win from the waits before it.
+    pub(super) fn win(&mut self, process: u32, (trigger, name): (Account, NameId), won: Won) {
+        if won.sum_ns > 0 {
+            self.drained.entry((process, trigger, name)).or_default().run_ahead_ns += won.sum_ns;
+            self.waited_launch_ns += won.launch_ns;
+        }
+    }
+
     /// Books a piece under what the thread was doing in it.
-    pub(super) fn take(&mut self, process: u32, piece: Piece, name: NameId) {
+    pub(super) fn take(&mut self, process: u32, (piece, is_guess): (Piece, bool), name: NameId) {
         self.book(piece.activity, name, piece.interval);
+        if is_guess {
+            return;
+        }
+        if piece.trigger == Account::AfterSync {
+            self.after_sync[piece.activity] += piece.interval.len_ns();
+        }
         let drained = self.drained.entry((process, piece.trigger, piece.trigger_name)).or_default();
         match piece.activity {
             Account::IdleSync => drained.sync_ns += piece.interval.len_ns(),
-            Account::IdleHost
-            | Account::IdleBlocked
-            | Account::IdleLoad
-            | Account::IdleAllocate
-            | Account::IdleInit => drained.host_ns += piece.interval.len_ns(),
+            Account::IdleHost | Account::IdleBlocked => drained.host_ns += piece.interval.len_ns(),
+            Account::IdleCompile | Account::IdleLoad | Account::IdleAllocate | Account::IdleInit => {
+                drained.calls_ns += piece.interval.len_ns();
+            }
             // Neither the wait itself nor the host's own work.
             _ => {}
         }

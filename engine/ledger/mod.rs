@@ -2,10 +2,14 @@
 //!
 //! [`accounts`] is the table of what time is booked under. [`ops`] lists what a device ran, and [`sweep`] walks the list once
 //! and hands each moment to exactly one account. The moments in which nothing ran are read on the thread that ended them:
-//! [`host`] lays the thread out, [`walk`] brings both together, `open_ranges` tells which ranges were open, [`idle`] and
-//! [`reading`] are what comes of it.
+//! [`compiling`] tells where threads compile or load code, [`host`] lays the thread out, where `dispatch` tells what prepares a launch; [`walk`] brings both together, `open_ranges`
+//! tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are what comes of
+//! it.
 
 pub mod accounts;
+mod ahead;
+pub mod compiling;
+mod dispatch;
 pub mod host;
 pub mod idle;
 mod open_ranges;

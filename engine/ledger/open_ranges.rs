@@ -20,6 +20,7 @@ struct Open {
 struct Totals {
     idle_ns: i64,
     host_ns: i64,
+    blocked_ns: i64,
 }
 
 /// The ranges of one thread that are open at a moment, and the idle time of one device in each.
@@ -71,12 +72,14 @@ impl<'timeline> OpenRanges<'timeline> {
         let host_ns = if piece.activity == Account::IdleHost { length_ns } else { 0 };
         self.totals.idle_ns += length_ns;
         self.totals.host_ns += host_ns;
+        let blocked_ns = if piece.activity == Account::IdleBlocked { length_ns } else { 0 };
+        self.totals.blocked_ns += blocked_ns;
         let innermost = self.open.last().map_or(NONE, |open| open.label);
         if innermost != NONE {
             let sums = self.reading.idle.entry(innermost).or_default();
             sums.innermost_idle_ns += length_ns;
             sums.innermost_host_ns += host_ns;
-            sums.innermost_blocked_ns += if piece.activity == Account::IdleBlocked { length_ns } else { 0 };
+            sums.innermost_blocked_ns += blocked_ns;
         }
         if piece.trigger == Account::AfterSync && piece.activity == Account::IdleSync {
             *self.reading.after_waits.entry((piece.trigger_name, innermost)).or_default() += length_ns;
@@ -136,6 +139,7 @@ impl<'timeline> OpenRanges<'timeline> {
             let sums = self.reading.idle.entry(ended.label).or_default();
             sums.idle_ns += self.totals.idle_ns - since.idle_ns;
             sums.host_ns += self.totals.host_ns - since.host_ns;
+            sums.blocked_ns += self.totals.blocked_ns - since.blocked_ns;
         }
     }
 
@@ -202,6 +206,7 @@ mod tests {
                 let expected = RangeIdle {
                     idle_ns: count(false, None),
                     host_ns: count(false, Some(Account::IdleHost)),
+                    blocked_ns: count(false, Some(Account::IdleBlocked)),
                     innermost_idle_ns: count(true, None),
                     innermost_host_ns: count(true, Some(Account::IdleHost)),
                     innermost_blocked_ns: count(true, Some(Account::IdleBlocked)),

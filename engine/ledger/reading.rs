@@ -63,8 +63,12 @@ impl TimeSum {
 pub struct Drained {
     /// The stretches.
     pub stretches: TimeSum,
-    /// The part of them in host code, the OS, loading, memory management or set-up: what had to be done anyway.
+    /// The part of them in host code and the OS: what had to be done anyway.
     pub host_ns: i64,
+    /// The part of them in calls that load code, manage memory or set up: causes of their own.
+    pub calls_ns: i64,
+    /// What they can win from the waits before them, taken in order.
+    pub run_ahead_ns: i64,
     /// The part of them still inside a wait.
     pub sync_ns: i64,
 }
@@ -73,6 +77,8 @@ impl Drained {
     pub(super) fn merge(&mut self, other: Self) {
         self.stretches.merge(other.stretches);
         self.host_ns += other.host_ns;
+        self.calls_ns += other.calls_ns;
+        self.run_ahead_ns += other.run_ahead_ns;
         self.sync_ns += other.sync_ns;
     }
 }
@@ -84,6 +90,8 @@ pub struct RangeIdle {
     pub idle_ns: i64,
     /// The host code in it.
     pub host_ns: i64,
+    /// The time blocked in the OS in it.
+    pub blocked_ns: i64,
     /// Where no other range lies further inside.
     pub innermost_idle_ns: i64,
     /// The host code in that.
@@ -96,6 +104,7 @@ impl RangeIdle {
     pub(crate) const fn merge(&mut self, other: Self) {
         self.idle_ns += other.idle_ns;
         self.host_ns += other.host_ns;
+        self.blocked_ns += other.blocked_ns;
         self.innermost_idle_ns += other.innermost_idle_ns;
         self.innermost_host_ns += other.innermost_host_ns;
         self.innermost_blocked_ns += other.innermost_blocked_ns;

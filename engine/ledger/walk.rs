@@ -7,15 +7,16 @@ use std::ops::Range;
 use foldhash::HashMap;
 
 use super::accounts::Account;
+use super::ahead::{Done, Lead};
 use super::host::{Activity, Calls};
-use super::idle::{AfterCopy, IdleReading, SPACING_NS, Stretch};
+use super::idle::{BesideCopies, Copies, IdleReading, SPACING_NS, Stretch};
 use super::open_ranges::OpenRanges;
 use super::ops::{DeviceOps, OpKind};
 use super::reading::Piece;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
-use crate::timeline::{CpuSamples, NONE, NameId, Timeline, Times};
+use crate::timeline::{CpuSamples, NONE, NameId, StackedCalls, Timeline, Times};
 
 /// Batches of threads that are walked side by side.
 const MAX_BATCHES: usize = 256;
@@ -40,6 +41,8 @@ struct Query {
     host: Interval,
     /// Whether the thread is only guessed: the operation that ends the stretch has no call.
     is_guess: bool,
+    /// The copies that the stretch lies between.
+    copies: Copies,
 }
 
 /// Stretches to be read on one thread, in time order.
@@ -49,6 +52,8 @@ struct Queries {
     hosts: Times,
     /// The indices of those whose thread is guessed.
     guesses: Vec<u32>,
+    /// The indices of those that a copy lies beside, with the copies.
+    copies: Vec<(u32, Copies)>,
 }
 
 impl Queries {
@@ -56,13 +61,19 @@ impl Queries {
         if query.is_guess {
             self.guesses.push(self.stretches.len() as u32);
         }
+        if query.copies.is_any() {
+            self.copies.push((self.stretches.len() as u32, query.copies));
+        }
         self.stretches.push(query.stretch);
         self.hosts.push(query.host);
     }
 
     fn get(&self, index: usize) -> Option<Query> {
         let (stretch, host) = (self.stretches.get(index)?, self.hosts.get(index)?);
-        Some(Query { stretch, host, is_guess: self.guesses.binary_search(&(index as u32)).is_ok() })
+        let is_guess = self.guesses.binary_search(&(index as u32)).is_ok();
+        let at = self.copies.binary_search_by_key(&(index as u32), |(index, _)| *index);
+        let copies = at.map_or_else(|_| Copies::default(), |at| self.copies[at].1);
+        Some(Query { stretch, host, is_guess, copies })
     }
 }
 
@@ -81,8 +92,9 @@ impl<'all> Stretches<'all> {
 
     /// Adds a stretch, in time order: books what the launch had queued, and leaves the rest to a thread.
     pub fn add(&mut self, stretch: Stretch) {
-        if let Some(copy) = stretch.previous.filter(|op| op.kind == OpKind::Copy) {
-            self.reading.after_copies.push(AfterCopy { copy: copy.index, idle_ns: stretch.interval.len_ns() });
+        let copies = Copies::of(stretch);
+        if copies.is_any() {
+            self.reading.beside_copies.push(BesideCopies { copies, idle_ns: stretch.interval.len_ns() });
         }
         if let Some((thread, query)) = self.ask(stretch) {
             let index = *self.index_of.entry(thread).or_insert_with(|| {
@@ -112,7 +124,8 @@ impl<'all> Stretches<'all> {
         if thread.is_none() {
             self.reading.book_unknown(whole, host);
         }
-        thread.map(|thread| (thread, Query { stretch: whole, host, is_guess: false }))
+        let query = Query { stretch: whole, host, is_guess: false, copies: Copies::of(stretch) };
+        thread.map(|thread| (thread, query))
     }
 
     /// What no call asked for is read on the busiest thread of its process, where it can be known.
@@ -130,7 +143,8 @@ impl<'all> Stretches<'all> {
         } else {
             self.reading.book_unknown(stretch.interval, stretch.interval);
         }
-        guess.map(|thread| (thread, Query { stretch: stretch.interval, host: stretch.interval, is_guess: true }))
+        let (stretch, copies) = (stretch.interval, Copies::of(stretch));
+        guess.map(|thread| (thread, Query { stretch, host: stretch, is_guess: true, copies }))
     }
 }
 
@@ -142,15 +156,15 @@ struct Question<'all> {
     /// The stretches of short kernels of the device.
     storms: &'all Union,
     queries: Option<&'all Queries>,
-    /// The window in which the thread's own work is wanted.
-    work: Option<Interval>,
+    /// The window: waits count within it.
+    window: Interval,
 }
 
 impl Question<'_> {
-    fn hull(&self) -> Option<Interval> {
-        let ends = |queries: &Queries| [queries.hosts.get(0), queries.hosts.last()];
-        let asked = self.queries.into_iter().flat_map(ends).flatten();
-        asked.chain(self.work).reduce(hull_of)
+    /// From the begin of the window to the end of what is asked: up to there waits can win something.
+    fn hull(&self) -> Interval {
+        let last = self.queries.and_then(|queries| queries.hosts.last());
+        last.map_or(self.window, |last| hull_of(self.window, last))
     }
 }
 
@@ -172,11 +186,17 @@ pub(crate) fn read(
     threads: Threads,
 ) -> Vec<IdleReading> {
     let parts = walk_all(timeline, calls, &devices, threads);
+    let windows: Vec<Option<Interval>> =
+        devices.iter().map(|device| device.main_thread.map(|_| device.stretches.window)).collect();
     let mut readings: Vec<IdleReading> = devices.into_iter().map(|device| device.stretches.reading).collect();
     for (device, part) in parts.into_iter().flatten() {
         if let Some(reading) = readings.get_mut(device) {
             reading.merge(part);
         }
+    }
+    for (reading, window) in readings.iter_mut().zip(windows) {
+        let waiting = std::mem::take(&mut reading.waits);
+        reading.host_work_ns = window.map(|window| window.len_ns() - Union::of(waiting).len_ns());
     }
     readings
 }
@@ -213,11 +233,10 @@ fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
     for (device, IdleDevice { stretches, storms, main_thread }) in devices.iter().enumerate() {
         let window = stretches.window;
         for (thread, queries) in &stretches.queries {
-            let work = (*main_thread == Some(*thread)).then_some(window);
-            questions.push(Question { thread: *thread, device, storms, queries: Some(queries), work });
+            questions.push(Question { thread: *thread, device, storms, queries: Some(queries), window });
         }
         if let Some(thread) = main_thread.filter(|main| !stretches.index_of.contains_key(main)) {
-            questions.push(Question { thread, device, storms, queries: None, work: Some(window) });
+            questions.push(Question { thread, device, storms, queries: None, window });
         }
     }
     questions
@@ -245,6 +264,32 @@ impl<'all> SampleCursor<'all> {
     }
 }
 
+/// Calls of the OS that call each other, at most: one that began further back has ended.
+const MAX_NESTED_CALLS: usize = 8;
+
+/// The calls of the OS of a thread that have stacks, read in time order.
+struct StackedCursor<'all> {
+    calls: &'all StackedCalls,
+    rest: Range<usize>,
+    first: usize,
+}
+
+impl<'all> StackedCursor<'all> {
+    fn new(calls: &'all StackedCalls, thread: u32) -> Self {
+        let rest = calls.samples.of_thread(thread);
+        Self { calls, first: rest.start, rest }
+    }
+
+    /// The innermost that an interval lies in, by its index. Intervals come in time order.
+    fn at(&mut self, interval: Interval) -> Option<u32> {
+        let rest = self.calls.samples.time_ns.get(self.rest.clone())?;
+        self.rest.start += rest.partition_point(|start| *start <= interval.start);
+        let begun = self.first..self.rest.start;
+        let inside = |row: &usize| self.calls.interval(*row).end >= interval.end;
+        begun.rev().take(MAX_NESTED_CALLS).find(inside).map(|row| row as u32)
+    }
+}
+
 /// How far a thread has been read for one device: the queries of a device follow each other in time.
 struct Cursor<'all> {
     device: usize,
@@ -256,11 +301,17 @@ struct Cursor<'all> {
     query: Option<Query>,
     /// Its trigger, once its first moment is known.
     trigger: Option<(Account, NameId)>,
+    /// Whether the thread was polling or waiting in the OS at its first moment.
+    began_waiting: bool,
+    /// What the thread did in it so far.
+    done: Done,
+    /// What the thread would be ahead without its waits.
+    lead: Lead,
+    process: u32,
     open_ranges: Option<OpenRanges<'all>>,
     samples: SampleCursor<'all>,
-    work: Option<Interval>,
-    /// The time of that window in which the thread merely waits for a device.
-    waiting_ns: i64,
+    stacked: StackedCursor<'all>,
+    window: Interval,
 }
 
 impl<'all> Cursor<'all> {
@@ -274,42 +325,69 @@ impl<'all> Cursor<'all> {
             next: 0,
             query: question.queries.and_then(|queries| queries.get(0)),
             trigger: None,
+            began_waiting: false,
+            done: Done::default(),
+            lead: Lead::default(),
+            process: timeline.process_of(question.thread),
             open_ranges: ranges.filter(|_| question.queries.is_some()).map(OpenRanges::new),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
-            work: question.work,
-            waiting_ns: 0,
+            stacked: StackedCursor::new(&timeline.os_stacks, question.thread),
+            window: question.window,
         }
     }
 
     /// Leaves behind the queries that end before a moment.
     fn advance(&mut self, moment: i64) {
-        while self.query.is_some_and(|query| query.host.end <= moment) {
+        while let Some(query) = self.query.filter(|query| query.host.end <= moment) {
+            self.settle(query);
             self.next += 1;
             self.query = self.queries.and_then(|queries| queries.get(self.next));
-            self.trigger = None;
+        }
+    }
+
+    /// Books what a query that has been read can win from the waits before it. What no call asked for would not come
+    /// earlier if the host did.
+    fn settle(&mut self, query: Query) {
+        let done = std::mem::take(&mut self.done);
+        let Some(trigger) = self.trigger.take().filter(|_| !query.is_guess) else { return };
+        let won = self.lead.win(trigger, query.stretch, done);
+        self.reading.win(self.process, trigger, won);
+        if self.began_waiting {
+            self.reading.waited_launch_ns += done.launch_ns();
+        }
+        if query.copies.is_any() && won.sum_ns > 0 {
+            self.reading.won_beside_copies.push(BesideCopies { copies: query.copies, idle_ns: won.sum_ns });
         }
     }
 
     /// Hands what the thread did to every query that it overlaps.
-    fn visit(&mut self, process: u32, interval: Interval, activity: Activity, name: NameId) {
-        if let Some(work) = self.work.filter(|_| activity.waits_for_device()) {
-            self.waiting_ns += interval.overlap_ns(work);
+    fn visit(&mut self, interval: Interval, activity: Activity, name: NameId) {
+        let process = self.process;
+        self.lead.add(activity, name, interval);
+        if activity.waits_for_device() {
+            self.reading.wait(interval.clip(self.window));
         }
         self.advance(interval.start);
         while let Some(query) = self.query.filter(|query| query.stretch.start < interval.end) {
             let part = query.host.clip(interval);
-            let (trigger, trigger_name) =
-                *self.trigger.get_or_insert_with(|| self.reading.begin(process, query.stretch, activity, name));
+            let (trigger, trigger_name) = *self
+                .trigger
+                .get_or_insert_with(|| self.reading.begin(process, (query.stretch, query.is_guess), activity, name));
+            self.done.add(part, activity);
             let piece = Piece { interval: part, activity: activity.account(), trigger, trigger_name };
-            self.reading.take(process, piece, name);
+            self.reading.take(process, (piece, query.is_guess), name);
             if piece.activity == Account::IdleLaunch {
                 self.reading.storm_launch_ns += self.storms.overlap_ns(part);
             }
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }
-            if activity == Activity::Host {
-                self.reading.host_samples.extend(self.samples.within(part));
+            let account = piece.activity;
+            self.reading.samples[account].extend(self.samples.within(part));
+            if account == Account::IdleBlocked
+                && let Some(call) = self.stacked.at(part)
+            {
+                *self.reading.stacked_ns.entry(call).or_default() += part.len_ns();
             }
             if query.is_guess && activity == Activity::Host {
                 self.reading.guessed_host_ns += part.len_ns();
@@ -321,11 +399,12 @@ impl<'all> Cursor<'all> {
         }
     }
 
-    fn finish(mut self, process: u32) -> (usize, IdleReading) {
+    fn finish(mut self) -> (usize, IdleReading) {
+        self.advance(i64::MAX);
+        let process = self.process;
         if let Some(open_ranges) = self.open_ranges.take() {
             self.reading.take_ranges(process, open_ranges.finish());
         }
-        self.reading.host_work_ns = self.work.map(|work| work.len_ns() - self.waiting_ns);
         (self.device, self.reading)
     }
 }
@@ -333,13 +412,12 @@ impl<'all> Cursor<'all> {
 /// Lays a thread out once for all questions to it.
 fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> Vec<(usize, IdleReading)> {
     let Some(thread) = questions.first().map(|question| question.thread) else { return Vec::new() };
-    let Some(hull) = questions.iter().filter_map(Question::hull).reduce(hull_of) else { return Vec::new() };
+    let Some(hull) = questions.iter().map(Question::hull).reduce(hull_of) else { return Vec::new() };
     let mut cursors: Vec<Cursor<'_>> = questions.iter().map(|question| Cursor::new(timeline, question)).collect();
-    let process = timeline.process_of(thread);
     calls.lay_out(timeline, thread, hull, |interval, activity, name| {
-        cursors.iter_mut().for_each(|cursor| cursor.visit(process, interval, activity, name));
+        cursors.iter_mut().for_each(|cursor| cursor.visit(interval, activity, name));
     });
-    cursors.into_iter().map(|cursor| cursor.finish(process)).collect()
+    cursors.into_iter().map(Cursor::finish).collect()
 }
 
 /// From the first begin to the last end of two intervals.

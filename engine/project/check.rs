@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Spanned;
 
+use crate::compare::Terms;
 use crate::findings::{Ignore, Scorecard};
-use crate::gates::{Budgets, Threshold};
+use crate::gates::{Budgets, FailOn, Threshold};
 use crate::rules::fault::{Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::{Library, Params, Rule};
@@ -13,7 +14,7 @@ use crate::text::date::Date;
 use crate::text::glob::Glob;
 use crate::text::nearest::did_you_mean;
 
-use super::raw::{RawIgnore, Text};
+use super::raw::{RawCompare, RawIgnore, Text};
 use super::{Config, ConfigFile, sources};
 
 /// `never`, and the severities that are shown.
@@ -41,7 +42,8 @@ pub(super) fn check(
         ignores: raw.ignore.iter().filter_map(|ignore| checker.ignore(ignore, today)).collect(),
         targets: checker.targets(file, scorecard),
         fail_on: raw.review.fail_on.as_ref().and_then(|word| checker.fail_on(word)),
-        compare_fail_on: raw.compare.fail_on.as_ref().and_then(|word| checker.fail_on(word)),
+        compare_fail_on: raw.compare.fail_on.as_ref().and_then(|word| checker.compare_fail_on(word)),
+        terms: checker.terms(&raw.compare),
         budgets: checker.budgets(&raw.budgets),
         sources: sources::check(&raw.source, &mut checker.log),
     };
@@ -78,14 +80,9 @@ impl<'a> Checker<'a> {
         for (id, values) in &file.raw.params {
             let Some(rule) = self.rule(id) else { continue };
             for (name, value) in values {
-                let number = crate::rules::number(value.get_ref());
-                match crate::rules::param_fault(rule, name.get_ref(), number.as_ref()) {
-                    Some(message) => self.log.at(name.span(), message),
-                    None => {
-                        if let Some(number) = number {
-                            params.set(rule.id(), name.get_ref(), number);
-                        }
-                    }
+                match crate::rules::read_param(rule, name.get_ref(), value.get_ref()) {
+                    Ok(value) => params.set(rule.id(), name.get_ref(), value),
+                    Err(message) => self.log.at(name.span(), message),
                 }
             }
         }
@@ -113,6 +110,23 @@ impl<'a> Checker<'a> {
 
     fn fail_on(&mut self, word: &Text) -> Option<Threshold> {
         self.one_of("fail_on", word, &FAIL_ON)
+    }
+
+    fn compare_fail_on(&mut self, word: &Text) -> Option<FailOn> {
+        let found = FailOn::parse(word.get_ref());
+        found.map_err(|problem| self.log.at(word.span(), problem)).ok()
+    }
+
+    fn terms(&mut self, raw: &RawCompare) -> Terms {
+        let noise_share = raw.noise.as_ref().and_then(|value| {
+            let noise = share(value);
+            if noise.is_none() {
+                self.log.at(value.span(), "`compare.noise` is a share: between 0 and 1".to_owned());
+            }
+            noise
+        });
+        let work = raw.work.as_ref().and_then(|word| self.one_of("work", word, &[("detect", false), ("same", true)]));
+        Terms { noise_share, same_work: work.unwrap_or(false) }
     }
 
     fn one_of<T: Copy>(&mut self, what: &str, word: &Text, known: &[(&str, T)]) -> Option<T> {

@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use crate::compare::Terms;
 use crate::files::{read_inside, read_text};
 use crate::findings::{Ignore, Policy, Scorecard, Sources};
-use crate::gates::{Budgets, Threshold};
+use crate::gates::{Budgets, FailOn, Threshold};
 use crate::limits::MAX_RULE_FILE_BYTES;
 use crate::rules::fault::{Fault, Faults, Log};
 use crate::rules::outcome::Severity;
@@ -60,7 +61,8 @@ pub struct Config {
     ignores: Vec<Ignore>,
     targets: BTreeMap<String, f64>,
     fail_on: Option<Threshold>,
-    compare_fail_on: Option<Threshold>,
+    compare_fail_on: Option<FailOn>,
+    terms: Terms,
     budgets: Budgets,
     sources: Sources,
 }
@@ -201,9 +203,15 @@ impl Config {
         self.fail_on
     }
 
-    /// From which severity on a new or worse finding fails a comparison; absent where it does not say.
-    pub fn compare_fail_on(&self) -> Option<Threshold> {
+    /// From which severity on a new or worse finding fails a comparison, and whether a slower head does; absent where it does
+    /// not say.
+    pub fn compare_fail_on(&self) -> Option<FailOn> {
         self.compare_fail_on
+    }
+
+    /// What counts as a change in a comparison, and as the same work.
+    pub fn terms(&self) -> Terms {
+        self.terms
     }
 
     /// How far numbers may go.
@@ -214,7 +222,7 @@ impl Config {
     /// Gives rules the severities that it sets.
     pub fn set_severities(&self, rules: &mut [RuleInfo]) {
         for rule in rules {
-            rule.severity = self.severity(&rule.id).or(rule.severity);
+            rule.set_severity = self.severity(&rule.id);
         }
     }
 

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::rules::ParamValue;
 use crate::rules::fault::Log;
 use crate::rules::outcome::Severity;
 use crate::rules::shape;
@@ -25,9 +26,9 @@ pub(super) struct RawConfig {
     /// Which rules are in use.
     #[serde(default)]
     pub(super) rules: RawRules,
-    /// Thresholds to use instead of a rule's own: by rule, then by name. `coldspot rules show ID` lists them.
+    /// Thresholds and names to use instead of a rule's own: by rule, then by name. `coldspot rules show ID` lists them.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, ParamValue>>")]
     pub(super) params: BTreeMap<Text, BTreeMap<Text, Number>>,
     /// Severities to use instead of a rule's own, or of what it can gain: by rule.
     #[serde(default)]
@@ -83,9 +84,29 @@ pub(super) struct RawReview {
 #[derive(Debug, Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawCompare {
-    /// End with exit code 1 when findings of this severity or above are new or worse. `--fail-on` goes before it.
-    #[schemars(with = "Option<FailOn>")]
+    /// End with exit code 1 when findings of this severity or above are new or worse, or the head is slower: high, medium, low
+    /// or never, and slower or slower=3%, with commas between them. A severity alone fails a slower head, too. `--fail-on` goes
+    /// before it.
+    #[schemars(with = "Option<String>")]
     pub(super) fail_on: Option<Text>,
+    /// Changes below this share of the base are noise, from 0 to 1: 0.02 is 2 %. Without it 5 % with fewer than four runs a
+    /// side, and less with more.
+    #[schemars(with = "Option<Share>")]
+    pub(super) noise: Option<Number>,
+    /// Whether both sides do the same work, or coldspot is to find out. `--same-work` goes before it.
+    #[schemars(with = "Option<SameWork>")]
+    pub(super) work: Option<Text>,
+}
+
+/// The sides of a comparison, as the project knows them.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum SameWork {
+    /// coldspot finds out.
+    Detect,
+    /// Both sides do the same work, whatever they launch.
+    Same,
 }
 
 /// Findings that are accepted

@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 
 use super::notes::{Level, Note, Notes};
+use crate::compare::State;
 use crate::findings::SourceLocation;
 use crate::gates::GateOutcome;
 use crate::text::escape;
@@ -18,7 +19,7 @@ pub(super) fn github(notes: &Notes<'_>) -> String {
         let title = format!("gate {} ({}) {}", gate.name, gate.limit, gate.outcome.name());
         lines.push(command(level, &title, &gate.says));
     }
-    let mut sorted: Vec<_> = notes.notes.iter().collect();
+    let mut sorted: Vec<_> = notes.notes.iter().filter(|note| note.state != Some(State::Unchanged)).collect();
     sorted.sort_by_key(|note| std::cmp::Reverse((note.is_failure, note.level)));
     for alike in together(&sorted) {
         let Some(note) = alike.first() else { continue };

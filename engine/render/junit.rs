@@ -1,6 +1,7 @@
 //! JUnit's XML: gates and findings as tests. What ends the run with exit code 1 is a failed test, and nothing else is.
 
 use super::notes::{Level, Note, Notes};
+use crate::compare::State;
 use crate::gates::{Gate, GateOutcome};
 
 /// The notes as one test suite.
@@ -10,18 +11,21 @@ pub(super) fn junit(notes: &Notes<'_>) -> String {
         let body = match gate.outcome {
             GateOutcome::Passed => output(&gate.says),
             GateOutcome::Failed => failure("failed", &gate.says),
-            GateOutcome::Unknown if notes.gates.allows_unknown => skipped(&gate.says),
+            GateOutcome::Undecided { .. } if notes.gates.fails(gate) => failure("undecided", &gate.says),
+            GateOutcome::Undecided { .. } => skipped("undecided", &gate.says),
+            GateOutcome::Unknown if notes.gates.allows_unknown => skipped("could not be evaluated", &gate.says),
             GateOutcome::Unknown => failure("could not be evaluated", &gate.says),
         };
         (case("gates", &name, &body), notes.level(gate) == Some(Level::Error))
     });
-    let findings = notes.notes.iter().map(|note| (of_note(note), note.is_failure));
+    let shown = notes.notes.iter().filter(|note| note.state != Some(State::Unchanged));
+    let findings = shown.map(|note| (of_note(note), note.is_failure));
     let verdict = (case("verdict", notes.title, &output(&notes.verdict)), false);
     let remarks = notes.remarks.iter().map(|remark| (case("gates", "not evaluated", &output(remark)), false));
     let cases: Vec<(String, bool)> = std::iter::once(verdict).chain(gates).chain(remarks).chain(findings).collect();
     let failed = cases.iter().filter(|(_, failed)| *failed).count();
     let body: String = cases.iter().map(|(case, _)| case.as_str()).collect();
-    let is_skipped = |gate: &&Gate| notes.level(gate) == Some(Level::Note);
+    let is_skipped = |gate: &&Gate| matches!(notes.level(gate), Some(Level::Note | Level::Warning));
     let skipped = notes.gates.gates.iter().filter(is_skipped).count();
     let counts = format!("tests=\"{}\" failures=\"{failed}\" errors=\"0\"", cases.len());
     let name = xml(notes.title);
@@ -32,8 +36,9 @@ pub(super) fn junit(notes: &Notes<'_>) -> String {
 }
 
 fn of_note(note: &Note) -> String {
-    let name = format!("{} ({})", note.title, note.fingerprint);
-    let body = if note.is_failure { failure(note.severity.name(), &note.message()) } else { output(&note.message()) };
+    let name = format!("{} ({})", note.name, note.fingerprint);
+    let message = note.state.map_or_else(|| note.message(), |state| format!("{}: {}", state.name(), note.message()));
+    let body = if note.is_failure { failure(note.severity.name(), &message) } else { output(&message) };
     case(&note.rule, &name, &body)
 }
 
@@ -45,8 +50,8 @@ fn failure(kind: &str, message: &str) -> String {
     format!("<failure type=\"{}\" message=\"{}\"/>", xml(kind), xml(message))
 }
 
-fn skipped(message: &str) -> String {
-    format!("<skipped message=\"could not be evaluated: {}\"/>", xml(message))
+fn skipped(why: &str, message: &str) -> String {
+    format!("<skipped message=\"{why}: {}\"/>", xml(message))
 }
 
 fn output(text: &str) -> String {

@@ -13,8 +13,8 @@ use super::{bar, filters};
 use crate::files::read_inside;
 use crate::findings::{Review, Scorecard, ScorecardError};
 use crate::limits::{
-    MAX_OPEN_BRANCH_COUNT, MAX_PAGE_BYTES, MAX_TAG_BYTES, MAX_TEMPLATE_DEPTH, MAX_TEMPLATE_NEST_COUNT,
-    MAX_TEMPLATE_STEP_COUNT,
+    MAX_OPEN_BRANCH_COUNT, MAX_PAGE_BYTES, MAX_TAG_BYTES, MAX_TEMPLATE_DEPTH, MAX_TEMPLATE_FILE_COUNT,
+    MAX_TEMPLATE_NEST_COUNT, MAX_TEMPLATE_STEP_COUNT,
 };
 use crate::report::{Report, ReviewReport};
 use crate::rules::CaptureNote;
@@ -240,6 +240,9 @@ fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, TemplateError> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if name.ends_with(".j2") || name == SCORECARD {
             files.push((name, path));
+        }
+        if files.len() > MAX_TEMPLATE_FILE_COUNT {
+            return Err(unreadable(io::Error::other(format!("more than {MAX_TEMPLATE_FILE_COUNT} templates"))));
         }
     }
     files.sort();

@@ -1,6 +1,6 @@
 //! What the formats of machines print: one note for each thing worth a line, of a review or a comparison.
 
-use crate::compare::{FindingChange, Outcome, Sides, State};
+use crate::compare::{Basis, FindingChange, Outcome, Sides, State};
 use crate::findings::{Observation, SourceLocation, digest};
 use crate::gates::{Gate, GateOutcome, Gates};
 use crate::report::{ComparisonReport, Report, ReviewReport};
@@ -15,6 +15,8 @@ pub(super) struct Notes<'a> {
     pub(super) reports: Vec<String>,
     pub(super) verdict: String,
     pub(super) verdict_level: Level,
+    /// Whether the head of a comparison is slower.
+    pub(super) is_slower: bool,
     pub(super) notes: Vec<Note>,
     pub(super) gates: &'a Gates,
     /// What else is to be said, in one line each.
@@ -26,6 +28,8 @@ pub(super) struct Notes<'a> {
 pub(super) struct Note {
     pub(super) rule: String,
     pub(super) title: String,
+    /// The same without what became of it: a name that stays.
+    pub(super) name: String,
     /// What was found, and how much it can gain.
     pub(super) what: String,
     /// What to do; may be empty.
@@ -75,6 +79,7 @@ impl<'a> Notes<'a> {
         let note = |seen: Observation<'_>| Note {
             rule: seen.finding.rule.clone(),
             title: escape::plain(&seen.finding.title),
+            name: escape::plain(&seen.finding.title),
             what: what(&seen, has_several),
             advice: message(&[&seen.finding.advice.plain()]),
             level: seen.severity.into(),
@@ -90,6 +95,7 @@ impl<'a> Notes<'a> {
             reports: vec![escape::plain(name)],
             verdict: escape::plain(&review.verdict.plain()),
             verdict_level: Level::Note,
+            is_slower: false,
             notes: review.observations().into_iter().map(note).collect(),
             gates,
             remarks: needing_base(gates).into_iter().collect(),
@@ -97,17 +103,23 @@ impl<'a> Notes<'a> {
     }
 
     /// Findings that changed, and gates.
-    fn of_comparison(ComparisonReport { comparison, gates }: &'a ComparisonReport) -> Self {
-        let shown = comparison.findings.iter().filter(|finding| finding.state != State::Unchanged);
+    fn of_comparison(ComparisonReport { comparison, gates, .. }: &'a ComparisonReport) -> Self {
+        let each = match &comparison.work.basis {
+            Basis::Step { .. } => " a step",
+            Basis::Unit { .. } => " a unit of work",
+            _ => "",
+        };
+        let verdict_level = match comparison.outcome {
+            Outcome::Slower | Outcome::NotComparable => Level::Warning,
+            Outcome::Faster | Outcome::NoChange => Level::Note,
+        };
         Self {
             title: "coldspot compare",
             reports: comparison.head.iter().map(|name| escape::plain(name)).collect(),
             verdict: escape::plain(&comparison.verdict.plain()),
-            verdict_level: match comparison.outcome {
-                Outcome::Slower | Outcome::NotComparable => Level::Warning,
-                Outcome::Faster | Outcome::NoChange => Level::Note,
-            },
-            notes: shown.map(|finding| changed(finding, gates.fail_on)).collect(),
+            verdict_level,
+            notes: comparison.findings.iter().map(|finding| changed(finding, gates.fail_on, each)).collect(),
+            is_slower: comparison.outcome == Outcome::Slower,
             gates,
             remarks: Vec::new(),
         }
@@ -117,8 +129,9 @@ impl<'a> Notes<'a> {
     pub(super) fn level(&self, gate: &Gate) -> Option<Level> {
         match gate.outcome {
             GateOutcome::Passed => None,
+            GateOutcome::Undecided { .. } if !self.gates.fails(gate) => Some(Level::Warning),
             GateOutcome::Unknown if self.gates.allows_unknown => Some(Level::Note),
-            GateOutcome::Failed | GateOutcome::Unknown => Some(Level::Error),
+            GateOutcome::Failed | GateOutcome::Undecided { .. } | GateOutcome::Unknown => Some(Level::Error),
         }
     }
 }
@@ -153,12 +166,11 @@ fn needing_base(gates: &Gates) -> Option<String> {
     (!gates.is_empty()).then(|| escape::plain(&words))
 }
 
-fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
-    let is_failure =
-        matches!(finding.state, State::New | State::Worse) && least.is_some_and(|least| finding.severity >= least);
+fn changed(finding: &FindingChange, least: Option<Severity>, each: &str) -> Note {
+    let asks = matches!(finding.state, State::New | State::Worse);
+    let is_failure = asks && !finding.is_known && least.is_some_and(|least| finding.severity >= least);
     // What is being won, or is gone already, asks for nothing and is nowhere.
     let is_live = !matches!(finding.state, State::Better | State::Gone);
-    let asks = matches!(finding.state, State::New | State::Worse);
     let advice = if asks { finding.advice.plain() } else { String::new() };
     let summary = match finding.state {
         State::Gone => format!("Was: {}", finding.summary.plain()),
@@ -167,7 +179,8 @@ fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
     Note {
         rule: finding.rule.clone(),
         title: escape::plain(&format!("{}: {} ({})", finding.state.name(), finding.title, finding.subject.plain())),
-        what: message(&[&how_much(finding), &summary]),
+        name: escape::plain(&format!("{} ({})", finding.title, finding.subject.plain())),
+        what: message(&[&how_much(finding, each), &summary]),
         advice: message(&[&advice]),
         // What got better is good news, however grave it still is.
         level: match finding.state {
@@ -183,13 +196,14 @@ fn changed(finding: &FindingChange, least: Option<Severity>) -> Note {
     }
 }
 
-/// `Up to 30.4 ms (10 %) after 5.49 ms (1.8 %)`.
-fn how_much(finding: &FindingChange) -> String {
+/// `Up to 30.4 ms a step (10 %) after 5.49 ms a step (1.8 %)`.
+fn how_much(finding: &FindingChange, each: &str) -> String {
+    let each = if finding.once { "" } else { each };
     let because = finding.because.as_deref().unwrap_or_default();
     let (Some(gain), Some(share)) = (&finding.gain, finding.share) else { return capital(because) };
     let measured = Sides { base: gain.base, head: gain.head }.zip(share);
     let Sides { base, head } =
-        measured.map(|(gain, share)| format!("{} ({})", number::duration(gain.median), number::percent(share)));
+        measured.map(|(gain, share)| format!("{}{each} ({})", number::duration(gain.median), number::percent(share)));
     match finding.state {
         State::New => format!("Up to {head} of the window"),
         State::Gone => format!("Was up to {base} of the window"),

@@ -1,11 +1,10 @@
 //! A rule's page, made from the rule: what it looks for and why, what it can gain, what to do, its example as a finding.
 
-use crate::facts::FactValue;
 use crate::findings::{Policy, review};
 use crate::gates::Gates;
 use crate::report::ReviewReport;
 use crate::rules::outcome::{Outcome, Severity};
-use crate::rules::{self, Library, Params, Relation, Rule, Status};
+use crate::rules::{self, Library, ParamValue, Params, Relation, Rule, Status};
 
 use super::filters::link;
 use super::markdown::{TemplateError, Templates};
@@ -69,6 +68,9 @@ fn head(rule: &Rule) -> String {
         Some(severity) => format!("{}, whatever it can gain", severity.name()),
         None => "by the share of the window that it can gain".to_owned(),
     };
+    let conditional: String =
+        rule.severities().map(|(severity, when)| format!("; {} where {}", severity.name(), code(when))).collect();
+    let severity = format!("{severity}{conditional}");
     let mut line = |label: &str, value: &str| text.push_str(&format!("- **{label}**: {value}\n"));
     line("Rule", &format!("{}, in {}", code(rule.id()), code(rule.file())));
     line("Asked of each", &code(rule.for_each().name()));
@@ -103,6 +105,16 @@ fn conditions(library: &Library, rule: &Rule) -> String {
         if let Some(sentence) = evidence.get(index) {
             text.push_str(&format!("   “{}”\n", markdown(sentence)));
         }
+    }
+    let groups: String = rule
+        .groups()
+        .map(|(name, each, condition)| {
+            let condition = condition.map_or_else(String::new, |condition| format!(" where {}", code(condition)));
+            format!("- {} is every {} of it{condition}\n", code(&format!("groups.{name}")), code(each.name()))
+        })
+        .collect();
+    if !groups.is_empty() {
+        text.push_str(&format!("\nTaken together:\n\n{groups}"));
     }
     let values: Vec<String> = rule
         .values()
@@ -227,11 +239,13 @@ fn code(text: &str) -> String {
     format!("{fence}{pad}{line}{pad}{fence}")
 }
 
-fn value(value: &FactValue) -> String {
+/// As a coldspot.toml writes it.
+fn value(value: &ParamValue) -> String {
+    let quoted = |text: &String| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     match value {
-        FactValue::Bool(value) => value.to_string(),
-        FactValue::Int(value) => value.to_string(),
-        FactValue::Float(value) => value.to_string(),
-        FactValue::Text(value) => value.clone(),
+        ParamValue::Int(value) => value.to_string(),
+        ParamValue::Float(value) => value.to_string(),
+        ParamValue::Text(text) => quoted(text),
+        ParamValue::Texts(texts) => format!("[{}]", texts.iter().map(quoted).collect::<Vec<_>>().join(", ")),
     }
 }

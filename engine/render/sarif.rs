@@ -7,9 +7,12 @@ use serde::Serialize;
 use super::notes::{Level, Note, Notes};
 use super::rule_page::rule_page;
 use crate::compare::State;
+use crate::findings::digest;
 use crate::rules::{Library, Rule};
 use crate::text::escape;
 
+/// The id of the result that says so.
+const SLOWER: &str = "slower";
 /// Files without any character outside of these need no encoding in an address.
 const PLAIN: &str = "-._~";
 
@@ -140,10 +143,13 @@ pub(super) fn sarif(notes: &Notes<'_>, library: &Library) -> Result<String, serd
     let ids: BTreeSet<&str> = notes.notes.iter().map(|note| note.rule.as_str()).collect();
     let rules: Vec<&Rule> = ids.into_iter().filter_map(|id| library.rule(id)).collect();
     // Code scanning takes every result for one that is there, whatever its `baselineState`.
-    let results = notes.notes.iter().filter(|note| note.is_in_head).map(|note| result(note, notes, &rules)).collect();
+    let slower = notes.is_slower.then(|| slower(notes, rules.len()));
+    let findings = notes.notes.iter().filter(|note| note.is_in_head).map(|note| result(note, notes, &rules));
+    let results = slower.into_iter().chain(findings).collect();
+    let is_slower = notes.is_slower.then(RuleHelp::slower);
     let driver = Driver {
         name: "coldspot",
-        rules: rules.iter().map(|rule| RuleHelp::new(library, rule)).collect(),
+        rules: rules.iter().map(|rule| RuleHelp::new(library, rule)).chain(is_slower).collect(),
         version: env!("CARGO_PKG_VERSION"),
     };
     let invocation = Invocation { execution_successful: true, tool_execution_notifications: notifications(notes) };
@@ -156,6 +162,21 @@ pub(super) fn sarif(notes: &Notes<'_>, library: &Library) -> Result<String, serd
 }
 
 impl RuleHelp {
+    /// Of the verdict, which no rule gives.
+    fn slower() -> Self {
+        let text = "The same work takes more time than before the change, by more than noise explains. The comment of the pull \
+                    request says what the time went into, and which kernels and findings changed.";
+        Self {
+            full_description: Text { text: "The head is slower than the base.".to_owned() },
+            help: Help { markdown: text.to_owned(), text: text.to_owned() },
+            help_uri: None,
+            id: SLOWER.to_owned(),
+            name: SLOWER.to_owned(),
+            properties: Properties { tags: ["performance".to_owned(), "gpu".to_owned(), "comparison".to_owned()] },
+            short_description: Text { text: "The head is slower than the base".to_owned() },
+        }
+    }
+
     fn new(library: &Library, rule: &Rule) -> Self {
         // The page's template is the built-in one; were it wrong, the title would have to do.
         let page = rule_page(library, rule).unwrap_or_else(|_| rule.title().to_owned());
@@ -190,18 +211,35 @@ fn result(note: &Note, notes: &Notes<'_>, rules: &[&Rule]) -> Finding {
     }
 }
 
+/// That the head is slower: no rule's finding, but what a reader of alerts must not miss.
+fn slower(notes: &Notes<'_>, index: usize) -> Finding {
+    let artifact_location = report(notes);
+    Finding {
+        baseline_state: Some("new"),
+        level: level(notes.verdict_level),
+        locations: [Location { physical_location: PhysicalLocation { artifact_location, region: None } }],
+        message: Text { text: notes.verdict.clone() },
+        partial_fingerprints: Fingerprints { coldspot: digest("verdict") },
+        rule_id: SLOWER.to_owned(),
+        rule_index: Some(index),
+    }
+}
+
 /// The place in the code, from the root of the sources, which whoever reads the log knows; else the report.
 fn location(note: &Note, notes: &Notes<'_>) -> PhysicalLocation {
     let Some(source) = &note.source else {
-        let report = notes.reports.first().map_or("report", String::as_str);
-        let artifact_location = ArtifactLocation { uri: address(report), uri_base_id: None };
-        return PhysicalLocation { artifact_location, region: None };
+        return PhysicalLocation { artifact_location: report(notes), region: None };
     };
     let folders: Vec<String> = source.file.split('/').map(address).collect();
     PhysicalLocation {
         artifact_location: ArtifactLocation { uri: folders.join("/"), uri_base_id: Some("%SRCROOT%") },
         region: source.line.map(|line| Region { start_line: line }),
     }
+}
+
+fn report(notes: &Notes<'_>) -> ArtifactLocation {
+    let report = notes.reports.first().map_or("report", String::as_str);
+    ArtifactLocation { uri: address(report), uri_base_id: None }
 }
 
 fn notifications(notes: &Notes<'_>) -> Vec<Notification> {

@@ -62,7 +62,7 @@ impl<'all> Replay<'all> {
             spacing_ns: 0,
             launch_ns: 0,
             return_ns: 0,
-            launch_gap_ns: subject.calls.launch_gap_ns(),
+            launch_gap_ns: part.calls.iter().map(|call| subject.calls.launch_gap_ns(call.thread)).max().unwrap_or(0),
             pinned: [None, None],
         };
         setting.measure(&part);

@@ -9,7 +9,7 @@ use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 
 use super::budget::{self, Budget};
 use super::expr::Program;
-use super::params::Params;
+use super::params::{ParamValue, Params};
 use super::rule::Rule;
 
 const KINDS: usize = EntityKind::ALL.len();
@@ -26,12 +26,27 @@ impl Object for Table {
     }
 }
 
+/// Values by name.
+pub(super) fn table(mut entries: Vec<(Box<str>, Value)>) -> Value {
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    Value::from_object(Table(entries))
+}
+
 fn value_of(fact: &FactValue) -> Value {
     match fact {
         FactValue::Bool(value) => Value::from(*value),
         FactValue::Int(value) => Value::from(*value),
         FactValue::Float(value) => Value::from(*value),
         FactValue::Text(value) => Value::from(value.as_str()),
+    }
+}
+
+fn value_of_param(param: &ParamValue) -> Value {
+    match param {
+        ParamValue::Int(value) => Value::from(*value),
+        ParamValue::Float(value) => Value::from(*value),
+        ParamValue::Text(text) => Value::from(text.as_str()),
+        ParamValue::Texts(texts) => texts.iter().map(|text| Value::from(text.as_str())).collect(),
     }
 }
 
@@ -70,23 +85,27 @@ impl Made {
     }
 }
 
-/// The params of a rule: its own, or what the user set instead. An error when that is no finite number.
-pub(super) fn params(rule: &Rule, set: &Params) -> Result<Value, String> {
+/// The params of a rule, as expressions see them.
+#[derive(Debug)]
+pub(super) struct RuleParams {
+    value: Value,
+    /// How many patterns one name is held against at most.
+    pattern_count: u64,
+}
+
+/// The params of a rule: its own, or what the user set instead. An error when that does not fit.
+pub(super) fn params(rule: &Rule, set: &Params) -> Result<RuleParams, String> {
+    let mut pattern_count = 1;
     let mut entries: Vec<(Box<str>, Value)> = Vec::with_capacity(rule.params.len());
     for param in &rule.params {
         let value = set.get(rule.id(), &param.name).unwrap_or(&param.default);
-        let is_number = match value {
-            FactValue::Int(_) => true,
-            FactValue::Float(number) => number.is_finite(),
-            FactValue::Bool(_) | FactValue::Text(_) => false,
-        };
-        if !is_number {
-            return Err(format!("`params.{}` is set to no finite number", param.name));
+        if let Some(fault) = value.fault(param.unit) {
+            return Err(format!("`params.{}` {fault}", param.name));
         }
-        entries.push((param.name.as_str().into(), value_of(value)));
+        pattern_count = pattern_count.max(value.texts().len() as u64);
+        entries.push((param.name.as_str().into(), value_of_param(value)));
     }
-    entries.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(Value::from_object(Table(entries)))
+    Ok(RuleParams { value: table(entries), pattern_count })
 }
 
 /// The indexes of a rule's values by their names.
@@ -112,6 +131,8 @@ struct Root {
     entities: [Option<Value>; KINDS],
     params: Value,
     values: Value,
+    /// Set when the groups of the rule have been made.
+    groups: OnceLock<Value>,
 }
 
 impl Object for Root {
@@ -119,6 +140,7 @@ impl Object for Root {
         match key.as_str()? {
             "params" => Some(self.params.clone()),
             "values" => Some(self.values.clone()),
+            "groups" => self.groups.get().cloned(),
             name => self.entities[EntityKind::from_name(name)? as usize].clone(),
         }
     }
@@ -129,6 +151,7 @@ impl Object for Root {
 pub(super) struct Scope<'a> {
     rule: &'a Rule,
     values: Arc<Values>,
+    shared: Arc<Root>,
     root: Value,
     budget: &'a Budget,
     weight: u64,
@@ -139,7 +162,7 @@ impl<'a> Scope<'a> {
     pub(super) fn new(
         rule: &'a Rule,
         names: &Arc<ValueNames>,
-        params: &Value,
+        params: &RuleParams,
         entities: &Entities<'_>,
         related: &[Option<EntityId>; KINDS],
         budget: &'a Budget,
@@ -149,9 +172,17 @@ impl<'a> Scope<'a> {
         let values = Arc::new(Values { names: Arc::clone(names), cells });
         let made = related.map(|id| id.map(|id| entities.made(id)));
         let weight = made.iter().flatten().map(|made| made.weight).max().unwrap_or(1);
+        let weight = weight.saturating_mul(params.pattern_count);
         let entities = made.map(|made| made.map(|made| made.value));
-        let root = Root { entities, params: params.clone(), values: Value::from_dyn_object(Arc::clone(&values)) };
-        Ok(Self { rule, values, root: Value::from_object(root), budget, weight })
+        let shown = Value::from_dyn_object(Arc::clone(&values));
+        let shared = Arc::new(Root { entities, params: params.value.clone(), values: shown, groups: OnceLock::new() });
+        let root = Value::from_dyn_object(Arc::clone(&shared));
+        Ok(Self { rule, values, shared, root, budget, weight })
+    }
+
+    /// Lets expressions name the groups of the rule.
+    pub(super) fn enter_groups(&self, groups: Vec<(Box<str>, Value)>) {
+        self.shared.groups.get_or_init(|| table(groups));
     }
 
     /// The root of what an expression or text sees, which is about to take so many steps.

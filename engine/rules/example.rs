@@ -7,17 +7,17 @@ use super::evaluate::{claimed, evaluate_one};
 use super::library::Library;
 use super::outcome::{Judgement, Outcome};
 use super::params::Params;
-use super::rule::{FactRef, FactTable, Rule};
+use super::rule::{FactRef, FactTable, Given, Rule};
 use super::vocabulary::FRAMEWORK_DEFAULT;
 
 /// What a rule says of its own example: for the rule's page.
 pub fn outcome(library: &Library, rule: &Rule) -> Outcome {
-    judge(library, rule, rule.example(), &Params::default())
+    judge(library, rule, &rule.code.example, &Params::default())
 }
 
 /// The facts of a rule's example, with what the rule says of them: to review them like those of a report.
 pub fn report(library: &Library, rule: &Rule) -> (Facts, Judgement) {
-    let (facts, entity) = facts(rule.for_each(), rule.example());
+    let (facts, entity) = facts(rule.for_each(), &rule.code.example);
     let outcome = evaluate_one(library, rule, &facts, entity, &Params::default());
     let index = library.rules().iter().position(|known| known.id() == rule.id()).unwrap_or_default();
     (facts, Judgement { rule: index, entity, outcome })
@@ -30,10 +30,10 @@ pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
     let framework = FactRef { kind: EntityKind::Run, name: "framework" };
     let mut printed = Vec::new();
     for name in frameworks {
-        let mut table = rule.example().clone();
+        let mut table = rule.code.example.clone();
         match name.as_str() {
-            FRAMEWORK_DEFAULT => table.remove(&framework),
-            _ => table.insert(framework, name.as_str().into()),
+            FRAMEWORK_DEFAULT => table.own.remove(&framework),
+            _ => table.own.insert(framework, name.as_str().into()),
         };
         if let Outcome::Finding(found) = judge(library, rule, &table, &Params::default()) {
             printed.push((name.clone(), found.advice));
@@ -43,33 +43,37 @@ pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
 }
 
 /// The outcome of one rule for the one entity that a table of facts describes.
-pub(super) fn judge(library: &Library, rule: &Rule, table: &FactTable, params: &Params) -> Outcome {
+pub(super) fn judge(library: &Library, rule: &Rule, table: &Given, params: &Params) -> Outcome {
     let (facts, subject) = facts(rule.for_each(), table);
     evaluate_one(library, rule, &facts, subject, params)
 }
 
 /// The nanoseconds that a rule's estimate gives for a table of facts, before it is bounded; absent where it gives none.
-pub(super) fn claimed_ns(library: &Library, rule: &Rule, table: &FactTable, params: &Params) -> Option<i64> {
+pub(super) fn claimed_ns(library: &Library, rule: &Rule, table: &Given, params: &Params) -> Option<i64> {
     let (facts, subject) = facts(rule.for_each(), table);
     claimed(library, rule, &facts, subject, params)
 }
 
-/// The entity of `kind` and its ancestors, one of each.
-fn facts(kind: EntityKind, table: &FactTable) -> (Facts, EntityId) {
+/// The entity of `kind` and its ancestors, one of each, and what belongs to it.
+fn facts(kind: EntityKind, given: &Given) -> (Facts, EntityId) {
     let mut facts = Facts::default();
     let mut made: Vec<(EntityKind, EntityId)> = Vec::new();
     for own in kind.ancestors().iter().rev() {
-        let id = add(&mut facts, *own, &made, table);
+        let id = add(&mut facts, *own, "example", &made, &given.own);
         made.push((*own, id));
     }
-    let id = add(&mut facts, kind, &made, table);
+    let id = add(&mut facts, kind, "example", &made, &given.own);
+    made.push((kind, id));
+    for (index, (kind, table)) in given.members.iter().enumerate() {
+        add(&mut facts, *kind, &format!("member{}", index + 1), &made, table);
+    }
     (facts, id)
 }
 
-fn add(facts: &mut Facts, kind: EntityKind, made: &[(EntityKind, EntityId)], table: &FactTable) -> EntityId {
+fn add(facts: &mut Facts, kind: EntityKind, key: &str, made: &[(EntityKind, EntityId)], table: &FactTable) -> EntityId {
     let made = |kind: &EntityKind| made.iter().find(|(known, _)| known == kind).map(|(_, id)| *id);
     let parents: Vec<_> = kind.ancestors().iter().filter_map(made).collect();
-    let id = facts.add(kind, "example", &parents);
+    let id = facts.add(kind, key, &parents);
     for (fact, value) in table.iter().filter(|(fact, _)| fact.kind == kind) {
         facts.get_mut(id).set(fact.name, value.clone());
     }

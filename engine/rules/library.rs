@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::files::read_inside;
+use crate::limits::{MAX_FAULT_COUNT, MAX_RULE_FOLDER_ENTRY_COUNT, MAX_RULES_BYTES};
 
 use super::check::{Header, RulePath, check, relations};
 use super::fault::{Fault, Faults, Log};
@@ -17,6 +18,9 @@ const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_rul
 
 /// A project's configuration may lie among its rules.
 const CONFIG: &str = "coldspot.toml";
+
+/// What is wrong with folders that hold more than rules can be.
+const TOO_MUCH: &str = "folders of rules hold too much together: name those that hold rules alone";
 
 /// Rules that know of each other, by id.
 #[derive(Debug)]
@@ -35,6 +39,8 @@ struct RuleFile {
     path: RulePath,
     source: String,
     replaces_builtin: bool,
+    /// Whether it is of the user's folders.
+    is_own: bool,
 }
 
 impl RuleFile {
@@ -46,6 +52,7 @@ impl RuleFile {
             path: rule_path(Path::new(name)),
             source: source.to_owned(),
             replaces_builtin: false,
+            is_own: false,
         }
     }
 }
@@ -66,9 +73,9 @@ impl Library {
     /// All that is wrong with all files: folders that cannot be read, and what the check of the language finds.
     pub fn with_dirs(dirs: &[PathBuf]) -> Result<Self, Faults> {
         let builtin = BUILTIN.iter().map(|(name, source)| RuleFile::builtin(name, source)).collect();
-        let mut faults = Vec::new();
-        let own = dirs.iter().flat_map(|dir| read_dir(dir, &mut faults)).collect();
-        Self::load(builtin, own, faults)
+        let mut own = Folders::default();
+        dirs.iter().for_each(|dir| own.read(dir));
+        Self::load(builtin, own.files, own.faults)
     }
 
     /// The rules, by id.
@@ -120,7 +127,11 @@ impl Library {
             if let Some(raw) = raw::read(&mut log) {
                 headers.push(Header::new(&raw, &file.name, |span| log.line(span)));
                 let rule = check(&raw, &file.path, &mut log);
-                rules.extend(rule.map(|rule| Rule { replaces_builtin: file.replaces_builtin, ..rule }));
+                rules.extend(rule.map(|rule| Rule {
+                    info: RuleInfo { is_own: file.is_own, ..rule.info },
+                    replaces_builtin: file.replaces_builtin,
+                    ..rule
+                }));
             }
             faults.append(&mut log.faults);
         }
@@ -155,44 +166,77 @@ pub(super) fn rule_path(path: &Path) -> RulePath {
     RulePath { category: word(path.parent().and_then(Path::file_name)), stem: word(path.file_stem()) }
 }
 
-/// The rule files in a folder, by path. A folder without any is a fault: it was named for a reason.
-fn read_dir(dir: &Path, faults: &mut Vec<Fault>) -> Vec<RuleFile> {
-    let mut files = Vec::new();
-    let before = faults.len();
-    // Made absolute, so that `.` has a name to serve as category.
-    let root = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
-    collect(&root, &root, dir, &mut files, faults);
-    if files.is_empty() && faults.len() == before {
-        faults.push(unreadable(dir, "it holds no rule: a rule is a file that ends in .toml"));
-    }
-    files
+/// The rule files of some folders, by path.
+#[derive(Default)]
+struct Folders {
+    files: Vec<RuleFile>,
+    faults: Vec<Fault>,
+    entry_count: usize,
+    bytes: usize,
 }
 
-fn collect(root: &Path, folder: &Path, shown: &Path, files: &mut Vec<RuleFile>, faults: &mut Vec<Fault>) {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) => {
-            return faults.push(unreadable(shown, &format!("it cannot be read as a folder of rules: {error}")));
+impl Folders {
+    /// A folder without any is a fault: it was named for a reason.
+    fn read(&mut self, dir: &Path) {
+        let before = (self.files.len(), self.faults.len());
+        // Made absolute, so that `.` has a name to serve as category.
+        let root = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+        self.collect(&root, &root, dir);
+        if (self.files.len(), self.faults.len()) == before {
+            self.fault(dir, "it holds no rule: a rule is a file that ends in .toml");
         }
-    };
-    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        let shown = shown.join(path.file_name().unwrap_or_default());
-        // A linked folder may lead back here.
-        if path.is_dir() && !path.is_symlink() {
-            collect(root, &path, &shown, files, faults);
-        } else if path.extension().is_some_and(|extension| extension == "toml") && !path.ends_with(CONFIG) {
-            match read_inside(root, &path) {
-                Ok(source) => files.push(RuleFile {
+    }
+
+    fn collect(&mut self, root: &Path, folder: &Path, shown: &Path) {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => return self.fault(shown, &format!("it cannot be read as a folder of rules: {error}")),
+        };
+        // One more than fit, to know that they do not.
+        let left = MAX_RULE_FOLDER_ENTRY_COUNT.saturating_sub(self.entry_count) + 1;
+        let mut paths: Vec<_> = entries.flatten().take(left).map(|entry| entry.path()).collect();
+        paths.sort();
+        self.entry_count += paths.len();
+        for path in paths {
+            if self.is_over() {
+                return self.fault(shown, TOO_MUCH);
+            }
+            let shown = shown.join(path.file_name().unwrap_or_default());
+            // A linked folder may lead back here.
+            if path.is_dir() && !path.is_symlink() {
+                self.collect(root, &path, &shown);
+            } else if path.extension().is_some_and(|extension| extension == "toml") && !path.ends_with(CONFIG) {
+                self.add(root, &path, &shown);
+            }
+        }
+    }
+
+    fn add(&mut self, root: &Path, path: &Path, shown: &Path) {
+        match read_inside(root, path) {
+            Ok(source) => {
+                self.bytes += source.len();
+                self.files.push(RuleFile {
                     name: shown.display().to_string(),
                     on_disk: path.canonicalize().ok(),
-                    path: rule_path(&path),
+                    path: rule_path(path),
                     source,
                     replaces_builtin: false,
-                }),
-                Err(error) => faults.push(unreadable(&shown, &format!("it cannot be read: {error}"))),
+                    is_own: true,
+                });
             }
+            Err(error) => self.fault(shown, &format!("it cannot be read: {error}")),
+        }
+    }
+
+    const fn is_over(&self) -> bool {
+        self.entry_count > MAX_RULE_FOLDER_ENTRY_COUNT || self.bytes > MAX_RULES_BYTES
+    }
+
+    /// No more than anybody reads. Where it is too much, the folders around it would say so, too.
+    fn fault(&mut self, path: &Path, message: &str) {
+        let is_said = self.faults.last().is_some_and(|last| last.message == TOO_MUCH);
+        if self.faults.len() < MAX_FAULT_COUNT && !is_said {
+            self.faults.push(unreadable(path, message));
         }
     }
 }

@@ -66,6 +66,8 @@ pub struct Match {
     pub confidence: Confidence,
     /// Why confidence is lower than the rule's own.
     pub because: Vec<String>,
+    /// How grave it is by the conditions that the rule puts on that; absent where none holds.
+    pub severity: Option<Severity>,
     /// What to do, for the framework that the report shows.
     pub advice: Sentence,
     /// How to check that it helped.

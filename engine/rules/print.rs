@@ -6,6 +6,7 @@ use minijinja::value::{Object, Value, ValueKind};
 use minijinja::{Environment, Error, Output, State};
 
 use crate::limits::MAX_QUOTED_BYTES;
+use crate::text::plural::agreeing;
 use crate::text::spans::{Sentence, Span};
 use crate::text::{cut, number};
 
@@ -72,7 +73,7 @@ impl Quoted {
             let quotation = piece.parse::<usize>().ok().filter(|_| is_mark).and_then(|index| self.spans.get(index));
             sentence = match quotation {
                 Some(quotation) => sentence.span(quotation.clone()),
-                None => sentence.own(piece),
+                None => sentence.own(&agreeing(piece)),
             };
         }
         sentence.trimmed()
@@ -148,5 +149,22 @@ mod tests {
         assert_eq!(sentence.spans(), [Span::Own("a ".into()), name, Span::Own(" b ".into()), forged]);
         assert_eq!(sentence.plain(), "a k b 0");
         assert_eq!(Quoted::default().join(&format!("a{MARK}7{MARK}b")).plain(), "a7b");
+    }
+
+    /// Behind a count of one the nouns of all built-in rules become singular.
+    #[test]
+    fn built_in_rules_count_in_words_that_have_a_singular() {
+        let library = crate::rules::Library::builtin().unwrap();
+        for rule in library.rules() {
+            for after in rule.source().split("| count }} ").skip(1) {
+                let phrase = after.split(['{', '"', '.', ',', ':', ';', '(']).next().unwrap_or_default();
+                let words = phrase.split(' ').take(4).take_while(|word| *word != "of");
+                let is_plural = |word: &&str| word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
+                if let Some(noun) = words.into_iter().find(is_plural) {
+                    let printed = format!("1 {phrase}");
+                    assert_ne!(agreeing(&printed), printed, "{}: `{noun}` has no singular", rule.id());
+                }
+            }
+        }
     }
 }

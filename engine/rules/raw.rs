@@ -3,19 +3,25 @@
 //! The JSON Schema that editors use is made from these structs: their comments are what an editor shows.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use toml::de::DeTable;
 
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
+use super::params::ParamValue;
 use super::vocabulary::SCHEMA;
 use super::{schema, shape};
 
 pub(super) type Text = Spanned<String>;
-pub(super) type FactTables = BTreeMap<Text, BTreeMap<Text, Spanned<toml::Value>>>;
+/// The facts of one entity.
+pub(super) type RawFacts = BTreeMap<Text, Spanned<toml::Value>>;
+pub(super) type FactTables = BTreeMap<Text, Given>;
 
 /// # A coldspot rule
 ///
@@ -50,6 +56,9 @@ pub(super) struct RawRule {
     /// A fixed severity. Without it, the share of the window that can be gained decides.
     #[schemars(with = "Option<Severity>")]
     pub(super) severity: Option<Text>,
+    /// Severities that conditions bring: the first that holds goes before `severity` and before what can be gained.
+    #[serde(default)]
+    pub(super) severity_when: Vec<RawSeverity>,
     /// `experimental` until the rule has proved itself on real reports; shown as such.
     #[serde(default)]
     #[schemars(schema_with = "schema::status")]
@@ -66,7 +75,12 @@ pub(super) struct RawRule {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, RawParam>")]
     pub(super) params: BTreeMap<Text, RawParam>,
-    /// Named intermediate results, by name: expressions over facts and params, not over each other.
+    /// Entities that belong to the one that the rule is asked about, taken together: by name. Expressions name
+    /// `groups.NAME.count`, its sums, and `groups.NAME.largest`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, RawGroup>")]
+    pub(super) groups: BTreeMap<Text, RawGroup>,
+    /// Named intermediate results, by name: expressions over facts, params and groups, not over each other.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>")]
     pub(super) values: BTreeMap<Text, Text>,
@@ -95,12 +109,12 @@ pub(super) struct RawRule {
     pub(super) tests: Vec<RawTest>,
 }
 
-/// A threshold
+/// A threshold, or names to look for
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawParam {
-    /// The number, in the unit.
-    #[schemars(with = "f64")]
+    /// The number, in the unit; with the unit `text` a name, a pattern (`*` is any text), or a list of them.
+    #[schemars(with = "ParamValue")]
     pub(super) default: Spanned<toml::Value>,
     /// The unit. Times and sizes are rescaled by the unit probe.
     #[schemars(schema_with = "schema::unit")]
@@ -111,6 +125,37 @@ pub(super) struct RawParam {
     /// Why an absolute threshold is right here, as a sentence.
     #[schemars(with = "Option<String>")]
     pub(super) fixed: Option<Text>,
+}
+
+/// Entities taken together
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawGroup {
+    /// The kind of the entities: those that belong to the one that the rule is asked about.
+    #[schemars(schema_with = "schema::entity")]
+    pub(super) each: Text,
+    /// A condition for an entity to be in the group.
+    #[serde(rename = "where")]
+    #[schemars(with = "Option<String>")]
+    pub(super) condition: Option<Text>,
+    /// Sums over the entities of the group: expressions by the names of the sums.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub(super) sums: BTreeMap<Text, Text>,
+    /// The name of the entity of the group that has the most of something.
+    pub(super) largest: Option<RawLargest>,
+}
+
+/// The name of the largest of a group
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLargest {
+    /// An expression: the entity with the most of it.
+    #[schemars(with = "String")]
+    pub(super) by: Text,
+    /// A text of that entity, such as `kernel.name`.
+    #[schemars(with = "String")]
+    pub(super) name: Text,
 }
 
 /// A condition with its evidence
@@ -172,16 +217,32 @@ pub(super) struct RawLower {
     pub(super) because: Text,
 }
 
+/// A severity where a condition holds
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSeverity {
+    /// The severity then.
+    #[schemars(with = "Severity")]
+    pub(super) is: Text,
+    /// An expression that gives true or false.
+    #[schemars(with = "String")]
+    pub(super) when: Text,
+}
+
 /// Links to other rules
 #[derive(Debug, Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRelations {
-    /// Symptoms: findings of these rules are shown under this one.
+    /// Symptoms: findings of these rules are shown under this one, as far as it takes their time.
     #[serde(default)]
     pub(super) explains: Vec<RawRelation>,
     /// Where one of these rules finds something, this one is silent.
     #[serde(default)]
     pub(super) suppressed_by: Vec<RawRelation>,
+    /// Where this rule finds something, every finding that claims time is left out which is about the same of these.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::entities")]
+    pub(super) silences_claims_on: Vec<Text>,
 }
 
 /// A link to another rule
@@ -194,6 +255,10 @@ pub(super) struct RawRelation {
     /// Both findings must be about the same of each of these.
     #[schemars(schema_with = "schema::entities")]
     pub(super) on: Spanned<Vec<Text>>,
+    /// Of a rule that is explained: the fact, in nanoseconds, that says how much of the time both findings are about. Without
+    /// it that is all that this rule claims.
+    #[schemars(with = "Option<String>")]
+    pub(super) shares: Option<Text>,
 }
 
 /// What the finding says
@@ -240,7 +305,7 @@ pub(super) struct RawTest {
     pub(super) unset: Vec<Text>,
     /// Params that differ from their defaults.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, f64>")]
+    #[schemars(with = "BTreeMap<String, ParamValue>")]
     pub(super) params: BTreeMap<Text, Spanned<toml::Value>>,
     /// What must come out. A test that expects nothing is refused.
     #[schemars(with = "RawExpect")]
@@ -260,6 +325,9 @@ pub(super) struct RawExpect {
     /// The confidence of a finding.
     #[schemars(with = "Option<Confidence>")]
     pub(super) confidence: Option<Text>,
+    /// The severity of a finding that a condition of `severity_when` brings, or that `severity` fixes.
+    #[schemars(with = "Option<Severity>")]
+    pub(super) severity: Option<Text>,
     /// The facts that an unknown lacks, as `entity.fact`.
     #[serde(default)]
     #[schemars(schema_with = "schema::fact_names")]
@@ -267,6 +335,42 @@ pub(super) struct RawExpect {
     /// Words that the summary of a finding holds.
     #[schemars(with = "Option<String>")]
     pub(super) summary: Option<Text>,
+}
+
+/// The facts that a file gives of one kind of entity: of the one that the rule is asked about, or of several in a group.
+#[derive(Debug)]
+pub(super) enum Given {
+    One(RawFacts),
+    Several(Vec<RawFacts>),
+}
+
+impl Given {
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Self::One(facts) if facts.is_empty())
+    }
+}
+
+impl<'de> Deserialize<'de> for Given {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Facts;
+        // Not untagged: that would lose where in the file each value is.
+        impl<'de> Visitor<'de> for Facts {
+            type Value = Given;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a table of facts, or a list of them")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Given, A::Error> {
+                RawFacts::deserialize(MapAccessDeserializer::new(map)).map(Given::One)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Given, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(Given::Several)
+            }
+        }
+        deserializer.deserialize_any(Facts)
+    }
 }
 
 /// The JSON Schema (draft 7, which TOML editors read) of rule files.

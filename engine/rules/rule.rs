@@ -11,6 +11,7 @@ use crate::timeline::Capability;
 
 use super::expr::Program;
 use super::outcome::{Confidence, Severity};
+use super::params::ParamValue;
 
 /// A fact by its full name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,9 +42,9 @@ pub enum Status {
 pub struct Param {
     /// Its name, without `params.`.
     pub name: String,
-    /// A whole or a finite number.
-    pub default: FactValue,
-    /// The unit as the rule file writes it: `ns`, `share`, `ratio` …
+    /// A number, or names.
+    pub default: ParamValue,
+    /// The unit as the rule file writes it: `ns`, `share`, `ratio`, `text` …
     pub unit: &'static str,
     /// What it is for.
     pub doc: String,
@@ -67,6 +68,9 @@ pub struct Relation {
     pub rule: String,
     /// Both findings are about the same of each of these.
     pub on: Vec<EntityKind>,
+    /// Where the rule is explained: the fact of the explaining finding that says how many nanoseconds both are about. Absent
+    /// where that is all that it claims.
+    pub shares: Option<FactRef>,
 }
 
 /// How a finding about the capture stands to what a review says the capture was missing.
@@ -102,6 +106,10 @@ pub struct RuleInfo {
     pub for_each: EntityKind,
     /// Its fixed severity; when absent, the share of the window that it can gain decides.
     pub severity: Option<Severity>,
+    /// What the project sets instead, whatever the rule says; absent where it leaves the rule as it is.
+    pub set_severity: Option<Severity>,
+    /// Whether it is of the user's own folders, and no built-in one.
+    pub is_own: bool,
     /// Whether it has proved itself on real reports.
     pub status: Status,
     /// Whether its cost occurs once.
@@ -116,6 +124,8 @@ pub struct RuleInfo {
     pub explains: Vec<Relation>,
     /// The rules whose findings make this one pointless.
     pub suppressed_by: Vec<Relation>,
+    /// Findings that claim time are pointless when they are about the same of each of these as one of this rule; empty for most.
+    pub silences_claims_on: Vec<EntityKind>,
 }
 
 /// One rule.
@@ -229,9 +239,21 @@ impl Rule {
         self.code.estimate.as_ref().map(|estimate| estimate.account)
     }
 
-    /// The facts that it needs: one absent, and the outcome is unknown.
-    pub fn needs(&self) -> &[FactRef] {
-        &self.code.needs
+    /// The facts that it needs, those of the members of its groups among them: one absent, and the outcome is unknown.
+    pub fn needs(&self) -> Vec<FactRef> {
+        let of_members = self.code.groups.iter().flat_map(|group| group.condition_needs.iter().chain(&group.needs));
+        let mut needs: Vec<FactRef> = self.code.needs.iter().chain(of_members).copied().collect();
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    }
+
+    /// Its groups: the name, the kind of entity, and the condition where there is one.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, EntityKind, Option<&str>)> {
+        self.code.groups.iter().map(|group| {
+            let condition = group.condition.as_ref().map(|program| program.source.as_str());
+            (group.name.as_str(), group.each, condition)
+        })
     }
 
     /// The condition for it to apply at all, as the file writes it.
@@ -265,19 +287,48 @@ impl Rule {
         self.code.lower.iter().map(|lower| (lower.to, lower.because.as_str()))
     }
 
+    /// What its severity is where a condition holds, the first that does.
+    pub fn severities(&self) -> impl Iterator<Item = (Severity, &str)> {
+        self.code.severities.iter().map(|severity| (severity.is, severity.when.source.as_str()))
+    }
+
     /// What its tests are about, the example's own left out.
     pub fn tests(&self) -> impl Iterator<Item = &str> {
         self.tests.iter().skip(1).map(|test| test.name.as_str())
-    }
-
-    /// The facts of its example.
-    pub fn example(&self) -> &FactTable {
-        &self.code.example
     }
 }
 
 /// Facts of one entity and its ancestors, one of each kind.
 pub type FactTable = BTreeMap<FactRef, FactValue>;
+
+/// Facts that are given by hand: of one entity and its ancestors, and of what belongs to it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Given {
+    pub(super) own: FactTable,
+    /// The members of groups, each with its kind.
+    pub(super) members: Vec<(EntityKind, FactTable)>,
+}
+
+/// Entities that belong to the one that a rule is asked about, taken together.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) each: EntityKind,
+    pub(super) condition: Option<Program>,
+    /// Facts of an entity without which it cannot be told whether it is a member.
+    pub(super) condition_needs: Vec<FactRef>,
+    /// Facts of a member without which it cannot be summed.
+    pub(super) needs: Vec<FactRef>,
+    pub(super) sums: Vec<(String, Program)>,
+    pub(super) largest: Option<Largest>,
+}
+
+/// Which member of a group is the largest, and what it is called.
+#[derive(Debug)]
+pub(super) struct Largest {
+    pub(super) by: Program,
+    pub(super) name: Program,
+}
 
 /// The compiled parts of a rule.
 #[derive(Debug)]
@@ -285,16 +336,18 @@ pub(super) struct Code {
     pub(super) condition: Option<Program>,
     pub(super) condition_needs: Vec<FactRef>,
     pub(super) needs: Vec<FactRef>,
+    pub(super) groups: Vec<Group>,
     pub(super) values: Vec<(String, Program)>,
     pub(super) whens: Vec<When>,
     pub(super) estimate: Option<EstimateCode>,
     pub(super) confidence: Confidence,
     pub(super) lower: Vec<Lower>,
+    pub(super) severities: Vec<SeverityWhen>,
     pub(super) summary: Text,
     pub(super) verify: Text,
     pub(super) look: Option<Text>,
     pub(super) advice: BTreeMap<String, Text>,
-    pub(super) example: FactTable,
+    pub(super) example: Given,
 }
 
 impl Code {
@@ -339,13 +392,20 @@ pub(super) struct Lower {
     pub(super) because: String,
 }
 
+/// A severity with the condition that brings it.
+#[derive(Debug)]
+pub(super) struct SeverityWhen {
+    pub(super) is: Severity,
+    pub(super) when: Program,
+}
+
 /// A test in a rule file: whole facts, not what differs from the example.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) line: usize,
-    pub(super) facts: FactTable,
-    pub(super) params: BTreeMap<String, FactValue>,
+    pub(super) facts: Given,
+    pub(super) params: BTreeMap<String, ParamValue>,
     pub(super) expect: Expect,
 }
 
@@ -354,6 +414,7 @@ pub(super) struct Expect {
     pub(super) outcome: Expected,
     pub(super) recoverable_ns: Option<i64>,
     pub(super) confidence: Option<Confidence>,
+    pub(super) severity: Option<Severity>,
     pub(super) missing: Option<Vec<String>>,
     pub(super) summary: Option<String>,
 }

@@ -124,6 +124,9 @@ pub(super) fn fact_tables(generator: &mut SchemaGenerator) -> Schema {
     if !definitions.contains_key(NAME) {
         let kinds: Map<String, Value> =
             EntityKind::ALL.into_iter().map(|kind| (kind.name().to_owned(), facts_of(kind))).collect();
+        // A list is of the members of a group.
+        let either = |facts: Value| json!({ "anyOf": [facts, { "type": "array", "items": facts }] });
+        let kinds: Map<String, Value> = kinds.into_iter().map(|(kind, facts)| (kind, either(facts))).collect();
         let facts = json!({ "type": "object", "properties": kinds, "additionalProperties": false });
         definitions.insert(NAME.to_owned(), facts);
     }

@@ -10,7 +10,7 @@ pub(super) const STATUSES: [&str; 2] = ["stable", EXPERIMENTAL];
 pub(super) const EXPERIMENTAL: &str = "experimental";
 
 /// The units that a param may have.
-pub(super) const UNITS: [(&str, Unit); 9] = [
+pub(super) const UNITS: [(&str, Unit); 10] = [
     ("ns", Unit::Ns),
     ("bytes", Unit::Bytes),
     ("count", Unit::Count),
@@ -20,7 +20,11 @@ pub(super) const UNITS: [(&str, Unit); 9] = [
     ("mhz", Unit::Mhz),
     ("ratio", Unit::None),
     ("none", Unit::None),
+    (TEXT, Unit::None),
 ];
+
+/// The unit of params that are names and patterns over names.
+pub(super) const TEXT: &str = "text";
 
 /// Where advice stands for frameworks without advice of their own.
 pub(super) const FRAMEWORK_DEFAULT: &str = "default";

@@ -120,7 +120,7 @@ impl Plain {
             let name = without_numbers(timeline.name(label.name));
             let rank = match label.kind {
                 RangeKind::Nvtx | RangeKind::Annotation => rank(&name),
-                RangeKind::Operator | RangeKind::PythonFrame => Rank::Part,
+                RangeKind::Operator | RangeKind::Library | RangeKind::PythonFrame => Rank::Part,
             };
             let index = *indices.entry(name.clone()).or_insert_with(|| {
                 plain.names.push((name, rank));

@@ -3,8 +3,10 @@
 pub mod cut;
 pub mod date;
 pub mod escape;
+pub mod folded;
 pub mod glob;
 mod invisible;
+pub mod kernel_names;
 pub mod names;
 pub mod nearest;
 pub mod number;

@@ -7,7 +7,7 @@ const MIN_PART_BYTES: usize = 4;
 /// Longer names are compared by nobody: likeness takes time and memory by the product of two lengths.
 const MAX_COMPARED_BYTES: usize = 200;
 /// Nor are more known names than this.
-const MAX_COMPARED_COUNT: usize = 400;
+const MAX_COMPARED_COUNT: usize = 1_000;
 /// More names than this are not listed in a message.
 const MAX_LISTED_COUNT: usize = 24;
 

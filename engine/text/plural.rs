@@ -1,6 +1,104 @@
 //! Counts with their noun.
 
+use std::borrow::Cow;
+
 use super::number;
+
+/// What rules count: a noun of theirs ends in one of these.
+const NOUNS: [(&str, &str); 34] = [
+    ("allocations", "allocation"),
+    ("blocks", "block"),
+    ("calls", "call"),
+    ("clusters", "cluster"),
+    ("collectives", "collective"),
+    ("copies", "copy"),
+    ("devices", "device"),
+    ("events", "event"),
+    ("faults", "fault"),
+    ("frees", "free"),
+    ("gpus", "GPU"),
+    ("kernels", "kernel"),
+    ("lanes", "lane"),
+    ("launches", "launch"),
+    ("memsets", "memset"),
+    ("migrations", "migration"),
+    ("names", "name"),
+    ("operations", "operation"),
+    ("operators", "operator"),
+    ("pieces", "piece"),
+    ("processes", "process"),
+    ("ranges", "range"),
+    ("ranks", "rank"),
+    ("read-backs", "read-back"),
+    ("registers", "register"),
+    ("rows", "row"),
+    ("samples", "sample"),
+    ("steps", "step"),
+    ("storms", "storm"),
+    ("streams", "stream"),
+    ("stretches", "stretch"),
+    ("threads", "thread"),
+    ("times", "time"),
+    ("waits", "wait"),
+];
+/// What they do or are.
+const VERBS: [(&str, &str); 14] = [
+    ("are", "is"),
+    ("come", "comes"),
+    ("do", "does"),
+    ("have", "has"),
+    ("hold", "holds"),
+    ("keep", "keeps"),
+    ("leave", "leaves"),
+    ("make", "makes"),
+    ("move", "moves"),
+    ("run", "runs"),
+    ("set", "sets"),
+    ("take", "takes"),
+    ("use", "uses"),
+    ("were", "was"),
+];
+/// So many words may stand between a count and its noun: `1 small pinned copies`.
+const MAX_WORDS_BETWEEN: usize = 3;
+
+/// A text with singular nouns and verbs after each count of 1: `1 memset sets` for `1 memsets set`.
+pub fn agreeing(text: &str) -> Cow<'_, str> {
+    if !text.split(' ').any(|word| word == "1") {
+        return Cow::Borrowed(text);
+    }
+    let mut words: Vec<Cow<'_, str>> = text.split(' ').map(Cow::Borrowed).collect();
+    for one in 0..words.len() {
+        if words[one] == "1" {
+            agree(&mut words[one + 1..]);
+        }
+    }
+    Cow::Owned(words.join(" "))
+}
+
+/// Makes the first noun singular, and the verb behind it.
+fn agree(words: &mut [Cow<'_, str>]) {
+    let ends_phrase = |word: &str| word == "of" || !word.chars().all(|letter| letter.is_alphabetic() || letter == '-');
+    for at in 0..words.len().min(MAX_WORDS_BETWEEN + 1) {
+        if let Some(one) = singular(&words[at], &NOUNS) {
+            let is_followed = words[at].chars().all(|letter| letter.is_alphabetic() || letter == '-');
+            words[at] = Cow::Owned(one);
+            if is_followed && let Some(verb) = words.get(at + 1).and_then(|verb| singular(verb, &VERBS)) {
+                words[at + 1] = Cow::Owned(verb);
+            }
+            return;
+        }
+        if ends_phrase(&words[at]) {
+            return;
+        }
+    }
+}
+
+/// The singular of a word, with the punctuation that follows it.
+fn singular(word: &str, table: &[(&str, &str)]) -> Option<String> {
+    let end = word.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+    let (_, one) = table.iter().find(|(many, _)| end.eq_ignore_ascii_case(many))?;
+    Some(format!("{one}{}", &word[end.len()..]))
+}
 
 /// `1 kernel`, `3,210 kernels`: for nouns whose plural ends in `s`.
 pub fn counted(count: impl TryInto<i64>, one: &str) -> String {
@@ -23,5 +121,22 @@ mod tests {
         assert_eq!(counted(0_usize, "kernel"), "0 kernels");
         assert_eq!(counted(3_210, "kernel"), "3,210 kernels");
         assert_eq!(counted_as(2, "launch is", "launches are"), "2 launches are");
+    }
+
+    #[test]
+    fn what_follows_a_count_of_one_is_singular() {
+        for (text, wanted) in [
+            ("In the window 1 memsets set 24 GB.", "In the window 1 memset sets 24 GB."),
+            ("1 threads in a block: 97 % of the lanes", "1 thread in a block: 97 % of the lanes"),
+            ("1 CUDA calls returned an error.", "1 CUDA call returned an error."),
+            ("grids of 1 blocks.", "grids of 1 block."),
+            ("1 such calls, 1 small pinned copies are", "1 such call, 1 small pinned copy is"),
+            ("1 of 20 copies", "1 of 20 copies"),
+            ("11 kernels run, 2 memsets set", "11 kernels run, 2 memsets set"),
+            ("less than 1 % of the calls", "less than 1 % of the calls"),
+            ("1, 2 and 3 calls", "1, 2 and 3 calls"),
+        ] {
+            assert_eq!(agreeing(text), wanted);
+        }
     }
 }

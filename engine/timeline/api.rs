@@ -146,6 +146,134 @@ pub fn classify(name: &str) -> ApiClass {
     BEGINNINGS.iter().find(|(beginning, _)| stem.starts_with(beginning)).map_or(ApiClass::Other, |(_, class)| *class)
 }
 
+/// What a call that manages memory does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MemoryCall {
+    /// Allocates page-locked memory of the host, or locks pages.
+    HostPin,
+    /// Frees or unlocks it.
+    HostUnpin,
+    /// Allocates memory of the device.
+    DeviceAllocate,
+    /// Frees it.
+    DeviceFree,
+    /// Takes from a pool, gives back, or shapes the pool.
+    Pool,
+    /// Allocates unified memory.
+    Managed,
+    /// Reserves and maps addresses, or anything else.
+    Other,
+}
+
+impl MemoryCall {
+    /// Every kind.
+    pub const ALL: [Self; 7] = [
+        Self::HostPin,
+        Self::HostUnpin,
+        Self::DeviceAllocate,
+        Self::DeviceFree,
+        Self::Pool,
+        Self::Managed,
+        Self::Other,
+    ];
+    /// How many.
+    pub const COUNT: usize = Self::ALL.len();
+    /// Their names in facts.
+    pub const IDS: [&str; Self::COUNT] =
+        ["host_pin", "host_unpin", "device_allocate", "device_free", "pool", "managed", "other"];
+
+    /// Its name in facts.
+    pub const fn id(self) -> &'static str {
+        Self::IDS[self as usize]
+    }
+}
+
+/// Beginnings of the name behind `cuda` or `cu`. The first that fits counts.
+const MEMORY_CALLS: [(&str, MemoryCall); 16] = [
+    ("MallocManaged", MemoryCall::Managed),
+    ("MemAllocManaged", MemoryCall::Managed),
+    ("MallocHost", MemoryCall::HostPin),
+    ("HostAlloc", MemoryCall::HostPin),
+    ("HostRegister", MemoryCall::HostPin),
+    ("MemHostAlloc", MemoryCall::HostPin),
+    ("MemHostRegister", MemoryCall::HostPin),
+    ("MemAllocHost", MemoryCall::HostPin),
+    ("FreeHost", MemoryCall::HostUnpin),
+    ("HostUnregister", MemoryCall::HostUnpin),
+    ("MemFreeHost", MemoryCall::HostUnpin),
+    ("MemHostUnregister", MemoryCall::HostUnpin),
+    ("MemPool", MemoryCall::Pool),
+    ("Malloc", MemoryCall::DeviceAllocate),
+    ("MemAlloc", MemoryCall::DeviceAllocate),
+    ("MemFree", MemoryCall::DeviceFree),
+];
+
+/// What a call of this (normalised) name, which manages memory, does.
+pub fn memory_call(name: &str) -> MemoryCall {
+    let stem = ["cuda", "cu", "hip"].into_iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+    let is_ordered =
+        stem.ends_with("Async") && (stem.contains("Alloc") || stem.contains("Malloc") || stem.contains("Free"));
+    if is_ordered || stem.starts_with("MallocFromPool") || stem.starts_with("MemAllocFromPool") {
+        return MemoryCall::Pool;
+    }
+    let known = MEMORY_CALLS.iter().find(|(beginning, _)| stem.starts_with(beginning)).map(|(_, kind)| *kind);
+    known.unwrap_or(if stem.starts_with("Free") { MemoryCall::DeviceFree } else { MemoryCall::Other })
+}
+
+/// Errors of CUDA that say what went wrong, by their number, which the runtime and the driver share.
+const ERRORS: [(u16, &str); 40] = [
+    (1, "invalid value"),
+    (2, "out of memory"),
+    (3, "initialization error"),
+    (4, "deinitialized"),
+    (13, "invalid symbol"),
+    (35, "insufficient driver"),
+    (46, "devices unavailable"),
+    (98, "invalid device function"),
+    (100, "no device"),
+    (101, "invalid device"),
+    (200, "invalid kernel image"),
+    (201, "invalid context"),
+    (205, "map failed"),
+    (209, "no kernel image for the device"),
+    (214, "uncorrectable ECC error"),
+    (217, "peer access unsupported"),
+    (218, "invalid PTX"),
+    (222, "unsupported PTX version"),
+    (301, "file not found"),
+    (302, "shared object symbol not found"),
+    (303, "shared object initialization failed"),
+    (400, "invalid resource handle"),
+    (401, "illegal state"),
+    (500, "symbol not found"),
+    (700, "illegal address"),
+    (701, "launch out of resources"),
+    (702, "launch timeout"),
+    (704, "peer access already enabled"),
+    (705, "peer access not enabled"),
+    (709, "context is destroyed"),
+    (710, "device-side assert"),
+    (712, "host memory already registered"),
+    (716, "misaligned address"),
+    (719, "launch failure"),
+    (720, "cooperative launch too large"),
+    (800, "not permitted"),
+    (801, "not supported"),
+    (803, "system driver mismatch"),
+    (900, "stream capture unsupported"),
+    (999, "unknown error"),
+];
+
+/// The number of an error, where CUDA may know it; else 0.
+pub fn error_code(value: i64) -> u16 {
+    u16::try_from(value).ok().filter(|code| *code < 1_000).unwrap_or(0)
+}
+
+/// What CUDA calls an error; absent for those that seldom occur.
+pub fn error_name(code: u16) -> Option<&'static str> {
+    ERRORS.iter().find(|(known, _)| *known == code).map(|(_, name)| *name)
+}
+
 /// Whether a call creates one stream.
 pub fn creates_stream(name: &str) -> bool {
     name.starts_with("cudaStreamCreate") || name.starts_with("cuStreamCreate") || name.starts_with("hipStreamCreate")
@@ -201,5 +329,32 @@ mod tests {
         ] {
             assert_eq!(classify(name), class, "{name}");
         }
+    }
+
+    #[test]
+    fn calls_that_manage_memory_are_told_apart() {
+        for (name, kind) in [
+            ("cudaMallocHost", MemoryCall::HostPin),
+            ("cuMemHostRegister", MemoryCall::HostPin),
+            ("cudaFreeHost", MemoryCall::HostUnpin),
+            ("cudaMalloc", MemoryCall::DeviceAllocate),
+            ("cuMemAlloc", MemoryCall::DeviceAllocate),
+            ("cudaFree", MemoryCall::DeviceFree),
+            ("cuMemFree", MemoryCall::DeviceFree),
+            ("cudaMallocAsync", MemoryCall::Pool),
+            ("cuMemFreeAsync", MemoryCall::Pool),
+            ("cudaMemPoolTrimTo", MemoryCall::Pool),
+            ("cudaMallocManaged", MemoryCall::Managed),
+            ("cuMemMap", MemoryCall::Other),
+        ] {
+            assert_eq!(memory_call(name), kind, "{name}");
+        }
+        assert!(MemoryCall::ALL.into_iter().zip(MemoryCall::IDS).all(|(kind, id)| kind.id() == id));
+    }
+
+    #[test]
+    fn errors_have_the_names_of_cuda() {
+        assert_eq!(error_name(error_code(2)), Some("out of memory"));
+        assert_eq!((error_code(-5), error_code(100_000)), (0, 0));
     }
 }

@@ -52,17 +52,19 @@ impl Kernels {
 /// Which kernel was launched, and how wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelShape {
-    /// The short name.
+    /// What people call it: see [`crate::text::kernel_names::called`].
     pub name: NameId,
     /// The demangled name.
     pub full_name: NameId,
+    /// The function that was launched: of a library's template, the template.
+    pub function: NameId,
     /// The index of the launch geometry.
     pub geometry: u32,
 }
 
 impl Default for KernelShape {
     fn default() -> Self {
-        Self { name: NONE, full_name: NONE, geometry: NONE }
+        Self { name: NONE, full_name: NONE, function: NONE, geometry: NONE }
     }
 }
 
@@ -164,8 +166,19 @@ pub struct ApiCalls {
     pub name: Vec<NameId>,
     /// The index of the calling thread, or [`super::NONE`].
     pub thread: Vec<u32>,
-    /// How many calls of each API returned an error, most first.
-    pub errors: Vec<(NameId, u64)>,
+    /// Calls that returned an error, by API and error, most first.
+    pub errors: Vec<ApiError>,
+}
+
+/// Calls of one API that returned the same error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApiError {
+    /// The API.
+    pub call: NameId,
+    /// CUDA's number of the error; 0 for one that CUDA does not know.
+    pub code: u16,
+    /// How many calls.
+    pub count: u64,
 }
 
 impl ApiCalls {
@@ -218,7 +231,9 @@ pub struct ThreadStates {
 pub enum OverheadKind {
     /// The profiler's own work.
     Profiler,
-    /// Loading of code: JIT, modules, lazily loaded functions, shared libraries.
+    /// Compiling code for the GPU, just in time.
+    Compile,
+    /// Loading of code: modules, lazily loaded functions, shared libraries.
     Load,
     /// The launch queue was full.
     QueueFull,
@@ -308,6 +323,8 @@ pub enum RangeKind {
     Annotation,
     /// The framework: one of its operators.
     Operator,
+    /// The profiler, around a call of a library that it traces: MPI, OpenACC, OpenMP, cuDNN, cuBLAS.
+    Library,
     /// The interpreter: a function of Python.
     PythonFrame,
 }

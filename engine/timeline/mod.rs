@@ -17,12 +17,12 @@ pub mod times;
 pub mod union;
 
 pub use capability::Capability;
-pub use capture::{Dropped, Notice, NoticeKind, NoticeLevel, Reached, Source};
+pub use capture::{Dropped, Notice, NoticeKind, NoticeLevel, Reached, Source, Surroundings};
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OsCalls, Overheads, Ranges};
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use locations::{CallLocations, SourceLocation};
 pub use names::{NameId, Names};
-pub use samples::CpuSamples;
+pub use samples::{CpuSamples, StackedCalls};
 pub use times::Times;
 
 /// No such index: the event refers to nothing.
@@ -84,8 +84,12 @@ pub struct Timeline {
     pub lacks_calls: bool,
     /// Whether the report holds samples of CPU call stacks, of any thread.
     pub has_cpu_samples: bool,
-    /// Those of threads that call CUDA.
+    /// Those of threads that call CUDA; where no call was recorded, of all threads.
     pub cpu_samples: CpuSamples,
+    /// Calls of the OS by threads that call CUDA, with their stacks.
+    pub os_stacks: StackedCalls,
+    /// The machine, and how the program ended.
+    pub surroundings: Surroundings,
 }
 
 /// One process.
@@ -138,6 +142,10 @@ pub struct DeviceProperties {
     pub registers_per_sm: Option<i64>,
     /// Shared memory of an SM.
     pub shared_memory_per_sm_bytes: Option<i64>,
+    /// Whether it shares its memory with the CPU, as the GPUs of Jetson boards do.
+    pub is_integrated: Option<bool>,
+    /// Whether it is a part of a GPU (MIG).
+    pub is_partition: bool,
 }
 
 /// How a stream relates to the legacy default stream.

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::NameId;
+use super::interval::Interval;
+use super::{NONE, NameId};
 
 /// A function on a call stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,11 +59,52 @@ impl CpuSamples {
         first..first + self.thread[first..].partition_point(|of| *of == thread)
     }
 
+    /// The threads that were sampled, each with the indices of its samples.
+    pub fn threads(&self) -> impl Iterator<Item = (u32, Range<usize>)> + '_ {
+        let mut first = 0;
+        self.thread.chunk_by(|a, b| a == b).map(move |run| {
+            let rows = first..first + run.len();
+            first = rows.end;
+            (run.first().copied().unwrap_or(NONE), rows)
+        })
+    }
+
+    /// The median time between two samples of a part of one thread's; `None` of fewer than two.
+    pub fn period_ns(&self, rows: Range<usize>) -> Option<i64> {
+        let times = self.time_ns.get(rows)?;
+        let mut gaps: Vec<i64> = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+        gaps.retain(|gap| *gap > 0);
+        gaps.sort_unstable();
+        gaps.get(gaps.len() / 2).copied()
+    }
+
+    /// Whether a function has a name, or is in a file that is known.
+    pub fn is_named(&self, frame: u32) -> bool {
+        self.frames.get(frame as usize).is_some_and(|frame| frame.function != NONE || frame.module != NONE)
+    }
+
     /// The stack of a sample, as indices of functions, the innermost first.
     pub fn stack(&self, sample: usize) -> &[u32] {
         let end_of = |sample: usize| self.stack_end.get(sample).map_or(0, |end| *end as usize);
         let start = sample.checked_sub(1).map_or(0, end_of);
         self.stacks.get(start..end_of(sample)).unwrap_or(&[])
+    }
+}
+
+/// Calls of the OS that were recorded with their stacks, by thread and begin.
+#[derive(Debug, Default)]
+pub struct StackedCalls {
+    /// When each began, on which thread, and its stack.
+    pub samples: CpuSamples,
+    /// When each returned.
+    pub end_ns: Vec<i64>,
+}
+
+impl StackedCalls {
+    /// From when a call began to when it returned.
+    pub fn interval(&self, row: usize) -> Interval {
+        let start = self.samples.time_ns.get(row).copied().unwrap_or(0);
+        Interval::new(start, self.end_ns.get(row).copied().unwrap_or(start).max(start))
     }
 }
 

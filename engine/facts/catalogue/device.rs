@@ -1,8 +1,8 @@
 //! Facts of a device: what it is, the ledger of its window, and how it was used.
 
-use super::FactType::{Choice, Float, Int, Text};
+use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, fact, idle, replay, utilization};
+use super::{Fact, accounts, ahead, fact, idle, patterns, replay, utilization};
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
@@ -15,9 +15,14 @@ pub(super) const ALL: &[&[Fact]] = &[
     accounts::of(Some(Breakdown::Activity)),
     accounts::of(Some(Breakdown::Trigger)),
     idle::DETAIL,
+    ahead::AHEAD,
     COUNTS,
     COPIES,
     STORMS,
+    patterns::FINE_WORK,
+    patterns::CALL_ROUNDS,
+    patterns::ROUND_TRIPS,
+    patterns::TURNS,
     accounts::of(Some(Breakdown::Waste)),
     utilization::USE,
     utilization::STREAMS,
@@ -36,9 +41,31 @@ const IDENTITY: &[Fact] = &[
         Incomparable,
         "The number that the report gives the GPU: its own id where the export maps CUDA ordinals to GPUs, else the CUDA ordinal.",
     ),
+    fact(
+        "is_integrated",
+        Bool,
+        DeviceInfo,
+        Incomparable,
+        "Whether the GPU shares its memory with the CPU, as those of Jetson boards do: page-locked memory then makes no copy faster.",
+    ),
+    fact(
+        "is_partition",
+        Bool,
+        DeviceInfo,
+        Incomparable,
+        "Whether it is a part of a GPU (MIG), by its name or because its processes see fewer SMs.",
+    ),
     fact("sm_count", Int, DeviceInfo, Intensive, "Streaming multiprocessors (SMs)."),
     fact("compute_major", Int, DeviceInfo, Incomparable, "Compute capability, the part before the point."),
     fact("compute_minor", Int, DeviceInfo, Incomparable, "Compute capability, the part after the point."),
+    fact(
+        "half_peak_ratio",
+        Float,
+        DeviceInfo,
+        Intensive,
+        "Peak rate of dense matrix products in fp16 or bf16 on tensor cores, against that of plain fp32; by compute capability, absent where it has no tensor cores or is not known.",
+    ),
+    fact("tf32_peak_ratio", Float, DeviceInfo, Intensive, "The same in TF32; absent before compute capability 8.0."),
     fact("memory_bandwidth_gb_per_s", Float, DeviceInfo, Intensive, "Peak bandwidth of device memory."),
     fact(
         "total_memory_bytes",
@@ -73,8 +100,30 @@ const COUNTS: &[Fact] = &[
     ),
     fact("kernel_busy_ns", Int, CudaTrace, Extensive, "Time in which at least one kernel or graph launch runs."),
     fact("kernel_median_ns", Int, CudaTrace, Intensive, "The median duration of a kernel; absent without kernels."),
+    fact(
+        "shortest_kernel_ns",
+        Int,
+        CudaTrace,
+        Intensive,
+        "The shortest kernel that lies in the window whole: what a launch takes at least here. Absent without kernels.",
+    ),
     fact("communication_count", Int, CudaTrace, Extensive, "Communication kernels."),
     fact("communication_sum_ns", Int, CudaTrace, Extensive, "Durations of communication kernels, summed."),
+    fact(
+        "tensor_copy_launch_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Launches of kernels that only copy a tensor, into another type or another layout.",
+    ),
+    fact("tensor_copy_ns", Int, CudaTrace, Extensive, "Compute time that these own, as for attributed_ns of a kernel."),
+    fact(
+        "tensor_copy_kernel",
+        Text,
+        CudaTrace,
+        Incomparable,
+        "The one among them with most of it; absent without any.",
+    ),
     fact("graph_launch_count", Int, CudaTrace, Extensive, "Graph launches recorded as a whole."),
     fact("graph_busy_ns", Int, CudaTrace, Extensive, "Time in which at least one such graph launch runs."),
     fact("copy_count", Int, CudaTrace, Extensive, "Copies, unified-memory migrations not among them."),
@@ -103,6 +152,14 @@ const COUNTS: &[Fact] = &[
     fact("migration_h2d_bytes", Int, CudaTrace, Extensive, "Bytes migrated to the device."),
     fact("migration_d2h_bytes", Int, CudaTrace, Extensive, "Bytes migrated to the host."),
     fact(
+        "eviction_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Migrations to the host whose recorded cause is that room was needed on the device; absent when no migration has a cause.",
+    ),
+    fact("eviction_bytes", Int, CudaTrace, Extensive, "Bytes of these."),
+    fact(
         "migration_fault_share",
         Float,
         CudaTrace,
@@ -120,6 +177,14 @@ const COUNTS: &[Fact] = &[
 ];
 
 const COPIES: &[Fact] = &[
+    fact(
+        "exposed_copy_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The innermost range, numbers folded, that launched copies which make up at least half of those during which no kernel ran; absent where none does.",
+    ),
+    fact("exposed_copy_range_ns", Int, Nvtx, Extensive, "How long those copies ran while no kernel did."),
     fact(
         "copy_busy_ns",
         Int,
@@ -157,6 +222,13 @@ const COPIES: &[Fact] = &[
         "How much of the exposed copies between host and device kernels could hide: the smaller of the exposed time and the compute time beside which no such copy runs.",
     ),
     fact(
+        "pipelined_copy_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "What is won when exposed copies to the device, those to the host, and the compute time beside which no such copy runs, all run at once: the three together without the longest. At least overlappable_copy_ns.",
+    ),
+    fact(
         "pinned_h2d_gb_per_s",
         Float,
         CudaTrace,
@@ -175,14 +247,21 @@ const COPIES: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "Copies of at most 64 bytes to the host that a blocking wait or the copy call itself follows on the same thread: values read back one at a time.",
+        "Copies of at most 64 bytes to the host that a blocking wait or the copy call itself follows on the same thread: values read back one at a time. Without those by which a library checks the kernels that it tries.",
     ),
     fact(
         "scalar_readback_idle_ns",
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Idle time of stretches that began when such a copy had ended.",
+        "Idle time of stretches that end in such a copy, or began when one had ended.",
+    ),
+    fact(
+        "scalar_readback_run_ahead_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "What those stretches could have won, had the host not waited for such copies: no more than the waits before them took and earlier stretches left, and at most overlap_ceiling_ns.",
     ),
     fact(
         "blocking_copy_call_ns",

@@ -1,10 +1,10 @@
-//! Facts of the groups of events on a device: streams, kernels, copies, waits and ranges.
+//! Facts of the groups of events on a device: streams, copies, waits and ranges.
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, accounts, fact};
 use crate::ledger::Breakdown;
-use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, Report};
+use crate::timeline::Capability::{CudaApi, CudaTrace, Nvtx, Report};
 
 pub(super) const STREAM: &[Fact] = &[
     fact("number", Int, Report, Incomparable, "The stream id of the report, unique in its context."),
@@ -24,127 +24,6 @@ pub(super) const STREAM: &[Fact] = &[
         CudaTrace,
         Extensive,
         "Time in which at least one kernel of this stream runs. Against other streams, how evenly work is spread.",
-    ),
-];
-
-pub(super) const KERNEL: &[Fact] = &[
-    fact("name", Text, CudaTrace, Incomparable, "The short name: function without template arguments and parameters."),
-    fact("full_name", Text, CudaTrace, Incomparable, "The demangled name of the launch that took longest."),
-    fact("launch_count", Int, CudaTrace, Extensive, "Launches."),
-    fact("sum_ns", Int, CudaTrace, Extensive, "Durations, summed."),
-    fact(
-        "attributed_ns",
-        Int,
-        CudaTrace,
-        Extensive,
-        "Compute time (or communication time) that this kernel owns: when several kernels run, the one that began first owns the moment. Over all kernels and graph launches these sum to compute_ns and exposed_communication_ns.",
-    ),
-    fact(
-        "mean_ns",
-        Int,
-        CudaTrace,
-        Intensive,
-        "Mean duration. To check against other tools; rules look at the median.",
-    ),
-    fact("median_ns", Int, CudaTrace, Intensive, "Median duration."),
-    fact(
-        "min_ns",
-        Int,
-        CudaTrace,
-        Intensive,
-        "Shortest duration. To check against other tools; beside max_ns, how even launches are.",
-    ),
-    fact("max_ns", Int, CudaTrace, OneTime, "Longest duration."),
-    fact(
-        "first_start_ns",
-        Int,
-        CudaTrace,
-        Incomparable,
-        "When the first launch begins to run. For readers and scripts: where to look.",
-    ),
-    fact("longest_start_ns", Int, CudaTrace, Incomparable, "When the longest launch begins to run."),
-    fact(
-        "is_communication",
-        Bool,
-        CudaTrace,
-        Incomparable,
-        "Whether the name is that of a communication kernel, such as NCCL's.",
-    ),
-    fact(
-        "stream_count",
-        Int,
-        CudaTrace,
-        Intensive,
-        "Streams that it ran on. With more than one, launches can overlap.",
-    ),
-    fact(
-        "grid_block_count",
-        Int,
-        CudaTrace,
-        Intensive,
-        "Blocks of the grid that most of its time was spent with; absent when the export does not tell.",
-    ),
-    fact("block_thread_count", Int, CudaTrace, Intensive, "Threads of a block in that launch geometry."),
-    fact("register_count", Int, CudaTrace, Intensive, "Registers a thread in that geometry."),
-    fact(
-        "shared_memory_bytes",
-        Int,
-        CudaTrace,
-        Intensive,
-        "Shared memory a block in that geometry, static and dynamic.",
-    ),
-    fact(
-        "underfilled_ns",
-        Int,
-        DeviceInfo,
-        Extensive,
-        "Time that it owns (as for attributed_ns) in which the kernels that run have fewer blocks together than the device has SMs.",
-    ),
-    fact("unused_sm_ns", Int, DeviceInfo, Extensive, "The same, times the share of the SMs without a block."),
-    fact(
-        "waves_per_sm",
-        Float,
-        DeviceInfo,
-        Intensive,
-        "Blocks of that geometry, divided by the blocks that the device can hold at once.",
-    ),
-    fact(
-        "blocks_per_sm_count",
-        Int,
-        DeviceInfo,
-        Intensive,
-        "Blocks of that geometry that one SM can hold. waves_per_sm is made from it.",
-    ),
-    fact(
-        "theoretical_occupancy_share",
-        Float,
-        DeviceInfo,
-        Intensive,
-        "Warps that registers, shared memory and block size allow on an SM, against its limit.",
-    ),
-    fact(
-        "occupancy_limiter",
-        Choice(&["registers", "shared_memory", "block_size", "blocks", "none"]),
-        DeviceInfo,
-        Incomparable,
-        "What keeps theoretical occupancy under 1.",
-    ),
-    fact("faulting_ns", Int, CudaTrace, Extensive, "Time in which unified-memory migrations run under it."),
-    fact(
-        "precision",
-        Choice(&["fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8"]),
-        CudaTrace,
-        Incomparable,
-        "The precision that a matrix kernel's name gives away; absent when it does not.",
-    ),
-    fact("is_matrix_product", Bool, CudaTrace, Incomparable, "Whether the name is that of a matrix product."),
-    fact("is_transpose", Bool, CudaTrace, Incomparable, "Whether the name is that of a layout transpose."),
-    fact(
-        "is_elementwise",
-        Bool,
-        CudaTrace,
-        Incomparable,
-        "Whether the name is that of an element-wise kernel. For own rules about fusion.",
     ),
 ];
 
@@ -284,7 +163,7 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "Idle time of the stretches that began while the launching thread was in this wait.",
+        "Idle time of the stretches that began while the launching thread was in this wait, and that end in work which a call launched.",
     ),
     fact("idle_after_stretch_count", Int, CudaApi, Extensive, "Those stretches."),
     fact(
@@ -292,14 +171,21 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "The part of idle_after_ns that host code, the OS, loading, allocation and set-up took: what had to be done anyway.",
+        "The part of idle_after_ns that host code and the OS took: what had to be done anyway.",
+    ),
+    fact(
+        "idle_after_other_call_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of idle_after_ns inside calls that load code, manage memory or set up: causes of their own.",
     ),
     fact(
         "run_ahead_ns",
         Int,
         CudaApi,
         ExtensiveWithGaps,
-        "What running ahead could have won: the smallest of idle_after_ns, call_ns (without the waits the host would be that much earlier, and no more) and the device's overlap_ceiling_ns.",
+        "What running ahead could have won. Without the waits the host would be earlier by the time spent in them: each of those stretches, without idle_after_other_call_ns, wins no more than the waits of the same thread before it took and earlier stretches left. At most the device's overlap_ceiling_ns.",
     ),
     fact("idle_after_longest_ns", Int, CudaApi, OneTime, "The longest of those stretches; absent without them."),
     fact(
@@ -329,6 +215,13 @@ pub(super) const RANGE: &[Fact] = &[
     fact("domain", Text, Nvtx, Incomparable, "The NVTX domain; absent for the default domain."),
     fact("count", Int, Nvtx, Extensive, "How often it was entered in the window."),
     fact("sum_ns", Int, Nvtx, Extensive, "Host time from begin to end, summed, clipped to the window."),
+    fact(
+        "launched_sum_ns",
+        Int,
+        Nvtx,
+        Extensive,
+        "Time of the GPU operations that were launched in it, however deep, summed: the range as the GPU sees it.",
+    ),
     fact(
         "idle_ns",
         Int,

@@ -3,9 +3,12 @@
 //! `coldspot facts --list` prints it, and rules are checked against it when they load.
 
 mod accounts;
+mod ahead;
 mod device;
 mod groups;
 mod idle;
+mod kernels;
+mod patterns;
 mod replay;
 mod run;
 mod source;
@@ -31,6 +34,8 @@ pub enum EntityKind {
     Stream,
     /// All launches of one kernel name on one device.
     Kernel,
+    /// Those of them that have the same grid and block.
+    LaunchShape,
     /// Copies on one device with the same direction, host memory kind and API.
     CopyGroup,
     /// Blocking waits of one process through one API, seen from one device.
@@ -45,12 +50,13 @@ pub enum EntityKind {
 
 impl EntityKind {
     /// Every kind, in the order of the facts file.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Run,
         Self::Process,
         Self::Device,
         Self::Stream,
         Self::Kernel,
+        Self::LaunchShape,
         Self::CopyGroup,
         Self::SyncGroup,
         Self::Range,
@@ -66,6 +72,7 @@ impl EntityKind {
             Self::Device => "device",
             Self::Stream => "stream",
             Self::Kernel => "kernel",
+            Self::LaunchShape => "launch_shape",
             Self::CopyGroup => "copy_group",
             Self::SyncGroup => "sync_group",
             Self::Range => "range",
@@ -82,6 +89,7 @@ impl EntityKind {
             Self::Device => "devices",
             Self::Stream => "streams",
             Self::Kernel => "kernels",
+            Self::LaunchShape => "launch_shapes",
             Self::CopyGroup => "copy_groups",
             Self::SyncGroup => "sync_groups",
             Self::Range => "ranges",
@@ -96,6 +104,7 @@ impl EntityKind {
             Self::Run => &[],
             Self::Process | Self::Device => &[Self::Run],
             Self::Kernel | Self::CopyGroup | Self::Step | Self::Phase => &[Self::Device, Self::Run],
+            Self::LaunchShape => &[Self::Kernel, Self::Device, Self::Run],
             Self::Stream | Self::SyncGroup | Self::Range => &[Self::Device, Self::Process, Self::Run],
         }
     }
@@ -180,7 +189,7 @@ pub enum Unit {
 impl Unit {
     /// The unit that a name's ending says.
     pub fn of_name(name: &str) -> Self {
-        const ENDINGS: [(&str, Unit); 13] = [
+        const ENDINGS: [(&str, Unit); 14] = [
             ("_ns", Unit::Ns),
             ("_bytes", Unit::Bytes),
             ("_count", Unit::Count),
@@ -189,6 +198,7 @@ impl Unit {
             ("_per_s", Unit::PerSecond),
             ("_mhz", Unit::Mhz),
             ("_waves_per_sm", Unit::Number),
+            ("_ratio", Unit::Number),
             ("_number", Unit::Id),
             ("_pid", Unit::Id),
             ("_line", Unit::Id),
@@ -251,7 +261,8 @@ pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
         EntityKind::Process => &[run::PROCESS],
         EntityKind::Device => device::ALL,
         EntityKind::Stream => &[groups::STREAM],
-        EntityKind::Kernel => &[groups::KERNEL, source::SOURCE],
+        EntityKind::Kernel => &[kernels::KERNEL, kernels::WIDTHS, source::SOURCE],
+        EntityKind::LaunchShape => &[kernels::LAUNCH_SHAPE],
         EntityKind::CopyGroup => &[groups::COPY_GROUP, source::SOURCE],
         EntityKind::SyncGroup => &[groups::SYNC_GROUP, source::SOURCE],
         EntityKind::Range => &[groups::RANGE],

@@ -3,8 +3,10 @@
 use super::FactType::{Bool, Choice, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
+use crate::facts::extract::framework::FRAMEWORKS;
 use crate::source::FORMAT_IDS;
-use crate::timeline::Capability::{CudaApi, CudaTrace, Report};
+use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, Report};
+use crate::timeline::capture::OUTPUT_ERROR_KINDS;
 
 pub(super) const RUN: &[Fact] = &[
     fact("format", Choice(&FORMAT_IDS), Report, Incomparable, "The format of the report."),
@@ -38,6 +40,13 @@ pub(super) const RUN: &[Fact] = &[
         Extensive,
         "The smallest compute_ns of all GPUs; absent when no GPU ran work.",
     ),
+    fact(
+        "device_window_max_ns",
+        Int,
+        CudaTrace,
+        ExtensiveWithGaps,
+        "The longest window_ns of all GPUs; absent when no GPU ran work.",
+    ),
     fact("process_count", Int, Report, Intensive, "Processes that called CUDA or ran work on a GPU."),
     fact(
         "gpu_op_count",
@@ -56,7 +65,7 @@ pub(super) const RUN: &[Fact] = &[
         Bool,
         Report,
         Incomparable,
-        "Whether the report holds samples of call stacks of the CPU, which coldspot does not read.",
+        "Whether the report holds samples of call stacks of the CPU, of any thread.",
     ),
     fact(
         "is_window_narrowed",
@@ -81,6 +90,57 @@ pub(super) const RUN: &[Fact] = &[
         "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count.",
     ),
     fact("api_error_call", Text, CudaApi, Incomparable, "The API that failed most often; absent when none failed."),
+    fact("api_error_call_count", Int, CudaApi, Extensive, "How often it failed with the error that it returned most."),
+    fact(
+        "api_error_name",
+        Text,
+        CudaApi,
+        Incomparable,
+        "What CUDA calls that error, such as 'out of memory'; absent for an error that seldom occurs.",
+    ),
+    fact(
+        "out_of_memory_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "CUDA API calls that returned 'out of memory'; absent when none did.",
+    ),
+    fact(
+        "managed_allocation_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Calls that allocated unified memory. Whether its migrations can be seen is another matter.",
+    ),
+    fact(
+        "output_error",
+        Choice(&OUTPUT_ERROR_KINDS),
+        Report,
+        Incomparable,
+        "The kind of error that the recorded end of the program's output tells of, of a fixed list; absent when it tells of none, or was not recorded. The output itself is never told.",
+    ),
+    fact(
+        "is_wsl",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether the program ran in Windows Subsystem for Linux for certain, where profilers see less of the GPU.",
+    ),
+    fact(
+        "device_records_arrived",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether the report holds synchronization or event records, which come in the same buffers as GPU operations.",
+    ),
+    fact(
+        "sampled_cuda_count",
+        Int,
+        CpuSamples,
+        Extensive,
+        "Samples of call stacks in which the program called CUDA, where not one call was recorded; absent where calls or no samples were recorded.",
+    ),
+    fact("sampled_cuda_call", Text, CpuSamples, Incomparable, "The call of CUDA that most of those samples lie in."),
     fact(
         "graph_launch_count",
         Int,
@@ -90,10 +150,10 @@ pub(super) const RUN: &[Fact] = &[
     ),
     fact(
         "framework",
-        Choice(&["pytorch", "jax", "tensorflow", "cupy", "numba", "julia", "openacc", "openmp", "cuda"]),
+        Choice(&FRAMEWORKS),
         Report,
         Incomparable,
-        "The framework that kernel names, ranges and API use point to; 'cuda' when nothing points elsewhere.",
+        "The framework that names of kernels, ranges, programs, threads and files of call stacks point to; 'cuda' when nothing points elsewhere.",
     ),
     fact(
         "framework_evidence",
@@ -151,6 +211,13 @@ pub(super) const RUN: &[Fact] = &[
         Report,
         Incomparable,
         "The profiler's gravest other warning about the capture of CUDA.",
+    ),
+    fact(
+        "unified_memory_notice",
+        Text,
+        Report,
+        Incomparable,
+        "The profiler's own words when it says that it could not record unified memory.",
     ),
     fact(
         "device_identity_known",

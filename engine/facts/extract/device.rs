@@ -1,7 +1,9 @@
 //! Facts of a device: what it is, counts, copies, storms and how compute time used it.
 
+use std::cmp::Reverse;
+
 use super::stats::{clamped, median};
-use super::{Context, DeviceContext};
+use super::{Context, DeviceContext, peaks};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
@@ -23,9 +25,14 @@ fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {
     facts.set("process_count", device.processes.len() as i64);
     let Some(properties) = &known.properties else { return };
     facts.set_some("name", properties.name.clone());
+    facts.set_some("is_integrated", properties.is_integrated);
+    facts.set("is_partition", properties.is_partition);
     facts.set_some("sm_count", properties.sm_count);
     facts.set_some("compute_major", properties.compute_capability.map(|capability| capability.0));
     facts.set_some("compute_minor", properties.compute_capability.map(|capability| capability.1));
+    let ratios = properties.compute_capability.and_then(peaks::of);
+    facts.set_some("half_peak_ratio", ratios.map(|ratios| ratios.half));
+    facts.set_some("tf32_peak_ratio", ratios.and_then(|ratios| ratios.tf32));
     facts.set_some("memory_bandwidth_gb_per_s", properties.memory_bandwidth.map(|rate| rate as f64 / 1e9));
     facts.set_some("total_memory_bytes", properties.total_memory_bytes);
 }
@@ -68,6 +75,7 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("kernel_sum_ns", clamped(kernel.sum_ns + communication.sum_ns));
     facts.set("kernel_busy_ns", device.tally.kernel_union_ns);
     facts.set_some("kernel_median_ns", median(&mut durations));
+    facts.set_some("shortest_kernel_ns", device.tally.shortest_kernel_ns);
     facts.set("communication_count", communication.count);
     facts.set("communication_sum_ns", clamped(communication.sum_ns));
     facts.set("graph_launch_count", graph.count);
@@ -89,6 +97,8 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
 fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let migrations = &timeline.migrations;
     let (mut to_device, mut to_host, mut caused, mut faulted) = (0_i128, 0_i128, 0_i128, 0_i128);
+    let (mut eviction_count, mut evicted) = (0, 0_i128);
+    let mut knows_causes = false;
     let mut first = None;
     for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Migration) {
         first = first.or(Some(op.start));
@@ -99,14 +109,22 @@ fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
             Direction::DeviceToHost => to_host += bytes,
             _ => {}
         }
+        knows_causes |= migrations.cause[index] != MigrationCause::Unknown;
         match migrations.cause[index] {
             MigrationCause::Unknown => {}
+            MigrationCause::Eviction => {
+                eviction_count += 1;
+                evicted += bytes;
+                caused += bytes;
+            }
             MigrationCause::Fault => (caused, faulted) = (caused + bytes, faulted + bytes),
             _ => caused += bytes,
         }
     }
     facts.set("migration_h2d_bytes", clamped(to_device));
     facts.set("migration_d2h_bytes", clamped(to_host));
+    facts.set_some("eviction_count", knows_causes.then_some(eviction_count));
+    facts.set_some("eviction_bytes", knows_causes.then(|| clamped(evicted)));
     facts.set_some("migration_fault_share", (caused > 0).then(|| faulted as f64 / caused as f64));
     facts.set_some("migration_first_start_ns", first);
 }
@@ -149,7 +167,12 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     }
     facts.set("host_copy_busy_ns", tally.host_copy_union_ns);
     facts.set("host_copy_overlapped_ns", tally.host_copy_overlapped_ns);
-    facts.set("overlappable_copy_ns", tally.exposed_host_copy_ns.min(tally.compute_without_host_copy_ns));
+    let (to_device, to_host) = (tally.exposed_to_device_ns, tally.exposed_to_host_ns);
+    let compute = tally.compute_without_host_copy_ns;
+    facts.set("overlappable_copy_ns", (to_device + to_host).min(compute));
+    // Both directions of the link and kernels can run at once: at best, all take as long as the longest of the three.
+    let longest = compute.max(to_device).max(to_host);
+    facts.set("pipelined_copy_ns", compute + to_device + to_host - longest);
     facts.set_some("pinned_h2d_gb_per_s", pinned_gb_per_s(timeline, device, Direction::HostToDevice));
     facts.set_some("pinned_d2h_gb_per_s", pinned_gb_per_s(timeline, device, Direction::DeviceToHost));
 }
@@ -172,7 +195,7 @@ fn storms(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("tiny_kernel_storm_median_ns", median(&mut storms.durations.clone()).map(i64::from));
     facts.set("tiny_kernel_storm_longest_ns", longest.len_ns());
     facts.set("tiny_kernel_storm_longest_start_ns", longest.start);
-    let commonest = storms.names.iter().max_by_key(|(name, count)| (**count, std::cmp::Reverse(timeline.name(**name))));
+    let commonest = storms.names.iter().max_by_key(|(name, count)| (**count, Reverse(timeline.name(**name))));
     facts.set_some("tiny_kernel_storm_kernel", commonest.map(|(name, _)| timeline.name(*name)));
 }
 
@@ -182,8 +205,9 @@ fn compute_use(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
     if device.properties(timeline).is_none_or(|known| known.sm_count.is_none()) {
         return;
     }
-    let worst = tally.kernels.iter().filter(|(_, kernel)| kernel.underfilled_ns > 0);
-    let worst = worst.max_by_key(|(name, kernel)| (kernel.underfilled_ns, std::cmp::Reverse(timeline.name(*name))));
+    let kernels = tally.kernels.by_kernel(&context.launch_shapes);
+    let worst = kernels.iter().filter(|(_, kernel)| kernel.underfilled_ns > 0);
+    let worst = worst.max_by_key(|(name, kernel)| (kernel.underfilled_ns, Reverse(timeline.name(**name))));
     if let Some((name, kernel)) = worst {
         facts.set("underfilled_kernel", timeline.name(*name));
         facts.set("underfilled_kernel_ns", kernel.underfilled_ns);

@@ -1,7 +1,7 @@
 //! Facts of a device's idle time, beside its accounts.
 
 use super::stats::median;
-use super::{Context, DeviceContext, host_samples};
+use super::{Context, DeviceContext, allocations, culprits};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity, OpKind};
 use crate::text::paths::without_folders;
@@ -22,7 +22,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set_some("host_work_ns", device.idle.host_work_ns);
     facts.set_some("overlap_ceiling_ns", device.overlap_ceiling());
     host_calls(context, device, facts);
-    host_samples::extract(context.timeline, device, facts);
+    allocations::extract(context, device, facts);
+    culprits::extract(context.timeline, device, facts);
     let mut launches = launch_durations(context, device);
     facts.set_some("launch_call_median_ns", median(&mut launches));
 }
@@ -37,7 +38,8 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
         ("idle_copy_call", Account::IdleCopyCall),
         ("idle_blocked_call", Account::IdleBlocked),
     ];
-    const LONGEST: [(&str, Account); 5] = [
+    const LONGEST: [(&str, Account); 6] = [
+        ("idle_compile_longest_start_ns", Account::IdleCompile),
         ("idle_load_longest_start_ns", Account::IdleLoad),
         ("idle_allocate_longest_start_ns", Account::IdleAllocate),
         ("idle_blocked_longest_start_ns", Account::IdleBlocked),
@@ -56,24 +58,20 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("idle_host_longest_ns", (host.sum_ns > 0).then_some(host.longest_ns));
     facts.set_some("idle_blocked_call_ns", idle.main_call(timeline, Account::IdleBlocked).map(|(_, sum)| sum.sum_ns));
     facts.set("os_runtime_captured", !timeline.os_calls.times.is_empty());
-    facts.set("one_time_idle_ns", device.account_ns(Account::IdleLoad) + device.account_ns(Account::IdleInit));
+    let one_time = [Account::IdleCompile, Account::IdleLoad, Account::IdleInit];
+    facts.set("one_time_idle_ns", one_time.into_iter().map(|account| device.account_ns(account)).sum::<i64>());
 }
 
-/// The host's side of allocations and blocking copies, over all threads of the processes on this device.
+/// The host's side of blocking copies, over all threads of the processes on this device.
 fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let (api, window) = (&context.timeline.api, device.window());
-    let (mut allocations, mut copy_call_ns) = (0, 0_i64);
+    let mut copy_call_ns = 0_i64;
     for call in device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window))) {
         let inside = api.times.at(call as usize).clip(window);
-        match context.calls.activity.get(call as usize) {
-            Some(Activity::Allocate) => {
-                allocations += i64::from(device.busy_within(inside) < inside.len_ns());
-            }
-            Some(Activity::CopyCall) => copy_call_ns = copy_call_ns.saturating_add(inside.len_ns()),
-            _ => {}
+        if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
+            copy_call_ns = copy_call_ns.saturating_add(inside.len_ns());
         }
     }
-    facts.set("idle_allocate_call_count", allocations);
     facts.set("blocking_copy_call_ns", copy_call_ns);
 }
 

@@ -10,6 +10,7 @@ use crate::timeline::Timeline;
 pub(super) struct Traits {
     pub(super) is_communication: bool,
     pub(super) is_matrix_product: bool,
+    pub(super) is_tensor_copy: bool,
     pub(super) is_transpose: bool,
     pub(super) is_elementwise: bool,
     pub(super) precision: Option<&'static str>,
@@ -17,9 +18,13 @@ pub(super) struct Traits {
 
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
 const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce";
-const MATRIX: &str = r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv";
+const MATRIX: &str =
+    r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*kernel|triton_poi_";
+/// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else. Not what joins tensors: that
+/// makes a new one.
+const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
 /// The first that fits counts.
 const PRECISIONS: [(&str, &str); 7] = [
     (r"(?i)(tf32|s1688gemm|TF32)", "tf32"),
@@ -28,12 +33,13 @@ const PRECISIONS: [(&str, &str); 7] = [
     (r"(?i)(hgemm|fp16|f16|half|h884|h1688|h16816|s884gemm|s161616)", "fp16"),
     (r"(?i)(i8816|int8|imma|igemm)", "int8"),
     (r"(?i)(dgemm|d884|fp64|double)", "fp64"),
-    (r"(?i)(sgemm|ffma|simt_sgemm|fp32|f32f32)", "fp32"),
+    (r"(?i)(sgemm|ffma|simt_sgemm|fp32|f32f32|scudnn)", "fp32"),
 ];
 
 struct Patterns {
     communication: Regex,
     matrix: Regex,
+    tensor_copy: Regex,
     transpose: Regex,
     elementwise: Regex,
     precisions: Vec<(Regex, &'static str)>,
@@ -46,6 +52,7 @@ impl Patterns {
         Some(Self {
             communication: Regex::new(COMMUNICATION).ok()?,
             matrix: Regex::new(MATRIX).ok()?,
+            tensor_copy: Regex::new(TENSOR_COPY).ok()?,
             transpose: Regex::new(TRANSPOSE).ok()?,
             elementwise: Regex::new(ELEMENTWISE).ok()?,
             precisions: precisions.collect::<Option<_>>()?,
@@ -61,6 +68,7 @@ impl Patterns {
         Traits {
             is_communication: self.communication.is_match(short),
             is_matrix_product,
+            is_tensor_copy: self.tensor_copy.is_match(short),
             is_transpose: self.transpose.is_match(short),
             is_elementwise: !is_matrix_product
                 && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full))),
@@ -110,6 +118,13 @@ mod tests {
         assert_eq!(of("cutlass_80_tensorop_s1688gemm_128x256_16x3_nt_align4").precision, Some("tf32"));
         assert_eq!(of("volta_h884gemm_64x64_ldg8_tn").precision, Some("fp16"));
         assert_eq!(of("reduce_half_kernel").precision, None);
+        assert_eq!(of("volta_scudnn_128x64_relu_interior_nn_v1").precision, Some("fp32"));
+        assert_eq!(of("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1").precision, Some("bf16"));
         assert!(of("nchwToNhwcKernel").is_transpose);
+        assert!(of("direct_copy_kernel_cuda").is_tensor_copy && of("bfloat16_copy_kernel_cuda").is_tensor_copy);
+        assert!(
+            of("triton_poi_fused__to_copy_1").is_tensor_copy && !of("triton_poi_fused__to_copy_add_1").is_tensor_copy
+        );
+        assert!(!of("copy_if_kernel").is_tensor_copy);
     }
 }

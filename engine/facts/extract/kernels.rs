@@ -1,59 +1,26 @@
-//! Facts of kernels: all launches of one short name on one device.
+//! Facts of kernels, all launches of one name on one device, and of the launch shapes below them.
 
 use std::cmp::Reverse;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 
+use super::launches::{Launches, Shape};
 use super::stats::{clamped, median};
-use super::tally::kernel_name;
-use super::{Context, DeviceContext, DevicePart, Parents, occupancy};
+use super::tally::{KernelTally, launch_shape};
+use super::{Context, DeviceContext, DevicePart, Parents, occupancy, widths};
 use crate::facts::{Entity, EntityKind};
-use crate::ledger::Op;
-use crate::timeline::{Geometry, NameId, Timeline};
+use crate::ledger::OpKind;
+use crate::timeline::union::Union;
+use crate::timeline::{NameId, Timeline};
 
-/// The launches of one name.
-#[derive(Debug, Default)]
-struct Launches {
-    durations: Vec<i64>,
+/// The launches of one kernel name.
+struct Kernel {
+    name: NameId,
     sum_ns: i128,
-    min_ns: i64,
-    longest_ns: i64,
-    longest_start_ns: i64,
-    longest_name: NameId,
-    first_start_ns: i64,
-    streams: HashSet<u32>,
-    /// Time by index of the launch geometry.
-    geometries: HashMap<u32, i128>,
+    shapes: Vec<Shape>,
 }
 
-impl Launches {
-    fn new(first_start_ns: i64) -> Self {
-        Self { first_start_ns, min_ns: i64::MAX, longest_ns: -1, ..Self::default() }
-    }
-
-    /// Adds a launch, of which `part_ns` lie in the window.
-    fn add(&mut self, timeline: &Timeline, op: Op, part_ns: i64) {
-        self.durations.push(part_ns);
-        self.sum_ns += i128::from(part_ns);
-        self.min_ns = self.min_ns.min(part_ns);
-        self.streams.insert(op.stream(timeline));
-        let shape = timeline.kernels.shape_of(op.index);
-        *self.geometries.entry(shape.geometry).or_default() += i128::from(part_ns);
-        if part_ns > self.longest_ns {
-            self.longest_ns = part_ns;
-            self.longest_start_ns = op.start;
-            self.longest_name = shape.full_name;
-        }
-    }
-
-    /// The launch geometry that most of the time was spent with.
-    fn main_geometry(&self, timeline: &Timeline) -> Option<Geometry> {
-        let main = self.geometries.iter().max_by_key(|(index, time)| (**time, Reverse(**index)));
-        main.and_then(|(index, _)| timeline.geometries.get(*index as usize)).copied()
-    }
-}
-
-/// Adds the kernels; returns the index of each among the entities, by short name.
+/// Adds the kernels and their launch shapes; returns the index of each kernel among the entities, by name.
 pub(super) fn extract(
     context: &Context<'_>,
     device: &DeviceContext,
@@ -61,30 +28,119 @@ pub(super) fn extract(
     part: &mut DevicePart,
 ) -> HashMap<NameId, usize> {
     let timeline = context.timeline;
-    let mut kernels: HashMap<NameId, Launches> = HashMap::default();
-    for op in device.ops.in_window(timeline) {
-        let Some(name) = kernel_name(timeline, op) else { continue };
-        let part_ns = op.interval().clip(device.window()).len_ns();
-        kernels.entry(name).or_insert_with(|| Launches::new(op.start)).add(timeline, op, part_ns);
-    }
-    let mut kernels: Vec<(NameId, Launches)> = kernels.into_iter().collect();
-    kernels.sort_by(|a, b| b.1.sum_ns.cmp(&a.1.sum_ns).then_with(|| timeline.name(a.0).cmp(timeline.name(b.0))));
+    let mut kernels = kernels(context, device);
+    kernels.sort_by(|a, b| b.sum_ns.cmp(&a.sum_ns).then_with(|| timeline.name(a.name).cmp(timeline.name(b.name))));
+    tensor_copies(context, &kernels, &mut part.device);
     part.keep(&mut kernels, context.max_entities());
-    let mut entities = HashMap::default();
-    for (name, launches) in kernels {
+    let mut indices = HashMap::default();
+    let mut shapes = Vec::new();
+    for Kernel { name, shapes: own, .. } in kernels {
         let mut entity = Entity::new(EntityKind::Kernel, parents.key_of(timeline.name(name)), parents.of_device());
-        set(context, device, name, launches, &mut entity);
-        entities.insert(name, part.entities.len());
+        widths::set(device.properties(timeline), shortest_ns(device), &own, &mut entity);
+        widths::set_faulting(&own, &mut entity);
+        let mut all = Launches::new(i64::MAX);
+        let mut tally = KernelTally::default();
+        for mut shape in own {
+            let below = shape_entity(context, device, parents, &mut shape);
+            shapes.push((shape.launches.sum_ns, part.entities.len(), below));
+            tally.add(shape.tally);
+            all.absorb(shape.launches);
+        }
+        set(context, device, name, (all, tally), &mut entity);
+        indices.insert(name, part.entities.len());
         part.entities.push(entity);
     }
-    entities
+    // Those of one kernel are in order of their width: the same in every export.
+    shapes.sort_by_key(|(sum_ns, kernel, _)| (Reverse(*sum_ns), *kernel));
+    part.keep(&mut shapes, context.max_entities());
+    for (_, kernel, entity) in shapes {
+        part.below.push((part.entities.len(), kernel));
+        part.entities.push(entity);
+    }
+    indices
 }
 
-fn set(context: &Context<'_>, device: &DeviceContext, name: NameId, mut launches: Launches, facts: &mut Entity) {
+/// Kernels that only copy a tensor.
+fn tensor_copies(context: &Context<'_>, kernels: &[Kernel], device: &mut Entity) {
+    let is_copy = |name: NameId| context.traits.get(name as usize).is_some_and(|traits| traits.is_tensor_copy);
+    let (mut count, mut sum_ns) = (0, 0);
+    let mut most = None;
+    for kernel in kernels.iter().filter(|kernel| is_copy(kernel.name)) {
+        let own_ns: i64 = kernel.shapes.iter().map(|shape| shape.tally.attributed_ns).sum();
+        count += kernel.shapes.iter().map(|shape| shape.launches.durations.len() as i64).sum::<i64>();
+        sum_ns += own_ns;
+        most = most.filter(|(most_ns, _)| *most_ns >= own_ns).or(Some((own_ns, kernel.name)));
+    }
+    device.set("tensor_copy_launch_count", count);
+    device.set("tensor_copy_ns", sum_ns);
+    device.set_some("tensor_copy_kernel", most.map(|(_, name)| context.timeline.name(name)));
+}
+
+/// The launches in the window by name and launch shape, those of one name in order of their width.
+fn kernels(context: &Context<'_>, device: &DeviceContext) -> Vec<Kernel> {
+    let timeline = context.timeline;
+    let migrations = device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Migration);
+    let migrations = Union::of(migrations.map(|op| op.interval()));
+    let mut launches: HashMap<u32, Launches> = HashMap::default();
+    for op in device.ops.in_window(timeline) {
+        let Some(shape) = launch_shape(timeline, &context.launch_shapes, op) else { continue };
+        let part_ns = op.interval().clip(device.window()).len_ns();
+        let is_migrating = migrations.len_ns() > 0 && migrations.overlap_ns(op.interval()) > 0;
+        launches.entry(shape).or_insert_with(|| Launches::new(op.start)).add(timeline, op, part_ns, is_migrating);
+    }
+    let mut kernels: HashMap<NameId, Kernel> = HashMap::default();
+    for (index, launches) in launches {
+        let Some(shape) = context.launch_shapes.get(index) else { continue };
+        let tally = device.tally.kernels.get(index).unwrap_or_default();
+        let new = || Kernel { name: shape.name, sum_ns: 0, shapes: Vec::new() };
+        let kernel = kernels.entry(shape.name).or_insert_with(new);
+        kernel.sum_ns += launches.sum_ns;
+        kernel.shapes.push(Shape { shape, launches, tally });
+    }
+    let mut kernels: Vec<Kernel> = kernels.into_values().collect();
+    kernels.iter_mut().for_each(|kernel| kernel.shapes.sort_by_key(|shape| shape.shape));
+    kernels
+}
+
+/// What a launch takes at least on a device: as long as its shortest kernel, as far as that is short.
+fn shortest_ns(device: &DeviceContext) -> i64 {
+    /// A kernel that takes longer does more than begin and end.
+    const SHORT_NS: i64 = 5_000;
+    /// What launches take at least where all kernels are longer.
+    const LEAST_NS: i64 = 2_000;
+    device.tally.shortest_kernel_ns.filter(|ns| *ns <= SHORT_NS).unwrap_or(LEAST_NS)
+}
+
+fn shape_entity(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, of: &mut Shape) -> Entity {
+    let timeline = context.timeline;
+    let name = timeline.name(of.shape.name);
+    let key = parents.key_of(&format!("{name}/{}x{}", of.shape.grid_blocks, of.shape.block_threads));
+    let mut facts = Entity::new(EntityKind::LaunchShape, key, parents.of_device());
+    let launches = &mut of.launches;
+    facts.set("name", name);
+    facts.set("launch_count", launches.durations.len() as i64);
+    facts.set("sum_ns", clamped(launches.sum_ns));
+    facts.set_some("median_ns", median(&mut launches.durations));
+    facts.set("min_ns", launches.min_ns);
+    facts.set("max_ns", launches.longest_ns);
+    facts.set("longest_start_ns", launches.longest_start_ns);
+    moments(timeline, device, &of.tally, &mut facts);
+    geometry(timeline, device, &of.launches, &mut facts);
+    facts
+}
+
+fn set(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    name: NameId,
+    (mut launches, tally): (Launches, KernelTally),
+    facts: &mut Entity,
+) {
     let timeline = context.timeline;
     let count = launches.durations.len() as i64;
     facts.set("name", timeline.name(name));
     facts.set("full_name", timeline.name(launches.longest_name));
+    facts.set("function", timeline.name(launches.longest_function));
     facts.set("launch_count", count);
     facts.set("sum_ns", clamped(launches.sum_ns));
     facts.set("mean_ns", clamped(launches.sum_ns / i128::from(count.max(1))));
@@ -97,13 +153,18 @@ fn set(context: &Context<'_>, device: &DeviceContext, name: NameId, mut launches
     let traits = context.traits.get(name as usize).copied().unwrap_or_default();
     facts.set("is_communication", traits.is_communication);
     facts.set("is_matrix_product", traits.is_matrix_product);
+    facts.set("is_tensor_copy", traits.is_tensor_copy);
     facts.set("is_transpose", traits.is_transpose);
     facts.set("is_elementwise", traits.is_elementwise);
     facts.set_some("precision", traits.precision);
-    let tally = device.tally.kernels.get(name).unwrap_or_default();
+    moments(timeline, device, &tally, facts);
+    geometry(timeline, device, &launches, facts);
+}
+
+/// What the moments of a kernel, or of a launch shape, add up to.
+fn moments(timeline: &Timeline, device: &DeviceContext, tally: &KernelTally, facts: &mut Entity) {
     facts.set("attributed_ns", tally.attributed_ns);
     facts.set("faulting_ns", tally.faulting_ns);
-    geometry(timeline, device, &launches, facts);
     if let Some(sm_count) = device.properties(timeline).and_then(|known| known.sm_count) {
         facts.set("underfilled_ns", tally.underfilled_ns);
         facts.set("unused_sm_ns", clamped(tally.unused_sm_ns / i128::from(sm_count)));

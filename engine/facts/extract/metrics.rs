@@ -40,7 +40,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("sampled_clock_max_mhz", clocks.iter().copied().fold(0.0, f64::max));
     }
     facts.set_some("metric_sample_count", sampled.values(Metric::SmActive, During::Window).map(|all| all.len() as i64));
-    let best = match sampled.share(Metric::SmActive, During::Kernels) {
+    // Kernels that run have a block on one SM at least: samples below that missed them.
+    let sm_count = device.properties(context.timeline).and_then(|known| known.sm_count);
+    let least = sm_count.map_or(0.0, |count| 1.0 / count.max(1) as f64);
+    let best = match sampled.share(Metric::SmActive, During::Kernels).filter(|share| *share >= least) {
         Some(share) => Some((share, "sampled")),
         None => device.tally.sm_filled_share().map(|share| (share, "derived")),
     };

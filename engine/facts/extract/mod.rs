@@ -1,19 +1,31 @@
 //! Takes a timeline apart into facts, one file a group.
 
 mod accounts;
+mod ahead;
+mod allocations;
+mod call_rounds;
 mod copies;
+mod culprits;
 mod device;
-mod host_samples;
+mod fine_work;
+pub(in crate::facts) mod framework;
 mod idle;
 mod kernel_names;
 mod kernels;
+mod launch_shapes;
+mod launches;
 mod metrics;
 mod occupancy;
+mod peaks;
 mod phases;
+mod profile;
+mod projection;
 mod ranges;
 mod readbacks;
 mod replay;
+mod round_trips;
 mod run;
+mod sequence;
 mod source_lines;
 mod stats;
 mod steps;
@@ -21,6 +33,8 @@ mod storms;
 mod streams;
 mod syncs;
 mod tally;
+mod turns;
+mod widths;
 
 use foldhash::HashMap;
 
@@ -37,6 +51,7 @@ use crate::text::number;
 use crate::timeline::interval::Interval;
 use crate::timeline::{Capability, DeviceProperties, NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
+use launch_shapes::LaunchShapes;
 use phases::Told;
 pub use phases::View;
 pub use replay::{Predicted, WhatIf};
@@ -100,6 +115,7 @@ struct Context<'timeline> {
     calls: Calls,
     /// What kernel names tell, by index of the name.
     traits: Vec<Traits>,
+    launch_shapes: LaunchShapes,
     /// The threads of each process, by its index.
     threads: Vec<Vec<u32>>,
     devices: Vec<DeviceContext>,
@@ -114,6 +130,8 @@ struct DeviceContext {
     storms: Storms,
     /// What it repeats, and which phase of its window is measured.
     told: Told,
+    /// The thread that launches most of its operations.
+    main_thread: Option<u32>,
     /// Indices of the processes that ran work on it.
     processes: Vec<u32>,
     /// Whether the report has API calls of a process that ran work on it.
@@ -222,13 +240,19 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     accounts::extract(context.timeline, device, &mut part.device);
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
+    ahead::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
+    fine_work::extract(context, device, &mut part.device);
+    round_trips::extract(context, device, &mut part.device);
+    turns::extract(context, device, &mut part.device);
+    call_rounds::extract(context, device, &mut part.device);
 }
 
 fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     streams::extract(context, device, parents, part);
     let kernels = kernels::extract(context, device, parents, part);
+    sequence::extract(context, device, &kernels, part);
     let copies = copies::extract(context, device, parents, part);
     let waits = syncs::extract(context, device, parents, part);
     source_lines::extract(context, device, &source_lines::Groups { kernels, copies, waits }, part);
@@ -244,6 +268,8 @@ fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Par
 struct DevicePart {
     device: Entity,
     entities: Vec<Entity>,
+    /// Which of them are below others of them: the index of each, and of what it is below.
+    below: Vec<(usize, usize)>,
     /// Entities beyond the limit, which have no facts of their own.
     left_out_count: i64,
 }
@@ -251,7 +277,7 @@ struct DevicePart {
 impl DevicePart {
     fn new() -> Self {
         let device = Entity::new(EntityKind::Device, String::new(), Vec::new());
-        Self { device, entities: Vec::new(), left_out_count: 0 }
+        Self { device, entities: Vec::new(), below: Vec::new(), left_out_count: 0 }
     }
 
     /// Keeps the first of what is sorted by weight, and counts how many are left out.
@@ -266,8 +292,15 @@ impl DevicePart {
         if self.left_out_count > 0 {
             entity.set("omitted_entity_count", entity.int("omitted_entity_count").unwrap_or(0) + self.left_out_count);
         }
-        for entity in self.entities {
-            facts.push(entity);
+        let mut ids = Vec::with_capacity(self.entities.len());
+        let mut below = self.below.into_iter().peekable();
+        for (index, mut entity) in self.entities.into_iter().enumerate() {
+            if let Some((_, above)) = below.next_if(|(child, _)| *child == index)
+                && let Some(above) = ids.get(above)
+            {
+                entity.ancestors.insert(0, *above);
+            }
+            ids.push(facts.push(entity));
         }
     }
 }
@@ -308,10 +341,12 @@ impl<'timeline> Context<'timeline> {
             parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
         apply_scope(timeline, &mut ops, scope)?;
         let mut told = phases::tell(timeline, &mut ops, view)?;
+        let launch_shapes = LaunchShapes::new(timeline);
         let busiest = calls.busiest_threads(timeline);
         let within = threads.within(ops.len());
-        phases::add_before(timeline, &calls, &busiest, (&mut ops, &mut told), within);
-        let passes = parallel::map(threads, &ops, |ops| DevicePass::new(timeline, ops, &busiest, within));
+        phases::add_before(timeline, &calls, &launch_shapes, &busiest, (&mut ops, &mut told), within);
+        let passes =
+            parallel::map(threads, &ops, |ops| DevicePass::new(timeline, &launch_shapes, ops, &busiest, within));
         let (stretches, passes): (Vec<Stretches<'_>>, Vec<DevicePass>) = passes.into_iter().unzip();
         let idle = stretches.into_iter().zip(&passes).map(|(stretches, pass)| IdleDevice {
             stretches,
@@ -320,13 +355,20 @@ impl<'timeline> Context<'timeline> {
         });
         let readings = walk::read(timeline, &calls, idle.collect(), threads);
         let is_narrowed = *scope != Scope::All || told.iter().any(Told::is_phase);
-        let mut context =
-            Self { timeline, calls, traits, threads: threads_of(timeline), devices: Vec::new(), is_narrowed };
+        let mut context = Self {
+            timeline,
+            calls,
+            traits,
+            launch_shapes,
+            threads: threads_of(timeline),
+            devices: Vec::new(),
+            is_narrowed,
+        };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes_of(timeline, &ops);
             let knows_host = processes.iter().any(|process| context.knows_calls_of(*process));
-            let DevicePass { tally, storms, .. } = pass;
-            context.devices.push(DeviceContext { ops, tally, idle, storms, told, processes, knows_host });
+            let DevicePass { tally, storms, main_thread, .. } = pass;
+            context.devices.push(DeviceContext { ops, tally, idle, storms, told, main_thread, processes, knows_host });
         }
         Ok(context)
     }
@@ -376,6 +418,7 @@ struct DevicePass {
 impl DevicePass {
     fn new<'all>(
         timeline: &'all Timeline,
+        launch_shapes: &LaunchShapes,
         ops: &DeviceOps,
         busiest: &'all HashMap<u32, u32>,
         threads: Threads,
@@ -383,7 +426,7 @@ impl DevicePass {
         let mut stretches = Stretches::new(timeline, busiest, ops);
         let (tally, (storms, main_thread)) = parallel::both(
             threads,
-            || Tally::new(timeline, ops, |stretch| stretches.add(stretch)),
+            || Tally::new(timeline, launch_shapes, ops, |stretch| stretches.add(stretch)),
             || (Storms::find(timeline, ops), walk::main_thread(timeline, ops)),
         );
         (stretches, Self { tally, storms, main_thread })

@@ -1,5 +1,6 @@
 //! The phases of a device's window: which one is measured, and where the time of those before it went.
 
+use super::launch_shapes::LaunchShapes;
 use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, ScopeError};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
@@ -110,6 +111,7 @@ pub(super) fn tell(timeline: &Timeline, ops: &mut Vec<DeviceOps>, view: &View) -
 pub(super) fn add_before(
     timeline: &Timeline,
     calls: &Calls,
+    launch_shapes: &LaunchShapes,
     busiest: &HashMap<u32, u32>,
     devices: (&mut [DeviceOps], &mut [Told]),
     threads: Threads,
@@ -120,7 +122,7 @@ pub(super) fn add_before(
         let window = ops.window;
         for phase in [Phase::SetUp, Phase::WarmUp].into_iter().filter(|phase| phases.of(*phase).len_ns() > 0) {
             ops.window = phases.of(phase);
-            let (stretches, pass) = DevicePass::new(timeline, ops, busiest, threads);
+            let (stretches, pass) = DevicePass::new(timeline, launch_shapes, ops, busiest, threads);
             let idle = IdleDevice { stretches, storms: &pass.storms.parts, main_thread: pass.main_thread };
             let reading = walk::read(timeline, calls, vec![idle], threads).pop().unwrap_or_default();
             let mut sums: Sums = ByAccount::default();

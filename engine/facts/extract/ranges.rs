@@ -1,12 +1,15 @@
 //! Facts of ranges: how long, how often, and how much idle time of a device they explain.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::projection::{Folded, InGroup, Projection, telling};
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
+use crate::ledger::Account;
 use crate::ledger::reading::RangeIdle;
 use crate::timeline::Timeline;
+use crate::timeline::columns::RangeKind;
 
 /// Ranges reported for one device and process, by host time and by idle time each: a recording can have a hundred thousand
 /// names, and a reader looks at the ones that matter.
@@ -37,36 +40,77 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         return;
     }
     let groups = groups(timeline, device);
-    of_device(timeline, device, &groups, &mut part.device);
+    let folded = Folded::new(timeline);
+    let projection = Projection::new(context, device, &folded);
+    let told = Told { groups: &groups, folded: &folded, projection: &projection };
+    of_device(timeline, device, &told, &mut part.device);
     let most = (context.max_entities() / device.processes.len().max(1)).clamp(1, MAX_BY_TIME);
     for process in device.processes.iter().take(context.max_entities()) {
         let mut of_process = of_process(&groups, *process).to_vec();
         keep_most(timeline, &mut of_process, most);
-        part.entities.extend(of_process.iter().map(|group| entity(context, parents, group)));
+        part.entities.extend(of_process.iter().map(|group| {
+            let mut entity = entity(context, parents, group);
+            let launched_ns = projection.sum_ns.get(&(group.process, group.label));
+            entity.set("launched_sum_ns", launched_ns.copied().unwrap_or(0));
+            entity
+        }));
     }
 }
 
-/// Which ranges most of a device's idle time lies in.
-fn of_device(timeline: &Timeline, device: &DeviceContext, groups: &[Group], facts: &mut Entity) {
+/// Which ranges most of a device's idle time, and of its exposed copies, lies in.
+fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
     facts.set_some("too_deep_range_count", Some(device.idle.too_deep_count).filter(|count| *count > 0));
-    if let Some((range, ns)) = main_range(timeline, groups, |sums| sums.idle.innermost_host_ns) {
-        facts.set("idle_host_range", range);
+    let of_host = |idle: &RangeIdle| InGroup { all_ns: idle.host_ns, innermost_ns: idle.innermost_host_ns };
+    let of_blocked = |idle: &RangeIdle| InGroup { all_ns: idle.blocked_ns, innermost_ns: idle.innermost_blocked_ns };
+    if let Some((range, ns)) = main_range(told, device.account_ns(Account::IdleHost), of_host) {
+        facts.set("idle_host_range", told.folded.name(range));
         facts.set("idle_host_range_ns", ns);
+        facts.set("is_idle_host_range_mpi", told.is_mpi(timeline, range));
     }
-    if let Some((range, ns)) = main_range(timeline, groups, |sums| sums.idle.innermost_blocked_ns) {
-        facts.set("idle_blocked_range", range);
+    if let Some((range, ns)) = main_range(told, device.account_ns(Account::IdleBlocked), of_blocked) {
+        facts.set("idle_blocked_range", told.folded.name(range));
         facts.set("idle_blocked_range_ns", ns);
     }
+    let projection = told.projection;
+    if let Some((range, ns)) = telling(&projection.exposed_copies, projection.exposed_copy_ns) {
+        facts.set("exposed_copy_range", told.folded.name(range));
+        facts.set("exposed_copy_range_ns", ns);
+    }
 }
 
-/// The range with most of a time, and how much; of several, the first.
-fn main_range<'timeline>(
-    timeline: &'timeline Timeline,
-    groups: &[Group],
-    time: fn(&Sums) -> i64,
-) -> Option<(&'timeline str, i64)> {
-    let main = groups.iter().max_by_key(|group| (time(&group.sums), Reverse((group.process, group.label))))?;
-    Some((name(timeline, main.label), time(&main.sums))).filter(|(_, ns)| *ns > 0)
+/// What the ranges of a device are told from.
+struct Told<'all> {
+    groups: &'all [Group],
+    folded: &'all Folded,
+    projection: &'all Projection,
+}
+
+impl Told<'_> {
+    /// Whether ranges are calls of MPI that the profiler traced.
+    fn is_mpi(&self, timeline: &Timeline, range: u32) -> bool {
+        let is_library = |label: u32| {
+            let label = timeline.ranges.labels.get(label as usize);
+            label.is_some_and(|label| label.kind == RangeKind::Library)
+        };
+        let of_group = |group: &&Group| self.folded.group_of(group.label) == Some(range) && is_library(group.label);
+        self.folded.name(range).starts_with("MPI_") && self.groups.iter().any(|group| of_group(&group))
+    }
+}
+
+/// The innermost ranges, numbers folded, that hold at least half of a time; where none do, those with most of it where no other
+/// range lies further in.
+fn main_range(told: &Told<'_>, whole_ns: i64, time: fn(&RangeIdle) -> InGroup) -> Option<(u32, i64)> {
+    let mut by_group: BTreeMap<u32, InGroup> = BTreeMap::new();
+    for group in told.groups {
+        let Some(folded) = told.folded.group_of(group.label) else { continue };
+        let (sum, part) = (by_group.entry(folded).or_default(), time(&group.sums.idle));
+        sum.all_ns += part.all_ns;
+        sum.innermost_ns += part.innermost_ns;
+    }
+    telling(&by_group, whole_ns).or_else(|| {
+        let most = by_group.iter().max_by_key(|(group, sum)| (sum.innermost_ns, Reverse(**group)))?;
+        Some((*most.0, most.1.innermost_ns)).filter(|(_, ns)| *ns > 0)
+    })
 }
 
 fn entity(context: &Context<'_>, parents: &Parents<'_>, group: &Group) -> Entity {

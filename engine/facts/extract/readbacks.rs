@@ -4,12 +4,16 @@ use foldhash::HashSet;
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::{Activity, OpKind};
+use crate::ledger::idle::{BesideCopies, Copies};
+use crate::ledger::{Activity, Op, OpKind};
+use crate::timeline::Timeline;
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::Direction;
 
 /// A value read back is at most this long.
 const READBACK_BYTES: i64 = 64;
+/// So many operations from a checking kernel on, that one included, are part of the check.
+const CHECKED_COUNT: usize = 4;
 /// A wait that begins this soon after a copy call waits for that copy.
 const SOON_NS: i64 = 50_000;
 
@@ -20,7 +24,13 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     let mut first = None;
     let mut readbacks = HashSet::default();
-    for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Copy) {
+    let checkers = checkers(timeline);
+    let mut since_checker = CHECKED_COUNT;
+    for op in device.ops.in_window(timeline) {
+        since_checker = if is_checker(timeline, &checkers, op) { 0 } else { since_checker.saturating_add(1) };
+        if op.kind != OpKind::Copy || since_checker < CHECKED_COUNT {
+            continue;
+        }
         let index = op.index as usize;
         let is_tiny = timeline.copies.bytes[index] <= READBACK_BYTES
             && timeline.copies.direction[index] == Direction::DeviceToHost;
@@ -29,10 +39,33 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             readbacks.insert(op.index);
         }
     }
-    let stretches = device.idle.after_copies.iter().filter(|stretch| readbacks.contains(&stretch.copy));
+    let is_beside = |copies: Copies| [copies.before, copies.after].into_iter().any(|copy| readbacks.contains(&copy));
+    let sum_of = |stretches: &[BesideCopies]| {
+        let beside = stretches.iter().filter(|stretch| is_beside(stretch.copies));
+        beside.map(|stretch| stretch.idle_ns).sum::<i64>()
+    };
+    let won_ns = sum_of(&device.idle.won_beside_copies);
     facts.set("scalar_readback_count", readbacks.len() as i64);
-    facts.set("scalar_readback_idle_ns", stretches.map(|stretch| stretch.idle_ns).sum::<i64>());
+    facts.set("scalar_readback_idle_ns", sum_of(&device.idle.beside_copies));
+    facts.set_some("scalar_readback_run_ahead_ns", device.overlap_ceiling().map(|ceiling| ceiling.min(won_ns)));
     facts.set_some("scalar_readback_first_start_ns", first);
+}
+
+/// By index of the name, whether kernels of that name look for what another kernel wrote beside its buffers, as TensorFlow and
+/// XLA do when they try which algorithm is fastest. What is read back behind them is no value of the program.
+fn checkers(timeline: &Timeline) -> Vec<bool> {
+    let mut is_checker = vec![false; timeline.names.len()];
+    for shape in &timeline.kernels.shapes {
+        if let Some(is_checker) = is_checker.get_mut(shape.name as usize) {
+            *is_checker = timeline.name(shape.name).contains("redzone_checker");
+        }
+    }
+    is_checker
+}
+
+fn is_checker(timeline: &Timeline, checkers: &[bool], op: Op) -> bool {
+    let name = (op.kind == OpKind::Kernel).then(|| timeline.kernels.shape_of(op.index).name);
+    name.and_then(|name| checkers.get(name as usize)).copied().unwrap_or(false)
 }
 
 /// Whether the host waits for what a copy call asked for: the call blocks, or the thread's next call is a wait.

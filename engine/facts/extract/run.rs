@@ -2,15 +2,19 @@
 
 use foldhash::HashMap;
 
-use super::Context;
+use super::profile::{is_cuda, is_system};
+use super::{Context, framework};
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::Account;
 use crate::limits::MAX_PROCESS_COUNT;
 use crate::text::paths::without_folders;
-use crate::timeline::api::ApiClass;
+use crate::timeline::api::{ApiClass, error_name};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, NoticeKind, Timeline, Times};
+
+/// CUDA's number of the error.
+const OUT_OF_MEMORY: u16 = 2;
 
 pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
@@ -22,6 +26,7 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     let compute = || context.devices.iter().map(|device| device.account_ns(Account::Compute));
     facts.set_some("device_compute_max_ns", compute().max());
     facts.set_some("device_compute_min_ns", compute().min());
+    facts.set_some("device_window_max_ns", context.devices.iter().map(|device| device.window().len_ns()).max());
     facts.set("process_count", active_processes(context).len() as i64);
     facts.set("gpu_op_count", timeline.gpu_op_count() as i64);
     facts.set("kernel_count", timeline.kernels.ops.len() as i64);
@@ -45,14 +50,81 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
     if !timeline.api.is_empty() {
         let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
-        facts.set("launch_call_count", launches.count() as i64);
-        facts.set("api_error_count", timeline.api.errors.iter().map(|(_, count)| *count as i64).sum::<i64>());
-        facts.set_some("api_error_call", timeline.api.errors.first().map(|(name, _)| timeline.name(*name)));
+        facts.set("launch_call_count", launches.count() as i64 - failed_launches(context));
+        errors(context, facts);
     }
-    let (framework, evidence) = framework(timeline);
+    let (framework, evidence) = framework::of(timeline);
     facts.set("framework", framework);
     facts.set_some("framework_evidence", evidence);
+    surroundings(timeline, facts);
+    sampled_cuda(timeline, facts);
     notices(timeline, facts);
+}
+
+/// Launches that returned an error, and launched nothing.
+fn failed_launches(context: &Context<'_>) -> i64 {
+    let class = &context.calls.class;
+    let errors = context.timeline.api.errors.iter();
+    let launches = errors.filter(|error| class.get(error.call as usize) == Some(&ApiClass::Launch));
+    launches.map(|error| error.count as i64).sum()
+}
+
+fn errors(context: &Context<'_>, facts: &mut Entity) {
+    let timeline = context.timeline;
+    let errors = &timeline.api.errors;
+    facts.set("api_error_count", errors.iter().map(|error| error.count as i64).sum::<i64>());
+    let Some(commonest) = errors.first() else { return };
+    facts.set("api_error_call", timeline.name(commonest.call));
+    facts.set("api_error_call_count", commonest.count as i64);
+    facts.set_some("api_error_name", error_name(commonest.code));
+    let out_of_memory = errors.iter().filter(|error| error.code == OUT_OF_MEMORY).map(|error| error.count as i64);
+    facts.set_some("out_of_memory_count", Some(out_of_memory.sum::<i64>()).filter(|count| *count > 0));
+}
+
+/// What is known of the machine and of how the program ended.
+fn surroundings(timeline: &Timeline, facts: &mut Entity) {
+    let surroundings = &timeline.surroundings;
+    facts.set("is_wsl", surroundings.is_wsl);
+    facts.set_some("output_error", surroundings.output_error);
+    facts.set("device_records_arrived", surroundings.has_device_records);
+    let managed = timeline.names.find("cudaMallocManaged").into_iter().chain(timeline.names.find("cuMemAllocManaged"));
+    let managed: Vec<NameId> = managed.collect();
+    if !timeline.api.is_empty() {
+        let allocations = timeline.api.name.iter().filter(|name| managed.contains(name)).count();
+        facts.set("managed_allocation_count", allocations as i64);
+    }
+}
+
+/// Samples of calls of CUDA, where no call was recorded: the program called it all the same.
+fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
+    let samples = &timeline.cpu_samples;
+    if !timeline.api.is_empty() || samples.is_empty() {
+        return;
+    }
+    let mut count = 0;
+    let mut functions: HashMap<u32, i64> = HashMap::default();
+    for sample in 0..samples.len() {
+        if let Some(function) = called_by_program(timeline, samples.stack(sample)) {
+            count += 1;
+            *functions.entry(function).or_default() += 1;
+        }
+    }
+    facts.set("sampled_cuda_count", count);
+    let named = functions.into_iter().filter_map(|(function, count)| {
+        let frame = samples.frames.get(function as usize)?;
+        let name = timeline.name(frame.function);
+        name.starts_with("cu").then_some((count, std::cmp::Reverse(name)))
+    });
+    facts.set_some("sampled_cuda_call", named.max().map(|(_, name)| name.0));
+}
+
+/// The outermost function of CUDA on a stack, where something else than the profiler and the beginnings of threads called it.
+fn called_by_program(timeline: &Timeline, stack: &[u32]) -> Option<u32> {
+    let frame_of = |function: &u32| timeline.cpu_samples.frames.get(*function as usize).copied();
+    let outermost =
+        stack.iter().rposition(|function| frame_of(function).is_some_and(|frame| is_cuda(timeline, frame)))?;
+    let caller = stack.get(outermost + 1).and_then(frame_of)?;
+    (caller.module != NONE && !is_system(timeline, caller)).then(|| stack[outermost])
 }
 
 fn duration(timeline: &Timeline) -> Option<i64> {
@@ -146,77 +218,17 @@ fn api_use(context: &Context<'_>, process: u32, facts: &mut Entity) {
     facts.set("thread_count", threads.count() as i64);
 }
 
-/// What names of kernels and ranges give a framework away, the most telling first.
-const KERNEL_MARKS: [(&str, &str); 11] = [
-    ("at::native", "pytorch"),
-    ("c10::", "pytorch"),
-    ("torch::", "pytorch"),
-    ("tensorflow::", "tensorflow"),
-    ("Eigen::internal", "tensorflow"),
-    ("cupy_", "cupy"),
-    ("cudapy", "numba"),
-    ("julia_", "julia"),
-    ("__omp_offloading", "openmp"),
-    ("triton_", "pytorch"),
-    ("input_reduce_fusion", "jax"),
-];
-const RANGE_MARKS: [(&str, &str); 5] = [
-    ("aten::", "pytorch"),
-    ("autograd::", "pytorch"),
-    ("ProfilerStep", "pytorch"),
-    ("TSL:", "jax"),
-    ("XlaModule", "jax"),
-];
-
-fn framework(timeline: &Timeline) -> (&'static str, Option<String>) {
-    let shapes = timeline.kernels.shapes.iter();
-    let mut ids: Vec<NameId> = shapes.flat_map(|shape| [shape.full_name, shape.name]).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let kernels: Vec<&str> = ids.into_iter().map(|id| timeline.name(id)).collect();
-    let ranges = || timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
-    for (mark, framework) in KERNEL_MARKS {
-        if let Some(name) = kernels.iter().filter(|name| name.contains(mark)).min() {
-            return (framework, Some((*name).to_owned()));
-        }
-    }
-    if let Some(name) = kernels.iter().filter(|name| is_openacc(name)).min() {
-        return ("openacc", Some((*name).to_owned()));
-    }
-    for (mark, framework) in RANGE_MARKS {
-        if let Some(name) = ranges().filter(|name| name.starts_with(mark)).min() {
-            return (framework, Some(name.to_owned()));
-        }
-    }
-    (timeline.source.framework.unwrap_or("cuda"), None)
-}
-
-/// The NVIDIA HPC compilers name the kernel of a loop after its function and line: `solve_25_gpu`.
-fn is_openacc(name: &str) -> bool {
-    let stem = name.strip_suffix("_gpu").or_else(|| name.strip_suffix("_gpu__red"));
-    let line = stem.and_then(|stem| stem.rsplit_once('_')).map(|(_, line)| line);
-    line.is_some_and(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
 /// The gravest notice of each kind.
 fn notices(timeline: &Timeline, facts: &mut Entity) {
     for (name, kind) in [
         ("lost_event_notice", NoticeKind::EventsLost),
         ("driver_notice", NoticeKind::Driver),
         ("capture_notice", NoticeKind::Capture),
+        ("unified_memory_notice", NoticeKind::UnifiedMemory),
     ] {
         let of_kind = timeline.notices.iter().filter(|notice| notice.kind == kind);
-        facts.set_some(name, of_kind.max_by_key(|notice| notice.level).map(|notice| without_folders(&notice.text)));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_openacc;
-
-    #[test]
-    fn kernels_of_openacc_are_named_after_their_line() {
-        assert!(is_openacc("solve_25_gpu") && is_openacc("solve_25_gpu__red"));
-        assert!(!is_openacc("copy_to_gpu") && !is_openacc("_gpu") && !is_openacc("solve_25"));
+        // Of equally grave ones the first is the most telling.
+        let gravest = of_kind.min_by_key(|notice| std::cmp::Reverse(notice.level));
+        facts.set_some(name, gravest.map(|notice| without_folders(&notice.text)));
     }
 }

@@ -56,8 +56,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, wait: Wait, waits: &Waits,
     entity.set("call_ns", waits.call_ns);
     entity.set("call_busy_ns", waits.busy_ns);
     let drained = device.idle.drained.get(&(process, Account::AfterSync, name)).copied().unwrap_or_default();
-    // Without the waits the host would be ahead by what it spent in them, and by no more.
-    drain(entity, drained, device.overlap_ceiling().map(|ceiling| ceiling.min(waits.call_ns)));
+    drain(entity, drained, device.overlap_ceiling());
 }
 
 const fn waits_for_name(waits_for: WaitsFor) -> &'static str {
@@ -90,7 +89,8 @@ fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {
     entity.set("idle_after_ns", stretches.sum_ns);
     entity.set("idle_after_stretch_count", stretches.count);
     entity.set("idle_after_host_ns", drained.host_ns);
-    entity.set_some("run_ahead_ns", ceiling.map(|ceiling| ceiling.min(stretches.sum_ns)));
+    entity.set("idle_after_other_call_ns", drained.calls_ns);
+    entity.set_some("run_ahead_ns", ceiling.map(|ceiling| ceiling.min(drained.run_ahead_ns)));
     if stretches.count > 0 {
         entity.set("idle_after_longest_ns", stretches.longest_ns);
         entity.set("idle_after_longest_start_ns", stretches.longest_start_ns);

@@ -2,6 +2,7 @@
 
 use foldhash::HashMap;
 
+use super::launch_shapes::{LANES_OF_SM, LaunchShape, LaunchShapes};
 use super::occupancy::{self, Occupancy};
 use super::stats::clamped;
 use crate::ledger::accounts::Sums;
@@ -16,7 +17,7 @@ use crate::timeline::{DeviceProperties, NONE, NameId, Timeline};
 /// Copies that belong together: direction, host memory, and the API that asked (or [`NONE`]).
 pub(super) type CopyKey = (Direction, HostMemory, NameId);
 
-/// What the moments of a kernel name add up to.
+/// What the moments of a kernel, or of a launch shape, add up to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KernelTally {
     /// Compute or communication time that it owns.
@@ -24,37 +25,57 @@ pub(super) struct KernelTally {
     pub(super) underfilled_ns: i64,
     /// Nanoseconds times SMs without a block.
     pub(super) unused_sm_ns: i128,
+    /// Nanoseconds times lanes without a thread, of the underfilled time, with [`LANES_OF_SM`] lanes an SM.
+    pub(super) unused_lane_ns: i128,
     pub(super) faulting_ns: i64,
 }
 
-/// What the moments of each kernel name add up to.
+impl KernelTally {
+    pub(super) fn add(&mut self, other: Self) {
+        self.attributed_ns += other.attributed_ns;
+        self.underfilled_ns += other.underfilled_ns;
+        self.unused_sm_ns += other.unused_sm_ns;
+        self.unused_lane_ns += other.unused_lane_ns;
+        self.faulting_ns += other.faulting_ns;
+    }
+}
+
+/// What the moments of each launch shape add up to.
 #[derive(Debug, Default)]
 pub(super) struct KernelTallies {
-    /// Indices in `sums` by name, [`NONE`] where it has none: every moment of every kernel is looked up.
+    /// Indices in `sums` by launch shape, [`NONE`] where it has none: every moment of every kernel is looked up.
     index_of: Vec<u32>,
-    sums: Vec<(NameId, KernelTally)>,
+    sums: Vec<(u32, KernelTally)>,
 }
 
 impl KernelTallies {
-    fn of(&mut self, name: NameId) -> &mut KernelTally {
-        if name as usize >= self.index_of.len() {
-            self.index_of.resize(name as usize + 1, NONE);
+    fn of(&mut self, shape: u32) -> &mut KernelTally {
+        if shape as usize >= self.index_of.len() {
+            self.index_of.resize(shape as usize + 1, NONE);
         }
-        let index = &mut self.index_of[name as usize];
+        let index = &mut self.index_of[shape as usize];
         if *index == NONE {
             *index = self.sums.len() as u32;
-            self.sums.push((name, KernelTally::default()));
+            self.sums.push((shape, KernelTally::default()));
         }
         &mut self.sums[*index as usize].1
     }
 
-    pub(super) fn get(&self, name: NameId) -> Option<KernelTally> {
-        let index = self.index_of.get(name as usize)?;
+    /// Of a launch shape.
+    pub(super) fn get(&self, shape: u32) -> Option<KernelTally> {
+        let index = self.index_of.get(shape as usize)?;
         self.sums.get(*index as usize).map(|(_, sums)| *sums)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &(NameId, KernelTally)> {
-        self.sums.iter()
+    /// Of each kernel: all its launch shapes together.
+    pub(super) fn by_kernel(&self, shapes: &LaunchShapes) -> HashMap<NameId, KernelTally> {
+        let mut kernels: HashMap<NameId, KernelTally> = HashMap::default();
+        for (shape, sums) in &self.sums {
+            if let Some(shape) = shapes.get(*shape) {
+                kernels.entry(shape.name).or_default().add(*sums);
+            }
+        }
+        kernels
     }
 }
 
@@ -65,8 +86,9 @@ pub(super) struct Tally {
     pub(super) sums: Sums,
     /// The copy account by the group that owns each moment.
     pub(super) exposed_copies: HashMap<CopyKey, i64>,
-    /// The copy account in which a copy between host and device runs.
-    pub(super) exposed_host_copy_ns: i64,
+    /// The copy account in which a copy to the device owns the moment, and a copy to the host.
+    pub(super) exposed_to_device_ns: i64,
+    pub(super) exposed_to_host_ns: i64,
     /// Compute time beside which no copy between host and device runs.
     pub(super) compute_without_host_copy_ns: i64,
     pub(super) copy_union_ns: i64,
@@ -88,6 +110,8 @@ pub(super) struct Tally {
     pub(super) occupancy_ns: f64,
     pub(super) occupancy_known_ns: i64,
     pub(super) kernels: KernelTallies,
+    /// The shortest kernel that begins and ends in the window.
+    pub(super) shortest_kernel_ns: Option<i64>,
     pub(super) stretch_count: i64,
     pub(super) longest_stretch: Option<Interval>,
     /// When anything runs.
@@ -106,16 +130,25 @@ struct Fit {
 
 impl Tally {
     /// Of the moments of a device; each idle stretch is handed on in time order.
-    pub(super) fn new(timeline: &Timeline, device: &DeviceOps, mut idle: impl FnMut(Stretch)) -> Self {
+    pub(super) fn new(
+        timeline: &Timeline,
+        shapes: &LaunchShapes,
+        device: &DeviceOps,
+        mut idle: impl FnMut(Stretch),
+    ) -> Self {
         let properties = timeline.devices.get(device.device as usize).and_then(|device| device.properties.as_ref());
         let fits: Vec<Fit> = timeline.geometries.iter().map(|geometry| fit(properties, *geometry)).collect();
         let sm_count = properties.and_then(|properties| properties.sm_count);
         let mut tally = Self::default();
         sweep(timeline, device, |moment| {
-            tally.account(timeline, moment);
+            let shape = moment.owner.and_then(|owner| launch_shape(timeline, shapes, owner));
+            tally.account(timeline, moment, shape);
             tally.overlap(moment);
             match moment.account {
-                Account::Compute => tally.compute(timeline, moment, sm_count, &fits),
+                Account::Compute => {
+                    let shape = shape.and_then(|index| Some((index, shapes.get(index)?)));
+                    tally.compute(timeline, moment, shape, sm_count, &fits);
+                }
                 Account::Idle => {
                     idle(Stretch { interval: moment.interval, next: moment.next, previous: moment.previous });
                 }
@@ -123,6 +156,9 @@ impl Tally {
             }
         });
         tally.sums[Account::Window] = device.window.len_ns();
+        let kernels = device.in_window(timeline).filter(|op| op.kind == OpKind::Kernel);
+        let whole = kernels.map(|op| op.interval()).filter(|interval| interval.clip(device.window) == *interval);
+        tally.shortest_kernel_ns = whole.map(Interval::len_ns).filter(|ns| *ns > 0).min();
         if let Some(sm_count) = sm_count {
             tally.sums[Account::UnusedSm] = clamped(tally.unused_sm_ns / i128::from(sm_count));
         }
@@ -136,7 +172,7 @@ impl Tally {
         is_known.then(|| ((self.filled_ns - self.tail_ns) / self.known_grid_ns as f64).clamp(0.0, 1.0))
     }
 
-    fn account(&mut self, timeline: &Timeline, moment: &Moment) {
+    fn account(&mut self, timeline: &Timeline, moment: &Moment, shape: Option<u32>) {
         let length = moment.interval.len_ns();
         self.sums[moment.account] += length;
         let Some(owner) = moment.owner else { return };
@@ -145,11 +181,15 @@ impl Tally {
                 let key = copy_key(timeline, owner);
                 *self.exposed_copies.entry(key).or_default() += length;
                 self.sums[Account::of_copy(key.0, key.1)] += length;
-                self.exposed_host_copy_ns += if moment.host_copies > 0 { length } else { 0 };
+                match key.0 {
+                    Direction::HostToDevice => self.exposed_to_device_ns += length,
+                    Direction::DeviceToHost => self.exposed_to_host_ns += length,
+                    _ => {}
+                }
             }
             Account::Compute | Account::ExposedCommunication => {
-                if let Some(name) = kernel_name(timeline, owner) {
-                    self.kernels.of(name).attributed_ns += length;
+                if let Some(shape) = shape {
+                    self.kernels.of(shape).attributed_ns += length;
                 }
             }
             _ => {}
@@ -183,13 +223,20 @@ impl Tally {
         self.kernel_concurrent_ns += if moment.kernel_streams > 1 { length } else { 0 };
     }
 
-    fn compute(&mut self, timeline: &Timeline, moment: &Moment, sm_count: Option<i64>, fits: &[Fit]) {
+    fn compute(
+        &mut self,
+        timeline: &Timeline,
+        moment: &Moment,
+        shape: Option<(u32, LaunchShape)>,
+        sm_count: Option<i64>,
+        fits: &[Fit],
+    ) {
         let length = moment.interval.len_ns();
         if moment.host_copies == 0 {
             self.compute_without_host_copy_ns += length;
         }
         let Some(owner) = moment.owner else { return };
-        let mut kernel = kernel_name(timeline, owner).map(|name| self.kernels.of(name));
+        let mut kernel = shape.map(|(index, _)| self.kernels.of(index));
         if moment.migrations > 0 {
             self.sums[Account::Faulting] += length;
             if let Some(kernel) = &mut kernel {
@@ -206,6 +253,10 @@ impl Tally {
                 if let Some(kernel) = &mut kernel {
                     kernel.underfilled_ns += length;
                     kernel.unused_sm_ns += unused;
+                    let alone = shape.filter(|_| moment.kernels == 1).map(|(_, shape)| shape.lanes());
+                    let used = alone.unwrap_or_else(|| blocks.saturating_mul(LANES_OF_SM));
+                    let lanes = sm_count.saturating_mul(LANES_OF_SM);
+                    kernel.unused_lane_ns += i128::from(length) * i128::from((lanes - used).max(0));
                 }
             }
         }
@@ -250,7 +301,12 @@ pub(super) fn copy_key(timeline: &Timeline, op: Op) -> CopyKey {
     (copies.direction[index], copies.host_memory[index], api)
 }
 
-/// The short name of a kernel; `None` for other operations, and for one of which nothing is known.
+/// The index of what a kernel was launched as; `None` for other operations, and for one of which nothing is known.
+pub(super) fn launch_shape(timeline: &Timeline, shapes: &LaunchShapes, op: Op) -> Option<u32> {
+    matches!(op.kind, OpKind::Kernel | OpKind::Communication).then(|| shapes.index_of(timeline, op.index)).flatten()
+}
+
+/// The name of a kernel; `None` for other operations, and for one of which nothing is known.
 pub(super) fn kernel_name(timeline: &Timeline, op: Op) -> Option<NameId> {
     matches!(op.kind, OpKind::Kernel | OpKind::Communication)
         .then(|| timeline.kernels.shape_of(op.index).name)

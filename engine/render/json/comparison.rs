@@ -1,13 +1,17 @@
 //! A comparison, as JSON and templates have it. Numbers of the two sides are pairs: base, then head.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use super::{Gate, Source, Text, gates, texts};
+use super::{Gate, Source, Text, gates as gate_views, texts};
 use crate::compare::{
-    AccountChange, Basis, CallChange, Change, DeviceChange, FindingChange, Measure, Noise, Outcome, StateCounts, Time,
-    TimeOf, Work,
+    AccountChange, Basis, CallChange, Change, DeviceChange, FindingChange, Measure, Noise, OddRun, Outcome, SlowSteps,
+    StateCounts, Time, TimeOf, Work,
 };
-use crate::report::ComparisonReport;
+use crate::findings::{Ignored, StaleIgnore};
+use crate::gates::{self, GateOutcome, Gates};
+use crate::report::{About, ComparisonReport};
 
 const SCHEMA: &str = "coldspot.comparison/1";
 
@@ -18,9 +22,12 @@ pub(in crate::render) struct ComparisonView<'a> {
     base: &'a [String],
     head: &'a [String],
     outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<&'static str>,
     verdict: Text,
     work: WorkView<'a>,
     noise: NoiseView,
+    odd: Vec<Odd<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<TimeView>,
     causes: Vec<Text>,
@@ -34,6 +41,29 @@ pub(in crate::render) struct ComparisonView<'a> {
     shared_kernel_share: Option<f64>,
     kernels: Vec<Calls<'a>>,
     ranges: Vec<Calls<'a>>,
+    ignored: Vec<IgnoredView<'a>>,
+    expired: Vec<IgnoredView<'a>>,
+    about: BTreeMap<&'static str, &'a str>,
+}
+
+/// A run that is left out.
+#[derive(Serialize)]
+struct Odd<'a> {
+    side: &'static str,
+    name: &'a str,
+    share: f64,
+}
+
+/// An ignore, and how many findings it sets aside.
+#[derive(Serialize)]
+struct IgnoredView<'a> {
+    rule: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entity: Option<&'a str>,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<&'a str>,
+    finding_count: usize,
 }
 
 #[derive(Serialize)]
@@ -41,6 +71,9 @@ struct WorkView<'a> {
     basis: BasisView<'a>,
     differences: Vec<Text>,
     notes: Vec<Text>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    replaced: Vec<[&'a str; 2]>,
+    is_said_same: bool,
     launch_count: [i64; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     step_count: Option<[i64; 2]>,
@@ -66,6 +99,19 @@ struct NoiseView {
 struct TimeView {
     of: &'static str,
     change: ChangeView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    told_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    median: Option<ChangeView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow_steps: Option<[SlowView; 2]>,
+}
+
+#[derive(Serialize)]
+struct SlowView {
+    count: usize,
+    of: usize,
+    beyond_ns: i64,
 }
 
 #[derive(Serialize)]
@@ -75,6 +121,8 @@ struct ChangeView {
     difference: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<[f64; 2]>,
     is_change: bool,
 }
 
@@ -135,11 +183,16 @@ struct Finding<'a> {
     share: Option<[f64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     because: Option<&'a str>,
+    is_known: bool,
 }
 
 #[derive(Serialize)]
 struct Calls<'a> {
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    was: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<usize>,
     count: [i64; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<ChangeView>,
@@ -160,19 +213,70 @@ impl<'a> ComparisonView<'a> {
                 Outcome::NoChange => "no_change",
                 Outcome::NotComparable => "not_comparable",
             },
+            gate: gate(&report.gates),
             verdict: (&comparison.verdict).into(),
             work: WorkView::new(&comparison.work),
             noise: NoiseView::new(comparison.noise),
+            odd: comparison.odd.iter().map(Odd::new).collect(),
             time: comparison.time.as_ref().map(TimeView::new),
             causes: texts(&comparison.causes),
             devices: comparison.devices.iter().map(Device::new).collect(),
             counts: Counts::new(comparison.counts),
             findings: comparison.findings.iter().map(Finding::new).collect(),
-            gates: gates(&report.gates),
+            gates: gate_views(&report.gates),
             same_call_share: comparison.same_call_share,
             shared_kernel_share: comparison.shared_kernel_share,
             kernels: comparison.kernels.iter().map(Calls::new).collect(),
             ranges: comparison.ranges.iter().map(Calls::new).collect(),
+            ignored: report.ignored.iter().map(IgnoredView::of_ignored).collect(),
+            expired: report.expired.iter().map(IgnoredView::of_expired).collect(),
+            about: about(&report.about),
+        }
+    }
+}
+
+/// How all gates together stand; absent without any.
+fn gate(gates: &Gates) -> Option<&'static str> {
+    let is_undecided = |gate: &gates::Gate| matches!(gate.outcome, GateOutcome::Undecided { .. });
+    match () {
+        () if gates.gates.is_empty() => None,
+        () if gates.has_failed() => Some("failed"),
+        () if gates.lacks_answer() => Some("unknown"),
+        () if gates.gates.iter().any(is_undecided) => Some("undecided"),
+        () => Some("passed"),
+    }
+}
+
+fn about(about: &About) -> BTreeMap<&'static str, &str> {
+    let About { program, base, head, url } = about;
+    let known = [("program", program), ("base_commit", base), ("head_commit", head), ("run_url", url)];
+    known.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name, text.as_str())).collect()
+}
+
+impl<'a> Odd<'a> {
+    fn new(odd: &'a OddRun) -> Self {
+        Self { side: odd.side.name(), name: &odd.name, share: odd.share }
+    }
+}
+
+impl<'a> IgnoredView<'a> {
+    fn of_ignored(ignored: &'a Ignored) -> Self {
+        Self {
+            rule: &ignored.rule,
+            entity: ignored.entity.as_deref(),
+            reason: &ignored.reason,
+            until: ignored.until.as_deref(),
+            finding_count: ignored.findings.len(),
+        }
+    }
+
+    fn of_expired(stale: &'a StaleIgnore) -> Self {
+        Self {
+            rule: &stale.rule,
+            entity: stale.entity.as_deref(),
+            reason: &stale.reason,
+            until: stale.until.as_deref(),
+            finding_count: 0,
         }
     }
 }
@@ -188,6 +292,8 @@ impl<'a> WorkView<'a> {
             },
             differences: texts(&work.differences),
             notes: texts(&work.notes),
+            replaced: work.replaced.iter().map(|pair| [pair.old.as_str(), pair.new.as_str()]).collect(),
+            is_said_same: work.is_said_same,
             launch_count: work.launch_count.into(),
             step_count: work.step_count.map(Into::into),
         }
@@ -207,13 +313,21 @@ impl TimeView {
             TimeOf::Window => "window",
             TimeOf::Unit => "unit",
         };
-        Self { of, change: time.change.into() }
+        let slow = |slow: SlowSteps| SlowView { count: slow.count, of: slow.of, beyond_ns: slow.beyond_ns };
+        Self {
+            of,
+            change: time.change.into(),
+            told_share: time.told().share,
+            median: time.median.map(ChangeView::from),
+            slow_steps: time.slow.map(|sides| sides.map(slow).into()),
+        }
     }
 }
 
 impl From<Change> for ChangeView {
-    fn from(Change { base, head, difference, share, is_change }: Change) -> Self {
-        Self { base: base.into(), head: head.into(), difference, share, is_change }
+    fn from(Change { base, head, difference, share, interval, is_change }: Change) -> Self {
+        let interval = interval.map(|interval| [interval.low, interval.high]);
+        Self { base: base.into(), head: head.into(), difference, share, interval, is_change }
     }
 }
 
@@ -271,6 +385,7 @@ impl<'a> Finding<'a> {
             gain: change.gain.map(ChangeView::from),
             share: change.share.map(Into::into),
             because: change.because.as_deref(),
+            is_known: change.is_known,
         }
     }
 }
@@ -279,6 +394,8 @@ impl<'a> Calls<'a> {
     fn new(change: &'a CallChange) -> Self {
         Self {
             name: &change.name,
+            was: change.was.as_deref(),
+            device: change.device,
             count: change.count.into(),
             call: change.call.map(ChangeView::from),
             total: change.total.into(),

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::spans::markdown;
 use crate::findings::SourceLocation;
-use crate::gates::Gates;
+use crate::gates::{GateOutcome, Gates};
 use crate::report::Report;
 use crate::text::escape;
 use crate::text::spans::Sentence;
@@ -65,12 +65,22 @@ struct Gate<'a> {
     name: &'a str,
     limit: &'a str,
     outcome: &'static str,
+    is_failure: bool,
     says: &'a str,
 }
 
 fn gates(gates: &Gates) -> Vec<Gate<'_>> {
-    let gates = gates.gates.iter();
-    gates
-        .map(|gate| Gate { name: &gate.name, limit: &gate.limit, outcome: gate.outcome.name(), says: &gate.says })
-        .collect()
+    let is_failure = |gate: &crate::gates::Gate| {
+        let is_unknown = gate.outcome == GateOutcome::Unknown && !gates.allows_unknown;
+        gates.fails(gate) || is_unknown
+    };
+    let all = gates.gates.iter();
+    all.map(|gate| Gate {
+        name: &gate.name,
+        limit: &gate.limit,
+        outcome: gate.outcome.name(),
+        is_failure: is_failure(gate),
+        says: &gate.says,
+    })
+    .collect()
 }

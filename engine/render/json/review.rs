@@ -62,6 +62,10 @@ struct Kernel<'a> {
     median_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occupancy_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occupancy_limiter: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -233,6 +237,15 @@ struct StaleIgnore<'a> {
 struct Known<'a> {
     findings: Vec<KnownFinding<'a>>,
     stale: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    grown: Vec<GrownFinding<'a>>,
+}
+
+#[derive(Serialize)]
+struct GrownFinding<'a> {
+    title: &'a str,
+    subject: Text,
+    share: [f64; 2],
 }
 
 #[derive(Serialize)]
@@ -269,6 +282,7 @@ struct UnjudgedRule<'a> {
 #[derive(Serialize)]
 struct Failure<'a> {
     rule: &'a str,
+    own: bool,
     message: &'a str,
     entity_count: usize,
 }
@@ -352,6 +366,8 @@ impl<'a> Kernel<'a> {
             launch_count: kernel.launch_count,
             median_ns: kernel.median_ns,
             max_ns: kernel.max_ns,
+            occupancy_share: kernel.occupancy.as_ref().map(|occupancy| occupancy.share),
+            occupancy_limiter: kernel.occupancy.as_ref().map(|occupancy| occupancy.limiter.as_str()),
         }
     }
 }
@@ -509,7 +525,13 @@ impl<'a> Known<'a> {
             entity_count: known.entity_count,
             subjects: texts(&known.subjects),
         };
-        Self { findings: known.findings.iter().map(finding).collect(), stale: &known.stale }
+        let grown = |grown: &'a findings::GrownFinding| GrownFinding {
+            title: &grown.title,
+            subject: (&grown.subject).into(),
+            share: grown.share,
+        };
+        let grown = known.grown.iter().map(grown).collect();
+        Self { findings: known.findings.iter().map(finding).collect(), stale: &known.stale, grown }
     }
 }
 
@@ -537,6 +559,7 @@ impl<'a> Unjudged<'a> {
 
 impl<'a> Failure<'a> {
     fn new(failure: &'a findings::RuleFailure) -> Self {
-        Self { rule: &failure.rule, message: &failure.message, entity_count: failure.entity_count }
+        let findings::RuleFailure { rule, message, entity_count, is_own } = failure;
+        Self { rule, own: *is_own, message, entity_count: *entity_count }
     }
 }

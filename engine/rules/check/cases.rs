@@ -6,24 +6,34 @@ use crate::facts::{EntityKind, FactType, FactValue, catalogue};
 use crate::text::nearest::did_you_mean;
 
 use super::super::fault::Log;
-use super::super::params::number;
-use super::super::raw::{FactTables, RawExpect, RawRule, RawTest, Text};
-use super::super::rule::{Case, Code, Expect, Expected, FactRef, FactTable};
+use super::super::outcome::Severity;
+use super::super::params::ParamValue;
+use super::super::raw::{self, FactTables, RawExpect, RawFacts, RawRule, RawTest, Text};
+use super::super::rule::{Case, Code, Expect, Expected, FactRef, FactTable, Given};
+use super::types::Type;
 use super::walk::Scope;
-use super::{confidence, filled, full_name, may_be_absent, one_of};
+use super::{confidence, filled, full_name, may_be_absent, one_of, severity};
 
 /// The name under which the example runs as a test.
 const EXAMPLE: &str = "example";
 
 /// The example's facts, and all tests with it as the first.
-pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut Log<'_>) -> (FactTable, Vec<Case>) {
-    let mut example = FactTable::new();
-    enter(raw.example.get_ref(), &mut example, scope, log);
-    if !example.keys().any(|fact| fact.kind == for_each) {
+pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut Log<'_>) -> (Given, Vec<Case>) {
+    let kinds = raw.groups.values().filter_map(|group| EntityKind::from_name(group.each.get_ref()));
+    let entry = Entry { scope, members: kinds.collect() };
+    let mut example = Given::default();
+    entry.enter(raw.example.get_ref(), &mut example, log);
+    if !example.own.keys().any(|fact| fact.kind == for_each) {
         log.at(raw.example.span(), format!("[example] has no facts of a `{}`", for_each.name()));
     }
-    let expect =
-        Expect { outcome: Expected::Finding, recoverable_ns: None, confidence: None, missing: None, summary: None };
+    let expect = Expect {
+        outcome: Expected::Finding,
+        recoverable_ns: None,
+        confidence: None,
+        severity: None,
+        missing: None,
+        summary: None,
+    };
     let line = log.line(&raw.example.span());
     let first = Case { name: EXAMPLE.to_owned(), line, facts: example.clone(), params: BTreeMap::new(), expect };
     let mut cases = vec![first];
@@ -33,23 +43,24 @@ pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut
         if !names.insert(test.name.get_ref()) {
             log.at(test.name.span(), format!("two tests are named `{}`", test.name.get_ref()));
         }
-        cases.extend(case(test, &example, scope, log));
+        cases.extend(case(test, &example, &entry, log));
     }
     (example, cases)
 }
 
-fn case(raw: &RawTest, example: &FactTable, scope: &Scope, log: &mut Log<'_>) -> Option<Case> {
+fn case(raw: &RawTest, example: &Given, entry: &Entry<'_>, log: &mut Log<'_>) -> Option<Case> {
+    let scope = entry.scope;
     let mut facts = example.clone();
     for name in &raw.unset {
         match full_name(name.get_ref(), scope) {
-            Ok(fact) if facts.remove(&fact).is_none() => {
+            Ok(fact) if facts.own.remove(&fact).is_none() => {
                 log.at(name.span(), format!("`unset` names `{fact}`, which [example] does not set"));
             }
             Ok(_) => {}
             Err(message) => log.at(name.span(), message),
         }
     }
-    enter(&raw.set, &mut facts, scope, log);
+    entry.enter(&raw.set, &mut facts, log);
     let mut params = BTreeMap::new();
     for (name, value) in &raw.params {
         let label = name.get_ref();
@@ -57,14 +68,19 @@ fn case(raw: &RawTest, example: &FactTable, scope: &Scope, log: &mut Log<'_>) ->
             let known = scope.params.keys().map(String::as_str);
             log.at(name.span(), format!("`params.{label}` is not declared in [params]{}", did_you_mean(label, known)));
         }
-        match number(value.get_ref()) {
-            Some(number) => {
-                params.insert(label.clone(), number);
+        // Of one that is not declared, anything will do.
+        let is_list = matches!(scope.params.get(label), Some(Some(Type::Texts)));
+        let is_text = is_list || matches!(scope.params.get(label), Some(Some(Type::Text)));
+        match ParamValue::parse(value.get_ref()) {
+            Some(given) if given.texts().is_empty() != is_text => {
+                let given = if is_list { ParamValue::Texts(given.texts().to_vec()) } else { given };
+                params.insert(label.clone(), given);
             }
-            None => log.at(value.span(), format!("`params.{label}` must be a finite number")),
+            _ if is_text => log.at(value.span(), format!("`params.{label}` must be a text")),
+            _ => log.at(value.span(), format!("`params.{label}` must be a finite number")),
         }
     }
-    let expect = expect(raw, scope, log)?;
+    let expect = expect(raw, entry, log)?;
     if is_the_example_again(raw, &expect) {
         let message =
             "says no more than [example], which runs as a test too: change a fact, or expect a number or words";
@@ -77,11 +93,14 @@ fn case(raw: &RawTest, example: &FactTable, scope: &Scope, log: &mut Log<'_>) ->
 fn is_the_example_again(raw: &RawTest, expect: &Expect) -> bool {
     let sets = raw.set.values().any(|table| !table.is_empty());
     let changes = sets || !raw.unset.is_empty() || !raw.params.is_empty();
-    let asserts = expect.recoverable_ns.is_some() || expect.confidence.is_some() || expect.summary.is_some();
+    let asserts = expect.recoverable_ns.is_some()
+        || expect.confidence.is_some()
+        || expect.severity.is_some()
+        || expect.summary.is_some();
     !changes && !asserts && expect.outcome == Expected::Finding
 }
 
-fn expect(test: &RawTest, scope: &Scope, log: &mut Log<'_>) -> Option<Expect> {
+fn expect(test: &RawTest, entry: &Entry<'_>, log: &mut Log<'_>) -> Option<Expect> {
     let missing_outcome = "asserts nothing: write `expect = { outcome = \"pass\" }`";
     let Some(spanned) = &test.expect else {
         log.at(test.name.span(), format!("the test `{}` {missing_outcome}", test.name.get_ref()));
@@ -96,53 +115,96 @@ fn expect(test: &RawTest, scope: &Scope, log: &mut Log<'_>) -> Option<Expect> {
     let outcome = Expected::ALL.into_iter().find(|known| known.name() == word.get_ref())?;
     fitting(raw, outcome, spanned.span(), log);
     let missing = raw.missing.as_ref().map(|names| {
-        names.iter().for_each(|name| known_fact(name, scope, log));
+        names.iter().for_each(|name| entry.known(name, log));
         names.iter().map(|name| name.get_ref().clone()).collect()
     });
     Some(Expect {
         outcome,
         recoverable_ns: raw.recoverable_ns.as_ref().map(|number| *number.get_ref()),
         confidence: raw.confidence.as_ref().and_then(|word| confidence(word, log)),
+        severity: raw.severity.as_ref().and_then(|word| {
+            one_of("severity", word, Severity::ALL.map(Severity::name), log);
+            severity(word)
+        }),
         missing,
         summary: raw.summary.as_ref().map(|text| text.get_ref().clone()),
     })
 }
 
-fn known_fact(name: &Text, scope: &Scope, log: &mut Log<'_>) {
-    if let Err(message) = full_name(name.get_ref(), scope) {
-        log.at(name.span(), message);
-    }
-}
-
 /// Only a finding has an estimate, a confidence and a summary; only an unknown misses facts.
 fn fitting(raw: &RawExpect, outcome: Expected, span: std::ops::Range<usize>, log: &mut Log<'_>) {
-    let of_finding = raw.recoverable_ns.is_some() || raw.confidence.is_some() || raw.summary.is_some();
+    let of_finding =
+        raw.recoverable_ns.is_some() || raw.confidence.is_some() || raw.severity.is_some() || raw.summary.is_some();
     if of_finding && outcome != Expected::Finding {
-        log.at(span.clone(), "`recoverable_ns`, `confidence` and `summary` can be expected of a finding only");
+        log.at(
+            span.clone(),
+            "`recoverable_ns`, `confidence`, `severity` and `summary` can be expected of a finding only",
+        );
     }
     if raw.missing.is_some() && outcome != Expected::Unknown {
         log.at(span, "`missing` can be expected of an unknown only");
     }
 }
 
-/// Enters the facts of tables by entity, each of the type that the catalogue says.
-fn enter(tables: &FactTables, facts: &mut FactTable, scope: &Scope, log: &mut Log<'_>) {
-    for (entity, table) in tables {
-        for (name, value) in table {
-            let fact = match scope.fact(entity.get_ref(), name.get_ref()) {
-                Ok(fact) => fact,
-                Err(message) => {
-                    log.at(name.span(), message);
-                    continue;
+/// How facts that are given by hand are read.
+struct Entry<'a> {
+    scope: &'a Scope,
+    /// The kinds of the members of groups: of these a file gives lists.
+    members: BTreeSet<EntityKind>,
+}
+
+impl Entry<'_> {
+    /// Enters the facts of tables by entity. A list stands for all members of its kind.
+    fn enter(&self, tables: &FactTables, given: &mut Given, log: &mut Log<'_>) {
+        for (entity, facts) in tables {
+            let member = EntityKind::from_name(entity.get_ref()).filter(|kind| self.members.contains(kind));
+            match (facts, member) {
+                (raw::Given::One(table), None) => enter(entity, table, &mut given.own, self.scope, log),
+                (raw::Given::Several(tables), Some(kind)) => {
+                    given.members.retain(|(known, _)| *known != kind);
+                    for table in tables {
+                        let mut facts = FactTable::new();
+                        enter(entity, table, &mut facts, &Scope::of(kind), log);
+                        given.members.push((kind, facts));
+                    }
                 }
-            };
-            let Some(entry) = catalogue::find(fact.kind, fact.name) else { continue };
-            match typed(value.get_ref(), entry.kind) {
-                Some(value) => {
-                    facts.insert(fact, value);
+                (raw::Given::One(_), Some(kind)) => {
+                    let message = format!("`{}` is of a group: give a list, `[{{ … }}, …]`", kind.name());
+                    log.at(entity.span(), message);
                 }
-                None => log.at(value.span(), wrong_type(fact, entry.kind, value.get_ref())),
+                (raw::Given::Several(_), None) => {
+                    log.at(entity.span(), format!("`{}` is one entity: give one table", entity.get_ref()));
+                }
             }
+        }
+    }
+
+    fn known(&self, name: &Text, log: &mut Log<'_>) {
+        let of_member = |kind: &EntityKind| full_name(name.get_ref(), &Scope::of(*kind)).is_ok();
+        if let Err(message) = full_name(name.get_ref(), self.scope)
+            && !self.members.iter().any(of_member)
+        {
+            log.at(name.span(), message);
+        }
+    }
+}
+
+/// Enters the facts of one entity, each of the type that the catalogue says.
+fn enter(entity: &Text, table: &RawFacts, facts: &mut FactTable, scope: &Scope, log: &mut Log<'_>) {
+    for (name, value) in table {
+        let fact = match scope.fact(entity.get_ref(), name.get_ref()) {
+            Ok(fact) => fact,
+            Err(message) => {
+                log.at(name.span(), message);
+                continue;
+            }
+        };
+        let Some(entry) = catalogue::find(fact.kind, fact.name) else { continue };
+        match typed(value.get_ref(), entry.kind) {
+            Some(value) => {
+                facts.insert(fact, value);
+            }
+            None => log.at(value.span(), wrong_type(fact, entry.kind, value.get_ref())),
         }
     }
 }
@@ -153,7 +215,9 @@ fn typed(value: &toml::Value, kind: FactType) -> Option<FactValue> {
         (toml::Value::Integer(number), FactType::Float) => FactValue::Float(*number as f64),
         (toml::Value::Boolean(value), _) => FactValue::Bool(*value),
         (toml::Value::String(text), _) => FactValue::Text(text.clone()),
-        (other, _) => number(other)?,
+        (toml::Value::Integer(number), _) => FactValue::Int(*number),
+        (toml::Value::Float(number), _) if number.is_finite() => FactValue::Float(*number),
+        _ => return None,
     };
     kind.accepts(&value).then_some(value)
 }

@@ -1,6 +1,6 @@
 //! Checks and compiles the expressions and texts of a rule, in the order in which they are evaluated.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::facts::EntityKind;
@@ -14,10 +14,10 @@ use super::super::expr::{Program, message, syntax};
 use super::super::fault::Log;
 use super::super::outcome::Confidence;
 use super::super::raw::{self, RawEstimate, RawRule, RawWhen};
-use super::super::rule::{Code, EstimateCode, FactRef, Lower, Param, Text, When};
-use super::types::{Dimension, Type};
+use super::super::rule::{Code, EstimateCode, FactRef, Given, Lower, Param, SeverityWhen, Text, When};
+use super::types::Type;
 use super::walk::{Scope, Uses, Walk, Wanted};
-use super::{confidence, filled, full_name, params, sentence};
+use super::{confidence, filled, optional_name, params, sentence, severity};
 
 pub(super) struct Checker<'a, 'log> {
     pub(super) log: &'log mut Log<'a>,
@@ -27,28 +27,27 @@ pub(super) struct Checker<'a, 'log> {
     /// Whether some expression could not be read, so that what it uses is not known.
     pub(super) unreadable: bool,
     /// Optional facts that the conditions so far have shown to be there.
-    proven: Vec<FactRef>,
+    pub(super) proven: Vec<FactRef>,
     rule: String,
     /// How many texts have been compiled: each has a name of its own.
     text_count: usize,
 }
 
 /// An expression that was checked.
-struct Checked {
+pub(super) struct Checked {
     /// Absent when something is wrong with it.
-    program: Option<Program>,
+    pub(super) program: Option<Program>,
     /// What it gives; known for some that are wrong, too.
-    kind: Option<Type>,
+    pub(super) kind: Option<Type>,
     /// The optional facts that are there where it is true.
     proven: Vec<FactRef>,
 }
 
 impl<'a, 'log> Checker<'a, 'log> {
     pub(super) fn new(raw: &RawRule, for_each: EntityKind, log: &'log mut Log<'a>) -> Self {
-        let empty = BTreeSet::new();
-        let mut scope = Scope { for_each, optional: empty, params: BTreeMap::new(), values: BTreeMap::new() };
+        let mut scope = Scope::of(for_each);
         for text in &raw.optional {
-            match full_name(text.get_ref(), &scope) {
+            match optional_name(text.get_ref(), raw, for_each) {
                 Ok(fact) if !scope.optional.insert(fact) => {
                     log.at(text.span(), format!("`{fact}` is listed twice"));
                 }
@@ -60,8 +59,8 @@ impl<'a, 'log> Checker<'a, 'log> {
         for (name, raw) in &raw.params {
             // A param that is wrong is still declared.
             scope.params.insert(name.get_ref().clone(), None);
-            if let Some((param, unit)) = params::check(name, raw, log) {
-                scope.params.insert(param.name.clone(), Some(Dimension::of(unit)));
+            if let Some((param, kind)) = params::check(name, raw, log) {
+                scope.params.insert(param.name.clone(), Some(kind));
                 params.push(param);
             }
         }
@@ -73,11 +72,13 @@ impl<'a, 'log> Checker<'a, 'log> {
     pub(super) fn code(&mut self, raw: &RawRule) -> Option<Code> {
         let condition = raw.condition.as_ref().map(|text| self.condition(text, false));
         let condition_needs = self.needed();
+        let groups = self.groups(raw);
         let values = self.values(raw);
         let whens: Vec<Option<When>> = raw.when.iter().map(|when| self.when(when)).collect();
         let estimate = raw.estimate.as_ref().map(|estimate| self.estimate(estimate));
         let base = confidence(&raw.confidence.base, self.log);
         let lower = self.lower(raw, base);
+        let severities = self.severities(raw);
         let summary = self.text("summary", &raw.message.summary);
         let verify = self.text("verify", &raw.message.verify);
         let look = raw.message.look.as_ref().map(|text| self.text("look", text));
@@ -86,22 +87,25 @@ impl<'a, 'log> Checker<'a, 'log> {
             condition: required(condition)?,
             condition_needs,
             needs: self.needed(),
+            groups: groups?,
             values: values?,
             whens: whens.into_iter().collect::<Option<_>>()?,
             estimate: required(estimate)?,
             confidence: base?,
             lower,
+            severities,
             summary: summary?,
             verify: verify?,
             look: required(look)?,
             advice,
-            example: BTreeMap::new(),
+            example: Given::default(),
         })
     }
 
     /// The facts named so far without which the rule cannot judge.
     fn needed(&self) -> Vec<FactRef> {
-        self.uses.facts.difference(&self.scope.optional).copied().collect()
+        let own = |fact: &&FactRef| self.scope.kinds().any(|kind| kind == fact.kind);
+        self.uses.facts.difference(&self.scope.optional).filter(own).copied().collect()
     }
 
     fn values(&mut self, raw: &RawRule) -> Option<Vec<(String, Program)>> {
@@ -173,14 +177,24 @@ impl<'a, 'log> Checker<'a, 'log> {
         lowered
     }
 
+    fn severities(&mut self, raw: &RawRule) -> Vec<SeverityWhen> {
+        let mut severities = Vec::new();
+        for raw in &raw.severity_when {
+            // It need not hold either.
+            let when = self.checked(&raw.when, true, Wanted::Condition).program;
+            severities.extend(severity(&raw.is).zip(when).map(|(is, when)| SeverityWhen { is, when }));
+        }
+        severities
+    }
+
     /// A condition that holds wherever what follows is evaluated.
-    fn condition(&mut self, text: &raw::Text, values_allowed: bool) -> Option<Program> {
+    pub(super) fn condition(&mut self, text: &raw::Text, values_allowed: bool) -> Option<Program> {
         let checked = self.checked(text, values_allowed, Wanted::Condition);
         self.proven.extend(checked.proven);
         checked.program
     }
 
-    fn checked(&mut self, text: &raw::Text, values_allowed: bool, wanted: Wanted) -> Checked {
+    pub(super) fn checked(&mut self, text: &raw::Text, values_allowed: bool, wanted: Wanted) -> Checked {
         let nothing = Checked { program: None, kind: None, proven: Vec::new() };
         let source = text.get_ref();
         if !self.is_short(text, source.len()) {
@@ -263,6 +277,7 @@ impl<'a, 'log> Checker<'a, 'log> {
         self.uses.facts.extend(&uses.facts);
         self.uses.params.extend(uses.params.iter().cloned());
         self.uses.values.extend(&uses.values);
+        self.uses.groups.extend(uses.groups.iter().cloned());
         let sound = faults.is_empty();
         for fault in faults {
             self.log.at(span.clone(), format!("in `{subject}`: {fault}"));

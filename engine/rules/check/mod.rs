@@ -1,7 +1,9 @@
 //! From what a file says to a rule that cannot misspell a fact, mix units or print a bare number.
 
+mod calls;
 mod cases;
 mod code;
+mod groups;
 mod params;
 mod prose;
 mod relations;
@@ -12,8 +14,6 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::facts::{EntityKind, catalogue};
 use crate::text::nearest::did_you_mean;
 use crate::timeline::Capability;
@@ -21,7 +21,7 @@ use crate::timeline::Capability;
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
 use super::raw::{self, RawRule};
-use super::rule::{CaptureNote, Code, FactRef, FactTable, Reference, Rule, RuleInfo, Status};
+use super::rule::{CaptureNote, Code, FactRef, Reference, Rule, RuleInfo, Status};
 use super::vocabulary::{EXPERIMENTAL, FRAMEWORK_DEFAULT, SCHEMA, STATUSES, frameworks};
 use code::Checker;
 use walk::{Scope, Uses};
@@ -48,12 +48,13 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
     let code = code.map(|code| Code { example, ..code });
     if let Some(code) = &code {
         cases::cover(raw, code, &tests, checker.log);
-        claimed(raw, code, &code.example, checker.log);
+        claimed(raw, code, checker.log);
     }
     let (params, uses, unreadable) = (checker.params, checker.uses, checker.unreadable);
     if !unreadable {
         unused(raw, for_each, &uses, log);
     }
+    let silences_claims_on = silences(raw, log);
     if !log.faults.is_empty() {
         return None;
     }
@@ -62,7 +63,9 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
         title: raw.title.get_ref().clone(),
         category: path.category.clone(),
         for_each,
-        severity: raw.severity.as_ref().and_then(|word| Severity::ALL.into_iter().find(|s| s.name() == word.get_ref())),
+        severity: raw.severity.as_ref().and_then(severity),
+        set_severity: None,
+        is_own: false,
         status: if is_experimental(raw) { Status::Experimental } else { Status::Stable },
         once: raw.once,
         capture_note: raw
@@ -73,6 +76,7 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
         references: references(raw),
         explains: relations::read(&raw.relations.explains),
         suppressed_by: relations::read(&raw.relations.suppressed_by),
+        silences_claims_on,
     };
     Some(Rule {
         info,
@@ -83,6 +87,18 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
         code: code?,
         tests,
     })
+}
+
+/// The entities that a rule silences claims on.
+fn silences(raw: &RawRule, log: &mut Log<'_>) -> Vec<EntityKind> {
+    let mut on = Vec::new();
+    for word in &raw.relations.silences_claims_on {
+        match EntityKind::from_name(word.get_ref()) {
+            Some(kind) => on.push(kind),
+            None => log.at(word.span(), format!("`{}` is no entity", word.get_ref())),
+        }
+    }
+    on
 }
 
 fn is_experimental(raw: &RawRule) -> bool {
@@ -124,6 +140,9 @@ fn head(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) {
     if let Some(word) = &raw.status {
         one_of("status", word, STATUSES, log);
     }
+    for severity in &raw.severity_when {
+        one_of("severity", &severity.is, Severity::ALL.map(Severity::name), log);
+    }
     for framework in raw.advice.get_ref().keys() {
         one_of("framework", framework, frameworks(), log);
     }
@@ -139,10 +158,10 @@ fn head(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) {
 }
 
 /// An estimate is bounded by its account: an example without it never meets the bound.
-fn claimed(raw: &RawRule, code: &Code, example: &FactTable, log: &mut Log<'_>) {
+fn claimed(raw: &RawRule, code: &Code, log: &mut Log<'_>) {
     let account =
         code.estimate.as_ref().map(|estimate| FactRef { kind: EntityKind::Device, name: estimate.account.fact() });
-    if let Some(account) = account.filter(|account| !example.contains_key(account)) {
+    if let Some(account) = account.filter(|account| !code.example.own.contains_key(account)) {
         let message = format!("[example] needs `{account}`, the account that the estimate claims: it is its bound");
         log.at(raw.example.span(), message);
     }
@@ -176,6 +195,10 @@ fn entity_kind(word: &raw::Text, log: &mut Log<'_>) -> Option<EntityKind> {
     EntityKind::from_name(word.get_ref())
 }
 
+fn severity(word: &raw::Text) -> Option<Severity> {
+    Severity::ALL.into_iter().find(|known| known.name() == word.get_ref())
+}
+
 fn confidence(word: &raw::Text, log: &mut Log<'_>) -> Option<Confidence> {
     one_of("confidence", word, Confidence::ALL.map(Confidence::name), log);
     Confidence::ALL.into_iter().find(|known| known.name() == word.get_ref())
@@ -185,6 +208,13 @@ fn confidence(word: &raw::Text, log: &mut Log<'_>) -> Option<Confidence> {
 fn full_name(name: &str, scope: &Scope) -> Result<FactRef, String> {
     let (entity, fact) = name.split_once('.').ok_or_else(|| format!("`{name}` is no fact: write `entity.fact`"))?;
     scope.fact(entity, fact)
+}
+
+/// The same of a fact in `optional`, which may be one of the members of a group.
+fn optional_name(name: &str, raw: &RawRule, for_each: EntityKind) -> Result<FactRef, String> {
+    let of_groups = raw.groups.values().filter_map(|group| EntityKind::from_name(group.each.get_ref()));
+    full_name(name, &Scope::of(for_each))
+        .or_else(|message| of_groups.filter_map(|kind| full_name(name, &Scope::of(kind)).ok()).next().ok_or(message))
 }
 
 /// Whether a report may lack the fact although it is a report.
@@ -203,9 +233,19 @@ fn unused(raw: &RawRule, for_each: EntityKind, uses: &Uses, log: &mut Log<'_>) {
             log.at(name.span(), format!("`values.{}` is never used", name.get_ref()));
         }
     }
-    let scope = Scope { for_each, optional: BTreeSet::new(), params: BTreeMap::new(), values: BTreeMap::new() };
+    for (name, group) in &raw.groups {
+        let sums = group.sums.keys().map(|sum| (sum.get_ref().as_str(), sum.span()));
+        let asked = |what: &str| uses.groups.contains(&format!("{}.{what}", name.get_ref()));
+        if !["count", "largest"].into_iter().chain(sums.clone().map(|(sum, _)| sum)).any(asked) {
+            log.at(name.span(), format!("`groups.{}` is never used", name.get_ref()));
+            continue;
+        }
+        for (sum, span) in sums.filter(|(sum, _)| !asked(sum)) {
+            log.at(span, format!("`groups.{}.{sum}` is never used", name.get_ref()));
+        }
+    }
     for text in &raw.optional {
-        if full_name(text.get_ref(), &scope).is_ok_and(|fact| !uses.facts.contains(&fact)) {
+        if optional_name(text.get_ref(), raw, for_each).is_ok_and(|fact| !uses.facts.contains(&fact)) {
             log.at(text.span(), format!("`{}` is optional, but never used", text.get_ref()));
         }
     }

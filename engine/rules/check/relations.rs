@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::EntityKind;
+use crate::facts::catalogue::{self, FactType, Unit};
 use crate::text::nearest::did_you_mean;
 
 use super::super::fault::Fault;
 use super::super::raw::{RawRelation, RawRule};
-use super::super::rule::Relation;
+use super::super::rule::{FactRef, Relation};
 
 /// What other rules may need to know of a rule, whether or not the rest of it is sound.
 #[derive(Debug, Clone)]
@@ -25,18 +26,23 @@ struct Link {
     line: usize,
     /// Words in `on` that are no entity.
     unknown: Vec<String>,
+    /// What `shares` says, where it names no time that the rule knows.
+    wrong_shares: Option<String>,
 }
 
 impl Header {
     /// The header of a file; `line` tells the line of a span in it.
     pub(in crate::rules) fn new(raw: &RawRule, file: &str, line: impl Fn(&std::ops::Range<usize>) -> usize) -> Self {
-        let links = |relations: &[RawRelation]| relations.iter().map(|raw| link(raw, &line)).collect();
+        let for_each = EntityKind::from_name(raw.for_each.get_ref());
+        let links = |relations: &[RawRelation], explains| {
+            relations.iter().map(|raw| link(raw, for_each, explains, &line)).collect()
+        };
         Self {
             id: raw.id.get_ref().clone(),
             file: file.to_owned(),
-            for_each: EntityKind::from_name(raw.for_each.get_ref()),
-            explains: links(&raw.relations.explains),
-            suppressed_by: links(&raw.relations.suppressed_by),
+            for_each,
+            explains: links(&raw.relations.explains, true),
+            suppressed_by: links(&raw.relations.suppressed_by, false),
         }
     }
 
@@ -45,15 +51,34 @@ impl Header {
     }
 }
 
-fn link(raw: &RawRelation, line: &impl Fn(&std::ops::Range<usize>) -> usize) -> Link {
+fn link(
+    raw: &RawRelation,
+    for_each: Option<EntityKind>,
+    explains: bool,
+    line: &impl Fn(&std::ops::Range<usize>) -> usize,
+) -> Link {
     let unknown = raw.on.get_ref().iter().map(|word| word.get_ref().clone());
     let unknown = unknown.filter(|word| EntityKind::from_name(word).is_none()).collect();
-    Link { relation: relation(raw), line: line(&raw.rule.span()), unknown }
+    let relation = relation(raw);
+    let knows =
+        |shares: FactRef| for_each.is_none_or(|own| own == shares.kind || own.ancestors().contains(&shares.kind));
+    let is_right = explains && relation.shares.is_some_and(knows);
+    let wrong_shares = raw.shares.as_ref().filter(|_| !is_right).map(|text| text.get_ref().clone());
+    Link { relation, line: line(&raw.rule.span()), unknown, wrong_shares }
 }
 
 fn relation(raw: &RawRelation) -> Relation {
     let on = raw.on.get_ref().iter().filter_map(|word| EntityKind::from_name(word.get_ref())).collect();
-    Relation { rule: raw.rule.get_ref().clone(), on }
+    let shares = raw.shares.as_ref().and_then(|text| time(text.get_ref()));
+    Relation { rule: raw.rule.get_ref().clone(), on, shares }
+}
+
+/// A fact in nanoseconds.
+fn time(name: &str) -> Option<FactRef> {
+    let (entity, fact) = name.split_once('.')?;
+    let kind = EntityKind::from_name(entity)?;
+    let fact = catalogue::find(kind, fact).filter(|fact| fact.unit() == Unit::Ns && fact.kind == FactType::Int)?;
+    Some(FactRef { kind, name: fact.name })
 }
 
 pub(super) fn read(relations: &[RawRelation]) -> Vec<Relation> {
@@ -99,6 +124,12 @@ fn link_faults(header: &Header, link: &Link, by_id: &BTreeMap<&str, &Header>, id
         messages.push(format!("`{id}` is related to itself"));
     } else if !ids.contains(id) {
         messages.push(format!("there is no rule `{id}`{}", did_you_mean(id, ids.iter().map(String::as_str))));
+    }
+    if let Some(shares) = &link.wrong_shares {
+        messages.push(format!(
+            "`shares` is `{shares}`: it names, where a rule is explained, a time of what rule `{}` is about",
+            header.id
+        ));
     }
     if link.relation.on.is_empty() && link.unknown.is_empty() {
         messages.push("`on` is empty: name the entities that both findings must share".to_owned());

@@ -51,6 +51,7 @@ impl Walk<'_> {
                     self.faults.push(format!("a number is printed without a filter: {way_out}"));
                 }
                 Some(Type::Bool) => self.faults.push("true or false cannot be printed: use `{% if %}`".to_owned()),
+                Some(Type::Texts) => self.faults.push("a list of texts cannot be printed".to_owned()),
                 _ => {}
             },
         }
@@ -80,6 +81,7 @@ impl Walk<'_> {
                 _ => {}
             },
             Some(Type::Bool) => self.faults.push(format!("`{name}` does not print true or false")),
+            Some(Type::Texts) => self.faults.push(format!("`{name}` does not print a list of texts")),
             Some(_) if NUMBER_FILTERS.contains(&name) => self.faults.push(format!("`{name}` does not print text")),
             Some(_) => {}
         }

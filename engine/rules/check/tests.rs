@@ -166,6 +166,14 @@ fn words_that_must_be_known() {
         &["4: unknown status `beta`; known are `stable` and `experimental`"],
     );
     check("unit = \"gb_per_s\"", "unit = \"gb_per_sec\"", &["10: unknown unit `gb_per_sec`; did you mean `gb_per_s`?"]);
+    check(
+        "[confidence]",
+        "[[severity_when]]\nis = \"hihg\"\nwhen = \"device.window_ns\"\n[confidence]",
+        &[
+            "28: unknown severity `hihg`; did you mean `high`?",
+            "29: in `device.window_ns`: a condition must be true or false, not ns",
+        ],
+    );
     check("base = \"high\"", "base = \"hgih\"", &["28: unknown confidence `hgih`; did you mean `high`?"]);
     check("to = \"medium\"", "to = \"high\"", &["29: `high` is not lower than the base `high`"]);
     check(
@@ -223,7 +231,7 @@ fn names_in_expressions() {
 fn the_language_is_closed() {
     check_condition("copy_group.count | int > 0", "unknown filter `int`; known are `default` and `lower`");
     check_condition("copy_group.count is odd", "unknown test `odd`; known are `defined` and `undefined`");
-    check_condition("range(3) == 1", "unknown function `range`; known are `max` and `min`");
+    check_condition("range(3) == 1", "unknown function `range`; known are `matches`, `max` and `min`");
     check_condition("copy_group.name.upper() == 'A'", "methods are not part of the language");
     check_condition(
         "copy_group.count ** 2 > 4",
@@ -313,6 +321,36 @@ fn types() {
         "'pageable'\"",
         "'pagable'\"",
         &["5: in `copy_group.host_memory == 'pagable'`: the fact is never 'pagable'; did you mean `pageable`?"],
+    );
+}
+
+#[test]
+fn names_as_params() {
+    let declared = |param: &str, expected: &[&str]| {
+        let declaration = format!("[params]\nnames = {{ default = {param}, doc = \"Names.\" }}");
+        let used = "where = \"matches(copy_group.name, params.names) and copy_group";
+        let rule = SOUND.replace("[params]", &declaration).replace("where = \"copy_group", used);
+        assert_eq!(faults(&[("rules/copies/slow.toml", &rule)]), expected, "{param}");
+    };
+    declared("\"pinned*\", unit = \"text\"", &[]);
+    declared("[\"pinned*\", \"*peer\"], unit = \"text\"", &[]);
+    let prefix = "rules/copies/slow.toml:9: the default of `params.names`";
+    declared("[], unit = \"text\"", &[&format!("{prefix} must be a text, or a list of texts that is not empty")]);
+    declared("[\"\"], unit = \"text\"", &[&format!("{prefix} holds an empty text, which is no name")]);
+    let long = format!("\"{}\", unit = \"text\"", "x".repeat(513));
+    declared(&long, &[&format!("{prefix} holds a text of more than 512 bytes")]);
+    let many = format!("[{}], unit = \"text\"", "\"a\",".repeat(65));
+    declared(&many, &[&format!("{prefix} is a list of more than 64 texts")]);
+    check_condition(
+        "matches(copy_group.name)",
+        "`matches` needs a pattern behind the text: `matches(kernel.name, 'gemm*')`",
+    );
+    check_condition("matches(copy_group.bytes, 'a')", "`matches` looks at a text, not at bytes");
+    check_condition("matches(copy_group.name, params.min_share)", "a pattern is a text, not share");
+    check_condition(
+        "matches(copy_group.direction, 'host_*', 'pear*')",
+        "no value of the fact matches 'pear*'; it is `host_to_device`, `device_to_host`, `device_to_device`, `peer`, \
+         `host_to_host` and `unknown`",
     );
 }
 
@@ -414,8 +452,12 @@ fn what_is_declared_is_used() {
             "15: `values.other` is never used",
         ],
     );
-    check("default = 0.01", "default = 2", &["9: `params.min_share` is a share: between 0 and 1"]);
-    check("default = 0.01", "default = \"0.01\"", &["9: the default of `params.min_share` must be a finite number"]);
+    check("default = 0.01", "default = 2", &["9: the default of `params.min_share` is a share: between 0 and 1"]);
+    check(
+        "default = 0.01",
+        "default = \"0.01\"",
+        &["9: the default of `params.min_share` must be a finite number, in share; a name has `unit = \"text\"`"],
+    );
 }
 
 #[test]
@@ -439,7 +481,7 @@ fn tests_assert_something_and_cover_the_outcomes() {
     check(
         "outcome = \"pass\"",
         "outcome = \"pass\", recoverable_ns = 3",
-        &["49: `recoverable_ns`, `confidence` and `summary` can be expected of a finding only"],
+        &["49: `recoverable_ns`, `confidence`, `severity` and `summary` can be expected of a finding only"],
     );
     check("name = \"no window\"", "name = \"hidden\"", &["51: two tests are named `hidden`"]);
     check(

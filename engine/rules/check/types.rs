@@ -11,6 +11,8 @@ pub(in crate::rules) enum Type {
     Text,
     /// One of these strings.
     Choice(&'static [&'static str]),
+    /// Several strings.
+    Texts,
     /// A string written in the rule.
     Literal(String),
 }
@@ -30,6 +32,7 @@ impl Type {
             Self::Number(dimension) => dimension.name(),
             Self::Bool => "true or false".to_owned(),
             Self::Text | Self::Choice(_) | Self::Literal(_) => "text".to_owned(),
+            Self::Texts => "a list of texts".to_owned(),
         }
     }
 
@@ -39,7 +42,7 @@ impl Type {
             (Self::Number(a), Self::Number(b)) => a.join(*b).map(Self::Number),
             (Self::Bool, Self::Bool) => Some(Self::Bool),
             (Self::Choice(a), Self::Choice(b)) if a == b => Some(self.clone()),
-            (Self::Number(_) | Self::Bool, _) | (_, Self::Number(_) | Self::Bool) => None,
+            (Self::Number(_) | Self::Bool | Self::Texts, _) | (_, Self::Number(_) | Self::Bool | Self::Texts) => None,
             _ => Some(Self::Text),
         }
     }
@@ -88,6 +91,10 @@ impl Dimension {
             Unit::Number => Self { tag: Tag::Number, ..Self::NONE },
             Unit::None => Self::NONE,
         }
+    }
+
+    pub(super) fn count() -> Self {
+        Self::of(Unit::Count)
     }
 
     pub(super) fn literal(number: f64) -> Self {

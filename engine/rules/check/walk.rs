@@ -6,7 +6,7 @@ use crate::facts::{EntityKind, Unit, catalogue};
 use crate::text::nearest::{did_you_mean, listed};
 
 use super::super::expr::syntax::{Argument, Arithmetic, Choice, Comparison, Expr, Filter, Literal, Logic, Unsupported};
-use super::super::expr::{FILTERS, FUNCTIONS, TESTS};
+use super::super::expr::{FILTERS, TESTS};
 use super::super::rule::FactRef;
 use super::types::{Dimension, NUMBER_FILTERS, TEXT_FILTERS, Type};
 
@@ -15,13 +15,26 @@ use super::types::{Dimension, NUMBER_FILTERS, TEXT_FILTERS, Type};
 pub(super) struct Scope {
     pub(super) for_each: EntityKind,
     pub(super) optional: BTreeSet<FactRef>,
-    /// The unit is absent when it is not a known one.
-    pub(super) params: BTreeMap<String, Option<Dimension>>,
+    /// The type is absent when the param itself is wrong.
+    pub(super) params: BTreeMap<String, Option<Type>>,
     /// With their index; the type is absent when the value itself is wrong.
     pub(super) values: BTreeMap<String, (usize, Option<Type>)>,
+    /// What each group can be asked, by its name; the type is absent when that is wrong.
+    pub(super) groups: BTreeMap<String, BTreeMap<String, Option<Type>>>,
 }
 
 impl Scope {
+    /// Nothing but the facts of a kind of entity and of its ancestors.
+    pub(super) fn of(for_each: EntityKind) -> Self {
+        Self {
+            for_each,
+            optional: BTreeSet::new(),
+            params: BTreeMap::new(),
+            values: BTreeMap::new(),
+            groups: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn kinds(&self) -> impl Iterator<Item = EntityKind> {
         std::iter::once(self.for_each).chain(self.for_each.ancestors().iter().copied())
     }
@@ -29,7 +42,7 @@ impl Scope {
     /// The fact with this full name, or why there is none.
     pub(super) fn fact(&self, entity: &str, name: &str) -> Result<FactRef, String> {
         let Some(kind) = EntityKind::from_name(entity) else {
-            let roots = self.kinds().map(EntityKind::name).chain(["params", "values"]);
+            let roots = self.kinds().map(EntityKind::name).chain(["params", "values", "groups"]);
             return Err(format!("`{entity}` is no entity{}", did_you_mean(entity, roots)));
         };
         if !self.kinds().any(|known| known == kind) {
@@ -56,6 +69,8 @@ pub(super) struct Uses {
     pub(super) facts: BTreeSet<FactRef>,
     pub(super) params: BTreeSet<String>,
     pub(super) values: BTreeSet<usize>,
+    /// As `group.what`.
+    pub(super) groups: BTreeSet<String>,
 }
 
 /// What an expression must give.
@@ -157,18 +172,24 @@ impl<'a> Walk<'a> {
         match **of {
             Expr::Variable("params") => self.param(name),
             Expr::Variable("values") => self.value(name),
+            Expr::Variable("groups") => {
+                self.fault(format!("`groups.{name}` is a group: ask for `groups.{name}.count` or one of its sums"))
+            }
+            Expr::Attribute { ref of, name: group } if matches!(**of, Expr::Variable("groups")) => {
+                self.group(group, name)
+            }
             Expr::Variable(entity) => self.fact(entity, name, may_be_absent),
             _ => self.fault(format!("`.{name}` follows something that has no facts")),
         }
     }
 
     fn param(&mut self, name: &str) -> Option<Type> {
-        let Some(dimension) = self.scope.params.get(name).copied() else {
+        let Some(kind) = self.scope.params.get(name).cloned() else {
             let known = self.scope.params.keys().map(String::as_str);
             return self.fault(format!("`params.{name}` is not declared in [params]{}", did_you_mean(name, known)));
         };
         self.uses.params.insert(name.to_owned());
-        dimension.map(Type::Number)
+        kind
     }
 
     fn value(&mut self, name: &str) -> Option<Type> {
@@ -183,6 +204,21 @@ impl<'a> Walk<'a> {
         };
         self.uses.values.insert(index);
         kind
+    }
+
+    fn group(&mut self, group: &str, what: &str) -> Option<Type> {
+        let Some(known) = self.scope.groups.get(group) else {
+            let near = did_you_mean(group, self.scope.groups.keys().map(String::as_str));
+            return self.fault(format!("`groups.{group}` is not declared in [groups], or not known here{near}"));
+        };
+        self.uses.groups.insert(format!("{group}.{what}"));
+        match known.get(what).cloned() {
+            Some(kind) => kind,
+            None => {
+                let near = did_you_mean(what, known.keys().map(String::as_str));
+                self.fault(format!("the group `{group}` has no `{what}`{near}"))
+            }
+        }
     }
 
     fn fact(&mut self, entity: &str, name: &str, may_be_absent: bool) -> Option<Type> {
@@ -251,7 +287,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn number(&mut self, expr: &Expr<'_>) -> Option<Dimension> {
+    pub(super) fn number(&mut self, expr: &Expr<'_>) -> Option<Dimension> {
         match self.type_of(expr)? {
             Type::Number(dimension) => Some(dimension),
             other => self.fault(format!("a number was expected, not {}", other.name())),
@@ -308,7 +344,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A bare number beside one with a unit: 5000 of what?
-    fn bare_literal(&mut self, a: &Type, b: &Type) -> bool {
+    pub(super) fn bare_literal(&mut self, a: &Type, b: &Type) -> bool {
         let (Type::Number(a), Type::Number(b)) = (a, b) else { return false };
         let unit = match (a.is_literal_number(), b.is_literal_number()) {
             (true, false) => b,
@@ -361,8 +397,11 @@ impl<'a> Walk<'a> {
         let kind = self.type_of(left);
         let Expr::List(items) = right else {
             let (part, whole) = (kind?, self.type_of(right)?);
-            let texts = matches!(part, Type::Text | Type::Literal(_)) && whole == Type::Text;
-            return match texts {
+            let is_fine = match (part, whole) {
+                (Type::Text | Type::Literal(_), Type::Text | Type::Texts) | (Type::Choice(_), Type::Texts) => true,
+                _ => false,
+            };
+            return match is_fine {
                 true => Some(Type::Bool),
                 false => self.fault("`in` needs a list, or a part of a text and the text"),
             };
@@ -393,33 +432,6 @@ impl<'a> Walk<'a> {
         match yes.join(&no) {
             Some(kind) => Some(kind),
             None => self.fault(format!("`if` gives {}, `else` gives {}", yes.name(), no.name())),
-        }
-    }
-
-    fn call(&mut self, function: Option<&str>, arguments: &[Argument<'_>]) -> Option<Type> {
-        let name = match function {
-            Some(name) if FUNCTIONS.contains(&name) => name,
-            Some(name) => return self.fault(format!("unknown function `{name}`{}", did_you_mean(name, FUNCTIONS))),
-            None => return self.fault("methods are not part of the language"),
-        };
-        let mut joined: Option<Dimension> = None;
-        for argument in arguments {
-            let Argument::Positional(argument) = argument else {
-                return self.fault(format!("`{name}` takes numbers only"));
-            };
-            let dimension = self.number(argument)?;
-            let known = joined.unwrap_or(dimension);
-            self.bare_literal(&Type::Number(known), &Type::Number(dimension));
-            joined = match known.join(dimension) {
-                Some(dimension) => Some(dimension),
-                None => {
-                    return self.fault(format!("`{name}` is given {} and {}", known.name(), dimension.name()));
-                }
-            };
-        }
-        match joined {
-            Some(dimension) if arguments.len() > 1 => Some(Type::Number(dimension)),
-            _ => self.fault(format!("`{name}` needs two numbers or more")),
         }
     }
 

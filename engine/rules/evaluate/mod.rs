@@ -1,17 +1,17 @@
 //! Judges the facts of a report by the rules of a library.
 
-use std::sync::Arc;
+mod groups;
 
-use minijinja::value::Value;
+use std::sync::Arc;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
 use crate::replay::{Change, STEP_FACT};
 use crate::text::spans::Sentence;
 
 use super::budget::Budget;
-use super::context::{Entities, Scope, ValueNames, params, related};
+use super::context::{Entities, RuleParams, Scope, ValueNames, params, related};
 use super::library::Library;
-use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Replayed};
+use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Replayed, Severity};
 use super::params::Params;
 use super::print::Printers;
 use super::rule::{EstimateCode, FactRef, Rule, Text};
@@ -42,7 +42,11 @@ pub(super) fn evaluate_one(library: &Library, rule: &Rule, facts: &Facts, id: En
 /// What the estimate of one rule gives for one entity, before it is bounded; absent where it gives none.
 pub(super) fn claimed(library: &Library, rule: &Rule, facts: &Facts, id: EntityId, set: &Params) -> Option<i64> {
     let estimate = rule.code.estimate.as_ref()?;
-    Report::new(library, facts).judge(&Asked::new(rule, set), id).ok()?.claimed(estimate).ok()
+    let (report, asked) = (Report::new(library, facts), Asked::new(rule, set));
+    let judge = report.judge(&asked, id).ok()?;
+    // Without its groups it gives none.
+    judge.enter_groups().ok()?;
+    judge.claimed(estimate).ok()
 }
 
 /// What all rules share.
@@ -58,7 +62,7 @@ struct Report<'a> {
 struct Asked<'a> {
     rule: &'a Rule,
     value_names: Arc<ValueNames>,
-    params: Result<Value, String>,
+    params: Result<RuleParams, String>,
 }
 
 impl<'a> Asked<'a> {
@@ -89,11 +93,11 @@ impl<'a> Report<'a> {
         })
     }
 
-    fn judge<'b>(&'b self, asked: &Asked<'b>, id: EntityId) -> Result<Judge<'b>, String> {
+    fn judge<'b>(&'b self, asked: &'b Asked<'b>, id: EntityId) -> Result<Judge<'b>, String> {
         let params = asked.params.as_ref().map_err(String::clone)?;
         let related = related(self.facts, id);
         let scope = Scope::new(asked.rule, &asked.value_names, params, &self.entities, &related, &self.budget)?;
-        Ok(Judge { report: self, rule: asked.rule, related, scope })
+        Ok(Judge { report: self, rule: asked.rule, id, params, related, scope })
     }
 }
 
@@ -101,6 +105,8 @@ impl<'a> Report<'a> {
 struct Judge<'a> {
     report: &'a Report<'a>,
     rule: &'a Rule,
+    id: EntityId,
+    params: &'a RuleParams,
     related: [Option<EntityId>; EntityKind::ALL.len()],
     scope: Scope<'a>,
 }
@@ -122,6 +128,9 @@ impl Judge<'_> {
         }
         let missing = self.missing(&code.needs);
         if !missing.is_empty() {
+            return Ok(Outcome::Unknown { missing });
+        }
+        if let Some(missing) = self.enter_groups()? {
             return Ok(Outcome::Unknown { missing });
         }
         for when in &code.whens {
@@ -158,6 +167,7 @@ impl Judge<'_> {
             estimate: self.estimate()?,
             confidence,
             because,
+            severity: self.severity()?,
             advice: advice.map(|text| self.print(text)).transpose()?.unwrap_or_default(),
             verify: self.print(&code.verify)?,
             look: code.look.as_ref().map(|text| self.print(text)).transpose()?,
@@ -179,6 +189,16 @@ impl Judge<'_> {
             }
         }
         Ok((confidence, because))
+    }
+
+    /// That of the first condition that holds.
+    fn severity(&self) -> Result<Option<Severity>, String> {
+        for severity in &self.rule.code.severities {
+            if self.scope.holds(&severity.when)? {
+                return Ok(Some(severity.is));
+            }
+        }
+        Ok(None)
     }
 
     fn estimate(&self) -> Result<Option<Estimate>, String> {

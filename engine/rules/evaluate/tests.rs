@@ -1,4 +1,5 @@
 use super::super::library::tests::load;
+use super::super::params::ParamValue;
 use super::super::testing;
 use super::*;
 use crate::text::spans::Span;
@@ -170,18 +171,68 @@ fn users_override_params() {
 #[test]
 fn wrong_values_fail_and_never_pass_for_a_result() {
     let (mut facts, _, _, group) = report();
-    for wrong in
-        [FactValue::from("many"), FactValue::from(f64::NAN), FactValue::from(f64::INFINITY), FactValue::from(true)]
-    {
+    for wrong in [ParamValue::from("many"), ParamValue::from(f64::NAN), ParamValue::from(f64::INFINITY)] {
         let mut params = Params::default();
         params.set("late", "least", wrong.clone());
         let outcome = judge_with(&facts, &params);
-        let expected = Outcome::Failed { message: "`params.least` is set to no finite number".to_owned() };
+        let expected = Outcome::Failed { message: "`params.least` must be a finite number, in ns".to_owned() };
         assert_eq!(outcome, expected, "{wrong:?}");
     }
     facts.get_mut(group).set("call_ns", 0);
     let Outcome::Failed { message } = judge(&facts) else { panic!("a division by zero has no result") };
     assert!(message.starts_with("`sync_group.idle_after_ns / sync_group.call_ns`: "), "{message}");
+}
+
+#[test]
+fn patterns_are_held_against_whole_names() {
+    let (facts, ..) = report();
+    let judged = |param: &str, set: Option<ParamValue>| {
+        let rule = RULE
+            .replace(
+                "[params]",
+                &format!("[params]\nnames = {{ default = {param}, unit = \"text\", doc = \"Names.\" }}"),
+            )
+            .replace(".waits_for == 'stream'\"", ".waits_for == 'stream' and matches(sync_group.api, params.names)\"");
+        let library = load(&[("rules/sync/late.toml", &rule)]).unwrap();
+        let mut params = Params::default();
+        set.into_iter().for_each(|set| params.set("late", "names", set));
+        evaluate(&library, &facts, &params).remove(0).outcome.name()
+    };
+    for (param, expected) in [
+        ("\"a\"", "finding"),
+        ("\"*\"", "finding"),
+        ("\"a?\"", "not_applicable"),
+        ("\"b*\"", "not_applicable"),
+        ("[\"b*\", \"*a\"]", "finding"),
+        ("[\"b*\"]", "not_applicable"),
+    ] {
+        assert_eq!(judged(param, None), expected, "{param}");
+    }
+    let list = ParamValue::Texts(vec!["x".to_owned(), "a*".to_owned()]);
+    assert_eq!(judged("[\"b*\"]", Some(list)), "finding");
+    assert_eq!(judged("[\"b*\"]", Some(ParamValue::Texts(Vec::new()))), "failed");
+    assert_eq!(judged("\"b*\"", Some(3.into())), "failed");
+}
+
+#[test]
+fn the_first_condition_that_holds_gives_the_severity() {
+    let (mut facts, _, _, group) = report();
+    let severities = "[[severity_when]]\nis = \"high\"\nwhen = \"sync_group.call_count > 9\"\n\
+                      [[severity_when]]\nis = \"info\"\nwhen = \"sync_group.call_count > 1\"\n";
+    let rule = RULE.replace("[estimate]", &format!("{severities}[estimate]"));
+    let severity =
+        |facts: &Facts| match evaluate(&load(&[("rules/sync/late.toml", &rule)]).unwrap(), facts, &Params::default())
+            .remove(0)
+            .outcome
+        {
+            Outcome::Finding(found) => found.severity,
+            other => panic!("{other:?}"),
+        };
+    assert_eq!(severity(&facts), Some(Severity::Info));
+    facts.get_mut(group).set("call_count", 10);
+    assert_eq!(severity(&facts), Some(Severity::High));
+    facts.get_mut(group).set("call_count", 1);
+    assert_eq!(severity(&facts), None);
 }
 
 #[test]
@@ -194,9 +245,19 @@ fn values_that_nothing_asks_for_are_not_computed() {
 
 #[test]
 fn absolute_thresholds_are_rescaled_too() {
-    for report in testing::run(&library()) {
+    let rule = RULE.replace("expr = \"sync_group.idle", "expr = \"sync_group.call_ns > 0 and sync_group.idle");
+    for report in testing::run(&load(&[("rules/sync/late.toml", &rule)]).unwrap()) {
         assert_eq!(report.problem, None, "{}", report.test);
     }
+}
+
+#[test]
+fn a_rule_asks_before_it_divides() {
+    let fails = "with `sync_group.call_ns` = 0 the rule fails: `sync_group.idle_after_ns / sync_group.call_ns`: unable to \
+                 calculate 100 / 0; ask first: `… if sync_group.call_ns > 0 else …`, or a condition before it";
+    let problems: Vec<_> = testing::run(&library()).into_iter().map(|report| report.problem).collect();
+    // The test that stops at the first condition divides nothing.
+    assert_eq!(problems, [Some(fails.to_owned()), None, None]);
 }
 
 /// The problem of one test of a rule with a part replaced.
@@ -228,6 +289,8 @@ fn tests_say_what_differs() {
     differs("idle_after_ns = 9 }", "idle_after_ns = 10 }", "short", "expected pass, got finding");
     let more = |expect: &str| format!("[[tests]]\nname = \"more\"\nexpect = {{ {finding}, {expect} }}\n[[tests]]");
     differs("[[tests]]", &more("recoverable_ns = 51"), "more", "expected recoverable_ns 51, got 50");
+    let severity = "expected severity high, got what can be gained";
+    differs("[[tests]]", &more("severity = \"high\""), "more", severity);
     differs("[[tests]]", &more("confidence = \"high\""), "more", "expected confidence high, got low");
     differs("[[tests]]", &more("summary = \"b\""), "more", "expected a summary with `b`, got `waits in a or a`");
 }

@@ -3,7 +3,7 @@
 //! | | |
 //! | --- | --- |
 //! | operators | `+ - * / // % and or not == != < <= > >= in`, `a if c else b` |
-//! | functions | `min(a, b, …)`, `max(a, b, …)` |
+//! | functions | `min(a, b, …)`, `max(a, b, …)`, `matches(text, pattern, …)` |
 //! | filters | `default(x)` for an optional fact, `lower` for text |
 //! | tests | `is defined`, `is undefined` for an optional fact |
 //! | filters in texts only | `duration instant bytes percent gb_per_s rate ratio count code text` |
@@ -14,12 +14,14 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use crate::limits::MAX_EXPRESSION_STEP_COUNT;
+use crate::text::glob::Glob;
 use crate::text::tags;
 use minijinja::value::{Rest, Value, ValueKind};
 
 use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, filters, tests};
 
-pub(super) const FUNCTIONS: [&str; 2] = ["max", "min"];
+pub(super) const FUNCTIONS: [&str; 3] = [MATCHES, "max", "min"];
+pub(super) const MATCHES: &str = "matches";
 pub(super) const TESTS: [&str; 2] = ["defined", "undefined"];
 pub(super) const FILTERS: [&str; 2] = ["default", "lower"];
 
@@ -37,8 +39,25 @@ pub(super) fn install(environment: &mut Environment<'static>) {
     environment.add_filter("lower", filters::lower);
     environment.add_test("defined", tests::is_defined);
     environment.add_test("undefined", tests::is_undefined);
+    environment.add_function(MATCHES, |text: &str, patterns: Rest<Value>| fits(text, &patterns));
     environment.add_function("min", |numbers: Rest<Value>| extreme(&numbers, Ordering::Less));
     environment.add_function("max", |numbers: Rest<Value>| extreme(&numbers, Ordering::Greater));
+}
+
+/// Whether a text fits a pattern, or one of a list of them.
+fn fits(text: &str, patterns: &[Value]) -> Result<bool, Error> {
+    for pattern in patterns {
+        let is_list = pattern.kind() == ValueKind::Seq;
+        let one_of_them = |pattern: Value| pattern.as_str().is_some_and(|pattern| Glob::new(pattern).matches(text));
+        let found = match is_list {
+            true => pattern.try_iter()?.any(one_of_them),
+            false => one_of_them(pattern.clone()),
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn extreme(numbers: &[Value], wanted: Ordering) -> Result<Value, Error> {

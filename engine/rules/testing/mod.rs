@@ -1,17 +1,21 @@
 //! Runs the tests that rule files carry.
 //!
 //! Each test that expects a finding or a pass is also run with all times, then all sizes, a thousand times larger and
-//! smaller: the outcome must hold and the estimate must scale. A condition that mixes units does not survive this.
+//! smaller: the outcome must hold and the estimate must scale. A condition that mixes units does not survive this. Then each
+//! number in turn is 0: a rule that divides by it must ask first.
 
+#[cfg(test)]
+mod extremes;
 #[cfg(test)]
 mod mutants;
 mod probe;
+mod zero;
 
 use std::collections::BTreeSet;
 
 use super::example::{claimed_ns, judge};
 use super::library::Library;
-use super::outcome::{Match, Outcome};
+use super::outcome::{Match, Outcome, Severity};
 use super::params::Params;
 use super::rule::{Case, Expected, Rule};
 
@@ -46,9 +50,10 @@ pub fn run(library: &Library) -> Vec<TestReport> {
 fn report(library: &Library, rule: &Rule, case: &Case) -> TestReport {
     let params = params(rule, case);
     let outcome = judge(library, rule, &case.facts, &params);
-    let problem = difference(case, &outcome)
+    let problem = difference(rule, case, &outcome)
         .or_else(|| negative(library, rule, case, &params))
-        .or_else(|| probe::problem(library, rule, case, &outcome));
+        .or_else(|| probe::problem(library, rule, case, &outcome))
+        .or_else(|| zero::problem(library, rule, case));
     TestReport {
         rule: rule.id().to_owned(),
         test: case.name.clone(),
@@ -74,7 +79,7 @@ fn params(rule: &Rule, case: &Case) -> Params {
 }
 
 /// What differs from what the test expects.
-fn difference(case: &Case, outcome: &Outcome) -> Option<String> {
+fn difference(rule: &Rule, case: &Case, outcome: &Outcome) -> Option<String> {
     let expect = &case.expect;
     if let Outcome::Failed { message } = outcome {
         return Some(format!("the rule failed: {message}"));
@@ -87,7 +92,7 @@ fn difference(case: &Case, outcome: &Outcome) -> Option<String> {
         return Some(format!("expected {}, got {}{why}", expect.outcome.name(), outcome.name()));
     }
     match outcome {
-        Outcome::Finding(found) => finding_difference(case, found),
+        Outcome::Finding(found) => finding_difference(rule, case, found),
         Outcome::Unknown { missing } => expect
             .missing
             .as_ref()
@@ -102,7 +107,7 @@ fn same_names(a: &[String], b: &[String]) -> bool {
     set(a) == set(b)
 }
 
-fn finding_difference(case: &Case, found: &Match) -> Option<String> {
+fn finding_difference(rule: &Rule, case: &Case, found: &Match) -> Option<String> {
     let recoverable_ns = found.estimate.as_ref().map(|estimate| estimate.recoverable_ns);
     if let Some(expected) = case.expect.recoverable_ns
         && recoverable_ns != Some(expected)
@@ -112,6 +117,11 @@ fn finding_difference(case: &Case, found: &Match) -> Option<String> {
     }
     if let Some(expected) = case.expect.confidence.filter(|expected| *expected != found.confidence) {
         return Some(format!("expected confidence {}, got {}", expected.name(), found.confidence.name()));
+    }
+    let severity = found.severity.or(rule.severity());
+    if let Some(expected) = case.expect.severity.filter(|expected| Some(*expected) != severity) {
+        let got = severity.map_or("what can be gained", Severity::name);
+        return Some(format!("expected severity {}, got {got}", expected.name()));
     }
     let part = case.expect.summary.as_ref().filter(|part| !found.summary.plain().contains(part.as_str()));
     part.map(|part| format!("expected a summary with `{part}`, got `{}`", found.summary.plain()))

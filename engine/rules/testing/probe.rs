@@ -5,8 +5,9 @@ use crate::facts::{FactValue, Unit};
 use super::super::example::judge;
 use super::super::library::Library;
 use super::super::outcome::Outcome;
-use super::super::params::Params;
-use super::super::rule::{Case, FactTable, Rule};
+use super::super::params::{ParamValue, Params};
+use super::super::rule::{Case, FactTable, Given, Rule};
+use super::super::vocabulary::UNITS;
 use super::is_judged;
 
 const FACTOR: i64 = 1000;
@@ -61,6 +62,11 @@ impl Scale {
         }
     }
 
+    fn given(self, given: &Given) -> Option<Given> {
+        let members = given.members.iter().map(|(kind, table)| Some((*kind, self.facts(table)?)));
+        Some(Given { own: self.facts(&given.own)?, members: members.collect::<Option<_>>()? })
+    }
+
     fn facts(self, table: &FactTable) -> Option<FactTable> {
         let scaled = |unit: Unit, value| self.exact(value, unit);
         table.iter().map(|(fact, value)| Some((*fact, scaled(Unit::of_name(fact.name), value)?))).collect()
@@ -70,17 +76,25 @@ impl Scale {
         let mut params = Params::default();
         for param in &rule.params {
             let value = case.params.get(&param.name).unwrap_or(&param.default);
-            let unit = if matches!(param.unit, "ratio" | "none") { Unit::None } else { Unit::of_name(param.unit) };
-            // A threshold need not be a whole number.
-            let scaled = self.exact(value, unit).or_else(|| match value {
-                FactValue::Int(number) => self.exact(&FactValue::Float(*number as f64), unit),
-                _ => None,
-            });
-            if let Some(scaled) = scaled {
-                params.set(rule.id(), &param.name, scaled);
-            }
+            params.set(rule.id(), &param.name, self.param(value, param.unit));
         }
         params
+    }
+
+    fn param(self, value: &ParamValue, unit: &str) -> ParamValue {
+        let unit = UNITS.into_iter().find(|(name, _)| *name == unit).map_or(Unit::None, |(_, unit)| unit);
+        let scaled = match value {
+            ParamValue::Int(number) => self.exact(&FactValue::Int(*number), unit),
+            ParamValue::Float(number) => self.exact(&FactValue::Float(*number), unit),
+            ParamValue::Text(_) | ParamValue::Texts(_) => None,
+        };
+        match (scaled, value) {
+            (Some(FactValue::Int(number)), _) => ParamValue::Int(number),
+            (Some(FactValue::Float(number)), _) => ParamValue::Float(number),
+            // A threshold need not be a whole number.
+            (_, ParamValue::Int(number)) => ParamValue::Float(*number as f64 * (FACTOR as f64).powi(self.power(unit))),
+            _ => value.clone(),
+        }
     }
 
     /// Whether an estimate follows the scale, within the rounding of both.
@@ -97,7 +111,7 @@ pub(super) fn problem(library: &Library, rule: &Rule, case: &Case, before: &Outc
         return None;
     }
     SCALES.into_iter().find_map(|scale| {
-        let facts = scale.facts(&case.facts)?;
+        let facts = scale.given(&case.facts)?;
         let after = judge(library, rule, &facts, &scale.params(rule, case));
         difference(scale, before, &after).map(|problem| format!("with {}: {problem}", scale.name()))
     })

@@ -55,7 +55,7 @@ impl Sink for Part {
                 self.has_gpu_events = true;
                 let correlation = correlation(call.correlation);
                 let call = self.call(event);
-                self.chunk.api_call(&call, correlation, false);
+                self.chunk.api_call(&call, correlation, None);
             }
             Activity::Operator(_) => self.range(event, RangeKind::Operator, event.name),
             Activity::Range(_) => self.range(event, RangeKind::Annotation, event.name),

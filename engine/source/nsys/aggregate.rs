@@ -112,7 +112,9 @@ impl Aggregate<Part, Option<i64>> for Take {
         }
         part.untold += 1;
         if part.untold == TELL_EVERY {
-            self.done.fetch_add(std::mem::take(&mut part.untold), Ordering::Relaxed);
+            let rows = std::mem::take(&mut part.untold);
+            self.done.fetch_add(rows, Ordering::Relaxed);
+            self.budget.count_events(rows)?;
         }
         Ok(())
     }
@@ -120,6 +122,7 @@ impl Aggregate<Part, Option<i64>> for Take {
     fn finalize(&self, _: &mut Context<'_>, part: Option<Part>) -> rusqlite::Result<Option<i64>> {
         if let (Some(part), Ok(mut slot)) = (part, self.slot.lock()) {
             self.done.fetch_add(part.untold, Ordering::Relaxed);
+            self.budget.count_events(part.untold)?;
             *slot = Some(part);
         }
         Ok(None)

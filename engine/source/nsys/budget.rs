@@ -2,18 +2,23 @@
 //! few megabytes stand for rows without end, or for rows that are each as long as the file.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use cpu_time::ThreadTime;
 use rusqlite::Connection;
 
 use crate::limits::{
-    MAX_CELL_BYTES, MAX_READING_TIME, MAX_TEXT_ANYWAY_BYTES, MAX_TEXT_PER_FILE, MIN_READ_BYTES_PER_SECOND,
+    MAX_CELL_BYTES, MAX_READING_TIME, MAX_TEXT_ANYWAY_BYTES, MAX_TEXT_PER_FILE, MIN_EVENT_BYTES,
+    MIN_READ_BYTES_PER_SECOND, MIN_ROW_BYTES, ROWS_ANYWAY,
 };
 
-/// Steps of SQLite's machine between two looks at the budget: few, since one step can read a text of many megabytes.
-const STEPS: i32 = 2_000;
+/// Steps of SQLite's machine between two looks at the clock: few, since one step can go through the whole file.
+const STEPS: i32 = 100;
+/// Looks at the clock between two looks at the budget, unless this much time has passed.
+const LOOKS: u64 = 20;
+const LONG: Duration = Duration::from_millis(20);
 /// Steps that may be taken for each byte of the file, and in any case. A row takes a step or two for each of
 /// its columns, and at least a byte for each.
 const STEPS_PER_BYTE: u64 = 20;
@@ -27,35 +32,65 @@ pub(super) struct Budget {
     /// In units of [`STEPS`].
     steps: Arc<AtomicU64>,
     text_bytes: Arc<AtomicU64>,
-    until: Option<Instant>,
+    events: Arc<AtomicU64>,
+    /// Of processor time, of all threads together: a slow disk takes none, and other programs take none of it.
+    nanoseconds: Arc<AtomicU64>,
     file_bytes: u64,
 }
 
 /// The file asks for more than its size explains.
 #[derive(Debug, thiserror::Error)]
-#[error("its texts are longer than the whole file: pages or texts of it stand for many rows")]
-struct TooMuchText;
+enum TooMuch {
+    #[error("its texts are longer than the whole file: pages or texts of it stand for many rows")]
+    Text,
+    #[error("it has more rows than a file of its size can hold: pages or values of it stand for many rows")]
+    Rows,
+}
+
+impl From<TooMuch> for rusqlite::Error {
+    fn from(error: TooMuch) -> Self {
+        Self::UserFunctionError(Box::new(error))
+    }
+}
 
 impl Budget {
-    /// In proportion to a file; time runs from now on.
+    /// In proportion to a file.
     pub(super) fn of(path: &Path) -> Self {
         let file_bytes = std::fs::metadata(path).map_or(0, |file| file.len());
         let steps = file_bytes.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_ANYWAY);
         let text_bytes = file_bytes.saturating_mul(MAX_TEXT_PER_FILE).saturating_add(MAX_TEXT_ANYWAY_BYTES);
-        let time = MAX_READING_TIME + Duration::from_secs(file_bytes / MIN_READ_BYTES_PER_SECOND);
+        let time = MAX_READING_TIME.as_nanos() as f64 + file_bytes as f64 / MIN_READ_BYTES_PER_SECOND as f64 * 1e9;
+        let shared = |amount| Arc::new(AtomicU64::new(amount));
         Self {
-            steps: Arc::new(AtomicU64::new(steps / STEPS as u64)),
-            text_bytes: Arc::new(AtomicU64::new(text_bytes)),
-            until: Instant::now().checked_add(time),
+            steps: shared(steps / STEPS as u64),
+            text_bytes: shared(text_bytes),
+            events: shared(file_bytes / MIN_EVENT_BYTES + ROWS_ANYWAY),
+            nanoseconds: shared(time as u64),
             file_bytes,
         }
     }
 
-    /// Stops a connection's statements when nothing is left.
+    /// Stops a connection's statements when nothing is left. Called on the thread that then uses it.
     pub(super) fn bound(&self, db: &mut Connection) -> rusqlite::Result<()> {
-        let (left, until) = (Arc::clone(&self.steps), self.until);
-        let is_over = move || !take(&left, 1) || until.is_some_and(|until| Instant::now() > until);
-        db.progress_handler(STEPS, Some(is_over))
+        let mut meter = Meter::new(self.clone());
+        db.progress_handler(STEPS, Some(move || meter.is_over()))
+    }
+
+    /// Counts rows of events.
+    ///
+    /// # Errors
+    /// When nothing is left.
+    pub(super) fn count_events(&self, rows: u64) -> rusqlite::Result<()> {
+        if take(&self.events, rows) { Ok(()) } else { Err(TooMuch::Rows.into()) }
+    }
+
+    /// Tells whether a table can have as many rows, of which that many were read.
+    ///
+    /// # Errors
+    /// When it cannot.
+    pub(super) fn check_rows(&self, rows: u64) -> rusqlite::Result<()> {
+        let most = self.file_bytes / MIN_ROW_BYTES + ROWS_ANYWAY;
+        if rows <= most { Ok(()) } else { Err(TooMuch::Rows.into()) }
     }
 
     /// Counts bytes of texts that SQLite has handed over.
@@ -66,7 +101,7 @@ impl Budget {
         if bytes == 0 || take(&self.text_bytes, bytes) {
             return Ok(());
         }
-        Err(rusqlite::Error::UserFunctionError(Box::new(TooMuchText)))
+        Err(TooMuch::Text.into())
     }
 
     /// The longest cell that the file can hold.
@@ -77,4 +112,74 @@ impl Budget {
 
 fn take(left: &AtomicU64, amount: u64) -> bool {
     left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount)).is_ok()
+}
+
+/// Tells the budget what one connection takes.
+struct Meter {
+    budget: Budget,
+    looks: u64,
+    looked: Instant,
+    spent: Duration,
+}
+
+impl Meter {
+    fn new(budget: Budget) -> Self {
+        let looked = Instant::now();
+        Self { budget, looks: 0, looked, spent: processor_time() }
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.looks += 1;
+        let now = Instant::now();
+        if self.looks < LOOKS && now.duration_since(self.looked) < LONG {
+            return false;
+        }
+        self.looked = now;
+        let spent = std::mem::replace(&mut self.spent, processor_time());
+        let nanoseconds = self.spent.saturating_sub(spent).as_nanos() as u64;
+        let looks = std::mem::take(&mut self.looks);
+        !take(&self.budget.steps, looks) || !take(&self.budget.nanoseconds, nanoseconds)
+    }
+}
+
+/// What this thread has used of the processors; what has passed, where the system does not tell.
+fn processor_time() -> Duration {
+    static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    ThreadTime::try_now().map_or_else(|_| BEGIN.elapsed(), |time| time.as_duration())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENDLESS: &str = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c";
+
+    /// The budget of a file of 24 KB.
+    fn small() -> Budget {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(24_000).unwrap();
+        Budget::of(file.path())
+    }
+
+    #[test]
+    fn rows_follow_from_the_size_of_the_file() {
+        let budget = small();
+        assert!(budget.count_events(ROWS_ANYWAY + 1_000).is_ok());
+        assert!(budget.clone().count_events(1).is_err());
+        assert!(budget.check_rows(ROWS_ANYWAY + 2_000).is_ok());
+        assert!(budget.check_rows(ROWS_ANYWAY + 2_001).is_err());
+    }
+
+    #[test]
+    fn statements_end_with_the_time_of_the_processors_and_with_the_steps() {
+        for (steps, nanoseconds) in [(u64::MAX, 30_000_000), (1_000, u64::MAX)] {
+            let budget = small();
+            budget.steps.store(steps, Ordering::Relaxed);
+            budget.nanoseconds.store(nanoseconds, Ordering::Relaxed);
+            let mut db = Connection::open_in_memory().unwrap();
+            budget.bound(&mut db).unwrap();
+            let result = db.query_row(ENDLESS, [], |_| Ok(()));
+            assert_eq!(result.unwrap_err().sqlite_error_code(), Some(rusqlite::ErrorCode::OperationInterrupted));
+        }
+    }
 }

@@ -48,25 +48,32 @@ const BEGINNINGS: [&str; 11] = [
     "DIAGNOSTIC_EVENT",
 ];
 /// The tables that are read, beside those of events.
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 25] = [
     "COMPOSITE_EVENTS",
     "CUDA_CALLCHAINS",
     "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+    "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
     "DIAGNOSTIC_EVENT",
     "EXPORT_META_DATA",
     "GENERIC_EVENTS",
     "GPU_METRICS",
     "META_DATA_CAPTURE",
     "META_DATA_EXPORT",
+    "OSRT_CALLCHAINS",
     "PROCESSES",
+    "ProcessStreams",
     "SAMPLING_CALLCHAINS",
     "StringIds",
     "TARGET_INFO_CUDA_CONTEXT_INFO",
     "TARGET_INFO_CUDA_DEVICE",
+    "TARGET_INFO_CUDA_GPU",
     "TARGET_INFO_CUDA_NULL_STREAM",
     "TARGET_INFO_CUDA_STREAM",
     "TARGET_INFO_GPU",
     "TARGET_INFO_GPU_METRICS",
+    "TARGET_INFO_SYSTEM_ENV",
+    "ThreadNames",
 ];
 /// The words for a row id, the usual one first.
 const ROW_IDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
@@ -119,7 +126,10 @@ impl Schema {
     ) -> rusqlite::Result<()> {
         let mut statement = db.prepare(&format!("{sql} LIMIT ?1"))?;
         let mut rows = statement.query([i64::try_from(most).unwrap_or(i64::MAX)])?;
+        let mut count = 0;
         while let Some(row) = rows.next()? {
+            count += 1;
+            self.budget.check_rows(count)?;
             let cells = Cells::of(row);
             take(&cells);
             self.budget.hand_over(cells.handed())?;

@@ -1,6 +1,6 @@
 //! The small tables of an export: who wrote it, processes, GPUs, streams, and what the profiler said of itself.
 //!
-//! The captured environment, command lines and program output are never selected.
+//! Command lines are never selected, nor is anything of the captured environment and of the program's output here.
 
 use foldhash::{HashMap, HashSet};
 use rusqlite::Connection;
@@ -15,10 +15,6 @@ const MAX_MESSAGES: usize = 1_000;
 const MAX_ROWS: u64 = 1_000_000;
 /// Bytes of one message, and of the names of processes and GPUs.
 const MAX_TEXT_BYTES: usize = 600;
-/// Rows of the table of GPUs.
-const MAX_GPUS: usize = 1_024;
-/// No GPU has more SMs, warps, blocks, registers or bytes of shared memory for each.
-const MAX_OF_A_GPU: i64 = 1 << 24;
 
 /// What the small tables say.
 #[derive(Debug, Default)]
@@ -59,7 +55,6 @@ pub(super) fn read(db: &Connection, schema: &Schema) -> rusqlite::Result<Info> {
             info.process_names.insert(key >> 24, shortened(paths::file_name(name)).to_owned());
         }
     })?;
-    reader.gpus(&mut info)?;
     reader.streams(&mut info)?;
     reader.messages(&mut info)?;
     Ok(info)
@@ -73,13 +68,13 @@ pub(super) fn has_rows(db: &Connection, schema: &Schema, table: &str) -> rusqlit
     db.query_row(&format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")"), [], |row| row.get(0))
 }
 
-struct Reader<'db> {
-    db: &'db Connection,
-    schema: &'db Schema,
+pub(super) struct Reader<'db> {
+    pub(super) db: &'db Connection,
+    pub(super) schema: &'db Schema,
 }
 
 impl Reader<'_> {
-    fn rows(&self, table: &str, columns: &[&str], take: impl FnMut(&Cells<'_>)) -> rusqlite::Result<()> {
+    pub(super) fn rows(&self, table: &str, columns: &[&str], take: impl FnMut(&Cells<'_>)) -> rusqlite::Result<()> {
         if !self.schema.has(table) {
             return Ok(());
         }
@@ -109,49 +104,6 @@ impl Reader<'_> {
             })?;
         }
         Ok(())
-    }
-
-    fn gpus(&self, info: &mut Info) -> rusqlite::Result<()> {
-        const COLUMNS: [&str; 12] = [
-            "id",
-            "cuDevice",
-            "name",
-            "smCount",
-            "computeMajor",
-            "computeMinor",
-            "memoryBandwidth",
-            "totalMemory",
-            "maxWarpsPerSm",
-            "maxBlocksPerSm",
-            "maxRegistersPerSm",
-            "maxShmemPerSm",
-        ];
-        self.rows("TARGET_INFO_GPU", &COLUMNS, |cells| {
-            // What a GPU cannot have is not known; products of these stay far from overflow.
-            let positive = |column| cells.int(column).filter(|value| (1..=MAX_OF_A_GPU).contains(value));
-            let properties = DeviceProperties {
-                name: cells.text(2).map(shortened).map(str::to_owned),
-                sm_count: positive(3),
-                compute_capability: positive(4).zip(cells.int(5)),
-                memory_bandwidth: cells.int(6).filter(|value| *value > 0),
-                total_memory_bytes: cells.int(7).filter(|value| *value > 0),
-                max_warps_per_sm: positive(8),
-                max_blocks_per_sm: positive(9),
-                registers_per_sm: positive(10),
-                shared_memory_per_sm_bytes: positive(11),
-            };
-            if let Some(id) = cells.int(0)
-                && info.gpus.len() < MAX_GPUS
-            {
-                info.gpus.push(Gpu { id, ordinal: cells.int(1), properties });
-            }
-        })?;
-        info.gpus.sort_by_key(|gpu| gpu.id);
-        self.rows("TARGET_INFO_CUDA_DEVICE", &["pid", "cudaId", "gpuId"], |cells| {
-            if let (Some(pid), Some(ordinal), Some(gpu)) = (cells.int(0), cells.int(1), cells.int(2)) {
-                info.ordinals.insert((pid, ordinal), gpu);
-            }
-        })
     }
 
     fn streams(&self, info: &mut Info) -> rusqlite::Result<()> {
@@ -200,6 +152,6 @@ impl Reader<'_> {
 }
 
 /// The beginning of a long text, cut between characters.
-fn shortened(text: &str) -> &str {
+pub(super) fn shortened(text: &str) -> &str {
     cut::to_bytes(text, MAX_TEXT_BYTES)
 }

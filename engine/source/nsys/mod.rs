@@ -11,6 +11,7 @@ mod database;
 mod describe;
 mod faults;
 mod frames;
+mod gpus;
 mod ids;
 mod info;
 mod metrics;
@@ -20,6 +21,7 @@ mod rows;
 mod samples;
 mod scan;
 mod strings;
+mod surroundings;
 
 use std::path::Path;
 
@@ -126,7 +128,8 @@ fn read_database(
     if !schema.is_nsys() {
         return Ok(Content::Foreign);
     }
-    let info = info::read(&db, &schema)?;
+    let mut info = info::read(&db, &schema)?;
+    gpus::read(&db, &schema, &mut info)?;
     let mut builder = Builder::new(*limits);
     let has_echoes = callchains::has_echoes(&db, &schema)?;
     let scan_options = scan::Options { threads, limits, progress, has_echoes };
@@ -135,7 +138,9 @@ fn read_database(
     strings::read(&db, &schema, &mut builder)?;
     describe::describe(&mut builder, &info);
     faults::read(&db, &schema, &mut builder)?;
+    let processes = builder.process_keys();
     let mut timeline = builder.finish();
+    timeline.surroundings = surroundings::read(&db, &schema, &processes)?;
     load_libraries(&mut timeline);
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
     timeline.source = Source { format: Some(FORMAT.id), ..info.source };

@@ -11,7 +11,11 @@ struct Words {
     is_for_empty: bool,
 }
 
-const WORDS: [Words; 4] = [
+/// What is said of other things than kernels and copies.
+const OF_OTHERS: [&str; 1] = ["Unified Memory trace"];
+
+/// The most telling first.
+const WORDS: [Words; 5] = [
     Words {
         kind: NoticeKind::EventsLost,
         level: NoticeLevel::Info,
@@ -32,31 +36,40 @@ const WORDS: [Words; 4] = [
     Words {
         kind: NoticeKind::Capture,
         level: NoticeLevel::Warning,
-        words: &["CUDA injection", "CUPTI"],
-        is_for_empty: false,
+        words: &["CUDA profiling might"],
+        is_for_empty: true,
     },
     Words {
         kind: NoticeKind::Capture,
         level: NoticeLevel::Warning,
-        words: &["CUDA profiling might", "No CUDA events"],
-        is_for_empty: true,
+        words: &["CUDA injection", "CUPTI"],
+        is_for_empty: false,
     },
+    Words { kind: NoticeKind::Capture, level: NoticeLevel::Warning, words: &["No CUDA events"], is_for_empty: true },
 ];
 
-/// The messages that tell something of the recording; `is_empty` where it holds no GPU operation.
+/// The messages that tell something of the recording, the most telling first; `is_empty` where it holds no GPU operation.
 pub(super) fn classify(messages: &[(NoticeLevel, String)], is_empty: bool) -> Vec<Notice> {
-    let mut notices = Vec::new();
+    let mut notices: Vec<(usize, Notice)> = Vec::new();
     for (level, text) in messages {
-        let counts = |words: &&Words| {
-            *level >= words.level
+        if OF_OTHERS.iter().any(|words| text.contains(words)) {
+            let kind = NoticeKind::UnifiedMemory;
+            notices.push((0, Notice { kind, level: *level, text: text.clone() }));
+            continue;
+        }
+        let mut kinds: Vec<NoticeKind> = Vec::new();
+        for (rank, words) in WORDS.iter().enumerate() {
+            let counts = *level >= words.level
                 && (is_empty || !words.is_for_empty)
-                && words.words.iter().any(|word| text.contains(word))
-        };
-        let mut kinds: Vec<NoticeKind> = WORDS.iter().filter(counts).map(|words| words.kind).collect();
-        kinds.dedup();
-        notices.extend(kinds.into_iter().map(|kind| Notice { kind, level: *level, text: text.clone() }));
+                && words.words.iter().any(|word| text.contains(word));
+            if counts && !kinds.contains(&words.kind) {
+                kinds.push(words.kind);
+                notices.push((rank, Notice { kind: words.kind, level: *level, text: text.clone() }));
+            }
+        }
     }
-    notices
+    notices.sort_by_key(|(rank, _)| *rank);
+    notices.into_iter().map(|(_, notice)| notice).collect()
 }
 
 #[cfg(test)]
@@ -77,5 +90,14 @@ mod tests {
         assert_eq!(kinds(NoticeLevel::Warning, "No CUDA events collected.", true), [Capture]);
         assert_eq!(kinds(NoticeLevel::Warning, "No CUDA events collected.", false), []);
         assert_eq!(kinds(NoticeLevel::Error, "Process was launched.", true), []);
+        let unified = "Unified Memory trace is not supported by the current driver version or configuration.";
+        assert_eq!(kinds(NoticeLevel::Warning, unified, false), [NoticeKind::UnifiedMemory]);
+    }
+
+    #[test]
+    fn the_most_telling_comes_first() {
+        let warnings = ["No CUDA events collected.", "CUDA profiling might have not been started correctly."];
+        let messages = warnings.map(|text| (NoticeLevel::Warning, text.to_owned()));
+        assert_eq!(classify(&messages, true)[0].text, warnings[1]);
     }
 }

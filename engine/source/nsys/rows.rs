@@ -12,6 +12,9 @@ const NO_TIMES: Reason = "times missing or not numbers";
 /// CUPTI writes zero for a time that it lost.
 const LOST_TIMES: Reason = "times lost by the profiler";
 
+/// What begins at zero and ends within this may have begun when the capture did.
+const LONGEST_FROM_ZERO_NS: i64 = 1_000_000_000;
+
 /// An event table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Table {
@@ -25,11 +28,36 @@ pub(super) enum Table {
     ProfilerOverhead,
     CudaOverhead,
     Nvtx,
+    /// A table of calls of a library that the profiler traces, by its index in [`LIBRARIES`].
+    Library(usize),
 }
+
+/// The tables of calls of libraries, and the column that holds the name.
+const LIBRARIES: [(&str, &str); 16] = [
+    ("MPI_P2P_EVENTS", "textId"),
+    ("MPI_COLLECTIVES_EVENTS", "textId"),
+    ("MPI_START_WAIT_EVENTS", "textId"),
+    ("MPI_OTHER_EVENTS", "textId"),
+    ("CUPTI_ACTIVITY_KIND_OPENACC_DATA", "nameId"),
+    ("CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH", "nameId"),
+    ("CUPTI_ACTIVITY_KIND_OPENACC_OTHER", "nameId"),
+    ("OPENMP_EVENT_KIND_PARALLEL", "nameId"),
+    ("OPENMP_EVENT_KIND_SYNC_REGION", "nameId"),
+    ("OPENMP_EVENT_KIND_SYNC_REGION_WAIT", "nameId"),
+    ("OPENMP_EVENT_KIND_TASK", "nameId"),
+    ("OPENMP_EVENT_KIND_WORKSHARE", "nameId"),
+    ("OPENMP_EVENT_KIND_MUTEX_WAIT", "nameId"),
+    ("OPENMP_EVENT_KIND_CRITICAL_SECTION", "nameId"),
+    ("CUDNN_EVENTS", "nameId"),
+    ("CUBLAS_EVENTS", "nameId"),
+];
+/// The columns of each, in the order of [`LIBRARIES`].
+const LIBRARY_COLUMNS: [[&str; 4]; 2] =
+    [["start", "end", "globalTid", "textId"], ["start", "end", "globalTid", "nameId"]];
 
 impl Table {
     /// In the order in which they are read; the longest to read come first in the queue anyway.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 26] = [
         Self::Kernel,
         Self::Graph,
         Self::Copy,
@@ -40,6 +68,22 @@ impl Table {
         Self::ProfilerOverhead,
         Self::CudaOverhead,
         Self::Nvtx,
+        Self::Library(0),
+        Self::Library(1),
+        Self::Library(2),
+        Self::Library(3),
+        Self::Library(4),
+        Self::Library(5),
+        Self::Library(6),
+        Self::Library(7),
+        Self::Library(8),
+        Self::Library(9),
+        Self::Library(10),
+        Self::Library(11),
+        Self::Library(12),
+        Self::Library(13),
+        Self::Library(14),
+        Self::Library(15),
     ];
 
     pub(super) const fn name(self) -> &'static str {
@@ -54,6 +98,7 @@ impl Table {
             Self::ProfilerOverhead => "PROFILER_OVERHEAD",
             Self::CudaOverhead => "CUPTI_ACTIVITY_KIND_OVERHEAD",
             Self::Nvtx => "NVTX_EVENTS",
+            Self::Library(index) => LIBRARIES[index].0,
         }
     }
 
@@ -104,6 +149,8 @@ impl Table {
             Self::ProfilerOverhead => &["start", "end", "globalTid", "nameId"],
             Self::CudaOverhead => &["start", "end", "globalTid", "nameId", "overheadType"],
             Self::Nvtx => &["start", "end", "globalTid", "eventType", "text", "textId", "domainId"],
+            Self::Library(index) if LIBRARIES[index].1.as_bytes()[0] == b't' => &LIBRARY_COLUMNS[0],
+            Self::Library(_) => &LIBRARY_COLUMNS[1],
         }
     }
 }
@@ -126,6 +173,7 @@ impl Table {
                 None => Ok(()),
             },
             Self::Nvtx => nvtx(cells, chunk),
+            Self::Library(_) => library(cells, chunk),
         };
         if let Err(reason) = read {
             chunk.drop_event(reason);
@@ -139,7 +187,7 @@ fn correlation(id: Option<i64>) -> Option<u32> {
 
 fn op(cells: &Cells<'_, '_>) -> Result<OpEvent, Reason> {
     let (Some(start), Some(end)) = (cells.int(0), cells.int(1)) else { return Err(NO_TIMES) };
-    if start == 0 || end == 0 {
+    if end == 0 || (start == 0 && end > LONGEST_FROM_ZERO_NS) {
         return Err(LOST_TIMES);
     }
     let stream = StreamKey {
@@ -247,8 +295,8 @@ const CUDA_ERROR_NOT_READY: i64 = 600;
 
 fn api_call(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
     let call = call(cells, 4)?;
-    let has_failed = cells.int(5).is_some_and(|value| value != 0 && value != CUDA_ERROR_NOT_READY);
-    chunk.api_call(&call, correlation(cells.int(3)), has_failed);
+    let error = cells.int(5).filter(|value| *value != 0 && *value != CUDA_ERROR_NOT_READY);
+    chunk.api_call(&call, correlation(cells.int(3)), error);
     Ok(())
 }
 
@@ -262,7 +310,8 @@ fn scheduled(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
 
 const fn overhead_kind(overhead_type: Option<i64>) -> Option<OverheadKind> {
     match overhead_type {
-        Some(2 | 6 | 7) => Some(OverheadKind::Load),
+        Some(2) => Some(OverheadKind::Compile),
+        Some(6 | 7) => Some(OverheadKind::Load),
         Some(3..=5) => Some(OverheadKind::Profiler),
         Some(8) => Some(OverheadKind::QueueFull),
         _ => None,
@@ -290,6 +339,14 @@ fn nvtx(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
     } else {
         chunk.domain(thread, domain, name);
     }
+    Ok(())
+}
+
+/// A call of a library: a range around what it does.
+fn library(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+    let CallEvent { start, end, thread, name } = call(cells, 3)?;
+    let label = LabelKey { kind: RangeKind::Library, domain: 0, name };
+    chunk.range(&RangeEvent { start, end: Some(end), thread, label });
     Ok(())
 }
 

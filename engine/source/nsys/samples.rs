@@ -8,8 +8,8 @@ use rusqlite::Connection;
 use super::database::Schema;
 use super::info::has_rows;
 use crate::limits::{MAX_CPU_SAMPLE_COUNT, MAX_STACK_FRAME_COUNT};
-use crate::timeline::builder::Limits;
-use crate::timeline::samples::{CpuSamples, Frame};
+use crate::timeline::builder::{ABSURD_NS, Limits};
+use crate::timeline::samples::{CpuSamples, Frame, StackedCalls};
 use crate::timeline::{NONE, NameId, Timeline};
 
 const EVENTS: &str = "COMPOSITE_EVENTS";
@@ -19,6 +19,8 @@ pub(super) const CHAINS: &str = "SAMPLING_CALLCHAINS";
 struct Sample {
     thread: u32,
     time_ns: i64,
+    /// When a call returned; of a sample the same moment.
+    end: i64,
     id: i64,
 }
 
@@ -50,43 +52,87 @@ impl Frames {
     }
 }
 
-/// Reads the samples of the threads that call CUDA into a timeline. Rows beyond the limits are counted there.
+/// Where stacks and what they are of stand.
+struct Tables {
+    events: &'static str,
+    chains: &'static str,
+    /// The columns of the events: the id of the stack, begin, thread, and end, where there is one.
+    columns: [&'static str; 4],
+}
+
+const SAMPLES: Tables = Tables { events: EVENTS, chains: CHAINS, columns: ["id", "start", "globalTid", "end"] };
+const OS_CALLS: Tables =
+    Tables { events: "OSRT_API", chains: "OSRT_CALLCHAINS", columns: ["callchainId", "start", "globalTid", "end"] };
+
+/// Reads the samples of the threads that call CUDA, and the stacks of their calls of the OS, into a timeline. Rows beyond the
+/// limits are counted there.
 pub(super) fn read(db: &Connection, schema: &Schema, timeline: &mut Timeline, limits: &Limits) -> rusqlite::Result<()> {
-    if !has_rows(db, schema, CHAINS)? || !has_rows(db, schema, EVENTS)? {
-        return Ok(());
+    timeline.cpu_samples = stacks(db, schema, &SAMPLES, timeline, limits)?.samples;
+    timeline.os_stacks = stacks(db, schema, &OS_CALLS, timeline, limits)?;
+    Ok(())
+}
+
+fn stacks(
+    db: &Connection,
+    schema: &Schema,
+    tables: &Tables,
+    timeline: &mut Timeline,
+    limits: &Limits,
+) -> rusqlite::Result<StackedCalls> {
+    if !has_rows(db, schema, tables.chains)? || !has_rows(db, schema, tables.events)? {
+        return Ok(StackedCalls::default());
     }
-    let samples = events(db, schema, timeline, limits)?;
+    let samples = events(db, schema, tables, timeline, limits)?;
     if samples.is_empty() {
-        return Ok(());
+        return Ok(StackedCalls::default());
     }
-    let (mut rows, keys) = chains(db, schema, &samples, limits)?;
-    for table in [EVENTS, CHAINS] {
+    let (mut rows, keys) = chains(db, schema, tables, &samples, limits)?;
+    for table in [tables.events, tables.chains] {
         timeline.reached.row_count += schema.count(db, table)?.saturating_sub(limits.rows);
     }
     rows.sort_unstable_by_key(|row| (row.sample, row.depth, row.frame));
     let mut columns = CpuSamples::new(resolve(db, schema, timeline, &keys, limits)?);
+    let mut end_ns = Vec::with_capacity(samples.len());
     let mut rest = rows.as_slice();
-    for (sample, Sample { thread, time_ns, .. }) in (0_u32..).zip(&samples) {
+    for (sample, Sample { thread, time_ns, end, .. }) in (0_u32..).zip(&samples) {
         let (stack, others) = rest.split_at(rest.partition_point(|row| row.sample == sample));
         rest = others;
         columns.push(*thread, *time_ns, stack.iter().take(MAX_STACK_FRAME_COUNT).map(|row| row.frame));
+        end_ns.push(*end);
     }
-    timeline.cpu_samples = columns;
-    Ok(())
+    Ok(StackedCalls { samples: columns, end_ns })
 }
 
-/// The samples of threads that call CUDA, by thread and time.
-fn events(db: &Connection, schema: &Schema, timeline: &mut Timeline, limits: &Limits) -> rusqlite::Result<Vec<Sample>> {
+/// The samples of threads that call CUDA, by thread and time; of all threads where no call was recorded.
+fn events(
+    db: &Connection,
+    schema: &Schema,
+    tables: &Tables,
+    timeline: &mut Timeline,
+    limits: &Limits,
+) -> rusqlite::Result<Vec<Sample>> {
+    let is_of_all = timeline.api.is_empty();
     let callers: BTreeSet<u32> = timeline.api.thread.iter().copied().collect();
-    let threads = timeline.threads.iter().zip(0_u32..).filter(|(_, index)| callers.contains(index));
+    let threads = timeline.threads.iter().zip(0_u32..).filter(|(_, index)| is_of_all || callers.contains(index));
     let threads: BTreeMap<i64, u32> = threads.map(|(thread, index)| (thread.id, index)).collect();
     let most = MAX_CPU_SAMPLE_COUNT / timeline.devices.len().max(1);
     let (mut samples, mut beyond) = (Vec::new(), 0);
-    schema.each(db, &schema.select(EVENTS, &["id", "start", "globalTid"]), limits.rows, |cells| {
-        let thread = cells.int(2).and_then(|thread| threads.get(&thread));
-        let (Some(id), Some(time_ns), Some(thread)) = (cells.int(0), cells.int(1), thread) else { return };
+    let mut sql = schema.select(tables.events, &tables.columns);
+    if tables.events != EVENTS && schema.has_column(tables.events, tables.columns[0]) {
+        // Most calls are too short for a stack.
+        sql += &format!(" WHERE \"{}\" > 0", tables.columns[0]);
+    }
+    schema.each(db, &sql, limits.rows, |cells| {
+        let thread = cells.int(2).and_then(|thread| threads.get(&thread).copied().or(is_of_all.then_some(NONE)));
+        // A call without a stack has none of number 0.
+        let id = cells.int(0).filter(|id| *id != 0 || tables.events == EVENTS);
+        let (Some(id), Some(time_ns), Some(thread)) = (id, cells.int(1), thread) else { return };
+        if !(-ABSURD_NS..=ABSURD_NS).contains(&time_ns) {
+            return;
+        }
         if samples.len() < most {
-            samples.push(Sample { thread: *thread, time_ns, id });
+            let end = cells.int(3).unwrap_or(time_ns).clamp(time_ns, ABSURD_NS);
+            samples.push(Sample { thread, time_ns, end, id });
         } else {
             beyond += 1;
         }
@@ -100,6 +146,7 @@ fn events(db: &Connection, schema: &Schema, timeline: &mut Timeline, limits: &Li
 fn chains(
     db: &Connection,
     schema: &Schema,
+    tables: &Tables,
     samples: &[Sample],
     limits: &Limits,
 ) -> rusqlite::Result<(Vec<Row>, Vec<FrameKey>)> {
@@ -108,7 +155,7 @@ fn chains(
     by_id.dedup_by_key(|(id, _)| *id);
     let (mut rows, mut frames) = (Vec::new(), Frames::default());
     let columns = ["id", "stackDepth", "symbol", "module", "unresolved"];
-    schema.each(db, &schema.select(CHAINS, &columns), limits.rows, |cells| {
+    schema.each(db, &schema.select(tables.chains, &columns), limits.rows, |cells| {
         let index_of = |id: i64| by_id.binary_search_by_key(&id, |(id, _)| *id).ok();
         let depth = cells.int(1).and_then(|depth| u32::try_from(depth).ok());
         let depth = depth.filter(|depth| (*depth as usize) < MAX_STACK_FRAME_COUNT);
@@ -133,7 +180,9 @@ fn resolve(
     let Timeline { names, reached, .. } = timeline;
     let mut found: BTreeMap<i64, NameId> = BTreeMap::new();
     schema.each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
-        let (Some(id), Some(text)) = (cells.int(0).filter(|id| wanted.contains(id)), cells.text(1)) else { return };
+        // Texts that nobody wants are not looked at.
+        let Some(id) = cells.int(0).filter(|id| wanted.contains(id)) else { return };
+        let Some(text) = cells.text(1) else { return };
         let (text, is_cut) = limits.cut(text);
         if !is_name(text) {
             return;

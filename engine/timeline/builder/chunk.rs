@@ -6,6 +6,8 @@ use super::keys::{KernelKey, Keys, LabelKey, NameKey, StreamKey, ThreadKey};
 use super::limits::Limits;
 use super::ranges::RangeRows;
 use super::threads::SchedulerRows;
+use crate::timeline::api::error_code;
+use crate::timeline::columns::ApiError;
 use crate::timeline::columns::{
     ApiCalls, Copies, Direction, GpuOps, Graphs, HostMemory, Kernels, Memsets, MigrationCause, Migrations, OsCalls,
     OverheadKind, Overheads, ThreadState, ThreadStates,
@@ -19,7 +21,7 @@ pub type Reason = &'static str;
 const REVERSED: Reason = "ends before it starts";
 const ABSURD: Reason = "times over 100 days away";
 /// Beyond this no recording reaches; sums of a window stay far from overflow.
-const ABSURD_NS: i64 = 100 * 24 * 3_600 * 1_000_000_000;
+pub(crate) const ABSURD_NS: i64 = 100 * 24 * 3_600 * 1_000_000_000;
 
 /// What every operation of a GPU has.
 #[derive(Debug, Clone, Copy)]
@@ -146,16 +148,16 @@ impl Chunk {
         }
     }
 
-    /// Adds a CUDA API call. Suffixes of its name, such as `_v3020`, go.
-    pub fn api_call(&mut self, call: &CallEvent, correlation: Option<u32>, has_failed: bool) {
+    /// Adds a CUDA API call, with the code of the error that it returned, if any. Suffixes of its name, such as `_v3020`, go.
+    pub fn api_call(&mut self, call: &CallEvent, correlation: Option<u32>, error: Option<i64>) {
         let Some(times) = checked(call.start, call.end, &mut self.dropped) else { return };
         let name = self.keys.api_names.index(call.name);
         self.api.times.push(times);
         self.api.thread.push(self.keys.thread(call.thread));
         self.api.name.push(name);
         self.api_correlations.push(correlation.unwrap_or(NONE));
-        if has_failed {
-            self.api.errors.push((name, 1));
+        if let Some(code) = error {
+            self.api.errors.push(ApiError { call: name, code: error_code(code), count: 1 });
         }
     }
 

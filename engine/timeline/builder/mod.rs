@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
 
+pub(crate) use chunk::ABSURD_NS;
 pub use chunk::{CallEvent, Chunk, OpEvent, RangeEvent, Reason};
 pub use inventory::StreamInfo;
 pub use keys::{KernelKey, LabelKey, NameKey, StreamKey, TextKey, ThreadKey};
@@ -30,7 +31,7 @@ use self::keys::{Intern, Keys};
 use self::names::{Interner, RawKernel, RawName, Strings};
 use self::ranges::RawLabel;
 use self::threads::SchedulerRows;
-use super::columns::{GpuOps, ThreadRanges};
+use super::columns::{ApiError, GpuOps, ThreadRanges};
 use super::{DeviceProperties, Dropped, NONE, NameId, Names, Process, Timeline};
 
 /// All that was handed in so far.
@@ -51,8 +52,8 @@ pub struct Builder {
     /// Raw thread, NVTX domain and name.
     domains: Vec<(u32, i64, RawName)>,
     api_correlations: Vec<u32>,
-    /// By raw name.
-    failed_calls: HashMap<u32, u64>,
+    /// By raw name and error.
+    failed_calls: HashMap<(u32, u16), u64>,
     scheduler: SchedulerRows,
     /// By events and reason.
     dropped: BTreeMap<(&'static str, Reason), u64>,
@@ -132,8 +133,8 @@ impl Builder {
         api.thread.extend(all_at(&raw.threads, &chunk.api.thread));
         api.name.extend(all_at(&raw.api_names, &chunk.api.name));
         self.api_correlations.extend(&chunk.api_correlations);
-        for (name, count) in &chunk.api.errors {
-            *self.failed_calls.entry(at(&raw.api_names, *name)).or_default() += count;
+        for error in &chunk.api.errors {
+            *self.failed_calls.entry((at(&raw.api_names, error.call), error.code)).or_default() += error.count;
         }
         os_calls.times.extend(chunk.os_calls.times.iter());
         os_calls.thread.extend(all_at(&raw.threads, &chunk.os_calls.thread));
@@ -269,13 +270,15 @@ impl Builder {
             self.dropped.insert(("overheads", "name no thread, and there are too many threads for them"), lost);
         }
         std::mem::take(&mut self.scheduler).pair_into(&mut timeline.thread_states);
-        let mut failed: HashMap<NameId, u64> = HashMap::default();
-        for (name, count) in &self.failed_calls {
-            *failed.entry(at(names, *name)).or_default() += count;
+        let mut failed: HashMap<(NameId, u16), u64> = HashMap::default();
+        for ((name, code), count) in &self.failed_calls {
+            *failed.entry((at(names, *name), *code)).or_default() += count;
         }
         let names = &timeline.names;
-        timeline.api.errors = failed.into_iter().collect();
-        timeline.api.errors.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| names.get(a.0).cmp(names.get(b.0))));
+        timeline.api.errors = failed.into_iter().map(|((call, code), count)| ApiError { call, code, count }).collect();
+        timeline.api.errors.sort_by(|a, b| {
+            b.count.cmp(&a.count).then_with(|| (names.get(a.call), a.code).cmp(&(names.get(b.call), b.code)))
+        });
     }
 }
 

@@ -7,6 +7,7 @@ use foldhash::{HashMap, HashSet};
 use super::Builder;
 use super::keys::{Intern, Keys, NameKey};
 use super::limits::Limits;
+use crate::text::kernel_names;
 use crate::timeline::api::normal_name;
 use crate::timeline::columns::KernelShape;
 use crate::timeline::{Geometry, NONE, NameId, Names, Reached};
@@ -97,6 +98,34 @@ impl Interner<'_> {
     }
 }
 
+/// What a kernel is called.
+#[derive(Debug, Clone, Copy)]
+struct KernelNames {
+    name: NameId,
+    full_name: NameId,
+    function: NameId,
+}
+
+impl Interner<'_> {
+    /// What people call a kernel of a short and a demangled name, and the function that it is. Either may be missing or mangled.
+    fn kernel(&mut self, short: NameId, full: NameId) -> KernelNames {
+        let is_given = |id: &NameId| !self.names.get(*id).is_empty();
+        let Some(full) = [full, short].into_iter().find(is_given) else {
+            return KernelNames { name: short, full_name: full, function: short };
+        };
+        let full = match kernel_names::demangled(self.names.get(full)) {
+            Some(text) => self.intern(text),
+            None => full,
+        };
+        let text = self.names.shared(full).cloned().unwrap_or_default();
+        if &*text == OTHER_NAME {
+            return KernelNames { name: full, full_name: full, function: full };
+        }
+        let [name, function] = [kernel_names::called(&text), kernel_names::function(&text).to_owned()];
+        KernelNames { name: self.intern(name), full_name: full, function: self.intern(function) }
+    }
+}
+
 impl Builder {
     /// The ids of the table of strings that events refer to: call stacks can have millions of others.
     pub fn string_ids(&self) -> HashSet<i64> {
@@ -125,14 +154,18 @@ impl Builder {
         let mut interner = Interner { names: &mut timeline.names, limits, reached: &mut timeline.reached };
         // Those of kernels first: where there are too many names, they tell most.
         let mut geometries: HashMap<Geometry, u32> = HashMap::default();
+        let mut of_kernels: HashMap<(RawName, RawName), KernelNames> = HashMap::default();
         for RawKernel { name, full_name, geometry } in kernels.list() {
             let geometry = *geometries.entry(*geometry).or_insert_with(|| {
                 timeline.geometries.push(*geometry);
                 (timeline.geometries.len() - 1) as u32
             });
-            let name = interner.resolve(*name, strings, texts);
-            let full_name = interner.resolve(*full_name, strings, texts);
-            timeline.kernels.shapes.push(KernelShape { name, full_name, geometry });
+            let names = *of_kernels.entry((*name, *full_name)).or_insert_with(|| {
+                let [name, full_name] = [name, full_name].map(|name| interner.resolve(*name, strings, texts));
+                interner.kernel(name, full_name)
+            });
+            let KernelNames { name, full_name, function } = names;
+            timeline.kernels.shapes.push(KernelShape { name, full_name, function, geometry });
         }
         let of_calls = names.list().iter().map(|name| interner.resolve(*name, strings, texts)).collect();
         let of_ranges = LabelNames {

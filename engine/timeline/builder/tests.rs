@@ -43,7 +43,7 @@ fn add(chunk: &mut Chunk, line: &str) {
             chunk.kernel(&op, KernelKey { name, full_name: name, geometry });
         }
         "copy" => chunk.copy(&op, 1_024, Direction::HostToDevice, HostMemory::Pinned),
-        "api" => chunk.api_call(&call, correlation, false),
+        "api" => chunk.api_call(&call, correlation, None),
         "os" => chunk.os_call(&call),
         "operator" => chunk.range(&RangeEvent { start, end, thread, label: label(RangeKind::Operator) }),
         _ => chunk.range(&RangeEvent { start, end, thread, label: label(RangeKind::Annotation) }),

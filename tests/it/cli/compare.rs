@@ -114,21 +114,40 @@ fn slower_and_faster_read_right() {
 }
 
 #[test]
-fn several_runs_count_outside_their_spread_only() {
+fn several_runs_count_by_the_interval_of_the_change() {
     let folder = Folder::new();
     let run = |name: &str, factor: f64| folder.write(name, &scaled(facts("training-step.sqlite"), factor));
-    let (a, b, c) = (run("a.json", 1.0), run("b.json", 1.03), run("c.json", 1.06));
-    let (d, e, f) = (run("d.json", 1.05), run("e.json", 1.07), run("f.json", 1.09));
-    let (g, h) = (run("g.json", 1.08), run("h.json", 1.10));
-    let outcome = |arguments: &[&str]| {
-        let json = coldspot(&[&["compare", "--format", "json"], arguments].concat()).json();
-        json["outcome"].as_str().unwrap().to_owned()
+    let side = |name: &str, factors: &[f64]| -> Vec<String> {
+        factors.iter().enumerate().map(|(index, factor)| run(&format!("{name}{index}.json"), *factor)).collect()
     };
-    assert_eq!(outcome(&["--base", &a, &b, &c, "--head", &d, &e, &f]), "no_change");
-    assert_eq!(outcome(&["--base", &a, &b, &c, "--head", &g, &h, &f]), "slower");
-    assert_eq!(outcome(&["--head", &a, &b, &c, "--base", &g, &h, &f]), "faster");
-    coldspot(&["compare", "--base", &a]).code(2);
-    coldspot(&["compare", &a]).code(2);
+    let compared = |base: &[String], head: &[String], more: &[&str]| {
+        let arguments: Vec<&str> = ["compare", "--format", "json", "--base"]
+            .into_iter()
+            .chain(base.iter().map(String::as_str))
+            .chain(["--head"])
+            .chain(head.iter().map(String::as_str))
+            .chain(more.iter().copied())
+            .collect();
+        coldspot(&arguments).json()
+    };
+    let base = side("base", &[1.0, 1.01, 1.02]);
+    let slower = side("slower", &[1.1, 1.11, 1.12]);
+    assert_eq!(compared(&base, &slower, &[])["outcome"], "slower");
+    assert_eq!(compared(&slower, &base, &[])["outcome"], "faster");
+    // Three runs a side that do not meet show nothing yet, and the limit is neither passed nor failed.
+    let near = side("near", &[1.03, 1.05, 1.06]);
+    let json = compared(&base, &near, &["--budget", "step_time=+3%"]);
+    assert_eq!((&json["outcome"], &json["gates"][0]["outcome"]), (&json!("no_change"), &json!("undecided")));
+    assert!(json["verdict"]["plain"].as_str().unwrap().contains("record 5 a side"), "{}", json["verdict"]["plain"]);
+    assert!(json["gates"][0]["says"].as_str().unwrap().contains("the runs leave open"), "{}", json["gates"][0]["says"]);
+    // One odd run of five hides nothing.
+    let odd = side("odd", &[1.0, 1.01, 1.02, 1.0, 1.6]);
+    let five = side("five", &[1.3, 1.31, 1.32, 1.31, 1.3]);
+    let json = compared(&odd, &five, &["--fail-on", "slower=5%", "--budget", "step_time=+5%"]);
+    assert_eq!((&json["outcome"], &json["odd"][0]["name"]), (&json!("slower"), &json!("odd4.json")));
+    assert_eq!((&json["gates"][0]["outcome"], &json["gates"][1]["outcome"]), (&json!("failed"), &json!("failed")));
+    coldspot(&["compare", "--base", &base[0]]).code(2);
+    coldspot(&["compare", &base[0]]).code(2);
 }
 
 #[test]

@@ -64,6 +64,9 @@ impl Step {
         ] {
             command.env(format!("IN_{name}"), "");
         }
+        for name in ["PROGRAM", "BASE_COMMIT", "HEAD_COMMIT", "BUILD", "VERSION", "CHECKSUM", "RELEASES"] {
+            command.env(format!("IN_{name}"), "");
+        }
         command.env("IN_SARIF", "").env("IN_PULL", "").env("IN_MARKER", "").env("IN_AUTHOR", "");
         Self { folder, command }
     }
@@ -79,7 +82,7 @@ impl Step {
         let path = self.folder.path().join("stub");
         let script = format!(
             "#!/bin/bash\nprintf '%s\\n' \"$@\" --- >>\"$RUNNER_TEMP/arguments\"\n\
-             while [[ $# -gt 0 ]]; do if [[ $1 == --output ]]; then printf '{text}' >\"$2\"; fi; shift; done\nexit {code}\n"
+             while [[ $# -gt 0 ]]; do if [[ $1 == --format ]]; then printf '{text}' >\"${{2#*=}}\"; fi; shift; done\nexit {code}\n"
         );
         fs::write(&path, script).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -168,13 +171,21 @@ fn a_review_stands_beside_a_comparison() {
 }
 
 #[test]
-fn a_report_that_cannot_be_read_leaves_nothing_to_post() {
-    let done = Step::new("run.sh").with("IN_MODE", "review").with("IN_REPORT", "/no/such.sqlite").run();
+fn a_report_that_cannot_be_read_takes_the_place_of_an_old_verdict() {
+    let step = Step::new("run.sh").with("IN_MODE", "compare").with("IN_BASE", "/no/such.sqlite");
+    let step = step.with("IN_HEAD", "/no/such.sqlite").with("IN_HEAD_COMMIT", "abcdef0123").with("GITHUB_RUN_ID", "7");
+    let step = step.with("GITHUB_SERVER_URL", "https://forge.example").with("GITHUB_REPOSITORY", "me/project");
+    let done = step.run();
     assert!(done.output.status.success(), "the last step ends the job, after those that tell about it");
     let outputs = done.outputs();
     assert_eq!((outputs["exit-code"].as_str(), outputs["verdict"].as_str()), ("3", "error"));
-    assert_eq!(outputs.len(), 2);
-    assert_eq!(done.file("summary.md"), "");
+    assert_eq!(outputs.len(), 3);
+    let text = fs::read_to_string(&outputs["markdown"]).unwrap();
+    for words in ["could not be measured", "`abcdef0123`", "[The run](https://forge.example/me/project/actions/runs/7)"]
+    {
+        assert!(text.contains(words), "{text}");
+    }
+    assert_eq!(text, done.file("summary.md"));
 }
 
 #[test]
@@ -186,8 +197,8 @@ fn sides_are_lines_and_stay_whole() {
     let outputs = done.outputs();
     assert_eq!((outputs["exit-code"].as_str(), outputs["verdict"].as_str()), ("5", "not-comparable"));
     let [call] = &done.calls()[..] else { panic!("one call") };
-    let output = outputs["markdown"].as_str();
-    let head = ["compare", "--budget=step_time=+5%", "--fail-on=high", "--format", "markdown", "--output", output];
+    let (markdown, json) = (format!("markdown={}", outputs["markdown"]), format!("json={}", outputs["json"]));
+    let head = ["compare", "--budget=step_time=+5%", "--fail-on=high", "--format", &markdown, "--format", &json];
     assert_eq!(call[..head.len()], head);
     assert_eq!(call[head.len()..], ["--base", "a b.sqlite", "c*", "--head", "./--output=/x"]);
 }
@@ -197,7 +208,7 @@ fn no_input_is_evaluated() {
     for name in ["REPORT", "FAIL_ON", "CONFIG", "BASELINE", "ARGS", "BUDGETS", "MODE", "ANNOTATIONS", "SARIF"] {
         let step = Step::new("run.sh").with_stub("x", 0).with("IN_MODE", "review").with("IN_REPORT", "r.sqlite");
         let done = step.with(&format!("IN_{name}"), HOSTILE).run();
-        let is_passed_on = matches!(name, "REPORT" | "FAIL_ON" | "CONFIG" | "BASELINE" | "ARGS" | "BUDGETS");
+        let is_passed_on = matches!(name, "REPORT" | "FAIL_ON" | "BASELINE" | "ARGS" | "BUDGETS");
         let has_it = done.calls().iter().flatten().any(|argument| argument.ends_with(HOSTILE));
         assert_eq!(has_it, is_passed_on, "{name}: {}", done.printed());
         assert!(!done.printed().contains("touch"), "{name}");
@@ -230,25 +241,27 @@ fn wrong_inputs_end_the_step() {
 }
 
 #[test]
-fn a_run_has_tight_bounds_by_default() {
+fn a_run_has_the_bounds_of_the_program_by_default() {
     let action = fs::read_to_string(root().join("action.yml")).unwrap();
-    for (name, variable, default) in [("max-time", "IN_MAX_TIME", "300"), ("max-memory", "IN_MAX_MEMORY", "4096")] {
+    for (name, variable) in [("max-time", "IN_MAX_TIME"), ("max-memory", "IN_MAX_MEMORY")] {
         let input = action.split(&format!("\n  {name}:\n")).nth(1).unwrap();
-        assert_eq!(input.lines().nth(1).unwrap().trim(), format!("default: \"{default}\""));
+        assert_eq!(input.lines().nth(1).unwrap().trim(), "default: \"\"");
         assert!(action.contains(&format!("{variable}: ${{{{ inputs.{name} }}}}")));
-        let step = Step::new("run.sh").with_stub("", 0).with("IN_MODE", "review").with("IN_REPORT", "r.sqlite");
-        let done = step.with(variable, default).run();
-        assert!(done.calls()[0].contains(&format!("--{name}={default}")), "{:?}", done.calls());
+        let step = || Step::new("run.sh").with_stub("", 0).with("IN_MODE", "review").with("IN_REPORT", "r.sqlite");
+        let option = |step: Step| step.run().calls()[0].iter().find(|word| word.starts_with("--max-")).cloned();
+        assert_eq!(option(step()), None);
+        assert_eq!(option(step().with(variable, "9")), Some(format!("--{name}=9")));
     }
 }
 
 #[test]
-fn annotations_and_sarif_are_runs_of_their_own() {
+fn all_formats_are_of_one_reading() {
     let step =
         Step::new("run.sh").with_stub("::notice::x\\n", 1).with("IN_MODE", "review").with("IN_REPORT", "r.sqlite");
     let done = step.with("IN_ANNOTATIONS", "true").with("IN_SARIF", "true").run();
-    let formats: Vec<_> = done.calls().iter().map(|call| call[2].clone()).collect();
-    assert_eq!(formats, ["markdown", "github", "sarif"]);
+    let [call] = &done.calls()[..] else { panic!("one call") };
+    let formats: Vec<&str> = call.iter().filter_map(|word| Some(word.split_once("=/")?.0)).collect();
+    assert_eq!(formats, ["markdown", "json", "github", "sarif"]);
     assert!(done.printed().contains("::notice::x"));
     assert!(fs::metadata(&done.outputs()["sarif"]).unwrap().is_file());
 }
@@ -298,12 +311,47 @@ fn where_there_is_no_comment_it_is_said_why() {
 
 #[test]
 fn what_coldspot_is_made_of_makes_the_key() {
-    let done = Step::new("build.sh").with("IN_BINARY", "").with("RUNNER_OS", "Linux").run();
+    let step = Step::new("install.sh").with("IN_BINARY", "").with("IN_BUILD", "true").with("RUNNER_OS", "Linux");
+    let done = step.with("HOME", "/home/runner").run();
     assert!(done.output.status.success(), "{}", done.printed());
     let key = &done.outputs()["key"];
     assert!(Regex::new("^coldspot-Linux-.*-[0-9a-f]{64}$").unwrap().is_match(key), "{key}");
-    let done = Step::new("build.sh").with("IN_BINARY", "/opt/coldspot\nkey=x").run();
+    let done = Step::new("install.sh").with("IN_BINARY", "/opt/coldspot\nkey=x").run();
     assert_eq!(done.file("output"), "binary=/opt/coldspot\n");
+}
+
+#[test]
+fn a_release_is_what_its_checksum_says() {
+    let folder = temp::folder();
+    let machine = String::from_utf8(std::process::Command::new("uname").arg("-m").output().unwrap().stdout).unwrap();
+    let name = format!("coldspot-9.9.9-{}-unknown-linux-musl.tar.gz", machine.trim());
+    let release = folder.path().join("v9.9.9");
+    fs::create_dir(&release).unwrap();
+    fs::write(folder.path().join("coldspot"), "#!/bin/sh\necho coldspot 9.9.9\n").unwrap();
+    let mut tar = std::process::Command::new("tar");
+    let packed =
+        tar.arg("-czf").arg(release.join(&name)).arg("-C").arg(folder.path()).arg("coldspot").status().unwrap();
+    assert!(packed.success());
+    let sum = std::process::Command::new("sha256sum").arg(release.join(&name)).output().unwrap().stdout;
+    let sum = String::from_utf8(sum).unwrap()[..64].to_owned();
+    let from = format!("file://{}", folder.path().display());
+    let install = |version: &str, sum: &str| {
+        let step = Step::new("install.sh").with("IN_BINARY", "").with("IN_VERSION", version).with("IN_CHECKSUM", sum);
+        step.with("IN_RELEASES", &from).run()
+    };
+    let done = install("9.9.9", &sum);
+    assert!(done.output.status.success(), "{}", done.printed());
+    assert!(fs::read_to_string(&done.outputs()["binary"]).unwrap().contains("9.9.9"));
+    for (version, sum, says) in [
+        ("9.9.9", "0".repeat(64), "its checksum differs"),
+        ("9.9.8", sum, "cannot be downloaded"),
+        ("9.9.9", String::new(), "no checksum is known"),
+        ("../x", "0".repeat(64), "is a number such as"),
+    ] {
+        let done = install(version, &sum);
+        assert_eq!(done.output.status.code(), Some(2), "{}", done.printed());
+        assert!(done.printed().contains(says), "{}", done.printed());
+    }
 }
 
 /// The text of every `run:` of a workflow or an action.
@@ -332,7 +380,7 @@ fn no_expression_stands_in_a_script() {
 
 #[test]
 fn other_peoples_actions_are_pinned() {
-    let pinned = Regex::new(r"^[\w./-]+@v\d+\.\d+\.\d+$").unwrap();
+    let pinned = Regex::new(r"^([\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|your-org/coldspot@v\d+\.\d+\.\d+)$").unwrap();
     for path in workflows().into_iter().chain([root().join("action.yml")]) {
         let text = fs::read_to_string(&path).unwrap();
         let uses: Vec<_> =
@@ -359,7 +407,7 @@ fn inputs_are_used_and_documented() {
         assert!(action.contains(&format!("inputs.{input} ")), "{input} is not used");
         assert!(guide.contains(&format!("| `{input}` |")), "{input} is not in docs/github-action.md");
     }
-    for output in ["exit-code", "verdict", "markdown", "sarif"] {
+    for output in ["exit-code", "verdict", "outcome", "change", "json", "markdown", "sarif"] {
         assert!(guide.contains(&format!("| `{output}` |")), "{output} is not in docs/github-action.md");
     }
 }

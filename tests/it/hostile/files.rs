@@ -157,3 +157,14 @@ fn a_run_that_takes_too_much_memory_is_ended() {
     coldspot_in(temp::root(), &tight).code(7).stderr(contains("more than 1 MiB of memory (--max-memory)"));
     coldspot_in(temp::root(), &["review", &healthy(), "--max-memory", "0", "--max-time", "0"]).success();
 }
+
+#[test]
+fn folders_of_rules_are_walked_up_to_a_bound() {
+    let project = Project::with("rules.dirs = ['many']");
+    let many = project.path().join("many");
+    std::fs::create_dir(&many).unwrap();
+    (0..20_001).for_each(|number| std::fs::write(many.join(format!("{number}.txt")), "").unwrap());
+    let message = project.review(&[]).code(4).err();
+    assert!(message.contains("hold too much together"), "{message}");
+    assert_eq!(message.matches("too much").count(), 1, "{message}");
+}

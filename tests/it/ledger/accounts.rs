@@ -37,8 +37,9 @@ fn timeline(ops: &[Op], hosts: &[Host], scale: i64) -> Timeline {
         (0..3).map(|number| Stream { process: 0, device: 0, context: 1, number, kind: StreamKind::Unknown }).collect();
     let kernel = timeline.names.intern("work");
     let collective = timeline.names.intern("ncclDevKernel_AllReduce");
-    timeline.kernels.shapes =
-        [kernel, collective].map(|name| KernelShape { name, full_name: kernel, geometry: NONE }).to_vec();
+    timeline.kernels.shapes = [kernel, collective]
+        .map(|name| KernelShape { name, full_name: kernel, function: name, geometry: NONE })
+        .to_vec();
     for (kind, start, length) in hosts {
         let times = Interval::new(start * scale, (start + length) * scale);
         match kind {

@@ -24,7 +24,7 @@ kernel = "void vectorized_elementwise_kernel<*"
 file = "./src//optimizer.py"
 
 [[source]]
-kernel = "sgemm_128x64"
+kernel = "sgemm_128x64_nn"
 file = "src/kernels.cu"
 line = 7
 

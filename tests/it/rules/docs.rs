@@ -147,13 +147,17 @@ fn run(folder: &Path, script: &str) -> String {
 fn the_guide_to_rules_works_as_it_is_printed() {
     let folder = temp::folder();
     fs::copy(root().join("fixtures/tiny-kernels.sqlite"), folder.path().join("run.sqlite")).unwrap();
-    let rule = blocks("writing-rules.md", "toml").into_iter().find(|block| block.contains("\nid = ")).unwrap();
-    let id = rule.lines().find_map(|line| line.strip_prefix("id = \"")?.strip_suffix('"')).unwrap().to_owned();
+    let rules: Vec<String> =
+        blocks("writing-rules.md", "toml").into_iter().filter(|block| block.contains("\nid = ")).collect();
+    let id_of = |rule: &String| {
+        rule.lines().find_map(|line| line.strip_prefix("id = \"")?.strip_suffix('"')).unwrap().to_owned()
+    };
+    let (rule, id) = (&rules[0], id_of(&rules[0]));
     let file = folder.path().join("my-rules").join(format!("{id}.toml"));
     for script in blocks("writing-rules.md", "sh") {
         // The guide begins with the skeleton, and then has the reader write the rule.
         if script.contains("rules test") && file.is_file() {
-            fs::write(&file, &rule).unwrap();
+            fs::write(&file, rule).unwrap();
         }
         let printed = run(folder.path(), &script);
         assert!(!script.contains("rules test") || printed.contains("all pass"), "{script}{printed}");
@@ -161,6 +165,12 @@ fn the_guide_to_rules_works_as_it_is_printed() {
     assert!(file.is_file(), "the guide makes its rule");
     let review = run(folder.path(), "coldspot review run.sqlite --rules my-rules --format json");
     assert!(review.contains(&format!("\"rule\": \"{id}\"")), "the guide's rule finds something in its report");
+    let validator = validator(&rule_schema());
+    for rule in &rules {
+        assert_eq!(complaints(&validator, rule), Vec::<String>::new(), "{}", id_of(rule));
+        fs::write(folder.path().join("my-rules").join(format!("{}.toml", id_of(rule))), rule).unwrap();
+    }
+    assert!(run(folder.path(), "coldspot rules test my-rules").contains(&format!("{} rules: all pass", rules.len())));
 }
 
 #[test]

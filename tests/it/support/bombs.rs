@@ -20,6 +20,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("late-columns", late_columns),
     ("default-texts", default_texts),
     ("default-strings", default_strings),
+    ("default-rows", default_rows),
     ("default-frames", default_frames),
     ("colons", colons),
     ("wide-json", wide_json),
@@ -122,6 +123,13 @@ fn default_strings(path: &Path, rows: i64) {
     defaults(path, "StringIds", "id INTEGER PRIMARY KEY", rows * 50, &text, "");
     let sql = format!("INSERT INTO NVTX_EVENTS SELECT 5, 9, {TID}, 60, NULL, id, 0 FROM StringIds");
     Connection::open(path).unwrap().execute_batch(&sql).unwrap();
+}
+
+/// Calls of as many threads as rows, of which nothing but the thread stands anywhere.
+fn default_rows(path: &Path, rows: i64) {
+    let others = "ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME ADD COLUMN end DEFAULT 900; ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME ADD COLUMN nameId DEFAULT 2";
+    let first = "globalTid INTEGER PRIMARY KEY";
+    defaults(path, "CUPTI_ACTIVITY_KIND_RUNTIME", first, rows * 25, "start DEFAULT 5", others);
 }
 
 const CHAINS: &str =

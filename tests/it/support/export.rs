@@ -8,7 +8,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use super::CANARY;
 use super::language::{DEFAULT_STREAM, Metric, Script};
-use super::recording::{Call, Op, OpKind, Recording, Wait, WaitKind};
+use super::recording::{Call, OffCpu, Op, OpKind, Recording, Wait, WaitKind};
 use super::simulate::tid_of;
 
 /// The exporter whose schema is written.
@@ -47,6 +47,7 @@ pub(super) fn write(script: &Script, recording: &Recording, version: SchemaVersi
     exporter.ranges(recording);
     exporter.overheads(recording);
     exporter.samples(recording);
+    recording.off_cpu.iter().for_each(|off| exporter.off_cpu(off));
     script.metric.iter().enumerate().for_each(|(index, metric)| exporter.metric(index as i64, metric, recording));
     exporter.raw_rows();
     exporter.finish();
@@ -120,7 +121,7 @@ impl<'a> Exporter<'a> {
         for gpu in gpus {
             let mut row = columns! {
                 vmId: VM, id: gpu.id, name: gpu.name.clone(), busLocation: format!("0000:{:02X}:00.0", 0x17 + gpu.id),
-                isDiscrete: 1, l2CacheSize: 41_943_040, totalMemory: gpu.memory_gib << 30,
+                isDiscrete: i64::from(!gpu.integrated), l2CacheSize: 41_943_040, totalMemory: gpu.memory_gib << 30,
                 memoryBandwidth: (gpu.bandwidth_gb_per_s * 1e9) as i64, clockRate: gpu.clock_mhz * 1_000_000,
                 smCount: gpu.sm_count, pwGpuId: NONE_U32, uuid: format!("00000000-0000-0000-0000-{:012}", gpu.id),
                 luid: -1, chipName: gpu.chip.clone(), cuDevice: gpu.id, revision: 161, nodeMask: 0,
@@ -219,7 +220,11 @@ impl<'a> Exporter<'a> {
                 self.row("TARGET_INFO_CUDA_CONTEXT_INFO", context);
             }
             for stream in streams {
-                let flag = if stream == DEFAULT_STREAM { 3 } else { 2 };
+                let flag = match stream {
+                    DEFAULT_STREAM => 3,
+                    _ if about.blocking => 1,
+                    _ => 2,
+                };
                 let ids = columns! { streamId: stream, hwId: 0, vmId: 1, processId: about.pid, contextId: 1 };
                 self.row("TARGET_INFO_CUDA_STREAM", [ids, columns! { priority: 0, flag: flag }].concat());
             }
@@ -274,7 +279,7 @@ impl<'a> Exporter<'a> {
         if call.stack.is_empty() {
             return self.row("CUPTI_ACTIVITY_KIND_RUNTIME", row);
         }
-        let chain = self.chain(&call.stack);
+        let chain = self.chain("CUDA_CALLCHAINS", &call.stack);
         let stack = columns! { callchainId: chain };
         match self.version {
             SchemaVersion::Nsys2021 => self.row("CUPTI_ACTIVITY_KIND_RUNTIME", [row, stack].concat()),
@@ -293,17 +298,17 @@ impl<'a> Exporter<'a> {
         }
     }
 
-    /// Every call has a chain of its own, as in real reports; returns its number.
-    fn chain(&mut self, stack: &[String]) -> i64 {
+    /// Every call has a chain of its own, as in real reports; returns its number. A frame may name its file: `function @ file`.
+    fn chain(&mut self, table: &str, stack: &[String]) -> i64 {
         self.chains += 1;
-        let module = self.string("/usr/bin/python3.12");
         for (depth, frame) in stack.iter().enumerate() {
-            let symbol = self.string(frame);
+            let (function, file) = frame.split_once(" @ ").unwrap_or((frame, "/usr/bin/python3.12"));
+            let (symbol, module) = (self.string(function), self.string(file));
             let row = columns! {
                 id: self.chains, symbol: symbol, module: module, unresolved: 0, originalIP: 0x40_0000 + depth as i64,
                 stackDepth: depth as i64,
             };
-            self.row("CUDA_CALLCHAINS", row);
+            self.row(table, row);
         }
         self.chains
     }
@@ -329,12 +334,23 @@ impl<'a> Exporter<'a> {
 
     fn os_call(&mut self, call: &Call) {
         let name_id = self.string(&call.name);
+        let chain = if call.stack.is_empty() { 0 } else { self.chain("OSRT_CALLCHAINS", &call.stack) };
         let row = columns! {
             start: call.start_ns, end: call.end_ns, eventClass: 27, globalTid: self.global_tid(call.process, call.tid),
-            correlationId: call.correlation, nameId: name_id, returnValue: 0, nestingLevel: 0, callchainId: 0,
+            correlationId: call.correlation, nameId: name_id, returnValue: 0, nestingLevel: 0, callchainId: chain,
             argumentsId: 0,
         };
         self.row("OSRT_API", row);
+    }
+
+    fn off_cpu(&self, off: &OffCpu) {
+        for (at_ns, is_on) in [(off.start_ns, 0), (off.end_ns, 1)] {
+            let row = columns! {
+                start: at_ns, cpu: 0, isSchedIn: is_on, globalTid: self.global_tid(off.process, off.tid), threadState: 0,
+                threadBlock: 0,
+            };
+            self.row("SCHED_EVENTS", row);
+        }
     }
 
     /// The number of a kind of wait changed with the exporter; that of each version is what its files hold.

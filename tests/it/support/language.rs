@@ -42,6 +42,8 @@ pub struct Script {
 pub struct Gpu {
     pub id: i64,
     pub name: String,
+    /// Whether it shares its memory with the CPU.
+    pub integrated: bool,
     pub chip: String,
     pub sm_count: i64,
     pub compute: [i64; 2],
@@ -58,6 +60,7 @@ impl Default for Gpu {
         Self {
             id: 0,
             name: "NVIDIA A100-SXM4-80GB".into(),
+            integrated: false,
             chip: "GA100".into(),
             sm_count: 108,
             compute: [8, 0],
@@ -86,6 +89,9 @@ pub struct Process {
     /// Streams that were created; those that were used are added.
     #[serde(default)]
     pub streams: Vec<i64>,
+    /// Whether created streams wait for the legacy default stream, and it for them.
+    #[serde(default)]
+    pub blocking: bool,
 }
 
 fn first_gpu() -> Vec<i64> {
@@ -93,7 +99,7 @@ fn first_gpu() -> Vec<i64> {
 }
 
 fn one_process() -> Vec<Process> {
-    vec![Process { pid: 4242, name: "trainer".into(), gpus: first_gpu(), streams: Vec::new() }]
+    vec![Process { pid: 4242, name: "trainer".into(), gpus: first_gpu(), streams: Vec::new(), blocking: false }]
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -181,6 +187,10 @@ pub enum Step {
         call: String,
         us: f64,
     },
+    /// The thread is off the CPU, by the scheduler's record.
+    Off {
+        us: f64,
+    },
     Profiler {
         name: String,
         us: f64,
@@ -214,6 +224,9 @@ pub enum Step {
         to: Side,
         bytes: i64,
         gb_per_s: f64,
+        /// Whether room was needed; else a page fault is the cause.
+        #[serde(default)]
+        evicts: bool,
     },
 }
 

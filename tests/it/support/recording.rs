@@ -56,6 +56,15 @@ pub struct Wait {
     pub kind: WaitKind,
 }
 
+/// A stretch in which a thread did not run, by the scheduler's record.
+#[derive(Debug, Clone, Copy)]
+pub struct OffCpu {
+    pub start_ns: i64,
+    pub end_ns: i64,
+    pub process: usize,
+    pub tid: i64,
+}
+
 /// A sample of the stack of a thread that ran on a CPU.
 #[derive(Debug, Clone)]
 pub struct Sample {
@@ -112,6 +121,7 @@ pub struct Recording {
     pub overheads: Vec<Overhead>,
     pub faults: Vec<Fault>,
     pub samples: Vec<Sample>,
+    pub off_cpu: Vec<OffCpu>,
 }
 
 impl Recording {

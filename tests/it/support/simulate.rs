@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::language::{Direction, Exact, ExactKind, HostMemory, Launch, Memcpy, Script, Side, Step};
-use super::recording::{Call, Fault, Op, OpKind, Overhead, Range, Recording, Sample, Wait, WaitKind};
+use super::recording::{Call, Fault, OffCpu, Op, OpKind, Overhead, Range, Recording, Sample, Wait, WaitKind};
 
 /// From the return of a launch to the start of its work on an idle device.
 const LATENCY_NS: i64 = 2_500;
@@ -11,6 +11,9 @@ const LATENCY_NS: i64 = 2_500;
 const GAP_NS: i64 = 800;
 /// Time 0 is the start of the capture; programs begin a little later.
 const FIRST_NS: i64 = 1_000_000;
+/// Causes of migrations, as the tool numbers them.
+const PAGE_FAULT: i64 = 1;
+const EVICTION: i64 = 4;
 const PAGEABLE: i64 = 0;
 const PINNED: i64 = 1;
 const DEVICE: i64 = 2;
@@ -163,6 +166,12 @@ impl<'a> Machine<'a> {
                 self.recording.calls.last_mut().expect("just pushed").result = *result;
             }
             Step::Os { call, us } => self.os_call(lane, call, *us),
+            Step::Off { us } => {
+                let start_ns = lane.now_ns;
+                lane.now_ns += ns(*us);
+                let (process, tid, end_ns) = (lane.process, lane.tid, lane.now_ns);
+                self.recording.off_cpu.push(OffCpu { start_ns, end_ns, process, tid });
+            }
             Step::Profiler { name, us } => self.overhead(lane, name, ns(*us)),
             Step::Launch(launch) => self.launch(lane, launch),
             Step::Graph { run_us, api_us, stream } => {
@@ -178,7 +187,9 @@ impl<'a> Machine<'a> {
             }
             Step::Sync { api, stream, tail_us } => self.sync(lane, api, *stream, ns(*tail_us)),
             Step::WaitFor { stream, on } => self.wait_for(lane, *stream, *on),
-            Step::Migrate { to, bytes, gb_per_s } => self.migrate(lane, *to, *bytes, *gb_per_s),
+            Step::Migrate { to, bytes, gb_per_s, evicts } => {
+                self.migrate(lane, *to, *bytes, *gb_per_s, if *evicts { EVICTION } else { PAGE_FAULT });
+            }
         }
     }
 
@@ -316,13 +327,13 @@ impl<'a> Machine<'a> {
     }
 
     /// The thread touches managed memory and waits for the pages, in blocks of at most 2 MiB.
-    fn migrate(&mut self, lane: &mut Lane, to: Side, bytes: i64, gb_per_s: f64) {
+    fn migrate(&mut self, lane: &mut Lane, to: Side, bytes: i64, gb_per_s: f64, cause: i64) {
         const BLOCK: i64 = 2 << 20;
         for at in (0..bytes).step_by(BLOCK as usize) {
             let block = BLOCK.min(bytes - at);
             let start_ns = lane.now_ns;
             let end_ns = start_ns + transfer_ns(block, gb_per_s);
-            self.migration(lane, to, start_ns, end_ns, block, 1);
+            self.migration(lane, to, start_ns, end_ns, block, cause);
             lane.now_ns = end_ns + 2_000;
         }
     }
@@ -358,7 +369,7 @@ impl<'a> Machine<'a> {
             name,
             correlation: 0,
             result: 0,
-            stack: vec![],
+            stack: lane.stacks.last().map(|stack| stack.to_vec()).unwrap_or_default(),
         });
     }
 

@@ -36,6 +36,22 @@ fn relations() {
 }
 
 #[test]
+fn what_a_symptom_shares_is_a_time_that_the_rule_knows() {
+    let late = related("late", "");
+    let of = |shares: &str| {
+        let link = format!("explains = [{{ rule = \"late\", on = [\"device\"], shares = \"{shares}\" }}]");
+        faults(&[("a/late.toml", &late), ("a/slow.toml", &related("slow", &link))])
+    };
+    assert!(of("device.idle_sync_ns").is_empty());
+    for wrong in ["device.idle_snc_ns", "device.kernel_count", "kernel.attributed_ns", "idle"] {
+        let message = "it names, where a rule is explained, a time of what rule `slow` is about";
+        assert_eq!(of(wrong), [format!("a/slow.toml:32: `shares` is `{wrong}`: {message}")]);
+    }
+    let silences = related("slow", "silences_claims_on = [\"devise\"]");
+    assert_eq!(faults(&[("a/slow.toml", &silences)]), ["a/slow.toml:32: `devise` is no entity"]);
+}
+
+#[test]
 fn rules_do_not_explain_in_a_circle() {
     let link = |id: &str, to: &str| related(id, &format!("explains = [{{ rule = \"{to}\", on = [\"device\"] }}]"));
     let found = faults(&[("r/a.toml", &link("a", "b")), ("r/b.toml", &link("b", "c")), ("r/c.toml", &link("c", "a"))]);

@@ -24,6 +24,12 @@ CREATE TABLE CUDA_CALLCHAINS (
     stackDepth INTEGER NOT NULL, PRIMARY KEY (id, stackDepth)
 );
 
+CREATE TABLE OSRT_CALLCHAINS (
+    id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL, kernelMode INTEGER, thumbCode INTEGER,
+    unresolved INTEGER, specialEntry INTEGER, originalIP INTEGER, unwindMethod INTEGER, stackDepth INTEGER NOT NULL,
+    PRIMARY KEY (id, stackDepth)
+);
+
 CREATE TABLE COMPOSITE_EVENTS (
     id INTEGER NOT NULL PRIMARY KEY, start INTEGER NOT NULL, cpu INTEGER, threadState INTEGER, globalTid INTEGER,
     cpuCycles INTEGER NOT NULL
@@ -99,6 +105,13 @@ CREATE TABLE TARGET_INFO_GPU (
     maxThreadsPerBlock INTEGER, maxBlockDimX INTEGER, maxBlockDimY INTEGER, maxBlockDimZ INTEGER,
     maxGridDimX INTEGER, maxGridDimY INTEGER, maxGridDimZ INTEGER, computeMajor INTEGER, computeMinor INTEGER,
     smMajor INTEGER, smMinor INTEGER
+);
+
+CREATE TABLE TARGET_INFO_CUDA_GPU (
+    pid INTEGER, deviceId INTEGER NOT NULL, name TEXT, globalMemoryBandwidth INTEGER, globalMemorySize INTEGER,
+    numMultiprocessors INTEGER, computeCapabilityMajor INTEGER, computeCapabilityMinor INTEGER,
+    maxWarpsPerMultiprocessor INTEGER, maxBlocksPerMultiprocessor INTEGER, maxRegistersPerMultiprocessor INTEGER,
+    maxSharedMemoryPerMultiprocessor INTEGER
 );
 
 CREATE TABLE TARGET_INFO_CUDA_NULL_STREAM (

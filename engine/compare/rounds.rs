@@ -1,0 +1,76 @@
+//! The steps of one run: how long they take, on average and in the middle, and how they spread.
+
+use super::runs::{devices_with_work, int};
+use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
+
+/// A step that takes this many medians more is one of its own.
+const SLOW_FACTOR: f64 = 1.25;
+
+/// The steady steps of the device whose steps take longest. Times are in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rounds {
+    pub(crate) mean_ns: i64,
+    pub(super) median_ns: i64,
+    /// Those that the facts tell one by one: all, unless there are very many.
+    pub(super) durations_ns: Vec<i64>,
+}
+
+impl Rounds {
+    /// `None` without steps.
+    pub(crate) fn of(facts: &Facts) -> Option<Self> {
+        let devices = devices_with_work(facts);
+        let each = devices.iter().filter_map(|(id, device)| Self::of_device(facts, *id, device));
+        each.max_by_key(|rounds| rounds.median_ns)
+    }
+
+    fn of_device(facts: &Facts, id: EntityId, device: &Entity) -> Option<Self> {
+        let median_ns = device.int("step_median_ns").filter(|ns| *ns > 0)?;
+        let count = int(device, "step_count") - int(device, "warm_up_step_count");
+        let steps: Vec<&Entity> = steps(facts, id).collect();
+        let missing_ns = missing_ns(device, &steps);
+        let mean_ns = match device.int("steady_ns") {
+            Some(steady_ns) if count > 0 => (steady_ns + missing_ns) / count,
+            _ => median_ns,
+        };
+        let is_steady = |step: &&&Entity| step.get("is_warm_up") != Some(&FactValue::Bool(true));
+        let mut durations_ns: Vec<i64> = steps.iter().filter(is_steady).map(|step| int(step, "duration_ns")).collect();
+        if let Some(last) = durations_ns.last_mut() {
+            *last += missing_ns;
+        }
+        Some(Self { mean_ns, median_ns, durations_ns })
+    }
+
+    /// The mean and the standard deviation of the steps.
+    pub(super) fn spread(&self) -> Option<(f64, f64)> {
+        let count = self.durations_ns.len() as f64;
+        if count < 2.0 {
+            return None;
+        }
+        let mean = self.durations_ns.iter().map(|ns| *ns as f64).sum::<f64>() / count;
+        let squares: f64 = self.durations_ns.iter().map(|ns| (*ns as f64 - mean).powi(2)).sum();
+        Some((mean, (squares / (count - 1.0)).sqrt()))
+    }
+
+    /// Steps that take much longer than `median_ns`, and by how much on average.
+    pub(super) fn slow(&self, median_ns: i64) -> (usize, i64) {
+        let is_slow = |ns: &&i64| **ns as f64 > SLOW_FACTOR * median_ns as f64;
+        let slow: Vec<i64> = self.durations_ns.iter().filter(is_slow).map(|ns| ns - median_ns).collect();
+        let count = i64::try_from(slow.len()).unwrap_or(i64::MAX);
+        (slow.len(), slow.iter().fold(0_i64, |sum, ns| sum.saturating_add(*ns)) / count.max(1))
+    }
+}
+
+/// A step ends where the next begins, so the last one lacks the time before the next: as much idle time as the median step has
+/// more.
+pub(super) fn missing_ns(device: &Entity, steps: &[&Entity]) -> i64 {
+    let Some(last) = steps.last().filter(|last| last.int("number") == device.int("step_count")) else { return 0 };
+    let time_ns = int(device, "step_median_ns") - int(last, "duration_ns");
+    let idle_ns = int(last, "idle_median_ns") - int(last, "idle_ns");
+    time_ns.min(idle_ns).max(0)
+}
+
+/// The steps of a device, in order.
+pub(super) fn steps(facts: &Facts, device: EntityId) -> impl Iterator<Item = &Entity> {
+    let of_device = move |id: EntityId| facts.related(id, EntityKind::Device) == Some(device);
+    facts.of_kind(EntityKind::Step).filter(move |(id, _)| of_device(*id)).map(|(_, step)| step)
+}

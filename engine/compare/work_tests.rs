@@ -1,0 +1,104 @@
+//! Whether two sides did the same work, weighed by time.
+
+use super::{Basis, Comparison, Outcome, Replaced, Run, Sides, Terms, compare};
+use crate::facts::EntityKind;
+use crate::findings::samples::Sample;
+
+/// A kernel: name, launches, time of a launch in microseconds, blocks, and where its first launch stands.
+type Kernel = (&'static str, i64, i64, i64, i64);
+
+const GEMM: Kernel = ("gemm", 1_000, 800, 4_096, 1);
+const NORM: Kernel = ("norm", 2_000, 90, 512, 2);
+const COPY: Kernel = ("copy", 1_000, 15, 128, 3);
+const TINY: Kernel = ("tiny", 300, 3, 1, 4);
+
+fn run(kernels: &[Kernel]) -> Run {
+    let mut sample = Sample::default();
+    let id = sample.run();
+    let window_ns = kernels.iter().map(|(_, count, us, _, _)| count * us * 1_000).sum();
+    let device = sample.device(id, 0, "A100", window_ns, &[("compute_ns", window_ns)]);
+    let launches: i64 = kernels.iter().map(|(_, count, ..)| count).sum();
+    sample.facts.get_mut(device).set("kernel_count", launches);
+    for (name, count, us, blocks, first) in kernels {
+        let kernel = sample.facts.add(EntityKind::Kernel, format!("gpu0/{name}"), &[device, id]);
+        let entity = sample.facts.get_mut(kernel);
+        entity.set("name", *name);
+        entity.set("launch_count", *count);
+        entity.set("sum_ns", count * us * 1_000);
+        entity.set("grid_block_count", *blocks);
+        entity.set("block_thread_count", 256_i64);
+        entity.set("first_launch_number", *first);
+        entity.set("mean_launch_number", launches / 2 + first);
+    }
+    let review = sample.review();
+    Run { name: "run".to_owned(), facts: sample.facts, review }
+}
+
+fn times(kernels: &[Kernel], share: f64) -> Vec<Kernel> {
+    let count = |count: i64| (count as f64 * share).round() as i64;
+    kernels.iter().map(|(name, all, us, blocks, first)| (*name, count(*all), *us, *blocks, *first)).collect()
+}
+
+fn compared(base: &[Kernel], head: &[Kernel]) -> Comparison {
+    compare(&[run(base)], &[run(head)], Terms::default()).unwrap()
+}
+
+const ALL: [Kernel; 4] = [GEMM, NORM, COPY, TINY];
+
+#[test]
+fn kernels_of_little_time_are_a_difference_and_no_refusal() {
+    let comparison = compared(&ALL, &[GEMM, NORM, COPY]);
+    assert_eq!((&comparison.work.basis, comparison.outcome), (&Basis::Run, Outcome::NoChange));
+    let differences: Vec<String> = comparison.work.differences.iter().map(|words| words.plain()).collect();
+    assert!(differences.iter().any(|words| words == "only the base launches tiny"), "{differences:?}");
+}
+
+#[test]
+fn a_kernel_in_the_place_of_another_replaces_it() {
+    let new: Kernel = ("gemm_tf32", 1_000, 320, 4_096, 1);
+    let comparison = compared(&ALL, &[new, NORM, COPY, TINY]);
+    assert_eq!(comparison.work.replaced, [Replaced { old: "gemm".to_owned(), new: "gemm_tf32".to_owned() }]);
+    assert_eq!((&comparison.work.basis, comparison.outcome), (&Basis::Run, Outcome::Faster));
+    let cause = comparison.causes[0].plain();
+    assert!(cause.contains("gemm_tf32 in place of gemm, 480 µs (60 %) faster a call"), "{cause}");
+    // Elsewhere in the sequence, as often or on the same grid alone, it is another kernel.
+    for other in [("x", 1_000, 800, 4_096, 900), ("x", 700, 800, 4_096, 1), ("x", 1_000, 800, 77, 1)] {
+        let comparison = compared(&ALL, &[other, NORM, COPY, TINY]);
+        assert_eq!((comparison.work.replaced.len(), comparison.outcome), (0, Outcome::NotComparable), "{other:?}");
+    }
+}
+
+#[test]
+fn repetitions_are_compared_one_by_one() {
+    let comparison = compared(&ALL, &times(&ALL, 0.7));
+    assert_eq!(comparison.work.basis, Basis::Unit { count: Sides { base: 10, head: 7 } });
+    assert_eq!(comparison.outcome, Outcome::NoChange, "{}", comparison.verdict.plain());
+    let doubled = compared(&ALL, &times(&ALL, 2.0));
+    assert_eq!(doubled.work.basis, Basis::Unit { count: Sides { base: 1, head: 2 } });
+}
+
+#[test]
+fn other_work_is_refused_unless_the_caller_says_that_it_is_the_same() {
+    let other = [GEMM, ("norm", 1_300, 90, 512, 2), ("copy", 800, 15, 128, 3), ("y", 2_900, 100, 9, 1_500)];
+    let base = [("gemm", 940, 800, 4_096, 1), NORM, COPY];
+    let refused = compared(&base, &other);
+    assert_eq!(refused.outcome, Outcome::NotComparable);
+    assert!(refused.verdict.plain().contains("say so with --same-work"), "{}", refused.verdict.plain());
+    let terms = Terms { same_work: true, ..Terms::default() };
+    let said = compare(&[run(&base)], &[run(&other)], terms).unwrap();
+    assert_eq!(said.outcome, Outcome::Slower);
+}
+
+#[test]
+fn all_kernels_by_one_factor_are_clocks() {
+    let slower: Vec<Kernel> =
+        ALL.iter().map(|(name, count, us, blocks, first)| (*name, *count, us * 10, *blocks, *first)).collect();
+    let base: Vec<Kernel> =
+        ALL.iter().map(|(name, count, us, blocks, first)| (*name, *count, us * 9, *blocks, *first)).collect();
+    let comparison = compared(&base, &slower);
+    assert!(
+        comparison.causes[0].plain().starts_with("calls of all kernels take about 11 % longer"),
+        "{:?}",
+        comparison.causes
+    );
+}

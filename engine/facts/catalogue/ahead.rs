@@ -1,0 +1,60 @@
+//! Facts of how far the host runs ahead of a device, and what keeps it from that.
+
+use super::FactType::Int;
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
+use super::{Fact, fact};
+use crate::timeline::Capability::CudaApi;
+
+pub(super) const AHEAD: &[Fact] = &[
+    fact(
+        "sync_run_ahead_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "What running ahead of blocking waits could have won: the sum of run_ahead_ns over the waits, at most overlap_ceiling_ns.",
+    ),
+    fact(
+        "blocking_copy_run_ahead_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "What running ahead of copy calls that block could have won. Each idle stretch that began in one wins no more than such calls of the same thread before it took and earlier stretches left. At most overlap_ceiling_ns.",
+    ),
+    fact(
+        "idle_host_after_sync_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of idle_host_ns in stretches that began while the launching thread was in a blocking wait.",
+    ),
+    fact(
+        "launch_bound_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "The part of idle_launch_ns that no wait explains: without the blocking waits before it the host would not have launched in time either, and it was neither polling nor waiting in the OS when the device went idle.",
+    ),
+    fact("idle_launch_piece_count", Int, CudaApi, Extensive, "The pieces of idle time that idle_launch_ns is made of."),
+    fact(
+        "host_call_ns",
+        Int,
+        CudaApi,
+        Extensive,
+        "The time of the window that the thread which launches most of this device's work spends inside CUDA calls: not in waits and polls, and of copy calls only the part in which the device is idle.",
+    ),
+    fact(
+        "launch_to_start_median_ns",
+        Int,
+        CudaApi,
+        Intensive,
+        "The median time from the begin of a call to the start of the operation that it asked for: how far the host is ahead. Of the first operation of each call.",
+    ),
+    fact("idle_unknown_longest_ns", Int, CudaApi, OneTime, "The longest piece of idle time of which nothing is known."),
+    fact(
+        "idle_unknown_longest_start_ns",
+        Int,
+        CudaApi,
+        Incomparable,
+        "When the longest piece of idle time of which nothing is known begins.",
+    ),
+];

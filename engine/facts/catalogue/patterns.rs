@@ -1,0 +1,96 @@
+//! Facts of a device: patterns in what it ran and in what the host called for it.
+
+use super::FactType::{Int, Text};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
+use super::{Fact, fact};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo};
+
+/// Work that is cut too fine.
+pub(super) const FINE_WORK: &[Fact] = &[
+    fact(
+        "fine_work_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Operations in rows of at least 20 short ones, none further than 50 us from the one before: kernels and memsets of at most 10 us, and copies of at most 64 KiB, one in five of them or more between host and device.",
+    ),
+    fact("fine_work_ns", Int, CudaTrace, Extensive, "Length of those rows together."),
+    fact("fine_work_idle_ns", Int, CudaTrace, Extensive, "Time in them in which nothing runs."),
+    fact("fine_kernel_count", Int, CudaTrace, Extensive, "Kernels in them."),
+    fact("fine_copy_count", Int, CudaTrace, Extensive, "Copies between host and device in them."),
+    fact("fine_copy_bytes", Int, CudaTrace, Extensive, "Bytes of those copies."),
+    fact("fine_copy_exposed_ns", Int, CudaTrace, Extensive, "Time in which they run and no kernel does."),
+    fact("fine_copy_median_bytes", Int, CudaTrace, Intensive, "The median size of those copies; absent without any."),
+    fact("fine_work_longest_ns", Int, CudaTrace, OneTime, "The longest row; absent without any."),
+    fact("fine_work_longest_start_ns", Int, CudaTrace, Incomparable, "When it begins; absent without any."),
+];
+
+/// Rounds of calls.
+pub(super) const CALL_ROUNDS: &[Fact] = &[
+    fact(
+        "call_round_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "How often the thread that launches most work repeats the same 3 to 24 calls; absent, as all facts of rounds, when it does not do so at least 50 times.",
+    ),
+    fact("call_round_call_count", Int, CudaApi, Intensive, "Calls of a round."),
+    fact("call_round_calls", Text, CudaApi, Incomparable, "Their names, in order."),
+    fact("call_round_launch_count", Int, CudaApi, Intensive, "Launches among them."),
+    fact("call_round_allocation_count", Int, CudaApi, Intensive, "Calls among them that allocate or free memory."),
+    fact("call_round_wait_count", Int, CudaApi, Intensive, "Waits and blocking copies among them."),
+    fact("call_round_call_ns", Int, CudaApi, Extensive, "Host time in these calls, all rounds together."),
+    fact("call_round_ns", Int, CudaApi, ExtensiveWithGaps, "From the first of them to the last."),
+    fact("call_round_idle_ns", Int, CudaApi, ExtensiveWithGaps, "Time in between in which the device runs nothing."),
+    fact("call_round_start_ns", Int, CudaApi, Incomparable, "When the first of them begins."),
+];
+
+/// Data that goes to the device and comes back.
+pub(super) const ROUND_TRIPS: &[Fact] = &[
+    fact(
+        "round_trip_copy_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Copies of 1 MB and more between pageable memory and the device, of sizes that go both ways at least three times.",
+    ),
+    fact("round_trip_bytes", Int, CudaTrace, Extensive, "Bytes of those copies."),
+    fact("round_trip_exposed_ns", Int, CudaTrace, Extensive, "Time in which they run and no kernel does."),
+    fact(
+        "round_trip_size_bytes",
+        Int,
+        CudaTrace,
+        Intensive,
+        "The size that moves most of these bytes; absent without any.",
+    ),
+    fact("round_trip_size_count", Int, CudaTrace, Extensive, "How often it goes both ways; absent without any."),
+    fact(
+        "round_trip_first_start_ns",
+        Int,
+        CudaTrace,
+        Incomparable,
+        "When the first copy of that size begins; absent without any.",
+    ),
+];
+
+/// Work of different streams that takes turns.
+pub(super) const TURNS: &[Fact] = &[
+    fact(
+        "legacy_stream_turn_count",
+        Int,
+        DeviceInfo,
+        Extensive,
+        "How often work of one stream begins after work of another has ended, with an operation of the legacy default stream in between, although the device has room for both: few blocks, or a copy beside a kernel.",
+    ),
+    fact("legacy_stream_turn_ns", Int, DeviceInfo, Extensive, "What is won when all these run at the same time."),
+    fact("host_wait_turn_count", Int, DeviceInfo, Extensive, "The same, where the host waits in between."),
+    fact("host_wait_turn_ns", Int, DeviceInfo, Extensive, "What is won when all these run at the same time."),
+    fact(
+        "event_turn_count",
+        Int,
+        DeviceInfo,
+        Extensive,
+        "The same, where a stream is made to wait for an event in between.",
+    ),
+    fact("event_turn_ns", Int, DeviceInfo, Extensive, "What is won when all these run at the same time."),
+];

@@ -1,0 +1,61 @@
+//! Facts of how far the host runs ahead of a device, and what keeps it from that.
+
+use super::stats::median;
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::{Account, Activity};
+use crate::timeline::api::ApiClass;
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    if !device.knows_host {
+        return;
+    }
+    let idle = &device.idle;
+    facts.set_some("sync_run_ahead_ns", run_ahead_ns(device, Account::AfterSync));
+    facts.set_some("blocking_copy_run_ahead_ns", run_ahead_ns(device, Account::AfterCopy));
+    facts.set("idle_host_after_sync_ns", idle.after_sync[Account::IdleHost]);
+    let launching = idle.sums[Account::IdleLaunch];
+    facts.set("launch_bound_ns", launching.sum_ns - idle.waited_launch_ns);
+    facts.set("idle_launch_piece_count", launching.count);
+    let unknown = idle.sums[Account::IdleUnknown];
+    if unknown.sum_ns > 0 {
+        facts.set("idle_unknown_longest_ns", unknown.longest_ns);
+        facts.set("idle_unknown_longest_start_ns", unknown.longest_start_ns);
+    }
+    facts.set_some("host_call_ns", host_call_ns(context, device));
+    facts.set_some("launch_to_start_median_ns", launch_to_start_median_ns(context, device));
+}
+
+fn run_ahead_ns(device: &DeviceContext, trigger: Account) -> Option<i64> {
+    let of_trigger = device.idle.drained.iter().filter(|((_, of, _), _)| *of == trigger);
+    let sum = of_trigger.map(|(_, drained)| drained.run_ahead_ns).fold(0, i64::saturating_add);
+    device.overlap_ceiling().map(|ceiling| ceiling.min(sum))
+}
+
+fn host_call_ns(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
+    let window = device.window();
+    let (mut sum, mut last_end) = (0_i64, i64::MIN);
+    for call in context.calls.of_thread(device.main_thread?) {
+        let times = context.timeline.api.times.at(*call as usize).clip(window);
+        // A call within another is part of that one.
+        if times.len_ns() == 0 || times.start < last_end {
+            continue;
+        }
+        last_end = times.end;
+        let is_wait = matches!(context.calls.class_of(context.timeline, *call), ApiClass::Wait(_) | ApiClass::Query);
+        let copies = context.calls.activity.get(*call as usize) == Some(&Activity::CopyCall);
+        let waiting = if copies { device.busy_within(times) } else { 0 };
+        sum += if is_wait { 0 } else { times.len_ns() - waiting };
+    }
+    Some(sum)
+}
+
+fn launch_to_start_median_ns(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
+    let timeline = context.timeline;
+    let mut first: Vec<(u32, i64)> =
+        device.ops.in_window(timeline).filter_map(|op| Some((op.call(timeline)?, op.start))).collect();
+    first.sort_unstable();
+    first.dedup_by_key(|(call, _)| *call);
+    let delay = |(call, start): (u32, i64)| start.saturating_sub(timeline.api.times.at(call as usize).start).max(0);
+    median(&mut first.into_iter().map(delay).collect::<Vec<i64>>())
+}

@@ -1,0 +1,67 @@
+//! Calls that allocate, free and register memory: of which kind those are that a device is idle for, and how many.
+
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::{Account, Activity};
+use crate::timeline::api::{MemoryCall, memory_call};
+
+/// The calls that hold this part of the time are those that matter.
+const MAIN_SHARE: f64 = 0.9;
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    let (api, window) = (&timeline.api, device.window());
+    let mut idle: Vec<i64> = Vec::new();
+    let mut counts = [0_i64; MemoryCall::COUNT];
+    for call in device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window))) {
+        if context.calls.activity.get(call as usize) != Some(&Activity::Allocate) {
+            continue;
+        }
+        let inside = api.times.at(call as usize).clip(window);
+        let idle_ns = inside.len_ns() - device.busy_within(inside);
+        if idle_ns > 0 {
+            idle.push(idle_ns);
+        }
+        counts[memory_call(timeline.name(api.name[call as usize])) as usize] += 1;
+    }
+    facts.set("idle_allocate_call_count", idle.len() as i64);
+    facts.set("idle_allocate_main_count", main_count(idle));
+    facts.set("device_allocation_count", counts[MemoryCall::DeviceAllocate as usize]);
+    facts.set("device_free_count", counts[MemoryCall::DeviceFree as usize]);
+    let mut by_kind = [0_i64; MemoryCall::COUNT];
+    for ((_, name), sum) in device.idle.calls.iter().filter(|((account, _), _)| *account == Account::IdleAllocate) {
+        by_kind[memory_call(timeline.name(*name)) as usize] += sum.sum_ns;
+    }
+    let main = MemoryCall::ALL.into_iter().max_by_key(|kind| (by_kind[*kind as usize], std::cmp::Reverse(*kind)));
+    if let Some(main) = main.filter(|main| by_kind[*main as usize] > 0) {
+        facts.set("idle_allocate_kind", main.id());
+        facts.set("idle_allocate_kind_ns", by_kind[main as usize]);
+    }
+}
+
+/// How many of the longest make up nearly all.
+fn main_count(mut lengths: Vec<i64>) -> i64 {
+    lengths.sort_unstable_by_key(|length| -length);
+    let whole: i64 = lengths.iter().sum();
+    let (mut sum, mut count) = (0, 0);
+    for length in lengths {
+        if sum as f64 >= MAIN_SHARE * whole as f64 {
+            break;
+        }
+        sum += length;
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_calls_that_hold_nine_tenths_count() {
+        assert_eq!(main_count(vec![1, 90, 9]), 1);
+        assert_eq!(main_count(vec![10; 10]), 9);
+        assert_eq!(main_count(Vec::new()), 0);
+    }
+}

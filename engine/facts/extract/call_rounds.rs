@@ -1,0 +1,144 @@
+//! Rounds of calls: the same few calls, over and over, on the thread that launches most work of a device.
+
+use std::ops::Range;
+
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::text::cut;
+use crate::timeline::NameId;
+use crate::timeline::api::ApiClass;
+use crate::timeline::interval::Interval;
+
+/// Calls that are looked at, the first of the window: a loop shows in them.
+const MAX_CALL_COUNT: usize = 200_000;
+/// Rounds of more calls are steps of a program, not a loop around a launch.
+const MAX_ROUND: usize = 24;
+/// Rounds of fewer calls are hardly more than a launch.
+const MIN_ROUND: usize = 3;
+/// Fewer rounds are no habit.
+const ENOUGH: usize = 50;
+/// The part of the calls that must be like the one a round before.
+const LIKE_SHARE: f64 = 0.9;
+
+/// Names of calls are short; a report may hold others.
+const MAX_LISTED_BYTES: usize = 600;
+
+/// The calls of one round, in order.
+struct Round {
+    names: Vec<NameId>,
+    /// Where the rounds begin and end among all calls.
+    span: Range<usize>,
+}
+
+impl Round {
+    /// The shortest round that most calls repeat.
+    fn find(names: &[NameId]) -> Option<Self> {
+        let length = (1..=MAX_ROUND).find(|length| Self::is_length(names, *length))?;
+        if length < MIN_ROUND {
+            return None;
+        }
+        // Set-up may repeat a call as well: a round is what is repeated in the middle.
+        let (middle, end) = (names.len() / 2, names.len().checked_sub(2 * length)?);
+        let repeats = |at: &usize| names[*at..*at + length] == names[*at + length..*at + 2 * length];
+        let at = (middle.min(end)..=end).take(MAX_ROUND * MAX_ROUND).find(repeats)?;
+        let round = &names[at..at + length];
+        let first = names.windows(length).position(|calls| calls == round)?;
+        let last = names.windows(length).rposition(|calls| calls == round)?;
+        Some(Self { names: round.to_vec(), span: first..last + length })
+    }
+
+    fn count(&self) -> usize {
+        self.span.len() / self.names.len()
+    }
+
+    fn is_length(names: &[NameId], length: usize) -> bool {
+        let pairs = names.len().saturating_sub(length);
+        pairs >= length * ENOUGH && like(names, length) as f64 >= LIKE_SHARE * pairs as f64
+    }
+
+    /// Begun where memory is allocated, or else where something is copied.
+    fn begin(&mut self, class: impl Fn(NameId) -> ApiClass, is_free: impl Fn(NameId) -> bool) {
+        let allocates = |name: NameId| class(name) == ApiClass::Allocate && !is_free(name);
+        let copies = |name: NameId| matches!(class(name), ApiClass::CopyAsync | ApiClass::CopyBlocking);
+        let length = self.names.len();
+        let begins = |first: &dyn Fn(NameId) -> bool| {
+            (0..length).find(|at| first(self.names[*at]) && !first(self.names[(at + length - 1) % length]))
+        };
+        if let Some(first) = begins(&allocates).or_else(|| begins(&copies)) {
+            self.names.rotate_left(first);
+        }
+    }
+}
+
+/// How many calls have the same name as the one a round later.
+fn like(names: &[NameId], length: usize) -> usize {
+    names.iter().zip(names.iter().skip(length)).filter(|(this, later)| this == later).count()
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    let Some(thread) = device.main_thread else { return };
+    let window = device.window();
+    let calls = context.calls.of_thread(thread).iter().copied();
+    let calls = calls.filter(|call| timeline.api.times.at(*call as usize).overlap_ns(window) > 0);
+    let calls: Vec<u32> = calls.take(MAX_CALL_COUNT).collect();
+    let names: Vec<NameId> = calls.iter().map(|call| timeline.api.name[*call as usize]).collect();
+    let Some(mut round) = Round::find(&names) else { return };
+    let class = |name: NameId| context.calls.class.get(name as usize).copied().unwrap_or(ApiClass::Other);
+    let is_free = |name: NameId| timeline.name(name).contains("Free");
+    round.begin(class, is_free);
+    let count_of =
+        |counts: &dyn Fn(ApiClass) -> bool| round.names.iter().filter(|name| counts(class(**name))).count() as i64;
+    facts.set("call_round_count", round.count() as i64);
+    facts.set("call_round_call_count", round.names.len() as i64);
+    facts.set("call_round_calls", listed(&round.names, |name| timeline.name(name)));
+    facts.set("call_round_launch_count", count_of(&|class| class == ApiClass::Launch));
+    facts.set("call_round_allocation_count", count_of(&|class| class == ApiClass::Allocate));
+    facts.set("call_round_wait_count", count_of(&|class| matches!(class, ApiClass::Wait(_) | ApiClass::CopyBlocking)));
+    let all = calls[round.span.clone()].iter().map(|call| timeline.api.times.at(*call as usize));
+    let whole = all.clone().reduce(|a, b| Interval::new(a.start.min(b.start), a.end.max(b.end)));
+    let inside = all.map(|call| call.overlap_ns(window)).fold(0_i64, i64::saturating_add);
+    facts.set("call_round_call_ns", inside);
+    if let Some(whole) = whole.map(|whole| whole.clip(window)) {
+        facts.set("call_round_idle_ns", whole.len_ns() - device.busy_within(whole));
+        facts.set("call_round_ns", whole.len_ns());
+        facts.set("call_round_start_ns", whole.start);
+    }
+}
+
+/// `cudaMalloc, 2 cudaMemcpy, cudaLaunchKernel, cudaFree`.
+fn listed<'names>(names: &[NameId], text: impl Fn(NameId) -> &'names str) -> String {
+    let runs = names.chunk_by(|a, b| a == b);
+    let runs = runs.map(|run| match run {
+        [one] => text(*one).to_owned(),
+        several => format!("{} {}", several.len(), text(several[0])),
+    });
+    cut::to_bytes(&runs.collect::<Vec<_>>().join(", "), MAX_LISTED_BYTES).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_found_between_set_up_and_end() {
+        let mut names = vec![90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 91, 92, 91];
+        names.extend([1, 2, 2, 3, 4].repeat(60));
+        names.push(93);
+        let round = Round::find(&names).expect("repeats");
+        let mut sorted = round.names.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [1, 2, 2, 3, 4]);
+        assert_eq!((round.count(), round.span), (59, 17..312));
+        assert_eq!(listed(&[1, 2, 2, 3], |name| ["", "a", "b", "c"][name as usize]), "a, 2 b, c");
+    }
+
+    #[test]
+    fn what_hardly_repeats_has_no_rounds() {
+        let varied: Vec<u32> = (0..500_u32).map(|index| index * index % 97).collect();
+        assert!(Round::find(&varied).is_none());
+        assert!(Round::find(&[1, 2, 3].repeat(20)).is_none());
+        assert!(Round::find(&[1].repeat(900)).is_none() && Round::find(&[1, 2].repeat(900)).is_none());
+        assert!(Round::find(&[]).is_none());
+    }
+}

@@ -1,0 +1,201 @@
+//! Who is to blame for idle time: the functions and files that samples of the launching thread lie in, and who made the calls of
+//! the OS that it waited in.
+
+use super::DeviceContext;
+use super::profile::{Profile, Weighed, is_plumbing, is_system};
+use crate::facts::Entity;
+use crate::ledger::Account;
+use crate::ledger::compiling::compiler_of;
+use crate::text::paths::{file_name, without_folders};
+use crate::timeline::interval::Interval;
+use crate::timeline::{ThreadState, Timeline};
+
+/// Fewer samples tell nothing.
+const MIN_SAMPLE_COUNT: usize = 8;
+/// Samples, or calls with stacks, that stand for a smaller part of the time do not speak for it.
+const MIN_COVERED_SHARE: f64 = 0.5;
+
+/// The facts of an account that lies in calls of CUDA: how many samples, the function outside of CUDA that holds most, its
+/// file, its share, and the file where no function does.
+struct InCalls {
+    account: Account,
+    samples: &'static str,
+    function: &'static str,
+    module: &'static str,
+    share: &'static str,
+}
+
+const IN_CALLS: [InCalls; 5] = [
+    InCalls {
+        account: Account::IdleCompile,
+        samples: "idle_compile_sample_count",
+        function: "idle_compile_function",
+        module: "idle_compile_module",
+        share: "idle_compile_function_share",
+    },
+    InCalls {
+        account: Account::IdleLoad,
+        samples: "idle_load_sample_count",
+        function: "idle_load_function",
+        module: "idle_load_module",
+        share: "idle_load_function_share",
+    },
+    InCalls {
+        account: Account::IdleAllocate,
+        samples: "idle_allocate_sample_count",
+        function: "idle_allocate_function",
+        module: "idle_allocate_module",
+        share: "idle_allocate_function_share",
+    },
+    InCalls {
+        account: Account::IdleInit,
+        samples: "idle_init_sample_count",
+        function: "idle_init_function",
+        module: "idle_init_module",
+        share: "idle_init_function_share",
+    },
+    InCalls {
+        account: Account::IdleLaunch,
+        samples: "idle_launch_sample_count",
+        function: "idle_launch_function",
+        module: "idle_launch_module",
+        share: "idle_launch_function_share",
+    },
+];
+
+pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    if !timeline.cpu_samples.is_empty() {
+        of_host(timeline, device, facts);
+        IN_CALLS.iter().for_each(|names| of_calls(timeline, device, names, facts));
+    }
+    of_blocked(timeline, device, facts);
+    sleeps(timeline, device, facts);
+    if let Some((name, _)) = device.idle.main_call(timeline, Account::IdleCompile) {
+        facts.set("idle_compile_by", compiler_of(timeline.name(name)));
+        facts.set("idle_compile_evidence", without_folders(file_name(timeline.name(name))));
+    }
+}
+
+/// How much of a time its samples stand for: each stands for the median time between two.
+fn covered_share(timeline: &Timeline, samples: &[u32], whole_ns: i64) -> Option<f64> {
+    let all = &timeline.cpu_samples;
+    let gap_after = |sample: &u32| {
+        let (this, next) = (*sample as usize, *sample as usize + 1);
+        (all.thread.get(next) == all.thread.get(this)).then(|| all.time_ns[next].saturating_sub(all.time_ns[this]))
+    };
+    let mut gaps: Vec<i64> = samples.iter().filter_map(gap_after).filter(|gap| *gap > 0).collect();
+    let period_ns = super::stats::median(&mut gaps)?;
+    Some((period_ns as f64 * samples.len() as f64 / whole_ns as f64).min(1.0))
+}
+
+/// The samples of an account, where they are enough to tell anything.
+fn samples_of(device: &DeviceContext, account: Account) -> Option<&[u32]> {
+    let samples = &device.idle.samples[account];
+    (samples.len() >= MIN_SAMPLE_COUNT && device.account_ns(account) > 0).then_some(samples.as_slice())
+}
+
+fn of_host(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    facts.set("idle_host_sample_count", device.idle.samples[Account::IdleHost].len() as i64);
+    let Some(samples) = samples_of(device, Account::IdleHost) else { return };
+    let covered = covered_share(timeline, samples, device.account_ns(Account::IdleHost));
+    facts.set_some("idle_host_sampled_share", covered);
+    let profile = Profile::new(timeline, &timeline.cpu_samples, Weighed::samples(samples));
+    let own = profile.deepest(|frame| !is_plumbing(timeline, frame) && profile.is_of_program(frame));
+    let Some(function) = profile.deepest(|_| true) else {
+        if let Some((module, share)) = profile.module() {
+            facts.set("idle_host_module", file_name(timeline.name(module)));
+            facts.set("idle_host_module_share", share);
+        }
+        return;
+    };
+    facts.set("idle_host_function", profile.name(function));
+    facts.set_some("idle_host_function_module", profile.file(function));
+    facts.set("idle_host_function_sample_count", profile.weight(function));
+    facts.set("idle_host_function_share", profile.share(function));
+    facts.set("idle_host_function_self_share", profile.self_share(function));
+    if let Some(caller) = profile.caller_of(function) {
+        facts.set("idle_host_function_caller", profile.name(caller));
+        facts.set_some("idle_host_function_caller_module", profile.file(caller));
+    }
+    if let Some(own) = own.filter(|own| *own != function) {
+        facts.set("idle_host_own_function", profile.name(own));
+        facts.set_some("idle_host_own_function_module", profile.file(own));
+        facts.set("idle_host_own_function_share", profile.share(own));
+    }
+    // What the C library does says less than who asks for it.
+    let culprit = own.filter(|_| is_system(timeline, profile.frame(function))).unwrap_or(function);
+    facts.set("idle_host_culprit", profile.name(culprit));
+    facts.set("idle_host_culprit_share", profile.share(culprit));
+}
+
+fn of_calls(timeline: &Timeline, device: &DeviceContext, names: &InCalls, facts: &mut Entity) {
+    let whole_ns = device.account_ns(names.account);
+    facts.set(names.samples, device.idle.samples[names.account].len() as i64);
+    let Some(samples) = samples_of(device, names.account) else { return };
+    if covered_share(timeline, samples, whole_ns).is_none_or(|covered| covered < MIN_COVERED_SHARE) {
+        return;
+    }
+    let profile = Profile::new(timeline, &timeline.cpu_samples, Weighed::samples(samples));
+    if let Some(function) = profile.deepest(|frame| !is_plumbing(timeline, frame)) {
+        facts.set(names.function, profile.name(function));
+        facts.set(names.share, profile.share(function));
+        facts.set_some(names.module, profile.file(function));
+    } else if let Some((module, _)) = profile.module() {
+        facts.set(names.module, file_name(timeline.name(module)));
+    }
+}
+
+/// Who called the OS, by the stacks of the calls that the thread was blocked in.
+fn of_blocked(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    let stacked = &device.idle.stacked_ns;
+    let (known, whole): (i64, i64) = (stacked.values().sum(), device.account_ns(Account::IdleBlocked));
+    if whole <= 0 || (known as f64) < MIN_COVERED_SHARE * whole as f64 {
+        return;
+    }
+    let calls = Weighed::new(stacked.iter().map(|(call, ns)| (*call, *ns)).collect());
+    let profile = Profile::new(timeline, &timeline.os_stacks.samples, calls).with_entries();
+    if let Some(caller) = profile.deepest(|frame| !is_plumbing(timeline, frame)) {
+        facts.set("idle_blocked_caller", profile.name(caller));
+        facts.set_some("idle_blocked_caller_module", profile.file(caller));
+        facts.set("idle_blocked_caller_ns", profile.weight(caller));
+    } else if let Some((module, share)) = profile.module() {
+        facts.set("idle_blocked_caller_module", file_name(timeline.name(module)));
+        facts.set("idle_blocked_caller_ns", (share * known as f64) as i64);
+    }
+}
+
+/// Fewer pieces of one length are chance.
+const MIN_SLEEPS: usize = 10;
+/// Sleeps are as long as asked for, and a little longer.
+const MAX_SLEEP_SPREAD: f64 = 1.2;
+/// A shorter stay off the CPU is no sleep that matters.
+const MIN_SLEEP_NS: i64 = 50_000;
+
+/// Stays off the CPU that are all of one length, in idle time of the device: the thread sleeps for so long again and again.
+fn sleeps(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    let states = &timeline.thread_states;
+    let of_device = |thread: u32| device.processes.contains(&timeline.process_of(thread));
+    facts.set("scheduler_captured", states.thread.iter().any(|thread| of_device(*thread)));
+    let Some(main) = device.main_thread else { return };
+    let (mut lengths, mut idle_ns): (Vec<i64>, i64) = (Vec::new(), 0);
+    for ((times, thread), state) in states.times.iter().zip(&states.thread).zip(&states.state) {
+        let part: Interval = times.clip(device.window());
+        if *thread != main || *state == ThreadState::Runnable || part.len_ns() < MIN_SLEEP_NS {
+            continue;
+        }
+        let idle = part.len_ns() - device.busy_within(part);
+        if 2 * idle >= part.len_ns() {
+            lengths.push(times.len_ns());
+            idle_ns += idle;
+        }
+    }
+    lengths.sort_unstable();
+    let at = |percent: usize| lengths.get(lengths.len() * percent / 100).copied();
+    let (Some(low), Some(median), Some(high)) = (at(10), at(50), at(90)) else { return };
+    let is_much = 2 * idle_ns >= device.account_ns(Account::IdleBlocked);
+    if lengths.len() >= MIN_SLEEPS && is_much && high as f64 <= MAX_SLEEP_SPREAD * low as f64 {
+        facts.set("idle_sleep_count", lengths.len() as i64);
+        facts.set("idle_sleep_median_ns", median);
+        facts.set("idle_sleep_ns", idle_ns.min(device.account_ns(Account::IdleBlocked)));
+    }
+}

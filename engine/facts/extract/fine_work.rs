@@ -1,0 +1,112 @@
+//! Work that is cut too fine: rows of short operations, many of them copies, too small for what each costs to start.
+
+use super::stats::{clamped, median};
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::{Op, OpKind};
+use crate::timeline::Timeline;
+use crate::timeline::columns::Direction;
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
+
+/// A kernel, a memset or a copy within the device no longer than this is short: about what a launch costs the host.
+const SHORT_NS: i64 = 10_000;
+/// A copy between host and device no larger than this is small: starting it costs more than moving it.
+const SMALL_BYTES: i64 = 65_536;
+/// Operations further apart than this are not in one row.
+const APART_NS: i64 = 50_000;
+/// Fewer operations make no row.
+const ENOUGH: usize = 20;
+/// With fewer copies between host and device than one in this many, a row is one of kernels: a storm.
+const OF_COPIES: usize = 5;
+
+/// The rows of one device.
+#[derive(Debug, Default)]
+struct Rows {
+    /// From the first start to the last end of each, clipped to the window.
+    parts: Union,
+    op_count: i64,
+    kernel_count: i64,
+    /// Bytes of the copies between host and device.
+    sizes: Vec<i64>,
+    /// When these run.
+    copies: Vec<Interval>,
+    longest: Option<Interval>,
+}
+
+impl Rows {
+    fn find(timeline: &Timeline, device: &DeviceContext) -> Self {
+        let mut rows = Self::default();
+        let mut row: Vec<Op> = Vec::new();
+        let mut last_end = i64::MIN;
+        for op in device.ops.in_window(timeline) {
+            if !is_short(timeline, op) {
+                rows.close(timeline, &mut row, device.window());
+                last_end = i64::MIN;
+                continue;
+            }
+            if op.start.saturating_sub(last_end) > APART_NS {
+                rows.close(timeline, &mut row, device.window());
+            }
+            row.push(op);
+            last_end = last_end.max(op.end);
+        }
+        rows.close(timeline, &mut row, device.window());
+        rows
+    }
+
+    fn close(&mut self, timeline: &Timeline, row: &mut Vec<Op>, window: Interval) {
+        let copies = row.iter().filter(|op| host_copy_bytes(timeline, **op).is_some()).count();
+        if row.len() >= ENOUGH && copies * OF_COPIES >= row.len() {
+            let end = row.iter().map(|op| op.end).max().unwrap_or(0);
+            let whole = Interval::new(row[0].start, end).clip(window);
+            self.op_count += row.len() as i64;
+            self.longest = self.longest.filter(|longest| longest.len_ns() >= whole.len_ns()).or(Some(whole));
+            self.parts.push(whole);
+            for op in row.iter() {
+                self.kernel_count += i64::from(op.kind == OpKind::Kernel);
+                if let Some(bytes) = host_copy_bytes(timeline, *op) {
+                    self.sizes.push(bytes);
+                    self.copies.push(op.interval().clip(window));
+                }
+            }
+        }
+        row.clear();
+    }
+}
+
+/// The size of a copy between host and device; `None` of other operations.
+fn host_copy_bytes(timeline: &Timeline, op: Op) -> Option<i64> {
+    let copies = &timeline.copies;
+    let direction = copies.direction.get(op.index as usize).filter(|_| op.kind == OpKind::Copy)?;
+    matches!(direction, Direction::HostToDevice | Direction::DeviceToHost).then(|| copies.bytes[op.index as usize])
+}
+
+fn is_short(timeline: &Timeline, op: Op) -> bool {
+    match op.kind {
+        OpKind::Kernel | OpKind::Memset => op.end - op.start <= SHORT_NS,
+        OpKind::Copy => match host_copy_bytes(timeline, op) {
+            Some(bytes) => bytes <= SMALL_BYTES,
+            None => op.end - op.start <= SHORT_NS,
+        },
+        OpKind::Graph | OpKind::Communication | OpKind::Migration => false,
+    }
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let mut rows = Rows::find(context.timeline, device);
+    let length = rows.parts.len_ns();
+    facts.set("fine_work_count", rows.op_count);
+    facts.set("fine_work_ns", length);
+    facts.set("fine_work_idle_ns", length - device.tally.busy.common_ns(&rows.parts));
+    facts.set("fine_kernel_count", rows.kernel_count);
+    facts.set("fine_copy_count", rows.sizes.len() as i64);
+    facts.set("fine_copy_bytes", clamped(rows.sizes.iter().map(|bytes| i128::from(*bytes)).sum()));
+    let copies = Union::of(rows.copies);
+    facts.set("fine_copy_exposed_ns", copies.len_ns() - copies.common_ns(&device.tally.kernels_run));
+    facts.set_some("fine_copy_median_bytes", median(&mut rows.sizes));
+    if let Some(longest) = rows.longest {
+        facts.set("fine_work_longest_ns", longest.len_ns());
+        facts.set("fine_work_longest_start_ns", longest.start);
+    }
+}

@@ -1,0 +1,179 @@
+//! Which framework a program uses, told from the names that a recording holds.
+
+use crate::text::paths::file_name;
+use crate::timeline::{NameId, Timeline};
+
+/// Every framework, as rules name it.
+pub(in crate::facts) const FRAMEWORKS: [&str; 10] =
+    ["pytorch", "jax", "tensorflow", "cupy", "numba", "julia", "openacc", "openmp", "kokkos", "cuda"];
+
+/// A part of a name that gives a framework away.
+type Mark = (&'static str, &'static str);
+
+/// Parts of names of kernels, the most telling first.
+const KERNEL_MARKS: [Mark; 16] = [
+    ("at::native", "pytorch"),
+    ("c10::", "pytorch"),
+    ("torch::", "pytorch"),
+    ("tensorflow::", "tensorflow"),
+    ("Eigen::internal", "tensorflow"),
+    ("EigenMetaKernel", "tensorflow"),
+    ("cupy_", "cupy"),
+    ("cudapy", "numba"),
+    ("julia_", "julia"),
+    ("ptxcall_", "julia"),
+    ("CuKernelContext", "julia"),
+    ("CuDeviceArray", "julia"),
+    ("__omp_offloading", "openmp"),
+    ("Kokkos::", "kokkos"),
+    ("triton_", "pytorch"),
+    ("input_reduce_fusion", "jax"),
+];
+/// Beginnings of names of ranges.
+const RANGE_MARKS: [Mark; 7] = [
+    ("aten::", "pytorch"),
+    ("autograd::", "pytorch"),
+    ("ProfilerStep", "pytorch"),
+    ("TSL:", "jax"),
+    ("XlaModule", "jax"),
+    ("tensorflow", "tensorflow"),
+    ("Kokkos::", "kokkos"),
+];
+/// Beginnings of names of threads of the recorded processes.
+const THREAD_MARKS: [Mark; 8] = [
+    ("pt_main_thread", "pytorch"),
+    ("pt_nccl_", "pytorch"),
+    ("pt_autograd", "pytorch"),
+    ("pt_elastic", "pytorch"),
+    ("tf_data_", "tensorflow"),
+    ("tf_Compute", "tensorflow"),
+    ("py_xla_", "jax"),
+    ("jax_", "jax"),
+];
+/// Names of the programs of the recorded processes.
+const PROGRAM_MARKS: [Mark; 1] = [("julia", "julia")];
+/// Beginnings of names of files that call stacks lie in, the most telling first.
+const FILE_MARKS: [Mark; 11] = [
+    ("libtorch_", "pytorch"),
+    ("libtensorflow", "tensorflow"),
+    ("_pywrap_tensorflow", "tensorflow"),
+    ("libjax", "jax"),
+    ("xla_extension", "jax"),
+    ("xla_cuda_plugin", "jax"),
+    ("libllvmlite", "numba"),
+    ("libjulia", "julia"),
+    ("libacchost", "openacc"),
+    ("libomptarget", "openmp"),
+    ("libnvomp", "openmp"),
+];
+
+/// The framework, and the name that gave it away.
+pub(super) fn of(timeline: &Timeline) -> (&'static str, Option<String>) {
+    let found = of_kernels(timeline)
+        .or_else(|| of_compilers(timeline))
+        .or_else(|| of_ranges(timeline))
+        .or_else(|| of_processes(timeline))
+        .or_else(|| of_files(timeline));
+    match found {
+        Some((framework, name)) => (framework, Some(name)),
+        None => (timeline.source.framework.unwrap_or("cuda"), None),
+    }
+}
+
+type Found = (&'static str, String);
+
+fn kernel_names(timeline: &Timeline) -> Vec<&str> {
+    let mut ids: Vec<NameId> = timeline.kernels.shapes.iter().flat_map(|shape| [shape.full_name, shape.name]).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.into_iter().map(|id| timeline.name(id)).collect()
+}
+
+/// The smallest of the names that fit, so that their order does not matter.
+fn first<'all>(names: impl Iterator<Item = &'all str>, fits: impl Fn(&str) -> bool) -> Option<String> {
+    names.filter(|name| fits(name)).min().map(str::to_owned)
+}
+
+fn of_kernels(timeline: &Timeline) -> Option<Found> {
+    let kernels = kernel_names(timeline);
+    let of_mark = |(mark, framework): &Mark| {
+        first(kernels.iter().copied(), |name| name.contains(mark)).map(|name| (*framework, name))
+    };
+    KERNEL_MARKS.iter().find_map(of_mark)
+}
+
+/// Kernels that the NVIDIA HPC compilers named; those of their runtime, which OpenMP uses too, tell nothing.
+fn of_compilers(timeline: &Timeline) -> Option<Found> {
+    let kernels = kernel_names(timeline);
+    let own = || kernels.iter().copied().filter(|name| !name.contains("pgi_uacc"));
+    let openmp = || first(own(), is_openmp).map(|name| ("openmp", name));
+    openmp().or_else(|| first(own(), is_openacc).map(|name| ("openacc", name)))
+}
+
+fn of_ranges(timeline: &Timeline) -> Option<Found> {
+    let names = || timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
+    let of_mark =
+        |(mark, framework): &Mark| first(names(), |name| name.starts_with(mark)).map(|name| (*framework, name));
+    RANGE_MARKS.iter().find_map(of_mark)
+}
+
+fn of_processes(timeline: &Timeline) -> Option<Found> {
+    let threads = || timeline.surroundings.thread_names.iter().map(String::as_str);
+    let of_mark =
+        |(mark, framework): &Mark| first(threads(), |name| name.starts_with(mark)).map(|name| (*framework, name));
+    let programs = || timeline.processes.iter().filter_map(|process| process.name.as_deref()).chain(threads());
+    let of_program = |(mark, framework): &Mark| first(programs(), |name| name == *mark).map(|name| (*framework, name));
+    PROGRAM_MARKS.iter().find_map(of_program).or_else(|| THREAD_MARKS.iter().find_map(of_mark))
+}
+
+fn of_files(timeline: &Timeline) -> Option<Found> {
+    let stacks = [&timeline.cpu_samples, &timeline.os_stacks.samples];
+    let mut modules: Vec<NameId> =
+        stacks.into_iter().flat_map(|stacks| stacks.frames.iter().map(|frame| frame.module)).collect();
+    modules.sort_unstable();
+    modules.dedup();
+    let files: Vec<&str> = modules.into_iter().map(|module| file_name(timeline.name(module))).collect();
+    let of_mark = |(mark, framework): &Mark| {
+        first(files.iter().copied(), |name| name.starts_with(mark)).map(|name| (*framework, name))
+    };
+    FILE_MARKS.iter().find_map(of_mark)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The NVIDIA HPC compilers name the kernel of an OpenACC loop after its function and line: `solve_25_gpu`.
+fn is_openacc(name: &str) -> bool {
+    let stem = name.strip_suffix("_gpu").or_else(|| name.strip_suffix("_gpu__red"));
+    let line = stem.and_then(|stem| stem.rsplit_once('_')).map(|(_, line)| line);
+    line.is_some_and(is_number)
+}
+
+/// And that of an OpenMP region after its function, file, line and number: `nvkernel_solve_F1L115_7`.
+fn is_openmp(name: &str) -> bool {
+    let Some((rest, number)) =
+        name.strip_prefix("nvkernel_").and_then(|rest| rest.trim_end_matches('_').rsplit_once('_'))
+    else {
+        return false;
+    };
+    let place = rest.rsplit_once("_F").and_then(|(_, place)| place.split_once('L'));
+    is_number(number) && place.is_some_and(|(file, line)| is_number(file) && is_number(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_of_openacc_are_named_after_their_line() {
+        assert!(is_openacc("solve_25_gpu") && is_openacc("solve_25_gpu__red"));
+        assert!(!is_openacc("copy_to_gpu") && !is_openacc("_gpu") && !is_openacc("solve_25"));
+    }
+
+    #[test]
+    fn kernels_of_openmp_are_named_after_their_place() {
+        assert!(is_openmp("nvkernel_main_F1L115_7") && is_openmp("nvkernel_ppush__F1L665_1_"));
+        assert!(!is_openmp("nvkernel_main") && !is_openmp("nvkernel_a_FxL1_2") && !is_openmp("kernel_F1L1_2"));
+    }
+}

@@ -1,0 +1,248 @@
+//! Call stacks, weighed: which function, or file, most of them lie in.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use foldhash::HashMap;
+
+use crate::text::paths::{file_name, without_folders};
+use crate::timeline::samples::Frame;
+use crate::timeline::{CpuSamples, NONE, NameId, Timeline};
+
+/// A function is told when at least this part of the weight lies in it, in percent.
+const MIN_PERCENT: i64 = 60;
+/// Functions that everything lies in: the beginnings of programs and threads.
+const ENTRIES: [&str; 12] = [
+    "main",
+    "MAIN_",
+    "_start",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "__libc_start_main_impl",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+    "__GI___clone3",
+];
+/// Those of them in which something of the program's own can be.
+const PROGRAM_ENTRIES: [&str; 2] = ["main", "MAIN_"];
+/// The interpreter of Python, which tells nothing of what it interprets.
+const INTERPRETER: [&str; 8] =
+    ["Py", "_Py", "pymain_", "run_mod", "cfunction_", "method_vectorcall", "vectorcall_", "object_vacall"];
+/// Files of interpreters, by how their names begin.
+const INTERPRETER_FILES: [&str; 6] = ["python", "libpython", "java", "libjvm", "node", "julia"];
+/// Files of the system, by how their names begin: what they do, others ask for.
+const SYSTEM_FILES: [&str; 16] = [
+    "libc.",
+    "libc-",
+    "libm.",
+    "libm-",
+    "libpthread",
+    "libdl",
+    "librt",
+    "ld-",
+    "libstdc++",
+    "libc++",
+    "libgcc",
+    "[vdso]",
+    "[kernel",
+    "libToolsInjection",
+    "libcupti",
+    "libmvec",
+];
+/// Files of CUDA that calls of it lie in.
+const CUDA_FILES: [&str; 2] = ["libcuda.", "libcudart"];
+
+fn file_of(timeline: &Timeline, frame: Frame) -> &str {
+    file_name(timeline.name(frame.module))
+}
+
+fn begins_with_any(text: &str, beginnings: &[&str]) -> bool {
+    beginnings.iter().any(|beginning| text.starts_with(beginning))
+}
+
+/// Whether a function belongs to the system or to the profiler.
+pub(super) fn is_system(timeline: &Timeline, frame: Frame) -> bool {
+    begins_with_any(file_of(timeline, frame), &SYSTEM_FILES)
+}
+
+/// Whether it belongs to CUDA itself: its driver or its runtime.
+pub(super) fn is_cuda(timeline: &Timeline, frame: Frame) -> bool {
+    begins_with_any(file_of(timeline, frame), &CUDA_FILES)
+}
+
+/// Whether it belongs to the system, to CUDA, or to an interpreter: what they do, others ask for.
+pub(super) fn is_plumbing(timeline: &Timeline, frame: Frame) -> bool {
+    let file = file_of(timeline, frame);
+    file.is_empty()
+        || is_system(timeline, frame)
+        || is_cuda(timeline, frame)
+        || begins_with_any(file, &INTERPRETER_FILES)
+}
+
+/// Indices of stacks, each with what it stands for.
+pub(super) struct Weighed(Vec<(u32, i64)>);
+
+impl Weighed {
+    pub(super) const fn new(stacks: Vec<(u32, i64)>) -> Self {
+        Self(stacks)
+    }
+
+    /// Samples, each of which counts once.
+    pub(super) fn samples(samples: &[u32]) -> Self {
+        Self(samples.iter().map(|sample| (*sample, 1)).collect())
+    }
+}
+
+/// What lies in a function.
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    /// In it or in what it calls.
+    weight: i64,
+    /// In itself.
+    innermost: i64,
+    /// One more than the last stack that was counted: a function that calls itself counts once.
+    last: usize,
+}
+
+/// Stacks, counted by function.
+pub(super) struct Profile<'all> {
+    timeline: &'all Timeline,
+    stacks: &'all CpuSamples,
+    weighed: Weighed,
+    whole: i64,
+    /// By the index of the function.
+    held: HashMap<u32, Held>,
+    /// Whether the beginning of a program may be told.
+    tells_entries: bool,
+}
+
+impl<'all> Profile<'all> {
+    pub(super) fn new(timeline: &'all Timeline, stacks: &'all CpuSamples, weighed: Weighed) -> Self {
+        let mut held: HashMap<u32, Held> = HashMap::default();
+        for (number, (stack, weight)) in (1..).zip(&weighed.0) {
+            for (depth, frame) in stacks.stack(*stack as usize).iter().enumerate() {
+                let held = held.entry(*frame).or_default();
+                held.innermost += if depth == 0 { *weight } else { 0 };
+                held.weight += if held.last == number { 0 } else { *weight };
+                held.last = number;
+            }
+        }
+        let whole = weighed.0.iter().map(|(_, weight)| *weight).sum();
+        Self { timeline, stacks, weighed, whole, held, tells_entries: false }
+    }
+
+    /// Tells of `main`, too, where nothing further in can be told.
+    pub(super) fn with_entries(mut self) -> Self {
+        self.tells_entries = true;
+        self
+    }
+
+    pub(super) fn frame(&self, function: u32) -> Frame {
+        self.stacks.frames.get(function as usize).copied().unwrap_or(Frame { function: NONE, module: NONE })
+    }
+
+    fn held(&self, function: u32) -> Held {
+        self.held.get(&function).copied().unwrap_or_default()
+    }
+
+    /// What lies in a function or in what it calls.
+    pub(super) fn weight(&self, function: u32) -> i64 {
+        self.held(function).weight
+    }
+
+    /// The part that lies in a function or in what it calls.
+    pub(super) fn share(&self, function: u32) -> f64 {
+        self.held(function).weight as f64 / self.whole.max(1) as f64
+    }
+
+    /// The part that lies in a function itself.
+    pub(super) fn self_share(&self, function: u32) -> f64 {
+        self.held(function).innermost as f64 / self.whole.max(1) as f64
+    }
+
+    pub(super) fn name(&self, function: u32) -> String {
+        without_folders(self.timeline.name(self.frame(function).function))
+    }
+
+    /// The file of a function, without its folder.
+    pub(super) fn file(&self, function: u32) -> Option<&'all str> {
+        let module = self.frame(function).module;
+        (module != NONE).then(|| file_name(self.timeline.name(module)))
+    }
+
+    /// Whether a function belongs to the program itself, not to a library.
+    pub(super) fn is_of_program(&self, frame: Frame) -> bool {
+        let file = file_of(self.timeline, frame);
+        !file.is_empty() && !file.starts_with('[') && !file.contains(".so")
+    }
+
+    /// The deepest function that fits and that most lies in.
+    pub(super) fn deepest(&self, fits: impl Fn(Frame) -> bool) -> Option<u32> {
+        self.innermost(fits, |stack| stack).map(|(function, _)| function)
+    }
+
+    /// The deepest function of another file that most lies in, where it calls a function in most of that.
+    pub(super) fn caller_of(&self, function: u32) -> Option<u32> {
+        let module = self.frame(function).module;
+        let callers = |stack: &'all [u32]| {
+            let index = stack.iter().position(|frame| *frame == function);
+            index.map_or(&[][..], |index| &stack[index + 1..])
+        };
+        let caller = self.innermost(|frame| frame.module != module && frame.module != NONE, callers);
+        caller.filter(|(_, votes)| 2 * votes > self.held(function).weight).map(|(caller, _)| caller)
+    }
+
+    /// The deepest file that most lies in, and how much of all; not those that others ask for something.
+    pub(super) fn module(&self) -> Option<(NameId, f64)> {
+        let mut held: BTreeMap<NameId, i64> = BTreeMap::new();
+        let mut innermost: BTreeMap<NameId, i64> = BTreeMap::new();
+        for (stack, weight) in &self.weighed.0 {
+            let frames = self.stacks.stack(*stack as usize).iter().map(|frame| self.frame(*frame));
+            let telling = frames.filter(|frame| !is_plumbing(self.timeline, *frame) && !self.is_entry(*frame));
+            let modules: Vec<NameId> = telling.map(|frame| frame.module).collect();
+            if let Some(first) = modules.first() {
+                *innermost.entry(*first).or_default() += weight;
+            }
+            for module in modules.into_iter().collect::<BTreeSet<_>>() {
+                *held.entry(module).or_default() += weight;
+            }
+        }
+        let most = held.into_iter().filter(|(_, weight)| weight * 100 >= self.whole * MIN_PERCENT);
+        let main = most.max_by_key(|(module, weight)| (innermost.get(module).copied(), *weight, Reverse(*module)))?;
+        Some((main.0, main.1 as f64 / self.whole.max(1) as f64))
+    }
+
+    /// Among the functions that fit and that most lies in, the one that is the innermost in most stacks, and in how much of
+    /// them; `part` is what of a stack is looked at.
+    fn innermost(&self, fits: impl Fn(Frame) -> bool, part: impl Fn(&'all [u32]) -> &'all [u32]) -> Option<(u32, i64)> {
+        let is_candidate = |function: u32| {
+            let (frame, held) = (self.frame(function), self.held(function));
+            held.weight * 100 >= self.whole * MIN_PERCENT && fits(frame) && self.tells(frame, held)
+        };
+        let candidates: BTreeSet<u32> = self.held.keys().copied().filter(|function| is_candidate(*function)).collect();
+        let mut votes: BTreeMap<u32, i64> = BTreeMap::new();
+        for (stack, weight) in &self.weighed.0 {
+            let mut stack = part(self.stacks.stack(*stack as usize)).iter().copied();
+            if let Some(function) = stack.find(|function| candidates.contains(function)) {
+                *votes.entry(function).or_default() += weight;
+            }
+        }
+        votes.into_iter().max_by_key(|(function, votes)| (*votes, self.held(*function).weight, Reverse(*function)))
+    }
+
+    fn is_entry(&self, frame: Frame) -> bool {
+        let name = self.timeline.name(frame.function);
+        let name = name.split('@').next().unwrap_or(name);
+        ENTRIES.contains(&name) && !(self.tells_entries && PROGRAM_ENTRIES.contains(&name))
+    }
+
+    /// Whether the name of a function says what is done: that of a program's beginning only where most of it is in itself.
+    fn tells(&self, frame: Frame, held: Held) -> bool {
+        let name = self.timeline.name(frame.function);
+        let is_entry = self.is_entry(frame) && 2 * held.innermost < self.whole;
+        !name.is_empty() && !is_entry && !begins_with_any(name, &INTERPRETER)
+    }
+}

@@ -1,0 +1,182 @@
+//! Which ranges launched the work of a device: its time is counted for every range that was open on the launching thread.
+
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
+
+use super::{Context, DeviceContext};
+use crate::ledger::OpKind;
+use crate::limits::MAX_OPEN_RANGE_COUNT;
+use crate::text::folded::numbers_folded;
+use crate::timeline::{NONE, ThreadRanges, Timeline};
+
+/// A range is told when at least this part of the time lies in it.
+pub(super) const MIN_SHARE: f64 = 0.5;
+
+/// Labels whose names differ in numbers only, as one.
+pub(super) struct Folded {
+    /// The index of each label's group.
+    group_of: Vec<u32>,
+    /// The name of each group: that of its only label, or with `#` for the numbers.
+    names: Vec<String>,
+}
+
+impl Folded {
+    pub(super) fn new(timeline: &Timeline) -> Self {
+        let mut known: HashMap<String, u32> = HashMap::default();
+        let (mut group_of, mut names): (Vec<u32>, Vec<String>) = (Vec::new(), Vec::new());
+        for label in &timeline.ranges.labels {
+            let name = timeline.name(label.name);
+            let folded = numbers_folded(name);
+            let group = *known.entry(folded.clone()).or_insert_with(|| {
+                names.push(name.to_owned());
+                (names.len() - 1) as u32
+            });
+            if let Some(known) = names.get_mut(group as usize).filter(|known| *known != name) {
+                *known = folded;
+            }
+            group_of.push(group);
+        }
+        Self { group_of, names }
+    }
+
+    pub(super) fn group_of(&self, label: u32) -> Option<u32> {
+        self.group_of.get(label as usize).copied()
+    }
+
+    pub(super) fn name(&self, group: u32) -> &str {
+        self.names.get(group as usize).map_or("", |name| name)
+    }
+}
+
+/// Time in the ranges of a group.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct InGroup {
+    /// In them, or in what lies in them.
+    pub(super) all_ns: i64,
+    /// Where no other range lies further inside.
+    pub(super) innermost_ns: i64,
+}
+
+/// The group that is told of a time: the innermost one that at least half of it lies in, the stack walked up from where
+/// most of it lies.
+pub(super) fn telling(groups: &BTreeMap<u32, InGroup>, whole_ns: i64) -> Option<(u32, i64)> {
+    let holds_half = |in_group: &InGroup| in_group.all_ns as f64 >= MIN_SHARE * whole_ns as f64;
+    let candidates = groups.iter().filter(|(_, in_group)| in_group.all_ns > 0 && holds_half(in_group));
+    let smallest = candidates.min_by_key(|(group, in_group)| (in_group.all_ns, -in_group.innermost_ns, **group))?;
+    Some((*smallest.0, smallest.1.all_ns.min(whole_ns)))
+}
+
+/// What the work that ranges launched took.
+#[derive(Debug, Default)]
+pub(super) struct Projection {
+    /// By process and label: the sum of the time of operations launched in them.
+    pub(super) sum_ns: HashMap<(u32, u32), i64>,
+    /// Exposed copies by group of labels.
+    pub(super) exposed_copies: BTreeMap<u32, InGroup>,
+    /// Exposed copies in all, those that no range launched among them.
+    pub(super) exposed_copy_ns: i64,
+}
+
+impl Projection {
+    pub(super) fn new(context: &Context<'_>, device: &DeviceContext, folded: &Folded) -> Self {
+        let timeline = context.timeline;
+        let mut launched: Vec<Launched> = Vec::new();
+        let mut projection = Self::default();
+        for op in device.ops.in_window(timeline) {
+            let part = op.interval().clip(device.window());
+            let is_copy = op.kind == OpKind::Copy;
+            let exposed_ns = if is_copy { part.len_ns() - device.tally.kernels_run.overlap_ns(part) } else { 0 };
+            projection.exposed_copy_ns += exposed_ns;
+            let Some(call) = op.call(timeline) else { continue };
+            let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
+            if thread != NONE {
+                let at = timeline.api.times.start(call as usize);
+                launched.push(Launched { thread, at, ns: part.len_ns(), exposed_ns });
+            }
+        }
+        launched.sort_unstable_by_key(|launched| (launched.thread, launched.at));
+        // By label, of the thread that is looked at: they are met again and again.
+        let mut sums = vec![0_i64; folded.group_of.len()];
+        for of_thread in launched.chunk_by(|a, b| a.thread == b.thread) {
+            let thread = of_thread.first().map_or(NONE, |first| first.thread);
+            if let Some(ranges) = timeline.ranges.of_thread(thread) {
+                let process = timeline.process_of(thread);
+                projection.of_thread(process, (ranges, of_thread), folded, &mut sums);
+            }
+        }
+        projection
+    }
+
+    fn of_thread(
+        &mut self,
+        process: u32,
+        (ranges, launched): (&ThreadRanges, &[Launched]),
+        folded: &Folded,
+        sums: &mut [i64],
+    ) {
+        let mut open: Vec<(i64, u32)> = Vec::new();
+        let mut next = 0;
+        let mut met: Vec<u32> = Vec::new();
+        for work in launched {
+            open.retain(|(end, _)| *end > work.at);
+            while next < ranges.times.len() && ranges.times.start(next) <= work.at {
+                let end = ranges.times.at(next).end;
+                if end > work.at && open.len() < MAX_OPEN_RANGE_COUNT {
+                    open.push((end, ranges.label[next]));
+                }
+                next += 1;
+            }
+            for (depth, (_, label)) in open.iter().enumerate() {
+                let is_again = open[depth + 1..].iter().any(|(_, other)| other == label);
+                if let Some(sum) = sums.get_mut(*label as usize).filter(|_| !is_again) {
+                    if *sum == 0 {
+                        met.push(*label);
+                    }
+                    *sum = sum.saturating_add(work.ns);
+                }
+            }
+            if work.exposed_ns > 0 {
+                self.book_exposed(&open, work.exposed_ns, folded);
+            }
+        }
+        for label in met {
+            let sum = self.sum_ns.entry((process, label)).or_default();
+            *sum = sum.saturating_add(std::mem::take(&mut sums[label as usize]));
+        }
+    }
+
+    /// Counts an exposed copy for each group that is open, once.
+    fn book_exposed(&mut self, open: &[(i64, u32)], exposed_ns: i64, folded: &Folded) {
+        for (depth, (_, label)) in open.iter().enumerate() {
+            let further_in = &open[depth + 1..];
+            let Some(group) = folded.group_of(*label) else { continue };
+            let is_again = further_in.iter().any(|(_, other)| folded.group_of(*other) == Some(group));
+            let in_group = self.exposed_copies.entry(group).or_default();
+            in_group.all_ns += if is_again { 0 } else { exposed_ns };
+            in_group.innermost_ns += if further_in.is_empty() { exposed_ns } else { 0 };
+        }
+    }
+}
+
+/// An operation by the call that launched it.
+struct Launched {
+    thread: u32,
+    at: i64,
+    ns: i64,
+    exposed_ns: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_group_with_half_of_the_time_is_told() {
+        let group = |all_ns, innermost_ns| InGroup { all_ns, innermost_ns };
+        let of = |groups: &[(u32, InGroup)]| telling(&groups.iter().copied().collect(), 100);
+        assert_eq!(of(&[(0, group(100, 0)), (1, group(60, 10)), (2, group(40, 40))]), Some((1, 60)));
+        assert_eq!(of(&[(0, group(49, 49)), (1, group(40, 40))]), None);
+        assert_eq!(of(&[]), None);
+    }
+}

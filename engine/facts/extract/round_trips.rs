@@ -1,0 +1,68 @@
+//! Copies of the same size to the device and back again, round after round: data that could stay there.
+
+use std::collections::BTreeMap;
+
+use super::stats::clamped;
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::OpKind;
+use crate::timeline::columns::{Direction, HostMemory};
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
+
+/// Smaller copies are arguments and results, not data that would stay.
+const LEAST_BYTES: i64 = 1_000_000;
+/// Fewer rounds may be input and output.
+const ROUNDS: usize = 3;
+/// Different sizes that are looked at: a program that keeps data on the host copies the same few.
+const MAX_SIZE_COUNT: usize = 1_000;
+
+/// The pageable copies of one size.
+#[derive(Default)]
+struct Size {
+    to_device: Vec<Interval>,
+    to_host: Vec<Interval>,
+}
+
+impl Size {
+    /// How often data of this size went to the device and came back.
+    fn rounds(&self) -> usize {
+        self.to_device.len().min(self.to_host.len())
+    }
+}
+
+/// Of pageable memory only: a program that pins its buffers and copies them both ways in each round streams through them.
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let (timeline, window) = (context.timeline, device.window());
+    let copies = &timeline.copies;
+    let mut sizes: BTreeMap<i64, Size> = BTreeMap::new();
+    for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Copy) {
+        let index = op.index as usize;
+        let bytes = copies.bytes[index];
+        let is_pageable = copies.host_memory[index] == HostMemory::Pageable;
+        if !is_pageable || bytes < LEAST_BYTES || sizes.len() >= MAX_SIZE_COUNT && !sizes.contains_key(&bytes) {
+            continue;
+        }
+        let size = sizes.entry(bytes).or_default();
+        match copies.direction[index] {
+            Direction::HostToDevice => size.to_device.push(op.interval().clip(window)),
+            Direction::DeviceToHost => size.to_host.push(op.interval().clip(window)),
+            _ => {}
+        }
+    }
+    sizes.retain(|_, size| size.rounds() >= ROUNDS);
+    let count: usize = sizes.values().map(|size| 2 * size.rounds()).sum();
+    let bytes: i128 = sizes.iter().map(|(bytes, size)| i128::from(*bytes) * 2 * size.rounds() as i128).sum();
+    let most = sizes.iter().max_by_key(|(bytes, size)| i128::from(**bytes) * size.rounds() as i128);
+    facts.set("round_trip_copy_count", count as i64);
+    facts.set("round_trip_bytes", clamped(bytes));
+    if let Some((bytes, size)) = most {
+        facts.set("round_trip_size_bytes", *bytes);
+        facts.set("round_trip_size_count", size.rounds() as i64);
+        facts.set_some("round_trip_first_start_ns", size.to_device.first().map(|first| first.start));
+    }
+    // The last way back may be a result, and the first way there an input: both count, as a bound.
+    let all = sizes.into_values().flat_map(|size| size.to_device.into_iter().chain(size.to_host));
+    let all = Union::of(all);
+    facts.set("round_trip_exposed_ns", all.len_ns() - all.common_ns(&device.tally.kernels_run));
+}

@@ -1,0 +1,206 @@
+//! Work of different streams that takes turns though it could run side by side, by what keeps it apart.
+
+use foldhash::HashMap;
+
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::{Op, OpKind};
+use crate::timeline::api::ApiClass;
+use crate::timeline::columns::Direction;
+use crate::timeline::{NameId, StreamKind, Timeline};
+
+/// What keeps the work of two streams from running at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// An operation of the legacy default stream between them.
+    LegacyStream,
+    /// The host waited for the first before it asked for the second.
+    HostWait,
+    /// The second stream was made to wait for an event.
+    Event,
+    /// Nothing that was recorded.
+    Unknown,
+}
+
+/// Turns of one cause.
+#[derive(Debug, Clone, Copy, Default)]
+struct Turns {
+    count: i64,
+    /// What is won when they run at the same time.
+    ns: i64,
+}
+
+/// An operation that could run beside others, and what it leaves free.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    op: Op,
+    stream: u32,
+    use_of: Use,
+}
+
+/// What an operation takes of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// The blocks of a kernel: an SM each, at most.
+    Blocks(i64),
+    /// A copy between host and device: its direction of the link.
+    Link(Direction),
+}
+
+impl Part {
+    /// Of an operation that may run beside others: a kernel of known width, or a copy between host and device.
+    fn of(timeline: &Timeline, op: Op) -> Option<Self> {
+        let stream = op.stream(timeline);
+        let use_of = match op.kind {
+            OpKind::Kernel => {
+                Use::Blocks(Some(timeline.geometry_of(op.index)?.grid_blocks).filter(|blocks| *blocks > 0)?)
+            }
+            OpKind::Copy => match timeline.copies.direction.get(op.index as usize)? {
+                way @ (Direction::HostToDevice | Direction::DeviceToHost) => Use::Link(*way),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(Self { op, stream, use_of })
+    }
+
+    fn blocks(self) -> i64 {
+        match self.use_of {
+            Use::Blocks(blocks) => blocks,
+            Use::Link(_) => 0,
+        }
+    }
+}
+
+/// Calls of the threads of a device that keep streams apart, by time.
+struct Calls {
+    waits: Vec<i64>,
+    event_waits: Vec<i64>,
+}
+
+impl Calls {
+    fn new(context: &Context<'_>, device: &DeviceContext) -> Self {
+        let timeline = context.timeline;
+        let (mut waits, mut event_waits) = (Vec::new(), Vec::new());
+        let mut waits_for_event: HashMap<NameId, bool> = HashMap::default();
+        for process in &device.processes {
+            for call in context.calls_of(*process, Some(device.window())) {
+                let start = timeline.api.times.start(call as usize);
+                if matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
+                    waits.push(start);
+                    continue;
+                }
+                let name = timeline.api.name[call as usize];
+                let is_wait = || timeline.name(name).ends_with("StreamWaitEvent");
+                if *waits_for_event.entry(name).or_insert_with(is_wait) {
+                    event_waits.push(start);
+                }
+            }
+        }
+        waits.sort_unstable();
+        event_waits.sort_unstable();
+        Self { waits, event_waits }
+    }
+
+    /// What stands between the calls that asked for two operations.
+    fn between(&self, timeline: &Timeline, first: Op, second: Op) -> Cause {
+        let at = |op: Op| op.call(timeline).map(|call| timeline.api.times.start(call as usize));
+        let (Some(from), Some(to)) = (at(first), at(second)) else { return Cause::Unknown };
+        let any = |calls: &[i64]| {
+            let next = calls.partition_point(|start| *start <= from);
+            calls.get(next).is_some_and(|start| *start < to)
+        };
+        match (any(&self.waits), any(&self.event_waits)) {
+            (true, _) => Cause::HostWait,
+            (false, true) => Cause::Event,
+            _ => Cause::Unknown,
+        }
+    }
+}
+
+/// Operations of different streams, one after the other, for all of which the device has room at the same time.
+#[derive(Default)]
+struct Group {
+    parts: Vec<Part>,
+    /// What kept each from the one before; `None` as long as there is but one.
+    cause: Option<Cause>,
+}
+
+impl Group {
+    /// Whether an operation that begins after all of these would fit beside them, and is kept apart for the same reason.
+    fn takes(&self, part: Part, cause: Cause, sm_count: i64) -> bool {
+        let blocks = self.parts.iter().map(|part| part.blocks()).fold(part.blocks(), i64::saturating_add);
+        let is_apart = |other: &Part| other.stream != part.stream && other.op.end <= part.op.start;
+        let shares_link = |other: &Part| matches!(other.use_of, Use::Link(_)) && other.use_of == part.use_of;
+        blocks <= sm_count
+            && self.parts.iter().all(|other| is_apart(other) && !shares_link(other))
+            && self.cause.is_none_or(|known| known == cause)
+    }
+
+    /// What is won when all run at the same time.
+    fn turns(&self) -> Turns {
+        let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return Turns::default() };
+        let longest = self.parts.iter().map(|part| part.op.interval().len_ns()).max().unwrap_or(0);
+        Turns { count: self.parts.len() as i64 - 1, ns: last.op.end - first.op.start - longest }
+    }
+}
+
+/// Turns by what causes them.
+#[derive(Default)]
+struct ByCause {
+    legacy: Turns,
+    host: Turns,
+    event: Turns,
+}
+
+impl ByCause {
+    fn add(&mut self, group: &Group) {
+        let turns = match group.cause {
+            Some(Cause::LegacyStream) => &mut self.legacy,
+            Some(Cause::HostWait) => &mut self.host,
+            Some(Cause::Event) => &mut self.event,
+            Some(Cause::Unknown) | None => return,
+        };
+        let more = group.turns();
+        turns.count += more.count;
+        turns.ns = turns.ns.saturating_add(more.ns);
+    }
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    let Some(sm_count) = device.properties(timeline).and_then(|known| known.sm_count) else { return };
+    let calls = Calls::new(context, device);
+    let kind = |stream: u32| timeline.streams.get(stream as usize).map(|stream| stream.kind);
+    let mut turns = ByCause::default();
+    let mut group = Group::default();
+    let mut has_legacy_between = false;
+    for op in device.ops.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
+        if kind(op.stream(timeline)) == Some(StreamKind::Default) {
+            has_legacy_between = true;
+            continue;
+        }
+        let Some(part) = Part::of(timeline, op) else { continue };
+        let last = group.parts.last().copied();
+        let cause = last.map_or(Cause::Unknown, |last| {
+            let waits = [last.stream, part.stream].map(|stream| kind(stream) != Some(StreamKind::NonBlocking));
+            match has_legacy_between && waits == [true; 2] {
+                true => Cause::LegacyStream,
+                false => calls.between(timeline, last.op, op),
+            }
+        });
+        if last.is_some() && group.takes(part, cause, sm_count) {
+            group.cause = Some(cause);
+        } else {
+            turns.add(&group);
+            group = Group::default();
+        }
+        group.parts.push(part);
+        has_legacy_between = false;
+    }
+    turns.add(&group);
+    for (name, turns) in [("legacy_stream", turns.legacy), ("host_wait", turns.host), ("event", turns.event)] {
+        facts.set(&format!("{name}_turn_count"), turns.count);
+        facts.set(&format!("{name}_turn_ns"), turns.ns);
+    }
+}

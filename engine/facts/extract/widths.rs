@@ -1,0 +1,112 @@
+//! Facts of a kernel by how wide its launches are: a few blocks, or enough for every SM; and by what migrates under them.
+
+use super::launch_shapes::LANES_OF_SM;
+use super::launches::Shape;
+use super::stats::{clamped, median};
+use super::tally::KernelTally;
+use crate::facts::Entity;
+use crate::timeline::DeviceProperties;
+
+/// Launches of one width: a single block, or more of them.
+#[derive(Default)]
+struct Narrow<'all> {
+    tally: KernelTally,
+    count: i64,
+    loss_ns: i64,
+    /// The launch shape that most of this time goes to.
+    main: Option<&'all Shape>,
+}
+
+impl<'all> Narrow<'all> {
+    fn add(&mut self, shape: &'all Shape, lanes: i64, shortest_ns: i64) {
+        let count = shape.launches.durations.len() as i64;
+        let tally = &shape.tally;
+        let idle_lanes_ns = clamped(tally.unused_lane_ns / i128::from(lanes.max(1)));
+        // However wide, a launch does not get shorter than the shortest.
+        let most_ns = tally.underfilled_ns.saturating_sub(count.saturating_mul(shortest_ns)).max(0);
+        self.loss_ns = self.loss_ns.saturating_add(idle_lanes_ns.min(most_ns));
+        self.count += count;
+        self.tally.add(*tally);
+        if self.main.is_none_or(|main| main.tally.underfilled_ns < tally.underfilled_ns) {
+            self.main = Some(shape);
+        }
+    }
+
+    fn set(&self, name: &str, facts: &mut Entity) {
+        facts.set(&format!("{name}_launch_count"), self.count);
+        facts.set(&format!("{name}_ns"), self.tally.underfilled_ns);
+        facts.set(&format!("{name}_loss_ns"), self.loss_ns);
+        let threads = self.main.map(|main| main.shape.block_threads).filter(|threads| *threads > 0);
+        facts.set_some(&format!("{name}_thread_count"), threads);
+    }
+}
+
+/// Sets what the widths of a kernel's launches tell, where the number of SMs is known. No launch is taken to get shorter than
+/// `shortest_ns`.
+pub(super) fn set(properties: Option<&DeviceProperties>, shortest_ns: i64, shapes: &[Shape], facts: &mut Entity) {
+    let Some(sm_count) = properties.and_then(|known| known.sm_count) else { return };
+    let lanes = sm_count.saturating_mul(LANES_OF_SM);
+    let (mut one_block, mut small) = (Narrow::default(), Narrow::default());
+    let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+    for shape in shapes.iter().filter(|shape| shape.shape.grid_blocks > 0) {
+        let blocks = shape.shape.grid_blocks;
+        match blocks {
+            1 => one_block.add(shape, lanes, shortest_ns),
+            _ if blocks < sm_count => small.add(shape, lanes, shortest_ns),
+            _ => {}
+        }
+        let same = if blocks < sm_count { &mut narrow } else { &mut wide };
+        same.extend(shape.launches.durations.iter().map(|ns| (*ns, blocks)));
+    }
+    one_block.set("one_block", facts);
+    small.set("small_grid", facts);
+    facts.set_some("small_grid_block_count", small.main.map(|main| main.shape.grid_blocks));
+    facts.set_some("narrow_median_ns", median(&mut narrow).map(|(ns, _)| ns));
+    facts.set("wide_launch_count", wide.len() as i64);
+    let median = median(&mut wide);
+    facts.set_some("wide_median_ns", median.map(|(ns, _)| ns));
+    facts.set_some("wide_block_count", median.map(|(_, blocks)| blocks));
+}
+
+/// Sets what launches take beyond others of the same launch shape because unified memory migrates during them.
+pub(super) fn set_faulting(shapes: &[Shape], facts: &mut Entity) {
+    let (mut count, mut excess_ns, mut matched_ns, mut all_ns) = (0, 0_i128, 0_i128, 0_i128);
+    for shape in shapes {
+        let launches = &shape.launches;
+        let sum_ns: i128 = launches.migrating.iter().map(|ns| i128::from(*ns)).sum();
+        count += launches.migrating.len() as i64;
+        all_ns += sum_ns;
+        let Some(clean_ns) = clean_median(&launches.durations, &launches.migrating) else { continue };
+        matched_ns += sum_ns;
+        excess_ns += launches.migrating.iter().map(|ns| i128::from((ns - clean_ns).max(0))).sum::<i128>();
+    }
+    facts.set("faulting_launch_count", count);
+    facts.set("faulting_launch_ns", clamped(all_ns));
+    facts.set_some("faulting_excess_ns", (count > 0 && 2 * matched_ns >= all_ns).then(|| clamped(excess_ns)));
+}
+
+/// The median of the durations that are not among those of migrating launches; `None` without any.
+fn clean_median(all: &[i64], migrating: &[i64]) -> Option<i64> {
+    if migrating.is_empty() || all.len() == migrating.len() {
+        return None;
+    }
+    let (mut all, mut migrating) = (all.to_vec(), migrating.to_vec());
+    all.sort_unstable();
+    migrating.sort_unstable();
+    let mut migrating = migrating.into_iter().peekable();
+    let mut clean: Vec<i64> = all.into_iter().filter(|ns| migrating.next_if_eq(ns).is_none()).collect();
+    median(&mut clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clean_launches_are_the_others() {
+        assert_eq!(clean_median(&[5, 90, 7, 80, 5], &[80, 90]), Some(5));
+        assert_eq!(clean_median(&[5, 5], &[5]), Some(5));
+        assert_eq!(clean_median(&[5, 6], &[]), None);
+        assert_eq!(clean_median(&[5, 6], &[6, 5]), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Numbers of the kernels or ranges whose names fit a pattern: `kernel["flash_*"].mean_ns`.
+
+use crate::facts::catalogue::{self, Fact, FactType, Scaling};
+use crate::facts::{Entity, EntityKind, Facts};
+use crate::text::glob::Glob;
+
+/// Kinds of entities that have names worth a budget.
+const KINDS: [(&str, EntityKind); 2] = [("kernel", EntityKind::Kernel), ("range", EntityKind::Range)];
+
+/// A fact of all entities of a kind that fit a pattern, taken together.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Named {
+    kind: EntityKind,
+    pattern: Glob,
+    pub(super) fact: &'static Fact,
+}
+
+impl Named {
+    /// Reads `kernel["flash_*"].mean_ns`; `None` where that is no such name.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        let (word, kind) =
+            KINDS.into_iter().find(|(word, _)| name.strip_prefix(word).is_some_and(|rest| rest.starts_with('[')))?;
+        let (quoted, fact) = name.strip_prefix(word)?.strip_prefix('[')?.rsplit_once("].")?;
+        let quote = quoted.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+        let pattern = quoted.strip_prefix(quote)?.strip_suffix(quote)?;
+        let numbers = catalogue::of_kind(kind).filter(|fact| matches!(fact.kind, FactType::Int | FactType::Float));
+        let fact = numbers.filter(|known| known.scaling != Scaling::Incomparable).find(|known| known.name == fact)?;
+        (!pattern.is_empty()).then(|| Self { kind, pattern: Glob::new(pattern), fact })
+    }
+
+    /// What it is of, for messages.
+    pub(super) fn what(&self) -> String {
+        format!("{} that fits `{}`", self.kind.name(), self.pattern.as_str())
+    }
+
+    /// The number of a report: a sum where the fact is one, the mean of all calls for a mean, else the largest. `None` where
+    /// nothing fits.
+    pub(super) fn of(&self, facts: &Facts) -> Option<f64> {
+        let fits = |entity: &Entity| {
+            let full = entity.text("full_name").is_some_and(|name| self.pattern.matches(name));
+            full || self.pattern.matches(entity.name())
+        };
+        let all: Vec<&Entity> =
+            facts.of_kind(self.kind).map(|(_, entity)| entity).filter(|entity| fits(entity)).collect();
+        let sum = |name: &str| all.iter().filter_map(|entity| entity.number(name)).reduce(|sum, number| sum + number);
+        let count = if self.kind == EntityKind::Kernel { "launch_count" } else { "count" };
+        match self.fact.name {
+            "mean_ns" => Some(sum("sum_ns")? / sum(count)?.max(1.0)),
+            name if self.fact.scaling.is_per_unit() => sum(name),
+            name => all.iter().filter_map(|entity| entity.number(name)).reduce(f64::max),
+        }
+    }
+}

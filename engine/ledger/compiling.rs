@@ -1,0 +1,269 @@
+//! Stretches in which a thread compiles or loads code, whatever calls that hides in: told by the functions and files of its
+//! call stacks, by the names of ranges, and by waits for the programs of a compiler.
+
+use std::ops::Range;
+
+use crate::text::paths::file_name;
+use crate::timeline::interval::Interval;
+use crate::timeline::samples::{CpuSamples, Frame};
+use crate::timeline::{NONE, NameId, Timeline, Times};
+
+/// What is done with code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CodeWork {
+    /// It is compiled, linked or optimised.
+    Compile,
+    /// A library is loaded.
+    Load,
+}
+
+/// Who compiles, as a fact says it.
+pub const COMPILERS: [&str; 9] = ["xla", "triton", "inductor", "nvrtc", "ptx", "numba", "julia", "llvm", "other"];
+
+/// Files of compilers, by how their names begin, and whose they are.
+const COMPILER_FILES: [(&str, &str); 11] = [
+    ("libnvrtc", "nvrtc"),
+    ("libnvidia-ptxjitcompiler", "ptx"),
+    ("libnvptxcompiler", "ptx"),
+    ("libnvJitLink", "ptx"),
+    ("libnvidia-nvvm", "ptx"),
+    ("libnvvm", "llvm"),
+    ("libtriton", "triton"),
+    ("libllvmlite", "numba"),
+    ("libjulia-codegen", "julia"),
+    ("libLLVM", "llvm"),
+    ("libclang", "llvm"),
+];
+/// What functions of compilers have in their names, and whose they are; the first that fits counts.
+const COMPILER_FUNCTIONS: [(&str, &str); 9] = [
+    ("jl_type_infer", "julia"),
+    ("jl_compile", "julia"),
+    ("jl_generate_fptr", "julia"),
+    ("typeinf", "julia"),
+    ("nvrtcCompileProgram", "nvrtc"),
+    ("xla::HloPass", "xla"),
+    ("mlir::", "llvm"),
+    ("llvm::", "llvm"),
+    ("clang::", "llvm"),
+];
+/// Functions of the loader of libraries, by how their names begin.
+const LOADERS: [&str; 7] =
+    ["_dl_open", "dl_open_worker", "_dl_map_object", "_dl_relocate_object", "dlopen", "__dlopen", "_dl_catch_"];
+/// Programs that compile: a process that waits for a child waits for them where they ran.
+const COMPILER_PROGRAMS: [&str; 12] =
+    ["ptxas", "cicc", "nvcc", "cc1", "cc1plus", "gcc", "g++", "clang", "clang++", "ld.lld", "nvlink", "cudafe++"];
+/// Calls that wait for a child.
+const CHILD_WAITS: [&str; 4] = ["waitpid", "wait4", "waitid", "wait"];
+/// A shorter wait is for something that was there already.
+const SHORT_WAIT_NS: i64 = 1_000_000;
+/// Samples of one kind of work further apart than so many times the usual are two pieces of work.
+const GAP_PERIODS: i64 = 10;
+/// Fewer samples in a row are chance.
+const MIN_SAMPLES: usize = 2;
+
+/// Stretches of all threads, in the columns that the walk over a thread reads.
+#[derive(Debug, Default)]
+pub struct CodeStretches {
+    /// When.
+    pub times: Times,
+    /// The index of the thread.
+    pub thread: Vec<u32>,
+    /// What is done.
+    pub work: Vec<CodeWork>,
+    /// What tells it: a function, a file, a range or a call.
+    pub name: Vec<NameId>,
+}
+
+impl CodeStretches {
+    /// Of every thread of a timeline.
+    pub fn new(timeline: &Timeline) -> Self {
+        let mut all = Self::default();
+        all.of_ranges(timeline);
+        all.of_samples(timeline);
+        all.of_waits(timeline);
+        all
+    }
+
+    fn push(&mut self, thread: u32, times: Interval, work: CodeWork, name: NameId) {
+        self.times.push(times);
+        self.thread.push(thread);
+        self.work.push(work);
+        self.name.push(name);
+    }
+
+    /// Ranges that are called compiling.
+    fn of_ranges(&mut self, timeline: &Timeline) {
+        let labels = &timeline.ranges.labels;
+        let compiles: Vec<bool> = labels.iter().map(|label| is_compile_range(timeline.name(label.name))).collect();
+        if !compiles.contains(&true) {
+            return;
+        }
+        for ranges in timeline.ranges.threads.iter().filter(|ranges| ranges.thread != NONE) {
+            for (times, label) in ranges.times.iter().zip(&ranges.label) {
+                if compiles.get(*label as usize) == Some(&true) {
+                    self.push(ranges.thread, times, CodeWork::Compile, labels[*label as usize].name);
+                }
+            }
+        }
+    }
+
+    /// Samples in a row that lie in a compiler or a loader.
+    fn of_samples(&mut self, timeline: &Timeline) {
+        let samples = &timeline.cpu_samples;
+        let marks: Vec<Option<(CodeWork, NameId)>> =
+            samples.frames.iter().map(|frame| mark_of(timeline, *frame)).collect();
+        if marks.iter().all(Option::is_none) {
+            return;
+        }
+        for (thread, rows) in samples.threads() {
+            self.of_thread(samples, &marks, thread, rows);
+        }
+    }
+
+    fn of_thread(
+        &mut self,
+        samples: &CpuSamples,
+        marks: &[Option<(CodeWork, NameId)>],
+        thread: u32,
+        rows: Range<usize>,
+    ) {
+        let Some(period) = samples.period_ns(rows.clone()) else { return };
+        let mut run: Option<Run> = None;
+        for row in rows {
+            let stack = samples.stack(row);
+            if !stack.iter().any(|frame| samples.is_named(*frame)) {
+                continue;
+            }
+            let found = stack.iter().find_map(|frame| marks.get(*frame as usize).copied().flatten());
+            let at = samples.time_ns[row];
+            let goes_on = run.as_ref().is_some_and(|run| {
+                found.is_some_and(|(work, _)| work == run.work) && at.saturating_sub(run.last) <= GAP_PERIODS * period
+            });
+            if !goes_on {
+                self.end(thread, run.take(), period);
+            }
+            if let Some((work, name)) = found {
+                let run = run.get_or_insert(Run { work, name, first: at, last: at, count: 0 });
+                run.last = at;
+                run.count += 1;
+            }
+        }
+        self.end(thread, run, period);
+    }
+
+    fn end(&mut self, thread: u32, run: Option<Run>, period: i64) {
+        if let Some(run) = run.filter(|run| run.count >= MIN_SAMPLES) {
+            let times = Interval::new(run.first.saturating_sub(period / 2), run.last.saturating_add(period / 2));
+            self.push(thread, times, run.work, run.name);
+        }
+    }
+
+    /// Calls of the OS whose own stack lies in a compiler, and waits for children where compilers ran.
+    fn of_waits(&mut self, timeline: &Timeline) {
+        let stacked = &timeline.os_stacks;
+        let marks: Vec<Option<(CodeWork, NameId)>> =
+            stacked.samples.frames.iter().map(|frame| mark_of(timeline, *frame)).collect();
+        for row in 0..stacked.samples.len() {
+            let mut stack = stacked.samples.stack(row).iter();
+            let found = stack.find_map(|frame| marks.get(*frame as usize).copied().flatten());
+            if let Some((work, name)) = found {
+                self.push(stacked.samples.thread[row], stacked.interval(row), work, name);
+            }
+        }
+        if !timeline.surroundings.program_names.iter().any(|name| COMPILER_PROGRAMS.contains(&name.as_str())) {
+            return;
+        }
+        let waits: Vec<NameId> = CHILD_WAITS.iter().filter_map(|name| timeline.names.find(name)).collect();
+        let calls = &timeline.os_calls;
+        for ((times, name), thread) in calls.times.iter().zip(&calls.name).zip(&calls.thread) {
+            if times.len_ns() >= SHORT_WAIT_NS && waits.contains(name) {
+                self.push(*thread, times, CodeWork::Compile, *name);
+            }
+        }
+    }
+}
+
+/// Samples in a row of one kind of work.
+struct Run {
+    work: CodeWork,
+    name: NameId,
+    first: i64,
+    last: i64,
+    count: usize,
+}
+
+/// What a function tells of the work that it does for whatever calls it, and the name that tells it.
+fn mark_of(timeline: &Timeline, frame: Frame) -> Option<(CodeWork, NameId)> {
+    let (function, module) = (timeline.name(frame.function), timeline.name(frame.module));
+    if is_compiler_file(file_name(module)) {
+        return Some((CodeWork::Compile, frame.module));
+    }
+    if COMPILER_FUNCTIONS.iter().any(|(part, _)| function.contains(part)) {
+        return Some((CodeWork::Compile, frame.function));
+    }
+    LOADERS.iter().any(|begin| function.starts_with(begin)).then_some((CodeWork::Load, frame.function))
+}
+
+fn is_compiler_file(file: &str) -> bool {
+    COMPILER_FILES.iter().any(|(begin, _)| file.starts_with(begin))
+}
+
+/// Whether a range is called compiling: `XlaCompile`, `compile_fx`, and not `Torch-Compiled Region`, which runs what was compiled.
+/// Of a function of Python the file does not count.
+fn is_compile_range(name: &str) -> bool {
+    let name = name.rsplit(": ").next().unwrap_or(name).to_ascii_lowercase();
+    ["compile", "compiling", "compilation"].iter().any(|word| {
+        name.match_indices(word)
+            .any(|(at, _)| !name[at + word.len()..].starts_with('d') && !name[..at].ends_with("pre"))
+    })
+}
+
+/// Who compiles, told from the name that told that something is compiled.
+pub fn compiler_of(name: &str) -> &'static str {
+    let file = file_name(name);
+    if let Some((_, compiler)) = COMPILER_FILES.iter().find(|(begin, _)| file.starts_with(begin)) {
+        return compiler;
+    }
+    if let Some((_, compiler)) = COMPILER_FUNCTIONS.iter().find(|(part, _)| name.contains(part)) {
+        return compiler;
+    }
+    const WORDS: [(&str, &str); 6] = [
+        ("xla", "xla"),
+        ("hlo", "xla"),
+        ("triton", "triton"),
+        ("inductor", "inductor"),
+        ("compile_fx", "inductor"),
+        ("nvrtc", "nvrtc"),
+    ];
+    let name = name.to_ascii_lowercase();
+    WORDS.iter().find(|(word, _)| name.contains(word)).map_or("other", |(_, compiler)| compiler)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_told_by_what_they_are_called() {
+        for name in ["XlaCompile", "Nvrtc::CompileProgram", "compile_fx", "jit_compile:#module=train#", "recompile"] {
+            assert!(is_compile_range(name), "{name}");
+        }
+        for name in ["Torch-Compiled Region: 0/0", "run_compiled", "precompile", "compile_fx.py(12): run", "forward"] {
+            assert!(!is_compile_range(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn compilers_are_told_by_files_functions_and_words() {
+        for (name, compiler) in [
+            ("/usr/lib64/libnvidia-ptxjitcompiler.so.525.85.12", "ptx"),
+            ("/opt/libLLVM-15jl.so", "llvm"),
+            ("llvm::SelectionDAGISel::runOnMachineFunction", "llvm"),
+            ("XlaCompile", "xla"),
+            ("waitpid", "other"),
+        ] {
+            assert_eq!(compiler_of(name), compiler, "{name}");
+            assert!(COMPILERS.contains(&compiler));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Whether a rule has an outcome whatever number a fact is: files of facts can be written by hand.
+
+use super::super::example::judge;
+use super::super::library::Library;
+use super::super::outcome::Outcome;
+use super::super::rule::{Case, FactTable, Given, Rule};
+use super::params;
+use crate::facts::FactValue;
+use crate::limits::MAX_FACTS_FILE_NUMBER_POWER;
+
+/// Nothing, the smallest amount, and the most that a file of facts can hold.
+fn extremes(value: &FactValue) -> Vec<FactValue> {
+    let most = 1_i64 << MAX_FACTS_FILE_NUMBER_POWER;
+    match value {
+        FactValue::Int(_) => [0, 1, most].map(FactValue::Int).into(),
+        FactValue::Float(_) => [0.0, 1e-300, most as f64].map(FactValue::Float).into(),
+        _ => Vec::new(),
+    }
+}
+
+/// The facts of a test with one of them, and with all numbers of them, at an extreme.
+fn tables(table: &FactTable) -> Vec<(String, FactTable)> {
+    let mut tables = Vec::new();
+    for (fact, value) in table {
+        for extreme in extremes(value) {
+            let mut changed = table.clone();
+            let name = format!("{fact} = {extreme:?}");
+            changed.insert(*fact, extreme);
+            tables.push((name, changed));
+        }
+    }
+    for index in 0..3 {
+        let changed = table
+            .iter()
+            .map(|(fact, value)| (*fact, extremes(value).get(index).cloned().unwrap_or_else(|| value.clone())));
+        tables.push((format!("all facts at extreme {index}"), changed.collect()));
+    }
+    tables
+}
+
+fn faults(library: &Library, rule: &Rule, case: &Case) -> Vec<String> {
+    let params = params(rule, case);
+    let given = |own: FactTable| Given { own, ..case.facts.clone() };
+    let judged =
+        tables(&case.facts.own).into_iter().map(|(name, facts)| (name, judge(library, rule, &given(facts), &params)));
+    judged
+        .filter_map(|(name, outcome)| match outcome {
+            Outcome::Failed { message } => Some(format!("{}, {}: {name}: {message}", rule.id(), case.name)),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn every_built_in_rule_has_an_outcome_whatever_numbers_a_fact_is() {
+    let library = Library::builtin().unwrap_or_else(|faults| panic!("{faults}"));
+    let cases = library.rules().iter().flat_map(|rule| rule.tests.iter().map(move |case| (rule, case)));
+    let faults: Vec<String> = cases.flat_map(|(rule, case)| faults(&library, rule, case)).collect();
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}

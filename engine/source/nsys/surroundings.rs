@@ -1,0 +1,150 @@
+//! What an export says of the machine and of how the program ended, beside its events.
+//!
+//! Of the captured environment and of the program's output only answers to fixed questions are taken, never a text.
+
+use std::collections::BTreeSet;
+
+use rusqlite::Connection;
+
+use super::database::Schema;
+use super::ids::process_key;
+use super::info::has_rows;
+use crate::text::{cut, paths};
+use crate::timeline::Surroundings;
+use crate::timeline::capture::OUTPUT_ERRORS;
+
+/// Rows of the tables of processes, threads and output: far more than a machine has.
+const MAX_ROWS: u64 = 100_000;
+/// Different names that are kept.
+const MAX_NAMES: usize = 10_000;
+/// Bytes of a name.
+const MAX_NAME_BYTES: usize = 100;
+/// Files of output that are looked at, and how much of the end of each: errors come last.
+const MAX_OUTPUTS: u64 = 64;
+const OUTPUT_BYTES: i64 = 64 << 10;
+
+/// Where the environment of the profiler's target and of processes stands.
+const ENVIRONMENTS: [&str; 2] = ["TARGET_INFO_SYSTEM_ENV", "META_DATA_CAPTURE"];
+/// What only Windows Subsystem for Linux sets.
+const WSL_MARK: &str = "WSL_DISTRO_NAME";
+/// Where only it has libraries.
+const WSL_FOLDER: &str = "/usr/lib/wsl/";
+
+/// Reads all of it. `processes` are the keys of the processes that were recorded.
+pub(super) fn read(db: &Connection, schema: &Schema, processes: &BTreeSet<i64>) -> rusqlite::Result<Surroundings> {
+    let reader = Reader { db, schema };
+    Ok(Surroundings {
+        is_wsl: reader.is_wsl()?,
+        program_names: reader.program_names()?,
+        thread_names: reader.thread_names(processes)?,
+        output_error: reader.output_error()?,
+        has_device_records: reader.has_device_records()?,
+    })
+}
+
+struct Reader<'db> {
+    db: &'db Connection,
+    schema: &'db Schema,
+}
+
+impl Reader<'_> {
+    fn is_wsl(&self) -> rusqlite::Result<bool> {
+        for table in ENVIRONMENTS.into_iter().filter(|table| self.schema.has_column(table, "value")) {
+            let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\" WHERE instr(value, ?1) > 0)");
+            if self.db.query_row(&sql, [WSL_MARK], |row| row.get(0))? {
+                return Ok(true);
+            }
+        }
+        if !self.schema.has_column("StringIds", "value") {
+            return Ok(false);
+        }
+        let sql = "SELECT EXISTS (SELECT 1 FROM StringIds WHERE substr(value, 1, ?2) = ?1)";
+        self.db.query_row(sql, (WSL_FOLDER, WSL_FOLDER.len() as i64), |row| row.get(0))
+    }
+
+    /// Programs that ran on the machine, as far as the export lists them.
+    fn program_names(&self) -> rusqlite::Result<Vec<String>> {
+        let mut names = BTreeSet::new();
+        if self.schema.has("PROCESSES") {
+            self.schema.each(self.db, &self.schema.select("PROCESSES", &["name"]), MAX_ROWS, |cells| {
+                if let Some(name) = cells.text(0).map(short).filter(|_| names.len() < MAX_NAMES) {
+                    names.insert(name);
+                }
+            })?;
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    /// Threads of the processes that were recorded.
+    fn thread_names(&self, processes: &BTreeSet<i64>) -> rusqlite::Result<Vec<String>> {
+        let mut ids = BTreeSet::new();
+        if !self.schema.has("ThreadNames") || !self.schema.has("StringIds") {
+            return Ok(Vec::new());
+        }
+        self.schema.each(self.db, &self.schema.select("ThreadNames", &["globalTid", "nameId"]), MAX_ROWS, |cells| {
+            if let (Some(thread), Some(id)) = (cells.int(0), cells.int(1))
+                && processes.contains(&process_key(thread))
+                && ids.len() < MAX_NAMES
+            {
+                ids.insert(id);
+            }
+        })?;
+        let mut names = BTreeSet::new();
+        for id in ids {
+            let sql = format!("{} WHERE id = {id}", self.schema.select("StringIds", &["value"]));
+            self.schema.each(self.db, &sql, 1, |cells| names.extend(cells.text(0).map(short)))?;
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    /// The kind of error that the end of the program's output tells of, of the fixed list.
+    fn output_error(&self) -> rusqlite::Result<Option<&'static str>> {
+        let mut ids = Vec::new();
+        if self.schema.has_column("ProcessStreams", "contentId") && self.schema.has("StringIds") {
+            let sql = self.schema.select("ProcessStreams", &["contentId"]);
+            self.schema.each(self.db, &sql, MAX_OUTPUTS, |cells| ids.extend(cells.int(0)))?;
+        }
+        let mut found = None;
+        for id in ids {
+            let sql = format!("SELECT substr(value, -{OUTPUT_BYTES}) FROM StringIds WHERE id = {id}");
+            self.schema.each(self.db, &sql, 1, |cells| {
+                found = found.max(cells.text(0).and_then(kind_of_error));
+            })?;
+        }
+        Ok(found.map(|std::cmp::Reverse(kind)| OUTPUT_ERRORS[kind].kind))
+    }
+
+    /// Whether records came that the driver hands over in the buffers that also hold kernels and copies.
+    fn has_device_records(&self) -> rusqlite::Result<bool> {
+        for table in ["CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"] {
+            if has_rows(self.db, self.schema, table)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn short(name: &str) -> String {
+    cut::to_bytes(paths::file_name(name), MAX_NAME_BYTES).to_owned()
+}
+
+/// The index in the list of the most telling kind that an output has the words of; the first of the list is the greatest.
+fn kind_of_error(output: &str) -> Option<std::cmp::Reverse<usize>> {
+    OUTPUT_ERRORS.iter().position(|error| output.contains(error.words)).map(std::cmp::Reverse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_by_fixed_words_the_most_telling_first() {
+        let of = |output: &str| kind_of_error(output).map(|kind| OUTPUT_ERRORS[kind.0].kind);
+        assert_eq!(of("step 1\nstep 2\n"), None);
+        let traceback = "Traceback (most recent call last):\n  File \"a.py\"\nKeyboardInterrupt\n";
+        assert_eq!(of(traceback), Some("KeyboardInterrupt"));
+        assert_eq!(of("torch.OutOfMemoryError: CUDA out of memory."), Some("out of GPU memory"));
+        assert_eq!(of("Traceback (most recent call last):\nMyError: x"), Some("a Python exception"));
+    }
+}
