@@ -6,6 +6,10 @@ use crate::rules::outcome::Severity;
 use crate::text::number::{duration, percent};
 use crate::text::spans::Sentence;
 
+/// The rule whose finding stands for all others.
+const TOO_LITTLE: &str = "too-little-work";
+/// What does not come again and takes at least this share is told at the top all the same.
+const LARGE_ONCE_SHARE: f64 = 0.2;
 /// With a smaller share of compute, silence is no praise.
 const WELL_USED: f64 = 0.85;
 /// A capture with fewer operations, in a smaller share of its time, holds next to no GPU work.
@@ -42,12 +46,15 @@ pub(super) fn verdict(
     if let (Some(finding), None) = (capture, top) {
         return Sentence::default().sentence(&finding.summary).own(".");
     }
+    if let (Some(too_little), None) = (findings.iter().find(|finding| finding.rule == TOO_LITTLE), top) {
+        return Sentence::default().sentence(&too_little.summary).own(".");
+    }
     let words = match capture {
         Some(finding) => Sentence::default().own("Read with care (").own(&lower_first(&finding.title)).own("): "),
         None => Sentence::default(),
     };
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
-        Some((finding, gain)) => loss(words, devices, finding, gain, known),
+        Some((finding, gain)) => beside(loss(words, devices, finding, gain, known), finding, findings),
         None => {
             let says_it_better = |finding: &&Finding| {
                 let is_shown = finding.gain.is_none() && finding.severity > Severity::Info;
@@ -93,6 +100,19 @@ fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gai
     let most = if known_count(known) > 0 { "; most to gain of what is new: " } else { "; most to gain: " };
     let words = words.own(most).own(&lower_first(&finding.title));
     words.own(&format!(" ({}).", gain.words()))
+}
+
+/// What costs more than what repeats, and does not come again.
+fn beside(words: Sentence, top: &Finding, findings: &[Finding]) -> Sentence {
+    let gained = |finding: &Finding| finding.gain.as_ref().map_or(0, |gain| gain.recoverable_ns);
+    let once = findings.iter().filter(|finding| finding.once && !top.once && gained(finding) > gained(top));
+    match once.max_by_key(|finding| gained(finding)).and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
+        Some((finding, gain)) if gain.share >= LARGE_ONCE_SHARE => words
+            .own(" Beside what repeats: ")
+            .own(&lower_first(&finding.title))
+            .own(&format!(" (up to {}, {}).", duration(gain.recoverable_ns), percent(gain.share))),
+        _ => words,
+    }
 }
 
 /// What keeps a clean verdict from being the whole truth: work inside graphs, and findings without a number.

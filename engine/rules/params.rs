@@ -103,7 +103,7 @@ impl ParamValue {
     }
 
     /// The same, as a list where the param is declared as one.
-    fn as_declared(self, default: &Self) -> Self {
+    fn into_declared(self, default: &Self) -> Self {
         match (self, default) {
             (Self::Text(text), Self::Texts(_)) => Self::Texts(vec![text]),
             (own, _) => own,
@@ -141,7 +141,7 @@ pub(crate) fn read(rule: &Rule, name: &str, value: &toml::Value) -> Result<Param
         unit => format!("must be a finite number, in {unit}"),
     };
     let value = ParamValue::parse(value).ok_or(of_wrong_type);
-    let value = value.map(|value| value.as_declared(&param.default));
+    let value = value.map(|value| value.into_declared(&param.default));
     let fault = |value: &ParamValue| match (value, &param.default) {
         (ParamValue::Texts(_), ParamValue::Text(_)) => Some("must be one text, not a list".to_owned()),
         _ => value.fault(param.unit),

@@ -84,6 +84,8 @@ pub struct Step {
     pub device: Interval,
     /// How many operations it launched.
     pub launch_count: u32,
+    /// When its first kernel or graph began; `i64::MAX` without one.
+    first_kernel_ns: i64,
 }
 
 /// The steps of one device, in time order.
@@ -123,11 +125,15 @@ impl Steps {
             let launched = launches.within(host);
             let first = launched.iter().map(|launch| launch.start).min()?;
             let last = launched.iter().map(|launch| launch.end()).max()?;
-            Some(Step { host, device: Interval::new(first, last), launch_count: launched.len() as u32 })
+            let kernels = launched.iter().filter(|launch| launch.is_kernel);
+            let first_kernel_ns = kernels.map(|launch| launch.start).min().unwrap_or(i64::MAX);
+            let device = Interval::new(first, last);
+            Some(Step { host, device, launch_count: launched.len() as u32, first_kernel_ns })
         };
         let mut steps: Vec<Step> = hosts.into_iter().filter_map(of_host).collect();
         steps.sort_by_key(|step| (step.device.start, step.host.start));
         steps.dedup_by_key(|step| step.device.start);
+        begin_with_kernels(&mut steps);
         join(&mut steps);
         drop_cut(&mut steps, launches.window);
         steps
@@ -137,6 +143,23 @@ impl Steps {
     pub fn median_ns(&self) -> i64 {
         median(self.steps.iter().map(|step| step.device.len_ns()))
     }
+}
+
+/// Where steps overlap by more than half, lets each but the first begin with its first kernel: copies run ahead of the work
+/// that needs them.
+fn begin_with_kernels(steps: &mut [Step]) {
+    let has_kernels = steps.iter().all(|step| step.first_kernel_ns < i64::MAX);
+    let pace = median(steps.windows(2).map(|pair| pair[1].device.start - pair[0].device.start));
+    if has_kernels && 2 * overhang_ns(steps) > pace {
+        for step in steps.iter_mut().skip(1) {
+            step.device.start = step.first_kernel_ns;
+        }
+    }
+}
+
+/// How long the operations of a step mostly go on after the next one has begun; less than zero where they do not.
+fn overhang_ns(steps: &[Step]) -> i64 {
+    median(steps.windows(2).map(|pair| pair[0].device.end - pair[1].device.start))
 }
 
 /// Lets each step end where the next begins, unless the program paused between them, and that is an exception. What a step
@@ -149,7 +172,7 @@ fn join(steps: &mut [Step]) {
     let pauses: Vec<bool> = pairs().map(|(step, next)| is_pause(step, next)).collect();
     let is_exception = pauses.iter().filter(|is_pause| **is_pause).count() <= MAX_PAUSE_COUNT;
     // Where steps overlap, the last one too ends before its last operation does: when the next one would have begun.
-    let overhang = median(pairs().map(|(step, next)| step.device.end - next.device.start)).max(0);
+    let overhang = overhang_ns(steps).max(0);
     if let Some(last) = steps.last_mut().filter(|last| last.device.len_ns() > overhang) {
         last.device.end -= overhang;
     }
@@ -186,3 +209,6 @@ fn median(values: impl Iterator<Item = i64>) -> i64 {
 fn process_of(timeline: &Timeline, thread: u32) -> u32 {
     if thread == NONE { NONE } else { timeline.process_of(thread) }
 }
+
+#[cfg(test)]
+mod tests;

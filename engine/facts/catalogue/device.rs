@@ -24,6 +24,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     patterns::ROUND_TRIPS,
     patterns::TURNS,
     accounts::of(Some(Breakdown::Waste)),
+    accounts::ONCE,
     utilization::USE,
     utilization::STREAMS,
     STEPS,
@@ -356,6 +357,13 @@ const STORMS: &[Fact] = &[
 ];
 
 const STEPS: &[Fact] = &[
+    fact(
+        "repeat_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How often the work repeats: steps; where nothing tells them, launches of the kernel, or of graphs, that are launched most often.",
+    ),
     fact(
         "phase",
         Choice(&["set-up", "warm-up", "steady", "tear-down"]),

@@ -238,6 +238,7 @@ const GROUPS: [Extract; 4] = [device_facts, groups_of_events, ranges_and_steps, 
 
 fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     accounts::extract(context.timeline, device, &mut part.device);
+    accounts::once(context.timeline, device, &mut part.device);
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
     ahead::extract(context, device, &mut part.device);
@@ -344,9 +345,9 @@ impl<'timeline> Context<'timeline> {
         let launch_shapes = LaunchShapes::new(timeline);
         let busiest = calls.busiest_threads(timeline);
         let within = threads.within(ops.len());
-        phases::add_before(timeline, &calls, &launch_shapes, &busiest, (&mut ops, &mut told), within);
-        let passes =
-            parallel::map(threads, &ops, |ops| DevicePass::new(timeline, &launch_shapes, ops, &busiest, within));
+        let work = PassWork { timeline, launch_shapes: &launch_shapes, busiest: &busiest, threads: within };
+        phases::add_before(&work, &calls, &mut ops, &mut told);
+        let passes = parallel::map(threads, &ops, |ops| DevicePass::new(&work, ops));
         let (stretches, passes): (Vec<Stretches<'_>>, Vec<DevicePass>) = passes.into_iter().unzip();
         let idle = stretches.into_iter().zip(&passes).map(|(stretches, pass)| IdleDevice {
             stretches,
@@ -367,7 +368,7 @@ impl<'timeline> Context<'timeline> {
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes_of(timeline, &ops);
             let knows_host = processes.iter().any(|process| context.knows_calls_of(*process));
-            let DevicePass { tally, storms, main_thread, .. } = pass;
+            let DevicePass { tally, storms, main_thread } = pass;
             context.devices.push(DeviceContext { ops, tally, idle, storms, told, main_thread, processes, knows_host });
         }
         Ok(context)
@@ -407,6 +408,15 @@ impl<'timeline> Context<'timeline> {
     }
 }
 
+/// What each pass over the operations of a device is made with.
+struct PassWork<'all> {
+    timeline: &'all Timeline,
+    launch_shapes: &'all LaunchShapes,
+    /// The busiest thread of each process.
+    busiest: &'all HashMap<u32, u32>,
+    threads: Threads,
+}
+
 /// What a pass over the operations of a device gives, beside its idle stretches.
 struct DevicePass {
     tally: Tally,
@@ -416,13 +426,8 @@ struct DevicePass {
 }
 
 impl DevicePass {
-    fn new<'all>(
-        timeline: &'all Timeline,
-        launch_shapes: &LaunchShapes,
-        ops: &DeviceOps,
-        busiest: &'all HashMap<u32, u32>,
-        threads: Threads,
-    ) -> (Stretches<'all>, Self) {
+    fn new<'all>(work: &PassWork<'all>, ops: &DeviceOps) -> (Stretches<'all>, Self) {
+        let PassWork { timeline, launch_shapes, busiest, threads } = *work;
         let mut stretches = Stretches::new(timeline, busiest, ops);
         let (tally, (storms, main_thread)) = parallel::both(
             threads,

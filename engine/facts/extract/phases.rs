@@ -1,17 +1,14 @@
 //! The phases of a device's window: which one is measured, and where the time of those before it went.
 
-use super::launch_shapes::LaunchShapes;
-use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, ScopeError};
+use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Breakdown, Calls, DeviceOps};
-use crate::parallel::Threads;
 use crate::steps::{self, Certainty, Phase, Phases, Steps, ToldBy};
 use crate::text::nearest::most_alike_first;
 use crate::timeline::interval::Interval;
 use crate::timeline::{Capability, Timeline};
-use foldhash::HashMap;
 
 /// Where less than this share of the window lies outside of the steady state, the window is looked at as a whole.
 const LEAST_OUTSIDE_SHARE: f64 = 0.02;
@@ -44,6 +41,11 @@ impl Told {
     /// Whether one phase is measured, and not the whole window.
     pub(super) const fn is_phase(&self) -> bool {
         self.measured.is_some()
+    }
+
+    /// The steps, where it is sure enough that they are what repeats.
+    pub(super) fn sure_steps(&self) -> Option<&Steps> {
+        self.steps.as_ref().filter(|steps| steps.certainty > Certainty::Low)
     }
 
     /// The steps and phases of a device, whose window is narrowed to the phase that is asked for.
@@ -108,23 +110,15 @@ pub(super) fn tell(timeline: &Timeline, ops: &mut Vec<DeviceOps>, view: &View) -
 }
 
 /// Adds up where the time went before the steady state, where that is measured.
-pub(super) fn add_before(
-    timeline: &Timeline,
-    calls: &Calls,
-    launch_shapes: &LaunchShapes,
-    busiest: &HashMap<u32, u32>,
-    devices: (&mut [DeviceOps], &mut [Told]),
-    threads: Threads,
-) {
-    let (ops, told) = devices;
+pub(super) fn add_before(work: &PassWork<'_>, calls: &Calls, ops: &mut [DeviceOps], told: &mut [Told]) {
     for (ops, told) in ops.iter_mut().zip(told).filter(|(_, told)| told.measured == Some(Phase::Steady)) {
         let Some(phases) = &told.phases else { continue };
         let window = ops.window;
         for phase in [Phase::SetUp, Phase::WarmUp].into_iter().filter(|phase| phases.of(*phase).len_ns() > 0) {
             ops.window = phases.of(phase);
-            let (stretches, pass) = DevicePass::new(timeline, launch_shapes, ops, busiest, threads);
+            let (stretches, pass) = DevicePass::new(work, ops);
             let idle = IdleDevice { stretches, storms: &pass.storms.parts, main_thread: pass.main_thread };
-            let reading = walk::read(timeline, calls, vec![idle], threads).pop().unwrap_or_default();
+            let reading = walk::read(work.timeline, calls, vec![idle], work.threads).pop().unwrap_or_default();
             let mut sums: Sums = ByAccount::default();
             for (account, sum) in sums.iter_mut() {
                 *sum = pass.tally.sums[account] + reading.sums[account].sum_ns;
