@@ -99,7 +99,10 @@ impl Reading {
     /// When it cannot be read, or does not hold the part that is asked for.
     pub fn what_if(&self, path: &Path, changes: &[Change]) -> Result<Vec<WhatIf>, AnalysisError> {
         let progress = (self.progress)();
-        let Recording::Timeline(timeline) = source::read(path, &self.options, progress.as_ref())?;
+        let timeline = match source::read(path, &self.options, progress.as_ref())? {
+            Recording::Timeline(timeline) => timeline,
+            Recording::Kernels(_) => return Err(AnalysisError::NoWindow { path: path.to_owned() }),
+        };
         let part = self.part.unwrap_or(Part::Whole);
         let answers = what_if(&timeline, &self.scope, &self.view(part), changes)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })?;
