@@ -39,6 +39,7 @@ mod readers {
     mod damage;
     mod fixtures;
     mod kineto;
+    mod ncu;
     mod nsys_rep;
     mod samples;
 }
@@ -59,6 +60,7 @@ mod rules {
 
 /// What is printed of a report: whole reviews as they were accepted, keys of JSON, source locations, the README.
 mod reviews {
+    mod length;
     mod golden;
     mod json_keys;
     mod places;
