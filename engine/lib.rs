@@ -23,5 +23,6 @@ pub mod render;
 pub mod report;
 pub mod rules;
 pub mod source;
+pub mod steps;
 pub mod text;
 pub mod timeline;

@@ -3,9 +3,30 @@
 use std::path::Path;
 
 use super::AnalysisError;
-use crate::facts::{self, EntityKind, Facts, file};
+use crate::facts::{self, EntityKind, Facts, View, file};
 use crate::ledger::Scope;
 use crate::source::{self, Progress, ReadOptions, Recording};
+use crate::steps::Phase;
+
+/// Which part of a window is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// One phase, where phases are told.
+    Phase(Phase),
+}
+
+impl Part {
+    /// What users may write: names with their parts.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("steady", Self::Phase(Phase::Steady)),
+        ("whole", Self::Whole),
+        ("set-up", Self::Phase(Phase::SetUp)),
+        ("warm-up", Self::Phase(Phase::WarmUp)),
+        ("tear-down", Self::Phase(Phase::TearDown)),
+    ];
+}
 
 /// How recordings are read, and which part of them is measured.
 #[derive(Debug, Clone)]
@@ -14,6 +35,11 @@ pub struct Reading {
     pub options: ReadOptions,
     /// The window that is measured.
     pub scope: Scope,
+    /// The part of that window; absent for what each task looks at by itself: a review at the steady state, unless the user
+    /// has chosen a window, and everything else at the whole.
+    pub part: Option<Part>,
+    /// The name of the range that is a step; absent to find out.
+    pub step: Option<String>,
     /// The number of the one GPU that is looked at; absent for all.
     pub device: Option<i64>,
     /// Makes what is told how far reading has come, for each recording anew.
@@ -22,7 +48,14 @@ pub struct Reading {
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { options: ReadOptions::default(), scope: Scope::default(), device: None, progress: || Box::new(()) }
+        Self {
+            options: ReadOptions::default(),
+            scope: Scope::default(),
+            part: None,
+            step: None,
+            device: None,
+            progress: || Box::new(()),
+        }
     }
 }
 
@@ -32,7 +65,20 @@ impl Reading {
     /// # Errors
     /// When it cannot be read, or does not hold the part that is asked for.
     pub fn facts(&self, path: &Path) -> Result<Facts, AnalysisError> {
-        let facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path)? };
+        self.facts_of(path, self.part.unwrap_or(Part::Whole))
+    }
+
+    /// The facts by which a recording is reviewed: those of its steady state, unless something else is asked for.
+    ///
+    /// # Errors
+    /// As for [`Self::facts`].
+    pub fn facts_for_review(&self, path: &Path) -> Result<Facts, AnalysisError> {
+        let usual = if self.scope == Scope::default() { Part::Phase(Phase::Steady) } else { Part::Whole };
+        self.facts_of(path, self.part.unwrap_or(usual))
+    }
+
+    fn facts_of(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
+        let facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path, part)? };
         match self.device {
             Some(number) => only_device(&facts, number),
             None => Ok(facts),
@@ -41,16 +87,21 @@ impl Reading {
 
     /// Facts saved earlier. Their window was chosen when they were.
     fn saved(&self, path: &Path) -> Result<Facts, AnalysisError> {
-        if self.scope != Scope::default() {
+        if self.scope != Scope::default() || self.part.is_some() || self.step.is_some() {
             return Err(AnalysisError::FixedWindow { path: path.to_owned() });
         }
         Ok(file::read(path)?)
     }
 
-    fn extracted(&self, path: &Path) -> Result<Facts, AnalysisError> {
+    fn extracted(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
+        let phase = match part {
+            Part::Whole => None,
+            Part::Phase(phase) => Some(phase),
+        };
+        let view = View { phase, step: self.step.clone() };
         let progress = (self.progress)();
         let Recording::Timeline(timeline) = source::read(path, &self.options, progress.as_ref())?;
-        facts::extract_with(&timeline, &self.scope, self.options.threads)
+        facts::extract_view(&timeline, &self.scope, &view, self.options.threads)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })
     }
 }

@@ -10,9 +10,9 @@ use coldspot::report::{About, ComparisonReport, Report};
 
 use super::exit::{Exit, Failure};
 use super::format::{self, Printed};
-use super::review::warn_of_ignores;
 use super::guard::Work;
 use super::project::Judging;
+use super::review::warn_of_ignores;
 use super::{Output, Reading, output};
 
 pub(super) const EXAMPLES: &str = "\

@@ -45,10 +45,7 @@ pub(super) fn help() -> String {
 }
 
 /// The files that are written.
-pub(super) fn files<'a>(
-    printed: &'a [Printed],
-    output: Option<&'a Path>,
-) -> impl Iterator<Item = &'a Path> {
+pub(super) fn files<'a>(printed: &'a [Printed], output: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
     printed.iter().filter_map(|one| one.file.as_deref()).chain(output)
 }
 
@@ -71,10 +68,8 @@ pub(super) fn write(
     printed: &[Printed],
     output: Option<&Path>,
 ) -> Result<(), Failure> {
-    let texts: Result<Vec<(String, Option<&Path>)>, Failure> = printed
-        .iter()
-        .map(|one| Ok((render(analysis, report, one.format)?, one.file.as_deref().or(output))))
-        .collect();
+    let texts: Result<Vec<(String, Option<&Path>)>, Failure> =
+        printed.iter().map(|one| Ok((render(analysis, report, one.format)?, one.file.as_deref().or(output)))).collect();
     texts?.iter().try_for_each(|(text, file)| output::write(text, *file))
 }
 

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use coldspot::analysis;
+use coldspot::analysis::{self, Part};
 use coldspot::ledger::Scope;
 use coldspot::source::{Limits, Progress, ReadOptions};
 use exit::{Exit, Failure};
@@ -105,6 +105,13 @@ struct Reading {
     /// Measure in one range (NVTX range) of this name; `NAME/3` is the third of them in time.
     #[arg(long, value_name = "NAME[/N]", value_parser = analysis::scope::range)]
     range: Option<Scope>,
+    /// Which part of the window to look at: `steady`, which a review does by itself, `whole`, `set-up`, `warm-up` or `tear-down`.
+    /// Where nothing repeats there are no phases, and it is the whole window.
+    #[arg(long = "phase", value_name = "PHASE", value_parser = part)]
+    part: Option<Part>,
+    /// The range that is a step, with or without its numbers: `step`, `token_0_processing`.
+    #[arg(long, value_name = "NAME")]
+    step: Option<String>,
     /// Look at one GPU only, by the number that the report gives it.
     #[arg(long, value_name = "N")]
     device: Option<i64>,
@@ -133,8 +140,14 @@ impl Reading {
             ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits, root: None };
         let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
         let progress: fn() -> Box<dyn Progress> = if self.quiet { || Box::new(()) } else { || Box::new(Bar::new()) };
-        analysis::Reading { options, scope, device: self.device, progress }
+        analysis::Reading { options, scope, part: self.part, step: self.step.clone(), device: self.device, progress }
     }
+}
+
+/// A part of a window by its name.
+fn part(name: &str) -> Result<Part, String> {
+    let found = Part::ALL.into_iter().find(|(known, _)| *known == name);
+    found.map(|(_, part)| part).ok_or_else(|| format!("phases are {}", Part::ALL.map(|(known, _)| known).join(", ")))
 }
 
 /// Where the result goes.

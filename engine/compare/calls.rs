@@ -194,7 +194,8 @@ pub(super) fn common_factor(sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) 
     let is_common = ratios.len() >= TELLING_COUNT
         && middle.abs() >= LEAST_CLOCK_SHARE
         && alike_ns >= ALIKE_SHARE * sum(&|_| true)
-        && ratios.iter().filter(|(share, _)| is_alike(*share)).count() as f64 >= ALIKE_COUNT_SHARE * ratios.len() as f64;
+        && ratios.iter().filter(|(share, _)| is_alike(*share)).count() as f64
+            >= ALIKE_COUNT_SHARE * ratios.len() as f64;
     is_common.then_some(middle)
 }
 

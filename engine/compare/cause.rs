@@ -45,10 +45,13 @@ pub(super) fn causes(measured: &Measured) -> Causes {
 /// Where nothing changed as a whole: the kernels that changed all the same.
 fn kernels(measured: &Measured) -> Vec<Sentence> {
     let window_ns: i64 = measured.devices.iter().map(|device| device.window.base.median).sum();
-    let is_large = |kernel: &&CallChange| {
-        kernel.total.difference.unsigned_abs() as f64 >= LEAST_SHARE * window_ns.max(1) as f64
+    let is_large =
+        |kernel: &&CallChange| kernel.total.difference.unsigned_abs() as f64 >= LEAST_SHARE * window_ns.max(1) as f64;
+    // With another number of rounds the calls of one that is cut are no change.
+    let is_meant = |kernel: &&CallChange| {
+        measured.work.is_same_amount() || kernel.call.as_ref().is_some_and(|call| call.is_change)
     };
-    let changed = measured.kernels.iter().filter(is_large);
+    let changed = measured.kernels.iter().filter(is_large).filter(is_meant);
     changed.map(|kernel| of_kernel(measured, Sentence::default(), kernel)).collect()
 }
 
@@ -133,9 +136,9 @@ fn kernel_of<'a>(
     account: &AccountChange,
     trend: Trend,
 ) -> Option<&'a CallChange> {
-    let is_of_kernels = matches!(Account::parse(account.account), Some(Account::Compute | Account::ExposedCommunication));
-    let is_meant =
-        |kernel: &&CallChange| kernel.trend() == trend && kernel.device.is_none_or(|of| of == device);
+    let is_of_kernels =
+        matches!(Account::parse(account.account), Some(Account::Compute | Account::ExposedCommunication));
+    let is_meant = |kernel: &&CallChange| kernel.trend() == trend && kernel.device.is_none_or(|of| of == device);
     measured.kernels.iter().find(is_meant).filter(|_| is_of_kernels && measured.common_factor.is_none())
 }
 

@@ -52,9 +52,13 @@ fn noise_alone_is_hardly_ever_a_change() {
 
 #[test]
 fn five_per_cent_are_found_with_five_runs_a_side() {
-    for (runs, factor, spread, least) in
-        [(5, 1.05, 0.02, 0.8), (5, 1.1, 0.02, 0.99), (10, 1.03, 0.02, 0.75), (10, 1.05, 0.02, 0.98), (3, 1.3, 0.03, 0.98)]
-    {
+    for (runs, factor, spread, least) in [
+        (5, 1.05, 0.02, 0.8),
+        (5, 1.1, 0.02, 0.99),
+        (10, 1.03, 0.02, 0.75),
+        (10, 1.05, 0.02, 0.98),
+        (3, 1.3, 0.03, 0.98),
+    ] {
         let share = said(runs, factor, spread);
         assert!(share >= least, "{runs} runs, {factor}, {spread}: {share}");
     }
@@ -80,10 +84,9 @@ fn runs(windows: &[i64]) -> Vec<Run> {
 #[test]
 fn one_odd_run_hides_nothing_and_is_named() {
     let (steady, slower) = ([400, 398, 402, 401, 399], [520, 517, 523, 522, 518]);
-    for (base, head, side, index) in [
-        ([400, 398, 402, 401, 560], slower, Side::Base, 4),
-        (steady, [520, 401, 523, 522, 518], Side::Head, 1),
-    ] {
+    for (base, head, side, index) in
+        [([400, 398, 402, 401, 560], slower, Side::Base, 4), (steady, [520, 401, 523, 522, 518], Side::Head, 1)]
+    {
         let comparison = compare(&runs(&base), &runs(&head), Terms::default()).unwrap();
         assert_eq!(comparison.outcome, Outcome::Slower, "{}", comparison.verdict.plain());
         let odd: Vec<(Side, usize)> = comparison.odd.iter().map(|OddRun { side, index, .. }| (*side, *index)).collect();

@@ -189,11 +189,7 @@ fn refusal(measured: &Measured, cause: Option<&Sentence>) -> Sentence {
         return words.own("no time was recorded on a side, so there is no verdict.");
     };
     let words = words.sentence(because).own(".");
-    let words = if measured.work.is_other {
-        words.own(WAY_OUT)
-    } else {
-        words
-    };
+    let words = if measured.work.is_other { words.own(WAY_OUT) } else { words };
     let words = if measured.devices.is_empty() {
         words
     } else {

@@ -96,5 +96,9 @@ fn all_kernels_by_one_factor_are_clocks() {
     let base: Vec<Kernel> =
         ALL.iter().map(|(name, count, us, blocks, first)| (*name, *count, us * 9, *blocks, *first)).collect();
     let comparison = compared(&base, &slower);
-    assert!(comparison.causes[0].plain().starts_with("calls of all kernels take about 11 % longer"), "{:?}", comparison.causes);
+    assert!(
+        comparison.causes[0].plain().starts_with("calls of all kernels take about 11 % longer"),
+        "{:?}",
+        comparison.causes
+    );
 }

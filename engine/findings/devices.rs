@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::occurrence::{Context, Occurrence};
 use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
-use super::work::{self, KernelWork, StepWork};
+use super::work::{self, KernelWork, PhaseWork, StepWork};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, Breakdown};
 use crate::text::spans::Sentence;
@@ -33,8 +33,10 @@ pub struct DeviceReview {
     pub triggers: Vec<Part>,
     /// The kernels that take most of the window, the longest first; at most five.
     pub kernels: Vec<KernelWork>,
-    /// The steps that its work repeats; absent where no range tells them.
+    /// The steps that its work repeats; absent where nothing tells them.
     pub steps: Option<StepWork>,
+    /// The phase that the window is; absent where it is the whole.
+    pub phase: Option<PhaseWork>,
     /// The most that all findings together can gain here: never more than is in the accounts that they draw on.
     pub recoverable_ns: i64,
     /// Its scorecard.
@@ -66,6 +68,7 @@ impl Context<'_> {
                 recoverable_ns: recoverable(self.facts, id, shown),
                 scores: scorecard.of(device),
                 kernels: work::kernels(self.facts, id, device.int("window_ns").unwrap_or(0)),
+                phase: work::phase(self.facts, id),
                 ..review_of(id, device)
             })
             .collect()
@@ -76,13 +79,7 @@ impl Context<'_> {
 fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
     let window_ns = device.int("window_ns").unwrap_or(0);
     let idle_ns = ns_of(device, Account::Idle);
-    let mut parts = Vec::new();
-    for account in Breakdown::Operation.accounts() {
-        match account.breakdown().and_then(|breakdown| split(device, breakdown, window_ns)) {
-            Some(split) => parts.extend(split),
-            None => parts.extend(part(device, account, account, window_ns)),
-        }
-    }
+    let mut parts = parts_of(device, window_ns);
     let known_ns: i64 = parts.iter().map(|part| part.ns).sum();
     parts.extend(unaccounted(window_ns - known_ns, window_ns));
     DeviceReview {
@@ -97,9 +94,22 @@ fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
         parts,
         kernels: Vec::new(),
         steps: work::steps(device),
+        phase: None,
         recoverable_ns: 0,
         scores: Vec::new(),
     }
+}
+
+/// What a device or one of its phases did, in the order of precedence; shares are of its length.
+pub(super) fn parts_of(entity: &Entity, whole_ns: i64) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for account in Breakdown::Operation.accounts() {
+        match account.breakdown().and_then(|breakdown| split(entity, breakdown, whole_ns)) {
+            Some(split) => parts.extend(split),
+            None => parts.extend(part(entity, account, account, whole_ns)),
+        }
+    }
+    parts
 }
 
 /// The parts of an account, when the facts give parts that sum to it.

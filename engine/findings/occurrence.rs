@@ -7,12 +7,16 @@ use super::fingerprint::Fingerprints;
 use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
 use crate::facts::{EntityId, EntityKind, Facts};
+use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT};
 use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
 use crate::text::number::DECISIVE_SHARES;
 
 /// What a finding is of from each of the decisive shares on.
 const SEVERITIES: [Severity; 3] = [Severity::High, Severity::Medium, Severity::Low];
+
+/// The work repeats this often for each time that something is done once.
+const REPEATS_A_PIECE: i64 = 4;
 
 /// What a review is made from, beside the rules' answers.
 #[derive(Clone, Copy)]
@@ -32,8 +36,12 @@ pub(super) struct Occurrence<'a> {
     pub(super) found: &'a Match,
     pub(super) gain: Option<Gain>,
     pub(super) severity: Severity,
+    /// In how many pieces its cost comes, where it does not come again with the work.
+    pub(super) once: Option<i64>,
     /// Whether the rule fixes that.
     pub(super) is_severity_fixed: bool,
+    /// The gravest that it can be: what does not come again is not grave.
+    pub(super) most_severity: Severity,
     pub(super) fingerprint: String,
     /// The index of the occurrence that explains all of it that matters.
     pub(super) cause: Option<usize>,
@@ -71,7 +79,7 @@ impl Occurrence<'_> {
             let share = own_ns as f64 / gain.window_ns as f64;
             *gain = Gain::new(own_ns, gain.window_ns, gain.account.clone(), gain.basis.clone());
             if !self.is_severity_fixed {
-                self.severity = severity_of(share);
+                self.severity = severity_of(share).min(self.most_severity);
             }
         }
     }
@@ -103,13 +111,18 @@ impl<'a> Context<'a> {
         let gain = self.gain(entity, found);
         let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.share));
         let info = &self.rules[rule];
+        let once = self.once(entity, found).or(info.once.then_some(1)).filter(|_| gain.is_some());
+        let is_rare = once.is_some() || !self.repeats(entity);
+        let most_severity = if is_rare { Severity::Medium } else { Severity::High };
         Occurrence {
             rule,
             entity,
             found,
             gain,
             // A severity that the rule fixes is its author's word; only without one does the gain decide.
-            severity: fixed_severity(info, found).unwrap_or(by_gain),
+            severity: fixed_severity(info, found).unwrap_or(by_gain.min(most_severity)),
+            most_severity,
+            once,
             fingerprint: prints.of(&info.id, entity),
             is_severity_fixed: info.severity.is_some(),
             cause: None,
@@ -135,6 +148,29 @@ impl<'a> Context<'a> {
             let recoverable_ns = estimate.recoverable_ns.clamp(0, window_ns);
             Gain::new(recoverable_ns, window_ns, estimate.account.clone(), estimate.basis.clone())
         })
+    }
+
+    /// Whether the work of an entity's device repeats, so that what is found comes again; so where the facts do not tell.
+    fn repeats(&self, entity: EntityId) -> bool {
+        let device = self.facts.related(entity, EntityKind::Device);
+        let count = device.and_then(|device| self.facts.get(device).int("repeat_count"));
+        count.is_none_or(|count| count >= REPEATS_A_PIECE)
+    }
+
+    /// In how many pieces the cost of a finding comes, where these are no part of what repeats: what it is about is done up to
+    /// three times while the work repeats more often, or the account that it claims is so.
+    fn once(&self, entity: EntityId, found: &Match) -> Option<i64> {
+        let account = Account::parse(&found.estimate.as_ref()?.account)?;
+        let device = self.facts.get(self.facts.related(entity, EntityKind::Device)?);
+        let entity = self.facts.get(entity);
+        let times = match entity.kind {
+            EntityKind::Kernel => entity.int("launch_count"),
+            EntityKind::CopyGroup | EntityKind::SyncGroup => entity.int("count"),
+            _ => None,
+        };
+        let most = device.int("repeat_count").unwrap_or(0) / REPEATS_A_PIECE;
+        let is_rare = |times: &i64| (1..=most.min(MAX_ONCE_PIECE_COUNT as i64)).contains(times);
+        times.filter(is_rare).or_else(|| device.int(account.once_count_fact()))
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {
@@ -163,10 +199,13 @@ impl<'a> Context<'a> {
     }
 
     fn weight(&self, this: &Occurrence<'_>) -> impl Ord + use<> {
+        // What occurs once comes after what a longer run repeats.
         let group = match (&this.gain, this.severity) {
             (None, Severity::High) => 0,
-            (Some(_), _) => 1,
-            (None, _) => 2,
+            (Some(_), _) if this.once.is_none() => 1,
+            (None, Severity::Medium) => 2,
+            (Some(_), _) => 3,
+            (None, _) => 4,
         };
         let severity = if this.gain.is_some() { Severity::Info } else { this.severity };
         // What has no estimate goes by the time that it is about.

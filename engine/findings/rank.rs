@@ -7,7 +7,7 @@ use super::source::evidence;
 use super::{Also, Finding, Gain};
 use crate::facts::EntityKind;
 use crate::ledger::Account;
-use crate::rules::outcome::Severity;
+use crate::rules::outcome::{Confidence, Severity};
 use crate::rules::{Reference, RuleInfo, Status};
 use crate::text::number::duration;
 use crate::text::spans::Sentence;
@@ -41,8 +41,10 @@ impl<'a> Ranking<'a> {
         // Several entities of a rule gain more together than the best of them, by which the groups came.
         findings.sort_by_key(|finding| match &finding.gain {
             None if finding.severity == Severity::High => (0, Reverse(0)),
-            Some(gain) => (1, Reverse(gain.recoverable_ns)),
-            None => (2, Reverse(0)),
+            Some(gain) if !finding.once => (1, Reverse(gain.recoverable_ns)),
+            None if finding.severity == Severity::Medium => (2, Reverse(0)),
+            Some(gain) => (3, Reverse(gain.recoverable_ns)),
+            None => (4, Reverse(0)),
         });
         findings
     }
@@ -78,12 +80,13 @@ impl<'a> Ranking<'a> {
         let best = &self.occurrences[group[0]];
         let (rule, found) = (self.context.rule(best), best.found);
         let gain = self.gain_together(group);
+        let is_measured_once = best.once.is_some() && !rule.once;
         Finding {
             rule: rule.id.clone(),
-            title: rule.title.clone(),
+            title: title(rule, best.once),
             category: rule.category.clone(),
             severity: self.severity(group, gain.as_ref()),
-            once: rule.once,
+            once: best.once.is_some(),
             // Of what stands by itself, `brief` decides.
             is_brief: true,
             is_experimental: rule.status == Status::Experimental,
@@ -91,11 +94,11 @@ impl<'a> Ranking<'a> {
             fingerprint: best.fingerprint.clone(),
             subject: self.context.located(best),
             gain,
-            confidence: found.confidence,
+            confidence: if is_measured_once { found.confidence.min(Confidence::Medium) } else { found.confidence },
             because: found.because.clone(),
             summary: found.summary.clone(),
             evidence: self.evidence(best),
-            advice: found.advice.clone(),
+            advice: if is_measured_once { advice_once(&found.advice) } else { found.advice.clone() },
             verify: found.verify.clone(),
             look: found.look.clone(),
             references: self.references(rule),
@@ -130,7 +133,7 @@ impl<'a> Ranking<'a> {
     fn severity(&self, group: &[usize], gain: Option<&Gain>) -> Severity {
         let first = &self.occurrences[group[0]];
         let together = gain.filter(|_| fixed_severity(self.context.rule(first), first.found).is_none());
-        let together = together.map(|gain| severity_of(gain.share));
+        let together = together.map(|gain| severity_of(gain.share).min(first.most_severity));
         let each = group.iter().map(|index| self.occurrences[*index].severity);
         each.chain(together).fold(first.severity, Severity::max)
     }
@@ -159,4 +162,22 @@ impl<'a> Ranking<'a> {
         let fitting: Vec<Reference> = rule.references.iter().filter(fits).cloned().collect();
         if fitting.is_empty() { rule.references.clone() } else { fitting }
     }
+}
+
+/// The title of a rule, with how often what it found comes.
+fn title(rule: &RuleInfo, once: Option<i64>) -> String {
+    let title = &rule.title;
+    match once.filter(|_| !rule.once) {
+        None => title.clone(),
+        Some(1) => format!("{title}, once"),
+        Some(2) => format!("{title}, only twice"),
+        Some(_) => format!("{title}, only three times"),
+    }
+}
+
+/// What to do about what does not come again.
+fn advice_once(advice: &Sentence) -> Sentence {
+    let words =
+        "A longer run loses no more this way: leave it out of what you measure. Only if this part of the run counts: ";
+    if advice.spans().is_empty() { Sentence::default() } else { Sentence::default().own(words).sentence(advice) }
 }

@@ -122,7 +122,8 @@ impl Budgets {
         // `device.idle_share<=0.15` is as clear.
         // A pattern may hold any of these: `kernel["void f<*>"].mean_ns=+5%`.
         let from = pair.rfind("].").unwrap_or(0);
-        let end = pair[from..].find(['=', '<', '>']).ok_or_else(|| BudgetError::Shape { text: pair.to_owned() })? + from;
+        let end =
+            pair[from..].find(['=', '<', '>']).ok_or_else(|| BudgetError::Shape { text: pair.to_owned() })? + from;
         let (name, limit) = pair.split_at(end);
         self.add(name, limit.strip_prefix('=').unwrap_or(limit))
     }
@@ -277,7 +278,9 @@ mod tests {
                 ("range['forward'].sum_ns", Limit::Fixed(Ordering::AtMost, 3e6)),
             ]
         );
-        for wrong in ["kernel[flash].mean_ns", "kernel[\"x\"].name", "kernel[\"\"].mean_ns", "stream[\"x\"].busy_ns", "kernel"] {
+        for wrong in
+            ["kernel[flash].mean_ns", "kernel[\"x\"].name", "kernel[\"\"].mean_ns", "stream[\"x\"].busy_ns", "kernel"]
+        {
             assert!(limit(wrong, "+5%").unwrap_err().contains("there is no such number"), "{wrong}");
         }
     }

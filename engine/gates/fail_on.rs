@@ -40,19 +40,31 @@ impl FailOn {
         const HOW: &str = "write high, medium, low or never, and slower or slower=3%, with commas between them";
         let (mut findings, mut slower) = (None, None);
         for word in text.split(',').map(str::trim) {
-            let (is_new, _) = match word.split_once('=').map_or((word, None), |(name, limit)| (name.trim(), Some(limit.trim()))) {
-                ("slower", limit) => {
-                    let found = limit.map_or(Some(Slower::Verdict), |limit| share(limit).map(Slower::By));
-                    (slower.replace(found.ok_or_else(|| format!("`{word}` needs a share: write slower=3%"))?).is_none(), ())
-                }
-                (name, None) => {
-                    let known = [("high", Severity::High), ("medium", Severity::Medium), ("low", Severity::Low)];
-                    let severity = known.into_iter().find(|(known, _)| *known == name).map(|(_, severity)| severity);
-                    let threshold = severity.map(Threshold::At).or((name == "never").then_some(Threshold::Never));
-                    (findings.replace(threshold.ok_or_else(|| format!("unknown fail_on `{word}`: {HOW}"))?).is_none(), ())
-                }
-                _ => return Err(format!("unknown fail_on `{word}`: {HOW}")),
-            };
+            let (is_new, _) =
+                match word.split_once('=').map_or((word, None), |(name, limit)| (name.trim(), Some(limit.trim()))) {
+                    ("slower", limit) => {
+                        let found = limit.map_or(Some(Slower::Verdict), |limit| share(limit).map(Slower::By));
+                        (
+                            slower
+                                .replace(found.ok_or_else(|| format!("`{word}` needs a share: write slower=3%"))?)
+                                .is_none(),
+                            (),
+                        )
+                    }
+                    (name, None) => {
+                        let known = [("high", Severity::High), ("medium", Severity::Medium), ("low", Severity::Low)];
+                        let severity =
+                            known.into_iter().find(|(known, _)| *known == name).map(|(_, severity)| severity);
+                        let threshold = severity.map(Threshold::At).or((name == "never").then_some(Threshold::Never));
+                        (
+                            findings
+                                .replace(threshold.ok_or_else(|| format!("unknown fail_on `{word}`: {HOW}"))?)
+                                .is_none(),
+                            (),
+                        )
+                    }
+                    _ => return Err(format!("unknown fail_on `{word}`: {HOW}")),
+                };
             if !is_new {
                 return Err(format!("`{text}` says the same twice: {HOW}"));
             }

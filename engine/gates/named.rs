@@ -18,9 +18,8 @@ pub(super) struct Named {
 impl Named {
     /// Reads `kernel["flash_*"].mean_ns`; `None` where that is no such name.
     pub(super) fn parse(name: &str) -> Option<Self> {
-        let (word, kind) = KINDS.into_iter().find(|(word, _)| {
-            name.strip_prefix(word).is_some_and(|rest| rest.starts_with('['))
-        })?;
+        let (word, kind) =
+            KINDS.into_iter().find(|(word, _)| name.strip_prefix(word).is_some_and(|rest| rest.starts_with('[')))?;
         let (quoted, fact) = name.strip_prefix(word)?.strip_prefix('[')?.rsplit_once("].")?;
         let quote = quoted.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
         let pattern = quoted.strip_prefix(quote)?.strip_suffix(quote)?;
@@ -41,7 +40,8 @@ impl Named {
             let full = entity.text("full_name").is_some_and(|name| self.pattern.matches(name));
             full || self.pattern.matches(entity.name())
         };
-        let all: Vec<&Entity> = facts.of_kind(self.kind).map(|(_, entity)| entity).filter(|entity| fits(entity)).collect();
+        let all: Vec<&Entity> =
+            facts.of_kind(self.kind).map(|(_, entity)| entity).filter(|entity| fits(entity)).collect();
         let sum = |name: &str| all.iter().filter_map(|entity| entity.number(name)).reduce(|sum, number| sum + number);
         let count = if self.kind == EntityKind::Kernel { "launch_count" } else { "count" };
         match self.fact.name {

@@ -13,7 +13,8 @@ use crate::text::escape;
 /// only with a baseline.
 pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> (Vec<Gate>, Vec<BaseGate>) {
     let new_count = review.known.is_some().then(|| review.entity_count());
-    let mut gates: Vec<Gate> = conditions.fail_on.findings.least().map(|least| fail_on(review, least)).into_iter().collect();
+    let mut gates: Vec<Gate> =
+        conditions.fail_on.findings.least().map(|least| fail_on(review, least)).into_iter().collect();
     let mut needing_base = Vec::new();
     for budget in conditions.budgets.iter() {
         let numbers = match (&budget.metric, new_count) {
@@ -59,9 +60,10 @@ pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, Str
             let run = facts.of_kind(EntityKind::Run).next().and_then(|(_, run)| run.number(fact.name));
             run.map(one).ok_or_else(|| format!("the report does not have {}", fact.name))
         }
-        Metric::Named(named) => {
-            named.of(facts).map(one).ok_or_else(|| format!("the report has no {} and has {}", named.what(), named.fact.name))
-        }
+        Metric::Named(named) => named
+            .of(facts)
+            .map(one)
+            .ok_or_else(|| format!("the report has no {} and has {}", named.what(), named.fact.name)),
     }
 }
 

@@ -109,6 +109,8 @@ impl<'a> Notes<'a> {
             Basis::Unit { .. } => " a unit of work",
             _ => "",
         };
+        // What became faster fails for no finding.
+        let fail_on = gates.fail_on.filter(|_| comparison.outcome != Outcome::Faster);
         let verdict_level = match comparison.outcome {
             Outcome::Slower | Outcome::NotComparable => Level::Warning,
             Outcome::Faster | Outcome::NoChange => Level::Note,
@@ -118,7 +120,7 @@ impl<'a> Notes<'a> {
             reports: comparison.head.iter().map(|name| escape::plain(name)).collect(),
             verdict: escape::plain(&comparison.verdict.plain()),
             verdict_level,
-            notes: comparison.findings.iter().map(|finding| changed(finding, gates.fail_on, each)).collect(),
+            notes: comparison.findings.iter().map(|finding| changed(finding, fail_on, each)).collect(),
             is_slower: comparison.outcome == Outcome::Slower,
             gates,
             remarks: Vec::new(),

@@ -16,6 +16,7 @@ const ORDER: &[&[&str]] = &[
     // Reads a recording and fills the timeline, which does not know it.
     &["source"],
     &["ledger"],
+    &["steps"],
     &["facts"],
     &["rules"],
     &["findings"],

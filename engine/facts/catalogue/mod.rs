@@ -43,11 +43,13 @@ pub enum EntityKind {
     Range,
     /// One round of what the program repeats, on one device.
     Step,
+    /// A part of the window of one device before the steady state: set-up, warm-up. Only where the steady state is measured.
+    Phase,
 }
 
 impl EntityKind {
     /// Every kind, in the order of the facts file.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Run,
         Self::Process,
         Self::Device,
@@ -58,6 +60,7 @@ impl EntityKind {
         Self::SyncGroup,
         Self::Range,
         Self::Step,
+        Self::Phase,
     ];
 
     /// The name in rules: `copy_group`.
@@ -73,6 +76,7 @@ impl EntityKind {
             Self::SyncGroup => "sync_group",
             Self::Range => "range",
             Self::Step => "step",
+            Self::Phase => "phase",
         }
     }
 
@@ -89,6 +93,7 @@ impl EntityKind {
             Self::SyncGroup => "sync_groups",
             Self::Range => "ranges",
             Self::Step => "steps",
+            Self::Phase => "phases",
         }
     }
 
@@ -97,7 +102,7 @@ impl EntityKind {
         match self {
             Self::Run => &[],
             Self::Process | Self::Device => &[Self::Run],
-            Self::Kernel | Self::CopyGroup | Self::Step => &[Self::Device, Self::Run],
+            Self::Kernel | Self::CopyGroup | Self::Step | Self::Phase => &[Self::Device, Self::Run],
             Self::LaunchShape => &[Self::Kernel, Self::Device, Self::Run],
             Self::Stream | Self::SyncGroup | Self::Range => &[Self::Device, Self::Process, Self::Run],
         }
@@ -261,6 +266,7 @@ pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
         EntityKind::SyncGroup => &[groups::SYNC_GROUP, source::SOURCE],
         EntityKind::Range => &[groups::RANGE],
         EntityKind::Step => &[groups::STEP],
+        EntityKind::Phase => groups::PHASE,
     };
     parts.iter().copied().flatten()
 }

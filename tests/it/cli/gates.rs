@@ -193,7 +193,10 @@ fn the_file_decides_when_a_comparison_fails_and_the_command_line_goes_before_it(
     compare(&["--no-config"]).success();
     project.review(&[]).success();
     let wrong = Project::with("[compare]\nfail_on = 'hihg'\n");
-    wrong.review(&[]).code(2).stderr(contains("coldspot.toml:2: unknown fail_on `hihg`: write high, medium, low or never"));
+    wrong
+        .review(&[])
+        .code(2)
+        .stderr(contains("coldspot.toml:2: unknown fail_on `hihg`: write high, medium, low or never"));
 }
 
 #[test]

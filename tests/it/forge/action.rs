@@ -181,7 +181,8 @@ fn a_report_that_cannot_be_read_takes_the_place_of_an_old_verdict() {
     assert_eq!((outputs["exit-code"].as_str(), outputs["verdict"].as_str()), ("3", "error"));
     assert_eq!(outputs.len(), 3);
     let text = fs::read_to_string(&outputs["markdown"]).unwrap();
-    for words in ["could not be measured", "`abcdef0123`", "[The run](https://forge.example/me/project/actions/runs/7)"] {
+    for words in ["could not be measured", "`abcdef0123`", "[The run](https://forge.example/me/project/actions/runs/7)"]
+    {
         assert!(text.contains(words), "{text}");
     }
     assert_eq!(text, done.file("summary.md"));
@@ -328,7 +329,8 @@ fn a_release_is_what_its_checksum_says() {
     fs::create_dir(&release).unwrap();
     fs::write(folder.path().join("coldspot"), "#!/bin/sh\necho coldspot 9.9.9\n").unwrap();
     let mut tar = std::process::Command::new("tar");
-    let packed = tar.arg("-czf").arg(release.join(&name)).arg("-C").arg(folder.path()).arg("coldspot").status().unwrap();
+    let packed =
+        tar.arg("-czf").arg(release.join(&name)).arg("-C").arg(folder.path()).arg("coldspot").status().unwrap();
     assert!(packed.success());
     let sum = std::process::Command::new("sha256sum").arg(release.join(&name)).output().unwrap().stdout;
     let sum = String::from_utf8(sum).unwrap()[..64].to_owned();
