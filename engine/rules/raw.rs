@@ -14,7 +14,7 @@ use toml::de::DeTable;
 
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
-use super::params::ParamValue;
+use super::param_value::ParamValue;
 use super::vocabulary::SCHEMA;
 use super::{schema, shape};
 

@@ -11,7 +11,7 @@ use crate::timeline::Capability;
 
 use super::expr::Program;
 use super::outcome::{Confidence, Severity};
-use super::params::ParamValue;
+use super::param_value::ParamValue;
 
 /// A fact by its full name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

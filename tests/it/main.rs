@@ -66,9 +66,9 @@ mod rules {
 
 /// What is printed of a report: whole reviews as they were accepted, keys of JSON, source locations, the README.
 mod reviews {
-    mod length;
     mod golden;
     mod json_keys;
+    mod length;
     mod places;
     mod readme;
     mod whole_review;
