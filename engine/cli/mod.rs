@@ -151,7 +151,15 @@ impl Reading {
         let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
         let progress: fn() -> Box<dyn Progress> = if self.quiet { || Box::new(()) } else { || Box::new(Bar::new()) };
         let profiles = self.ncu.clone();
-        analysis::Reading { options, scope, part: self.part, step: self.step.clone(), device: self.device, profiles, progress }
+        analysis::Reading {
+            options,
+            scope,
+            part: self.part,
+            step: self.step.clone(),
+            device: self.device,
+            profiles,
+            progress,
+        }
     }
 }
 
