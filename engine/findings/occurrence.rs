@@ -188,7 +188,7 @@ impl<'a> Context<'a> {
         };
         let most = device.int("repeat_count").unwrap_or(0) / REPEATS_A_PIECE;
         let is_rare = |times: &i64| (1..=most.min(MAX_ONCE_PIECE_COUNT as i64)).contains(times);
-        times.filter(is_rare).or_else(|| device.int(account.once_count_fact()))
+        times.filter(is_rare).or_else(|| device.int(account.once_count_fact()).filter(|count| *count > 0))
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {

@@ -2,7 +2,6 @@
 
 use foldhash::HashMap;
 
-use super::process_of;
 use crate::ledger::{DeviceOps, Op, OpKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
@@ -162,4 +161,9 @@ fn name_of(timeline: &Timeline, op: Op) -> u32 {
         OpKind::Kernel | OpKind::Communication => timeline.kernels.shape_of(op.index).name,
         _ => NONE,
     }
+}
+
+/// The process of a thread's calls, [`NONE`] where it is not known.
+pub(super) fn process_of(timeline: &Timeline, thread: u32) -> u32 {
+    if thread == NONE { NONE } else { timeline.process_of(thread) }
 }

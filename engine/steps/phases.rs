@@ -1,7 +1,8 @@
 //! Set-up, warm-up, steady state and tear-down of a device's window.
 
 use super::launches::Launches;
-use super::{Certainty, MIN_STEP_COUNT, Step, Steps, WARM_UP_FACTOR, median, region};
+use super::region;
+use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, WARM_UP_FACTOR, median};
 use crate::ledger::DeviceOps;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use foldhash::{HashMap, HashSet};
 
 use super::launches::Launches;
-use super::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
+use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{ThreadRanges, Timeline};

@@ -1,7 +1,7 @@
 //! The part of a recording that the program itself marks with `cudaProfilerStart` and `cudaProfilerStop`.
 
-use super::launches::Launches;
-use super::{Certainty, MIN_STEP_COUNT, Steps, ToldBy, process_of};
+use super::launches::{Launches, process_of};
+use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 

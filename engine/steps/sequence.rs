@@ -10,7 +10,7 @@
 use foldhash::HashMap;
 
 use super::launches::{Launch, Launches};
-use super::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
+use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy, median};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
@@ -99,7 +99,7 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
 /// When the host launched each round, from its first launch to its last. The last one is as long as the others, if so much is there.
 fn hosts(launches: &Launches, places: &[u32]) -> Vec<Interval> {
     let all = launches.all();
-    let usual = super::median(places.windows(2).map(|pair| i64::from(pair[1]) - i64::from(pair[0]))) as usize;
+    let usual = median(places.windows(2).map(|pair| i64::from(pair[1]) - i64::from(pair[0]))) as usize;
     let at = |place: &u32| all[*place as usize].at;
     let last_of = |next: &u32| all.get((*next as usize).saturating_sub(1)).map_or(0, |launch| launch.at + 1);
     let mut hosts: Vec<Interval> =
@@ -168,7 +168,7 @@ impl Text {
             return None;
         }
         let gaps: Vec<i64> = places.windows(2).map(|pair| i64::from(pair[1]) - i64::from(pair[0])).collect();
-        let usual = super::median(gaps.iter().copied());
+        let usual = median(gaps.iter().copied());
         let is_alike = |gap: i64| differs_by(gap, usual) <= ALIKE_SHARE;
         let (first, last) = longest_run(&gaps, is_alike)?;
         let alike_count = gaps[first..last].iter().filter(|gap| is_alike(**gap)).count();

@@ -16,12 +16,12 @@ struct Program {
     chunk: Chunk,
     host_ns: i64,
     device_ns: i64,
-    launches: u64,
+    launches: u32,
 }
 
 impl Program {
     fn new() -> Self {
-        let mut builder = Builder::new(Limits::default());
+        let builder = Builder::new(Limits::default());
         let chunk = builder.chunk("events");
         Self { builder, chunk, host_ns: 0, device_ns: 0, launches: 0 }
     }
@@ -30,7 +30,7 @@ impl Program {
         self.launches += 1;
         let name = self.chunk.text(api.as_bytes()).unwrap();
         let call = CallEvent { start: self.host_ns, end: self.host_ns + 5, thread: Some(HOST), name };
-        self.chunk.api_call(&call, Some(self.launches), false);
+        self.chunk.api_call(&call, Some(self.launches), None);
         self.host_ns += 10;
         let start = self.device_ns.max(self.host_ns);
         self.device_ns = start + length_ns;
@@ -55,7 +55,7 @@ impl Program {
         self.chunk.api_call(
             &CallEvent { start: self.host_ns, end: self.host_ns + 5, thread: Some(HOST), name },
             None,
-            false,
+            None,
         );
         self.host_ns += 10;
     }
@@ -243,7 +243,8 @@ fn steps_that_overlap_are_paced_by_their_kernels() {
             // Copies follow each other closely, whatever kernels do.
             let device_ns = std::mem::replace(&mut program.device_ns, copied_ns);
             program.copy(300);
-            copied_ns = std::mem::replace(&mut program.device_ns, device_ns.max(program.device_ns));
+            copied_ns = program.device_ns;
+            program.device_ns = device_ns.max(copied_ns);
             program.kernel("work", 1_000);
         });
     }

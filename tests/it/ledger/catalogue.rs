@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use coldspot::facts::{EntityKind, Facts, catalogue};
+use coldspot::facts::{EntityKind, Facts, View, catalogue, extract_view};
+use coldspot::ledger::Scope;
 use coldspot::source::{Limits, ReadOptions};
+use coldspot::steps::Phase;
 
 use crate::support::analysis::{facts, facts_of, try_timeline};
 use crate::support::{Scenario, SchemaVersion, fixture, scenario_names, temp};
@@ -72,6 +74,12 @@ fn every_fact_of_the_catalogue_is_set() {
         for version in SchemaVersion::ALL {
             set.extend(names_in(&facts(&fixture(&name, version))));
         }
+    }
+    // Phases are told where one of them is measured.
+    for name in scenario_names() {
+        let timeline = try_timeline(&fixture(&name, SchemaVersion::Nsys2025), &ReadOptions::default()).unwrap();
+        let steady = View { phase: Some(Phase::Steady), step: None };
+        set.extend(names_in(&extract_view(&timeline, &Scope::All, &steady, None).unwrap()));
     }
     let all = EntityKind::ALL.into_iter().flat_map(|kind| catalogue::of_kind(kind).map(move |fact| (kind, fact)));
     let all = all.map(|(kind, fact)| format!("{}.{}", kind.name(), fact.name));
