@@ -1,6 +1,6 @@
 //! From a path to facts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::AnalysisError;
 use crate::facts::extract::{WhatIf, what_if};
@@ -44,6 +44,8 @@ pub struct Reading {
     pub step: Option<String>,
     /// The number of the one GPU that is looked at; absent for all.
     pub device: Option<i64>,
+    /// Pages of Nsight Compute whose kernels are those of the recordings.
+    pub profiles: Vec<PathBuf>,
     /// Makes what is told how far reading has come, for each recording anew.
     pub progress: fn() -> Box<dyn Progress>,
 }
@@ -56,6 +58,7 @@ impl Default for Reading {
             part: None,
             step: None,
             device: None,
+            profiles: Vec::new(),
             progress: || Box::new(()),
         }
     }
@@ -80,7 +83,10 @@ impl Reading {
     }
 
     fn facts_of(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
-        let facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path, part)? };
+        let mut facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path, part)? };
+        for path in &self.profiles {
+            self.join(&mut facts, path)?;
+        }
         match self.device {
             Some(number) => only_device(&facts, number),
             None => Ok(facts),
@@ -93,7 +99,11 @@ impl Reading {
     /// When it cannot be read, or does not hold the part that is asked for.
     pub fn what_if(&self, path: &Path, changes: &[Change]) -> Result<Vec<WhatIf>, AnalysisError> {
         let progress = (self.progress)();
-        let Recording::Timeline(timeline) = source::read(path, &self.options, progress.as_ref())?;
+        let timeline = match source::read(path, &self.options, progress.as_ref())? {
+            Recording::Timeline(timeline) => timeline,
+            // Kernels that were profiled one by one have no steps.
+            Recording::Kernels(_) => return Err(AnalysisError::NoWindow { path: path.to_owned() }),
+        };
         let part = self.part.unwrap_or(Part::Whole);
         let answers = what_if(&timeline, &self.scope, &self.view(part), changes)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })?;
@@ -117,10 +127,25 @@ impl Reading {
         Ok(file::read(path)?)
     }
 
+    fn join(&self, facts: &mut Facts, path: &Path) -> Result<(), AnalysisError> {
+        let profiles = match source::read(path, &self.options, &())? {
+            Recording::Kernels(profiles) => profiles,
+            Recording::Timeline(_) => return Err(AnalysisError::NoProfile { path: path.to_owned() }),
+        };
+        facts::join(facts, &profiles);
+        Ok(())
+    }
+
     fn extracted(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
         let view = self.view(part);
         let progress = (self.progress)();
-        let Recording::Timeline(timeline) = source::read(path, &self.options, progress.as_ref())?;
+        let timeline = match source::read(path, &self.options, progress.as_ref())? {
+            Recording::Timeline(timeline) => timeline,
+            Recording::Kernels(_) if self.scope != Scope::default() || self.part.is_some() || self.step.is_some() => {
+                return Err(AnalysisError::NoWindow { path: path.to_owned() });
+            }
+            Recording::Kernels(profiles) => return Ok(facts::extract_profiles(&profiles)),
+        };
         facts::extract_view(&timeline, &self.scope, &view, self.options.threads)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })
     }

@@ -127,6 +127,10 @@ struct Reading {
     /// The nsys program that exports .nsys-rep files; looked for on PATH by default.
     #[arg(long, value_name = "PATH")]
     nsys: Option<PathBuf>,
+    /// A page of Nsight Compute, as CSV (`ncu --import FILE.ncu-rep --csv --page raw`): tells why the kernels of the report
+    /// that have the same name, grid and block are slow. May be given again.
+    #[arg(long, value_name = "FILE")]
+    ncu: Vec<PathBuf>,
     /// Take in more, or less, of a report than usual: `rows` of one table, `name-bytes` of one name, different `names`.
     /// Reaching a limit is said in the review. May be given again.
     #[arg(long = "limit", value_name = "NAME=N", value_parser = analysis::scope::limit)]
@@ -146,7 +150,16 @@ impl Reading {
             ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits, root: None };
         let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
         let progress: fn() -> Box<dyn Progress> = if self.quiet { || Box::new(()) } else { || Box::new(Bar::new()) };
-        analysis::Reading { options, scope, part: self.part, step: self.step.clone(), device: self.device, progress }
+        let profiles = self.ncu.clone();
+        analysis::Reading {
+            options,
+            scope,
+            part: self.part,
+            step: self.step.clone(),
+            device: self.device,
+            profiles,
+            progress,
+        }
     }
 }
 

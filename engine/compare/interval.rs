@@ -3,7 +3,7 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// How often a change that is none may lie outside its interval.
-const ERROR_SHARE: f64 = 0.022;
+const ERROR_SHARE: f64 = 0.021;
 
 /// Bounds of a change, as shares of the base.
 #[derive(Debug, Clone, Copy, PartialEq)]

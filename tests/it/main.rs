@@ -39,6 +39,7 @@ mod readers {
     mod damage;
     mod fixtures;
     mod kineto;
+    mod ncu;
     mod nsys_rep;
     mod samples;
 }
@@ -67,6 +68,7 @@ mod rules {
 mod reviews {
     mod golden;
     mod json_keys;
+    mod length;
     mod places;
     mod readme;
     mod whole_review;
