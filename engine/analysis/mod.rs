@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 pub use error::AnalysisError;
 pub use project::{Configuration, Project, is_within};
-pub use reading::Reading;
+pub use reading::{Part, Reading};
 
 use crate::compare::{PairError, Run, Sides, Terms, compare};
 use crate::facts::Facts;
@@ -81,7 +81,7 @@ impl Analysis {
     /// # Errors
     /// When it cannot be read.
     pub fn review(&self, path: &Path, request: &Request) -> Result<ReviewReport, AnalysisError> {
-        Ok(self.review_facts(&self.facts(path)?, &name_of(path), request))
+        Ok(self.review_facts(&self.reading.facts_for_review(path)?, &name_of(path), request))
     }
 
     /// Reviews facts; `name` is what they are of.

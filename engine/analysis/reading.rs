@@ -3,9 +3,32 @@
 use std::path::{Path, PathBuf};
 
 use super::AnalysisError;
-use crate::facts::{self, EntityKind, Facts, file};
+use crate::facts::extract::{WhatIf, what_if};
+use crate::facts::{self, EntityKind, Facts, View, file};
 use crate::ledger::Scope;
+use crate::replay::Change;
 use crate::source::{self, Progress, ReadOptions, Recording};
+use crate::steps::Phase;
+
+/// Which part of a window is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// One phase, where phases are told.
+    Phase(Phase),
+}
+
+impl Part {
+    /// What users may write: names with their parts.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("steady", Self::Phase(Phase::Steady)),
+        ("whole", Self::Whole),
+        ("set-up", Self::Phase(Phase::SetUp)),
+        ("warm-up", Self::Phase(Phase::WarmUp)),
+        ("tear-down", Self::Phase(Phase::TearDown)),
+    ];
+}
 
 /// How recordings are read, and which part of them is measured.
 #[derive(Debug, Clone)]
@@ -14,6 +37,11 @@ pub struct Reading {
     pub options: ReadOptions,
     /// The window that is measured.
     pub scope: Scope,
+    /// The part of that window; absent for what each task looks at by itself: a review at the steady state, unless the user
+    /// has chosen a window, and everything else at the whole.
+    pub part: Option<Part>,
+    /// The name of the range that is a step; absent to find out.
+    pub step: Option<String>,
     /// The number of the one GPU that is looked at; absent for all.
     pub device: Option<i64>,
     /// Pages of Nsight Compute whose kernels are those of the recordings.
@@ -27,6 +55,8 @@ impl Default for Reading {
         Self {
             options: ReadOptions::default(),
             scope: Scope::default(),
+            part: None,
+            step: None,
             device: None,
             profiles: Vec::new(),
             progress: || Box::new(()),
@@ -40,7 +70,20 @@ impl Reading {
     /// # Errors
     /// When it cannot be read, or does not hold the part that is asked for.
     pub fn facts(&self, path: &Path) -> Result<Facts, AnalysisError> {
-        let mut facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path)? };
+        self.facts_of(path, self.part.unwrap_or(Part::Whole))
+    }
+
+    /// The facts by which a recording is reviewed: those of its steady state, unless something else is asked for.
+    ///
+    /// # Errors
+    /// As for [`Self::facts`].
+    pub fn facts_for_review(&self, path: &Path) -> Result<Facts, AnalysisError> {
+        let usual = if self.scope == Scope::default() { Part::Phase(Phase::Steady) } else { Part::Whole };
+        self.facts_of(path, self.part.unwrap_or(usual))
+    }
+
+    fn facts_of(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
+        let mut facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path, part)? };
         for path in &self.profiles {
             self.join(&mut facts, path)?;
         }
@@ -50,9 +93,34 @@ impl Reading {
         }
     }
 
+    /// What a step of each GPU of a recording would take after some changes.
+    ///
+    /// # Errors
+    /// When it cannot be read, or does not hold the part that is asked for.
+    pub fn what_if(&self, path: &Path, changes: &[Change]) -> Result<Vec<WhatIf>, AnalysisError> {
+        let progress = (self.progress)();
+        let timeline = match source::read(path, &self.options, progress.as_ref())? {
+            Recording::Timeline(timeline) => timeline,
+            Recording::Kernels(_) => return Err(AnalysisError::NoWindow { path: path.to_owned() }),
+        };
+        let part = self.part.unwrap_or(Part::Whole);
+        let answers = what_if(&timeline, &self.scope, &self.view(part), changes)
+            .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })?;
+        let is_wanted = |answer: &WhatIf| self.device.is_none_or(|number| number == answer.device_number);
+        Ok(answers.into_iter().filter(is_wanted).collect())
+    }
+
+    fn view(&self, part: Part) -> View {
+        let phase = match part {
+            Part::Whole => None,
+            Part::Phase(phase) => Some(phase),
+        };
+        View { phase, step: self.step.clone() }
+    }
+
     /// Facts saved earlier. Their window was chosen when they were.
     fn saved(&self, path: &Path) -> Result<Facts, AnalysisError> {
-        if self.scope != Scope::default() {
+        if self.scope != Scope::default() || self.part.is_some() || self.step.is_some() {
             return Err(AnalysisError::FixedWindow { path: path.to_owned() });
         }
         Ok(file::read(path)?)
@@ -67,16 +135,17 @@ impl Reading {
         Ok(())
     }
 
-    fn extracted(&self, path: &Path) -> Result<Facts, AnalysisError> {
+    fn extracted(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
+        let view = self.view(part);
         let progress = (self.progress)();
         let timeline = match source::read(path, &self.options, progress.as_ref())? {
             Recording::Timeline(timeline) => timeline,
-            Recording::Kernels(_) if self.scope != Scope::default() => {
+            Recording::Kernels(_) if self.scope != Scope::default() || self.part.is_some() || self.step.is_some() => {
                 return Err(AnalysisError::NoWindow { path: path.to_owned() });
             }
             Recording::Kernels(profiles) => return Ok(facts::extract_profiles(&profiles)),
         };
-        facts::extract_with(&timeline, &self.scope, self.options.threads)
+        facts::extract_view(&timeline, &self.scope, &view, self.options.threads)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })
     }
 }

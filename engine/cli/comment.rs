@@ -33,9 +33,10 @@ pub(super) struct Arguments {
     /// The number of the pull request.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pull: u64,
-    /// The text, in Markdown, as `coldspot compare` or `coldspot review` writes it.
-    #[arg(long, value_name = "FILE")]
-    body: PathBuf,
+    /// The text, in Markdown, as `coldspot compare` or `coldspot review` writes it; given again, for several programs or ranks
+    /// in one comment.
+    #[arg(long, value_name = "FILE", required = true)]
+    body: Vec<PathBuf>,
     /// The invisible first line by which the comment is found again: one for each comment that is to stand beside the
     /// others [default: '<!-- coldspot:compare -->']
     #[arg(long, value_name = "TEXT")]
@@ -86,10 +87,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn body(path: &Path, marker: &Marker) -> Result<CommentBody, Failure> {
-    let fail = |error: String| Failure::new(Exit::Usage, format!("{}: {error}", path.display()));
-    let text = read_text(path, MAX_PAGE_BYTES as u64).map_err(|error| fail(format!("cannot be read: {error}")))?;
-    CommentBody::new(&text, marker).map_err(|error| fail(error.to_string()))
+fn body(paths: &[PathBuf], marker: &Marker) -> Result<CommentBody, Failure> {
+    let fail = |path: &Path, error: String| Failure::new(Exit::Usage, format!("{}: {error}", path.display()));
+    let read = |path: &PathBuf| {
+        read_text(path, MAX_PAGE_BYTES as u64).map_err(|error| fail(path, format!("cannot be read: {error}")))
+    };
+    let texts: Vec<String> = paths.iter().map(read).collect::<Result<_, _>>()?;
+    let path = paths.first().map_or(Path::new(""), PathBuf::as_path);
+    CommentBody::of_several(&texts, marker).map_err(|error| fail(path, error.to_string()))
 }
 
 fn api(argument: Option<&Api>) -> Result<Api, Failure> {

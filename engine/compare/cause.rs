@@ -47,7 +47,11 @@ fn kernels(measured: &Measured) -> Vec<Sentence> {
     let window_ns: i64 = measured.devices.iter().map(|device| device.window.base.median).sum();
     let is_large =
         |kernel: &&CallChange| kernel.total.difference.unsigned_abs() as f64 >= LEAST_SHARE * window_ns.max(1) as f64;
-    let changed = measured.kernels.iter().filter(is_large);
+    // With another number of rounds the calls of one that is cut are no change.
+    let is_meant = |kernel: &&CallChange| {
+        measured.work.is_same_amount() || kernel.call.as_ref().is_some_and(|call| call.is_change)
+    };
+    let changed = measured.kernels.iter().filter(is_large).filter(is_meant);
     changed.map(|kernel| of_kernel(measured, Sentence::default(), kernel)).collect()
 }
 

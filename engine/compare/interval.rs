@@ -3,11 +3,13 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// How often a change that is none may lie outside its interval.
-const ERROR_SHARE: f64 = 0.022;
+const ERROR_SHARE: f64 = 0.021;
 
 /// Bounds of a change, as shares of the base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
+    /// The change by the means of both sides.
+    pub middle: f64,
     /// The change is hardly less than this.
     pub low: f64,
     /// Nor more than this.
@@ -38,7 +40,7 @@ impl Interval {
         let reach = quantile(freedom) * error;
         let middle = mean(&head) - mean(&base);
         let share = |change: f64| if is_positive { change.exp_m1() } else { change };
-        Some(Self { low: share(middle - reach), high: share(middle + reach) })
+        Some(Self { middle: share(middle), low: share(middle - reach), high: share(middle + reach) })
     }
 
     /// Whether no change at all is outside of it.

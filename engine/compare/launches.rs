@@ -10,6 +10,8 @@ use crate::facts::{Entity, EntityKind};
 
 /// Kernels that differ and take less of the kernel time than this are a detail of the same work.
 const DETAIL_SHARE: f64 = 0.02;
+/// Kernels that are not launched a whole number of times in each repetition may take as much of the kernel time.
+const UNDIVIDED_SHARE: f64 = 0.1;
 /// With more of the kernel time in kernels that differ, it is other work.
 const MOST_OTHER_SHARE: f64 = 0.25;
 /// The most repetitions of the work that a side is taken apart into.
@@ -153,16 +155,11 @@ impl Launches {
 /// Whether both sides are so many units of the same work: each kernel is launched as often in each unit, and a whole number of
 /// times where there are several on both sides.
 fn is_made_of(pairs: &[(Sides<i64>, f64)], units: Sides<i64>) -> bool {
-    let is_whole = |count: i64, units: i64| {
-        let rest = count % units;
-        rest.min(units - rest) as f64 <= SAME_SHARE * count as f64
-    };
+    let is_whole = |count: i64, units: i64| count % units == 0;
     let is_single = units.base == 1 || units.head == 1;
-    let is_other = |counts: Sides<i64>| {
-        let is_divided = is_single || (is_whole(counts.base, units.base) && is_whole(counts.head, units.head));
-        !is_as_often(counts, units) || !is_divided
-    };
-    share_of(pairs, is_other) <= DETAIL_SHARE
+    let is_divided = |counts: Sides<i64>| is_whole(counts.base, units.base) && is_whole(counts.head, units.head);
+    share_of(pairs, |counts| !is_as_often(counts, units)) <= DETAIL_SHARE
+        && (is_single || share_of(pairs, |counts| !is_divided(counts)) <= UNDIVIDED_SHARE)
 }
 
 /// The part of all time that some pairs have.

@@ -85,8 +85,11 @@ impl Noise {
     /// A change counts when it is over the floor and, with several runs, when no change at all is outside of its interval.
     fn is_change(&self, sides: Sides<&Measure>, interval: Option<Interval>) -> bool {
         let size = sides.base.median.abs_diff(sides.head.median) as f64;
-        let is_sure = interval.is_none_or(Interval::excludes_zero);
-        size > 0.0 && is_sure && size >= self.floor_share * sides.base.median.unsigned_abs() as f64
+        match interval {
+            // The means tell more than the medians of a few runs.
+            Some(interval) => size > 0.0 && interval.excludes_zero() && interval.middle.abs() >= self.floor_share,
+            None => size > 0.0 && size >= self.floor_share * sides.base.median.unsigned_abs() as f64,
+        }
     }
 }
 

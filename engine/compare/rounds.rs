@@ -5,6 +5,8 @@ use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 
 /// A step that takes this many medians more is one of its own.
 const SLOW_FACTOR: f64 = 1.25;
+/// A last step that launches a smaller part of what the median step does is cut.
+const WHOLE_SHARE: f64 = 0.98;
 
 /// The steady steps of the device whose steps take longest. Times are in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,16 +27,19 @@ impl Rounds {
 
     fn of_device(facts: &Facts, id: EntityId, device: &Entity) -> Option<Self> {
         let median_ns = device.int("step_median_ns").filter(|ns| *ns > 0)?;
-        let count = int(device, "step_count") - int(device, "warm_up_step_count");
-        let steps: Vec<&Entity> = steps(facts, id).collect();
+        let mut steps: Vec<&Entity> = steps(facts, id).collect();
         let missing_ns = missing_ns(device, &steps);
-        let mean_ns = match device.int("steady_ns") {
-            Some(steady_ns) if count > 0 => (steady_ns + missing_ns) / count,
+        // A capture may end in the middle of a step: that one tells nothing.
+        let cut_ns = cut_last(device, &mut steps);
+        let count = int(device, "step_count") - int(device, "warm_up_step_count") - i64::from(cut_ns.is_some());
+        let mean_ns = match (device.int("steady_ns"), cut_ns) {
+            (Some(steady_ns), Some(cut_ns)) if count > 0 => (steady_ns - cut_ns) / count,
+            (Some(steady_ns), None) if count > 0 => (steady_ns + missing_ns) / count,
             _ => median_ns,
         };
         let is_steady = |step: &&&Entity| step.get("is_warm_up") != Some(&FactValue::Bool(true));
         let mut durations_ns: Vec<i64> = steps.iter().filter(is_steady).map(|step| int(step, "duration_ns")).collect();
-        if let Some(last) = durations_ns.last_mut() {
+        if let Some(last) = durations_ns.last_mut().filter(|_| cut_ns.is_none()) {
             *last += missing_ns;
         }
         Some(Self { mean_ns, median_ns, durations_ns })
@@ -67,6 +72,18 @@ pub(super) fn missing_ns(device: &Entity, steps: &[&Entity]) -> i64 {
     let time_ns = int(device, "step_median_ns") - int(last, "duration_ns");
     let idle_ns = int(last, "idle_median_ns") - int(last, "idle_ns");
     time_ns.min(idle_ns).max(0)
+}
+
+/// Takes the last step out where it launched less than the others do, and gives how long it was.
+fn cut_last(device: &Entity, steps: &mut Vec<&Entity>) -> Option<i64> {
+    let last = steps.last().filter(|last| last.int("number") == device.int("step_count"))?;
+    let (own, usual) = (last.int("kernel_count")?, last.int("kernel_median_count")?);
+    let is_cut = steps.len() > 2 && (own as f64) < WHOLE_SHARE * usual as f64;
+    let duration_ns = int(last, "duration_ns");
+    is_cut.then(|| {
+        steps.pop();
+        duration_ns
+    })
 }
 
 /// The steps of a device, in order.

@@ -30,7 +30,7 @@ pub(super) fn counted(base: i64, head: i64) -> String {
 
 /// `28 to 33 % by 5 and 5 runs`: between which bounds a change lies; nothing with one run a side.
 pub(super) fn bounds(change: &Change, noise: &Noise) -> String {
-    let Some(Interval { low, high }) = change.interval else { return String::new() };
+    let Some(Interval { low, high, .. }) = change.interval else { return String::new() };
     let runs = format!("{} and {} runs", noise.base_runs, noise.head_runs);
     let sign = |share: f64| if share < 0.0 { "−" } else { "+" };
     let print = |share: f64| format!("{}{}", sign(share), number::percent(share.abs()));
@@ -68,7 +68,7 @@ mod tests {
         let many = |values: &[i64]| Values::of(values.iter().copied()).unwrap();
         let noise = Noise::new(3, 3, None);
         let found = Change::of(&Sides { base: many(&[100, 101, 99]), head: many(&[110, 111, 109]) }, &noise);
-        assert_eq!(bounds(&found, &noise), "+7 % to +13 % by 3 and 3 runs");
+        assert_eq!(bounds(&found, &noise), "+6.9 % to +13 % by 3 and 3 runs");
         assert_eq!(bounds(&change(100, 110), &Noise::new(1, 1, None)), "");
     }
 

@@ -138,7 +138,7 @@ const fn most(kind: EntityKind) -> Option<usize> {
         | EntityKind::Kernel
         | EntityKind::LaunchShape
         | EntityKind::CopyGroup => Some(MAX_ENTITY_OF_KIND_COUNT),
-        EntityKind::Run | EntityKind::SyncGroup | EntityKind::Range | EntityKind::Step => None,
+        EntityKind::Run | EntityKind::SyncGroup | EntityKind::Range | EntityKind::Step | EntityKind::Phase => None,
     }
 }
 

@@ -12,17 +12,22 @@ const BUSY_SHARE: f64 = 0.90;
 /// Beside a finding ten times as large, another can wait until that one is mended.
 const LEAST_OF_LARGEST: f64 = 0.1;
 
+/// More than these nobody works on before the next recording.
+const MAX_TOLD_COUNT: usize = 4;
+
 /// Marks the findings that are told in a line. A severity that the rule's author fixes above what the gain gives is kept.
 pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
     let largest = findings.iter().filter_map(share).fold(0.0, f64::max);
     let mut is_first = true;
+    let mut told = 0;
     for finding in findings {
         finding.is_brief = match share(finding) {
-            _ if finding.severity == Severity::Info => true,
+            _ if finding.severity == Severity::Info || told == MAX_TOLD_COUNT => true,
             Some(share) if finding.severity > severity_of(share) => false,
             Some(share) => share < least_share(finding, devices).max(LEAST_OF_LARGEST * largest),
             None => finding.severity == Severity::Low && !is_first,
         };
+        told += usize::from(!finding.is_brief);
         is_first = is_first && finding.severity == Severity::Info;
     }
 }
@@ -73,6 +78,7 @@ mod tests {
             [false, true, false]
         );
         assert_eq!(brief(&[(High, Some(0.8)), (High, Some(0.01)), (Info, None)], 0.5), [false, false, true]);
+        assert_eq!(brief(&[(High, Some(0.4)); 5], 0.5), [false, false, false, false, true]);
         assert_eq!(brief(&[(Info, None), (Low, None), (Low, None), (Medium, None)], 0.5), [true, false, true, false]);
     }
 }

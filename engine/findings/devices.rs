@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::occurrence::{Context, Occurrence};
+use super::part::{Part, ns_of, parts_of, split, unaccounted};
 use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
-use super::work::{self, KernelWork, StepWork};
+use super::work::{self, KernelWork, PhaseWork, StepWork};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, Breakdown};
 use crate::text::spans::Sentence;
@@ -33,27 +34,14 @@ pub struct DeviceReview {
     pub triggers: Vec<Part>,
     /// The kernels that take most of the window, the longest first; at most five.
     pub kernels: Vec<KernelWork>,
-    /// The steps that its work repeats; absent where no range tells them.
+    /// The steps that its work repeats; absent where nothing tells them.
     pub steps: Option<StepWork>,
+    /// The phase that the window is; absent where it is the whole.
+    pub phase: Option<PhaseWork>,
     /// The most that all findings together can gain here: never more than is in the accounts that they draw on.
     pub recoverable_ns: i64,
     /// Its scorecard.
     pub scores: Vec<Score>,
-}
-
-/// A part of the window.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Part {
-    /// The fact of the device that it is, without `_ns`; `unaccounted` for what no fact covers.
-    pub account: &'static str,
-    /// The account that it is part of, or itself.
-    pub of: &'static str,
-    /// What it is, for readers.
-    pub label: &'static str,
-    /// How long.
-    pub ns: i64,
-    /// The share of the window.
-    pub share: f64,
 }
 
 impl Context<'_> {
@@ -66,6 +54,7 @@ impl Context<'_> {
                 recoverable_ns: recoverable(self.facts, id, shown),
                 scores: scorecard.of(device),
                 kernels: work::kernels(self.facts, id, device.int("window_ns").unwrap_or(0)),
+                phase: work::phase(self.facts, id),
                 ..review_of(id, device)
             })
             .collect()
@@ -76,13 +65,7 @@ impl Context<'_> {
 fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
     let window_ns = device.int("window_ns").unwrap_or(0);
     let idle_ns = ns_of(device, Account::Idle);
-    let mut parts = Vec::new();
-    for account in Breakdown::Operation.accounts() {
-        match account.breakdown().and_then(|breakdown| split(device, breakdown, window_ns)) {
-            Some(split) => parts.extend(split),
-            None => parts.extend(part(device, account, account, window_ns)),
-        }
-    }
+    let mut parts = parts_of(device, window_ns);
     let known_ns: i64 = parts.iter().map(|part| part.ns).sum();
     parts.extend(unaccounted(window_ns - known_ns, window_ns));
     DeviceReview {
@@ -97,33 +80,10 @@ fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
         parts,
         kernels: Vec::new(),
         steps: work::steps(device),
+        phase: None,
         recoverable_ns: 0,
         scores: Vec::new(),
     }
-}
-
-/// The parts of an account, when the facts give parts that sum to it.
-fn split(device: &Entity, breakdown: Breakdown, window_ns: i64) -> Option<Vec<Part>> {
-    let whole = breakdown.whole();
-    let sum: i64 = breakdown.accounts().map(|account| ns_of(device, account)).sum();
-    let is_whole = sum == ns_of(device, whole);
-    is_whole.then(|| breakdown.accounts().filter_map(|account| part(device, account, whole, window_ns)).collect())
-}
-
-fn part(device: &Entity, account: Account, of: Account, window_ns: i64) -> Option<Part> {
-    let ns = ns_of(device, account);
-    let (account, of, label) = (account.id(), of.id(), account.label());
-    (ns != 0).then(|| Part { account, of, label, ns, share: ns as f64 / window_ns as f64 })
-}
-
-/// What the accounts leave of the window, of facts that do not add up.
-fn unaccounted(ns: i64, window_ns: i64) -> Option<Part> {
-    let (account, label) = ("unaccounted", "not accounted for");
-    (ns != 0).then(|| Part { account, of: account, label, ns, share: ns as f64 / window_ns as f64 })
-}
-
-fn ns_of(device: &Entity, account: Account) -> i64 {
-    device.int(account.fact()).unwrap_or(0)
 }
 
 /// Claims on one account share it, and accounts that are parts of another share that one. Of what another finding explains only

@@ -36,7 +36,7 @@ impl<'a> Fingerprints<'a> {
     fn stable_name(&self, id: EntityId) -> Option<String> {
         let entity = self.facts.get(id);
         match entity.kind {
-            EntityKind::Run | EntityKind::Device | EntityKind::Step => None,
+            EntityKind::Run | EntityKind::Device | EntityKind::Step | EntityKind::Phase => None,
             EntityKind::Process | EntityKind::CopyGroup | EntityKind::Kernel => entity.text("name").map(str::to_owned),
             EntityKind::LaunchShape => {
                 let [blocks, threads] =

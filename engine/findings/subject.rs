@@ -91,6 +91,7 @@ pub(super) fn label(entity: &Entity) -> Sentence {
         EntityKind::SyncGroup => words.code(entity.text("api").unwrap_or(&entity.key)),
         EntityKind::CopyGroup | EntityKind::Range => words.code(entity.name()),
         EntityKind::Step => words.own("step").own(&number),
+        EntityKind::Phase => words.value(entity.text("name").unwrap_or("phase")),
     }
 }
 

@@ -6,6 +6,10 @@ use crate::rules::outcome::Severity;
 use crate::text::number::{duration, percent};
 use crate::text::spans::Sentence;
 
+/// The rule whose finding stands for all others.
+const TOO_LITTLE: &str = "too-little-work";
+/// What does not come again and takes at least this share is told at the top all the same.
+const LARGE_ONCE_SHARE: f64 = 0.2;
 /// With a smaller share of compute, silence is no praise.
 const WELL_USED: f64 = 0.85;
 /// A capture with fewer operations, in a smaller share of its time, holds next to no GPU work.
@@ -42,12 +46,15 @@ pub(super) fn verdict(
     if let (Some(finding), None) = (capture, top) {
         return Sentence::default().sentence(&finding.summary).own(".");
     }
+    if let (Some(too_little), None) = (findings.iter().find(|finding| finding.rule == TOO_LITTLE), top) {
+        return Sentence::default().sentence(&too_little.summary).own(".");
+    }
     let words = match capture {
         Some(finding) => Sentence::default().own("Read with care (").own(&lower_first(&finding.title)).own("): "),
         None => Sentence::default(),
     };
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
-        Some((finding, gain)) => loss(words, devices, finding, gain, known),
+        Some((finding, gain)) => beside(loss(words, devices, finding, gain, known), finding, findings),
         None => {
             let says_it_better = |finding: &&Finding| {
                 let is_shown = finding.gain.is_none() && finding.severity > Severity::Info;
@@ -83,16 +90,29 @@ fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gai
         devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
     let words = match device.or(devices.first().filter(|_| devices.len() == 1)) {
         Some(device) => words.sentence(&device.label).own(&format!(
-            " computes {} of its {} window",
+            " computes {} of its {} {}",
             share(device.compute_ns, device),
-            duration(device.window_ns)
+            duration(device.window_ns),
+            window_of(device)
         )),
         None => words.own(&format!("{} GPUs ran work", devices.len())),
     };
     let most = if known_count(known) > 0 { "; most to gain of what is new: " } else { "; most to gain: " };
     let words = words.own(most).own(&lower_first(&finding.title));
-    let part = if gain.share < 0.9995 { format!(", {}", percent(gain.share)) } else { ", all of it".to_owned() };
-    words.own(&format!(" (up to {}{part}).", duration(gain.recoverable_ns)))
+    words.own(&format!(" ({}).", gain.words()))
+}
+
+/// What costs more than what repeats, and does not come again.
+fn beside(words: Sentence, top: &Finding, findings: &[Finding]) -> Sentence {
+    let gained = |finding: &Finding| finding.gain.as_ref().map_or(0, |gain| gain.recoverable_ns);
+    let once = findings.iter().filter(|finding| finding.once && !top.once && gained(finding) > gained(top));
+    match once.max_by_key(|finding| gained(finding)).and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
+        Some((finding, gain)) if gain.share >= LARGE_ONCE_SHARE => words
+            .own(" Beside what repeats: ")
+            .own(&lower_first(&finding.title))
+            .own(&format!(" (up to {}, {}).", duration(gain.recoverable_ns), percent(gain.share))),
+        _ => words,
+    }
 }
 
 /// What keeps a clean verdict from being the whole truth: work inside graphs, and findings without a number.
@@ -123,9 +143,10 @@ fn healthy(words: Sentence, devices: &[DeviceReview], counts: &Counts, known: Op
     let compute = spread(devices, |device| device.compute_ns);
     let words = match devices {
         [device] => words.sentence(&device.label).own(&format!(
-            " is busy {} of its {} window",
+            " is busy {} of its {} {}",
             span(busy),
-            duration(device.window_ns)
+            duration(device.window_ns),
+            window_of(device)
         )),
         [_, _] => words.own(&format!("Both GPUs are busy {} of their windows", span(busy))),
         _ => words.own(&format!("All {} GPUs are busy {} of their windows", devices.len(), span(busy))),
@@ -175,6 +196,17 @@ fn span((least, most): (f64, f64)) -> String {
     match (percent(least), percent(most)) {
         (least, most) if least == most => least,
         (least, most) => format!("{least} to {most}"),
+    }
+}
+
+/// What the window is called: by the phase that it is.
+fn window_of(device: &DeviceReview) -> &'static str {
+    match device.phase.as_ref().map(|phase| phase.judged.as_str()) {
+        None => "window",
+        Some("set-up") => "set-up",
+        Some("warm-up") => "warm-up",
+        Some("tear-down") => "tear-down",
+        Some(_) => "steady state",
     }
 }
 

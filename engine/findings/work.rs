@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::part::{Part, parts_of};
 use super::subject::label;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::text::spans::Sentence;
@@ -49,8 +50,10 @@ impl Occupancy {
 /// What the work of a device repeats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepWork {
-    /// The range that a step is told by.
-    pub name: Sentence,
+    /// The range that a step is told by; the kernel that begins it where launches tell it, which may have no name.
+    pub name: Option<Sentence>,
+    /// Whether a sequence of launches that repeats tells them, and no range.
+    pub is_by_launches: bool,
     /// How many there are in the window.
     pub count: i64,
     /// The median length of a step.
@@ -61,6 +64,61 @@ pub struct StepWork {
     pub slowest_number: Option<i64>,
     /// Leading steps that are warm-up.
     pub warm_up_count: i64,
+}
+
+/// The phase of a device's window that is judged, and those that are not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseWork {
+    /// The one that is judged: `steady`, `set-up`, `warm-up`, `tear-down`.
+    pub judged: String,
+    /// The length of the whole window.
+    pub whole_ns: i64,
+    /// The phases before the steady state, where that is judged: their cost occurs once.
+    pub before: Vec<PhaseBefore>,
+    /// How long the device's work goes on after the last step.
+    pub tear_down_ns: Option<i64>,
+}
+
+/// A phase before the steady state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseBefore {
+    /// `set-up` or `warm-up`.
+    pub name: String,
+    /// How long it lasts.
+    pub duration_ns: i64,
+    /// Where most of it went, the most first; shares are of the phase.
+    pub parts: Vec<Part>,
+}
+
+/// Parts that are listed of a phase, and the smallest share of it that is worth a word.
+const LISTED_PARTS: usize = 3;
+const LEAST_PART_SHARE: f64 = 0.1;
+
+/// The phase of a device that is judged; `None` where the whole window is.
+pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
+    let device = facts.get(id);
+    let judged = device.text("phase")?.to_owned();
+    let phases = facts.of_kind(EntityKind::Phase);
+    let mut own: Vec<&Entity> = phases
+        .filter(|(phase, _)| facts.related(*phase, EntityKind::Device) == Some(id))
+        .map(|(_, phase)| phase)
+        .collect();
+    own.sort_by_key(|phase| phase.int("start_ns"));
+    Some(PhaseWork {
+        judged,
+        whole_ns: device.int("whole_window_ns")?,
+        before: own.into_iter().filter_map(before).collect(),
+        tear_down_ns: device.int("tear_down_ns"),
+    })
+}
+
+fn before(phase: &Entity) -> Option<PhaseBefore> {
+    let duration_ns = phase.int("duration_ns").filter(|ns| *ns > 0)?;
+    let mut parts = parts_of(phase, duration_ns);
+    parts.retain(|part| part.share >= LEAST_PART_SHARE);
+    parts.sort_by_key(|part| Reverse(part.ns));
+    parts.truncate(LISTED_PARTS);
+    Some(PhaseBefore { name: phase.text("name")?.to_owned(), duration_ns, parts })
 }
 
 /// The kernels of a device that take most of its window, the longest first.
@@ -92,7 +150,8 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
 /// The steps of a device; `None` where no range tells them.
 pub(super) fn steps(device: &Entity) -> Option<StepWork> {
     Some(StepWork {
-        name: Sentence::default().code(device.text("step_name")?),
+        name: device.text("step_name").filter(|name| !name.is_empty()).map(|name| Sentence::default().code(name)),
+        is_by_launches: device.text("step_told_by") == Some("launches"),
         count: device.int("step_count")?,
         median_ns: device.int("step_median_ns")?,
         slowest_ns: device.int("step_slowest_ns"),

@@ -69,6 +69,23 @@ impl CommentBody {
         }
     }
 
+    /// Several texts, as `coldspot compare` and `coldspot review` write them, in one: their headings first, then each.
+    ///
+    /// # Errors
+    /// When there is nothing to say.
+    pub fn of_several(texts: &[String], marker: &Marker) -> Result<Self, Unusable> {
+        if let [text] = texts {
+            return Self::new(text, marker);
+        }
+        let parts: Vec<(&str, String)> = texts.iter().map(|text| part(text)).collect();
+        let list: String = parts.iter().map(|(heading, _)| format!("- {heading}\n")).collect();
+        let each: String = parts.iter().map(|(heading, rest)| format!("\n### {heading}\n{rest}\n")).collect();
+        match parts.iter().all(|(_, rest)| rest.trim().is_empty()) {
+            true => Err(Unusable::new("holds no text to post")),
+            false => Self::new(&format!("## coldspot\n\n{list}{each}"), marker),
+        }
+    }
+
     /// As it is posted.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -83,6 +100,15 @@ impl CommentBody {
     pub(super) fn is_same_as(&self, stored: &str) -> bool {
         stored.trim_end().replace("\r\n", "\n") == self.text.trim_end().replace("\r\n", "\n")
     }
+}
+
+/// The heading of a text, without what all of them begin with, and the text without its heading and marker.
+fn part(text: &str) -> (&str, String) {
+    let lines = || text.lines().skip_while(|line| line.trim().is_empty() || line.starts_with("<!--"));
+    let heading = lines().next().filter(|line| line.starts_with('#'));
+    let rest: Vec<&str> = lines().skip(usize::from(heading.is_some())).collect();
+    let heading = heading.map_or("coldspot", |line| line.trim_start_matches('#').trim());
+    (heading.strip_prefix("coldspot ").unwrap_or(heading), rest.join("\n"))
 }
 
 /// What must still be closed at a line's end.
@@ -157,6 +183,21 @@ mod tests {
             "<!-- coldspot:compare -->\n> <!-- coldspot:compare -->",
             "a quotation is no marker"
         );
+    }
+
+    #[test]
+    fn several_texts_have_one_marker_and_their_headings_first() {
+        let texts =
+            ["<!-- coldspot:compare -->\n## coldspot `a`: slower\n\nfirst\n", "## coldspot `b`: faster\n\nsecond\n"];
+        let merged = CommentBody::of_several(&texts.map(str::to_owned), &Marker::default()).unwrap();
+        assert_eq!(
+            merged.as_str(),
+            "<!-- coldspot:compare -->\n## coldspot\n\n- `a`: slower\n- `b`: faster\n\n### `a`: slower\n\nfirst\n\n\
+             ### `b`: faster\n\nsecond\n"
+        );
+        let one = CommentBody::of_several(&[texts[0].to_owned()], &Marker::default()).unwrap();
+        assert_eq!(one.as_str(), texts[0]);
+        assert!(CommentBody::of_several(&[" ".to_owned(), String::new()], &Marker::default()).is_err());
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl Number {
     /// The base, and what the head lies between by its bounds.
     fn bounds(&self) -> Option<(f64, [f64; 2])> {
         let base = self.base.filter(|base| *base != 0.0)?;
-        let Interval { low, high } = self.interval?;
+        let Interval { low, high, .. } = self.interval?;
         Some((base, [base + low * base.abs(), base + high * base.abs()]))
     }
 

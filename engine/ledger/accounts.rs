@@ -69,6 +69,8 @@ struct Row {
     account: Account,
     id: &'static str,
     fact: &'static str,
+    once_fact: &'static str,
+    once_count_fact: &'static str,
     part_of: Option<Breakdown>,
     sign: &'static str,
     label: &'static str,
@@ -90,6 +92,8 @@ macro_rules! accounts {
             account: Account::$account,
             id: $id,
             fact: concat!($id, "_ns"),
+            once_fact: concat!($id, "_once_ns"),
+            once_count_fact: concat!($id, "_once_count"),
             part_of: $part_of,
             sign: $sign,
             label: $label,
@@ -219,6 +223,25 @@ impl Account {
     /// The fact of the device that holds it (`exposed_copy_ns`).
     pub const fn fact(self) -> &'static str {
         self.row().fact
+    }
+
+    /// The fact of the device that holds what of it occurs once (`idle_host_once_ns`), where [`Self::can_be_once`].
+    pub const fn once_fact(self) -> &'static str {
+        self.row().once_fact
+    }
+
+    /// The fact that holds in how many pieces (`idle_host_once_count`).
+    pub const fn once_count_fact(self) -> &'static str {
+        self.row().once_count_fact
+    }
+
+    /// Whether its time comes in pieces that may occur once: idle time, copies, memsets, migrations. Kernels that follow
+    /// each other closely are many, though they leave no gap.
+    pub const fn can_be_once(self) -> bool {
+        match self.row().part_of {
+            Some(Breakdown::CopyKind | Breakdown::Activity | Breakdown::Trigger) => true,
+            _ => matches!(self, Self::ExposedCopy | Self::ExposedMemset | Self::ExposedMigration),
+        }
     }
 
     /// The breakdown that it belongs to; `None` for the window.

@@ -32,7 +32,12 @@ pub struct TimeSum {
     pub longest_start_ns: i64,
     /// The piece that was added last, which the next may continue.
     last: Interval,
+    /// The longest of those before it, the longest first.
+    top_ns: [i64; MAX_ONCE_PIECE_COUNT],
 }
+
+/// Pieces of time, at most, that hold what occurs once.
+pub const MAX_ONCE_PIECE_COUNT: usize = 3;
 
 impl TimeSum {
     /// Adds a piece, which may begin where the last one ended.
@@ -41,20 +46,55 @@ impl TimeSum {
         if self.count > 0 && self.last.end == interval.start {
             self.last.end = interval.end;
         } else {
-            self.count += 1;
-            self.last = interval;
+            self.begin(interval);
         }
         if self.last.len_ns() > self.longest_ns {
             (self.longest_ns, self.longest_start_ns) = (self.last.len_ns(), self.last.start);
         }
     }
 
+    /// Adds a piece of what the last one belongs to, or of something else.
+    pub fn add_part(&mut self, interval: Interval, is_same: bool) {
+        self.sum_ns += interval.len_ns();
+        if is_same && self.count > 0 {
+            self.last.end += interval.len_ns();
+        } else {
+            self.begin(interval);
+        }
+        if self.last.len_ns() > self.longest_ns {
+            (self.longest_ns, self.longest_start_ns) = (self.last.len_ns(), self.last.start);
+        }
+    }
+
+    fn begin(&mut self, interval: Interval) {
+        keep(&mut self.top_ns, self.last.len_ns());
+        self.count += 1;
+        self.last = interval;
+    }
+
+    /// The longest pieces, the longest first; 0 where there are not as many.
+    pub fn longest_pieces_ns(&self) -> [i64; MAX_ONCE_PIECE_COUNT] {
+        let mut top_ns = self.top_ns;
+        keep(&mut top_ns, self.last.len_ns());
+        top_ns
+    }
+
     pub(super) fn merge(&mut self, other: Self) {
         self.sum_ns += other.sum_ns;
         self.count += other.count;
+        other.longest_pieces_ns().into_iter().for_each(|length_ns| keep(&mut self.top_ns, length_ns));
         if other.longest_ns > self.longest_ns {
             (self.longest_ns, self.longest_start_ns) = (other.longest_ns, other.longest_start_ns);
         }
+    }
+}
+
+/// Keeps the longest of some lengths, the longest first.
+fn keep(top_ns: &mut [i64; MAX_ONCE_PIECE_COUNT], length_ns: i64) {
+    let place = top_ns.iter().position(|known| length_ns > *known);
+    if let Some(place) = place {
+        top_ns[place..].rotate_right(1);
+        top_ns[place] = length_ns;
     }
 }
 

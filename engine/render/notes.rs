@@ -109,6 +109,8 @@ impl<'a> Notes<'a> {
             Basis::Unit { .. } => " a unit of work",
             _ => "",
         };
+        // What became faster fails for no finding.
+        let fail_on = gates.fail_on.filter(|_| comparison.outcome != Outcome::Faster);
         let verdict_level = match comparison.outcome {
             Outcome::Slower | Outcome::NotComparable => Level::Warning,
             Outcome::Faster | Outcome::NoChange => Level::Note,
@@ -118,7 +120,7 @@ impl<'a> Notes<'a> {
             reports: comparison.head.iter().map(|name| escape::plain(name)).collect(),
             verdict: escape::plain(&comparison.verdict.plain()),
             verdict_level,
-            notes: comparison.findings.iter().map(|finding| changed(finding, gates.fail_on, each)).collect(),
+            notes: comparison.findings.iter().map(|finding| changed(finding, fail_on, each)).collect(),
             is_slower: comparison.outcome == Outcome::Slower,
             gates,
             remarks: Vec::new(),
@@ -146,6 +148,9 @@ impl Note {
 /// What was found; of which GPU, where there are several.
 fn what(seen: &Observation<'_>, has_several: bool) -> String {
     let gain = seen.gain.map_or_else(String::new, |gain| {
+        if gain.replayed.is_some() {
+            return capital(&gain.words());
+        }
         let (gain, share) = (number::duration(gain.recoverable_ns), number::percent(gain.share));
         format!("Up to {gain}, {share} of the window")
     });

@@ -16,6 +16,8 @@ const ORDER: &[&[&str]] = &[
     // Reads a recording and fills the timeline, which does not know it.
     &["source"],
     &["ledger"],
+    &["steps"],
+    &["replay"],
     &["facts"],
     &["rules"],
     &["findings"],

@@ -1,6 +1,7 @@
 //! The facts of the accounts, made from their table.
 
 use super::{Fact, FactType};
+use crate::ledger::accounts::Scaling;
 use crate::ledger::{Account, Breakdown};
 
 /// One fact an account, in the order of the table.
@@ -13,6 +14,42 @@ const ACCOUNTS: &[Fact] = &{
     }
     facts
 };
+
+/// How many accounts come in pieces that may occur once.
+const CAN_BE_ONCE_COUNT: usize = {
+    let (mut count, mut index) = (0, 0);
+    while index < Account::COUNT {
+        count += if Account::at(index).can_be_once() { 1 } else { 0 };
+        index += 1;
+    }
+    count
+};
+
+/// Two facts an account that may occur once: how much of it, and in how many pieces.
+pub(super) const ONCE: &[Fact] = &{
+    let mut facts = [fact_of(Account::Window); 2 * CAN_BE_ONCE_COUNT];
+    let (mut index, mut next) = (0, 0);
+    while index < Account::COUNT {
+        let account = Account::at(index);
+        if account.can_be_once() {
+            facts[next] =
+                super::fact(account.once_fact(), FactType::Int, account.needs(), Scaling::OneTime, ONCE_MEANING);
+            facts[next + 1] = super::fact(
+                account.once_count_fact(),
+                FactType::Int,
+                account.needs(),
+                Scaling::OneTime,
+                ONCE_COUNT_MEANING,
+            );
+            next += 2;
+        }
+        index += 1;
+    }
+    facts
+};
+
+const ONCE_MEANING: &str = "The part of the account of that name that occurs once: its longest piece, or its two or three longest ones where the work repeats 8 or 12 times, if they hold 80 % of it, else 0. Absent where the work repeats fewer than 4 times.";
+const ONCE_COUNT_MEANING: &str = "In how many pieces that part comes: 1 to 3, and 0 where there is none.";
 
 /// The facts of the accounts of one breakdown, which stand together in the table; that of the window for `None`.
 pub(super) const fn of(breakdown: Option<Breakdown>) -> &'static [Fact] {

@@ -1,8 +1,8 @@
 //! Facts of a device: what it is, the ledger of its window, and how it was used.
 
-use super::FactType::{Bool, Float, Int, Text};
+use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, ahead, fact, idle, patterns, utilization};
+use super::{Fact, accounts, ahead, fact, idle, patterns, replay, utilization};
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
@@ -24,9 +24,12 @@ pub(super) const ALL: &[&[Fact]] = &[
     patterns::ROUND_TRIPS,
     patterns::TURNS,
     accounts::of(Some(Breakdown::Waste)),
+    accounts::ONCE,
     utilization::USE,
     utilization::STREAMS,
     STEPS,
+    replay::REPLAY,
+    replay::GAINS,
     utilization::METRICS,
 ];
 
@@ -355,11 +358,61 @@ const STORMS: &[Fact] = &[
 
 const STEPS: &[Fact] = &[
     fact(
+        "repeat_count",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How often the work repeats: steps; where nothing tells them, launches of the kernel, or of graphs, that are launched most often.",
+    ),
+    fact(
+        "phase",
+        Choice(&["set-up", "warm-up", "steady", "tear-down"]),
+        CudaTrace,
+        Incomparable,
+        "The phase that is measured; absent where the whole window is.",
+    ),
+    fact("whole_window_ns", Int, CudaTrace, OneTime, "The whole window, of which a phase is measured."),
+    fact(
+        "set_up_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the start of the whole window to the first step, where a phase is measured.",
+    ),
+    fact(
+        "before_steady_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the start of the whole window to the steady state, where a phase is measured.",
+    ),
+    fact(
+        "tear_down_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the end of the last step to that of the whole window, where a phase is measured.",
+    ),
+    fact(
         "step_name",
         Text,
         Nvtx,
         Incomparable,
-        "The range that repeats, without its numbers; absent, like all facts of steps, when none does.",
+        "The range that repeats, without its numbers; where none does, the kernel that begins a sequence of launches that repeats. Absent, like all facts of steps, when nothing repeats.",
+    ),
+    fact(
+        "step_told_by",
+        Choice(&["range", "profiler_calls", "launches"]),
+        Nvtx,
+        Incomparable,
+        "What the steps were told by: a range that repeats, calls of cudaProfilerStart, or a sequence of launches that repeats.",
+    ),
+    fact(
+        "step_certainty",
+        Choice(&["medium", "high"]),
+        Nvtx,
+        Incomparable,
+        "How sure it is that these are the steps of the program: high where the program calls the range a step.",
     ),
     fact("step_count", Int, Nvtx, Extensive, "Steps in the window."),
     fact(
@@ -385,9 +438,21 @@ const STEPS: &[Fact] = &[
     ),
     fact("step_slowest_start_ns", Int, Nvtx, Incomparable, "When it begins. For readers and scripts: where to look."),
     fact("step_excess_ns", Int, Nvtx, ExtensiveWithGaps, "What all steps that are not warm-up take beyond the median."),
-    fact("warm_up_step_count", Int, Nvtx, OneTime, "Leading steps that take over 1.5 times the median."),
-    fact("warm_up_ns", Int, Nvtx, OneTime, "From the start of the window to the first step that is not warm-up."),
-    fact("steady_start_ns", Int, Nvtx, Incomparable, "When that step begins."),
+    fact(
+        "warm_up_step_count",
+        Int,
+        Nvtx,
+        OneTime,
+        "Steps before the steady state: leading ones that take over 1.5 times the median, and those before a pause that most steps follow.",
+    ),
+    fact("warm_up_ns", Int, Nvtx, OneTime, "From the start of the window to the steady state."),
+    fact(
+        "steady_start_ns",
+        Int,
+        Nvtx,
+        Incomparable,
+        "When the steady state begins: its first step that is not warm-up.",
+    ),
     fact(
         "steady_ns",
         Int,

@@ -2,7 +2,8 @@
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, fact};
+use super::{Fact, accounts, fact};
+use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CudaApi, CudaTrace, Nvtx, Report};
 
 pub(super) const STREAM: &[Fact] = &[
@@ -285,4 +286,13 @@ pub(super) const STEP: &[Fact] = &[
     fact("kernel_count", Int, Nvtx, Intensive, "Kernels and graph launches that begin in it."),
     fact("kernel_median_count", Int, Nvtx, Intensive, "The same, median of the steps."),
     fact("copy_bytes", Int, Nvtx, Intensive, "Bytes of the copies that begin in it."),
+];
+
+pub(super) const PHASE: &[&[Fact]] =
+    &[PHASE_ITSELF, accounts::of(Some(Breakdown::Operation)), accounts::of(Some(Breakdown::Activity))];
+
+const PHASE_ITSELF: &[Fact] = &[
+    fact("name", Choice(&["set-up", "warm-up"]), CudaTrace, Incomparable, "Which phase it is."),
+    fact("start_ns", Int, CudaTrace, Incomparable, "When it begins."),
+    fact("duration_ns", Int, CudaTrace, OneTime, "How long it lasts."),
 ];

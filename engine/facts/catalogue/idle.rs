@@ -104,6 +104,20 @@ pub(super) const DETAIL: &[Fact] = &[
     ),
     fact("idle_allocate_kind_ns", Int, CudaApi, ExtensiveWithGaps, "How much of the allocation time they take."),
     fact(
+        "stream_wait_call_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Calls in the window that make a stream wait for an event, by the processes on this device.",
+    ),
+    fact(
+        "host_function_call_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Calls in the window that put a function of the host into a stream.",
+    ),
+    fact(
         "device_allocation_count",
         Int,
         CudaApi,

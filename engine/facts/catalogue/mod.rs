@@ -10,6 +10,7 @@ mod idle;
 mod kernel_profile;
 mod kernels;
 mod patterns;
+mod replay;
 mod run;
 mod source;
 mod utilization;
@@ -45,11 +46,13 @@ pub enum EntityKind {
     Range,
     /// One round of what the program repeats, on one device.
     Step,
+    /// A part of the window of one device before the steady state: set-up, warm-up. Only where the steady state is measured.
+    Phase,
 }
 
 impl EntityKind {
     /// Every kind, in the order of the facts file.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Run,
         Self::Process,
         Self::Device,
@@ -60,6 +63,7 @@ impl EntityKind {
         Self::SyncGroup,
         Self::Range,
         Self::Step,
+        Self::Phase,
     ];
 
     /// The name in rules: `copy_group`.
@@ -75,6 +79,7 @@ impl EntityKind {
             Self::SyncGroup => "sync_group",
             Self::Range => "range",
             Self::Step => "step",
+            Self::Phase => "phase",
         }
     }
 
@@ -91,6 +96,7 @@ impl EntityKind {
             Self::SyncGroup => "sync_groups",
             Self::Range => "ranges",
             Self::Step => "steps",
+            Self::Phase => "phases",
         }
     }
 
@@ -99,7 +105,7 @@ impl EntityKind {
         match self {
             Self::Run => &[],
             Self::Process | Self::Device => &[Self::Run],
-            Self::Kernel | Self::CopyGroup | Self::Step => &[Self::Device, Self::Run],
+            Self::Kernel | Self::CopyGroup | Self::Step | Self::Phase => &[Self::Device, Self::Run],
             Self::LaunchShape => &[Self::Kernel, Self::Device, Self::Run],
             Self::Stream | Self::SyncGroup | Self::Range => &[Self::Device, Self::Process, Self::Run],
         }
@@ -263,6 +269,7 @@ pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
         EntityKind::SyncGroup => &[groups::SYNC_GROUP, source::SOURCE],
         EntityKind::Range => &[groups::RANGE],
         EntityKind::Step => &[groups::STEP],
+        EntityKind::Phase => groups::PHASE,
     };
     parts.iter().copied().flatten()
 }

@@ -36,6 +36,13 @@ pub(super) const USE: &[Fact] = &[
         "Derived from launch geometry: over compute time, the part of SMs that can have a block, tails of the last wave taken off. Absent when the kernels whose grid is known run for less than half of the time, as when most are hidden in graphs. sm_active_share is this where nothing was sampled.",
     ),
     fact(
+        "narrow_loss_ns",
+        Int,
+        DeviceInfo,
+        Extensive,
+        "What filling the device could win of launches with fewer blocks than it has SMs, if nothing runs beside them: the sum of one_block_loss_ns and small_grid_loss_ns, without kernels whose launches of many blocks take at least 80 % of the median of those of few.",
+    ),
+    fact(
         "tail_effect_sm_ns",
         Int,
         DeviceInfo,

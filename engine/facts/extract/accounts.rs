@@ -2,13 +2,55 @@
 
 use super::DeviceContext;
 use crate::facts::Entity;
-use crate::ledger::Account;
-use crate::timeline::{Capability, Timeline};
+use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, OpKind};
+use crate::timeline::{Capability, NONE, NameId, Timeline};
+use foldhash::HashMap;
+
+/// A few pieces that hold this share of an account are what it is.
+const ONCE_SHARE: f64 = 0.8;
 
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     for account in Account::all().filter(|account| is_told(timeline, device, *account)) {
         facts.set(account.fact(), device.account_ns(account));
     }
+}
+
+/// What of each account occurs once.
+pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    let repeat_count = repeat_count(timeline, device);
+    facts.set("repeat_count", repeat_count);
+    let most_pieces = match repeat_count {
+        ..4 => return,
+        4..8 => 1,
+        8..12 => 2,
+        _ => MAX_ONCE_PIECE_COUNT,
+    };
+    for account in Account::all().filter(|account| account.can_be_once() && is_told(timeline, device, *account)) {
+        let of_ops = device.tally.pieces[account];
+        let pieces = if of_ops.count > 0 { of_ops } else { device.idle.sums[account] };
+        let mut held_ns = 0;
+        let needed = pieces.longest_pieces_ns().into_iter().take(most_pieces).position(|length_ns| {
+            held_ns += length_ns;
+            held_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64
+        });
+        let needed = needed.filter(|_| pieces.sum_ns > 0);
+        facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });
+        facts.set(account.once_count_fact(), needed.map_or(0, |index| index as i64 + 1));
+    }
+}
+
+/// How often the work of a device repeats.
+fn repeat_count(timeline: &Timeline, device: &DeviceContext) -> i64 {
+    if let Some(steps) = device.told.sure_steps() {
+        return steps.steps.len() as i64;
+    }
+    let mut counts: HashMap<(bool, NameId), i64> = HashMap::default();
+    for op in device.ops.in_window(timeline).filter(|op| op.kind.is_kernel()) {
+        let is_graph = op.kind == OpKind::Graph;
+        let name = if is_graph { NONE } else { timeline.kernels.shape_of(op.index).name };
+        *counts.entry((is_graph, name)).or_default() += 1;
+    }
+    counts.into_values().max().unwrap_or(0)
 }
 
 /// Whether the recording tells an account.

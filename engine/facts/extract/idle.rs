@@ -62,16 +62,25 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set("one_time_idle_ns", one_time.into_iter().map(|account| device.account_ns(account)).sum::<i64>());
 }
 
-/// The host's side of blocking copies, over all threads of the processes on this device.
+/// The host's side of blocking copies, and calls that make work wait for other work, over all threads of the processes on this device.
 fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let (api, window) = (&context.timeline.api, device.window());
-    let mut copy_call_ns = 0_i64;
+    let names = &context.timeline.names;
+    let of_calls = |calls: [&str; 2]| calls.map(|call| names.find(call));
+    let stream_waits = of_calls(["cudaStreamWaitEvent", "cuStreamWaitEvent"]);
+    let host_functions = of_calls(["cudaLaunchHostFunc", "cuLaunchHostFunc"]);
+    let (mut copy_call_ns, mut stream_wait_count, mut host_function_count) = (0_i64, 0, 0);
     for call in device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window))) {
         let inside = api.times.at(call as usize).clip(window);
         if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
             copy_call_ns = copy_call_ns.saturating_add(inside.len_ns());
         }
+        let name = api.name.get(call as usize).copied();
+        stream_wait_count += i64::from(stream_waits.contains(&name));
+        host_function_count += i64::from(host_functions.contains(&name));
     }
+    facts.set("stream_wait_call_count", stream_wait_count);
+    facts.set("host_function_call_count", host_function_count);
     facts.set("blocking_copy_call_ns", copy_call_ns);
 }
 

@@ -50,6 +50,10 @@ pub(super) fn extract(
         indices.insert(name, part.entities.len());
         part.entities.push(entity);
     }
+    if device.properties(timeline).is_some_and(|known| known.sm_count.is_some()) {
+        let of_kernels = indices.values().filter_map(|index| part.entities.get(*index));
+        part.device.set("narrow_loss_ns", of_kernels.map(widths::loss_ns).fold(0, i64::saturating_add));
+    }
     // Those of one kernel are in order of their width: the same in every export.
     shapes.sort_by_key(|(sum_ns, kernel, _)| (Reverse(*sum_ns), *kernel));
     part.keep(&mut shapes, context.max_entities());

@@ -18,10 +18,12 @@ mod launches;
 mod metrics;
 mod occupancy;
 mod peaks;
+mod phases;
 mod profile;
 mod projection;
 mod ranges;
 mod readbacks;
+mod replay;
 mod round_trips;
 mod run;
 mod sequence;
@@ -43,6 +45,7 @@ use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
+use crate::replay::Change;
 use crate::source;
 use crate::text::nearest::most_alike_first;
 use crate::text::number;
@@ -51,6 +54,9 @@ use crate::timeline::{Capability, DeviceProperties, NONE, ThreadRanges, Timeline
 use kernel_names::Traits;
 pub use kernel_profiles::{extract_profiles, join};
 use launch_shapes::LaunchShapes;
+use phases::Told;
+pub use phases::View;
+pub use replay::{Predicted, WhatIf};
 use storms::Storms;
 use tally::Tally;
 
@@ -81,6 +87,20 @@ pub enum ScopeError {
         /// Names that are there.
         hint: String,
     },
+    /// No range with that name holds GPU work.
+    #[error("no GPU operation was launched inside ranges named '{name}'; names that the report has: {names}")]
+    NoSuchStep {
+        /// The name asked for.
+        name: String,
+        /// Names that are there.
+        names: String,
+    },
+    /// Nothing repeats, so that no phases are told.
+    #[error("the report shows no phase '{phase}': nothing in it repeats, or it has none")]
+    NoSuchPhase {
+        /// The phase asked for.
+        phase: &'static str,
+    },
     /// The range launched nothing.
     #[error("no GPU operation was launched inside range '{name}' (number {number})")]
     NothingLaunched {
@@ -110,6 +130,8 @@ struct DeviceContext {
     tally: Tally,
     idle: IdleReading,
     storms: Storms,
+    /// What it repeats, and which phase of its window is measured.
+    told: Told,
     /// The thread that launches most of its operations.
     main_thread: Option<u32>,
     /// Indices of the processes that ran work on it.
@@ -163,8 +185,21 @@ pub fn extract(timeline: &Timeline, scope: &Scope) -> Result<Facts, ScopeError> 
 /// # Errors
 /// As for [`extract`].
 pub fn extract_with(timeline: &Timeline, scope: &Scope, threads: Option<usize>) -> Result<Facts, ScopeError> {
+    extract_view(timeline, scope, &View::default(), threads)
+}
+
+/// The same of one phase of each window, with steps of a certain name.
+///
+/// # Errors
+/// As for [`extract`], and when there is no such step or phase.
+pub fn extract_view(
+    timeline: &Timeline,
+    scope: &Scope,
+    view: &View,
+    threads: Option<usize>,
+) -> Result<Facts, ScopeError> {
     let threads = Threads::new(threads);
-    let context = Context::new(timeline, scope, threads)?;
+    let context = Context::new(timeline, scope, view, threads)?;
     let mut facts = Facts::default();
     let run = facts.add(EntityKind::Run, "run", &[]);
     run::extract(&context, facts.get_mut(run));
@@ -188,14 +223,24 @@ pub fn extract_with(timeline: &Timeline, scope: &Scope, threads: Option<usize>) 
     Ok(facts)
 }
 
+/// What a step of each device would take after some changes, by the number of the device.
+///
+/// # Errors
+/// As for [`extract`].
+pub fn what_if(timeline: &Timeline, scope: &Scope, view: &View, changes: &[Change]) -> Result<Vec<WhatIf>, ScopeError> {
+    let context = Context::new(timeline, scope, view, Threads::new(None))?;
+    Ok(context.devices.iter().map(|device| replay::what_if(&context, device, changes)).collect())
+}
+
 /// Extracts a group of a device's facts.
 type Extract = fn(&Context<'_>, &DeviceContext, &Parents<'_>, &mut DevicePart);
 
 /// Groups that do not depend on each other.
-const GROUPS: [Extract; 3] = [device_facts, groups_of_events, ranges_and_steps];
+const GROUPS: [Extract; 4] = [device_facts, groups_of_events, ranges_and_steps, replay::extract];
 
 fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     accounts::extract(context.timeline, device, &mut part.device);
+    accounts::once(context.timeline, device, &mut part.device);
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
     ahead::extract(context, device, &mut part.device);
@@ -219,6 +264,7 @@ fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Par
 fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     ranges::extract(context, device, parents, part);
     steps::extract(context, device, parents, part);
+    phases::extract(context, device, parents, part);
 }
 
 /// What a group adds: facts of the device itself, and entities below it.
@@ -291,17 +337,19 @@ impl Parents<'_> {
 }
 
 impl<'timeline> Context<'timeline> {
-    fn new(timeline: &'timeline Timeline, scope: &Scope, threads: Threads) -> Result<Self, ScopeError> {
+    fn new(timeline: &'timeline Timeline, scope: &Scope, view: &View, threads: Threads) -> Result<Self, ScopeError> {
         let traits = kernel_names::traits(timeline);
         let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
         let (calls, mut ops) =
             parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
         apply_scope(timeline, &mut ops, scope)?;
+        let mut told = phases::tell(timeline, &mut ops, view)?;
         let launch_shapes = LaunchShapes::new(timeline);
         let busiest = calls.busiest_threads(timeline);
         let within = threads.within(ops.len());
-        let passes =
-            parallel::map(threads, &ops, |ops| DevicePass::new(timeline, &launch_shapes, ops, &busiest, within));
+        let work = PassWork { timeline, launch_shapes: &launch_shapes, busiest: &busiest, threads: within };
+        phases::add_before(&work, &calls, &mut ops, &mut told);
+        let passes = parallel::map(threads, &ops, |ops| DevicePass::new(&work, ops));
         let (stretches, passes): (Vec<Stretches<'_>>, Vec<DevicePass>) = passes.into_iter().unzip();
         let idle = stretches.into_iter().zip(&passes).map(|(stretches, pass)| IdleDevice {
             stretches,
@@ -309,7 +357,7 @@ impl<'timeline> Context<'timeline> {
             main_thread: pass.main_thread,
         });
         let readings = walk::read(timeline, &calls, idle.collect(), threads);
-        let is_narrowed = *scope != Scope::All;
+        let is_narrowed = *scope != Scope::All || told.iter().any(Told::is_phase);
         let mut context = Self {
             timeline,
             calls,
@@ -319,11 +367,11 @@ impl<'timeline> Context<'timeline> {
             devices: Vec::new(),
             is_narrowed,
         };
-        for ((ops, pass), idle) in ops.into_iter().zip(passes).zip(readings) {
+        for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes_of(timeline, &ops);
             let knows_host = processes.iter().any(|process| context.knows_calls_of(*process));
             let DevicePass { tally, storms, main_thread } = pass;
-            context.devices.push(DeviceContext { ops, tally, idle, storms, main_thread, processes, knows_host });
+            context.devices.push(DeviceContext { ops, tally, idle, storms, told, main_thread, processes, knows_host });
         }
         Ok(context)
     }
@@ -362,6 +410,15 @@ impl<'timeline> Context<'timeline> {
     }
 }
 
+/// What each pass over the operations of a device is made with.
+struct PassWork<'all> {
+    timeline: &'all Timeline,
+    launch_shapes: &'all LaunchShapes,
+    /// The busiest thread of each process.
+    busiest: &'all HashMap<u32, u32>,
+    threads: Threads,
+}
+
 /// What a pass over the operations of a device gives, beside its idle stretches.
 struct DevicePass {
     tally: Tally,
@@ -371,13 +428,8 @@ struct DevicePass {
 }
 
 impl DevicePass {
-    fn new<'all>(
-        timeline: &'all Timeline,
-        launch_shapes: &LaunchShapes,
-        ops: &DeviceOps,
-        busiest: &'all HashMap<u32, u32>,
-        threads: Threads,
-    ) -> (Stretches<'all>, Self) {
+    fn new<'all>(work: &PassWork<'all>, ops: &DeviceOps) -> (Stretches<'all>, Self) {
+        let PassWork { timeline, launch_shapes, busiest, threads } = *work;
         let mut stretches = Stretches::new(timeline, busiest, ops);
         let (tally, (storms, main_thread)) = parallel::both(
             threads,

@@ -72,7 +72,12 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("idle_blocked_range_ns", ns);
     }
     let projection = told.projection;
-    if let Some((range, ns)) = telling(&projection.exposed_copies, projection.exposed_copy_ns) {
+    // What the program marks says more than an operator of its framework.
+    let is_marked = |group: &u32| !told.folded.name(*group).starts_with("aten::");
+    let copies = &projection.exposed_copies;
+    let marked = copies.iter().filter(|(group, _)| is_marked(group)).map(|(group, sum)| (*group, *sum)).collect();
+    let whole_ns = projection.exposed_copy_ns;
+    if let Some((range, ns)) = telling(&marked, whole_ns).or_else(|| telling(copies, whole_ns)) {
         facts.set("exposed_copy_range", told.folded.name(range));
         facts.set("exposed_copy_range_ns", ns);
     }

@@ -5,10 +5,10 @@ use foldhash::HashMap;
 use super::launch_shapes::{LANES_OF_SM, LaunchShape, LaunchShapes};
 use super::occupancy::{self, Occupancy};
 use super::stats::clamped;
-use crate::ledger::accounts::Sums;
+use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::idle::Stretch;
 use crate::ledger::sweep::{kernel_geometry, sweep};
-use crate::ledger::{Account, DeviceOps, Moment, Op, OpKind};
+use crate::ledger::{Account, DeviceOps, Moment, Op, OpKind, OpRef, TimeSum};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -84,6 +84,10 @@ impl KernelTallies {
 pub(super) struct Tally {
     /// All accounts but those of idle time.
     pub(super) sums: Sums,
+    /// The pieces of the accounts of copies and memsets: of each operation its own.
+    pub(super) pieces: ByAccount<TimeSum>,
+    /// The operation that owns the last of them.
+    last_owner: Option<OpRef>,
     /// The copy account by the group that owns each moment.
     pub(super) exposed_copies: HashMap<CopyKey, i64>,
     /// The copy account in which a copy to the device owns the moment, and a copy to the host.
@@ -180,7 +184,9 @@ impl Tally {
             Account::ExposedCopy => {
                 let key = copy_key(timeline, owner);
                 *self.exposed_copies.entry(key).or_default() += length;
-                self.sums[Account::of_copy(key.0, key.1)] += length;
+                let of_kind = Account::of_copy(key.0, key.1);
+                self.sums[of_kind] += length;
+                self.add_piece(&[moment.account, of_kind], moment.interval, owner);
                 match key.0 {
                     Direction::HostToDevice => self.exposed_to_device_ns += length,
                     Direction::DeviceToHost => self.exposed_to_host_ns += length,
@@ -192,7 +198,17 @@ impl Tally {
                     self.kernels.of(shape).attributed_ns += length;
                 }
             }
+            Account::ExposedMemset | Account::ExposedMigration => {
+                self.add_piece(&[moment.account], moment.interval, owner);
+            }
             _ => {}
+        }
+    }
+
+    fn add_piece(&mut self, accounts: &[Account], interval: Interval, owner: Op) {
+        let is_same = self.last_owner.replace(owner.reference()) == Some(owner.reference());
+        for account in accounts {
+            self.pieces[*account].add_part(interval, is_same);
         }
     }
 

@@ -41,6 +41,21 @@ impl<'all> Narrow<'all> {
     }
 }
 
+/// Launches of many blocks that take at least this part of what those of few take show that more blocks do not shorten them.
+const SAME_SHARE: f64 = 0.8;
+
+/// What filling the GPU could win of a kernel by its facts: nothing where its own wider launches take as long.
+pub(super) fn loss_ns(kernel: &Entity) -> i64 {
+    let median = |name| kernel.int(name).map(|ns| ns as f64);
+    if let (Some(wide), Some(narrow)) = (median("wide_median_ns"), median("narrow_median_ns"))
+        && wide >= SAME_SHARE * narrow
+    {
+        return 0;
+    }
+    let of = |name| kernel.int(name).unwrap_or(0);
+    of("one_block_loss_ns").saturating_add(of("small_grid_loss_ns"))
+}
+
 /// Sets what the widths of a kernel's launches tell, where the number of SMs is known. No launch is taken to get shorter than
 /// `shortest_ns`.
 pub(super) fn set(properties: Option<&DeviceProperties>, shortest_ns: i64, shapes: &[Shape], facts: &mut Entity) {

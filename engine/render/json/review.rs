@@ -46,6 +46,8 @@ pub(in crate::render) struct Device<'a> {
     kernels: Vec<Kernel<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Steps>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<Phase<'a>>,
     scores: Vec<Score<'a>>,
 }
 
@@ -68,7 +70,9 @@ struct Kernel<'a> {
 
 #[derive(Serialize)]
 struct Steps {
-    name: Text,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<Text>,
+    told_by: &'static str,
     count: i64,
     median_ns: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +80,22 @@ struct Steps {
     #[serde(skip_serializing_if = "Option::is_none")]
     slowest_number: Option<i64>,
     warm_up_count: i64,
+}
+
+#[derive(Serialize)]
+struct Phase<'a> {
+    judged: &'a str,
+    whole_ns: i64,
+    before: Vec<Before<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tear_down_ns: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct Before<'a> {
+    name: &'a str,
+    duration_ns: i64,
+    parts: Vec<Part>,
 }
 
 #[derive(Serialize, Clone)]
@@ -149,6 +169,12 @@ struct Gain<'a> {
     speedup_ceiling: Option<f64>,
     account: &'a str,
     basis: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_share: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -302,16 +328,6 @@ impl<'a> ReviewView<'a> {
 
 impl<'a> Device<'a> {
     fn new(device: &'a findings::DeviceReview) -> Self {
-        let parts = |parts: &[findings::Part]| {
-            let part = |p: &findings::Part| Part {
-                account: p.account,
-                of: p.of,
-                label: p.label.to_owned(),
-                ns: p.ns,
-                share: p.share,
-            };
-            parts.iter().map(part).collect()
-        };
         let score = |score: &'a findings::Score| Score {
             id: &score.id,
             title: &score.title,
@@ -330,10 +346,11 @@ impl<'a> Device<'a> {
             busy_ns: device.busy_ns,
             compute_ns: device.compute_ns,
             recoverable_ns: device.recoverable_ns,
-            parts: parts(&device.parts),
-            idle_began: parts(&device.triggers),
+            parts: device.parts.iter().map(Part::new).collect(),
+            idle_began: device.triggers.iter().map(Part::new).collect(),
             kernels: device.kernels.iter().map(Kernel::new).collect(),
             steps: device.steps.as_ref().map(Steps::new),
+            phase: device.phase.as_ref().map(Phase::new),
             scores: device.scores.iter().map(score).collect(),
         }
     }
@@ -355,10 +372,34 @@ impl<'a> Kernel<'a> {
     }
 }
 
+impl Part {
+    fn new(part: &findings::Part) -> Self {
+        let findings::Part { account, of, label, ns, share } = *part;
+        Self { account, of, label: label.to_owned(), ns, share }
+    }
+}
+
+impl<'a> Phase<'a> {
+    fn new(phase: &'a findings::PhaseWork) -> Self {
+        let before = |before: &'a findings::PhaseBefore| Before {
+            name: &before.name,
+            duration_ns: before.duration_ns,
+            parts: before.parts.iter().map(Part::new).collect(),
+        };
+        Self {
+            judged: &phase.judged,
+            whole_ns: phase.whole_ns,
+            before: phase.before.iter().map(before).collect(),
+            tear_down_ns: phase.tear_down_ns,
+        }
+    }
+}
+
 impl Steps {
     fn new(steps: &findings::StepWork) -> Self {
         Self {
-            name: (&steps.name).into(),
+            name: steps.name.as_ref().map(Into::into),
+            told_by: if steps.is_by_launches { "launches" } else { "range" },
             count: steps.count,
             median_ns: steps.median_ns,
             slowest_ns: steps.slowest_ns,
@@ -422,6 +463,9 @@ impl<'a> Gain<'a> {
             speedup_ceiling: gain.speedup_ceiling,
             account: &gain.account,
             basis: &gain.basis,
+            step_ns: gain.replayed.map(|replayed| replayed.step_ns),
+            expected_ns: gain.replayed.map(|replayed| replayed.expected_ns),
+            expected_share: gain.replayed.map(|replayed| replayed.expected_share),
         }
     }
 }

@@ -397,11 +397,11 @@ impl<'a> Walk<'a> {
         let kind = self.type_of(left);
         let Expr::List(items) = right else {
             let (part, whole) = (kind?, self.type_of(right)?);
-            let is_fine = match (part, whole) {
-                (Type::Text | Type::Literal(_), Type::Text | Type::Texts) | (Type::Choice(_), Type::Texts) => true,
-                _ => false,
-            };
-            return match is_fine {
+            let texts = matches!(
+                (part, whole),
+                (Type::Text | Type::Literal(_), Type::Text | Type::Texts) | (Type::Choice(_), Type::Texts)
+            );
+            return match texts {
                 true => Some(Type::Bool),
                 false => self.fault("`in` needs a list, or a part of a text and the text"),
             };

@@ -210,7 +210,7 @@ expect = { outcome = "pass" }
             facts.get_mut(device).set("window_ns", 1000);
             facts.get_mut(device).set("compute_ns", 1000);
             for (name, ns) in [("ampere_a", 150), ("x_gemm", 250), ("other", 500)] {
-                let kernel = facts.add(EntityKind::Kernel, &format!("{key}/{name}"), &[device, run]);
+                let kernel = facts.add(EntityKind::Kernel, format!("{key}/{name}"), &[device, run]);
                 facts.get_mut(kernel).set("name", name);
                 facts.get_mut(kernel).set("attributed_ns", factor * ns);
                 facts.get_mut(kernel).set("launch_count", 2);

@@ -140,13 +140,13 @@ fn read_database(
     faults::read(&db, &schema, &mut builder)?;
     let processes = builder.process_keys();
     let mut timeline = builder.finish();
-    timeline.surroundings = surroundings::read(&db, &schema, &processes)?;
     load_libraries(&mut timeline);
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
     timeline.source = Source { format: Some(FORMAT.id), ..info.source };
     timeline.metrics = metrics::read(&db, &schema)?;
     timeline.has_cpu_samples = info::has_rows(&db, &schema, samples::CHAINS)?;
     samples::read(&db, &schema, &mut timeline, limits)?;
+    timeline.surroundings = surroundings::read(&db, &schema, &processes, &timeline.names)?;
     let located = callchains::locations(&db, &schema, &timeline, options.root.as_deref(), limits)?;
     timeline.call_locations = located.locations;
     timeline.reached.row_count += located.beyond;

@@ -10,8 +10,8 @@ use super::database::Schema;
 use super::ids::process_key;
 use super::info::has_rows;
 use crate::text::{cut, paths};
-use crate::timeline::Surroundings;
 use crate::timeline::capture::OUTPUT_ERRORS;
+use crate::timeline::{Names, Surroundings};
 
 /// Rows of the tables of processes, threads and output: far more than a machine has.
 const MAX_ROWS: u64 = 100_000;
@@ -20,7 +20,7 @@ const MAX_NAMES: usize = 10_000;
 /// Bytes of a name.
 const MAX_NAME_BYTES: usize = 100;
 /// Files of output that are looked at, and how much of the end of each: errors come last.
-const MAX_OUTPUTS: u64 = 64;
+const MAX_OUTPUTS: u64 = 16;
 const OUTPUT_BYTES: i64 = 64 << 10;
 
 /// Where the environment of the profiler's target and of processes stands.
@@ -30,11 +30,16 @@ const WSL_MARK: &str = "WSL_DISTRO_NAME";
 /// Where only it has libraries.
 const WSL_FOLDER: &str = "/usr/lib/wsl/";
 
-/// Reads all of it. `processes` are the keys of the processes that were recorded.
-pub(super) fn read(db: &Connection, schema: &Schema, processes: &BTreeSet<i64>) -> rusqlite::Result<Surroundings> {
+/// Reads all of it. `processes` are the keys of the processes that were recorded, `names` all that events name.
+pub(super) fn read(
+    db: &Connection,
+    schema: &Schema,
+    processes: &BTreeSet<i64>,
+    names: &Names,
+) -> rusqlite::Result<Surroundings> {
     let reader = Reader { db, schema };
     Ok(Surroundings {
-        is_wsl: reader.is_wsl()?,
+        is_wsl: reader.is_wsl(names)?,
         program_names: reader.program_names()?,
         thread_names: reader.thread_names(processes)?,
         output_error: reader.output_error()?,
@@ -48,18 +53,15 @@ struct Reader<'db> {
 }
 
 impl Reader<'_> {
-    fn is_wsl(&self) -> rusqlite::Result<bool> {
-        for table in ENVIRONMENTS.into_iter().filter(|table| self.schema.has_column(table, "value")) {
-            let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\" WHERE instr(value, ?1) > 0)");
-            if self.db.query_row(&sql, [WSL_MARK], |row| row.get(0))? {
-                return Ok(true);
-            }
+    /// The texts are looked at here, not by SQL, so that they count.
+    fn is_wsl(&self, names: &Names) -> rusqlite::Result<bool> {
+        let mut is_wsl = names.iter().any(|(_, name)| name.contains(WSL_FOLDER));
+        for table in ENVIRONMENTS.into_iter().filter(|table| self.schema.has(table)) {
+            self.schema.each(self.db, &self.schema.select(table, &["value"]), MAX_ROWS, |cells| {
+                is_wsl |= cells.text(0).is_some_and(|value| value.contains(WSL_MARK));
+            })?;
         }
-        if !self.schema.has_column("StringIds", "value") {
-            return Ok(false);
-        }
-        let sql = "SELECT EXISTS (SELECT 1 FROM StringIds WHERE substr(value, 1, ?2) = ?1)";
-        self.db.query_row(sql, (WSL_FOLDER, WSL_FOLDER.len() as i64), |row| row.get(0))
+        Ok(is_wsl)
     }
 
     /// Programs that ran on the machine, as far as the export lists them.

@@ -1,0 +1,163 @@
+//! The phases of a device's window: which one is measured, and where the time of those before it went.
+
+use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError};
+use crate::facts::{Entity, EntityKind};
+use crate::ledger::accounts::{ByAccount, Sums};
+use crate::ledger::walk::{self, IdleDevice};
+use crate::ledger::{Account, Breakdown, Calls, DeviceOps};
+use crate::steps::{self, Certainty, Phase, Phases, Steps, ToldBy};
+use crate::text::nearest::most_alike_first;
+use crate::timeline::interval::Interval;
+use crate::timeline::{Capability, Timeline};
+
+/// Where less than this share of the window lies outside of the steady state, the window is looked at as a whole.
+const LEAST_OUTSIDE_SHARE: f64 = 0.02;
+
+/// Which part of the windows is measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct View {
+    /// The phase; absent for the whole window. Where no phases are told, the whole window too.
+    pub phase: Option<Phase>,
+    /// The name of the range that is a step; absent to find out.
+    pub step: Option<String>,
+}
+
+/// What is known of a device's steps and phases.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// The steps within the window that is measured.
+    pub(super) steps: Option<Steps>,
+    /// The phases of the whole window, where one of them is measured.
+    phases: Option<Phases>,
+    /// Which one that is.
+    measured: Option<Phase>,
+    /// The length of the whole window.
+    whole_ns: i64,
+    /// Where the time of phases before it went.
+    before: Vec<(Phase, Interval, Sums)>,
+}
+
+impl Told {
+    /// Whether one phase is measured, and not the whole window.
+    pub(super) const fn is_phase(&self) -> bool {
+        self.measured.is_some()
+    }
+
+    /// The steps, where it is sure enough that they are what repeats.
+    pub(super) fn sure_steps(&self) -> Option<&Steps> {
+        self.steps.as_ref().filter(|steps| steps.certainty > Certainty::Low)
+    }
+
+    /// The steps and phases of a device, whose window is narrowed to the phase that is asked for.
+    fn new(timeline: &Timeline, ops: &mut DeviceOps, view: &View) -> Self {
+        let steps = steps::find(timeline, ops, view.step.as_deref());
+        let mut told = Self { whole_ns: ops.window.len_ns(), ..Self::default() };
+        let phases = view.phase.and_then(|_| phases_of(timeline, ops, steps.as_ref()));
+        if let (Some(phase), Some(phases)) = (view.phase, phases)
+            && ops.narrow(phases.of(phase))
+        {
+            (told.measured, told.phases) = (Some(phase), Some(phases));
+        }
+        told.steps = steps.map(|steps| within(steps, ops.window)).filter(|steps| !steps.steps.is_empty());
+        told
+    }
+}
+
+/// The steps that lie in a window.
+fn within(mut steps: Steps, window: Interval) -> Steps {
+    steps.steps.retain(|step| step.device.start >= window.start && step.device.end <= window.end);
+    steps
+}
+
+fn phases_of(timeline: &Timeline, ops: &DeviceOps, steps: Option<&Steps>) -> Option<Phases> {
+    let sure = steps.filter(|steps| steps.certainty > Certainty::Low);
+    let phases = sure.and_then(|steps| Phases::of_steps(ops.window, steps));
+    let phases = phases.or_else(|| Phases::of_region(timeline, ops))?;
+    let outside_ns = ops.window.len_ns() - phases.steady.len_ns();
+    (outside_ns as f64 >= LEAST_OUTSIDE_SHARE * ops.window.len_ns() as f64).then_some(phases)
+}
+
+/// The steps and phases of all devices, whose windows are narrowed to the phase that is asked for.
+pub(super) fn tell(timeline: &Timeline, ops: &mut Vec<DeviceOps>, view: &View) -> Result<Vec<Told>, ScopeError> {
+    let mut told: Vec<Told> = ops.iter_mut().map(|ops| Told::new(timeline, ops, view)).collect();
+    if let Some(name) = &view.step
+        && told.iter().all(|told| told.steps.is_none())
+    {
+        let names = steps::names(timeline);
+        let names = most_alike_first(name, names.iter().map(String::as_str));
+        let names = names.iter().take(5).map(|name| (*name).to_owned()).collect::<Vec<_>>().join(", ");
+        return Err(ScopeError::NoSuchStep { name: name.clone(), names });
+    }
+    // A device without steps of its own is looked at while the others are in that phase.
+    let starts_and_ends = ops.iter().zip(&told).filter(|(_, told)| told.measured.is_some()).map(|(ops, _)| ops.window);
+    let hull = starts_and_ends.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)));
+    let mut keeps = vec![true; ops.len()];
+    if let Some(hull) = hull {
+        for ((ops, told), keeps) in
+            ops.iter_mut().zip(&mut told).zip(&mut keeps).filter(|((_, told), _)| told.measured.is_none())
+        {
+            told.measured = view.phase;
+            *keeps = ops.narrow(hull);
+        }
+    } else if let Some(phase) = view.phase.filter(|phase| *phase != Phase::Steady) {
+        return Err(ScopeError::NoSuchPhase { phase: phase.id() });
+    }
+    let mut keep = keeps.iter();
+    ops.retain(|_| *keep.next().unwrap_or(&true));
+    let mut keep = keeps.iter();
+    told.retain(|_| *keep.next().unwrap_or(&true));
+    Ok(told)
+}
+
+/// Adds up where the time went before the steady state, where that is measured.
+pub(super) fn add_before(work: &PassWork<'_>, calls: &Calls, ops: &mut [DeviceOps], told: &mut [Told]) {
+    for (ops, told) in ops.iter_mut().zip(told).filter(|(_, told)| told.measured == Some(Phase::Steady)) {
+        let Some(phases) = &told.phases else { continue };
+        let window = ops.window;
+        for phase in [Phase::SetUp, Phase::WarmUp].into_iter().filter(|phase| phases.of(*phase).len_ns() > 0) {
+            ops.window = phases.of(phase);
+            let (stretches, pass) = DevicePass::new(work, ops);
+            let idle = IdleDevice { stretches, storms: &pass.storms.parts, main_thread: pass.main_thread };
+            let reading = walk::read(work.timeline, calls, vec![idle], work.threads).pop().unwrap_or_default();
+            let mut sums: Sums = ByAccount::default();
+            for (account, sum) in sums.iter_mut() {
+                *sum = pass.tally.sums[account] + reading.sums[account].sum_ns;
+            }
+            told.before.push((phase, ops.window, sums));
+        }
+        ops.window = window;
+    }
+}
+
+/// Facts of the phases: which one is measured, how long the others are, and where their time went.
+pub(super) fn extract(_: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
+    let told = &device.told;
+    let Some(measured) = told.measured else { return };
+    part.device.set("phase", measured.id());
+    part.device.set("whole_window_ns", told.whole_ns);
+    if let Some(phases) = &told.phases {
+        part.device.set("set_up_ns", phases.set_up.len_ns());
+        part.device.set("before_steady_ns", phases.set_up.len_ns() + phases.warm_up.len_ns());
+        part.device.set("tear_down_ns", phases.tear_down.len_ns());
+    }
+    for (phase, interval, sums) in &told.before {
+        let mut entity = Entity::new(EntityKind::Phase, parents.key_of(phase.id()), parents.of_device());
+        entity.set("name", phase.id());
+        entity.set("start_ns", interval.start);
+        entity.set("duration_ns", interval.len_ns());
+        let accounts = Breakdown::Operation.accounts().chain(Breakdown::Activity.accounts());
+        for account in accounts.filter(|account| is_told(device, *account)) {
+            entity.set(account.fact(), sums[account]);
+        }
+        part.entities.push(entity);
+    }
+}
+
+fn is_told(device: &DeviceContext, account: Account) -> bool {
+    account.needs() != Capability::CudaApi || device.knows_host || account == Account::IdleUnknown
+}
+
+/// Whether steps are told as steps: a range says so, or the program.
+pub(super) fn are_marked(steps: &Steps) -> bool {
+    steps.told_by != ToldBy::Launches
+}

@@ -1,0 +1,169 @@
+//! What one process launched on a device, in the order of the launches.
+
+use foldhash::HashMap;
+
+use crate::ledger::{DeviceOps, Op, OpKind};
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, Timeline};
+
+/// One operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Launch {
+    /// When its call began; where it has none, when it began itself.
+    pub(super) at: i64,
+    /// When it began on the device.
+    pub(super) start: i64,
+    /// How long it ran; the longest that fits for one that ran longer.
+    length_ns: u32,
+    /// What it is: the same number for the same kernel. [`NONE`] for what counts in no sequence.
+    pub(super) symbol: u32,
+    /// Whether it is a kernel or a graph.
+    pub(super) is_kernel: bool,
+}
+
+impl Launch {
+    pub(super) fn end(&self) -> i64 {
+        self.start + i64::from(self.length_ns)
+    }
+}
+
+/// The operations of the process that launches most, by launch.
+#[derive(Debug)]
+pub(super) struct Launches {
+    list: Vec<Launch>,
+    /// The time of the operations before each one, and of all at last.
+    work_ns: Vec<i64>,
+    pub(super) process: u32,
+    /// The window of the device.
+    pub(super) window: Interval,
+    /// The name of each symbol, or [`NONE`].
+    pub(super) names: Vec<u32>,
+}
+
+/// What an operation is, so that the same ones are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Content {
+    kind: OpKind,
+    /// The full name of a kernel; of a copy its direction.
+    what: u32,
+}
+
+/// Copies of fewer bytes read a number back, or set one: they come now and then within the same step.
+const LEAST_COPY_BYTES: i64 = 4_096;
+
+impl Launches {
+    /// `None` where nothing was launched.
+    pub(super) fn new(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
+        let (process, has_calls) = main_process(timeline, device)?;
+        let (mut list, mut symbols, mut names) = (Vec::new(), HashMap::default(), Vec::new());
+        for op in device.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
+            let at = match launched_at(timeline, op) {
+                Some((at, of)) if of == process => at,
+                None if !has_calls => op.start,
+                _ => continue,
+            };
+            let symbol = content(timeline, op).map_or(NONE, |content| {
+                *symbols.entry(content).or_insert_with(|| {
+                    names.push(name_of(timeline, op));
+                    names.len() as u32 - 1
+                })
+            });
+            let length_ns = u32::try_from(op.interval().len_ns()).unwrap_or(u32::MAX);
+            list.push(Launch { at, start: op.start, length_ns, symbol, is_kernel: op.kind.is_kernel() });
+        }
+        list.sort_by_key(|launch| launch.at);
+        let mut work_ns = Vec::with_capacity(list.len() + 1);
+        work_ns.push(0);
+        for launch in &list {
+            work_ns.push(work_ns[work_ns.len() - 1] + i64::from(launch.length_ns));
+        }
+        (!list.is_empty()).then_some(Self { list, work_ns, process, window: device.window, names })
+    }
+
+    pub(super) fn all(&self) -> &[Launch] {
+        &self.list
+    }
+
+    /// Those that the host launched in an interval.
+    pub(super) fn within(&self, host: Interval) -> &[Launch] {
+        let (first, last) = self.range(host);
+        &self.list[first..last]
+    }
+
+    /// How many the host launched in an interval.
+    pub(super) fn count(&self, host: Interval) -> usize {
+        let (first, last) = self.range(host);
+        last - first
+    }
+
+    /// How long the operations ran that the host launched in an interval.
+    pub(super) fn work_ns(&self, host: Interval) -> i64 {
+        let (first, last) = self.range(host);
+        self.work_between(first, last)
+    }
+
+    /// How long the operations from one index to another ran.
+    pub(super) fn work_between(&self, first: usize, last: usize) -> i64 {
+        self.work_ns[last] - self.work_ns[first]
+    }
+
+    /// How long all of them ran.
+    pub(super) fn all_work_ns(&self) -> i64 {
+        self.work_between(0, self.list.len())
+    }
+
+    fn range(&self, host: Interval) -> (usize, usize) {
+        let first = self.list.partition_point(|launch| launch.at < host.start);
+        let last = self.list.partition_point(|launch| launch.at < host.end);
+        (first, last.max(first))
+    }
+}
+
+/// When an operation's call began, and the process that made it.
+fn launched_at(timeline: &Timeline, op: Op) -> Option<(i64, u32)> {
+    let call = op.call(timeline)? as usize;
+    let thread = timeline.api.thread.get(call).copied().unwrap_or(NONE);
+    Some((timeline.api.times.get(call)?.start, process_of(timeline, thread)))
+}
+
+/// The process that launched most, and whether anything has a call.
+fn main_process(timeline: &Timeline, device: &DeviceOps) -> Option<(u32, bool)> {
+    let mut counts: HashMap<u32, usize> = HashMap::default();
+    let mut is_any = false;
+    for op in device.in_window(timeline) {
+        is_any = true;
+        if let Some((_, process)) = launched_at(timeline, op) {
+            *counts.entry(process).or_default() += 1;
+        }
+    }
+    let main = counts.into_iter().max_by_key(|(process, count)| (*count, std::cmp::Reverse(*process)));
+    is_any.then(|| main.map_or((NONE, false), |(process, _)| (process, true)))
+}
+
+fn content(timeline: &Timeline, op: Op) -> Option<Content> {
+    let what = match op.kind {
+        OpKind::Kernel | OpKind::Communication => timeline.kernels.shape_of(op.index).full_name,
+        OpKind::Graph => 0,
+        OpKind::Copy => {
+            let index = op.index as usize;
+            if timeline.copies.bytes.get(index).is_none_or(|bytes| *bytes < LEAST_COPY_BYTES) {
+                return None;
+            }
+            *timeline.copies.direction.get(index)? as u32
+        }
+        OpKind::Memset | OpKind::Migration => return None,
+    };
+    Some(Content { kind: op.kind, what })
+}
+
+fn name_of(timeline: &Timeline, op: Op) -> u32 {
+    match op.kind {
+        OpKind::Kernel | OpKind::Communication => timeline.kernels.shape_of(op.index).name,
+        _ => NONE,
+    }
+}
+
+/// The process of a thread's calls, [`NONE`] where it is not known.
+pub(super) fn process_of(timeline: &Timeline, thread: u32) -> u32 {
+    if thread == NONE { NONE } else { timeline.process_of(thread) }
+}

@@ -1,0 +1,35 @@
+//! Steps: what a program does over and over, and the phases that they divide a recording into.
+//!
+//! A step is told by the outermost range that repeats and holds most of the GPU work ([`ranges`]), by the program's own
+//! `cudaProfilerStart` and `cudaProfilerStop` ([`region`]), or, where neither tells, by a sequence of launches that
+//! repeats ([`sequence`]). On the device a step lasts from the first operation that it launched to the first one that the
+//! next step launched; the host may be far ahead of that.
+
+mod launches;
+pub mod phases;
+mod ranges;
+mod region;
+mod sequence;
+mod step;
+
+pub use phases::{Phase, Phases};
+pub use ranges::{names, without_numbers};
+pub use step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy, WARM_UP_FACTOR};
+
+use crate::ledger::DeviceOps;
+use crate::timeline::Timeline;
+use launches::Launches;
+
+/// The steps of a device within its window; `wanted` is the name of the range that the user calls a step. `None` where
+/// nothing repeats.
+pub fn find(timeline: &Timeline, device: &DeviceOps, wanted: Option<&str>) -> Option<Steps> {
+    let launches = Launches::new(timeline, device)?;
+    if let Some(name) = wanted {
+        return ranges::named(timeline, &launches, name);
+    }
+    let told = || ranges::find(timeline, &launches).or_else(|| region::find(timeline, &launches));
+    told().or_else(|| sequence::find(timeline, &launches))
+}
+
+#[cfg(test)]
+mod tests;

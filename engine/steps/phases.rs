@@ -1,0 +1,128 @@
+//! Set-up, warm-up, steady state and tear-down of a device's window.
+
+use super::launches::Launches;
+use super::region;
+use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, WARM_UP_FACTOR, median};
+use crate::ledger::DeviceOps;
+use crate::timeline::Timeline;
+use crate::timeline::interval::Interval;
+
+/// A part of a device's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Before the first step.
+    SetUp,
+    /// The leading steps that take over 1.5 times the median, and pauses between runs of steps before the steady state.
+    WarmUp,
+    /// What a longer run would repeat.
+    Steady,
+    /// After the last step.
+    TearDown,
+}
+
+impl Phase {
+    /// In time order.
+    pub const ALL: [Self; 4] = [Self::SetUp, Self::WarmUp, Self::Steady, Self::TearDown];
+
+    /// Its name in facts and options.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::SetUp => "set-up",
+            Self::WarmUp => "warm-up",
+            Self::Steady => "steady",
+            Self::TearDown => "tear-down",
+        }
+    }
+}
+
+/// The phases of a device's window. Each may be empty but the steady state; together they are the window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phases {
+    /// Before the first step.
+    pub set_up: Interval,
+    /// From there to the steady state.
+    pub warm_up: Interval,
+    /// What a longer run would repeat.
+    pub steady: Interval,
+    /// After that.
+    pub tear_down: Interval,
+    /// The indices of the steps of the steady state, from the first to after the last; empty where the program's own
+    /// region tells it without steps.
+    pub steady_steps: std::ops::Range<usize>,
+    /// How sure it is.
+    pub certainty: Certainty,
+}
+
+impl Phases {
+    /// One of them.
+    pub const fn of(&self, phase: Phase) -> Interval {
+        match phase {
+            Phase::SetUp => self.set_up,
+            Phase::WarmUp => self.warm_up,
+            Phase::Steady => self.steady,
+            Phase::TearDown => self.tear_down,
+        }
+    }
+
+    /// Of a window with these steps. `None` without enough of them.
+    pub fn of_steps(window: Interval, steps: &Steps) -> Option<Self> {
+        let run = main_run(&steps.steps);
+        let usual = median(steps.steps[run.clone()].iter().map(|step| step.device.len_ns()));
+        let is_slow = |step: &&Step| step.device.len_ns() as f64 > WARM_UP_FACTOR * usual as f64;
+        let warm_up_count = steps.steps[run.clone()].iter().take_while(is_slow).count();
+        let steady_steps = run.start + warm_up_count..run.end;
+        if steady_steps.len() < MIN_STEP_COUNT - 1 {
+            return None;
+        }
+        let first = steps.steps.first()?.device.start;
+        let steady =
+            Interval::new(steps.steps[steady_steps.start].device.start, steps.steps[steady_steps.end - 1].device.end);
+        Some(Self::cut(window, first, steady, steady_steps, steps.certainty))
+    }
+
+    /// Of a window in which the program marks its own region, and nothing repeats.
+    pub fn of_region(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
+        let launches = Launches::new(timeline, device)?;
+        let [region] = region::regions(timeline, launches.process)[..] else { return None };
+        let launched = launches.within(region);
+        let is_part = launched.len() < launches.all().len();
+        let start = launched.iter().map(|launch| launch.start).min().filter(|_| is_part)?;
+        let end = launched.iter().map(super::launches::Launch::end).max()?;
+        Some(Self::cut(device.window, start, Interval::new(start, end), 0..0, Certainty::High))
+    }
+
+    fn cut(
+        window: Interval,
+        first_ns: i64,
+        steady: Interval,
+        steady_steps: std::ops::Range<usize>,
+        certainty: Certainty,
+    ) -> Self {
+        let steady = steady.clip(window);
+        let first_ns = first_ns.clamp(window.start, steady.start);
+        Self {
+            set_up: Interval::new(window.start, first_ns),
+            warm_up: Interval::new(first_ns, steady.start),
+            steady,
+            tear_down: Interval::new(steady.end, window.end),
+            steady_steps,
+            certainty,
+        }
+    }
+}
+
+/// The steps of the steady state, warm-up among them: of runs with pauses between them the longest, the later of two that are
+/// as long; all where none has half of the steps.
+fn main_run(steps: &[Step]) -> std::ops::Range<usize> {
+    let mut runs = Vec::new();
+    let mut begin = 0;
+    for (index, pair) in steps.windows(2).enumerate() {
+        if pair[0].device.end < pair[1].device.start {
+            runs.push(begin..index + 1);
+            begin = index + 1;
+        }
+    }
+    runs.push(begin..steps.len());
+    let longest = runs.into_iter().max_by_key(std::ops::Range::len).unwrap_or(0..steps.len());
+    if 2 * longest.len() >= steps.len() { longest } else { 0..steps.len() }
+}

@@ -1,0 +1,288 @@
+//! Steps told from ranges that repeat: the outermost that holds most of the GPU work, before all those that are called steps.
+
+use std::cmp::Reverse;
+
+use foldhash::{HashMap, HashSet};
+
+use super::launches::Launches;
+use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
+use crate::timeline::columns::RangeKind;
+use crate::timeline::interval::Interval;
+use crate::timeline::{ThreadRanges, Timeline};
+
+/// From the first to the last step, they launch at least this share of the work there.
+const NAMED_INSIDE_SHARE: f64 = 0.5;
+/// The same of ranges that are not called steps.
+const UNNAMED_INSIDE_SHARE: f64 = 0.8;
+/// The share of all work that lies between the first and the last step: what comes before may be much.
+const NAMED_WORK_SHARE: f64 = 0.1;
+/// The same of ranges that are not called steps.
+const UNNAMED_WORK_SHARE: f64 = 0.5;
+/// Of two ranges that hold nearly the same work, within this share, the outer one is the step.
+const SAME_WORK_SHARE: f64 = 0.05;
+
+/// How much a name sounds like a step, the most first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// It says so.
+    Step,
+    /// What many programs call one round of their work.
+    Round,
+    /// A round that holds others.
+    Epoch,
+    /// Anything else.
+    Other,
+    /// A part of a step, or an operator of a framework.
+    Part,
+}
+
+const STEPS: [&str; 5] = ["step", "steps", "timestep", "iter", "iteration"];
+const ROUNDS: [&str; 7] = ["batch", "minibatch", "token", "frame", "request", "round", "cycle"];
+/// What repeats inside a step, however often.
+const PARTS: [&str; 16] = [
+    "layer",
+    "layers",
+    "block",
+    "blocks",
+    "head",
+    "stage",
+    "expert",
+    "bucket",
+    "chunk",
+    "tile",
+    "optimizer",
+    "scheduler",
+    "forward",
+    "backward",
+    "microbatch",
+    "module",
+];
+
+/// The ranges of one thread that are called the same, their numbers left out.
+#[derive(Debug)]
+struct Group<'timeline> {
+    name: String,
+    rank: Rank,
+    ranges: &'timeline ThreadRanges,
+    hosts: Vec<Interval>,
+    /// Whether a name with other numbers came a second time: what is counted anew lies in something that repeats.
+    counts_anew: bool,
+    /// The labels that came.
+    seen: HashSet<u32>,
+}
+
+/// The steps that ranges tell.
+pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
+    let mut groups: Vec<(Group<'_>, i64)> = groups(timeline, launches, |rank| rank != Rank::Part)
+        .into_iter()
+        .filter_map(|group| group.work_ns(launches).map(|work| (group, work)))
+        .collect();
+    let rank = groups.iter().map(|(group, _)| group.rank).min()?;
+    groups.retain(|(group, _)| group.rank == rank);
+    let most = groups.iter().map(|(_, work)| *work).max()?;
+    groups.retain(|(_, work)| *work as f64 >= (1.0 - SAME_WORK_SHARE) * most as f64);
+    let (group, work) = groups.into_iter().min_by_key(|(group, work)| (group.hosts.len(), Reverse(*work)))?;
+    let certainty = if group.rank == Rank::Other { Certainty::Medium } else { Certainty::High };
+    group.steps(launches, certainty, work).filter(|steps| steps.steps.len() >= MIN_STEP_COUNT)
+}
+
+/// The steps that the user names: with or without its numbers.
+pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Option<Steps> {
+    let wanted = without_numbers(name);
+    let groups = groups(timeline, launches, |_| true).into_iter().filter(|group| group.name == wanted);
+    let inside_ns = |group: &Group<'_>| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
+    let group = groups.max_by_key(inside_ns)?;
+    let work_ns = inside_ns(&group);
+    group.steps(launches, Certainty::High, work_ns)
+}
+
+/// The names that `--step` may give, each once.
+pub fn names(timeline: &Timeline) -> Vec<String> {
+    let mut names: Vec<String> =
+        timeline.ranges.labels.iter().map(|label| without_numbers(timeline.name(label.name))).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// What ranges are called, without their numbers.
+struct Plain {
+    /// By label, the index of its name.
+    of_label: Vec<usize>,
+    names: Vec<(String, Rank)>,
+}
+
+impl Plain {
+    fn new(timeline: &Timeline) -> Self {
+        let mut indices: HashMap<String, usize> = HashMap::default();
+        let mut plain = Self { of_label: Vec::new(), names: Vec::new() };
+        for label in &timeline.ranges.labels {
+            let name = without_numbers(timeline.name(label.name));
+            let rank = match label.kind {
+                RangeKind::Nvtx | RangeKind::Annotation => rank(&name),
+                RangeKind::Operator | RangeKind::Library | RangeKind::PythonFrame => Rank::Part,
+            };
+            let index = *indices.entry(name.clone()).or_insert_with(|| {
+                plain.names.push((name, rank));
+                plain.names.len() - 1
+            });
+            plain.of_label.push(index);
+        }
+        plain
+    }
+}
+
+/// The ranges of the process that launches, by thread and name.
+fn groups<'timeline>(
+    timeline: &'timeline Timeline,
+    launches: &Launches,
+    is_meant: impl Fn(Rank) -> bool,
+) -> Vec<Group<'timeline>> {
+    let plain = Plain::new(timeline);
+    let mut groups = Vec::new();
+    let threads = timeline.ranges.threads.iter();
+    for ranges in threads.filter(|ranges| timeline.process_of(ranges.thread) == launches.process) {
+        let mut index_of: HashMap<usize, usize> = HashMap::default();
+        for (host, label) in ranges.times.iter().zip(&ranges.label) {
+            let Some(name) = plain.of_label.get(*label as usize).copied() else { continue };
+            let (text, rank) = &plain.names[name];
+            if !is_meant(*rank) {
+                continue;
+            }
+            let index = *index_of.entry(name).or_insert_with(|| {
+                groups.push(Group::new(text.clone(), *rank, ranges));
+                groups.len() - 1
+            });
+            groups[index].add(host, *label);
+        }
+    }
+    groups
+}
+
+impl<'timeline> Group<'timeline> {
+    fn new(name: String, rank: Rank, ranges: &'timeline ThreadRanges) -> Self {
+        Self { name, rank, ranges, hosts: Vec::new(), counts_anew: false, seen: HashSet::default() }
+    }
+
+    /// Adds a range; one inside the last is a part of it.
+    fn add(&mut self, host: Interval, label: u32) {
+        if self.hosts.last().is_some_and(|last| host.start < last.end) {
+            return;
+        }
+        self.hosts.push(host);
+        if !self.seen.insert(label) && self.seen.len() > 1 {
+            self.counts_anew = true;
+        }
+    }
+
+    /// How long the operations ran that they launched, when they may be steps.
+    fn work_ns(&self, launches: &Launches) -> Option<i64> {
+        let is_named = self.rank != Rank::Other;
+        if self.hosts.len() < MIN_STEP_COUNT || (!is_named && self.counts_anew) {
+            return None;
+        }
+        let hull = Interval::new(self.hosts.first()?.start, self.hosts.last()?.end);
+        let inside: i64 = self.hosts.iter().map(|host| launches.work_ns(*host)).sum();
+        let launching = self.hosts.iter().filter(|host| launches.count(**host) > 0).count();
+        let (least_inside, least_work) =
+            if is_named { (NAMED_INSIDE_SHARE, NAMED_WORK_SHARE) } else { (UNNAMED_INSIDE_SHARE, UNNAMED_WORK_SHARE) };
+        let is_step = launching >= MIN_STEP_COUNT
+            && 2 * launching >= self.hosts.len()
+            && inside as f64 >= least_inside * launches.work_ns(hull) as f64
+            && inside as f64 >= least_work * launches.all_work_ns() as f64;
+        is_step.then_some(inside)
+    }
+
+    fn steps(self, launches: &Launches, certainty: Certainty, work_ns: i64) -> Option<Steps> {
+        let steps = Steps::of_hosts(launches, self.hosts);
+        let work_share = work_ns as f64 / launches.all_work_ns().max(1) as f64;
+        (!steps.is_empty()).then_some(Steps {
+            name: self.name,
+            told_by: ToldBy::Range,
+            certainty,
+            thread: self.ranges.thread,
+            process: launches.process,
+            steps,
+            work_share,
+        })
+    }
+}
+
+/// How much a name without its numbers sounds like a step.
+fn rank(plain: &str) -> Rank {
+    let words = words(plain);
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    if plain.contains("::") || has(&PARTS) {
+        Rank::Part
+    } else if has(&STEPS) {
+        Rank::Step
+    } else if has(&ROUNDS) && !has(&["norm"]) {
+        Rank::Round
+    } else if has(&["epoch"]) {
+        Rank::Epoch
+    } else {
+        Rank::Other
+    }
+}
+
+/// A text with its numbers taken out: `ProfilerStep#7` and `step 12 of 90` are told by what stays.
+pub fn without_numbers(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        if !character.is_ascii_digit() {
+            plain.push(character);
+        } else if !plain.ends_with('#') {
+            plain.push('#');
+        }
+    }
+    plain
+}
+
+/// The words of a name, in lower case: `ProfilerStep#`, `train_step` and `step # of #` all have `step`.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before_is_lower = false;
+    for character in name.chars() {
+        if !character.is_ascii_alphabetic() || (character.is_ascii_uppercase() && before_is_lower) {
+            words.push(String::new());
+        }
+        before_is_lower = character.is_ascii_lowercase();
+        if let (true, Some(word)) = (character.is_ascii_alphabetic(), words.last_mut()) {
+            word.push(character.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_told_by_whole_words() {
+        for (name, expected) in [
+            ("ProfilerStep#7", Rank::Step),
+            ("train_step", Rank::Step),
+            ("Iteration 12", Rank::Step),
+            ("step 3 of 90", Rank::Step),
+            ("batch 4", Rank::Round),
+            ("token_7_processing", Rank::Round),
+            ("epoch 2", Rank::Epoch),
+            ("BatchNorm2d", Rank::Other),
+            ("batchnorm0", Rank::Other),
+            ("log writer", Rank::Other),
+            ("layer_3_step", Rank::Part),
+            ("Optimizer.step#Adam.step", Rank::Part),
+            ("aten::step", Rank::Part),
+        ] {
+            assert_eq!(rank(&without_numbers(name)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_no_part_of_a_step_name() {
+        assert_eq!(without_numbers("ProfilerStep#17"), "ProfilerStep#");
+        assert_eq!(without_numbers("step 3 of 90"), "step # of #");
+    }
+}

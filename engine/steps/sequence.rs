@@ -1,0 +1,265 @@
+//! Steps told from a sequence of launches that repeats, where no range tells them.
+//!
+//! The launches of a device are a text whose letters are kernels and copies. A letter that comes back after about the same
+//! number of letters again and again marks the rounds of a loop. Loops lie in loops: the letters of an inner one come back
+//! evenly too, but for the places where a round of the outer one begins. So the outermost loop is taken whose rounds the
+//! inner one does not pass over unnoticed. The distances between letters are those of the periodicity detector of
+//! Freitag, Corbalán and Labarta (IPDPS 2001), taken for each letter instead of for all at once, so that the cost is linear
+//! and rounds need not be of equal length.
+
+use foldhash::HashMap;
+
+use super::launches::{Launch, Launches};
+use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy, median};
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, Timeline};
+
+/// Rounds are alike when their numbers of launches differ by no more than this share.
+const ALIKE_SHARE: f64 = 0.1;
+/// Rounds differ in structure when their numbers of launches differ by more than this share.
+const STRUCTURE_SHARE: f64 = 0.01;
+/// One round that is not alike ends a loop, unless this many alike ones lie on each side of it.
+const ODD_COST: i64 = 5;
+/// Of a loop, at most one round in so many is not alike.
+const ROUNDS_AN_ODD: usize = 50;
+/// A loop that holds a smaller share of the work is not what the program does.
+const WORK_SHARE: f64 = 0.5;
+/// The share of rounds with the same launches from which a loop may be a step, and from which it surely is a loop.
+const SAME_SHARES: (f64, f64) = (0.5, 0.9);
+/// Fewer rounds are no sure sign.
+const SURE_ROUND_COUNT: usize = 5;
+/// So many rounds are no layers of a model.
+const MANY_ROUND_COUNT: usize = 200;
+/// What kernels of matrix products, convolutions and attention are called.
+const MATRIX_WORDS: [&str; 9] = ["gemm", "nvjet", "cutlass", "cudnn", "conv", "attention", "flash", "fmha", "softmax"];
+/// What kernels are called that a network runs once in a step: its optimizer, its loss, the choice of a token.
+const STEP_WORDS: [&str; 11] = [
+    "adam",
+    "sgd",
+    "multi_tensor_apply",
+    "optimizer",
+    "cross_entropy",
+    "nll_loss",
+    "log_softmax",
+    "argmax",
+    "sampl",
+    "topk",
+    "embedding",
+];
+/// Rounds of a loop, at least: one more than there must be steps, since the last one has no end.
+const MIN_ROUND_COUNT: usize = MIN_STEP_COUNT + 1;
+
+/// A letter that comes back evenly, from one of its places to another.
+#[derive(Debug, Clone, Copy)]
+struct Loop {
+    symbol: u32,
+    /// The places, as indices into those of the symbol.
+    first: usize,
+    last: usize,
+    /// The first of them.
+    first_place: u32,
+    /// How many rounds differ in structure from the usual one.
+    odd_count: usize,
+    /// The share of rounds that launch the same as the commonest.
+    same_share: f64,
+    /// The share of all work from the first place to the last.
+    work_share: f64,
+    /// How long the device paused before its operation, together.
+    pause_ns: i64,
+}
+
+impl Loop {
+    const fn round_count(&self) -> usize {
+        self.last - self.first
+    }
+}
+
+pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
+    let text = Text::new(launches);
+    let mut loops: Vec<Loop> =
+        (0..launches.names.len()).filter_map(|symbol| text.find_loop(launches, symbol)).collect();
+    loops.sort_by_key(|found| (found.round_count(), std::cmp::Reverse(found.pause_ns), found.symbol));
+    let step = outermost(&loops)?;
+    let steps = Steps::of_hosts(launches, hosts(launches, &text.places[step.symbol as usize][step.first..=step.last]));
+    let is_sure = step.same_share >= SAME_SHARES.1
+        && step.round_count() >= SURE_ROUND_COUNT
+        && (step.round_count() >= MANY_ROUND_COUNT || !text.may_be_layers(timeline, launches, &step));
+    let name = launches.names.get(step.symbol as usize).copied().unwrap_or(NONE);
+    (steps.len() >= MIN_STEP_COUNT).then(|| Steps {
+        name: timeline.names.get(name).to_owned(),
+        told_by: ToldBy::Launches,
+        certainty: if is_sure { Certainty::Medium } else { Certainty::Low },
+        thread: NONE,
+        process: launches.process,
+        steps,
+        work_share: step.work_share,
+    })
+}
+
+/// When the host launched each round, from its first launch to its last. The last one is as long as the others, if so much is there.
+fn hosts(launches: &Launches, places: &[u32]) -> Vec<Interval> {
+    let all = launches.all();
+    let usual = median(places.windows(2).map(|pair| i64::from(pair[1]) - i64::from(pair[0]))) as usize;
+    let at = |place: &u32| all[*place as usize].at;
+    let last_of = |next: &u32| all.get((*next as usize).saturating_sub(1)).map_or(0, |launch| launch.at + 1);
+    let mut hosts: Vec<Interval> =
+        places.windows(2).map(|pair| Interval::new(at(&pair[0]), last_of(&pair[1]).min(at(&pair[1])))).collect();
+    if let Some(last) = places.last()
+        && let Some(end) = all.get(*last as usize + usual.max(1) - 1)
+    {
+        hosts.push(Interval::new(at(last), end.at + 1));
+    }
+    hosts
+}
+
+/// The outermost loop that no inner one passes over unnoticed. `loops` come by the number of rounds.
+fn outermost(loops: &[Loop]) -> Option<Loop> {
+    let least = SAME_SHARES.0;
+    let is_noticed = |outer: &Loop| {
+        let inner = loops.iter().filter(|inner| {
+            inner.round_count() >= 2 * outer.round_count() && inner.same_share >= least.max(0.97 * outer.same_share)
+        });
+        inner.into_iter().all(|inner| 2 * inner.odd_count >= outer.round_count())
+    };
+    let mut even = loops.iter().filter(|found| found.same_share >= least);
+    let outer = even.find(|outer| is_noticed(outer))?;
+    // A round begins with what comes first, unless the device pauses elsewhere.
+    let is_same = |other: &&Loop| other.round_count().abs_diff(outer.round_count()) <= 1 && other.same_share >= least;
+    let first = loops.iter().filter(is_same).min_by_key(|other| other.first_place)?;
+    let paused = loops.iter().filter(is_same).max_by_key(|other| other.pause_ns)?;
+    Some(if paused.pause_ns > first.pause_ns.saturating_mul(2) { *paused } else { *first })
+}
+
+/// The launches as a text.
+struct Text {
+    /// The places of each symbol.
+    places: Vec<Vec<u32>>,
+    /// A number that depends on what was launched before each place, and not on its order.
+    sums: Vec<u64>,
+    /// How many kernels and graphs were launched before each place.
+    kernel_counts: Vec<u32>,
+}
+
+impl Text {
+    fn new(launches: &Launches) -> Self {
+        let mut counts = vec![0_usize; launches.names.len()];
+        for symbol in launches.all().iter().filter_map(symbol_of) {
+            counts[symbol] += 1;
+        }
+        let mut places: Vec<Vec<u32>> = counts.into_iter().map(Vec::with_capacity).collect();
+        let mut sums = Vec::with_capacity(launches.all().len() + 1);
+        let mut kernel_counts = Vec::with_capacity(launches.all().len() + 1);
+        let (mut sum, mut kernel_count) = (0_u64, 0);
+        for (place, launch) in (0_u32..).zip(launches.all()) {
+            sums.push(sum);
+            kernel_counts.push(kernel_count);
+            kernel_count += u32::from(launch.is_kernel);
+            if let Some(symbol) = symbol_of(launch) {
+                places[symbol].push(place);
+                sum = sum.wrapping_add(scattered(symbol as u64));
+            }
+        }
+        Self { places, sums, kernel_counts }
+    }
+
+    fn find_loop(&self, launches: &Launches, symbol: usize) -> Option<Loop> {
+        let places = &self.places[symbol];
+        if places.len() < MIN_ROUND_COUNT {
+            return None;
+        }
+        let gaps: Vec<i64> = places.windows(2).map(|pair| i64::from(pair[1]) - i64::from(pair[0])).collect();
+        let usual = median(gaps.iter().copied());
+        let is_alike = |gap: i64| differs_by(gap, usual) <= ALIKE_SHARE;
+        let (first, last) = longest_run(&gaps, is_alike)?;
+        let alike_count = gaps[first..last].iter().filter(|gap| is_alike(**gap)).count();
+        let odd_count = last - first - alike_count;
+        let (from, to) = (places[first] as usize, places[last] as usize);
+        let kernel_count = self.kernel_counts[to] - self.kernel_counts[from];
+        let work_share = launches.work_between(from, to) as f64 / launches.all_work_ns().max(1) as f64;
+        if alike_count < MIN_STEP_COUNT
+            || odd_count * ROUNDS_AN_ODD > alike_count
+            || work_share < WORK_SHARE
+            || (kernel_count as usize) < last - first
+        {
+            return None;
+        }
+        let odd_count = gaps[first..last].iter().filter(|gap| differs_by(**gap, usual) > STRUCTURE_SHARE).count();
+        let same_share = self.same_share(&places[first..=last]);
+        let pause_ns = pause_ns(launches.all(), &places[first..=last]);
+        let first_place = places[first];
+        Some(Loop { symbol: symbol as u32, first, last, first_place, odd_count, same_share, work_share, pause_ns })
+    }
+
+    /// Whether the rounds may be layers of a neural network, and no steps of it: nothing in them runs once in a step.
+    fn may_be_layers(&self, timeline: &Timeline, launches: &Launches, found: &Loop) -> bool {
+        let place = |index: usize| self.places[found.symbol as usize][index];
+        let (from, to) = (place(found.first), place(found.last));
+        let names = launches.names.iter().map(|name| timeline.names.get(*name).to_ascii_lowercase());
+        let (mut is_network, mut has_marks) = (false, false);
+        for (name, places) in names.zip(&self.places) {
+            let inside = places.partition_point(|place| *place < to) - places.partition_point(|place| *place < from);
+            is_network |= inside > 0 && MATRIX_WORDS.iter().any(|word| name.contains(word));
+            // A graph has no name.
+            has_marks |= inside >= found.round_count()
+                && (STEP_WORDS.iter().any(|word| name.contains(word)) || self.is_graph(launches, places));
+        }
+        is_network && !has_marks
+    }
+
+    /// Whether what lies at some places are graphs.
+    fn is_graph(&self, launches: &Launches, places: &[u32]) -> bool {
+        let first = places.first().and_then(|place| launches.all().get(*place as usize));
+        first.is_some_and(|launch| launch.is_kernel && launches.names.get(launch.symbol as usize) == Some(&NONE))
+    }
+
+    /// The share of the rounds between these places that launch what most of them do.
+    fn same_share(&self, places: &[u32]) -> f64 {
+        let mut counts: HashMap<u64, usize> = HashMap::default();
+        for pair in places.windows(2) {
+            *counts.entry(self.sums[pair[1] as usize].wrapping_sub(self.sums[pair[0] as usize])).or_default() += 1;
+        }
+        counts.values().copied().max().unwrap_or(0) as f64 / (places.len() - 1).max(1) as f64
+    }
+}
+
+fn symbol_of(launch: &Launch) -> Option<usize> {
+    (launch.symbol != NONE).then_some(launch.symbol as usize)
+}
+
+/// A number that looks like chance (the finalizer of splitmix64).
+const fn scattered(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+fn differs_by(gap: i64, usual: i64) -> f64 {
+    (gap - usual).abs() as f64 / usual.max(1) as f64
+}
+
+/// The stretch of gaps that are alike, with few others among them: that with the largest sum of 1 for one that is and a cost
+/// for one that is not. From the first gap to after the last.
+fn longest_run(gaps: &[i64], is_alike: impl Fn(i64) -> bool) -> Option<(usize, usize)> {
+    let (mut best, mut sum, mut begin) = ((0, 0, 0), 0_i64, 0);
+    for (index, gap) in gaps.iter().enumerate() {
+        if sum <= 0 {
+            (sum, begin) = (0, index);
+        }
+        sum += if is_alike(*gap) { 1 } else { -ODD_COST };
+        if sum > best.0 {
+            best = (sum, begin, index + 1);
+        }
+    }
+    (best.0 > 0).then_some((best.1, best.2))
+}
+
+/// How long the device paused before the operations at some places.
+fn pause_ns(all: &[Launch], places: &[u32]) -> i64 {
+    let pause = |place: &u32| {
+        let index = *place as usize;
+        let before = index.checked_sub(1).and_then(|before| all.get(before));
+        before.zip(all.get(index)).map_or(0, |(before, own)| (own.start - before.end()).max(0))
+    };
+    places.iter().map(pause).fold(0, i64::saturating_add)
+}

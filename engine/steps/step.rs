@@ -1,0 +1,179 @@
+//! Steps as values: how they lie on the host and on the device, and what of them is whole.
+
+use super::launches::Launches;
+use crate::timeline::interval::Interval;
+
+/// Fewer steps than this show no repetition.
+pub const MIN_STEP_COUNT: usize = 3;
+/// Leading steps longer than this many medians are warm-up.
+pub const WARM_UP_FACTOR: f64 = 1.5;
+/// A pause between two steps that is longer than this many medians parts them, unless it comes again and again.
+const PAUSE_FACTOR: i64 = 3;
+/// More pauses than this are no exception but what the steps wait for.
+const MAX_PAUSE_COUNT: usize = 2;
+/// A first or last step with a smaller part of the launches of the others is one that the recording cuts.
+const WHOLE_SHARE: f64 = 0.7;
+
+/// What steps were told by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToldBy {
+    /// A range that repeats.
+    Range,
+    /// Calls of `cudaProfilerStart` and `cudaProfilerStop`.
+    ProfilerCalls,
+    /// A sequence of launches that repeats.
+    Launches,
+}
+
+impl ToldBy {
+    /// Its name in facts.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Range => "range",
+            Self::ProfilerCalls => "profiler_calls",
+            Self::Launches => "launches",
+        }
+    }
+}
+
+/// How sure it is that these are the steps of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// Something repeats, and may be a part of a step or several steps.
+    Low,
+    /// It repeats all the time, and what is in it is the same each time.
+    Medium,
+    /// The program calls it so, or the user.
+    High,
+}
+
+impl Certainty {
+    /// Its name in facts.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// One step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// On the host: the range; from the launch of its first operation to that of the next step's where none tells.
+    pub host: Interval,
+    /// On the device: from its first operation to the next step's; to the end of its own last one before a pause and at the
+    /// end.
+    pub device: Interval,
+    /// How many operations it launched.
+    pub launch_count: u32,
+    /// When its first kernel or graph began; `i64::MAX` without one.
+    first_kernel_ns: i64,
+}
+
+/// The steps of one device, in time order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steps {
+    /// What they are called: the range without its numbers, or the first kernel of the sequence.
+    pub name: String,
+    /// What they were told by.
+    pub told_by: ToldBy,
+    /// How sure that is.
+    pub certainty: Certainty,
+    /// The index of the thread that enters them, or [`NONE`] where launches tell.
+    pub thread: u32,
+    /// The index of the process that launches them.
+    pub process: u32,
+    /// The steps, at least one.
+    pub steps: Vec<Step>,
+    /// The time of the device's operations that lies in them, of all operations of the window: a share.
+    pub work_share: f64,
+}
+
+impl Steps {
+    /// Of stretches of the host, each of which launches a step; those that launch nothing are none.
+    pub(super) fn of_hosts(launches: &Launches, hosts: impl IntoIterator<Item = Interval>) -> Vec<Step> {
+        let of_host = |host: Interval| {
+            let launched = launches.within(host);
+            let first = launched.iter().map(|launch| launch.start).min()?;
+            let last = launched.iter().map(|launch| launch.end()).max()?;
+            let kernels = launched.iter().filter(|launch| launch.is_kernel);
+            let first_kernel_ns = kernels.map(|launch| launch.start).min().unwrap_or(i64::MAX);
+            let device = Interval::new(first, last);
+            Some(Step { host, device, launch_count: launched.len() as u32, first_kernel_ns })
+        };
+        let mut steps: Vec<Step> = hosts.into_iter().filter_map(of_host).collect();
+        steps.sort_by_key(|step| (step.device.start, step.host.start));
+        steps.dedup_by_key(|step| step.device.start);
+        begin_with_kernels(&mut steps);
+        join(&mut steps);
+        drop_cut(&mut steps, launches.window);
+        steps
+    }
+
+    /// Their median length on the device.
+    pub fn median_ns(&self) -> i64 {
+        median(self.steps.iter().map(|step| step.device.len_ns()))
+    }
+}
+
+/// Where steps overlap by more than half, lets each but the first begin with its first kernel: copies run ahead of the work
+/// that needs them.
+fn begin_with_kernels(steps: &mut [Step]) {
+    let has_kernels = steps.iter().all(|step| step.first_kernel_ns < i64::MAX);
+    let pace = median(steps.windows(2).map(|pair| pair[1].device.start - pair[0].device.start));
+    if has_kernels && 2 * overhang_ns(steps) > pace {
+        for step in steps.iter_mut().skip(1) {
+            step.device.start = step.first_kernel_ns;
+        }
+    }
+}
+
+/// How long the operations of a step mostly go on after the next one has begun; less than zero where they do not.
+fn overhang_ns(steps: &[Step]) -> i64 {
+    median(steps.windows(2).map(|pair| pair[0].device.end - pair[1].device.start))
+}
+
+/// Lets each step end where the next begins, unless the program paused between them, and that is an exception. What a step
+/// waits for is a part of it.
+fn join(steps: &mut [Step]) {
+    let pairs = || steps.windows(2).map(|pair| (pair[0], pair[1]));
+    let pace = median(pairs().map(|(step, next)| next.host.start - step.host.start));
+    let pace = pace.max(median(pairs().map(|(step, next)| next.device.start - step.device.start)));
+    let is_pause = |step: Step, next: Step| next.host.start - step.host.end > pace.saturating_mul(PAUSE_FACTOR);
+    let pauses: Vec<bool> = pairs().map(|(step, next)| is_pause(step, next)).collect();
+    let is_exception = pauses.iter().filter(|is_pause| **is_pause).count() <= MAX_PAUSE_COUNT;
+    // Where steps overlap, the last one too ends before its last operation does: when the next one would have begun.
+    let overhang = overhang_ns(steps).max(0);
+    if let Some(last) = steps.last_mut().filter(|last| last.device.len_ns() > overhang) {
+        last.device.end -= overhang;
+    }
+    for (index, is_pause) in pauses.into_iter().enumerate() {
+        if !(is_pause && is_exception) {
+            steps[index].device.end = steps[index + 1].device.start;
+        }
+    }
+}
+
+/// Leaves out what the window or the recording cuts.
+fn drop_cut(steps: &mut Vec<Step>, window: Interval) {
+    steps.retain(|step| step.device.start >= window.start && step.device.end <= window.end);
+    let usual = median(steps.iter().map(|step| i64::from(step.launch_count))) as f64;
+    let is_cut = |step: &Step| f64::from(step.launch_count) < WHOLE_SHARE * usual;
+    if steps.len() > MIN_STEP_COUNT && steps.last().is_some_and(is_cut) {
+        steps.pop();
+    }
+    if steps.len() > MIN_STEP_COUNT && steps.first().is_some_and(is_cut) {
+        steps.remove(0);
+    }
+}
+
+/// The lower of the two middle values; 0 of nothing.
+pub(super) fn median(values: impl Iterator<Item = i64>) -> i64 {
+    let mut values: Vec<i64> = values.collect();
+    match values.len() {
+        0 => 0,
+        count => *values.select_nth_unstable((count - 1) / 2).1,
+    }
+}

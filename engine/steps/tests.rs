@@ -1,0 +1,252 @@
+//! Steps of timelines that are written down as scripts.
+
+use super::*;
+use crate::timeline::Geometry;
+use crate::timeline::builder::ThreadKey;
+use crate::timeline::builder::{
+    Builder, CallEvent, Chunk, KernelKey, LabelKey, Limits, OpEvent, RangeEvent, StreamKey,
+};
+use crate::timeline::columns::{Direction, HostMemory, RangeKind};
+
+const HOST: ThreadKey = ThreadKey { process: 7, id: 1 };
+
+/// A program that launches, and a device that runs what was launched as soon as it can.
+struct Program {
+    builder: Builder,
+    chunk: Chunk,
+    host_ns: i64,
+    device_ns: i64,
+    launches: u32,
+}
+
+impl Program {
+    fn new() -> Self {
+        let builder = Builder::new(Limits::default());
+        let chunk = builder.chunk("events");
+        Self { builder, chunk, host_ns: 0, device_ns: 0, launches: 0 }
+    }
+
+    fn op(&mut self, api: &str, length_ns: i64) -> OpEvent {
+        self.launches += 1;
+        let name = self.chunk.text(api.as_bytes()).unwrap();
+        let call = CallEvent { start: self.host_ns, end: self.host_ns + 5, thread: Some(HOST), name };
+        self.chunk.api_call(&call, Some(self.launches), None);
+        self.host_ns += 10;
+        let start = self.device_ns.max(self.host_ns);
+        self.device_ns = start + length_ns;
+        let stream = StreamKey { process: Some(7), device: 0, context: 0, stream: 7 };
+        OpEvent { start, end: self.device_ns, stream, correlation: Some(self.launches) }
+    }
+
+    fn kernel(&mut self, name: &str, length_ns: i64) {
+        let op = self.op("cudaLaunchKernel", length_ns);
+        let name = self.chunk.text(name.as_bytes()).unwrap();
+        let geometry = Geometry { grid_blocks: 8, block_threads: 64, registers: 0, shared_memory_bytes: 0 };
+        self.chunk.kernel(&op, KernelKey { name, full_name: name, geometry });
+    }
+
+    fn copy(&mut self, length_ns: i64) {
+        let op = self.op("cudaMemcpyAsync", length_ns);
+        self.chunk.copy(&op, 1 << 20, Direction::HostToDevice, HostMemory::Pinned);
+    }
+
+    fn calls(&mut self, api: &str) {
+        let name = self.chunk.text(api.as_bytes()).unwrap();
+        self.chunk.api_call(
+            &CallEvent { start: self.host_ns, end: self.host_ns + 5, thread: Some(HOST), name },
+            None,
+            None,
+        );
+        self.host_ns += 10;
+    }
+
+    /// Host code, for which the device is waited for.
+    fn pause(&mut self, length_ns: i64) {
+        self.host_ns = self.host_ns.max(self.device_ns) + length_ns;
+    }
+
+    fn within(&mut self, range: &str, body: impl FnOnce(&mut Self)) {
+        let start = self.host_ns;
+        body(self);
+        let name = self.chunk.text(range.as_bytes()).unwrap();
+        let label = LabelKey { kind: RangeKind::Nvtx, domain: 0, name };
+        self.chunk.range(&RangeEvent { start, end: Some(self.host_ns), thread: Some(HOST), label });
+        self.host_ns += 1;
+    }
+
+    /// A step of a network of `layers` layers.
+    fn train(&mut self, layers: usize) {
+        self.kernel("embed", 50);
+        for _ in 0..layers {
+            self.kernel("gemm", 100);
+            self.kernel("norm", 20);
+        }
+        self.kernel("adam", 80);
+    }
+
+    fn steps(self, wanted: Option<&str>) -> (Timeline, DeviceOps, Option<Steps>) {
+        let Self { mut builder, chunk, .. } = self;
+        builder.take(chunk);
+        let timeline = builder.finish();
+        let ops = DeviceOps::all(&timeline, &[]).remove(0);
+        let steps = find(&timeline, &ops, wanted);
+        (timeline, ops, steps)
+    }
+
+    fn told(self) -> Option<Steps> {
+        self.steps(None).2
+    }
+}
+
+#[test]
+fn steps_are_found_after_a_long_set_up_and_in_any_numbering() {
+    let mut program = Program::new();
+    program.kernel("fill", 10);
+    program.pause(10_000_000);
+    for number in 0..10 {
+        program.within(&format!("step {number} of 10"), |program| {
+            for layer in 0..4 {
+                program.within(&format!("layer {layer}"), |program| program.kernel("gemm", 100));
+            }
+        });
+    }
+    let (_, ops, steps) = program.steps(None);
+    let steps = steps.unwrap();
+    assert_eq!((steps.name.as_str(), steps.steps.len(), steps.certainty), ("step # of #", 10, Certainty::High));
+    let phases = Phases::of_steps(ops.window, &steps).unwrap();
+    assert!(phases.set_up.len_ns() > 10_000_000 && phases.steady.len_ns() < 10_000, "{phases:?}");
+    assert_eq!(phases.warm_up.len_ns() + phases.set_up.len_ns() + phases.steady.len_ns(), ops.window.len_ns());
+}
+
+#[test]
+fn what_is_counted_anew_in_something_that_repeats_is_no_step() {
+    let mut program = Program::new();
+    for _ in 0..5 {
+        for part in 0..4 {
+            program.within(&format!("part{part}"), |program| program.kernel("gemm", 100));
+        }
+    }
+    let told = program.told();
+    assert!(told.is_none_or(|steps| steps.told_by == ToldBy::Launches), "part# cannot be a step");
+}
+
+#[test]
+fn a_pause_parts_the_warm_up_from_the_loop() {
+    let mut program = Program::new();
+    for _ in 0..4 {
+        program.within("step", |program| program.train(3));
+    }
+    program.pause(1_000_000);
+    for _ in 0..12 {
+        program.within("step", |program| program.train(3));
+    }
+    let (_, ops, steps) = program.steps(None);
+    let phases = Phases::of_steps(ops.window, &steps.unwrap()).unwrap();
+    assert_eq!(phases.steady_steps, 4..16);
+    assert!(phases.warm_up.len_ns() > 1_000_000);
+}
+
+#[test]
+fn what_steps_wait_for_again_and_again_is_theirs() {
+    let mut program = Program::new();
+    for _ in 0..12 {
+        program.within("step", |program| program.train(3));
+        program.pause(100_000);
+    }
+    let (_, ops, steps) = program.steps(None);
+    let phases = Phases::of_steps(ops.window, &steps.unwrap()).unwrap();
+    assert_eq!(phases.steady_steps, 0..12);
+    assert!(phases.steady.len_ns() > 11 * 100_000);
+}
+
+#[test]
+fn launches_tell_steps_where_no_range_does() {
+    let mut program = Program::new();
+    for _ in 0..3 {
+        program.kernel("fill", 5);
+    }
+    for _ in 0..20 {
+        program.train(6);
+    }
+    let steps = program.told().unwrap();
+    assert_eq!((steps.told_by, steps.certainty, steps.name.as_str()), (ToldBy::Launches, Certainty::Medium, "embed"));
+    assert_eq!(steps.steps.len(), 20);
+    assert!(steps.steps.iter().all(|step| step.launch_count == 14), "{:?}", steps.steps);
+}
+
+#[test]
+fn layers_alone_are_not_surely_steps() {
+    let mut program = Program::new();
+    for _ in 0..40 {
+        program.kernel("gemm", 100);
+        program.kernel("norm", 20);
+    }
+    assert_eq!(program.told().unwrap().certainty, Certainty::Low);
+}
+
+#[test]
+fn copies_alone_are_no_steps() {
+    let mut program = Program::new();
+    (0..100).for_each(|_| program.copy(500));
+    program.kernel("gemm", 10);
+    assert_eq!(program.told(), None);
+}
+
+#[test]
+fn the_user_may_name_the_step() {
+    let mut program = Program::new();
+    for number in 0..6 {
+        program.within("step", |program| {
+            program.within(&format!("half{number}"), |program| program.kernel("a", 100));
+            program.within("rest", |program| program.kernel("b", 100));
+        });
+    }
+    let (timeline, ops, steps) = program.steps(Some("half0"));
+    assert_eq!(steps.unwrap().name, "half#");
+    assert_eq!(find(&timeline, &ops, Some("third")), None);
+    assert_eq!(find(&timeline, &ops, None).unwrap().name, "step");
+}
+
+#[test]
+fn the_programs_own_region_is_the_steady_state() {
+    let mut program = Program::new();
+    program.kernel("fill", 10);
+    program.pause(5_000);
+    program.calls("cudaProfilerStart");
+    program.kernel("a", 1_000);
+    program.kernel("b", 1_000);
+    program.calls("cudaProfilerStop");
+    program.kernel("c", 10);
+    let (timeline, ops, steps) = program.steps(None);
+    assert_eq!(steps, None);
+    let phases = Phases::of_region(&timeline, &ops).unwrap();
+    assert!(phases.set_up.len_ns() > 5_000 && phases.tear_down.len_ns() > 0);
+    assert!((2_000..3_000).contains(&phases.steady.len_ns()));
+}
+
+#[test]
+fn a_step_that_the_recording_cuts_is_left_out() {
+    let mut program = Program::new();
+    for _ in 0..6 {
+        program.within("step", |program| program.train(6));
+    }
+    program.within("step", |program| program.kernel("embed", 50));
+    assert_eq!(program.told().unwrap().steps.len(), 6);
+}
+
+#[test]
+fn steps_that_overlap_are_paced_by_their_kernels() {
+    let mut program = Program::new();
+    let mut copied_ns = 0;
+    for _ in 0..10 {
+        program.within("step", |program| {
+            // Copies follow each other closely, whatever kernels do.
+            let device_ns = std::mem::replace(&mut program.device_ns, copied_ns);
+            program.copy(300);
+            copied_ns = program.device_ns;
+            program.device_ns = device_ns.max(copied_ns);
+            program.kernel("work", 1_000);
+        });
+    }
+    assert_eq!(program.told().unwrap().median_ns(), 1_000);
+}
