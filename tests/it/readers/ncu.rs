@@ -107,15 +107,20 @@ fn a_page_explains_the_kernel_of_a_recording_with_its_name_and_shape() {
     let (grid, block) = (kernel.int("grid_block_count").unwrap(), kernel.int("block_thread_count").unwrap());
     let folder = temp::folder();
     let path = folder.path().join("kernels.csv");
-    let joined = |name: &str, grid: i64| {
-        std::fs::write(&path, raw(&[(name, &format!("({grid}, 1, 1)"), &format!("({block}, 1, 1)"), TIME)])).unwrap();
+    let (major, minor) =
+        alone.devices()[0].1.int("compute_major").zip(alone.devices()[0].1.int("compute_minor")).unwrap();
+    let own = format!("{major}.{minor}");
+    let joined = |name: &str, grid: i64, capability: &str| {
+        let page = raw(&[(name, &format!("({grid}, 1, 1)"), &format!("({block}, 1, 1)"), TIME)]);
+        std::fs::write(&path, page.replace("\"9.0\"", &format!("\"{capability}\""))).unwrap();
         let reading = Reading { profiles: vec![path.clone()], ..Reading::default() };
         let facts = reading.facts(&fixture).unwrap();
         facts.of_kind(EntityKind::LaunchShape).filter(|(_, shape)| shape.int("profiled_ns") == Some(100_000)).count()
     };
-    assert_eq!(joined(name, grid), 1);
-    assert_eq!(joined(name, grid + 1), 0, "another grid");
-    assert_eq!(joined("another(int)", grid), 0, "another name");
+    assert_eq!(joined(name, grid, &own), 1);
+    assert_eq!(joined(name, grid + 1, &own), 0, "another grid");
+    assert_eq!(joined("another(int)", grid, &own), 0, "another name");
+    assert_eq!(joined(name, grid, "1.0"), 0, "another GPU");
 }
 
 #[test]
