@@ -101,6 +101,7 @@ impl Reading {
         let progress = (self.progress)();
         let timeline = match source::read(path, &self.options, progress.as_ref())? {
             Recording::Timeline(timeline) => timeline,
+            // Kernels that were profiled one by one have no steps.
             Recording::Kernels(_) => return Err(AnalysisError::NoWindow { path: path.to_owned() }),
         };
         let part = self.part.unwrap_or(Part::Whole);
