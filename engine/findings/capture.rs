@@ -20,7 +20,7 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         }
     }
     if run.text("format") == Some("ncu-csv") {
-        let words = "Nsight Compute runs kernels one by one, with fixed clocks and empty caches: the window below is the time of the \
+        let words = "Nsight Compute runs kernels one by one, with fixed clocks and empty caches: the window is the time of the \
                      profiled launches, not that of the program. A recording of the program tells how much each kernel matters: \
                      `coldspot review REPORT --ncu kernels.csv`.";
         notes.push(Sentence::default().own(words));

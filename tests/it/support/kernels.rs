@@ -47,6 +47,7 @@ pub const TRANSPOSE: &[Metric] = &[
     ("smsp__average_warp_latency_per_inst_issued.ratio", "cycle", "875.71"),
     ("smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", "inst", "607.3"),
     ("smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio", "inst", "250"),
+    ("smsp__average_warps_issue_stalled_drain_per_issue_active.ratio", "inst", "0"),
     ("smsp__average_warps_issue_stalled_tex_throttle_per_issue_active.ratio", "inst", "0"),
 ];
 
