@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 35] = [
+const NOUNS: [(&str, &str); 38] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("calls", "call"),
@@ -30,15 +30,18 @@ const NOUNS: [(&str, &str); 35] = [
     ("processes", "process"),
     ("ranges", "range"),
     ("ranks", "rank"),
+    ("requests", "request"),
     ("read-backs", "read-back"),
     ("registers", "register"),
     ("rows", "row"),
     ("samples", "sample"),
+    ("sectors", "sector"),
     ("steps", "step"),
     ("storms", "storm"),
     ("streams", "stream"),
     ("stretches", "stretch"),
     ("threads", "thread"),
+    ("warps", "warp"),
     ("times", "time"),
     ("waits", "wait"),
 ];
