@@ -47,7 +47,7 @@ pub enum AnalysisError {
         path: PathBuf,
     },
     /// A part of a table of kernels was asked for.
-    #[error("{}: is a table of kernels, in which nothing has a time: it cannot be narrowed to a window", .path.display())]
+    #[error("{}: is a table of kernels, in which nothing has a time: it has no window and no steps", .path.display())]
     NoWindow {
         /// The table.
         path: PathBuf,

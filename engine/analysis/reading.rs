@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::AnalysisError;
+use crate::facts::extract::{WhatIf, what_if};
 use crate::facts::{self, EntityKind, Facts, View, file};
 use crate::ledger::Scope;
+use crate::replay::Change;
 use crate::source::{self, Progress, ReadOptions, Recording};
 use crate::steps::Phase;
 
@@ -91,6 +93,32 @@ impl Reading {
         }
     }
 
+    /// What a step of each GPU of a recording would take after some changes.
+    ///
+    /// # Errors
+    /// When it cannot be read, or does not hold the part that is asked for.
+    pub fn what_if(&self, path: &Path, changes: &[Change]) -> Result<Vec<WhatIf>, AnalysisError> {
+        let progress = (self.progress)();
+        let timeline = match source::read(path, &self.options, progress.as_ref())? {
+            Recording::Timeline(timeline) => timeline,
+            // Kernels that were profiled one by one have no steps.
+            Recording::Kernels(_) => return Err(AnalysisError::NoWindow { path: path.to_owned() }),
+        };
+        let part = self.part.unwrap_or(Part::Whole);
+        let answers = what_if(&timeline, &self.scope, &self.view(part), changes)
+            .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })?;
+        let is_wanted = |answer: &WhatIf| self.device.is_none_or(|number| number == answer.device_number);
+        Ok(answers.into_iter().filter(is_wanted).collect())
+    }
+
+    fn view(&self, part: Part) -> View {
+        let phase = match part {
+            Part::Whole => None,
+            Part::Phase(phase) => Some(phase),
+        };
+        View { phase, step: self.step.clone() }
+    }
+
     /// Facts saved earlier. Their window was chosen when they were.
     fn saved(&self, path: &Path) -> Result<Facts, AnalysisError> {
         if self.scope != Scope::default() || self.part.is_some() || self.step.is_some() {
@@ -109,11 +137,7 @@ impl Reading {
     }
 
     fn extracted(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
-        let phase = match part {
-            Part::Whole => None,
-            Part::Phase(phase) => Some(phase),
-        };
-        let view = View { phase, step: self.step.clone() };
+        let view = self.view(part);
         let progress = (self.progress)();
         let timeline = match source::read(path, &self.options, progress.as_ref())? {
             Recording::Timeline(timeline) => timeline,

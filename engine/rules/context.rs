@@ -9,7 +9,8 @@ use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 
 use super::budget::{self, Budget};
 use super::expr::Program;
-use super::params::{ParamValue, Params};
+use super::param_value::ParamValue;
+use super::params::Params;
 use super::rule::Rule;
 
 const KINDS: usize = EntityKind::ALL.len();

@@ -14,7 +14,7 @@ use toml::de::DeTable;
 
 use super::fault::Log;
 use super::outcome::{Confidence, Severity};
-use super::params::ParamValue;
+use super::param_value::ParamValue;
 use super::vocabulary::SCHEMA;
 use super::{schema, shape};
 
@@ -183,6 +183,11 @@ pub(super) struct RawEstimate {
     /// Why it is a bound, as a sentence.
     #[schemars(with = "String")]
     pub(super) basis: Text,
+    /// The change that the rule advises, by its name in `coldspot whatif`. Where the recording can be played again with it,
+    /// what that gains of a step stands in the place of the claim.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::change")]
+    pub(super) replay: Option<Text>,
 }
 
 /// How sure the finding is

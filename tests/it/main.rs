@@ -51,6 +51,12 @@ mod ledger {
     mod corpus;
 }
 
+/// What would remain without a cause: recordings that are played again.
+mod replays {
+    mod corpus;
+    mod gains;
+}
+
 /// The built-in rules: their own tests, what they find in every scenario, their pages and schemas.
 mod rules {
     mod builtin;
@@ -60,9 +66,9 @@ mod rules {
 
 /// What is printed of a report: whole reviews as they were accepted, keys of JSON, source locations, the README.
 mod reviews {
-    mod length;
     mod golden;
     mod json_keys;
+    mod length;
     mod places;
     mod readme;
     mod whole_review;

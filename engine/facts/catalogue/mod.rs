@@ -10,6 +10,7 @@ mod idle;
 mod kernel_profile;
 mod kernels;
 mod patterns;
+mod replay;
 mod run;
 mod source;
 mod utilization;

@@ -61,7 +61,10 @@ impl Patterns {
 
     pub(super) fn traits(&self, short: &str, full: &str) -> Traits {
         let is_matrix_product = self.matrix.is_match(short) || self.matrix.is_match(beginning(full));
-        let precision = self.precisions.iter().find(|(pattern, _)| pattern.is_match(short)).map(|(_, name)| *name);
+        // Some short names tell nothing (`Kernel2` of CUTLASS).
+        let told =
+            |name: &str| self.precisions.iter().find(|(pattern, _)| pattern.is_match(name)).map(|(_, name)| *name);
+        let precision = told(short).or_else(|| told(beginning(full)));
         Traits {
             is_communication: self.communication.is_match(short),
             is_matrix_product,

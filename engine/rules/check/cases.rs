@@ -7,7 +7,7 @@ use crate::text::nearest::did_you_mean;
 
 use super::super::fault::Log;
 use super::super::outcome::Severity;
-use super::super::params::ParamValue;
+use super::super::param_value::ParamValue;
 use super::super::raw::{self, FactTables, RawExpect, RawFacts, RawRule, RawTest, Text};
 use super::super::rule::{Case, Code, Expect, Expected, FactRef, FactTable, Given};
 use super::types::Type;

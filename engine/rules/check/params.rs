@@ -1,7 +1,7 @@
 //! Checks the thresholds and names that a rule declares.
 
 use super::super::fault::Log;
-use super::super::params::ParamValue;
+use super::super::param_value::ParamValue;
 use super::super::raw::{RawParam, Text};
 use super::super::rule::Param;
 use super::super::vocabulary::{TEXT, UNITS};

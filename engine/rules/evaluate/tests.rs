@@ -1,5 +1,5 @@
 use super::super::library::tests::load;
-use super::super::params::ParamValue;
+use super::super::param_value::ParamValue;
 use super::super::testing;
 use super::*;
 use crate::text::spans::Span;
