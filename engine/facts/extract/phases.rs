@@ -27,6 +27,8 @@ pub struct View {
 pub(super) struct Told {
     /// The steps within the window that is measured.
     pub(super) steps: Option<Steps>,
+    /// How many came before them.
+    pub(super) earlier_step_count: usize,
     /// The phases of the whole window, where one of them is measured.
     phases: Option<Phases>,
     /// Which one that is.
@@ -58,6 +60,8 @@ impl Told {
         {
             (told.measured, told.phases) = (Some(phase), Some(phases));
         }
+        let is_earlier = |step: &&steps::Step| step.device.start < ops.window.start;
+        told.earlier_step_count = steps.iter().flat_map(|steps| &steps.steps).filter(is_earlier).count();
         told.steps = steps.map(|steps| within(steps, ops.window)).filter(|steps| !steps.steps.is_empty());
         told
     }

@@ -25,7 +25,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         return;
     }
     let steady = of_phases(device, Phases::of_steps(device.window(), steps), steps.steps.len(), &mut part.device);
-    of_slowest(&steps.steps, steady.clone(), steps.median_ns(), &mut part.device);
+    of_slowest(device, &steps.steps, steady.clone(), &mut part.device);
     part.entities.extend(entities(context.timeline, device, parents, &steps.steps, steady.start));
 }
 
@@ -64,8 +64,10 @@ fn of_phases(device: &DeviceContext, phases: Option<Phases>, step_count: usize, 
 }
 
 /// The slowest step of the steady state; of several, the first.
-fn of_slowest(steps: &[Step], steady: Range<usize>, median: i64, facts: &mut Entity) {
-    let numbered = (steady.start as i64 + 1..).zip(&steps[steady.clone()]);
+fn of_slowest(device: &DeviceContext, steps: &[Step], steady: Range<usize>, facts: &mut Entity) {
+    let median = median_of(steps, |step| step.device.len_ns()).unwrap_or(0);
+    let first_number = (device.told.earlier_step_count + steady.start) as i64 + 1;
+    let numbered = (first_number..).zip(&steps[steady.clone()]);
     let slowest = numbered.max_by_key(|(number, step)| (step.device.len_ns(), -*number));
     let Some((number, slowest)) = slowest else { return };
     facts.set("step_slowest_ns", slowest.device.len_ns());
@@ -119,7 +121,7 @@ fn entities(
     shown.truncate(MAX_REPORTED);
     shown.sort_by_key(|(index, _)| *index);
     let entity_of = |(index, content): (usize, &Content)| {
-        let number = index as i64 + 1;
+        let number = (device.told.earlier_step_count + index) as i64 + 1;
         let mut entity = Entity::new(EntityKind::Step, parents.key_of(&format!("step{number}")), parents.of_device());
         entity.set("number", number);
         entity.set("is_warm_up", index < warm_up_count);
