@@ -20,6 +20,7 @@ pub mod limits;
 mod parallel;
 pub mod project;
 pub mod render;
+pub mod replay;
 pub mod report;
 pub mod rules;
 pub mod source;

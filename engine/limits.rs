@@ -74,6 +74,13 @@ pub const MAX_TRACE_ITEM_BYTES: usize = 16 << 20;
 /// Lists and objects in each other within an event.
 pub const MAX_TRACE_DEPTH: u32 = 24;
 
+// What a page of Nsight Compute may hold.
+
+/// Bytes of one row: real ones have 100 KB, of over a thousand numbers.
+pub const MAX_PROFILE_ROW_BYTES: u64 = 4 * MIB;
+/// Kernels that are told apart by name, grid and block; further ones are counted.
+pub const MAX_KERNEL_PROFILE_COUNT: usize = 20_000;
+
 // What a facts file may hold.
 
 /// Bytes of the file.
@@ -198,6 +205,10 @@ mod tests {
             ),
             ("what a compressed trace inflates to", vec![bytes(MAX_INFLATED_BASE_BYTES), count(MAX_INFLATION)]),
             ("an event of a trace, its depth", vec![bytes(MAX_TRACE_ITEM_BYTES as u64), count(MAX_TRACE_DEPTH as u64)]),
+            (
+                "a row of a page of Nsight Compute, its kernels",
+                vec![bytes(MAX_PROFILE_ROW_BYTES), count(MAX_KERNEL_PROFILE_COUNT as u64)],
+            ),
             ("memory of SQLite", vec![bytes(MAX_SQLITE_BYTES), bytes(MAX_SQLITE_BYTES_OF_A_THREAD)]),
             ("texts that a database hands over", vec![format!("{MAX_TEXT_PER_FILE}"), bytes(MAX_TEXT_ANYWAY_BYTES)]),
             (

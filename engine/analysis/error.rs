@@ -46,6 +46,21 @@ pub enum AnalysisError {
         /// The facts file.
         path: PathBuf,
     },
+    /// A part of a table of kernels was asked for.
+    #[error("{}: is a table of kernels, in which nothing has a time: it has no window and no steps", .path.display())]
+    NoWindow {
+        /// The table.
+        path: PathBuf,
+    },
+    /// What --ncu names is no table of kernels.
+    #[error(
+        "{}: is no page of Nsight Compute; print one with: ncu --import FILE.ncu-rep --csv --page raw > kernels.csv",
+        .path.display()
+    )]
+    NoProfile {
+        /// The file.
+        path: PathBuf,
+    },
     /// A GPU was asked for that did no work.
     #[error("--device {number}: the report holds {known}")]
     Device {

@@ -1,10 +1,12 @@
 //! From a path to facts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::AnalysisError;
+use crate::facts::extract::{WhatIf, what_if};
 use crate::facts::{self, EntityKind, Facts, View, file};
 use crate::ledger::Scope;
+use crate::replay::Change;
 use crate::source::{self, Progress, ReadOptions, Recording};
 use crate::steps::Phase;
 
@@ -42,6 +44,8 @@ pub struct Reading {
     pub step: Option<String>,
     /// The number of the one GPU that is looked at; absent for all.
     pub device: Option<i64>,
+    /// Pages of Nsight Compute whose kernels are those of the recordings.
+    pub profiles: Vec<PathBuf>,
     /// Makes what is told how far reading has come, for each recording anew.
     pub progress: fn() -> Box<dyn Progress>,
 }
@@ -54,6 +58,7 @@ impl Default for Reading {
             part: None,
             step: None,
             device: None,
+            profiles: Vec::new(),
             progress: || Box::new(()),
         }
     }
@@ -78,11 +83,40 @@ impl Reading {
     }
 
     fn facts_of(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
-        let facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path, part)? };
+        let mut facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path, part)? };
+        for path in &self.profiles {
+            self.join(&mut facts, path)?;
+        }
         match self.device {
             Some(number) => only_device(&facts, number),
             None => Ok(facts),
         }
+    }
+
+    /// What a step of each GPU of a recording would take after some changes.
+    ///
+    /// # Errors
+    /// When it cannot be read, or does not hold the part that is asked for.
+    pub fn what_if(&self, path: &Path, changes: &[Change]) -> Result<Vec<WhatIf>, AnalysisError> {
+        let progress = (self.progress)();
+        let timeline = match source::read(path, &self.options, progress.as_ref())? {
+            Recording::Timeline(timeline) => timeline,
+            // Kernels that were profiled one by one have no steps.
+            Recording::Kernels(_) => return Err(AnalysisError::NoWindow { path: path.to_owned() }),
+        };
+        let part = self.part.unwrap_or(Part::Whole);
+        let answers = what_if(&timeline, &self.scope, &self.view(part), changes)
+            .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })?;
+        let is_wanted = |answer: &WhatIf| self.device.is_none_or(|number| number == answer.device_number);
+        Ok(answers.into_iter().filter(is_wanted).collect())
+    }
+
+    fn view(&self, part: Part) -> View {
+        let phase = match part {
+            Part::Whole => None,
+            Part::Phase(phase) => Some(phase),
+        };
+        View { phase, step: self.step.clone() }
     }
 
     /// Facts saved earlier. Their window was chosen when they were.
@@ -93,14 +127,25 @@ impl Reading {
         Ok(file::read(path)?)
     }
 
-    fn extracted(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
-        let phase = match part {
-            Part::Whole => None,
-            Part::Phase(phase) => Some(phase),
+    fn join(&self, facts: &mut Facts, path: &Path) -> Result<(), AnalysisError> {
+        let profiles = match source::read(path, &self.options, &())? {
+            Recording::Kernels(profiles) => profiles,
+            Recording::Timeline(_) => return Err(AnalysisError::NoProfile { path: path.to_owned() }),
         };
-        let view = View { phase, step: self.step.clone() };
+        facts::join(facts, &profiles);
+        Ok(())
+    }
+
+    fn extracted(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
+        let view = self.view(part);
         let progress = (self.progress)();
-        let Recording::Timeline(timeline) = source::read(path, &self.options, progress.as_ref())?;
+        let timeline = match source::read(path, &self.options, progress.as_ref())? {
+            Recording::Timeline(timeline) => timeline,
+            Recording::Kernels(_) if self.scope != Scope::default() || self.part.is_some() || self.step.is_some() => {
+                return Err(AnalysisError::NoWindow { path: path.to_owned() });
+            }
+            Recording::Kernels(profiles) => return Ok(facts::extract_profiles(&profiles)),
+        };
         facts::extract_view(&timeline, &self.scope, &view, self.options.threads)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })
     }

@@ -66,7 +66,7 @@ impl From<AnalysisError> for Failure {
     fn from(error: AnalysisError) -> Self {
         let exit = match &error {
             AnalysisError::Rules(_) | AnalysisError::Templates(_) => Exit::Rules,
-            AnalysisError::Recording(_) | AnalysisError::FactsFile(_) => Exit::Report,
+            AnalysisError::Recording(_) | AnalysisError::FactsFile(_) | AnalysisError::NoProfile { .. } => Exit::Report,
             // A head that somebody else made can choose all that keeps two sides apart, except that there are none.
             AnalysisError::Pair(pair) if *pair != PairError::Empty => Exit::Comparison,
             _ => Exit::Usage,

@@ -38,7 +38,7 @@ enum Format {
 
 impl Arguments {
     pub(super) fn work(&self) -> Work {
-        Work::of(&self.report)
+        Work::of(self.reading.ncu.iter().chain(&self.report))
     }
 }
 

@@ -15,6 +15,7 @@ mod project;
 mod review;
 mod rules;
 mod signals;
+mod whatif;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ Examples:
   coldspot review run.nsys-rep --range step/3      the third range named 'step' alone
   coldspot review run.sqlite --fail-on high        exit code 1 when something grave is found
   coldspot compare base.sqlite head.sqlite         what a change did, and why
+  coldspot whatif run.sqlite --pin-copies          what a step would take after a change
   coldspot facts run.sqlite --format json          all numbers
   coldspot facts --list                            what the numbers mean
   coldspot rules show pageable-copy                what a rule looks for, and why
@@ -70,6 +72,9 @@ enum Command {
     Baseline(baseline::Task),
     /// Print the facts that rules see.
     Facts(facts::Arguments),
+    /// Say what a step would take after changes of the program: the recording played again without a cause.
+    #[command(name = "whatif")]
+    WhatIf(whatif::Arguments),
     /// List, show, write, test and check rules.
     #[command(subcommand)]
     Rules(rules::Task),
@@ -89,6 +94,7 @@ impl Command {
             Self::Compare(arguments) => arguments.work(),
             Self::Baseline(task) => task.work(),
             Self::Facts(arguments) => arguments.work(),
+            Self::WhatIf(arguments) => arguments.work(),
             #[cfg(feature = "comment")]
             Self::Comment(arguments) => arguments.work(),
             Self::Rules(_) | Self::Config(_) => Work::default(),
@@ -121,6 +127,10 @@ struct Reading {
     /// The nsys program that exports .nsys-rep files; looked for on PATH by default.
     #[arg(long, value_name = "PATH")]
     nsys: Option<PathBuf>,
+    /// A page of Nsight Compute, as CSV (`ncu --import FILE.ncu-rep --csv --page raw`): tells why the kernels of the report
+    /// that have the same name, grid and block are slow. May be given again.
+    #[arg(long, value_name = "FILE")]
+    ncu: Vec<PathBuf>,
     /// Take in more, or less, of a report than usual: `rows` of one table, `name-bytes` of one name, different `names`.
     /// Reaching a limit is said in the review. May be given again.
     #[arg(long = "limit", value_name = "NAME=N", value_parser = analysis::scope::limit)]
@@ -140,7 +150,16 @@ impl Reading {
             ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits, root: None };
         let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
         let progress: fn() -> Box<dyn Progress> = if self.quiet { || Box::new(()) } else { || Box::new(Bar::new()) };
-        analysis::Reading { options, scope, part: self.part, step: self.step.clone(), device: self.device, progress }
+        let profiles = self.ncu.clone();
+        analysis::Reading {
+            options,
+            scope,
+            part: self.part,
+            step: self.step.clone(),
+            device: self.device,
+            profiles,
+            progress,
+        }
     }
 }
 
@@ -165,6 +184,7 @@ pub(crate) fn main() -> ExitCode {
     let command = Cli::command().after_help(format!("{EXAMPLES}\n{codes}"));
     let examples = |examples: &str| format!("{examples}\n{codes}");
     let mut command = command
+        .mut_subcommand("whatif", |whatif| whatif.after_help(examples(whatif::EXAMPLES)))
         .mut_subcommand("review", |review| review.after_help(examples(review::EXAMPLES)))
         .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)));
     #[cfg(feature = "comment")]
@@ -193,6 +213,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Baseline(task) => baseline::run(&task),
         Command::Facts(arguments) => facts::run(&arguments),
+        Command::WhatIf(arguments) => whatif::run(&arguments),
         Command::Rules(task) => rules::run(&task),
         #[cfg(feature = "comment")]
         Command::Comment(arguments) => comment::run(&arguments),

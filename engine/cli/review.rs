@@ -25,7 +25,7 @@ Examples:
 /// What `coldspot review` takes.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A report: a trace of the PyTorch Profiler, an .sqlite export of Nsight Systems, an .nsys-rep, or a facts file that `coldspot facts` wrote.
+    /// A report: a trace of the PyTorch Profiler, an .sqlite export of Nsight Systems, an .nsys-rep, kernels of Nsight Compute as CSV, or a facts file that `coldspot facts` wrote.
     report: PathBuf,
     #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = format::parse, default_value = format::DEFAULT, help = format::help())]
     formats: Vec<Printed>,
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn work(&self) -> Work {
-        Work::of([&self.report])
+        Work::of(self.reading.ncu.iter().chain([&self.report]))
     }
 }
 

@@ -19,6 +19,12 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
             notes.push(Sentence::default().own(words).own("“").value(notice).own("”"));
         }
     }
+    if run.text("format") == Some("ncu-csv") {
+        let words = "Nsight Compute runs kernels one by one, with fixed clocks and empty caches: the window below is the time of the \
+                     profiled launches, not that of the program. A recording of the program tells how much each kernel matters: \
+                     `coldspot review REPORT --ncu kernels.csv`.";
+        notes.push(Sentence::default().own(words));
+    }
     let positive = |name: &str| run.int(name).filter(|count| *count > 0);
     if let Some(count) = positive("dropped_event_count") {
         let words = "that could not be used: broken or cut off, reversed or lost times, ids that refer to nothing, values of the wrong type.";

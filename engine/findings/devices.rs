@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::occurrence::{Context, Occurrence};
+use super::part::{Part, ns_of, parts_of, split, unaccounted};
 use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
 use super::work::{self, KernelWork, PhaseWork, StepWork};
@@ -41,21 +42,6 @@ pub struct DeviceReview {
     pub recoverable_ns: i64,
     /// Its scorecard.
     pub scores: Vec<Score>,
-}
-
-/// A part of the window.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Part {
-    /// The fact of the device that it is, without `_ns`; `unaccounted` for what no fact covers.
-    pub account: &'static str,
-    /// The account that it is part of, or itself.
-    pub of: &'static str,
-    /// What it is, for readers.
-    pub label: &'static str,
-    /// How long.
-    pub ns: i64,
-    /// The share of the window.
-    pub share: f64,
 }
 
 impl Context<'_> {
@@ -98,42 +84,6 @@ fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
         recoverable_ns: 0,
         scores: Vec::new(),
     }
-}
-
-/// What a device or one of its phases did, in the order of precedence; shares are of its length.
-pub(super) fn parts_of(entity: &Entity, whole_ns: i64) -> Vec<Part> {
-    let mut parts = Vec::new();
-    for account in Breakdown::Operation.accounts() {
-        match account.breakdown().and_then(|breakdown| split(entity, breakdown, whole_ns)) {
-            Some(split) => parts.extend(split),
-            None => parts.extend(part(entity, account, account, whole_ns)),
-        }
-    }
-    parts
-}
-
-/// The parts of an account, when the facts give parts that sum to it.
-fn split(device: &Entity, breakdown: Breakdown, window_ns: i64) -> Option<Vec<Part>> {
-    let whole = breakdown.whole();
-    let sum: i64 = breakdown.accounts().map(|account| ns_of(device, account)).sum();
-    let is_whole = sum == ns_of(device, whole);
-    is_whole.then(|| breakdown.accounts().filter_map(|account| part(device, account, whole, window_ns)).collect())
-}
-
-fn part(device: &Entity, account: Account, of: Account, window_ns: i64) -> Option<Part> {
-    let ns = ns_of(device, account);
-    let (account, of, label) = (account.id(), of.id(), account.label());
-    (ns != 0).then(|| Part { account, of, label, ns, share: ns as f64 / window_ns as f64 })
-}
-
-/// What the accounts leave of the window, of facts that do not add up.
-fn unaccounted(ns: i64, window_ns: i64) -> Option<Part> {
-    let (account, label) = ("unaccounted", "not accounted for");
-    (ns != 0).then(|| Part { account, of: account, label, ns, share: ns as f64 / window_ns as f64 })
-}
-
-fn ns_of(device: &Entity, account: Account) -> i64 {
-    device.int(account.fact()).unwrap_or(0)
 }
 
 /// Claims on one account share it, and accounts that are parts of another share that one. Of what another finding explains only

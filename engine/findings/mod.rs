@@ -8,6 +8,7 @@ mod fingerprint;
 mod ignored;
 mod observation;
 mod occurrence;
+mod part;
 mod rank;
 mod relations;
 mod scorecard;
@@ -22,8 +23,9 @@ use std::collections::BTreeSet;
 use foldhash::HashMap;
 
 use crate::facts::Facts;
-use crate::rules::outcome::{Confidence, Judgement, Outcome, Severity};
+use crate::rules::outcome::{Confidence, Judgement, Outcome, Replayed, Severity};
 use crate::rules::{CaptureNote, Reference, RuleInfo};
+use crate::text::number::{duration, percent};
 use crate::text::spans::Sentence;
 
 use occurrence::{Context, Occurrence};
@@ -31,10 +33,11 @@ use rank::Ranking;
 use source::KernelNames;
 
 pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
-pub use devices::{DeviceReview, Part};
+pub use devices::DeviceReview;
 pub use fingerprint::digest;
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
 pub use observation::Observation;
+pub use part::Part;
 pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
@@ -161,6 +164,20 @@ pub struct Gain {
     pub account: String,
     /// Why it is a bound.
     pub basis: String,
+    /// What the replay of the steady state says: then the gain is one of the steady state. Absent where a claim on the account
+    /// bounds the gain.
+    pub replayed: Option<ReplayedGain>,
+}
+
+/// What a change gains of a step, by replay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReplayedGain {
+    /// A step, nanoseconds.
+    pub step_ns: i64,
+    /// What a plain fix brings, nanoseconds a step.
+    pub expected_ns: i64,
+    /// The same as a share of the step.
+    pub expected_share: f64,
 }
 
 /// With less than this left of a window, its ratio to the window is that of an accident.
@@ -169,6 +186,31 @@ const LEAST_REST_NS: i64 = 1_000_000;
 const MOST_SPEEDUP: i64 = 10;
 
 impl Gain {
+    /// Of what a replay says: in the steady state, which lasts so long.
+    fn replayed(replayed: &Replayed, steady_ns: i64, account: String, basis: String) -> Self {
+        let share = |ns: i64| ns as f64 / replayed.step_ns.max(1) as f64;
+        let recoverable_ns = (share(replayed.ceiling_ns) * steady_ns as f64) as i64;
+        let (step_ns, expected_ns) = (replayed.step_ns, replayed.expected_ns);
+        let replayed = ReplayedGain { step_ns, expected_ns, expected_share: share(expected_ns) };
+        Self { replayed: Some(replayed), ..Self::new(recoverable_ns, steady_ns, account, basis) }
+    }
+
+    /// The share by which it weighs: what is expected, else the most.
+    pub fn weighing_share(&self) -> f64 {
+        self.replayed.map_or(self.share, |replayed| replayed.expected_share)
+    }
+
+    /// How much it is, in words: `about 41 %, at most 47 %`, or `up to 4.46 s, 48 %`.
+    pub fn words(&self) -> String {
+        match self.replayed {
+            Some(replayed) => {
+                format!("about {}, at most {} of a step", percent(replayed.expected_share), percent(self.share))
+            }
+            None if self.share < 0.9995 => format!("up to {}, {}", duration(self.recoverable_ns), percent(self.share)),
+            None => format!("up to {}, all of it", duration(self.recoverable_ns)),
+        }
+    }
+
     fn new(recoverable_ns: i64, window_ns: i64, account: String, basis: String) -> Self {
         let rest = window_ns - recoverable_ns;
         Self {
@@ -179,6 +221,7 @@ impl Gain {
                 .then(|| window_ns as f64 / rest as f64),
             account,
             basis,
+            replayed: None,
         }
     }
 }

@@ -80,7 +80,9 @@ impl Finding {
     fn own_severity(&self) -> Severity {
         let others = self.also.iter().map(|also| also.severity).max();
         match (others, &self.gain) {
-            (Some(others), Some(gain)) if others == self.severity => severity_of(gain.share).min(self.severity),
+            (Some(others), Some(gain)) if others == self.severity => {
+                severity_of(gain.weighing_share()).min(self.severity)
+            }
             _ => self.severity,
         }
     }

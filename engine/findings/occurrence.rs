@@ -8,6 +8,7 @@ use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT};
+use crate::replay::STEP_FACT;
 use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
 use crate::text::number::DECISIVE_SHARES;
@@ -62,6 +63,12 @@ impl Occurrence<'_> {
         self.gain.as_ref().map(|gain| gain.recoverable_ns)
     }
 
+    /// By what it is ranked: the time of its device's window that goes, as though all of that were the steady state.
+    pub(super) fn ranked_ns(&self, facts: &Facts) -> Option<i64> {
+        let gain = self.gain.as_ref()?;
+        Some(ranked_ns(facts, self.entity, gain))
+    }
+
     /// Notes what explains it: all that matters of it, or `shared_ns` of its time. A cause that claims no time leaves it nothing.
     pub(super) fn explain(&mut self, cause: usize, shared_ns: Option<i64>, is_whole: bool) {
         if is_whole {
@@ -75,7 +82,9 @@ impl Occurrence<'_> {
     /// Takes out of the gain what something else explains.
     pub(super) fn take_explained(&mut self) {
         self.own_ns = self.own_ns.or(self.recoverable_ns());
-        if let (Some(gain), Some(_), Some(own_ns)) = (&mut self.gain, self.explained, self.own_ns) {
+        if let (Some(gain), Some(_), Some(own_ns)) = (&mut self.gain, self.explained, self.own_ns)
+            && gain.replayed.is_none()
+        {
             let share = own_ns as f64 / gain.window_ns as f64;
             *gain = Gain::new(own_ns, gain.window_ns, gain.account.clone(), gain.basis.clone());
             if !self.is_severity_fixed {
@@ -109,7 +118,7 @@ impl<'a> Context<'a> {
         prints: &Fingerprints<'_>,
     ) -> Occurrence<'b> {
         let gain = self.gain(entity, found);
-        let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.share));
+        let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.weighing_share()));
         let info = &self.rules[rule];
         let once = self.once(entity, found).or(info.once.then_some(1)).filter(|_| gain.is_some());
         let is_rare = once.is_some() || !self.repeats(entity);
@@ -138,7 +147,16 @@ impl<'a> Context<'a> {
     fn gain(&self, entity: EntityId, found: &Match) -> Option<Gain> {
         let estimate = found.estimate.as_ref()?;
         let window_ns: i64 = match self.facts.related(entity, EntityKind::Device) {
-            Some(device) => self.facts.get(device).int("window_ns")?,
+            Some(device) => {
+                let device = self.facts.get(device);
+                if let Some(replayed) = &estimate.replayed {
+                    let steady_ns = device.int("steady_ns").filter(|steady_ns| *steady_ns > 0);
+                    let steady_ns = steady_ns.or(device.int("window_ns"))?;
+                    let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
+                    return Some(Gain::replayed(replayed, steady_ns, account, basis));
+                }
+                device.int("window_ns")?
+            }
             None => {
                 let devices = self.facts.of_kind(EntityKind::Device);
                 devices.filter_map(|(_, device)| device.int("window_ns")).fold(0, i64::saturating_add)
@@ -170,7 +188,7 @@ impl<'a> Context<'a> {
         };
         let most = device.int("repeat_count").unwrap_or(0) / REPEATS_A_PIECE;
         let is_rare = |times: &i64| (1..=most.min(MAX_ONCE_PIECE_COUNT as i64)).contains(times);
-        times.filter(is_rare).or_else(|| device.int(account.once_count_fact()))
+        times.filter(is_rare).or_else(|| device.int(account.once_count_fact()).filter(|count| *count > 0))
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {
@@ -210,7 +228,10 @@ impl<'a> Context<'a> {
         let severity = if this.gain.is_some() { Severity::Info } else { this.severity };
         // What has no estimate goes by the time that it is about.
         let alone = self.facts.get(this.entity).int("attributed_ns").filter(|_| this.gain.is_none());
-        (group, Reverse(severity), Reverse(this.recoverable_ns()), Reverse(this.found.confidence), Reverse(alone))
+        // Entities of a rule share what a replay says: that with the largest claim is the one to name.
+        let claimed = this.found.estimate.as_ref().map(|estimate| estimate.recoverable_ns);
+        let ranked = (Reverse(this.ranked_ns(self.facts)), Reverse(this.found.confidence), Reverse(claimed));
+        (group, Reverse(severity), ranked, Reverse(alone))
     }
 
     fn name(&self, this: &Occurrence<'_>) -> (&'a str, &'a str, EntityId) {
@@ -226,6 +247,17 @@ impl<'a> Context<'a> {
         let mut indices: Vec<usize> = (0..occurrences.len()).filter(|index| is_meant(&occurrences[*index])).collect();
         indices.sort_by(|a, b| self.order(&occurrences[*a], &occurrences[*b]));
         indices
+    }
+}
+
+/// By what a gain about an entity is ranked. Where the steady state was played again, what has a bound alone counts half of it:
+/// it is somewhere between nothing and that.
+pub(super) fn ranked_ns(facts: &Facts, entity: EntityId, gain: &Gain) -> i64 {
+    let device = facts.related(entity, EntityKind::Device).map(|device| facts.get(device));
+    match (gain.replayed, device.and_then(|device| device.int("window_ns"))) {
+        (Some(replayed), Some(window_ns)) => (replayed.expected_share * window_ns as f64) as i64,
+        (None, Some(_)) if device.is_some_and(|device| device.int(STEP_FACT).is_some()) => gain.recoverable_ns / 2,
+        _ => gain.recoverable_ns,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::occurrence::{Context, Occurrence, chain, fixed_severity, severity_of};
+use super::occurrence::{Context, Occurrence, chain, fixed_severity, ranked_ns, severity_of};
 use super::source::evidence;
 use super::{Also, Finding, Gain};
 use crate::facts::EntityKind;
@@ -27,7 +27,11 @@ impl<'a> Ranking<'a> {
     pub(super) fn findings(&self) -> Vec<Finding> {
         let shown = self.context.sorted(self.occurrences, |this| this.is_shown());
         let (below, tops): (Vec<usize>, Vec<usize>) = shown.into_iter().partition(|index| self.cause(*index).is_some());
-        let mut findings: Vec<Finding> = self
+        let ranked = |group: &[usize], finding: &Finding| {
+            let gain = finding.gain.as_ref()?;
+            Some(ranked_ns(self.context.facts, self.occurrences[group[0]].entity, gain))
+        };
+        let mut findings: Vec<(Option<i64>, Finding)> = self
             .by_rule(&tops)
             .into_iter()
             .map(|group| {
@@ -35,18 +39,19 @@ impl<'a> Ranking<'a> {
                 let symptoms: Vec<usize> =
                     below.iter().copied().filter(|index| self.occurrences[self.root(*index)].rule == rule).collect();
                 let symptoms = self.by_rule(&symptoms).iter().map(|group| self.finding(group, Vec::new())).collect();
-                self.finding(&group, symptoms)
+                let finding = self.finding(&group, symptoms);
+                (ranked(&group, &finding), finding)
             })
             .collect();
         // Several entities of a rule gain more together than the best of them, by which the groups came.
-        findings.sort_by_key(|finding| match &finding.gain {
+        findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
             None if finding.severity == Severity::High => (0, Reverse(0)),
-            Some(gain) if !finding.once => (1, Reverse(gain.recoverable_ns)),
+            Some(ranked_ns) if !finding.once => (1, Reverse(*ranked_ns)),
             None if finding.severity == Severity::Medium => (2, Reverse(0)),
-            Some(gain) => (3, Reverse(gain.recoverable_ns)),
+            Some(ranked_ns) => (3, Reverse(*ranked_ns)),
             None => (4, Reverse(0)),
         });
-        findings
+        findings.into_iter().map(|(_, finding)| finding).collect()
     }
 
     /// What explains an occurrence, of those that are new: a new symptom of a known cause stands by itself.
@@ -133,7 +138,7 @@ impl<'a> Ranking<'a> {
     fn severity(&self, group: &[usize], gain: Option<&Gain>) -> Severity {
         let first = &self.occurrences[group[0]];
         let together = gain.filter(|_| fixed_severity(self.context.rule(first), first.found).is_none());
-        let together = together.map(|gain| severity_of(gain.share).min(first.most_severity));
+        let together = together.map(|gain| severity_of(gain.weighing_share()).min(first.most_severity));
         let each = group.iter().map(|index| self.occurrences[*index].severity);
         each.chain(together).fold(first.severity, Severity::max)
     }
@@ -144,6 +149,10 @@ impl<'a> Ranking<'a> {
         let facts = self.context.facts;
         let best = group.first().map(|index| &self.occurrences[*index])?;
         let own = best.gain.as_ref()?;
+        // A change is played for the whole device, whichever of its entities it is told of.
+        if own.replayed.is_some() {
+            return Some(own.clone());
+        }
         let Some(device) = facts.related(best.entity, EntityKind::Device) else { return Some(own.clone()) };
         let beside = group.iter().map(|index| &self.occurrences[*index]).filter(|other| {
             facts.related(other.entity, EntityKind::Device) == Some(device)

@@ -119,6 +119,7 @@ pub(crate) fn finding(claim: Option<(&str, i64)>, summary: &str) -> Outcome {
             recoverable_ns,
             account: account.to_owned(),
             basis: "Exposed copy time shrinks with the bandwidth gap; overlap is not counted.".to_owned(),
+            replayed: None,
         }),
         confidence: Confidence::High,
         because: Vec::new(),

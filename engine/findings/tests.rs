@@ -76,7 +76,7 @@ fn a_cause_on_another_device_or_too_small_explains_nothing() {
     let first = sample.facts.of_kind(EntityKind::CopyGroup).next().unwrap().0;
     sample.find(0, first, Some(("exposed_copy", 1_000_000)), "small");
     let rules: Vec<String> = sample.review().findings.into_iter().map(|finding| finding.rule).collect();
-    assert_eq!(rules, ["copy-bound", "sync-gap", "launch-bound", "pageable-copy"]);
+    assert_eq!(rules, ["copy-bound", "sync-gap", "pageable-copy", "launch-bound"]);
 
     let mut sample = two_gpus();
     sample.judgements.retain(|judgement| judgement.rule != 0);

@@ -102,6 +102,9 @@ fn is_captured(facts: &Facts, needs: Capability) -> bool {
         Capability::OsRuntime => counts("os_call_count"),
         Capability::GpuMetrics => counts("metric_sample_count"),
         Capability::CpuSamples => run.and_then(|run| run.get("cpu_samples_captured")) == Some(&FactValue::Bool(true)),
+        Capability::KernelProfile => {
+            facts.of_kind(EntityKind::LaunchShape).any(|(_, shape)| shape.int("profiled_launch_count").is_some())
+        }
         Capability::GraphKernels | Capability::PageFaults | Capability::CallStacks => false,
     }
 }

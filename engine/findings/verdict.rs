@@ -99,8 +99,7 @@ fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gai
     };
     let most = if known_count(known) > 0 { "; most to gain of what is new: " } else { "; most to gain: " };
     let words = words.own(most).own(&lower_first(&finding.title));
-    let part = if gain.share < 0.9995 { format!(", {}", percent(gain.share)) } else { ", all of it".to_owned() };
-    words.own(&format!(" (up to {}{part}).", duration(gain.recoverable_ns)))
+    words.own(&format!(" ({}).", gain.words()))
 }
 
 /// What costs more than what repeats, and does not come again.

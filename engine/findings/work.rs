@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::devices::{Part, parts_of};
+use super::part::{Part, parts_of};
 use super::subject::label;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::text::spans::Sentence;

@@ -206,6 +206,11 @@ impl Calls {
         self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
     }
 
+    /// Host code of a thread between two calls closer than this counts as launching, nanoseconds.
+    pub fn launch_gap_ns(&self, thread: u32) -> i64 {
+        self.dispatch_ns.get(thread as usize).copied().unwrap_or(0).max(LAUNCH_GAP_NS)
+    }
+
     /// The class of a call, by its index.
     pub fn class_of(&self, timeline: &Timeline, call: u32) -> ApiClass {
         let name = timeline.api.name.get(call as usize).copied().unwrap_or(NONE);

@@ -15,6 +15,7 @@ mod rule_list;
 mod rule_page;
 mod sarif;
 mod spans;
+pub mod whatif;
 
 use crate::report::Report;
 use crate::rules::Library;

@@ -148,6 +148,9 @@ impl Note {
 /// What was found; of which GPU, where there are several.
 fn what(seen: &Observation<'_>, has_several: bool) -> String {
     let gain = seen.gain.map_or_else(String::new, |gain| {
+        if gain.replayed.is_some() {
+            return capital(&gain.words());
+        }
         let (gain, share) = (number::duration(gain.recoverable_ns), number::percent(gain.share));
         format!("Up to {gain}, {share} of the window")
     });

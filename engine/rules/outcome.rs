@@ -38,6 +38,19 @@ pub struct Estimate {
     pub account: String,
     /// Why it is a bound.
     pub basis: String,
+    /// What the replay of the steady state says in its place; absent where that was not played again.
+    pub replayed: Option<Replayed>,
+}
+
+/// What a change gains of a step, by replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replayed {
+    /// A step, nanoseconds.
+    pub step_ns: i64,
+    /// What a plain fix brings, nanoseconds a step.
+    pub expected_ns: i64,
+    /// The most that it could bring, nanoseconds a step.
+    pub ceiling_ns: i64,
 }
 
 /// A rule that holds for an entity.

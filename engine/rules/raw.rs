@@ -183,6 +183,11 @@ pub(super) struct RawEstimate {
     /// Why it is a bound, as a sentence.
     #[schemars(with = "String")]
     pub(super) basis: Text,
+    /// The change that the rule advises, by its name in `coldspot whatif`. Where the recording can be played again with it,
+    /// what that gains of a step stands in the place of the claim.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::change")]
+    pub(super) replay: Option<Text>,
 }
 
 /// How sure the finding is

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::facts::{EntityKind, FactValue, catalogue};
 use crate::ledger::Account;
+use crate::replay::Change;
 use crate::source;
 use crate::timeline::Capability;
 
@@ -188,6 +189,11 @@ impl Rule {
     /// Whether it has proved itself.
     pub fn status(&self) -> Status {
         self.info.status
+    }
+
+    /// The change that it advises, where that can be played.
+    pub fn replay(&self) -> Option<Change> {
+        self.code.estimate.as_ref().and_then(|estimate| estimate.replay)
     }
 
     /// Whether the cost occurs once in a run, so that more steps do not make it larger.
@@ -375,6 +381,8 @@ pub(super) struct EstimateCode {
     pub(super) recoverable_ns: Program,
     pub(super) account: Account,
     pub(super) basis: String,
+    /// The change that is played; absent where there is none for it.
+    pub(super) replay: Option<Change>,
 }
 
 #[derive(Debug)]

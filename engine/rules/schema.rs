@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::facts::{EntityKind, FactType, catalogue};
 use crate::ledger::Account;
+use crate::replay::Change;
 
 use super::rule::{CaptureNote, Expected};
 use super::vocabulary::{FRAMEWORK_DEFAULT, SCHEMA, STATUSES, UNITS, frameworks};
@@ -97,6 +98,11 @@ pub(super) fn outcome(_: &mut SchemaGenerator) -> Schema {
 
 pub(super) fn account(_: &mut SchemaGenerator) -> Schema {
     one_of(Account::all().map(Account::id))
+}
+
+/// Optional: an enumeration of strings, or nothing.
+pub(super) fn change(_: &mut SchemaGenerator) -> Schema {
+    one_of(Change::ALL.iter().map(|change| change.id()))
 }
 
 pub(super) fn fact_names(_: &mut SchemaGenerator) -> Schema {

@@ -4,18 +4,21 @@
 mod error;
 mod format;
 mod kineto;
+mod ncu;
 mod nsys;
 mod sniff;
 
 use std::path::{Path, PathBuf};
 
 pub use crate::timeline::builder::Limits;
-use crate::timeline::{Capability, Timeline};
+use crate::timeline::{Capability, KernelProfiles, Timeline};
 pub use error::ReadError;
 pub use format::{CaptureCommand, Format};
 
 /// Every format. A new source is a row here and a folder beside this file.
-pub const FORMATS: [&Format; 2] = [&nsys::FORMAT, &kineto::FORMAT];
+///
+/// Before the page of Nsight Compute there may be anything, also what a trace may begin with.
+pub const FORMATS: [&Format; 3] = [&nsys::FORMAT, &ncu::FORMAT, &kineto::FORMAT];
 
 /// The ids of all formats.
 pub const FORMAT_IDS: [&str; FORMATS.len()] = {
@@ -66,18 +69,21 @@ pub struct ReadOptions {
     pub root: Option<PathBuf>,
 }
 
-/// What a file turns out to hold. Readers of a profiler that has no timeline (Nsight Compute) will give something else.
+/// What a file turns out to hold.
 #[derive(Debug)]
 pub enum Recording {
     /// Events in time.
     Timeline(Box<Timeline>),
+    /// Counters of single kernels.
+    Kernels(Box<KernelProfiles>),
 }
 
 impl Recording {
-    /// The timeline.
+    /// The timeline; an empty one of a profiler that records none.
     pub fn into_timeline(self) -> Timeline {
         match self {
             Self::Timeline(timeline) => *timeline,
+            Self::Kernels(_) => Timeline::default(),
         }
     }
 }

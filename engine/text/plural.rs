@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 34] = [
+const NOUNS: [(&str, &str); 35] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("calls", "call"),
@@ -25,6 +25,7 @@ const NOUNS: [(&str, &str); 34] = [
     ("names", "name"),
     ("operations", "operation"),
     ("operators", "operator"),
+    ("passes", "pass"),
     ("pieces", "piece"),
     ("processes", "process"),
     ("ranges", "range"),

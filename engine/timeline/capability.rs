@@ -25,4 +25,6 @@ pub enum Capability {
     CallStacks,
     /// Samples of CPU call stacks.
     CpuSamples,
+    /// Counters of single kernels.
+    KernelProfile,
 }

@@ -17,6 +17,7 @@ const ORDER: &[&[&str]] = &[
     &["source"],
     &["ledger"],
     &["steps"],
+    &["replay"],
     &["facts"],
     &["rules"],
     &["findings"],

@@ -39,6 +39,7 @@ mod readers {
     mod damage;
     mod fixtures;
     mod kineto;
+    mod ncu;
     mod nsys_rep;
     mod samples;
 }
@@ -48,6 +49,12 @@ mod ledger {
     mod accounts;
     mod catalogue;
     mod corpus;
+}
+
+/// What would remain without a cause: recordings that are played again.
+mod replays {
+    mod corpus;
+    mod gains;
 }
 
 /// The built-in rules: their own tests, what they find in every scenario, their pages and schemas.

@@ -48,8 +48,8 @@ pub(super) const ONCE: &[Fact] = &{
     facts
 };
 
-const ONCE_MEANING: &str = "The part of the account of that name that occurs once: its longest piece, or its two or three longest ones where the work repeats 8 or 12 times, if they hold 80 % of it. Absent where they do not, or where the work repeats fewer than 4 times.";
-const ONCE_COUNT_MEANING: &str = "In how many pieces that part comes: 1 to 3.";
+const ONCE_MEANING: &str = "The part of the account of that name that occurs once: its longest piece, or its two or three longest ones where the work repeats 8 or 12 times, if they hold 80 % of it, else 0. Absent where the work repeats fewer than 4 times.";
+const ONCE_COUNT_MEANING: &str = "In how many pieces that part comes: 1 to 3, and 0 where there is none.";
 
 /// The facts of the accounts of one breakdown, which stand together in the table; that of the window for `None`.
 pub(super) const fn of(breakdown: Option<Breakdown>) -> &'static [Fact] {

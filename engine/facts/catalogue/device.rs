@@ -2,7 +2,7 @@
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, ahead, fact, idle, patterns, utilization};
+use super::{Fact, accounts, ahead, fact, idle, patterns, replay, utilization};
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
@@ -28,6 +28,8 @@ pub(super) const ALL: &[&[Fact]] = &[
     utilization::USE,
     utilization::STREAMS,
     STEPS,
+    replay::REPLAY,
+    replay::GAINS,
     utilization::METRICS,
 ];
 

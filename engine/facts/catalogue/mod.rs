@@ -7,8 +7,10 @@ mod ahead;
 mod device;
 mod groups;
 mod idle;
+mod kernel_profile;
 mod kernels;
 mod patterns;
+mod replay;
 mod run;
 mod source;
 mod utilization;
@@ -18,6 +20,7 @@ use serde::Serialize;
 use super::value::FactValue;
 pub use crate::ledger::accounts::Scaling;
 use crate::timeline::Capability;
+pub(super) use kernel_profile::STALL_REASONS;
 
 /// The kinds of things that facts are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -261,7 +264,7 @@ pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
         EntityKind::Device => device::ALL,
         EntityKind::Stream => &[groups::STREAM],
         EntityKind::Kernel => &[kernels::KERNEL, kernels::WIDTHS, source::SOURCE],
-        EntityKind::LaunchShape => &[kernels::LAUNCH_SHAPE],
+        EntityKind::LaunchShape => &[kernels::LAUNCH_SHAPE, kernel_profile::LAUNCH_SHAPE],
         EntityKind::CopyGroup => &[groups::COPY_GROUP, source::SOURCE],
         EntityKind::SyncGroup => &[groups::SYNC_GROUP, source::SOURCE],
         EntityKind::Range => &[groups::RANGE],

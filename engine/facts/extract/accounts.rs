@@ -33,10 +33,9 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
             held_ns += length_ns;
             held_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64
         });
-        if let Some(index) = needed.filter(|_| pieces.sum_ns > 0) {
-            facts.set(account.once_fact(), held_ns);
-            facts.set(account.once_count_fact(), index as i64 + 1);
-        }
+        let needed = needed.filter(|_| pieces.sum_ns > 0);
+        facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });
+        facts.set(account.once_count_fact(), needed.map_or(0, |index| index as i64 + 1));
     }
 }
 

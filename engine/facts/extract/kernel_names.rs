@@ -36,7 +36,7 @@ const PRECISIONS: [(&str, &str); 7] = [
     (r"(?i)(sgemm|ffma|simt_sgemm|fp32|f32f32|scudnn)", "fp32"),
 ];
 
-struct Patterns {
+pub(super) struct Patterns {
     communication: Regex,
     matrix: Regex,
     tensor_copy: Regex,
@@ -47,7 +47,7 @@ struct Patterns {
 
 impl Patterns {
     /// `None` never happens: the patterns are constants, and a test compiles them.
-    fn new() -> Option<Self> {
+    pub(super) fn new() -> Option<Self> {
         let precisions = PRECISIONS.iter().map(|(pattern, name)| Some((Regex::new(pattern).ok()?, *name)));
         Some(Self {
             communication: Regex::new(COMMUNICATION).ok()?,
@@ -59,9 +59,12 @@ impl Patterns {
         })
     }
 
-    fn traits(&self, short: &str, full: &str) -> Traits {
+    pub(super) fn traits(&self, short: &str, full: &str) -> Traits {
         let is_matrix_product = self.matrix.is_match(short) || self.matrix.is_match(beginning(full));
-        let precision = self.precisions.iter().find(|(pattern, _)| pattern.is_match(short)).map(|(_, name)| *name);
+        // Some short names tell nothing (`Kernel2` of CUTLASS).
+        let told =
+            |name: &str| self.precisions.iter().find(|(pattern, _)| pattern.is_match(name)).map(|(_, name)| *name);
+        let precision = told(short).or_else(|| told(beginning(full)));
         Traits {
             is_communication: self.communication.is_match(short),
             is_matrix_product,

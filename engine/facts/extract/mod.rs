@@ -11,6 +11,7 @@ mod fine_work;
 pub(in crate::facts) mod framework;
 mod idle;
 mod kernel_names;
+mod kernel_profiles;
 mod kernels;
 mod launch_shapes;
 mod launches;
@@ -22,6 +23,7 @@ mod profile;
 mod projection;
 mod ranges;
 mod readbacks;
+mod replay;
 mod round_trips;
 mod run;
 mod sequence;
@@ -43,15 +45,18 @@ use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
+use crate::replay::Change;
 use crate::source;
 use crate::text::nearest::most_alike_first;
 use crate::text::number;
 use crate::timeline::interval::Interval;
 use crate::timeline::{Capability, DeviceProperties, NONE, ThreadRanges, Timeline};
 use kernel_names::Traits;
+pub use kernel_profiles::{extract_profiles, join};
 use launch_shapes::LaunchShapes;
 use phases::Told;
 pub use phases::View;
+pub use replay::{Predicted, WhatIf};
 use storms::Storms;
 use tally::Tally;
 
@@ -218,11 +223,20 @@ pub fn extract_view(
     Ok(facts)
 }
 
+/// What a step of each device would take after some changes, by the number of the device.
+///
+/// # Errors
+/// As for [`extract`].
+pub fn what_if(timeline: &Timeline, scope: &Scope, view: &View, changes: &[Change]) -> Result<Vec<WhatIf>, ScopeError> {
+    let context = Context::new(timeline, scope, view, Threads::new(None))?;
+    Ok(context.devices.iter().map(|device| replay::what_if(&context, device, changes)).collect())
+}
+
 /// Extracts a group of a device's facts.
 type Extract = fn(&Context<'_>, &DeviceContext, &Parents<'_>, &mut DevicePart);
 
 /// Groups that do not depend on each other.
-const GROUPS: [Extract; 3] = [device_facts, groups_of_events, ranges_and_steps];
+const GROUPS: [Extract; 4] = [device_facts, groups_of_events, ranges_and_steps, replay::extract];
 
 fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     accounts::extract(context.timeline, device, &mut part.device);

@@ -36,6 +36,12 @@ fn are_told(steps: &Steps) -> bool {
     steps.certainty > Certainty::Low && (are_marked(steps) || is_more_than_one())
 }
 
+/// The steps of the steady state, however sure they are: what repeats has a price, whatever it is called.
+pub(super) fn steady(device: &DeviceContext) -> &[Step] {
+    let Some(steps) = &device.told.steps else { return &[] };
+    Phases::of_steps(device.window(), steps).map_or(&[], |phases| &steps.steps[phases.steady_steps])
+}
+
 /// The middle one of the numbers of some things; `None` of nothing.
 fn median_of<T>(all: &[T], number: impl Fn(&T) -> i64) -> Option<i64> {
     median(&mut all.iter().map(number).collect::<Vec<_>>())

@@ -169,6 +169,12 @@ struct Gain<'a> {
     speedup_ceiling: Option<f64>,
     account: &'a str,
     basis: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_share: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -457,6 +463,9 @@ impl<'a> Gain<'a> {
             speedup_ceiling: gain.speedup_ceiling,
             account: &gain.account,
             basis: &gain.basis,
+            step_ns: gain.replayed.map(|replayed| replayed.step_ns),
+            expected_ns: gain.replayed.map(|replayed| replayed.expected_ns),
+            expected_share: gain.replayed.map(|replayed| replayed.expected_share),
         }
     }
 }

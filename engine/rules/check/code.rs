@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::facts::EntityKind;
 use crate::ledger::Account;
 use crate::limits::{MAX_EXPRESSION_BYTES, MAX_OPEN_BRANCH_COUNT};
+use crate::replay::Change;
 use crate::text::nearest::did_you_mean;
 use crate::text::tags;
 
@@ -147,7 +148,17 @@ impl<'a, 'log> Checker<'a, 'log> {
             self.log.at(raw.claims.span(), format!("unknown account `{claims}`{near}"));
             return None;
         };
-        Some(EstimateCode { recoverable_ns: recoverable_ns?, account, basis })
+        let replay = raw.replay.as_ref().and_then(|change| self.change(change));
+        Some(EstimateCode { recoverable_ns: recoverable_ns?, account, basis, replay })
+    }
+
+    fn change(&mut self, text: &raw::Text) -> Option<Change> {
+        let change = Change::parse(text.get_ref());
+        if change.is_none() {
+            let near = did_you_mean(text.get_ref(), Change::ALL.iter().map(|change| change.id()));
+            self.log.at(text.span(), format!("unknown change `{}`{near}", text.get_ref()));
+        }
+        change
     }
 
     fn lower(&mut self, raw: &RawRule, base: Option<Confidence>) -> Vec<Lower> {

@@ -5,12 +5,13 @@ mod groups;
 use std::sync::Arc;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
+use crate::replay::{Change, STEP_FACT};
 use crate::text::spans::Sentence;
 
 use super::budget::Budget;
 use super::context::{Entities, RuleParams, Scope, ValueNames, params, related};
 use super::library::Library;
-use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Severity};
+use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Replayed, Severity};
 use super::params::Params;
 use super::print::Printers;
 use super::rule::{EstimateCode, FactRef, Rule, Text};
@@ -209,7 +210,21 @@ impl Judge<'_> {
             _ => i64::MAX,
         };
         let account = estimate.account.id().to_owned();
-        Ok(Some(Estimate { recoverable_ns: claimed.clamp(0, bound), account, basis: estimate.basis.clone() }))
+        let replayed = estimate.replay.and_then(|change| self.replayed(change));
+        let (recoverable_ns, basis) = (claimed.clamp(0, bound), estimate.basis.clone());
+        Ok(Some(Estimate { recoverable_ns, account, basis, replayed }))
+    }
+
+    /// What the replay of the device's steady state says of a change.
+    fn replayed(&self, change: Change) -> Option<Replayed> {
+        let ns = |name: &'static str| match self.value(FactRef { kind: EntityKind::Device, name }) {
+            Some(FactValue::Int(ns)) => Some(*ns),
+            _ => None,
+        };
+        let step_ns = ns(STEP_FACT).filter(|step_ns| *step_ns > 0)?;
+        let ceiling_ns = ns(change.ceiling_fact())?.clamp(0, step_ns);
+        let expected_ns = ns(change.expected_fact())?.clamp(0, ceiling_ns);
+        Some(Replayed { step_ns, expected_ns, ceiling_ns })
     }
 
     fn claimed(&self, estimate: &EstimateCode) -> Result<i64, String> {

@@ -13,7 +13,11 @@ const fn argument(capability: Capability) -> Option<&'static str> {
         | Capability::Nvtx
         | Capability::GraphKernels => Some(""),
         Capability::CallStacks => Some(", with_stack=True"),
-        Capability::CpuSamples | Capability::OsRuntime | Capability::GpuMetrics | Capability::PageFaults => None,
+        Capability::CpuSamples
+        | Capability::OsRuntime
+        | Capability::GpuMetrics
+        | Capability::PageFaults
+        | Capability::KernelProfile => None,
     }
 }
 

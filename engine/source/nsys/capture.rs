@@ -14,7 +14,7 @@ enum Brings {
 
 const fn brings(capability: Capability) -> Brings {
     match capability {
-        Capability::Report => Brings::Nothing,
+        Capability::Report | Capability::KernelProfile => Brings::Nothing,
         Capability::CudaTrace | Capability::CudaApi | Capability::DeviceInfo => Brings::Trace("cuda"),
         Capability::Nvtx => Brings::Trace("nvtx"),
         Capability::OsRuntime => Brings::Trace("osrt"),
@@ -29,6 +29,9 @@ const fn brings(capability: Capability) -> Brings {
 /// One command for all of it. CUDA is always traced: nothing is told without.
 pub(super) fn command(wanted: &[Capability]) -> Option<CaptureCommand> {
     let wanted = to_record(wanted)?;
+    if wanted.contains(&Capability::KernelProfile) {
+        return None;
+    }
     let (mut traces, mut others) = (vec!["cuda"], String::new());
     for capability in wanted {
         match brings(capability) {

@@ -11,6 +11,7 @@ pub mod formats;
 pub mod heavy;
 pub mod hostile;
 pub mod independent;
+pub mod kernels;
 pub mod language;
 pub mod mutate;
 pub mod mutate_pages;

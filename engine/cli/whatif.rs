@@ -1,0 +1,137 @@
+//! `coldspot whatif`.
+
+use std::path::PathBuf;
+
+use clap::builder::ArgAction;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use coldspot::render::whatif::{whatif_json, whatif_text};
+use coldspot::replay::Change;
+use coldspot::rules::Library;
+
+use super::exit::{Exit, Failure};
+use super::guard::Work;
+use super::project::ProjectArguments;
+use super::{Output, Reading, output};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  coldspot whatif run.sqlite                            what each change could win
+  coldspot whatif run.sqlite --pin-copies --no-sync     what both win together
+  coldspot whatif run.sqlite --rule pageable-copy       what the change wins that a rule advises
+";
+
+/// What `coldspot whatif` takes.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// A report: a trace of the PyTorch Profiler, an .sqlite export of Nsight Systems, or an .nsys-rep.
+    report: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
+    /// The format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// One object; docs/json.md describes it.
+    Json,
+}
+
+/// The changes that are made: one option each, and those that rules advise.
+#[derive(Debug)]
+struct Changes {
+    asked: Vec<Change>,
+    /// Ids of rules.
+    rules: Vec<String>,
+}
+
+const RULE: &str = "rule";
+
+impl Changes {
+    fn of(matches: &ArgMatches) -> Self {
+        let rules = matches.get_many::<String>(RULE).into_iter().flatten().cloned().collect();
+        let asked = Change::ALL.iter().copied().filter(|change| matches.get_flag(change.id())).collect();
+        Self { asked, rules }
+    }
+
+    /// Those asked for, with those that the rules advise.
+    fn all(&self) -> Result<Vec<Change>, Failure> {
+        let library = Library::builtin().map_err(|faults| Failure::new(Exit::Rules, faults))?;
+        let mut all = self.asked.clone();
+        for id in &self.rules {
+            let change = library.rules().iter().find(|rule| rule.id() == id).and_then(|rule| rule.replay());
+            let known = library.rules().iter().filter(|rule| rule.replay().is_some()).map(|rule| rule.id());
+            let known: Vec<&str> = known.collect();
+            let problem = || {
+                format!("--rule {id}: no rule of that name advises what can be played; these do: {}", known.join(", "))
+            };
+            all.push(change.ok_or_else(|| Failure::new(Exit::Usage, problem()))?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+}
+
+impl FromArgMatches for Changes {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self::of(matches))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::of(matches);
+        Ok(())
+    }
+}
+
+impl Args for Changes {
+    fn augment_args(command: Command) -> Command {
+        let option = |change: &Change| {
+            Arg::new(change.id())
+                .long(change.id())
+                .action(ArgAction::SetTrue)
+                .help(change.help())
+                .help_heading("Changes")
+        };
+        let rule = Arg::new(RULE)
+            .long(RULE)
+            .value_name("ID")
+            .action(ArgAction::Append)
+            .help("The changes that a rule advises. May be given again.")
+            .help_heading("Changes");
+        command.args(Change::ALL.iter().map(option)).arg(rule)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl Arguments {
+    pub(super) fn work(&self) -> Work {
+        Work::of([&self.report])
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    output::refuse_overwrite([arguments.report.as_path()], arguments.output.output.as_deref())?;
+    let mut reading = arguments.reading.options();
+    reading.options.root = ProjectArguments::default().configuration().folder();
+    let asked = arguments.changes.all()?;
+    let changes = if asked.is_empty() { Change::ALL } else { asked.as_slice() };
+    let answers = reading.what_if(&arguments.report, changes)?;
+    let is_combined = !asked.is_empty();
+    let text = match arguments.format {
+        Format::Text => whatif_text(&answers, is_combined),
+        Format::Json => whatif_json(&answers, is_combined),
+    };
+    output::write(&text, arguments.output.output.as_deref())?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,116 @@
+//! Facts of a launch shape that a profiler of single kernels measured: of its longest profiled launch.
+
+use super::FactType::{Choice, Float, Int};
+use super::Scaling::{Incomparable, Intensive};
+use super::{Fact, fact};
+use crate::timeline::Capability::KernelProfile;
+
+/// What warps wait for, in the words of Nsight Compute's stall reasons.
+pub(in crate::facts) const STALL_REASONS: [&str; 16] = [
+    "long_scoreboard",
+    "short_scoreboard",
+    "lg_throttle",
+    "mio_throttle",
+    "tex_throttle",
+    "math_pipe_throttle",
+    "barrier",
+    "membar",
+    "wait",
+    "drain",
+    "no_instruction",
+    "branch_resolving",
+    "dispatch_stall",
+    "imc_miss",
+    "sleeping",
+    "not_selected",
+];
+
+const fn share(name: &'static str, meaning: &'static str) -> Fact {
+    fact(name, Float, KernelProfile, Intensive, meaning)
+}
+
+const fn count(name: &'static str, meaning: &'static str) -> Fact {
+    fact(name, Int, KernelProfile, Intensive, meaning)
+}
+
+pub(super) const LAUNCH_SHAPE: &[Fact] = &[
+    fact(
+        "profiled_launch_count",
+        Int,
+        KernelProfile,
+        Incomparable,
+        "Launches with this name, grid and block that Nsight Compute profiled. With this, the numbers of the longest of them are there as far as they were collected.",
+    ),
+    fact(
+        "profiled_ns",
+        Int,
+        KernelProfile,
+        Incomparable,
+        "How long that launch took under Nsight Compute: alone on the GPU, with fixed clocks and empty caches.",
+    ),
+    share("compute_throughput_share", "Throughput of the SMs, against their peak (speed of light)."),
+    share("memory_throughput_share", "Throughput of the busiest part of the memory system, against its peak."),
+    share("dram_throughput_share", "Throughput of device memory, against its peak."),
+    share("l1_throughput_share", "Throughput of the L1 and texture cache, against its peak."),
+    share("l2_throughput_share", "Throughput of the L2 cache, against its peak."),
+    count("dram_bytes", "Bytes that device memory read and wrote."),
+    fact("dram_gb_per_s", Float, KernelProfile, Intensive, "The same over the time of the launch."),
+    share("achieved_occupancy_share", "Warps that were resident, of those that an SM can hold."),
+    share("issue_share", "Cycles in which a scheduler issued an instruction; with few, warps wait."),
+    fact(
+        "stall_reason",
+        Choice(&STALL_REASONS),
+        KernelProfile,
+        Incomparable,
+        "What warps waited for longest, by Nsight Compute's name of the reason.",
+    ),
+    share("stall_share", "The part of the time between two instructions of a warp that it waited for that."),
+    share(
+        "memory_stall_share",
+        "The part of it that warps waited for memory: global, local and texture memory, and the queues before it.",
+    ),
+    fact(
+        "limit",
+        Choice(&["compute", "device_memory", "l2_cache", "l1_cache", "latency"]),
+        KernelProfile,
+        Incomparable,
+        "The part of the GPU that it uses most; latency where it uses neither the SMs nor memory at 60 % of their peak.",
+    ),
+    share("l1_hit_share", "Requests that the L1 cache answered."),
+    share("l2_hit_share", "Requests that the L2 cache answered."),
+    count("global_sector_count", "Sectors of 32 bytes that its accesses of global memory moved between L1 and L2."),
+    count(
+        "excess_sector_count",
+        "How many of them would not have been there, had the threads of each warp accessed neighbouring addresses.",
+    ),
+    share("excess_sector_share", "The same as a part of all."),
+    share(
+        "coalesced_floor_share",
+        "The part of its time that it would still take at the least if all accesses were coalesced: its arithmetic at full speed, or its traffic of device memory, of which what is beyond the sectors that are needed is left out.",
+    ),
+    count("shared_wavefront_count", "Passes that its accesses of shared memory took."),
+    count(
+        "excess_wavefront_count",
+        "How many of them would not have been there without conflicts between threads over banks.",
+    ),
+    share("excess_wavefront_share", "The same as a part of all."),
+    count(
+        "local_sector_count",
+        "Sectors of 32 bytes that its accesses of local memory moved: registers that did not fit, or arrays of a thread.",
+    ),
+    share("local_sector_share", "The same as a part of the sectors of local and global memory."),
+    count("spill_request_count", "Requests for registers that did not fit and went to local memory."),
+    share("tensor_pipe_share", "Cycles in which the tensor cores were active."),
+    share("fp64_pipe_share", "Cycles in which the fp64 units were active."),
+    share("fma_pipe_share", "Cycles in which the fp32 multiply-add units were active."),
+    share(
+        "active_thread_share",
+        "Threads of a warp that take part in an instruction, on average, those that a predicate switches off left out where they were counted.",
+    ),
+    share(
+        "uncoalesced_estimate_share",
+        "What Nsight Compute's own rules take uncoalesced accesses to cost of the kernel's time: the largest of their estimates for the whole kernel, since they overlap.",
+    ),
+    share("bank_conflict_estimate_share", "The same of conflicts in shared memory."),
+    share("divergence_estimate_share", "The same of divergent warps."),
+];

@@ -1,0 +1,59 @@
+//! Facts of the replay: what would remain of a step without a cause.
+
+use super::FactType::{Choice, Float, Int};
+use super::Scaling::{Incomparable, Intensive, OneTime};
+use super::{Fact, fact};
+use crate::replay::Change;
+use crate::timeline::Capability::CudaApi;
+
+pub(super) const REPLAY: &[Fact] = &[
+    fact(
+        "replay_refused",
+        Choice(&["no_calls", "no_steps", "too_long", "unexplained"]),
+        CudaApi,
+        Incomparable,
+        "Why the recording is not played again: it lacks the calls or repeats nothing, one step is too long, or something that it does not hold decided when work began. Absent where it is.",
+    ),
+    fact(
+        "replay_step_ns",
+        Int,
+        CudaApi,
+        Intensive,
+        "A step of the part that is played again, in the mean, without what recording its calls costs. What changes could gain is told of it.",
+    ),
+    fact(
+        "replay_least_step_ns",
+        Int,
+        CudaApi,
+        Intensive,
+        "The least that such a step takes without the profiler, where recording costs the most that it was seen to cost.",
+    ),
+    fact("replay_recorded_step_ns", Int, CudaApi, Intensive, "Such a step as recorded."),
+    fact(
+        "replay_step_count",
+        Int,
+        CudaApi,
+        OneTime,
+        "Steps that are played again: a representative part of the steady state.",
+    ),
+    fact(
+        "replay_distance_share",
+        Float,
+        CudaApi,
+        Intensive,
+        "How far a step is from that recorded, in the mean, when it is played again without what the model does not explain.",
+    ),
+];
+
+/// Two facts a change. Differences that may be small: no sums over the work.
+pub(super) const GAINS: &[Fact] = &{
+    let mut facts = [fact("", Int, CudaApi, OneTime, ""); 2 * Change::ALL.len()];
+    let mut index = 0;
+    while index < Change::ALL.len() {
+        let change = Change::ALL[index];
+        facts[2 * index] = fact(change.expected_fact(), Int, CudaApi, OneTime, change.expected_meaning());
+        facts[2 * index + 1] = fact(change.ceiling_fact(), Int, CudaApi, OneTime, change.ceiling_meaning());
+        index += 1;
+    }
+    facts
+};

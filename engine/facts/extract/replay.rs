@@ -1,0 +1,104 @@
+//! What would remain of a step without a cause, from the replay of the steady state.
+
+use super::kernel_names::Traits;
+use super::{Context, DeviceContext, DevicePart, Parents, steps};
+use crate::facts::Entity;
+use crate::ledger::DeviceOps;
+use crate::replay::{Change, Gain, NoReplay, Replay, Role, Subject};
+use crate::steps::Step;
+
+/// What a step of one device would take after changes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WhatIf {
+    /// The number of the device.
+    pub device_number: i64,
+    /// The replay, or why there is none.
+    pub outcome: Result<Predicted, NoReplay>,
+}
+
+/// What a replay says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predicted {
+    /// A step without the profiler, nanoseconds: what gains are told of.
+    pub step_ns: i64,
+    /// The least that it is.
+    pub least_step_ns: i64,
+    /// A step as recorded.
+    pub recorded_step_ns: i64,
+    /// How many steps were played again.
+    pub step_count: u32,
+    /// How far the steps are from those recorded, at most, when played again without a change: a share.
+    pub identity_share: f64,
+    /// The same of a step in the mean, without what the model does not explain.
+    pub distance_share: f64,
+    /// What each change wins alone.
+    pub each: Vec<(Change, Gain)>,
+    /// What they win together.
+    pub together: Gain,
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
+    let steps = steps::steady(device);
+    if let Err(none) = played(context, device, steps, |replay| set(replay, &mut part.device)) {
+        part.device.set("replay_refused", none.id());
+    }
+}
+
+fn set(replay: &Replay<'_>, facts: &mut Entity) {
+    facts.set("replay_step_ns", replay.step_ns());
+    facts.set("replay_least_step_ns", replay.least_step_ns());
+    facts.set("replay_recorded_step_ns", replay.recorded_step_ns());
+    facts.set("replay_step_count", i64::from(replay.step_count()));
+    facts.set("replay_distance_share", replay.distance_share());
+    for change in Change::ALL {
+        let gain = replay.gain(&[*change]);
+        facts.set(change.expected_fact(), gain.expected_ns);
+        facts.set(change.ceiling_fact(), gain.ceiling_ns);
+    }
+}
+
+pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> WhatIf {
+    let steps = steps::steady(device);
+    let predicted = |replay: &Replay<'_>| Predicted {
+        step_ns: replay.step_ns(),
+        least_step_ns: replay.least_step_ns(),
+        recorded_step_ns: replay.recorded_step_ns(),
+        step_count: replay.step_count(),
+        identity_share: replay.identity_share(),
+        distance_share: replay.distance_share(),
+        each: changes.iter().map(|change| (*change, replay.gain(&[*change]))).collect(),
+        together: replay.gain(changes),
+    };
+    let number = context.timeline.devices[device.ops.device as usize].number;
+    WhatIf { device_number: number, outcome: played(context, device, steps, predicted) }
+}
+
+fn played<T>(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    steps: &[Step],
+    then: impl FnOnce(&Replay<'_>) -> T,
+) -> Result<T, NoReplay> {
+    let devices: Vec<&DeviceOps> = context.devices.iter().map(|device| &device.ops).collect();
+    let own = context.devices.iter().position(|other| other.ops.device == device.ops.device).unwrap_or(0);
+    let roles: Vec<Role> = context.traits.iter().map(role).collect();
+    let subject = Subject {
+        timeline: context.timeline,
+        calls: &context.calls,
+        devices: &devices,
+        device: own,
+        steps,
+        roles: &roles,
+    };
+    Replay::new(subject).map(|replay| then(&replay))
+}
+
+fn role(traits: &Traits) -> Role {
+    if traits.is_matrix_product && traits.precision == Some("fp32") {
+        Role::Fp32Product
+    } else if traits.is_elementwise {
+        Role::Elementwise
+    } else {
+        Role::Compute
+    }
+}

@@ -1,0 +1,217 @@
+//! Changes of copies between host and device: pinned, batched, beside other work.
+
+use foldhash::HashMap;
+
+use super::super::model::{Play, What, Why};
+use super::super::record::{Op, TO_DEVICE, TO_HOST};
+use super::super::setting::Setting;
+use super::{Extent, by_stream};
+use crate::timeline::NONE;
+use crate::timeline::api::ApiClass;
+
+/// Copies of at most so many bytes are small: they take longer to begin than to move.
+const MAX_SMALL_COPY_BYTES: i64 = 64 << 10;
+/// So many in a row, at least.
+const MIN_BATCH_COUNT: usize = 4;
+/// At what rate a host packs small pieces, bytes a nanosecond. Measured on the machine of docs/gains.md.
+const PACKING_RATE: f64 = 14.0;
+/// What a copy takes beside its bytes.
+const COPY_LATENCY_NS: i64 = 1_500;
+/// An asynchronous call.
+const ASYNC_CALL_NS: i64 = 4_000;
+
+impl Play<'_> {
+    pub(super) fn pin_copies(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        if !model.part.ops.iter().any(is_large_pageable) {
+            return;
+        }
+        let pinned = |op: &Op, run_ns: i64| {
+            let rate = setting.pinned_rate(op.lane);
+            run_ns.min((op.bytes as f64 / rate) as i64 + COPY_LATENCY_NS)
+        };
+        self.set_runs(|_, op, run_ns| is_large_pageable(op).then(|| pinned(op, run_ns)));
+        let pageable = |call: u32| {
+            let row = model.call(call);
+            model.part.ops.get(row.first_op as usize).filter(|op| row.op_count > 0 && is_large_pageable(op))
+        };
+        let mut edges = std::mem::take(&mut self.edges);
+        edges.retain_mut(|edge| {
+            if let Some(op) = self.starting(edge).filter(|op| is_large_pageable(model.op(*op))) {
+                if edge.why == Why::Launch && is_large_pageable(model.op(op)) {
+                    edge.lag_ns = edge.lag_ns.min(setting.launch_ns);
+                }
+                return true;
+            }
+            let Some((call, op)) = self.returning(edge).and_then(|call| Some((call, pageable(call)?))) else {
+                return true;
+            };
+            if edge.why == Why::Call {
+                edge.lag_ns = edge.lag_ns.min(ASYNC_CALL_NS);
+                return true;
+            }
+            // What comes back is waited for, as the host wants to read it; and so does a call that blocks by its name.
+            let waits = op.lane == Some(TO_HOST) || model.call(call).class == ApiClass::CopyBlocking;
+            let from_start = matches!(model.what[edge.from as usize], What::OpStart(_));
+            let rest = if from_start { pinned(op, op.end - op.start) } else { 0 };
+            edge.lag_ns = edge.lag_ns.min(rest + setting.return_ns);
+            waits && extent == Extent::Expected
+        });
+        self.edges = edges;
+        if extent == Extent::Ceiling {
+            // Pinned memory lets copies run beside kernels as well.
+            self.overlap(usize::MAX, setting);
+        }
+    }
+
+    pub(super) fn batch_copies(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let mut bytes_of: HashMap<u32, i64> = HashMap::default();
+        let mut is_later = vec![false; model.part.ops.len()];
+        let mut runs: HashMap<u32, Vec<u32>> = HashMap::default();
+        let mut close = |run: &mut Vec<u32>, is_later: &mut Vec<bool>| {
+            if run.len() >= MIN_BATCH_COUNT {
+                bytes_of.insert(run[0], run.iter().map(|op| model.op(*op).bytes).sum());
+                run[1..].iter().for_each(|op| is_later[*op as usize] = true);
+            }
+            run.clear();
+        };
+        for (op, row) in (0_u32..).zip(&model.part.ops) {
+            let is_small = row.lane.is_some() && row.bytes <= MAX_SMALL_COPY_BYTES && row.call != NONE;
+            let run = runs.entry(row.stream).or_default();
+            let fits = run.last().is_some_and(|last| {
+                let last = model.op(*last);
+                last.lane == row.lane && last.step == row.step
+            });
+            if !is_small || !fits {
+                close(run, &mut is_later);
+            }
+            if is_small {
+                run.push(op);
+            }
+        }
+        runs.values_mut().for_each(|run| close(run, &mut is_later));
+        self.merge_copies(&bytes_of, &is_later, extent, setting);
+    }
+
+    /// The first copy of each run moves all bytes, the others are gone with their calls.
+    fn merge_copies(&mut self, bytes_of: &HashMap<u32, i64>, is_later: &[bool], extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let is_gone = |call: u32| {
+            let row = model.call(call);
+            row.op_count == 1 && is_later.get(row.first_op as usize) == Some(&true)
+        };
+        for edge in &mut self.edges {
+            match (edge.why, model.what[edge.to as usize]) {
+                (Why::Run, What::OpEnd(op)) => {
+                    if let Some(bytes) = bytes_of.get(&op) {
+                        let rate = setting.pinned_rate(model.op(op).lane);
+                        edge.lag_ns = (*bytes as f64 / rate) as i64 + COPY_LATENCY_NS;
+                    } else if is_later[op as usize] {
+                        edge.lag_ns = 0;
+                    }
+                }
+                (_, What::OpStart(op)) if is_later[op as usize] => edge.lag_ns = 0,
+                (Why::Call | Why::Sync | Why::Queue, What::CallEnd(call)) if is_gone(call) => edge.lag_ns = 0,
+                (Why::Program, What::CallStart(call)) if is_gone(call) => edge.lag_ns = 0,
+                (Why::Program, What::CallStart(call)) if extent == Extent::Expected => {
+                    let packed = bytes_of.get(&model.call(call).first_op).filter(|_| model.call(call).op_count > 0);
+                    edge.lag_ns += packed.map_or(0, |bytes| (*bytes as f64 / PACKING_RATE) as i64);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn overlap_copies(&mut self, extent: Extent, setting: &Setting<'_>) {
+        self.overlap(if extent == Extent::Expected { 2 } else { usize::MAX }, setting);
+    }
+
+    /// Copies leave the order of their stream: data goes from copies to the kernels after them and from kernels to the copies
+    /// after them, and so many steps share the buffers.
+    pub(super) fn overlap(&mut self, buffer_count: usize, setting: &Setting<'_>) {
+        let model = self.model;
+        if !model.part.ops.iter().any(|op| op.lane.is_some() && op.bytes > MAX_SMALL_COPY_BYTES) {
+            return;
+        }
+        self.turns.copies = true;
+        let mut edges = std::mem::take(&mut self.edges);
+        edges.retain(|edge| {
+            let of_stream = matches!(edge.why, Why::Stream | Why::Order | Why::Legacy);
+            let touches = |event: u32| match model.what[event as usize] {
+                What::OpStart(op) | What::OpEnd(op) => model.op(op).lane.is_some(),
+                _ => false,
+            };
+            let waits = edge.why == Why::Sync && self.returning(edge).is_some();
+            !(of_stream && (touches(edge.from) || touches(edge.to)) || waits)
+        });
+        self.edges = edges;
+        let spacing = setting.spacing_ns;
+        for ops in by_stream(&model.part.ops) {
+            let (mut kernel, mut arrived): (Option<u32>, Vec<u32>) = (None, Vec::new());
+            let (mut crossed, mut last_copy) = (false, None::<u32>);
+            for op in ops {
+                let to = model.op_events[op as usize].0;
+                match model.op(op).lane {
+                    Some(TO_DEVICE) => {
+                        arrived.push(op);
+                        crossed = true;
+                    }
+                    Some(_) => {
+                        if let Some(kernel) = kernel {
+                            self.add(model.op_events[kernel as usize].1, to, spacing, Why::Stream);
+                        }
+                        crossed = true;
+                        last_copy = Some(op);
+                    }
+                    None => {
+                        for copy in arrived.drain(..) {
+                            self.add(model.op_events[copy as usize].1, to, spacing, Why::Stream);
+                        }
+                        if let Some(kernel) = kernel.filter(|_| crossed) {
+                            self.add(model.op_events[kernel as usize].1, to, spacing, Why::Stream);
+                        }
+                        crossed = false;
+                        kernel = Some(op);
+                    }
+                }
+            }
+            let _ = last_copy;
+        }
+        self.share_buffers(buffer_count);
+    }
+
+    /// The first copies of a step wait for what was done with their buffers.
+    fn share_buffers(&mut self, buffer_count: usize) {
+        let model = self.model;
+        let step_count = model.part.step_count as usize;
+        if buffer_count >= step_count {
+            return;
+        }
+        let mut lasts: Vec<Vec<u32>> = vec![Vec::new(); step_count];
+        for ops in by_stream(&model.part.ops) {
+            let mut last: HashMap<(u32, bool), u32> = HashMap::default();
+            for op in ops {
+                let row = model.op(op);
+                last.insert((row.step, row.lane.is_some()), op);
+            }
+            for ((step, _), op) in last {
+                if let Some(lasts) = lasts.get_mut(step as usize).filter(|lasts| lasts.len() < 16) {
+                    lasts.push(op);
+                }
+            }
+        }
+        for (op, row) in (0_u32..).zip(&model.part.ops) {
+            if row.lane != Some(TO_DEVICE) || row.call == NONE || (row.step as usize) < buffer_count {
+                continue;
+            }
+            for last in &lasts[row.step as usize - buffer_count] {
+                self.add(model.op_events[*last as usize].1, model.op_events[op as usize].0, 0, Why::Buffer);
+            }
+        }
+    }
+}
+
+fn is_large_pageable(op: &Op) -> bool {
+    op.is_pageable && op.bytes > MAX_SMALL_COPY_BYTES
+}

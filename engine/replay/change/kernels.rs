@@ -1,0 +1,174 @@
+//! Changes of kernels: how long they run, and what they wait for.
+
+use foldhash::HashMap;
+
+use super::super::Role;
+use super::super::model::{Edge, Play, What, Why};
+use super::super::setting::Setting;
+use super::{Extent, by_stream};
+
+/// The least that a kernel takes.
+const LEAST_KERNEL_NS: i64 = 2_000;
+/// A kernel with few blocks that is shorter than this is no concern.
+const MIN_NARROW_NS: i64 = 20_000;
+/// Of the time of exposed communication, what overlapping it costs the compute beside it. Measured on the machine of docs/gains.md.
+const OVERLAP_COST_SHARE: f64 = 0.55;
+/// Of the ratio of peaks, what matrix products reach on tensor cores.
+const TENSOR_EFFICIENCY: f64 = 0.75;
+
+/// Fewer element-wise kernels in a row may be work on different data.
+const MIN_CHAIN_COUNT: usize = 3;
+
+impl Play<'_> {
+    pub(super) fn non_blocking_streams(&mut self, setting: &Setting<'_>) {
+        self.edges.retain(|edge| edge.why != Why::Legacy);
+        self.take_turns(setting);
+    }
+
+    /// Kernels that do not wait for each other share the device as far as they fit.
+    fn take_turns(&mut self, setting: &Setting<'_>) {
+        self.turns.kernels = true;
+        self.shares = self.model.part.ops.iter().map(|op| setting.share_of(op)).collect();
+    }
+
+    pub(super) fn spread_streams(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let mut added = Vec::new();
+        let mut is_spread = vec![false; model.part.ops.len()];
+        for ops in by_stream(&model.part.ops) {
+            let mut group: Vec<u32> = Vec::new();
+            let mut before: Option<u32> = None;
+            for op in ops {
+                let share = setting.share_of(model.op(op));
+                let is_small = share > 0.0 && share <= 0.5;
+                let joins = group.first().is_some_and(|first| {
+                    let (first, this) = (model.op(*first), model.op(op));
+                    let is_same = setting.shape_of(first) == setting.shape_of(this);
+                    first.step == this.step && (is_same || extent == Extent::Ceiling)
+                });
+                if !group.is_empty() && !(is_small && joins) {
+                    // What comes after the group waits for all of it.
+                    for member in &group {
+                        added.push((model.op_events[*member as usize].1, op));
+                    }
+                    before = group.last().copied();
+                    group.clear();
+                }
+                if is_small {
+                    is_spread[op as usize] = !group.is_empty();
+                    if let (Some(before), false) = (before, group.is_empty()) {
+                        added.push((model.op_events[before as usize].1, op));
+                    }
+                    group.push(op);
+                } else {
+                    before = Some(op);
+                }
+            }
+        }
+        let mut edges = std::mem::take(&mut self.edges);
+        edges.retain(|edge| {
+            let is_turn = matches!(edge.why, Why::Stream | Why::Order);
+            !(is_turn && self.starting(edge).is_some_and(|op| is_spread[op as usize]))
+        });
+        self.edges = edges;
+        for (from, op) in added {
+            let to = model.op_events[op as usize].0;
+            self.edges.push(Edge { from, to, lag_ns: setting.spacing_ns, why: Why::Stream });
+        }
+        self.take_turns(setting);
+    }
+
+    pub(super) fn full_grid(&mut self, extent: Extent, setting: &Setting<'_>) {
+        self.set_runs(|_, op, run_ns| {
+            let share = f64::from(setting.share_of(op));
+            // Whether a kernel of several blocks has work for more is not to be seen: only one of a single block is taken for
+            // a slip.
+            let is_single = setting.block_count(op) == 1;
+            let is_narrow = share > 0.0 && share < 1.0 && run_ns >= MIN_NARROW_NS;
+            let is_narrow = is_narrow && (is_single || extent == Extent::Ceiling);
+            let least = if extent == Extent::Expected { 2 * LEAST_KERNEL_NS } else { 0 };
+            is_narrow.then(|| ((run_ns as f64 * share) as i64).max(least))
+        });
+    }
+
+    pub(super) fn lower_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let Some((tf32, half)) = setting.tensor_ratios() else { return };
+        let factor = match extent {
+            Extent::Expected => (tf32.unwrap_or(half) * TENSOR_EFFICIENCY).max(1.0),
+            Extent::Ceiling => half.max(tf32.unwrap_or(0.0)),
+        };
+        self.set_runs(|_, op, run_ns| {
+            let is_product = setting.role_of(op) == Role::Fp32Product;
+            is_product.then(|| (run_ns as f64 / factor) as i64)
+        });
+    }
+
+    pub(super) fn fuse(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let mut is_gone = vec![false; model.part.ops.len()];
+        let mut run_of: HashMap<u32, i64> = HashMap::default();
+        for chain in self.chains(setting) {
+            let longest = chain.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0);
+            // Kernels of a chain read what those before it wrote: one that does all needs not read it.
+            let longest = if extent == Extent::Ceiling { longest * 2 / 3 } else { longest };
+            run_of.insert(chain[0], longest);
+            chain[1..].iter().for_each(|op| is_gone[*op as usize] = true);
+        }
+        for edge in &mut self.edges {
+            match (edge.why, model.what[edge.to as usize]) {
+                (Why::Run, What::OpEnd(op)) if is_gone[op as usize] => edge.lag_ns = 0,
+                (Why::Run, What::OpEnd(op)) => edge.lag_ns = run_of.get(&op).copied().unwrap_or(edge.lag_ns),
+                (_, What::OpStart(op)) if is_gone[op as usize] => edge.lag_ns = 0,
+                (Why::Call | Why::Queue, What::CallEnd(call)) => {
+                    let row = model.call(call);
+                    if row.op_count == 1 && is_gone.get(row.first_op as usize) == Some(&true) {
+                        edge.lag_ns = 0;
+                    }
+                }
+                (Why::Program, What::CallStart(call)) => {
+                    let row = model.call(call);
+                    let is_gone = row.op_count == 1 && is_gone.get(row.first_op as usize) == Some(&true);
+                    if is_gone && edge.lag_ns < setting.launch_gap_ns {
+                        edge.lag_ns = 0;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Element-wise kernels that follow one another in a stream and a step, on grids of the same size.
+    fn chains(&self, setting: &Setting<'_>) -> Vec<Vec<u32>> {
+        let model = self.model;
+        let mut chains: Vec<Vec<u32>> = Vec::new();
+        for ops in by_stream(&model.part.ops) {
+            let mut chain: Vec<u32> = Vec::new();
+            for op in ops {
+                let row = model.op(op);
+                let is_elementwise = setting.role_of(row) == Role::Elementwise;
+                let joins = chain.first().is_none_or(|first| {
+                    let first = model.op(*first);
+                    first.step == row.step && setting.block_count(first) == setting.block_count(row)
+                });
+                if !(is_elementwise && joins) {
+                    chains.push(std::mem::take(&mut chain));
+                }
+                if is_elementwise {
+                    chain.push(op);
+                }
+            }
+            chains.push(chain);
+        }
+        chains.retain(|chain| chain.len() >= MIN_CHAIN_COUNT);
+        chains
+    }
+
+    pub(super) fn overlap_communication(&mut self, extent: Extent) {
+        let exposed = self.model.exposed_communication();
+        let cost = if extent == Extent::Expected { OVERLAP_COST_SHARE } else { 0.0 };
+        self.set_runs(|op, _, run_ns| {
+            let exposed_ns = exposed.get(&op).copied()?;
+            Some(run_ns - ((1.0 - cost) * exposed_ns as f64) as i64)
+        });
+    }
+}

@@ -1,0 +1,214 @@
+//! The changes: what a fix does to the model, each small and named.
+
+mod copies;
+mod host;
+mod kernels;
+
+use foldhash::HashMap;
+
+use super::model::{Edge, Play, What, Why};
+use super::record::Op;
+use super::setting::Setting;
+
+/// How much of it a change is taken to win.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Extent {
+    /// What a plain fix brings.
+    Expected,
+    /// Everything that it could bring.
+    Ceiling,
+}
+
+macro_rules! changes {
+    ($($change:ident $id:literal $fact:literal $help:literal)+) => {
+        /// A change of the recorded program.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Change {
+            $(#[doc = $help] $change,)+
+        }
+
+        impl Change {
+            /// Every change, in the order in which they are made.
+            pub const ALL: &'static [Self] = &[$(Self::$change,)+];
+
+            /// Its name on the command line.
+            pub const fn id(self) -> &'static str {
+                match self { $(Self::$change => $id,)+ }
+            }
+
+            /// The fact of what a plain fix brings.
+            pub const fn expected_fact(self) -> &'static str {
+                match self { $(Self::$change => concat!($fact, "_expected_gain_ns"),)+ }
+            }
+
+            /// The fact of everything that it could bring.
+            pub const fn ceiling_fact(self) -> &'static str {
+                match self { $(Self::$change => concat!($fact, "_ceiling_gain_ns"),)+ }
+            }
+
+            /// What the first of them means.
+            pub const fn expected_meaning(self) -> &'static str {
+                match self { $(Self::$change => concat!($help, " What that is expected to gain of replay_step_ns, a step."),)+ }
+            }
+
+            /// What the second means.
+            pub const fn ceiling_meaning(self) -> &'static str {
+                match self { $(Self::$change => concat!($help, " The most that it could gain of replay_step_ns, a step."),)+ }
+            }
+
+            /// What is changed, in one sentence.
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$change => $help,)+ }
+            }
+        }
+    };
+}
+
+changes! {
+    LowerPrecision "lower-precision" "lower_precision" "Matrix products in fp32 run on tensor cores: TF32 is expected, bf16 is the ceiling."
+    FullGrid "full-grid" "full_grid" "Kernels with fewer blocks than the GPU has SMs fill it."
+    Fuse "fuse" "fuse" "Chains of element-wise kernels become one pass over memory."
+    BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
+    PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
+    CacheAllocations "cache-allocations" "cache_allocations" "Memory is allocated once: calls that allocate and free take no time and wait for nothing."
+    NoSync "no-sync" "no_sync" "The host waits for nothing, and reads single values back only now and then."
+    HostAside "host-aside" "host_aside" "Host code between calls goes to other threads."
+    NoBlocking "no-blocking" "no_blocking" "The threads that launch never wait in the operating system."
+    Graph "graph" "graph" "The calls of a step become one launch of a CUDA graph."
+    NonBlockingStreams "non-blocking-streams" "non_blocking_streams" "No stream waits for the legacy default stream."
+    SpreadStreams "spread-streams" "spread_streams" "Small kernels of one step run in streams of their own, as far as they fit together."
+    OverlapCopies "overlap-copies" "overlap_copies" "Copies between host and device run beside the work of other steps, with two buffers."
+    OverlapCommunication "overlap-communication" "overlap_communication" "Communication runs beside compute, which it slows."
+    SteadySteps "steady-steps" "steady_steps" "Every step takes as long as the median step."
+}
+
+impl Change {
+    /// Whether it takes work of the host away, which varies from run to run.
+    pub(super) const fn is_of_host(self) -> bool {
+        matches!(
+            self,
+            Self::CacheAllocations
+                | Self::NoSync
+                | Self::HostAside
+                | Self::NoBlocking
+                | Self::Graph
+                | Self::BatchCopies
+        )
+    }
+
+    /// The change with a name.
+    pub fn parse(id: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|change| change.id() == id)
+    }
+}
+
+/// Recording takes no more of a call, or of host code, than this share.
+const MAX_PROFILER_SHARE: f64 = 0.7;
+
+impl Play<'_> {
+    /// Makes a change, as far as it goes.
+    pub(super) fn apply(&mut self, change: Change, extent: Extent, setting: &Setting<'_>) {
+        match change {
+            Change::LowerPrecision => self.lower_precision(extent, setting),
+            Change::FullGrid => self.full_grid(extent, setting),
+            Change::Fuse => self.fuse(extent, setting),
+            Change::BatchCopies => self.batch_copies(extent, setting),
+            Change::PinCopies => self.pin_copies(extent, setting),
+            Change::CacheAllocations => self.cache_allocations(),
+            Change::NoSync => self.no_sync(extent),
+            Change::HostAside => self.host_aside(setting),
+            Change::NoBlocking => self.no_blocking(),
+            Change::Graph => self.graph(extent, setting),
+            Change::NonBlockingStreams => self.non_blocking_streams(setting),
+            Change::SpreadStreams => self.spread_streams(extent, setting),
+            Change::OverlapCopies => self.overlap_copies(extent, setting),
+            Change::OverlapCommunication => self.overlap_communication(extent),
+            // Not a change of the model: the lengths of steps say it.
+            Change::SteadySteps => {}
+        }
+        self.sort();
+    }
+
+    /// Takes what recording costs from calls and from the host code between them: `of_gap` says it of the code before a call.
+    pub(super) fn without_profiler(&mut self, call_cost_ns: i64, of_gap: &[i64]) {
+        let model = self.model;
+        for edge in &mut self.edges {
+            let cost = match (edge.why, model.what[edge.to as usize]) {
+                (Why::Call, What::CallEnd(_)) => call_cost_ns,
+                (Why::Program | Why::HandOver, What::CallStart(call)) => {
+                    of_gap.get(call as usize).copied().unwrap_or(0)
+                }
+                _ => continue,
+            };
+            edge.lag_ns -= cost.min((edge.lag_ns as f64 * MAX_PROFILER_SHARE) as i64).max(0);
+        }
+    }
+
+    /// Sets how long operations run: `None` leaves one as it is.
+    fn set_runs(&mut self, run: impl Fn(u32, &Op, i64) -> Option<i64>) {
+        let model = self.model;
+        for edge in self.edges.iter_mut().filter(|edge| edge.why == Why::Run) {
+            let What::OpStart(op) = model.what[edge.from as usize] else { continue };
+            if let Some(ns) = run(op, model.op(op), edge.lag_ns) {
+                edge.lag_ns = ns.clamp(0, edge.lag_ns);
+            }
+        }
+    }
+
+    /// The call that an edge leads to the return of.
+    fn returning(&self, edge: &Edge) -> Option<u32> {
+        match self.model.what[edge.to as usize] {
+            What::CallEnd(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The operation that an edge leads to the start of.
+    fn starting(&self, edge: &Edge) -> Option<u32> {
+        match self.model.what[edge.to as usize] {
+            What::OpStart(op) => Some(op),
+            _ => None,
+        }
+    }
+
+    /// Makes calls take a time of their own at most, and wait for nothing.
+    fn free_calls(&mut self, own: impl Fn(u32) -> Option<i64>) {
+        let mut edges = std::mem::take(&mut self.edges);
+        edges.retain_mut(|edge| {
+            let Some(own_ns) = self.returning(edge).and_then(&own) else { return true };
+            edge.lag_ns = edge.lag_ns.min(own_ns);
+            edge.why == Why::Call
+        });
+        self.edges = edges;
+    }
+
+    /// Makes operations take no time and wait for no launch.
+    fn drop_ops(&mut self, is_dropped: impl Fn(&Op) -> bool) {
+        self.set_runs(|_, op, _| is_dropped(op).then_some(0));
+        let mut edges = std::mem::take(&mut self.edges);
+        for edge in &mut edges {
+            if self.starting(edge).is_some_and(|op| is_dropped(self.model.op(op))) {
+                edge.lag_ns = 0;
+            }
+        }
+        self.edges = edges;
+    }
+
+    fn add(&mut self, from: u32, to: u32, lag_ns: i64, why: Why) {
+        self.edges.push(Edge { from, to, lag_ns, why });
+    }
+}
+
+/// The operations of each stream, in order.
+fn by_stream(ops: &[Op]) -> Vec<Vec<u32>> {
+    let mut index_of: HashMap<u32, usize> = HashMap::default();
+    let mut lists: Vec<Vec<u32>> = Vec::new();
+    for (op, row) in (0_u32..).zip(ops) {
+        let index = *index_of.entry(row.stream).or_insert_with(|| {
+            lists.push(Vec::new());
+            lists.len() - 1
+        });
+        lists[index].push(op);
+    }
+    lists
+}

@@ -1,0 +1,168 @@
+//! What each change could win of a step.
+
+use super::build::{Built, build};
+use super::change::{Change, Extent};
+use super::model::{Edge, Play};
+use super::record::Part;
+use super::setting::Setting;
+use super::{Assumption, NoReplay, Subject};
+
+/// What a change could win of a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gain {
+    /// What a plain fix brings, nanoseconds a step.
+    pub expected_ns: i64,
+    /// Everything that the change could bring, nanoseconds a step.
+    pub ceiling_ns: i64,
+}
+
+/// What recording a call, and an operator of a framework, costs the host: what tight loops of C++ pay under Nsight Systems and
+/// less than PyTorch pays under its own profiler, then the most that either was seen to cost. Measured on the machine of
+/// docs/gains.md.
+const COST: Cost = Cost { call_ns: 1_200, operator_ns: 1_500 };
+const MOST_COST: Cost = Cost { call_ns: 3_700, operator_ns: 2_300 };
+/// What the host does takes this much longer in one run than in another: the spread of one program on one machine, docs/gains.md.
+const HOST_SPREAD: f64 = 1.15;
+
+/// What recording costs the host.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    call_ns: i64,
+    operator_ns: i64,
+}
+
+/// A recording that can be played again.
+#[derive(Debug)]
+pub struct Replay<'all> {
+    built: Built,
+    setting: Setting<'all>,
+    /// A step as recorded, and as it would be without the profiler.
+    recorded_ns: f64,
+    step_ns: f64,
+    /// The edges without what recording costs.
+    bare: Vec<Edge>,
+}
+
+/// Which time is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum World {
+    Recorded,
+    Bare,
+}
+
+impl<'all> Replay<'all> {
+    /// Of a recording.
+    ///
+    /// # Errors
+    /// When the recording cannot be played again.
+    pub fn new(subject: Subject<'all>) -> Result<Self, NoReplay> {
+        let part = Part::new(&subject)?;
+        let mut setting = Setting {
+            subject,
+            spacing_ns: 0,
+            launch_ns: 0,
+            return_ns: 0,
+            launch_gap_ns: part.calls.iter().map(|call| subject.calls.launch_gap_ns(call.thread)).max().unwrap_or(0),
+            pinned: [None, None],
+        };
+        setting.measure(&part);
+        let built = build(subject.timeline, part)?;
+        (setting.spacing_ns, setting.launch_ns, setting.return_ns) =
+            (built.usual.spacing_ns, built.usual.launch_ns, built.usual.return_ns);
+        let recorded_ns = built.model.step_ns(&built.model.recorded);
+        let mut replay = Self { built, setting, recorded_ns, step_ns: recorded_ns, bare: Vec::new() };
+        let play = replay.without_profiler(COST);
+        let step_ns = play.model.step_ns(&play.times()).min(recorded_ns);
+        (replay.bare, replay.step_ns) = (play.edges, step_ns);
+        Ok(replay)
+    }
+
+    fn without_profiler(&self, cost: Cost) -> Play<'_> {
+        let mut play = Play::new(&self.built.model);
+        let gap = |operators: u32| i64::from(operators) * cost.operator_ns;
+        let calls = &self.built.model.part.calls;
+        // What a call costs beyond its own length is paid after it.
+        let rest = calls
+            .iter()
+            .map(|call| (i64::from(call.traced_count) * cost.call_ns - (call.end - call.start)).clamp(0, cost.call_ns));
+        let of_gap =
+            calls.iter().zip(std::iter::once(0).chain(rest)).map(|(call, rest)| gap(call.operator_count) + rest);
+        let of_gap: Vec<i64> = of_gap.collect();
+        play.without_profiler(cost.call_ns, &of_gap);
+        play
+    }
+
+    /// A step without the profiler, in the mean of the part that is played again, nanoseconds: what gains are told of.
+    pub fn step_ns(&self) -> i64 {
+        self.step_ns as i64
+    }
+
+    /// A step as recorded, nanoseconds.
+    pub fn recorded_step_ns(&self) -> i64 {
+        self.recorded_ns as i64
+    }
+
+    /// The least that a step takes without the profiler, where recording costs the most that it was seen to cost.
+    pub fn least_step_ns(&self) -> i64 {
+        let play = self.without_profiler(MOST_COST);
+        play.model.step_ns(&play.times()).min(self.step_ns) as i64
+    }
+
+    /// How many steps are played again.
+    pub fn step_count(&self) -> u32 {
+        self.built.model.part.step_count
+    }
+
+    /// How far steps are from those recorded when played again without what the model does not explain, as a share.
+    pub fn distance_share(&self) -> f64 {
+        self.built.distance_share
+    }
+
+    /// How far a step is at most from what was recorded when played again without a change.
+    pub fn identity_share(&self) -> f64 {
+        let model = &self.built.model;
+        let played = model.lengths(&Play::new(model).times());
+        let pairs = model.lengths(&model.recorded).into_iter().zip(played);
+        let apart = pairs.map(|(recorded, played)| (recorded - played).abs() as f64 / recorded.max(1) as f64);
+        apart.fold(0.0, f64::max)
+    }
+
+    /// What is taken for granted.
+    pub fn assumptions(&self) -> &[Assumption] {
+        &self.built.assumptions
+    }
+
+    /// What changes could win together.
+    pub fn gain(&self, changes: &[Change]) -> Gain {
+        let left = |extent, world| self.left(changes, extent, world);
+        let expected_ns = (self.step_ns - left(Extent::Expected, World::Bare)).max(0.0);
+        let share = |left_ns: f64, of_ns: f64| 1.0 - left_ns / of_ns.max(1.0);
+        // However much of the time is the profiler's.
+        let ceiling_share = share(left(Extent::Ceiling, World::Bare), self.step_ns)
+            .max(share(left(Extent::Ceiling, World::Recorded), self.recorded_ns));
+        let spread = if changes.iter().any(|change| change.is_of_host()) { HOST_SPREAD } else { 1.0 };
+        let ceiling_share = (ceiling_share * spread).min(1.0 - (1.0 - ceiling_share) / spread);
+        let ceiling_ns = ceiling_share * self.step_ns;
+        Gain { expected_ns: expected_ns as i64, ceiling_ns: ceiling_ns.max(expected_ns) as i64 }
+    }
+
+    /// What is left of a step after changes.
+    fn left(&self, changes: &[Change], extent: Extent, world: World) -> f64 {
+        let mut play = Play::new(&self.built.model);
+        if world == World::Bare {
+            play.edges.clone_from(&self.bare);
+        }
+        // Always in one order, whatever order they are asked for in.
+        for change in Change::ALL.iter().filter(|change| changes.contains(change)) {
+            play.apply(*change, extent, &self.setting);
+        }
+        let times = play.times();
+        let step_ns = play.model.step_ns(&times);
+        if !changes.contains(&Change::SteadySteps) {
+            return step_ns;
+        }
+        let mut lengths = play.model.lengths(&times);
+        lengths.sort_unstable();
+        lengths.get(lengths.len() / 2).map_or(step_ns, |median| step_ns.min(*median as f64))
+    }
+}

@@ -1,0 +1,94 @@
+//! What would remain of a step without a cause: the recording played again over its dependencies, with a change.
+//!
+//! [`record`] takes a representative part of a recording, [`build`] finds what each call and each operation waited for,
+//! [`model`] plays it again, [`change`] holds the changes, [`gains`] says what each could win. What a recording does not say
+//! is an [`Assumption`] with a name. A recording that the model does not explain is not played again at all ([`NoReplay`]).
+//!
+//! The method is that of Daydream (ATC 2020) and dPRO (MLSys 2022): edges carry what was recorded, a change takes edges or
+//! time away, and the longest way through what is left is the new time.
+
+mod build;
+mod change;
+mod gains;
+mod model;
+mod record;
+mod setting;
+
+use crate::ledger::{Calls, DeviceOps};
+use crate::steps::Step;
+use crate::timeline::Timeline;
+
+pub use change::Change;
+pub use gains::{Gain, Replay};
+
+/// The fact of a device that holds what a step of the part played again takes: what gains are told of.
+pub const STEP_FACT: &str = "replay_step_ns";
+
+/// What a kernel's name tells a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// Any other kernel.
+    #[default]
+    Compute,
+    /// A matrix product in plain fp32.
+    Fp32Product,
+    /// A kernel that reads and writes each element once.
+    Elementwise,
+}
+
+/// What is played again.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'all> {
+    /// The recording.
+    pub timeline: &'all Timeline,
+    /// Its calls.
+    pub calls: &'all Calls,
+    /// The operations of every device.
+    pub devices: &'all [&'all DeviceOps],
+    /// The index of the device in `devices` whose steps are looked at.
+    pub device: usize,
+    /// Its steps, warm-up left out.
+    pub steps: &'all [Step],
+    /// What each kernel's name tells, by the index of the name.
+    pub roles: &'all [Role],
+}
+
+/// Why a recording is not played again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoReplay {
+    /// It holds no calls of the process, or lacks those of many operations.
+    NoCalls,
+    /// No steps are known.
+    NoSteps,
+    /// One step is longer than what is played again.
+    TooLong,
+    /// Something that the recording does not hold decided when work began.
+    Unexplained,
+}
+
+impl NoReplay {
+    /// Its name in facts.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::NoCalls => "no_calls",
+            Self::NoSteps => "no_steps",
+            Self::TooLong => "too_long",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+/// What a replay takes for granted, as the recording does not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Assumption {
+    /// What a wait waited for is told from what ended during it.
+    WaitTargets,
+    /// An operation that began right after one of another stream waited for that.
+    OrderAcrossStreams,
+    /// Threads that take turns hand over to each other.
+    ThreadsTakeTurns,
+    /// Collectives take as long as recorded: other ranks are as late as they were.
+    OtherRanksUnchanged,
+    /// Which streams wait for the legacy default stream is not recorded.
+    LegacyStreams,
+}

@@ -1,0 +1,267 @@
+//! Events with the edges between them, and the playing of it.
+
+use foldhash::HashMap;
+
+use super::record::{Call, Op, Part};
+use crate::ledger::OpKind;
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
+
+/// A moment of the model: a call begins or returns, an operation begins or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    CallStart(u32),
+    CallEnd(u32),
+    OpStart(u32),
+    OpEnd(u32),
+}
+
+/// Why an event comes after another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// The thread does one thing after another; the lag is host code.
+    Program,
+    /// Another thread handed over.
+    HandOver,
+    /// What a call does itself.
+    Call,
+    /// What an operation takes.
+    Run,
+    /// The operation was asked for.
+    Launch,
+    /// Operations of one stream take turns.
+    Stream,
+    /// So do those of the legacy default stream and of the streams that block on it.
+    Legacy,
+    /// An event, a full device or a taken copy engine: the recording does not say which.
+    Order,
+    /// The call waited for the operation.
+    Sync,
+    /// The call waited for room in the queue.
+    Queue,
+    /// A buffer is used again.
+    Buffer,
+}
+
+/// An event comes at least a lag after another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Edge {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) lag_ns: i64,
+    pub(super) why: Why,
+}
+
+/// The events of a part in recorded order, which is an order of dependence as well, with their edges.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) part: Part,
+    /// When each event was recorded.
+    pub(super) recorded: Vec<i64>,
+    pub(super) what: Vec<What>,
+    /// The events of each call, and of each operation: beginning and end.
+    pub(super) call_events: Vec<(u32, u32)>,
+    pub(super) op_events: Vec<(u32, u32)>,
+    /// By the event that they lead to.
+    pub(super) edges: Vec<Edge>,
+}
+
+/// What operations take turns at, beside what edges say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Turns {
+    /// Copies of one direction take turns.
+    pub(super) copies: bool,
+    /// Kernels that fill a device take turns; those that do not run together as far as they fit.
+    pub(super) kernels: bool,
+}
+
+impl Model {
+    /// The events of a part, without edges.
+    pub(super) fn new(part: Part) -> Self {
+        let mut events: Vec<(i64, u8, What)> = Vec::with_capacity(2 * (part.calls.len() + part.ops.len()));
+        for (index, call) in (0_u32..).zip(&part.calls) {
+            events.push((call.start, 2, What::CallStart(index)));
+            events.push((call.end, if call.end > call.start { 1 } else { 5 }, What::CallEnd(index)));
+        }
+        for (index, op) in (0_u32..).zip(&part.ops) {
+            events.push((op.start, 3, What::OpStart(index)));
+            // What ends makes room for what begins at the same moment, unless it is without length.
+            events.push((op.end, if op.end > op.start { 0 } else { 4 }, What::OpEnd(index)));
+        }
+        // Stable: what is equal stays in the order of the part.
+        events.sort_by_key(|(time, rank, _)| (*time, *rank));
+        let mut call_events = vec![(0, 0); part.calls.len()];
+        let mut op_events = vec![(0, 0); part.ops.len()];
+        for (position, (_, _, what)) in (0_u32..).zip(&events) {
+            match *what {
+                What::CallStart(call) => call_events[call as usize].0 = position,
+                What::CallEnd(call) => call_events[call as usize].1 = position,
+                What::OpStart(op) => op_events[op as usize].0 = position,
+                What::OpEnd(op) => op_events[op as usize].1 = position,
+            }
+        }
+        let recorded = events.iter().map(|event| event.0).collect();
+        let what = events.into_iter().map(|event| event.2).collect();
+        Self { part, recorded, what, call_events, op_events, edges: Vec::new() }
+    }
+
+    pub(super) fn call(&self, call: u32) -> &Call {
+        &self.part.calls[call as usize]
+    }
+
+    pub(super) fn op(&self, op: u32) -> &Op {
+        &self.part.ops[op as usize]
+    }
+}
+
+/// One way to play a model: its edges, which a change may have changed.
+#[derive(Debug, Clone)]
+pub(super) struct Play<'model> {
+    pub(super) model: &'model Model,
+    pub(super) edges: Vec<Edge>,
+    pub(super) turns: Turns,
+    /// What share of its device each kernel fills, by operation; empty where kernels take no turns.
+    pub(super) shares: Vec<f32>,
+}
+
+impl<'model> Play<'model> {
+    pub(super) fn new(model: &'model Model) -> Self {
+        Self { model, edges: model.edges.clone(), turns: Turns::default(), shares: Vec::new() }
+    }
+
+    /// When each event comes.
+    pub(super) fn times(&self) -> Vec<i64> {
+        let mut times = vec![i64::MIN; self.model.recorded.len()];
+        let mut running = Running::default();
+        let mut edges = self.edges.iter().peekable();
+        for (position, what) in (0_u32..).zip(&self.model.what) {
+            let mut time = i64::MIN;
+            while let Some(edge) = edges.next_if(|edge| edge.to == position) {
+                time = time.max(times[edge.from as usize].saturating_add(edge.lag_ns));
+            }
+            if time == i64::MIN {
+                // Nothing is known that it waits for: it stays where it was.
+                time = self.model.recorded[position as usize];
+            }
+            if let What::OpStart(op) = what {
+                time = running.turn(self, *op, time);
+            }
+            times[position as usize] = time;
+            if let What::OpEnd(op) = what {
+                running.end(self, *op, time);
+            }
+        }
+        times
+    }
+
+    /// Puts edges in the order in which they are played, after some were added.
+    pub(super) fn sort(&mut self) {
+        self.edges.retain(|edge| edge.from < edge.to);
+        self.edges.sort_by_key(|edge| edge.to);
+    }
+}
+
+impl Model {
+    /// When the work of each step was complete.
+    fn completions(&self, times: &[i64]) -> Vec<i64> {
+        let mut ends = vec![i64::MIN; self.part.step_count as usize];
+        for (op, (_, end)) in self.part.ops.iter().zip(&self.op_events) {
+            if op.call != crate::timeline::NONE
+                && let Some(latest) = ends.get_mut(op.step as usize)
+            {
+                *latest = (*latest).max(times[*end as usize]);
+            }
+        }
+        ends.retain(|end| *end > i64::MIN);
+        ends
+    }
+
+    /// By communication kernel: how long it ran alone on its device, nanoseconds.
+    pub(super) fn exposed_communication(&self) -> HashMap<u32, i64> {
+        let mut busy: HashMap<u32, Union> = HashMap::default();
+        for op in self.part.ops.iter().filter(|op| op.kind != OpKind::Communication) {
+            busy.entry(op.device).or_default().push(Interval::new(op.start, op.end));
+        }
+        let communication = (0_u32..).zip(&self.part.ops).filter(|(_, op)| op.kind == OpKind::Communication);
+        let exposed = communication.map(|(index, op)| {
+            let own = Interval::new(op.start, op.end);
+            (index, own.len_ns() - busy.get(&op.device).map_or(0, |busy| busy.overlap_ns(own)))
+        });
+        exposed.collect()
+    }
+
+    /// Nanoseconds of a step, of given times of events.
+    pub(super) fn step_ns(&self, times: &[i64]) -> f64 {
+        let ends = self.completions(times);
+        let (Some(first), Some(last)) = (ends.first(), ends.last()) else { return 0.0 };
+        (last - first) as f64 / (ends.len() - 1).max(1) as f64
+    }
+
+    /// Of each step but the first how long it was, of given times of events.
+    pub(super) fn lengths(&self, times: &[i64]) -> Vec<i64> {
+        self.completions(times).windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+}
+
+/// Kernels that a device runs at once.
+const MAX_KERNELS_AT_ONCE: usize = 128;
+
+/// What runs where operations take turns.
+#[derive(Debug, Default)]
+struct Running {
+    /// When the engine of each device and direction is free.
+    engines: Vec<((u32, u8), i64)>,
+    /// Kernels by device: their ends and shares.
+    kernels: Vec<(u32, Vec<(i64, f32)>)>,
+}
+
+impl Running {
+    /// When an operation that could begin at a time has its turn.
+    fn turn(&mut self, play: &Play<'_>, op: u32, time: i64) -> i64 {
+        let model = play.model;
+        if let Some(engine) = engine(model, op).filter(|_| play.turns.copies) {
+            let free = self.engines.iter().find(|(known, _)| *known == engine);
+            return time.max(free.map_or(i64::MIN, |(_, free)| *free));
+        }
+        let share = play.shares.get(op as usize).copied().unwrap_or(0.0);
+        if !play.turns.kernels || share <= 0.0 {
+            return time;
+        }
+        let device = model.op(op).device;
+        let Some((_, running)) = self.kernels.iter_mut().find(|(known, _)| *known == device) else { return time };
+        let mut time = time;
+        loop {
+            running.retain(|(end, _)| *end > time);
+            let taken: f32 = running.iter().map(|(_, share)| share).sum();
+            let next = running.iter().map(|(end, _)| *end).min();
+            match next {
+                Some(next) if taken + share > 1.001 || running.len() >= MAX_KERNELS_AT_ONCE => time = next,
+                _ => return time,
+            }
+        }
+    }
+
+    /// Notes that an operation ends.
+    fn end(&mut self, play: &Play<'_>, op: u32, time: i64) {
+        if let Some(engine) = engine(play.model, op).filter(|_| play.turns.copies) {
+            match self.engines.iter_mut().find(|(known, _)| *known == engine) {
+                Some((_, free)) => *free = (*free).max(time),
+                None => self.engines.push((engine, time)),
+            }
+        }
+        let share = play.shares.get(op as usize).copied().unwrap_or(0.0);
+        if play.turns.kernels && share > 0.0 {
+            let device = play.model.op(op).device;
+            match self.kernels.iter_mut().find(|(known, _)| *known == device) {
+                Some((_, running)) => running.push((time, share)),
+                None => self.kernels.push((device, vec![(time, share)])),
+            }
+        }
+    }
+}
+
+/// The copy engine that an operation takes: of its device, by direction.
+fn engine(model: &Model, op: u32) -> Option<(u32, u8)> {
+    let op = model.op(op);
+    op.lane.map(|lane| (op.device, lane))
+}

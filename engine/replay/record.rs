@@ -1,0 +1,309 @@
+//! The part of a recording that is played again: consecutive steps with the calls that asked for them.
+
+use foldhash::HashMap;
+
+use super::{NoReplay, Subject};
+use crate::ledger::{Activity, OpKind};
+use crate::steps::Step;
+use crate::timeline::NONE;
+use crate::timeline::api::ApiClass;
+use crate::timeline::columns::{Direction, HostMemory, RangeKind};
+use crate::timeline::interval::Interval;
+
+/// Calls and operations that are played again at most: a representative part of the steady state.
+const MAX_EVENT_COUNT: usize = 60_000;
+/// Steps that are played again at most.
+const MAX_STEP_COUNT: usize = 100;
+/// Queries of a loop that polls, at least.
+const MIN_POLL_COUNT: u32 = 3;
+
+/// A call of the host, with those that it made itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    /// The index of the thread in the timeline.
+    pub(super) thread: u32,
+    pub(super) class: ApiClass,
+    /// Whether the thread waits in the operating system before the call, by what is recorded; nanoseconds.
+    pub(super) blocked_before_ns: i64,
+    /// Calls that are recorded in it, itself among them, and operators of the framework between it and the call before.
+    pub(super) traced_count: u32,
+    pub(super) operator_count: u32,
+    /// The first operation that it asked for, and how many.
+    pub(super) first_op: u32,
+    pub(super) op_count: u32,
+}
+
+/// One operation of a device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Op {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) kind: OpKind,
+    /// The index in the columns of its kind.
+    pub(super) index: u32,
+    pub(super) stream: u32,
+    pub(super) device: u32,
+    /// The index of its call in [`Part::calls`]; [`NONE`] of what was asked for earlier, which stays where it is.
+    pub(super) call: u32,
+    /// The number of its step in the part.
+    pub(super) step: u32,
+    /// The copy engine that it takes, by direction; absent of what is no copy between host and device.
+    pub(super) lane: Option<u8>,
+    /// Bytes of a copy, else 0.
+    pub(super) bytes: i64,
+    /// Whether it touches pageable host memory.
+    pub(super) is_pageable: bool,
+}
+
+/// What is played again.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// By thread, and in the order of each thread.
+    pub(super) calls: Vec<Call>,
+    /// Those of each thread: positions in `calls`.
+    pub(super) threads: Vec<std::ops::Range<usize>>,
+    /// By start.
+    pub(super) ops: Vec<Op>,
+    pub(super) step_count: u32,
+}
+
+/// From when to when the host asks for the work of some steps: one moment more than steps.
+struct HostSteps {
+    marks: Vec<i64>,
+    device_end: i64,
+}
+
+impl Part {
+    /// The steps in the middle of the steady state, as many as may be.
+    pub(super) fn new(subject: &Subject<'_>) -> Result<Self, NoReplay> {
+        if subject.steps.len() < 2 {
+            return Err(NoReplay::NoSteps);
+        }
+        let threads = threads(subject);
+        if threads.is_empty() {
+            return Err(NoReplay::NoCalls);
+        }
+        let mut count = subject.steps.len().min(MAX_STEP_COUNT);
+        loop {
+            if count < 2 {
+                return Err(NoReplay::TooLong);
+            }
+            let first = (subject.steps.len() - count) / 2;
+            let steps = &subject.steps[first..first + count];
+            let host = HostSteps::new(steps).ok_or(NoReplay::NoSteps)?;
+            let calls = threads.iter().map(|thread| calls_within(subject, *thread, host.whole()).len()).sum::<usize>();
+            if calls <= MAX_EVENT_COUNT {
+                let part = Self::collect(subject, &threads, &host);
+                if part.ops.len() <= MAX_EVENT_COUNT {
+                    return if part.is_known() { Ok(part) } else { Err(NoReplay::NoCalls) };
+                }
+            }
+            count = count / 2;
+        }
+    }
+
+    /// Whether the calls of nearly all operations are there.
+    fn is_known(&self) -> bool {
+        let asked = self.ops.iter().filter(|op| op.call != NONE).count();
+        asked > 0 && self.step_count >= 2
+    }
+
+    fn collect(subject: &Subject<'_>, threads: &[u32], host: &HostSteps) -> Self {
+        let mut part = Self { calls: Vec::new(), threads: Vec::new(), ops: Vec::new(), step_count: 0 };
+        let mut call_of: HashMap<u32, u32> = HashMap::default();
+        for thread in threads {
+            let first = part.calls.len();
+            part.add_thread(subject, *thread, host.whole(), &mut call_of);
+            part.note_blocked(subject, *thread, first);
+            part.note_operators(subject, *thread, first);
+            part.threads.push(first..part.calls.len());
+        }
+        part.add_ops(subject, host, &call_of);
+        part.step_count = host.marks.len() as u32 - 1;
+        part
+    }
+
+    fn add_thread(&mut self, subject: &Subject<'_>, thread: u32, within: Interval, call_of: &mut HashMap<u32, u32>) {
+        let first = self.calls.len();
+        let mut polls = 0;
+        for index in calls_within(subject, thread, within) {
+            let Interval { start, end } = subject.timeline.api.times.at(*index as usize);
+            let class = subject.calls.class_of(subject.timeline, *index);
+            if let Some(outer) = self.calls[first..].last_mut() {
+                let is_inner = start < outer.end;
+                polls = if class == ApiClass::Query && outer.class == class { polls + 1 } else { 0 };
+                if is_inner || polls >= MIN_POLL_COUNT {
+                    outer.end = outer.end.max(end);
+                    outer.traced_count += 1;
+                    call_of.insert(*index, self.calls.len() as u32 - 1);
+                    continue;
+                }
+            }
+            call_of.insert(*index, self.calls.len() as u32);
+            let call = Call {
+                start,
+                end,
+                thread,
+                class,
+                blocked_before_ns: 0,
+                traced_count: 1,
+                operator_count: 0,
+                first_op: NONE,
+                op_count: 0,
+            };
+            self.calls.push(call);
+        }
+    }
+
+    /// How long the thread waited in the operating system before each call.
+    fn note_blocked(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
+        let own = &mut self.calls[first..];
+        let (Some(begin), Some(end)) = (own.first().map(|call| call.start), own.last().map(|call| call.start)) else {
+            return;
+        };
+        let mut next = 0;
+        subject.calls.lay_out(subject.timeline, thread, Interval::new(begin, end), |interval, activity, _| {
+            while own.get(next).is_some_and(|call| call.start < interval.end) {
+                next += 1;
+            }
+            if let (Activity::Blocked | Activity::OffCpu, Some(call)) = (activity, own.get_mut(next)) {
+                call.blocked_before_ns += interval.len_ns();
+            }
+        });
+    }
+
+    /// How many operators of the framework were recorded before each call.
+    fn note_operators(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
+        let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
+        let Some(begin) = self.calls.get(first).map(|call| call.start) else { return };
+        let labels = &subject.timeline.ranges.labels;
+        let is_operator =
+            |label: &u32| labels.get(*label as usize).is_some_and(|label| label.kind == RangeKind::Operator);
+        let mut next = first + 1;
+        let from = ranges.times.partition_point(0, |range| range.start < begin);
+        for index in from..ranges.times.len() {
+            let start = ranges.times.start(index);
+            while self.calls.get(next).is_some_and(|call| call.start <= start) {
+                next += 1;
+            }
+            let Some(call) = self.calls.get_mut(next) else { break };
+            call.operator_count += u32::from(ranges.label.get(index).is_some_and(is_operator));
+        }
+    }
+
+    fn add_ops(&mut self, subject: &Subject<'_>, host: &HostSteps, call_of: &HashMap<u32, u32>) {
+        let within = Interval::new(host.marks[0], host.device_end);
+        let threads: Vec<u32> = self.calls.iter().map(|call| call.thread).collect();
+        let processes: Vec<u32> = threads.iter().map(|thread| subject.timeline.process_of(*thread)).collect();
+        for device in subject.devices {
+            for op in device.begun_in(subject.timeline, within) {
+                let call = op.call(subject.timeline).and_then(|call| call_of.get(&call)).copied().unwrap_or(NONE);
+                let stream = op.stream(subject.timeline);
+                let process = subject.timeline.streams.get(stream as usize).map_or(NONE, |stream| stream.process);
+                if call == NONE && !(process == NONE || processes.contains(&process)) {
+                    continue;
+                }
+                let asked = self.calls.get(call as usize).map_or(i64::MIN, |call| call.start);
+                let step = host.marks.partition_point(|mark| *mark <= asked).saturating_sub(1) as u32;
+                let copy = CopyOf::new(subject, op.kind, op.index);
+                self.ops.push(Op {
+                    start: op.start,
+                    end: op.end,
+                    kind: op.kind,
+                    index: op.index,
+                    stream,
+                    device: device.device,
+                    call,
+                    step,
+                    lane: copy.lane,
+                    bytes: copy.bytes,
+                    is_pageable: copy.is_pageable,
+                });
+            }
+        }
+        self.ops.sort_by_key(|op| (op.start, op.end, op.stream, op.index));
+        for (index, op) in (0_u32..).zip(&self.ops) {
+            if let Some(call) = self.calls.get_mut(op.call as usize) {
+                call.first_op = call.first_op.min(index);
+                call.op_count += 1;
+            }
+        }
+    }
+}
+
+/// What a copy moves.
+#[derive(Debug, Clone, Copy, Default)]
+struct CopyOf {
+    lane: Option<u8>,
+    bytes: i64,
+    is_pageable: bool,
+}
+
+/// The engines of copies to the device and to the host.
+pub(super) const TO_DEVICE: u8 = 0;
+pub(super) const TO_HOST: u8 = 1;
+
+impl CopyOf {
+    fn new(subject: &Subject<'_>, kind: OpKind, index: u32) -> Self {
+        if kind != OpKind::Copy {
+            return Self::default();
+        }
+        let (copies, index) = (&subject.timeline.copies, index as usize);
+        let lane = match copies.direction.get(index) {
+            Some(Direction::HostToDevice) => Some(TO_DEVICE),
+            Some(Direction::DeviceToHost) => Some(TO_HOST),
+            _ => None,
+        };
+        let is_pageable = copies.host_memory.get(index) == Some(&HostMemory::Pageable);
+        Self { lane, bytes: copies.bytes.get(index).copied().unwrap_or(0), is_pageable }
+    }
+}
+
+/// The threads that call CUDA, of the processes that run work on the device.
+fn threads(subject: &Subject<'_>) -> Vec<u32> {
+    let timeline = subject.timeline;
+    let device = subject.devices[subject.device];
+    let within = Interval::new(
+        subject.steps.first().map_or(0, |step| step.device.start),
+        subject.steps.first().map_or(0, |step| step.device.end),
+    );
+    let mut processes: Vec<u32> = device
+        .begun_in(timeline, within)
+        .filter_map(|op| timeline.streams.get(op.stream(timeline) as usize))
+        .map(|stream| stream.process)
+        .collect();
+    processes.sort_unstable();
+    processes.dedup();
+    let is_own = |thread: &u32| {
+        let process = timeline.process_of(*thread);
+        processes.contains(&process) || processes.contains(&NONE)
+    };
+    let has_calls = |thread: &u32| !subject.calls.of_thread(*thread).is_empty();
+    (0..timeline.threads.len() as u32).filter(is_own).filter(has_calls).collect()
+}
+
+/// The calls of a thread that begin within an interval.
+fn calls_within<'all>(subject: &Subject<'all>, thread: u32, within: Interval) -> &'all [u32] {
+    let calls = subject.calls.of_thread(thread);
+    let start = |call: &u32| subject.timeline.api.times.start(*call as usize);
+    let first = calls.partition_point(|call| start(call) < within.start);
+    let last = calls.partition_point(|call| start(call) < within.end);
+    &calls[first..last.max(first)]
+}
+
+impl HostSteps {
+    fn whole(&self) -> Interval {
+        Interval::new(self.marks.first().copied().unwrap_or(0), self.marks.last().copied().unwrap_or(0))
+    }
+
+    /// The moments at which the host began to ask for each step, and the end of the last.
+    fn new(steps: &[Step]) -> Option<Self> {
+        let last = steps.last()?;
+        let mut marks: Vec<i64> = steps.iter().map(|step| step.host.start).collect();
+        marks.push(last.host.end);
+        let device_end = steps.iter().map(|step| step.device.end).max()?;
+        marks.is_sorted().then_some(Self { marks, device_end })
+    }
+}

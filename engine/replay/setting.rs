@@ -1,0 +1,101 @@
+//! What of a recording a change has to know.
+
+use super::record::{Op, Part, TO_HOST};
+use super::{Role, Subject};
+use crate::ledger::OpKind;
+use crate::timeline::DeviceProperties;
+
+/// Copies of at least so many bytes tell the rate of the link.
+const MIN_RATE_BYTES: i64 = 1 << 20;
+/// What pinned copies reach over PCIe x16, by generation, bytes a nanosecond.
+const PCIE3_RATE: f64 = 12.5;
+const PCIE4_RATE: f64 = 25.0;
+const PCIE5_RATE: f64 = 52.0;
+
+/// What of the recording a change has to know.
+#[derive(Debug)]
+pub(super) struct Setting<'all> {
+    pub(super) subject: Subject<'all>,
+    pub(super) spacing_ns: i64,
+    pub(super) launch_ns: i64,
+    pub(super) return_ns: i64,
+    /// Host code between two calls that is shorter belongs to launching.
+    pub(super) launch_gap_ns: i64,
+    /// Measured rates of pinned copies to the device and to the host, bytes a nanosecond.
+    pub(super) pinned: [Option<f64>; 2],
+}
+
+impl Setting<'_> {
+    fn properties(&self, device: u32) -> Option<&DeviceProperties> {
+        self.subject.timeline.devices.get(device as usize)?.properties.as_ref()
+    }
+
+    /// The rate of pinned copies: measured here, else that of the usual link.
+    pub(super) fn pinned_rate(&self, lane: Option<u8>) -> f64 {
+        let measured =
+            lane.and_then(|lane| self.pinned[usize::from(lane == TO_HOST)]).or(self.pinned[0]).or(self.pinned[1]);
+        measured.unwrap_or_else(|| {
+            let device = self.subject.devices[self.subject.device].device;
+            let major = self.properties(device).and_then(|properties| properties.compute_capability);
+            match major {
+                Some((9.., _)) => PCIE5_RATE,
+                Some((..=7, _)) => PCIE3_RATE,
+                _ => PCIE4_RATE,
+            }
+        })
+    }
+
+    /// The share of the SMs of its device that have a block of a kernel; 0 where it is not known.
+    pub(super) fn share_of(&self, op: &Op) -> f32 {
+        if op.kind != OpKind::Kernel {
+            return 0.0;
+        }
+        let blocks = self.block_count(op);
+        let sms = self.properties(op.device).and_then(|properties| properties.sm_count).unwrap_or(0);
+        if blocks > 0 && sms > 0 { (blocks as f32 / sms as f32).min(1.0) } else { 0.0 }
+    }
+
+    /// Blocks of the grid of a kernel; 0 where it is not known.
+    pub(super) fn block_count(&self, op: &Op) -> i64 {
+        let geometry = (op.kind == OpKind::Kernel).then(|| self.subject.timeline.geometry_of(op.index)).flatten();
+        geometry.map_or(0, |geometry| geometry.grid_blocks)
+    }
+
+    /// What was launched; `None` of what is no kernel.
+    pub(super) fn shape_of(&self, op: &Op) -> Option<u32> {
+        let shapes = &self.subject.timeline.kernels.shape;
+        (op.kind == OpKind::Kernel).then(|| shapes.get(op.index as usize).copied()).flatten()
+    }
+
+    pub(super) fn role_of(&self, op: &Op) -> Role {
+        if op.kind != OpKind::Kernel {
+            return Role::Compute;
+        }
+        let name = self.subject.timeline.kernels.shape_of(op.index).name;
+        self.subject.roles.get(name as usize).copied().unwrap_or_default()
+    }
+
+    /// The peaks of TF32 and of bf16 or fp16 matrix products on tensor cores over that of fp32 without; NVIDIA's data sheets, dense.
+    pub(super) fn tensor_ratios(&self) -> Option<(Option<f64>, f64)> {
+        let device = self.subject.devices[self.subject.device].device;
+        match self.properties(device)?.compute_capability? {
+            (7, _) => Some((None, 8.0)),
+            (8, 0) => Some((Some(8.0), 16.0)),
+            (8, _) => Some((Some(1.0), 2.0)),
+            (9, _) => Some((Some(7.4), 14.8)),
+            (10, _) => Some((Some(14.0), 28.0)),
+            _ => None,
+        }
+    }
+
+    /// Measures the rates of pinned copies.
+    pub(super) fn measure(&mut self, part: &Part) {
+        for lane in [0, 1] {
+            let fits = |op: &&Op| op.lane == Some(lane) && !op.is_pageable && op.bytes >= MIN_RATE_BYTES;
+            let rates = part.ops.iter().filter(fits).map(|op| op.bytes as f64 / (op.end - op.start).max(1) as f64);
+            let mut rates: Vec<f64> = rates.collect();
+            rates.sort_by(f64::total_cmp);
+            self.pinned[usize::from(lane)] = rates.get(rates.len() / 2).copied();
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Which columns and rows of a report are which counter.
+
+use crate::timeline::Counter;
+
+/// The metrics of the page `raw`, by their names. Of several for one counter the first that is there counts.
+pub(super) const METRICS: &[(&str, Counter)] = &[
+    ("gpu__time_duration.sum", Counter::Duration),
+    ("gpu__time_duration.avg", Counter::Duration),
+    ("sm__throughput.avg.pct_of_peak_sustained_elapsed", Counter::Compute),
+    ("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", Counter::Memory),
+    ("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", Counter::Dram),
+    ("dram__throughput.avg.pct_of_peak_sustained_elapsed", Counter::Dram),
+    ("l1tex__throughput.avg.pct_of_peak_sustained_elapsed", Counter::L1),
+    ("l1tex__throughput.avg.pct_of_peak_sustained_active", Counter::L1),
+    ("lts__throughput.avg.pct_of_peak_sustained_elapsed", Counter::L2),
+    ("dram__bytes_read.sum", Counter::DramReadBytes),
+    ("dram__bytes_write.sum", Counter::DramWrittenBytes),
+    ("dram__bytes.sum.per_second", Counter::DramBytesPerSecond),
+    ("sm__warps_active.avg.pct_of_peak_sustained_active", Counter::AchievedOccupancy),
+    ("sm__maximum_warps_per_active_cycle_pct", Counter::TheoreticalOccupancy),
+    ("launch__occupancy_limit_blocks", Counter::BlocksBySlots),
+    ("launch__occupancy_limit_registers", Counter::BlocksByRegisters),
+    ("launch__occupancy_limit_shared_mem", Counter::BlocksBySharedMemory),
+    ("launch__occupancy_limit_warps", Counter::BlocksByWarps),
+    ("smsp__issue_active.avg.pct_of_peak_sustained_active", Counter::Issue),
+    ("launch__waves_per_multiprocessor", Counter::Waves),
+    ("launch__registers_per_thread", Counter::Registers),
+    ("launch__shared_mem_per_block_static", Counter::StaticSharedBytes),
+    ("launch__shared_mem_per_block_dynamic", Counter::DynamicSharedBytes),
+    ("device__attribute_multiprocessor_count", Counter::SmCount),
+    ("launch__sm_count", Counter::SmCount),
+    ("device__attribute_single_to_double_precision_perf_ratio", Counter::Fp32ToFp64),
+    ("l1tex__t_sector_hit_rate.pct", Counter::L1Hits),
+    ("lts__t_sector_hit_rate.pct", Counter::L2Hits),
+    ("memory_l2_theoretical_sectors_global", Counter::GlobalSectors),
+    ("memory_l2_theoretical_sectors_global_ideal", Counter::IdealGlobalSectors),
+    ("memory_l1_wavefronts_shared", Counter::SharedWavefronts),
+    ("memory_l1_wavefronts_shared_ideal", Counter::IdealSharedWavefronts),
+    ("memory_l2_theoretical_sectors_local", Counter::LocalSectors),
+    ("derived__local_spilling_requests", Counter::SpillRequests),
+    ("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", Counter::TensorPipe),
+    ("sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active", Counter::TensorPipe),
+    ("sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active", Counter::Fp64Pipe),
+    ("sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active", Counter::Fp64Pipe),
+    ("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", Counter::FmaPipe),
+    ("sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", Counter::FmaPipe),
+    ("smsp__thread_inst_executed_per_inst_executed.ratio", Counter::ActiveThreads),
+    ("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio", Counter::EnabledThreads),
+    ("smsp__average_warp_latency_per_inst_issued.ratio", Counter::WarpLatency),
+];
+
+/// The stall reasons, as the metrics `smsp__average_warps_issue_stalled_*_per_issue_active.ratio` name them.
+pub(super) const STALLS: &[(&str, Counter)] = &[
+    ("long_scoreboard", Counter::StallLongScoreboard),
+    ("short_scoreboard", Counter::StallShortScoreboard),
+    ("lg_throttle", Counter::StallLgThrottle),
+    ("mio_throttle", Counter::StallMioThrottle),
+    ("tex_throttle", Counter::StallTexThrottle),
+    ("math_pipe_throttle", Counter::StallMathPipe),
+    ("barrier", Counter::StallBarrier),
+    ("membar", Counter::StallMembar),
+    ("wait", Counter::StallWait),
+    ("drain", Counter::StallDrain),
+    ("no_instruction", Counter::StallNoInstruction),
+    ("branch_resolving", Counter::StallBranch),
+    ("dispatch_stall", Counter::StallDispatch),
+    ("imc_miss", Counter::StallImcMiss),
+    ("sleeping", Counter::StallSleeping),
+    ("not_selected", Counter::StallNotSelected),
+];
+
+/// The rows of the page `details`, by the title of their section and their own.
+pub(super) const DETAILS: &[(&str, &str, Counter)] = &[
+    ("GPU Speed Of Light Throughput", "Duration", Counter::Duration),
+    ("GPU Speed Of Light Throughput", "Compute (SM) Throughput", Counter::Compute),
+    ("GPU Speed Of Light Throughput", "Memory Throughput", Counter::Memory),
+    ("GPU Speed Of Light Throughput", "DRAM Throughput", Counter::Dram),
+    ("GPU Speed Of Light Throughput", "L1/TEX Cache Throughput", Counter::L1),
+    ("GPU Speed Of Light Throughput", "L2 Cache Throughput", Counter::L2),
+    ("Memory Workload Analysis", "Memory Throughput", Counter::DramBytesPerSecond),
+    ("Memory Workload Analysis", "L1/TEX Hit Rate", Counter::L1Hits),
+    ("Memory Workload Analysis", "L2 Hit Rate", Counter::L2Hits),
+    ("Memory Workload Analysis", "Local Memory Spilling Requests", Counter::SpillRequests),
+    ("Scheduler Statistics", "One or More Eligible", Counter::Issue),
+    ("Warp State Statistics", "Warp Cycles Per Issued Instruction", Counter::WarpLatency),
+    ("Warp State Statistics", "Avg. Active Threads Per Warp", Counter::ActiveThreads),
+    ("Warp State Statistics", "Avg. Not Predicated Off Threads Per Warp", Counter::EnabledThreads),
+    ("Launch Statistics", "Registers Per Thread", Counter::Registers),
+    ("Launch Statistics", "Static Shared Memory Per Block", Counter::StaticSharedBytes),
+    ("Launch Statistics", "Dynamic Shared Memory Per Block", Counter::DynamicSharedBytes),
+    ("Launch Statistics", "# SMs", Counter::SmCount),
+    ("Launch Statistics", "Waves Per SM", Counter::Waves),
+    ("Occupancy", "Block Limit SM", Counter::BlocksBySlots),
+    ("Occupancy", "Block Limit Registers", Counter::BlocksByRegisters),
+    ("Occupancy", "Block Limit Shared Mem", Counter::BlocksBySharedMemory),
+    ("Occupancy", "Block Limit Warps", Counter::BlocksByWarps),
+    ("Occupancy", "Theoretical Occupancy", Counter::TheoreticalOccupancy),
+    ("Occupancy", "Achieved Occupancy", Counter::AchievedOccupancy),
+];
+
+/// The profiler's own rules whose estimates are for the whole kernel. Those that are for a part of the GPU are not read.
+pub(super) const ESTIMATES: &[(&str, Counter)] = &[
+    ("UncoalescedGlobalAccess", Counter::UncoalescedEstimate),
+    ("MemoryCacheAccessPattern", Counter::UncoalescedEstimate),
+    ("SharedMemoryConflicts", Counter::SharedEstimate),
+    ("UncoalescedSharedAccess", Counter::SharedEstimate),
+    ("ThreadDivergence", Counter::DivergenceEstimate),
+];
+
+/// The rules whose texts hold how many sectors or wavefronts there were, and how many of them too many.
+pub(super) const EXCESSES: &[(&str, Counter, Counter)] = &[
+    ("UncoalescedGlobalAccess", Counter::GlobalSectors, Counter::ExcessGlobalSectors),
+    ("UncoalescedSharedAccess", Counter::SharedWavefronts, Counter::ExcessSharedWavefronts),
+];
+
+/// The counter of a column of the page `raw`.
+pub(super) fn of_metric(name: &str) -> Option<Counter> {
+    let stall = name.strip_prefix("smsp__average_warps_issue_stalled_");
+    match stall.and_then(|rest| rest.strip_suffix("_per_issue_active.ratio")) {
+        Some(reason) => STALLS.iter().find(|(known, _)| *known == reason).map(|(_, counter)| *counter),
+        None => METRICS.iter().find(|(known, _)| *known == name).map(|(_, counter)| *counter),
+    }
+}
+
+/// The counter of a row of the page `details`.
+pub(super) fn of_row(section: &str, name: &str) -> Option<Counter> {
+    DETAILS.iter().find(|(title, known, _)| *title == section && *known == name).map(|(_, _, counter)| *counter)
+}

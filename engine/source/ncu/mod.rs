@@ -1,0 +1,193 @@
+//! Nsight Compute: the pages `raw` and `details` of a report, printed as CSV.
+//!
+//! Rows differ in length, units stand in a row of their own or beside each number, and a program writes its own lines between
+//! them: each row is read for itself, and what is broken is counted.
+
+mod counters;
+mod lines;
+mod number;
+mod pages;
+
+use std::io::{BufReader, Cursor, Read};
+use std::path::Path;
+
+use csv::{ReaderBuilder, StringRecord};
+use foldhash::HashMap;
+
+use self::lines::Rationed;
+use self::pages::{Columns, Launch, Row};
+use super::format::{CaptureCommand, Format, Head, NearMiss, Reader, to_record};
+use super::{Progress, ReadError, ReadOptions, Recording};
+use crate::files;
+use crate::limits::MAX_KERNEL_PROFILE_COUNT;
+use crate::text::cut;
+use crate::timeline::{Capability, Counter, KernelProfile, KernelProfiles};
+
+const IMPORT: &str = "Print a report of Nsight Compute with: ncu --import FILE.ncu-rep --csv --page raw > kernels.csv";
+
+/// A table, with or without lines of a log before it.
+pub(super) const FORMAT: Format = Format {
+    id: "ncu-csv",
+    name: "kernels of Nsight Compute, as CSV",
+    profiler: "ncu",
+    hint: IMPORT,
+    reader,
+    near_miss,
+    capture,
+};
+
+fn reader(head: &[u8]) -> Option<Reader> {
+    let is_page = head.split(|byte| *byte == b'\n').any(lines::is_header) || head.starts_with(b"==PROF==");
+    is_page.then_some(read as Reader)
+}
+
+fn near_miss(head: Head<'_>) -> Option<NearMiss> {
+    let is_report = head.bytes.starts_with(b"NVR\0") || matches!(head.extension, "ncu-rep" | "nsight-cuprof-report");
+    (is_report && !head.bytes.is_empty())
+        .then_some(NearMiss { found: "is a report of Nsight Compute that has to be printed as CSV", hint: IMPORT })
+}
+
+/// Counters of single kernels, and nothing else.
+fn capture(wanted: &[Capability]) -> Option<CaptureCommand> {
+    let wanted = to_record(wanted)?;
+    let is_known = wanted.iter().all(|capability| *capability == Capability::KernelProfile);
+    is_known.then(|| CaptureCommand { program: "ncu", options: "--set full --csv --page raw".to_owned() })
+}
+
+/// Reads a page.
+///
+/// # Errors
+/// When the file cannot be read, or holds no kernel.
+fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
+    let name = path.display().to_string();
+    let file = files::open(path).map_err(|source| ReadError::Open { path: name.clone(), source })?;
+    let not_a_report =
+        |found: &str| ReadError::NotAReport { path: name.clone(), found: found.to_owned(), hint: IMPORT.to_owned() };
+    let damaged = |detail: String| ReadError::Damaged { path: name.clone(), detail, hint: IMPORT.to_owned() };
+    let mut reader = BufReader::new(file);
+    let header = lines::header(&mut reader).map_err(|error| damaged(error.to_string()))?;
+    let header = header.ok_or_else(|| not_a_report("has no table of kernels"))?;
+    let profiles = kernels(Cursor::new(header).chain(reader), options, progress).map_err(|error| match error {
+        Problem::Csv(error) => damaged(error),
+        Problem::Header => not_a_report("is a table of Nsight Compute, but not of its page raw or details"),
+    })?;
+    if profiles.kernels.is_empty() {
+        return Err(not_a_report("is a table of Nsight Compute without a kernel"));
+    }
+    Ok(Recording::Kernels(Box::new(profiles)))
+}
+
+/// What cannot be got over.
+#[derive(Debug)]
+enum Problem {
+    Csv(String),
+    Header,
+}
+
+fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> Result<KernelProfiles, Problem> {
+    let mut reader = ReaderBuilder::new().flexible(true).has_headers(false).from_reader(Rationed::new(bytes));
+    let mut row = csv::ByteRecord::new();
+    let mut next = |row: &mut csv::ByteRecord| {
+        reader.get_mut().grant();
+        let is_row = reader.read_byte_record(row).map_err(|error| Problem::Csv(error.to_string()))?;
+        Ok(is_row.then(|| StringRecord::from_byte_record_lossy(std::mem::take(row))))
+    };
+    let header = next(&mut row)?.ok_or(Problem::Header)?;
+    let mut columns = Columns::new(&without_mark(&header)).ok_or(Problem::Header)?;
+    let mut groups = Groups::new(options.limits.name_bytes as usize);
+    let (mut count, mut open): (u64, Option<Box<Launch>>) = (0, None);
+    while let Some(row) = next(&mut row)? {
+        count += 1;
+        if count > u64::from(options.limits.rows) {
+            groups.profiles.beyond_limit_count += 1;
+            continue;
+        }
+        progress.rows(count, count);
+        match columns.read(&row) {
+            Row::Other => {}
+            Row::Broken => groups.profiles.dropped_count += 1,
+            Row::Launch(next) => match &mut open {
+                Some(open) if open.id == next.id && open.name == next.name => open.counters.take(&next.counters),
+                _ => open.replace(next).into_iter().for_each(|done| groups.add(*done)),
+            },
+        }
+    }
+    open.into_iter().for_each(|done| groups.add(*done));
+    Ok(groups.profiles)
+}
+
+/// A header whose first name has lost the mark that some programs begin a text with.
+fn without_mark(header: &StringRecord) -> StringRecord {
+    header.iter().map(|name| name.trim_start_matches('\u{feff}').trim_matches('"')).collect()
+}
+
+/// What tells the launches of one kernel from those of another.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    name: String,
+    device: i64,
+    grid_blocks: i64,
+    block_threads: i64,
+}
+
+/// Launches by kernel, grid and block.
+struct Groups {
+    profiles: KernelProfiles,
+    known: HashMap<Key, usize>,
+    name_bytes: usize,
+}
+
+impl Groups {
+    fn new(name_bytes: usize) -> Self {
+        Self { profiles: KernelProfiles::default(), known: HashMap::default(), name_bytes }
+    }
+
+    fn add(&mut self, mut launch: Launch) {
+        launch.counters.derive_excess();
+        let name = cut::to_bytes(&launch.name, self.name_bytes);
+        self.profiles.cut_name_count += u64::from(name.len() < launch.name.len());
+        let key = Key {
+            name: name.to_owned(),
+            device: launch.device,
+            grid_blocks: launch.grid_blocks,
+            block_threads: launch.block_threads,
+        };
+        let kernels = &mut self.profiles.kernels;
+        let index = match self.known.get(&key) {
+            Some(index) => *index,
+            None if kernels.len() >= MAX_KERNEL_PROFILE_COUNT => {
+                self.profiles.beyond_limit_count += 1;
+                return;
+            }
+            None => {
+                kernels.push(KernelProfile {
+                    name: key.name.clone(),
+                    device: key.device,
+                    grid_blocks: key.grid_blocks,
+                    block_threads: key.block_threads,
+                    compute_capability: launch.compute_capability,
+                    device_name: launch.device_name.take(),
+                    ..KernelProfile::default()
+                });
+                self.known.insert(key, kernels.len() - 1);
+                kernels.len() - 1
+            }
+        };
+        if let Some(kernel) = kernels.get_mut(index) {
+            add_to(kernel, launch);
+        }
+    }
+}
+
+fn add_to(kernel: &mut KernelProfile, launch: Launch) {
+    kernel.launch_count += 1;
+    let duration = |counters: &crate::timeline::Counters| counters.get(Counter::Duration);
+    // A launch of a day is none; that many of them would be too long for what counts them.
+    let ns = duration(&launch.counters).filter(|ns| *ns <= 1e15).map(|ns| ns.round() as i64);
+    if let Some(ns) = ns {
+        kernel.sum_ns = Some(kernel.sum_ns.unwrap_or(0).saturating_add(ns));
+    }
+    if kernel.launch_count == 1 || duration(&launch.counters) > duration(&kernel.counters) {
+        kernel.counters = launch.counters;
+    }
+}

@@ -1,0 +1,236 @@
+//! What a profiler of single kernels measured: no events in time, but the counters of each kernel that it ran.
+
+/// Kernels that were profiled one by one.
+#[derive(Debug, Default)]
+pub struct KernelProfiles {
+    /// One entry a kernel, grid and block, in the order of the file.
+    pub kernels: Vec<KernelProfile>,
+    /// Rows that could not be used.
+    pub dropped_count: u64,
+    /// Rows and kernels beyond a limit.
+    pub beyond_limit_count: u64,
+    /// Names that were cut.
+    pub cut_name_count: u64,
+}
+
+/// The launches of one kernel with one grid and one block.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct KernelProfile {
+    /// The demangled name. The text is hostile.
+    pub name: String,
+    /// The number of its GPU in the report.
+    pub device: i64,
+    /// Compute capability of the GPU, where the report says.
+    pub compute_capability: Option<(i64, i64)>,
+    /// The product name of the GPU, where the report says. The text is hostile.
+    pub device_name: Option<String>,
+    /// Blocks of the grid.
+    pub grid_blocks: i64,
+    /// Threads of a block.
+    pub block_threads: i64,
+    /// How many launches were profiled.
+    pub launch_count: i64,
+    /// Their durations, summed; absent where none was measured.
+    pub sum_ns: Option<i64>,
+    /// What was measured of the longest.
+    pub counters: Counters,
+}
+
+/// The counters of one launch; what was not measured is absent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counters([Option<f64>; Counter::COUNT]);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self([None; Counter::COUNT])
+    }
+}
+
+impl Counters {
+    /// The value of a counter.
+    pub const fn get(&self, counter: Counter) -> Option<f64> {
+        self.0[counter as usize]
+    }
+
+    /// Sets a counter; what is not finite, or negative, is no measurement.
+    pub fn set(&mut self, counter: Counter, value: f64) {
+        if value.is_finite() && value >= 0.0 {
+            self.0[counter as usize] = Some(value);
+        }
+    }
+
+    /// Sets a counter to a value where it has a smaller one, or none.
+    pub fn raise(&mut self, counter: Counter, value: f64) {
+        if self.get(counter).is_none_or(|known| known < value) {
+            self.set(counter, value);
+        }
+    }
+
+    /// Takes over what another part of the same measurement says; of estimates, the largest.
+    pub fn take(&mut self, other: &Self) {
+        for counter in Counter::ALL {
+            let is_estimate =
+                matches!(counter, Counter::UncoalescedEstimate | Counter::SharedEstimate | Counter::DivergenceEstimate);
+            match other.get(counter) {
+                Some(value) if is_estimate => self.raise(counter, value),
+                Some(value) => self.set(counter, value),
+                None => {}
+            }
+        }
+    }
+
+    /// Of accesses and the fewest that could have done, and how many were too many, each two give the third.
+    pub fn derive_excess(&mut self) {
+        for (all, ideal, excess) in [
+            (Counter::GlobalSectors, Counter::IdealGlobalSectors, Counter::ExcessGlobalSectors),
+            (Counter::SharedWavefronts, Counter::IdealSharedWavefronts, Counter::ExcessSharedWavefronts),
+        ] {
+            match (self.get(all), self.get(ideal), self.get(excess)) {
+                (Some(all), Some(ideal), None) => self.set(excess, (all - ideal).max(0.0)),
+                (Some(all), None, Some(excess)) => self.set(ideal, (all - excess).max(0.0)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes what is missing here from another measurement of the same kernel.
+    pub fn fill(&mut self, other: &Self) {
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            *own = own.or(*other);
+        }
+    }
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What a launch was measured by. Shares are parts of one, times nanoseconds.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Counter {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Counter {
+            /// Every counter.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$name,)*];
+            /// How many there are.
+            pub const COUNT: usize = [$(stringify!($name),)*].len();
+        }
+    };
+}
+
+counters! {
+    /// How long it took.
+    Duration,
+    /// Throughput of the SMs, against their peak.
+    Compute,
+    /// Throughput of the busiest part of the memory system, against its peak.
+    Memory,
+    /// Throughput of device memory, against its peak.
+    Dram,
+    /// Throughput of the L1 and texture cache, against its peak.
+    L1,
+    /// Throughput of the L2 cache, against its peak.
+    L2,
+    /// Bytes that device memory read.
+    DramReadBytes,
+    /// Bytes that device memory wrote.
+    DramWrittenBytes,
+    /// Bytes a second of device memory.
+    DramBytesPerSecond,
+    /// Warps that were resident, of those that an SM can hold.
+    AchievedOccupancy,
+    /// Warps that registers, shared memory and block size allow, of those that an SM can hold.
+    TheoreticalOccupancy,
+    /// Blocks of an SM that its slots for blocks allow.
+    BlocksBySlots,
+    /// Blocks of an SM that registers allow.
+    BlocksByRegisters,
+    /// Blocks of an SM that shared memory allows.
+    BlocksBySharedMemory,
+    /// Blocks of an SM that warps allow.
+    BlocksByWarps,
+    /// Cycles in which a scheduler issued an instruction.
+    Issue,
+    /// Blocks of the grid, by the blocks that the GPU holds at once.
+    Waves,
+    /// Registers a thread.
+    Registers,
+    /// Bytes of shared memory a block that are reserved when it is compiled.
+    StaticSharedBytes,
+    /// Bytes of shared memory a block that the launch asks for.
+    DynamicSharedBytes,
+    /// SMs of the GPU.
+    SmCount,
+    /// How many times the peak rate of fp64 that of fp32 is.
+    Fp32ToFp64,
+    /// Requests that the L1 cache answered.
+    L1Hits,
+    /// Requests that the L2 cache answered.
+    L2Hits,
+    /// Sectors of 32 bytes that accesses of global memory moved to and from L2.
+    GlobalSectors,
+    /// The fewest that could have carried the same.
+    IdealGlobalSectors,
+    /// Those of `GlobalSectors` that were too many.
+    ExcessGlobalSectors,
+    /// Passes that accesses of shared memory took.
+    SharedWavefronts,
+    /// The fewest that could have carried the same.
+    IdealSharedWavefronts,
+    /// Those of `SharedWavefronts` that were too many.
+    ExcessSharedWavefronts,
+    /// Sectors of 32 bytes that accesses of local memory moved.
+    LocalSectors,
+    /// Requests for registers that did not fit and went to local memory.
+    SpillRequests,
+    /// Cycles in which the tensor cores were active.
+    TensorPipe,
+    /// Cycles in which the fp64 units were active.
+    Fp64Pipe,
+    /// Cycles in which the fp32 units were active.
+    FmaPipe,
+    /// Threads of a warp, of 32, that took part in an instruction.
+    ActiveThreads,
+    /// Threads of a warp, of 32, that took part and were not predicated off.
+    EnabledThreads,
+    /// Cycles that a warp waited between two instructions that it issued.
+    WarpLatency,
+    /// Cycles of those, by what it waited for.
+    StallLongScoreboard,
+    /// The same.
+    StallShortScoreboard,
+    /// The same.
+    StallLgThrottle,
+    /// The same.
+    StallMioThrottle,
+    /// The same.
+    StallTexThrottle,
+    /// The same.
+    StallMathPipe,
+    /// The same.
+    StallBarrier,
+    /// The same.
+    StallMembar,
+    /// The same.
+    StallWait,
+    /// The same.
+    StallDrain,
+    /// The same.
+    StallNoInstruction,
+    /// The same.
+    StallBranch,
+    /// The same.
+    StallDispatch,
+    /// The same.
+    StallImcMiss,
+    /// The same.
+    StallSleeping,
+    /// The same.
+    StallNotSelected,
+    /// What the profiler's own rules take uncoalesced accesses of global memory to cost of the kernel's time.
+    UncoalescedEstimate,
+    /// The same of conflicts in shared memory.
+    SharedEstimate,
+    /// The same of divergent warps.
+    DivergenceEstimate,
+}

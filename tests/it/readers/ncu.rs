@@ -1,0 +1,177 @@
+//! Pages of Nsight Compute, from the file to the review.
+
+use coldspot::analysis::Reading;
+use coldspot::facts::{EntityKind, Facts};
+
+use crate::support::formats::Printer;
+use crate::support::kernels::{TRANSPOSE, details, raw, transpose};
+use crate::support::{sample_reports, temp};
+
+fn try_facts(text: impl AsRef<[u8]>) -> Result<Facts, String> {
+    let folder = temp::folder();
+    let path = folder.path().join("kernels.csv");
+    std::fs::write(&path, text).unwrap();
+    Reading::default().facts(&path).map_err(|error| error.to_string())
+}
+
+fn facts(text: impl AsRef<[u8]>) -> Facts {
+    try_facts(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A fact of the first launch shape.
+fn number(facts: &Facts, name: &str) -> Option<f64> {
+    facts.of_kind(EntityKind::LaunchShape).next().and_then(|(_, shape)| shape.number(name))
+}
+
+fn run(facts: &Facts, name: &str) -> Option<i64> {
+    facts.run().and_then(|run| run.int(name))
+}
+
+#[test]
+fn the_raw_page_is_read_with_its_units() {
+    let facts = facts(transpose());
+    assert_eq!(number(&facts, "profiled_ns"), Some(1_055_328.0));
+    assert_eq!(number(&facts, "sum_ns"), Some(1_055_328.0));
+    assert_eq!(number(&facts, "grid_block_count"), Some(65_536.0));
+    assert_eq!(number(&facts, "block_thread_count"), Some(256.0));
+    assert_eq!(number(&facts, "dram_bytes"), Some(626_863_872.0));
+    assert_eq!(number(&facts, "shared_memory_bytes"), Some(1_024.0));
+    assert_eq!(number(&facts, "excess_sector_count"), Some(58_720_256.0));
+    assert_eq!(number(&facts, "active_thread_share"), Some(0.75));
+    let (_, kernel) = facts.of_kind(EntityKind::LaunchShape).next().unwrap();
+    assert_eq!(kernel.text("limit"), Some("l2_cache"));
+    assert_eq!(kernel.text("stall_reason"), Some("long_scoreboard"));
+    assert_eq!(kernel.text("occupancy_limiter"), Some("registers"));
+    let (_, device) = facts.devices()[0];
+    assert_eq!(
+        (device.name(), device.int("sm_count"), device.int("compute_major")),
+        ("NVIDIA H200", Some(132), Some(9))
+    );
+    assert_eq!((device.int("window_ns"), device.int("compute_ns")), (Some(1_055_328), Some(1_055_328)));
+}
+
+#[test]
+fn the_details_page_is_read_with_its_rules() {
+    let facts = facts(details());
+    assert_eq!(number(&facts, "profiled_ns"), Some(1_060_000.0));
+    assert_eq!(number(&facts, "global_sector_count"), Some(75_497_472.0));
+    assert_eq!(number(&facts, "excess_sector_count"), Some(58_720_256.0));
+    assert_eq!(number(&facts, "uncoalesced_estimate_share"), Some(0.625), "the largest, and none of local memory");
+    assert_eq!(number(&facts, "l2_hit_share"), None);
+    assert_eq!(run(&facts, "dropped_event_count"), Some(0));
+}
+
+#[test]
+fn launches_of_one_kernel_are_one_and_the_longest_tells() {
+    const SHORT: &[(&str, &str, &str)] =
+        &[("gpu__time_duration.sum", "us", "100"), ("lts__t_sector_hit_rate.pct", "%", "10")];
+    const LONG: &[(&str, &str, &str)] =
+        &[("gpu__time_duration.sum", "us", "300"), ("lts__t_sector_hit_rate.pct", "%", "20")];
+    let facts = facts(raw(&[
+        ("k(int)", "(4, 1, 1)", "(32, 1, 1)", SHORT),
+        ("k(int)", "(4, 1, 1)", "(32, 1, 1)", LONG),
+        ("k(int)", "(8, 1, 1)", "(32, 1, 1)", SHORT),
+    ]));
+    assert_eq!(facts.of_kind(EntityKind::LaunchShape).count(), 2);
+    assert_eq!(facts.of_kind(EntityKind::Kernel).count(), 1);
+    assert_eq!(number(&facts, "profiled_launch_count"), Some(2.0));
+    assert_eq!((number(&facts, "sum_ns"), number(&facts, "profiled_ns")), (Some(400_000.0), Some(300_000.0)));
+    assert_eq!(number(&facts, "l2_hit_share"), Some(0.2));
+}
+
+#[test]
+fn an_uncoalesced_kernel_is_called_so_first() {
+    let printer = Printer::new();
+    for page in [transpose(), details()] {
+        let text = printer.markdown(&facts(page), "kernels.csv").unwrap();
+        let first = text.lines().find(|line| line.starts_with("### ") || line.starts_with("## 1")).unwrap_or_default();
+        assert!(text.contains("uncoalesced access"), "{first}\n{text}");
+    }
+    let better: Vec<_> = TRANSPOSE
+        .iter()
+        .map(|metric| match metric.0 {
+            "memory_l2_theoretical_sectors_global" => (metric.0, metric.1, "16777216"),
+            _ => *metric,
+        })
+        .collect();
+    let page = raw(&[("transpose_tiled(const float *, float *, int)", "(256, 256, 1)", "(32, 8, 1)", &better)]);
+    assert!(!printer.markdown(&facts(page), "kernels.csv").unwrap().contains("uncoalesced"));
+}
+
+#[test]
+fn a_page_explains_the_kernel_of_a_recording_with_its_name_and_shape() {
+    const TIME: &[(&str, &str, &str)] = &[("gpu__time_duration.sum", "us", "100")];
+    let fixture = crate::support::fixture("healthy", crate::support::SchemaVersion::Nsys2025);
+    let alone = Reading::default().facts(&fixture).unwrap();
+    let kernel = alone.of_kind(EntityKind::LaunchShape).next().unwrap().1.clone();
+    let name = kernel.name();
+    let (grid, block) = (kernel.int("grid_block_count").unwrap(), kernel.int("block_thread_count").unwrap());
+    let folder = temp::folder();
+    let path = folder.path().join("kernels.csv");
+    let joined = |name: &str, grid: i64| {
+        std::fs::write(&path, raw(&[(name, &format!("({grid}, 1, 1)"), &format!("({block}, 1, 1)"), TIME)])).unwrap();
+        let reading = Reading { profiles: vec![path.clone()], ..Reading::default() };
+        let facts = reading.facts(&fixture).unwrap();
+        facts.of_kind(EntityKind::LaunchShape).filter(|(_, shape)| shape.int("profiled_ns") == Some(100_000)).count()
+    };
+    assert_eq!(joined(name, grid), 1);
+    assert_eq!(joined(name, grid + 1), 0, "another grid");
+    assert_eq!(joined("another(int)", grid), 0, "another name");
+}
+
+#[test]
+fn what_is_broken_is_counted_and_what_is_no_page_is_refused() {
+    let page = details();
+    let cut = page[..page.find("594.00").unwrap()].to_owned();
+    let facts = facts(cut);
+    assert_eq!(number(&facts, "compute_throughput_share"), Some(0.06));
+    let between = transpose().replacen("\"0\",", "step 1 of 2\n\"0\",", 1);
+    assert_eq!(run(&self::facts(between), "dropped_event_count"), Some(0), "a line of the program is no row");
+    let broken = transpose().replace("(256, 256, 1)", "(x)") + transpose().lines().last().unwrap();
+    assert_eq!(run(&self::facts(broken), "dropped_event_count"), Some(1));
+    let header = transpose().lines().next().unwrap().to_owned();
+    for (text, words) in [
+        (header.clone(), "without a kernel"),
+        ("==PROF== Disconnected\n".to_owned(), "no table of kernels"),
+        ("NVR\0rest".to_owned(), "ncu --import"),
+        (format!("{header}\n\"{}", "x".repeat(5 << 20)), "no end"),
+    ] {
+        let error = try_facts(text).unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn damage_never_panics_and_names_are_text_in_every_format() {
+    let printer = Printer::new();
+    for page in [transpose(), details()] {
+        for at in (0..page.len()).step_by(97) {
+            let _ = try_facts(&page.as_bytes()[..at]);
+            let mut bytes = page.clone().into_bytes();
+            bytes[at] = [b'"', b',', b'\n', 0xff, b'9'][at % 5];
+            if let Ok(facts) = try_facts(&bytes) {
+                printer.print(&facts, "kernels.csv").unwrap();
+            }
+        }
+    }
+    let name = "k<script>alert(1)</script>|`x`\u{1b}[31m @all ::error::(int)";
+    let facts = facts(raw(&[(name, "(256, 256, 1)", "(32, 8, 1)", TRANSPOSE)]));
+    for (format, text) in printer.print(&facts, "kernels.csv").unwrap() {
+        assert!(!text.contains('\u{1b}'), "{format}");
+        assert!(format.contains("json") || format.contains("sarif") || !text.contains("<script>"), "{format}");
+    }
+}
+
+#[test]
+fn recorded_transposes_differ_in_what_is_said() {
+    let Some(folder) = sample_reports() else { return };
+    let printer = Printer::new();
+    for page in ["raw", "details"] {
+        let review = |which: &str| {
+            let path = folder.join(format!("gains/ncu/27_transpose.{which}.{page}.csv"));
+            printer.markdown(&Reading::default().facts(&path).unwrap(), "kernels.csv").unwrap()
+        };
+        assert!(review("bad").contains("uncoalesced access"), "{page}");
+        assert!(!review("fixed").contains("uncoalesced access"), "{page}");
+    }
+}
