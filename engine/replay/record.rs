@@ -100,7 +100,7 @@ impl Part {
                     return if part.is_known() { Ok(part) } else { Err(NoReplay::NoCalls) };
                 }
             }
-            count = count / 2;
+            count /= 2;
         }
     }
 

@@ -88,10 +88,10 @@ impl Play<'_> {
                 (Why::Call | Why::Queue, What::CallEnd(call)) if is_captured(call) => {
                     edge.lag_ns = edge.lag_ns.min(if launches.contains(&call) { GRAPH_LAUNCH_NS } else { 0 });
                 }
-                (Why::Program | Why::HandOver, What::CallStart(call)) if is_captured(call) => {
-                    if edge.lag_ns < setting.launch_gap_ns {
-                        edge.lag_ns = 0;
-                    }
+                (Why::Program | Why::HandOver, What::CallStart(call))
+                    if is_captured(call) && edge.lag_ns < setting.launch_gap_ns =>
+                {
+                    edge.lag_ns = 0;
                 }
                 (Why::Launch, What::OpStart(_)) => edge.lag_ns = edge.lag_ns.min(setting.launch_ns),
                 (Why::Stream, What::OpStart(op)) if model.op(op).kind.is_kernel() => {

@@ -46,7 +46,7 @@ impl Play<'_> {
                     let is_same = setting.shape_of(first) == setting.shape_of(this);
                     first.step == this.step && (is_same || extent == Extent::Ceiling)
                 });
-                if !group.is_empty() && !(is_small && joins) {
+                if !(group.is_empty() || is_small && joins) {
                     // What comes after the group waits for all of it.
                     for member in &group {
                         added.push((model.op_events[*member as usize].1, op));

@@ -94,11 +94,11 @@ fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> 
     };
     let header = next(&mut row)?.ok_or(Problem::Header)?;
     let mut columns = Columns::new(&without_mark(&header)).ok_or(Problem::Header)?;
-    let mut groups = Groups::new(options.limits.name_bytes as usize);
+    let mut groups = Groups::new(options.limits.name_bytes);
     let (mut count, mut open): (u64, Option<Box<Launch>>) = (0, None);
     while let Some(row) = next(&mut row)? {
         count += 1;
-        if count > u64::from(options.limits.rows) {
+        if count > options.limits.rows {
             groups.profiles.beyond_limit_count += 1;
             continue;
         }

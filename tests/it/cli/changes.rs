@@ -26,7 +26,9 @@ fn write(folder: &Path, name: &str, facts: &Value) {
 fn machines_are_told_which_gpu_and_how_much_and_no_advice_on_what_is_won() {
     let folder = temp::folder();
     let folder = folder.path();
-    let much = facts(folder, "training-step.sqlite");
+    let mut much = facts(folder, "training-step.sqlite");
+    // Without a replay the ledger bounds what can be gained.
+    much["devices"][0].as_object_mut().unwrap().remove("replay_step_ns");
     let mut little = much.clone();
     little["devices"][0]["idle_host_ns"] = json!(5_000_000);
     let mut none = much.clone();
