@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use coldspot::render::facts::{catalogue_json, catalogue_text, facts_json, facts_text};
 
 use super::exit::{Exit, Failure};
+use super::format::TextOrJson;
 use super::guard::Work;
 use super::project::ProjectArguments;
 use super::{Output, Reading, output};
@@ -20,20 +21,12 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with = "report")]
     list: bool,
     /// The format.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    format: TextOrJson,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     output: Output,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// One object; docs/json.md describes it.
-    Json,
 }
 
 impl Arguments {
@@ -47,10 +40,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut reading = arguments.reading.options();
     reading.options.root = ProjectArguments::default().configuration().folder();
     let text = match (&arguments.report, arguments.format) {
-        (None, Format::Text) => catalogue_text(),
-        (None, Format::Json) => catalogue_json(),
-        (Some(report), Format::Text) => facts_text(&reading.facts(report)?),
-        (Some(report), Format::Json) => {
+        (None, TextOrJson::Text) => catalogue_text(),
+        (None, TextOrJson::Json) => catalogue_json(),
+        (Some(report), TextOrJson::Text) => facts_text(&reading.facts(report)?),
+        (Some(report), TextOrJson::Json) => {
             facts_json(&reading.facts(report)?).map_err(|error| Failure::new(Exit::Report, error))?
         }
     };

@@ -1,4 +1,4 @@
-//! Formats and thresholds that `review` and `compare` share.
+//! Formats and thresholds that commands share.
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,15 @@ use coldspot::rules::outcome::Severity;
 
 use super::exit::{Exit, Failure};
 use super::{guard, output};
+
+/// The formats of what is no report: numbers, for people and for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TextOrJson {
+    /// For people.
+    Text,
+    /// One object; docs/json.md describes it.
+    Json,
+}
 
 /// The format that `review` and `compare` print in by default.
 pub(super) const DEFAULT: &str = Format::Markdown.name();

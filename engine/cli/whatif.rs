@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::builder::ArgAction;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use coldspot::render::whatif::{whatif_json, whatif_text};
 use coldspot::replay::Change;
 use coldspot::rules::Library;
 
 use super::exit::{Exit, Failure};
+use super::format::TextOrJson;
 use super::guard::Work;
 use super::project::ProjectArguments;
 use super::{Output, Reading, output};
@@ -28,20 +29,12 @@ pub(super) struct Arguments {
     #[command(flatten)]
     changes: Changes,
     /// The format.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Text)]
+    format: TextOrJson,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     output: Output,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// One object; docs/json.md describes it.
-    Json,
 }
 
 /// The changes that are made: one option each, and those that rules advise.
@@ -129,8 +122,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let answers = reading.what_if(&arguments.report, changes)?;
     let is_combined = !asked.is_empty();
     let text = match arguments.format {
-        Format::Text => whatif_text(&answers, is_combined),
-        Format::Json => whatif_json(&answers, is_combined),
+        TextOrJson::Text => whatif_text(&answers, is_combined),
+        TextOrJson::Json => whatif_json(&answers, is_combined),
     };
     output::write(&text, arguments.output.output.as_deref())?;
     Ok(Exit::Ok)

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::ignores::CountedIgnore;
 use super::{Gate, Source, Text, gates as gate_views, texts};
 use crate::compare::{
     AccountChange, Basis, CallChange, Change, DeviceChange, FindingChange, Measure, Noise, OddRun, Outcome, SlowSteps,
     StateCounts, Time, TimeOf, Work,
 };
-use crate::findings::{Ignored, StaleIgnore};
 use crate::gates::{self, GateOutcome, Gates};
 use crate::report::{About, ComparisonReport};
 
@@ -41,8 +41,8 @@ pub(in crate::render) struct ComparisonView<'a> {
     shared_kernel_share: Option<f64>,
     kernels: Vec<Calls<'a>>,
     ranges: Vec<Calls<'a>>,
-    ignored: Vec<IgnoredView<'a>>,
-    expired: Vec<IgnoredView<'a>>,
+    ignored: Vec<CountedIgnore<'a>>,
+    expired: Vec<CountedIgnore<'a>>,
     about: BTreeMap<&'static str, &'a str>,
 }
 
@@ -52,18 +52,6 @@ struct Odd<'a> {
     side: &'static str,
     name: &'a str,
     share: f64,
-}
-
-/// An ignore, and how many findings it sets aside.
-#[derive(Serialize)]
-struct IgnoredView<'a> {
-    rule: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    entity: Option<&'a str>,
-    reason: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<&'a str>,
-    finding_count: usize,
 }
 
 #[derive(Serialize)]
@@ -228,8 +216,8 @@ impl<'a> ComparisonView<'a> {
             shared_kernel_share: comparison.shared_kernel_share,
             kernels: comparison.kernels.iter().map(Calls::new).collect(),
             ranges: comparison.ranges.iter().map(Calls::new).collect(),
-            ignored: report.ignored.iter().map(IgnoredView::of_ignored).collect(),
-            expired: report.expired.iter().map(IgnoredView::of_expired).collect(),
+            ignored: report.ignored.iter().map(CountedIgnore::of_ignored).collect(),
+            expired: report.expired.iter().map(CountedIgnore::of_expired).collect(),
             about: about(&report.about),
         }
     }
@@ -256,28 +244,6 @@ fn about(about: &About) -> BTreeMap<&'static str, &str> {
 impl<'a> Odd<'a> {
     fn new(odd: &'a OddRun) -> Self {
         Self { side: odd.side.name(), name: &odd.name, share: odd.share }
-    }
-}
-
-impl<'a> IgnoredView<'a> {
-    fn of_ignored(ignored: &'a Ignored) -> Self {
-        Self {
-            rule: &ignored.rule,
-            entity: ignored.entity.as_deref(),
-            reason: &ignored.reason,
-            until: ignored.until.as_deref(),
-            finding_count: ignored.findings.len(),
-        }
-    }
-
-    fn of_expired(stale: &'a StaleIgnore) -> Self {
-        Self {
-            rule: &stale.rule,
-            entity: stale.entity.as_deref(),
-            reason: &stale.reason,
-            until: stale.until.as_deref(),
-            finding_count: 0,
-        }
     }
 }
 

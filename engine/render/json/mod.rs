@@ -4,6 +4,8 @@
 //! those can change. A change that breaks readers needs a new schema. What is absent is left out, never null.
 
 mod comparison;
+mod finding;
+mod ignores;
 mod review;
 
 use serde::Serialize;

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
-use super::{Gate, Source, Text, texts};
-use crate::findings::{self, Stale};
+use super::finding::{Finding, Subject};
+use super::ignores::{Ignored, StaleIgnore};
+use super::{Gate, Text, texts};
+use crate::findings;
 use crate::gates;
 use crate::report::ReviewReport;
 
@@ -125,112 +127,11 @@ struct Score<'a> {
 }
 
 #[derive(Serialize)]
-struct Finding<'a> {
-    rule: &'a str,
-    title: &'a str,
-    category: &'a str,
-    severity: &'static str,
-    once: bool,
-    brief: bool,
-    experimental: bool,
-    subject: Subject<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gain: Option<Gain<'a>>,
-    confidence: &'static str,
-    because: &'a [String],
-    summary: Text,
-    evidence: Vec<Text>,
-    advice: Text,
-    verify: Text,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    look: Option<Text>,
-    references: Vec<Reference<'a>>,
-    also: Vec<Also<'a>>,
-    symptoms: Vec<Self>,
-}
-
-#[derive(Serialize)]
-struct Subject<'a> {
-    kind: &'static str,
-    id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    device: Option<&'a str>,
-    label: Text,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<Source<'a>>,
-}
-
-#[derive(Serialize)]
-struct Gain<'a> {
-    recoverable_ns: i64,
-    window_ns: i64,
-    share: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    speedup_ceiling: Option<f64>,
-    account: &'a str,
-    basis: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    step_ns: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expected_ns: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expected_share: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Reference<'a> {
-    url: &'a str,
-    supports: &'a str,
-}
-
-#[derive(Serialize)]
-struct Also<'a> {
-    subject: Subject<'a>,
-    severity: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gain: Option<Gain<'a>>,
-    summary: Text,
-}
-
-#[derive(Serialize)]
 struct Suppressed<'a> {
     rule: &'a str,
     by: &'a str,
     subject: Subject<'a>,
     summary: Text,
-}
-
-#[derive(Serialize)]
-struct Ignored<'a> {
-    rule: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    entity: Option<&'a str>,
-    reason: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<&'a str>,
-    findings: Vec<IgnoredFinding<'a>>,
-}
-
-#[derive(Serialize)]
-struct IgnoredFinding<'a> {
-    rule: &'a str,
-    title: &'a str,
-    severity: &'static str,
-    subject: Subject<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gain: Option<Gain<'a>>,
-    summary: Text,
-}
-
-#[derive(Serialize)]
-struct StaleIgnore<'a> {
-    rule: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    entity: Option<&'a str>,
-    reason: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<&'a str>,
-    why: &'static str,
 }
 
 #[derive(Serialize)]
@@ -409,67 +310,6 @@ impl Steps {
     }
 }
 
-impl<'a> Finding<'a> {
-    fn new(finding: &'a findings::Finding) -> Self {
-        let also = |also: &'a findings::Also| Also {
-            subject: Subject::new(&also.subject),
-            severity: also.severity.name(),
-            gain: also.gain.as_ref().map(Gain::new),
-            summary: (&also.summary).into(),
-        };
-        let reference = |r: &'a crate::rules::Reference| Reference { url: &r.url, supports: &r.supports };
-        Self {
-            rule: &finding.rule,
-            title: &finding.title,
-            category: &finding.category,
-            severity: finding.severity.name(),
-            once: finding.once,
-            brief: finding.is_brief,
-            experimental: finding.is_experimental,
-            subject: Subject::new(&finding.subject),
-            gain: finding.gain.as_ref().map(Gain::new),
-            confidence: finding.confidence.name(),
-            because: &finding.because,
-            summary: (&finding.summary).into(),
-            evidence: texts(&finding.evidence),
-            advice: (&finding.advice).into(),
-            verify: (&finding.verify).into(),
-            look: finding.look.as_ref().map(Text::from),
-            references: finding.references.iter().map(reference).collect(),
-            also: finding.also.iter().map(also).collect(),
-            symptoms: finding.symptoms.iter().map(Self::new).collect(),
-        }
-    }
-}
-
-impl<'a> Subject<'a> {
-    fn new(subject: &'a findings::Subject) -> Self {
-        Self {
-            kind: subject.kind.name(),
-            id: &subject.key,
-            device: subject.device.as_ref().map(|device| device.key.as_str()),
-            label: (&subject.label).into(),
-            source: subject.source.as_ref().map(Source::from),
-        }
-    }
-}
-
-impl<'a> Gain<'a> {
-    fn new(gain: &'a findings::Gain) -> Self {
-        Self {
-            recoverable_ns: gain.recoverable_ns,
-            window_ns: gain.window_ns,
-            share: gain.share,
-            speedup_ceiling: gain.speedup_ceiling,
-            account: &gain.account,
-            basis: &gain.basis,
-            step_ns: gain.replayed.map(|replayed| replayed.step_ns),
-            expected_ns: gain.replayed.map(|replayed| replayed.expected_ns),
-            expected_share: gain.replayed.map(|replayed| replayed.expected_share),
-        }
-    }
-}
-
 impl<'a> Suppressed<'a> {
     fn new(suppressed: &'a findings::Suppressed) -> Self {
         Self {
@@ -477,41 +317,6 @@ impl<'a> Suppressed<'a> {
             by: &suppressed.by,
             subject: Subject::new(&suppressed.subject),
             summary: (&suppressed.summary).into(),
-        }
-    }
-}
-
-impl<'a> Ignored<'a> {
-    fn new(ignored: &'a findings::Ignored) -> Self {
-        let finding = |finding: &'a findings::IgnoredFinding| IgnoredFinding {
-            rule: &finding.rule,
-            title: &finding.title,
-            severity: finding.severity.name(),
-            subject: Subject::new(&finding.subject),
-            gain: finding.gain.as_ref().map(Gain::new),
-            summary: (&finding.summary).into(),
-        };
-        Self {
-            rule: &ignored.rule,
-            entity: ignored.entity.as_deref(),
-            reason: &ignored.reason,
-            until: ignored.until.as_deref(),
-            findings: ignored.findings.iter().map(finding).collect(),
-        }
-    }
-}
-
-impl<'a> StaleIgnore<'a> {
-    fn new(stale: &'a findings::StaleIgnore) -> Self {
-        Self {
-            rule: &stale.rule,
-            entity: stale.entity.as_deref(),
-            reason: &stale.reason,
-            until: stale.until.as_deref(),
-            why: match stale.why {
-                Stale::Expired => "expired",
-                Stale::MatchesNothing => "matches_nothing",
-            },
         }
     }
 }

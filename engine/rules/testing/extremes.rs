@@ -5,6 +5,7 @@ use super::super::library::Library;
 use super::super::outcome::Outcome;
 use super::super::rule::{Case, FactTable, Given, Rule};
 use super::params;
+use super::zero::replaced;
 use crate::facts::FactValue;
 use crate::limits::MAX_FACTS_FILE_NUMBER_POWER;
 
@@ -18,31 +19,23 @@ fn extremes(value: &FactValue) -> Vec<FactValue> {
     }
 }
 
+/// Which of the extremes.
+const INDICES: std::ops::Range<usize> = 0..3;
+
 /// The facts of a test with one of them, and with all numbers of them, at an extreme.
-fn tables(table: &FactTable) -> Vec<(String, FactTable)> {
-    let mut tables = Vec::new();
-    for (fact, value) in table {
-        for extreme in extremes(value) {
-            let mut changed = table.clone();
-            let name = format!("{fact} = {extreme:?}");
-            changed.insert(*fact, extreme);
-            tables.push((name, changed));
-        }
-    }
-    for index in 0..3 {
-        let changed = table
-            .iter()
-            .map(|(fact, value)| (*fact, extremes(value).get(index).cloned().unwrap_or_else(|| value.clone())));
-        tables.push((format!("all facts at extreme {index}"), changed.collect()));
-    }
-    tables
+fn given(facts: &Given) -> impl Iterator<Item = (String, Given)> {
+    INDICES.flat_map(move |index| {
+        let each = replaced(facts, move |_, value| extremes(value).get(index).cloned());
+        let each = each.map(move |(fact, given)| (format!("{fact} at extreme {index}"), given));
+        let extreme = |value: &FactValue| extremes(value).get(index).cloned().unwrap_or_else(|| value.clone());
+        let own: FactTable = facts.own.iter().map(|(fact, value)| (*fact, extreme(value))).collect();
+        each.chain([(format!("all facts at extreme {index}"), Given { own, ..facts.clone() })])
+    })
 }
 
 fn faults(library: &Library, rule: &Rule, case: &Case) -> Vec<String> {
     let params = params(rule, case);
-    let given = |own: FactTable| Given { own, ..case.facts.clone() };
-    let judged =
-        tables(&case.facts.own).into_iter().map(|(name, facts)| (name, judge(library, rule, &given(facts), &params)));
+    let judged = given(&case.facts).map(|(name, facts)| (name, judge(library, rule, &facts, &params)));
     judged
         .filter_map(|(name, outcome)| match outcome {
             Outcome::Failed { message } => Some(format!("{}, {}: {name}: {message}", rule.id(), case.name)),

@@ -15,7 +15,7 @@ pub(super) fn problem(library: &Library, rule: &Rule, case: &Case) -> Option<Str
         return None;
     }
     let params = params(rule, case);
-    zeroed(&case.facts).find_map(|(fact, given)| match judge(library, rule, &given, &params) {
+    replaced(&case.facts, zero).find_map(|(fact, given)| match judge(library, rule, &given, &params) {
         Outcome::Failed { message } => Some(format!(
             "with `{fact}` = 0 the rule fails: {message}; ask first: `… if {fact} > 0 else …`, or a condition before it"
         )),
@@ -23,11 +23,14 @@ pub(super) fn problem(library: &Library, rule: &Rule, case: &Case) -> Option<Str
     })
 }
 
-/// The facts of a test with one number after the other set to 0, and which it is.
-fn zeroed(given: &Given) -> impl Iterator<Item = (FactRef, Given)> {
-    let own = zeros(&given.own).map(|(fact, own)| (fact, Given { own, ..given.clone() }));
+/// The facts of a test with one value after the other replaced, and which it is. `other` gives `None` for what stays.
+pub(super) fn replaced(
+    given: &Given,
+    other: impl Fn(FactRef, &FactValue) -> Option<FactValue> + Copy,
+) -> impl Iterator<Item = (FactRef, Given)> {
+    let own = replaced_in(&given.own, other).map(|(fact, own)| (fact, Given { own, ..given.clone() }));
     let members = given.members.iter().enumerate().flat_map(move |(index, (kind, table))| {
-        zeros(table).map(move |(fact, table)| {
+        replaced_in(table, other).map(move |(fact, table)| {
             let mut members = given.members.clone();
             if let Some(member) = members.get_mut(index) {
                 *member = (*kind, table);
@@ -38,19 +41,23 @@ fn zeroed(given: &Given) -> impl Iterator<Item = (FactRef, Given)> {
     own.chain(members)
 }
 
-fn zeros(table: &FactTable) -> impl Iterator<Item = (FactRef, FactTable)> {
-    table.iter().filter_map(|(fact, value)| {
-        let zero = match value {
-            FactValue::Int(number) if *number != 0 => FactValue::Int(0),
-            FactValue::Float(number) if *number != 0.0 => FactValue::Float(0.0),
-            _ => return None,
-        };
-        can_be_zero(*fact).then(|| {
-            let mut table = table.clone();
-            table.insert(*fact, zero);
-            (*fact, table)
-        })
+fn replaced_in(
+    table: &FactTable,
+    other: impl Fn(FactRef, &FactValue) -> Option<FactValue>,
+) -> impl Iterator<Item = (FactRef, FactTable)> {
+    table.iter().filter_map(move |(fact, value)| {
+        let mut table = table.clone();
+        table.insert(*fact, other(*fact, value)?);
+        Some((*fact, table))
     })
+}
+
+fn zero(fact: FactRef, value: &FactValue) -> Option<FactValue> {
+    match value {
+        FactValue::Int(number) if *number != 0 && can_be_zero(fact) => Some(FactValue::Int(0)),
+        FactValue::Float(number) if *number != 0.0 && can_be_zero(fact) => Some(FactValue::Float(0.0)),
+        _ => None,
+    }
 }
 
 /// Numbers that name something are no amounts.
