@@ -7,6 +7,7 @@ use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::Direction;
+use crate::timeline::interval::Interval;
 use crate::timeline::{NameId, StreamKind, Timeline};
 
 /// What keeps the work of two streams from running at the same time.
@@ -28,6 +29,19 @@ struct Turns {
     count: i64,
     /// What is won when they run at the same time.
     ns: i64,
+    /// The row of turns that wins most, if there is one.
+    longest: Option<Interval>,
+    longest_won_ns: i64,
+}
+
+impl Turns {
+    fn add(&mut self, more: Self) {
+        self.count += more.count;
+        self.ns = self.ns.saturating_add(more.ns);
+        if more.longest_won_ns > self.longest_won_ns {
+            (self.longest, self.longest_won_ns) = (more.longest, more.longest_won_ns);
+        }
+    }
 }
 
 /// An operation that could run beside others, and what it leaves free.
@@ -141,7 +155,9 @@ impl Group {
     fn turns(&self) -> Turns {
         let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return Turns::default() };
         let longest = self.parts.iter().map(|part| part.op.interval().len_ns()).max().unwrap_or(0);
-        Turns { count: self.parts.len() as i64 - 1, ns: last.op.end - first.op.start - longest }
+        let ns = last.op.end - first.op.start - longest;
+        let row = Interval { start: first.op.start, end: last.op.end };
+        Turns { count: self.parts.len() as i64 - 1, ns, longest: Some(row), longest_won_ns: ns }
     }
 }
 
@@ -161,9 +177,7 @@ impl ByCause {
             Some(Cause::Event) => &mut self.event,
             Some(Cause::Unknown) | None => return,
         };
-        let more = group.turns();
-        turns.count += more.count;
-        turns.ns = turns.ns.saturating_add(more.ns);
+        turns.add(group.turns());
     }
 }
 
@@ -202,5 +216,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     for (name, turns) in [("legacy_stream", turns.legacy), ("host_wait", turns.host), ("event", turns.event)] {
         facts.set(&format!("{name}_turn_count"), turns.count);
         facts.set(&format!("{name}_turn_ns"), turns.ns);
+        if let Some(longest) = turns.longest {
+            facts.set(&format!("{name}_turn_longest_ns"), longest.len_ns());
+            facts.set(&format!("{name}_turn_longest_start_ns"), longest.start);
+        }
     }
 }
