@@ -49,7 +49,7 @@ mod tests {
         };
         let (a, b) = (name("256x128x8"), name("64x64x8"));
         let shown = shorten_apart(&[&a, "vecAdd(float*)", &b]);
-        assert_eq!(shown[0], "sm80_xmma_gemm…_n_tilesize256x128x8_stage3_warpsize4x2x1_ffm…");
+        assert_eq!(shown[0], "sm80_xmma_gemm…n_n_tilesize256x128x8_stage3_warpsize4x2x1_f…");
         assert_eq!(shown[1], "vecAdd");
         assert_ne!(shown[0], shown[2]);
         assert!(shown.iter().all(|name| name.chars().count() <= MAX_CHARS), "{shown:?}");
