@@ -188,19 +188,29 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let kind = |stream: u32| timeline.streams.get(stream as usize).map(|stream| stream.kind);
     let mut turns = ByCause::default();
     let mut group = Group::default();
-    let mut has_legacy_between = false;
+    let (mut has_legacy_between, mut busy_until) = (false, i64::MIN);
     for op in device.ops.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
         if kind(op.stream(timeline)) == Some(StreamKind::Default) {
             has_legacy_between = true;
             continue;
         }
-        let Some(part) = Part::of(timeline, op) else { continue };
+        // What runs beside something else takes no turns.
+        let is_beside = op.start < busy_until;
+        if is_beside {
+            group.parts.pop_if(|last| last.op.end > op.start);
+            turns.add(&std::mem::take(&mut group));
+        }
+        busy_until = busy_until.max(op.end);
+        let Some(part) = Part::of(timeline, op).filter(|_| !is_beside) else { continue };
         let last = group.parts.last().copied();
+        // A kernel that waits for a copy most likely needs it.
+        let are_kernels = |last: Part| [last, part].iter().all(|part| matches!(part.use_of, Use::Blocks(_)));
         let cause = last.map_or(Cause::Unknown, |last| {
             let waits = [last.stream, part.stream].map(|stream| kind(stream) != Some(StreamKind::NonBlocking));
             match has_legacy_between && waits == [true; 2] {
                 true => Cause::LegacyStream,
-                false => calls.between(timeline, last.op, op),
+                false if are_kernels(last) => calls.between(timeline, last.op, op),
+                false => Cause::Unknown,
             }
         });
         if last.is_some() && group.takes(part, cause, sm_count) {
