@@ -134,6 +134,9 @@ pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
 /// Steps of all expressions and texts of all rules of a run, over all entities: more than a thousand times what the
 /// built-in rules take of a large report. A step that may look at a long text counts for several.
 pub const MAX_RULES_STEP_COUNT: u64 = 50_000_000;
+/// The same of all tests of all rules, each of which is run with each of its facts changed: those of the built-in rules take a
+/// thirteenth.
+pub const MAX_TESTING_STEP_COUNT: u64 = 100_000_000;
 /// Bytes that one text of a rule quotes of a report.
 pub const MAX_QUOTED_BYTES: usize = MIB as usize;
 /// Steps of a template.
@@ -250,7 +253,7 @@ mod tests {
             ("brackets and filters", vec![count(MAX_TEMPLATE_NEST_COUNT as u64)]),
             ("macros, includes", vec![count(MAX_TEMPLATE_DEPTH as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
-            ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT)]),
+            ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT), count(MAX_TESTING_STEP_COUNT)]),
             ("bytes that one text of a rule quotes", vec![bytes(MAX_QUOTED_BYTES as u64)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),

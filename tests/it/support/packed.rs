@@ -53,7 +53,7 @@ fn range(number: i64, category: &str, thread: i64, length: i64) -> String {
 }
 
 fn packed_names(path: &Path, rows: i64) {
-    pack(path, rows * 120, |number| kernel(number, &format!("k{number:x}"), 7, 1));
+    pack(path, rows * 70, |number| kernel(number, &format!("k{number:x}"), 7, 1));
 }
 
 fn packed_streams(path: &Path, rows: i64) {
@@ -92,19 +92,19 @@ fn broken_in_broken(path: &Path, rows: i64) {
 
 /// The same, and none of the quotes ends where one may: each event runs to the end of what is looked at.
 fn stray_quotes(path: &Path, rows: i64) {
-    pack(path, rows * 20, |number| if number == 0 { ",".into() } else { "{\"ph\":\"a\"b".repeat(50) });
+    pack(path, rows * 5, |number| if number == 0 { ",".into() } else { "{\"ph\":\"a\"b".repeat(50) });
 }
 
 fn nests(path: &Path, rows: i64) {
-    pack(path, rows, |number| format!(",{}", ["[", "{\"a\":"][number as usize % 2].repeat(5_000)));
+    pack(path, rows, |number| format!(",{}", ["[", "{\"a\":"][number as usize % 2].repeat(1_200)));
 }
 
 fn one_string(path: &Path, rows: i64) {
-    pack(path, rows, |number| if number == 0 { ",{\"name\":\"".into() } else { "a\\\"".repeat(5_000) });
+    pack(path, rows, |number| if number == 0 { ",{\"name\":\"".into() } else { "a\\\"".repeat(1_200) });
 }
 
 fn same_keys(path: &Path, rows: i64) {
-    pack(path, rows, |number| if number == 0 { ",{\"ph\":\"X\"".into() } else { ",\"ts\":1".repeat(2_000) });
+    pack(path, rows, |number| if number == 0 { ",{\"ph\":\"X\"".into() } else { ",\"ts\":1".repeat(600) });
 }
 
 /// A frame of Zstandard that has all of it kept: blanks, a block of which is four bytes.
