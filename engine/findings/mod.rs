@@ -5,6 +5,7 @@ mod brief;
 mod capture;
 mod devices;
 mod fingerprint;
+mod idle_time;
 mod ignored;
 mod observation;
 mod occurrence;
@@ -303,6 +304,7 @@ pub fn review(
     let occurrences = context.occurrences(&judgements);
     let stale_ignores = ignored::stale(&policy.ignores, &context, &occurrences);
     let (mut occurrences, suppressed) = relations::suppress(&context, occurrences);
+    idle_time::share_out(&context, &mut occurrences);
     relations::find_causes(&context, &mut occurrences);
     ignored::set_aside(&policy.ignores, &context, &mut occurrences);
     let unmet = policy.baseline.as_ref().map(|baseline| baseline.recognise(&mut occurrences));

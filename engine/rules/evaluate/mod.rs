@@ -224,7 +224,7 @@ impl Judge<'_> {
         let step_ns = ns(STEP_FACT).filter(|step_ns| *step_ns > 0)?;
         let ceiling_ns = ns(change.ceiling_fact())?.clamp(0, step_ns);
         let expected_ns = ns(change.expected_fact())?.clamp(0, ceiling_ns);
-        Some(Replayed { step_ns, expected_ns, ceiling_ns })
+        Some(Replayed { change, step_ns, expected_ns, ceiling_ns })
     }
 
     fn claimed(&self, estimate: &EstimateCode) -> Result<i64, String> {
