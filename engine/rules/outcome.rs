@@ -59,6 +59,8 @@ pub struct Replayed {
 /// A rule that holds for an entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
+    /// The heading of the finding; absent where that of the rule says as much.
+    pub title: Option<Sentence>,
     /// One line: what it is.
     pub summary: Sentence,
     /// One sentence for each condition that held.
