@@ -15,15 +15,18 @@ use std::time::{Duration, Instant};
 
 use coldspot::facts::{EntityKind, Facts, extract, file};
 use coldspot::ledger::{Breakdown, Scope};
+use coldspot::render::facts::facts_json;
 use coldspot::source::ReadOptions;
 use tempfile::TempDir;
 
-use crate::support::analysis::try_timeline;
+use crate::support::analysis::{facts, try_timeline};
 use crate::support::formats::{Printer, fault};
-use crate::support::{bombs, heavy, mutate, packed, temp, trace, watch};
+use crate::support::{bombs, heavy, kernels, mutate, mutate_text, packed, temp, trace, watch};
 
 /// Seeds of the ordinary run.
-const ORDINARY: u64 = 400;
+const ORDINARY: u64 = 300;
+/// What is changed: reports, traces, facts files, pages of Nsight Compute.
+const KINDS: [&str; 4] = ["seed", "trace", "facts", "page"];
 /// Rows of a heavy report, in the ordinary run and in the long one.
 const ROWS: (i64, i64) = (2_000, 300_000);
 /// The same of one that stands for many times its size.
@@ -45,8 +48,7 @@ fn mutants_end_in_a_report_or_an_error() {
     let folder = stage();
     mutate::bases(&folder.path().join(BASES));
     let seeds = first..first + count;
-    let traces = seeds.clone().map(|seed| format!("trace {seed}"));
-    let jobs: Vec<String> = seeds.map(|seed| format!("seed {seed}")).chain(traces).collect();
+    let jobs: Vec<String> = seeds.flat_map(|seed| KINDS.map(|kind| format!("{kind} {seed}"))).collect();
     run_all(folder.path(), &jobs);
 }
 
@@ -149,6 +151,16 @@ fn wait(lines: &mpsc::Receiver<String>, beginning: &str) -> Result<String, Strin
     }
 }
 
+/// A facts file of one of the reports, changed, and what was done.
+fn facts_mutant(bases: &[PathBuf], seed: u64) -> (Vec<u8>, String) {
+    let mut random = mutate::Random::new(seed);
+    let base = random.pick(bases);
+    let facts = facts_json(&facts(base)).unwrap();
+    let mut bytes = facts.into_bytes();
+    let done = mutate_text::change(&mut bytes, &mut random);
+    (bytes, format!("{}: {done}", base.display()))
+}
+
 /// What the last panic said.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
@@ -176,8 +188,12 @@ fn child() {
                 }
                 name.to_owned()
             }
-            None if kind == "trace" => {
-                let (bytes, done) = trace::mutant(number);
+            None if kind != "seed" => {
+                let (bytes, done) = match kind {
+                    "trace" => trace::mutant(number),
+                    "page" => kernels::mutant(number),
+                    _ => facts_mutant(&bases, number),
+                };
                 std::fs::write(&report, bytes).unwrap();
                 done
             }
