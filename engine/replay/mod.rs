@@ -32,6 +32,8 @@ pub enum Role {
     Compute,
     /// A matrix product in plain fp32.
     Fp32Product,
+    /// Any other matrix product.
+    Product,
     /// A kernel that reads and writes each element once.
     Elementwise,
 }

@@ -96,6 +96,8 @@ fn played<T>(
 fn role(traits: &Traits) -> Role {
     if traits.is_matrix_product && traits.precision == Some("fp32") {
         Role::Fp32Product
+    } else if traits.is_matrix_product {
+        Role::Product
     } else if traits.is_elementwise {
         Role::Elementwise
     } else {

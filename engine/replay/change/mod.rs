@@ -115,7 +115,7 @@ impl Play<'_> {
             Change::BatchCopies => self.batch_copies(extent, setting),
             Change::PinCopies => self.pin_copies(extent, setting),
             Change::CacheAllocations => self.cache_allocations(),
-            Change::NoSync => self.no_sync(extent),
+            Change::NoSync => self.no_sync(extent, setting),
             Change::HostAside => self.host_aside(setting),
             Change::NoBlocking => self.no_blocking(),
             Change::Graph => self.graph(extent, setting),
