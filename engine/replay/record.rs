@@ -159,6 +159,9 @@ impl Part {
 
     /// How long the thread waited in the operating system before each call.
     fn note_blocked(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
+        if !subject.calls.tells_blocking(thread) {
+            return;
+        }
         let own = &mut self.calls[first..];
         let (Some(begin), Some(end)) = (own.first().map(|call| call.start), own.last().map(|call| call.start)) else {
             return;
