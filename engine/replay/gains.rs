@@ -5,7 +5,7 @@ use super::change::{Change, Extent};
 use super::model::{Edge, Play};
 use super::record::Part;
 use super::setting::Setting;
-use super::{Assumption, NoReplay, Subject};
+use super::{Assumption, NoReplay, Role, Subject};
 
 /// What a change could win of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -154,8 +154,26 @@ impl<'all> Replay<'all> {
         }
         let spread = if changes.iter().any(|change| change.is_of_host()) { HOST_SPREAD } else { 1.0 };
         let ceiling_share = (ceiling_share * spread).min(1.0 - (1.0 - ceiling_share) / spread);
-        let ceiling_ns = ceiling_share * self.step_ns;
+        let ceiling_ns = (ceiling_share * self.step_ns).max(self.exposed_ns(changes));
         Gain { expected_ns: expected_ns as i64, ceiling_ns: ceiling_ns.max(expected_ns) as i64 }
+    }
+
+    /// Communication that runs alone in a step, where changes hide it: no dependency of this recording keeps it from going.
+    fn exposed_ns(&self, changes: &[Change]) -> f64 {
+        let model = &self.built.model;
+        let sends = || model.part.ops.iter().any(|op| self.setting.role_of(op) == Role::Broadcast);
+        let hides = |change: &Change| match change {
+            Change::OverlapCommunication => true,
+            Change::ProcessPerGpu => sends(),
+            _ => false,
+        };
+        if !changes.iter().any(hides) {
+            return 0.0;
+        }
+        let device = self.setting.subject.devices[self.setting.subject.device].device;
+        let own = model.exposed_communication().into_iter().filter(|(op, _)| model.op(*op).device == device);
+        let exposed: i64 = own.map(|(_, ns)| ns).sum();
+        (exposed as f64 / f64::from(self.step_count().max(1))).min(self.step_ns)
     }
 
     /// What is left of a step after changes.

@@ -99,10 +99,11 @@ impl Play<'_> {
     /// The first copy of each run moves all bytes, the others are gone with their calls.
     fn merge_copies(&mut self, bytes_of: &HashMap<u32, i64>, is_later: &[bool], extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
-        let is_gone = |call: u32| {
+        let is_gone = self.with_waits(|call| {
             let row = model.call(call);
             row.op_count == 1 && is_later.get(row.first_op as usize) == Some(&true)
-        };
+        });
+        let is_gone = |call: u32| is_gone[call as usize];
         for edge in &mut self.edges {
             match (edge.why, model.what[edge.to as usize]) {
                 (Why::Run, What::OpEnd(op)) => {
@@ -123,6 +124,21 @@ impl Play<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Which calls go when some do: those as well that wait or ask, and nothing else, between two of them or before the first.
+    fn with_waits(&self, goes: impl Fn(u32) -> bool) -> Vec<bool> {
+        let model = self.model;
+        let mut is_gone: Vec<bool> = (0..model.part.calls.len() as u32).map(goes).collect();
+        for thread in &model.part.threads {
+            for call in thread.clone().rev().skip(1) {
+                let row = &model.part.calls[call];
+                let is_side =
+                    row.op_count == 0 && matches!(row.class, ApiClass::Wait(_) | ApiClass::Query | ApiClass::Other);
+                is_gone[call] |= is_side && is_gone[call + 1];
+            }
+        }
+        is_gone
     }
 
     pub(super) fn overlap_copies(&mut self, extent: Extent, setting: &Setting<'_>) {

@@ -23,7 +23,7 @@ const SMALL_KERNEL_NS: i64 = 10_000;
 
 impl Play<'_> {
     /// Whether a call reads a single value back, and waits for it.
-    fn reads_scalar(&self, call: u32) -> bool {
+    pub(super) fn reads_scalar(&self, call: u32) -> bool {
         let row = self.model.call(call);
         let op = self.model.part.ops.get(row.first_op as usize);
         let is_copy = matches!(row.class, ApiClass::CopyBlocking | ApiClass::CopyAsync);
