@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::is_of_kernels_alone;
 use crate::facts::catalogue::{self, EntityKind};
 use crate::facts::{FactValue, Facts};
 use crate::rules::RuleInfo;
@@ -18,6 +19,9 @@ pub struct Unjudged {
     pub missing: Vec<String>,
     /// What to capture; absent when that was captured and the report still does not tell.
     pub capture: Option<String>,
+    /// Whether they judge a recording of the program in time, where the report holds single kernels: no report of its kind
+    /// can ever feed them.
+    pub needs_timeline: bool,
 }
 
 /// A rule that could not be judged for some entities.
@@ -42,18 +46,22 @@ struct Group {
 
 pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<Unjudged> {
     let mut asked = vec![0usize; rules.len()];
-    let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<(Option<String>, bool), Group> = BTreeMap::new();
     for judgement in judgements {
         asked[judgement.rule] += 1;
         if let Outcome::Unknown { missing } = &judgement.outcome {
-            let group = groups.entry(option(facts, &rules[judgement.rule], missing)).or_default();
+            let key = match is_of_kernels_alone(facts) && missing.iter().any(|name| is_of_timeline(name)) {
+                true => (timeline(), true),
+                false => (option(facts, &rules[judgement.rule], missing), false),
+            };
+            let group = groups.entry(key).or_default();
             *group.unknown.entry(judgement.rule).or_default() += 1;
             group.missing.extend(missing.iter().cloned());
         }
     }
     let mut out: Vec<Unjudged> = groups
         .into_iter()
-        .map(|(capture, Group { unknown, missing })| {
+        .map(|((capture, needs_timeline), Group { unknown, missing })| {
             let mut rules: Vec<UnjudgedRule> = unknown
                 .into_iter()
                 .map(|(rule, unknown_count)| UnjudgedRule {
@@ -64,24 +72,58 @@ pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgeme
                 })
                 .collect();
             rules.sort_by(|a, b| a.id.cmp(&b.id));
-            Unjudged { rules, missing: missing.into_iter().collect(), capture }
+            Unjudged { rules, missing: missing.into_iter().collect(), capture, needs_timeline }
         })
         .collect();
     // What a reader can do something about comes first, and there what decides most.
-    out.sort_by_key(|group| (group.capture.is_none(), std::cmp::Reverse(group.rules.len())));
+    out.sort_by_key(|group| (group.needs_timeline, group.capture.is_none(), std::cmp::Reverse(group.rules.len())));
     out
+}
+
+fn is_of_timeline(full_name: &str) -> bool {
+    let Some((kind, name)) = full_name.split_once('.') else { return false };
+    let kind = EntityKind::from_name(kind);
+    let fact = kind.and_then(|kind| Some((kind, catalogue::find(kind, name)?)));
+    fact.is_some_and(|(kind, fact)| !catalogue::is_of_kernel_profiles(kind, fact))
+}
+
+/// What records the program in time.
+fn timeline() -> Option<String> {
+    let wanted = [Capability::CudaTrace, Capability::Nvtx, Capability::OsRuntime];
+    source::how_to_capture(None, &wanted).map(|command| command.to_string())
 }
 
 /// What to capture for these facts: nothing, when the capture holds what they come from.
 fn option(facts: &Facts, rule: &RuleInfo, missing: &[String]) -> Option<String> {
-    let needs: Vec<Capability> = missing.iter().filter_map(|name| needs(name)).collect();
-    let wanted: Vec<Capability> = needs.iter().copied().filter(|needs| !is_captured(facts, *needs)).collect();
+    let needs: Vec<(&String, Capability)> = missing.iter().filter_map(|name| Some((name, needs(name)?))).collect();
+    let is_wanted = |(name, needs): &&(&String, Capability)| match needs {
+        Capability::KernelProfile => !is_known(facts, name),
+        needs => !is_captured(facts, *needs),
+    };
+    let wanted: Vec<Capability> = needs.iter().filter(is_wanted).map(|(_, needs)| *needs).collect();
     if wanted.is_empty() && !needs.is_empty() {
         return None;
     }
+    let is_of_kernels = is_of_kernels_alone(facts) || wanted.iter().all(|needs| *needs == Capability::KernelProfile);
+    if is_of_kernels && profile_page(facts) == Some("details") {
+        return Some(source::PRINT_ALL_COUNTERS.to_owned());
+    }
+    // Durations are counters too where there is nothing else.
+    let wanted = if is_of_kernels { vec![Capability::KernelProfile] } else { wanted };
     let format = facts.run().and_then(|run| run.text("format"));
     let own = rule.collect.clone().filter(|collect| source::is_capture_of(format, collect));
     own.or_else(|| source::how_to_capture(format, &wanted).map(|command| command.to_string()))
+}
+
+fn profile_page(facts: &Facts) -> Option<&str> {
+    facts.run()?.text("profile_page")
+}
+
+/// Whether any entity has this fact: sections of counters are collected or not for all kernels alike.
+fn is_known(facts: &Facts, full_name: &str) -> bool {
+    let Some((kind, name)) = full_name.split_once('.') else { return false };
+    let kind = EntityKind::from_name(kind);
+    kind.is_some_and(|kind| facts.of_kind(kind).any(|(_, entity)| entity.get(name).is_some()))
 }
 
 fn needs(full_name: &str) -> Option<Capability> {
@@ -102,9 +144,6 @@ fn is_captured(facts: &Facts, needs: Capability) -> bool {
         Capability::OsRuntime => counts("os_call_count"),
         Capability::GpuMetrics => counts("metric_sample_count"),
         Capability::CpuSamples => run.and_then(|run| run.get("cpu_samples_captured")) == Some(&FactValue::Bool(true)),
-        Capability::KernelProfile => {
-            facts.of_kind(EntityKind::LaunchShape).any(|(_, shape)| shape.int("profiled_launch_count").is_some())
-        }
-        Capability::GraphKernels | Capability::PageFaults | Capability::CallStacks => false,
+        Capability::GraphKernels | Capability::PageFaults | Capability::CallStacks | Capability::KernelProfile => false,
     }
 }

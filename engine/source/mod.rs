@@ -14,6 +14,7 @@ pub use crate::timeline::builder::Limits;
 use crate::timeline::{Capability, KernelProfiles, Timeline};
 pub use error::ReadError;
 pub use format::{CaptureCommand, Format};
+pub use ncu::PRINT_ALL_COUNTERS;
 
 /// Every format. A new source is a row here and a folder beside this file.
 ///
@@ -30,6 +31,16 @@ pub const FORMAT_IDS: [&str; FORMATS.len()] = {
     }
     ids
 };
+
+/// The format of kernels that were profiled one by one: its recordings hold no time between them.
+pub const KERNELS_FORMAT_ID: &str = ncu::FORMAT.id;
+
+/// Whether the profiler of a format can record a capability.
+pub fn can_record(format: &str, needs: Capability) -> bool {
+    let known = FORMATS.iter().find(|known| known.id == format);
+    // What any recording has needs no option.
+    known.is_some_and(|format| needs == Capability::Report || (format.capture)(&[needs]).is_some())
+}
 
 /// What to run for a recording that has these capabilities, with the profiler that writes a format; of a recording whose
 /// format is not known, with the first of the table. `None` for what any recording has.

@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use super::value::FactValue;
 pub use crate::ledger::accounts::Scaling;
+use crate::source::{FORMAT_IDS, KERNELS_FORMAT_ID, can_record};
 use crate::timeline::Capability;
 pub(super) use kernel_profile::STALL_REASONS;
 
@@ -115,6 +116,21 @@ impl EntityKind {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
+}
+
+/// Whether kernels that were profiled one by one give a fact, with no recording of the program.
+pub fn is_of_kernel_profiles(kind: EntityKind, fact: &Fact) -> bool {
+    let is_alone = |(of, names): &(EntityKind, &[&str])| *of == kind && names.contains(&fact.name);
+    fact.needs == Capability::KernelProfile || kernel_profile::ALONE.iter().any(is_alone)
+}
+
+/// The formats whose recordings can give a fact, by id.
+pub fn formats_of(kind: EntityKind, fact: &Fact) -> Vec<&'static str> {
+    let told = |format: &&str| match *format {
+        format if format == KERNELS_FORMAT_ID => is_of_kernel_profiles(kind, fact),
+        format => can_record(format, fact.needs),
+    };
+    FORMAT_IDS.into_iter().filter(told).collect()
 }
 
 /// The type of a fact's value.

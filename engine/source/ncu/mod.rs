@@ -25,6 +25,9 @@ use crate::timeline::{Capability, Counter, KernelProfile, KernelProfiles};
 
 const IMPORT: &str = "Print a report of Nsight Compute with: ncu --import FILE.ncu-rep --csv --page raw > kernels.csv";
 
+/// Prints all that a report holds of each kernel.
+pub const PRINT_ALL_COUNTERS: &str = "ncu --import FILE.ncu-rep --csv --page raw";
+
 /// A table, with or without lines of a log before it.
 pub(super) const FORMAT: Format = Format {
     id: "ncu-csv",
@@ -51,7 +54,7 @@ fn near_miss(head: Head<'_>) -> Option<NearMiss> {
 fn capture(wanted: &[Capability]) -> Option<CaptureCommand> {
     let wanted = to_record(wanted)?;
     let is_known = wanted.iter().all(|capability| *capability == Capability::KernelProfile);
-    is_known.then(|| CaptureCommand { program: "ncu", options: "--set full --csv --page raw".to_owned() })
+    is_known.then(|| CaptureCommand { program: "ncu", options: "--set full -o kernels".to_owned() })
 }
 
 /// Reads a page.
@@ -70,6 +73,13 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let profiles = kernels(Cursor::new(header).chain(reader), options, progress).map_err(|error| match error {
         Problem::Csv(error) => damaged(error),
         Problem::Header => not_a_report("is a table of Nsight Compute, but not of its page raw or details"),
+        Problem::DecimalComma => ReadError::NotAReport {
+            path: name.clone(),
+            found: "writes a comma before decimals, so that its numbers can be read in two ways".to_owned(),
+            hint:
+                "Print it again in the plain locale: LC_ALL=C ncu --import FILE.ncu-rep --csv --page raw > kernels.csv"
+                    .to_owned(),
+        },
     })?;
     if profiles.kernels.is_empty() {
         return Err(not_a_report("is a table of Nsight Compute without a kernel"));
@@ -82,6 +92,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
 enum Problem {
     Csv(String),
     Header,
+    DecimalComma,
 }
 
 fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> Result<KernelProfiles, Problem> {
@@ -95,6 +106,7 @@ fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> 
     let header = next(&mut row)?.ok_or(Problem::Header)?;
     let mut columns = Columns::new(&without_mark(&header)).ok_or(Problem::Header)?;
     let mut groups = Groups::new(options.limits.name_bytes);
+    groups.profiles.page = columns.page();
     let (mut count, mut open): (u64, Option<Box<Launch>>) = (0, None);
     while let Some(row) = next(&mut row)? {
         count += 1;
@@ -103,9 +115,20 @@ fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> 
             continue;
         }
         progress.rows(count, count);
+        // Several runs may have been written to one file.
+        if row.get(0) == Some("ID")
+            && let Some(next) = Columns::new(&row)
+        {
+            columns = next;
+            open.take().into_iter().for_each(|done| groups.add(*done));
+            continue;
+        }
         match columns.read(&row) {
+            // A quotation mark that nothing closes takes rows in.
+            Row::Other if row.iter().any(|cell| cell.contains('\n')) => groups.profiles.dropped_count += 1,
             Row::Other => {}
             Row::Broken => groups.profiles.dropped_count += 1,
+            Row::DecimalComma => return Err(Problem::DecimalComma),
             Row::Launch(next) => match &mut open {
                 Some(open) if open.id == next.id && open.name == next.name => open.counters.take(&next.counters),
                 _ => open.replace(next).into_iter().for_each(|done| groups.add(*done)),
