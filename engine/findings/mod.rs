@@ -3,6 +3,7 @@
 mod baseline;
 mod brief;
 mod capture;
+mod collect;
 mod devices;
 mod fingerprint;
 mod ignored;
@@ -33,6 +34,7 @@ use occurrence::{Context, Occurrence};
 use rank::Ranking;
 use source::KernelNames;
 
+pub use collect::{Collection, Collected, KernelToProfile, collection, first_recordings};
 pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
 pub use devices::DeviceReview;
 pub use fingerprint::digest;

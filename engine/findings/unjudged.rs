@@ -17,6 +17,8 @@ pub struct Unjudged {
     pub rules: Vec<UnjudgedRule>,
     /// The absent facts, with their full names.
     pub missing: Vec<String>,
+    /// What a capture must hold for that, and the report's does not; empty where that was captured.
+    pub needs: Vec<Capability>,
     /// What to capture; absent when that was captured and the report still does not tell.
     pub capture: Option<String>,
     /// Whether they judge a recording of the program in time, where the report holds single kernels: no report of its kind
@@ -42,6 +44,7 @@ pub struct UnjudgedRule {
 struct Group {
     unknown: BTreeMap<usize, usize>,
     missing: BTreeSet<String>,
+    needs: BTreeSet<Capability>,
 }
 
 pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<Unjudged> {
@@ -50,18 +53,23 @@ pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgeme
     for judgement in judgements {
         asked[judgement.rule] += 1;
         if let Outcome::Unknown { missing } = &judgement.outcome {
-            let key = match is_of_kernels_alone(facts) && missing.iter().any(|name| is_of_timeline(name)) {
-                true => (timeline(), true),
-                false => (option(facts, &rules[judgement.rule], missing), false),
+            let key_needs_timeline = is_of_kernels_alone(facts) && missing.iter().any(|name| is_of_timeline(name));
+            let capture = match key_needs_timeline {
+                true => source::how_to_capture(None, &TIMELINE).map(|command| command.to_string()),
+                false => option(facts, &rules[judgement.rule], missing),
             };
-            let group = groups.entry(key).or_default();
+            let group = groups.entry((capture, key_needs_timeline)).or_default();
             *group.unknown.entry(judgement.rule).or_default() += 1;
             group.missing.extend(missing.iter().cloned());
+            group.needs.extend(match key_needs_timeline {
+                true => TIMELINE.to_vec(),
+                false => wanted(facts, missing),
+            });
         }
     }
     let mut out: Vec<Unjudged> = groups
         .into_iter()
-        .map(|((capture, needs_timeline), Group { unknown, missing })| {
+        .map(|((capture, needs_timeline), Group { unknown, missing, needs })| {
             let mut rules: Vec<UnjudgedRule> = unknown
                 .into_iter()
                 .map(|(rule, unknown_count)| UnjudgedRule {
@@ -72,7 +80,8 @@ pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgeme
                 })
                 .collect();
             rules.sort_by(|a, b| a.id.cmp(&b.id));
-            Unjudged { rules, missing: missing.into_iter().collect(), capture, needs_timeline }
+            let (missing, needs) = (missing.into_iter().collect(), needs.into_iter().collect());
+            Unjudged { rules, missing, needs, capture, needs_timeline }
         })
         .collect();
     // What a reader can do something about comes first, and there what decides most.
@@ -87,29 +96,36 @@ fn is_of_timeline(full_name: &str) -> bool {
     fact.is_some_and(|(kind, fact)| !catalogue::is_of_kernel_profiles(kind, fact))
 }
 
-/// What records the program in time.
-fn timeline() -> Option<String> {
-    let wanted = [Capability::CudaTrace, Capability::Nvtx, Capability::OsRuntime];
-    source::how_to_capture(None, &wanted).map(|command| command.to_string())
+/// What a recording of the program in time should hold.
+const TIMELINE: [Capability; 3] = [Capability::CudaTrace, Capability::Nvtx, Capability::OsRuntime];
+
+/// What a capture must hold for these facts, and the report's does not.
+fn wanted(facts: &Facts, missing: &[String]) -> Vec<Capability> {
+    let is_wanted = |name: &String| {
+        let needs = match is_of_kernels_alone(facts) {
+            // Durations are counters too where there is nothing else.
+            true => Capability::KernelProfile,
+            false => needs(name)?,
+        };
+        let is_there = match needs {
+            Capability::KernelProfile => is_known(facts, name),
+            needs => is_captured(facts, needs),
+        };
+        (!is_there).then_some(needs)
+    };
+    missing.iter().filter_map(is_wanted).collect()
 }
 
 /// What to capture for these facts: nothing, when the capture holds what they come from.
 fn option(facts: &Facts, rule: &RuleInfo, missing: &[String]) -> Option<String> {
-    let needs: Vec<(&String, Capability)> = missing.iter().filter_map(|name| Some((name, needs(name)?))).collect();
-    let is_wanted = |(name, needs): &&(&String, Capability)| match needs {
-        Capability::KernelProfile => !is_known(facts, name),
-        needs => !is_captured(facts, *needs),
-    };
-    let wanted: Vec<Capability> = needs.iter().filter(is_wanted).map(|(_, needs)| *needs).collect();
-    if wanted.is_empty() && !needs.is_empty() {
+    let wanted = wanted(facts, missing);
+    if wanted.is_empty() && missing.iter().any(|name| needs(name).is_some()) {
         return None;
     }
-    let is_of_kernels = is_of_kernels_alone(facts) || wanted.iter().all(|needs| *needs == Capability::KernelProfile);
+    let is_of_kernels = !wanted.is_empty() && wanted.iter().all(|needs| *needs == Capability::KernelProfile);
     if is_of_kernels && profile_page(facts) == Some("details") {
         return Some(source::PRINT_ALL_COUNTERS.to_owned());
     }
-    // Durations are counters too where there is nothing else.
-    let wanted = if is_of_kernels { vec![Capability::KernelProfile] } else { wanted };
     let format = facts.run().and_then(|run| run.text("format"));
     let own = rule.collect.clone().filter(|collect| source::is_capture_of(format, collect));
     own.or_else(|| source::how_to_capture(format, &wanted).map(|command| command.to_string()))

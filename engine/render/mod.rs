@@ -4,6 +4,7 @@
 
 mod bar;
 mod comment;
+pub mod collect;
 pub mod facts;
 mod filters;
 mod github;

@@ -1,12 +1,14 @@
-//! Nsight Compute: the pages `raw` and `details` of a report, printed as CSV.
+//! Nsight Compute: the pages `raw` and `details` of a report, printed as CSV, and `.ncu-rep` through the user's own `ncu --import`.
 //!
 //! Rows differ in length, units stand in a row of their own or beside each number, and a program writes its own lines between
 //! them: each row is read for itself, and what is broken is counted.
 
+mod capture;
 mod counters;
 mod lines;
 mod number;
 mod pages;
+mod rep;
 
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
@@ -16,12 +18,14 @@ use foldhash::HashMap;
 
 use self::lines::Rationed;
 use self::pages::{Columns, Launch, Row};
-use super::format::{CaptureCommand, Format, Head, NearMiss, Reader, to_record};
+pub use self::capture::KernelFilter;
+pub(super) use self::capture::script_of;
+use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::files;
 use crate::limits::MAX_KERNEL_PROFILE_COUNT;
 use crate::text::cut;
-use crate::timeline::{Capability, Counter, KernelProfile, KernelProfiles};
+use crate::timeline::{Counter, KernelProfile, KernelProfiles};
 
 const IMPORT: &str = "Print a report of Nsight Compute with: ncu --import FILE.ncu-rep --csv --page raw > kernels.csv";
 
@@ -31,30 +35,27 @@ pub const PRINT_ALL_COUNTERS: &str = "ncu --import FILE.ncu-rep --csv --page raw
 /// A table, with or without lines of a log before it.
 pub(super) const FORMAT: Format = Format {
     id: "ncu-csv",
-    name: "kernels of Nsight Compute, as CSV",
+    name: "kernels of Nsight Compute, as CSV, or its .ncu-rep",
     profiler: "ncu",
     hint: IMPORT,
     reader,
     near_miss,
-    capture,
+    capture: capture::command,
+    script: capture::script,
 };
 
 fn reader(head: &[u8]) -> Option<Reader> {
+    if head.starts_with(rep::MAGIC) {
+        return Some(rep::read);
+    }
     let is_page = head.split(|byte| *byte == b'\n').any(lines::is_header) || head.starts_with(b"==PROF==");
     is_page.then_some(read as Reader)
 }
 
 fn near_miss(head: Head<'_>) -> Option<NearMiss> {
-    let is_report = head.bytes.starts_with(b"NVR\0") || matches!(head.extension, "ncu-rep" | "nsight-cuprof-report");
-    (is_report && !head.bytes.is_empty())
-        .then_some(NearMiss { found: "is a report of Nsight Compute that has to be printed as CSV", hint: IMPORT })
-}
-
-/// Counters of single kernels, and nothing else.
-fn capture(wanted: &[Capability]) -> Option<CaptureCommand> {
-    let wanted = to_record(wanted)?;
-    let is_known = wanted.iter().all(|capability| *capability == Capability::KernelProfile);
-    is_known.then(|| CaptureCommand { program: "ncu", options: "--set full -o kernels".to_owned() })
+    let is_named_so = matches!(head.extension, "ncu-rep" | "nsight-cuprof-report") && !head.bytes.is_empty();
+    is_named_so
+        .then_some(NearMiss { found: "is named as a report of Nsight Compute, but does not begin as one", hint: IMPORT })
 }
 
 /// Reads a page.
