@@ -140,7 +140,8 @@ impl Collection {
             }
             let part = profile_of(device, &can, report);
             // Devices of one job run the same.
-            let names = |part: &Collected| part.kernels.iter().map(|kernel| kernel.name.clone()).collect::<BTreeSet<_>>();
+            let names =
+                |part: &Collected| part.kernels.iter().map(|kernel| kernel.name.clone()).collect::<BTreeSet<_>>();
             if let Some(part) = part.filter(|part| self.parts.iter().all(|known| names(known) != names(part))) {
                 self.parts.push(part);
             }

@@ -34,8 +34,8 @@ use occurrence::{Context, Occurrence};
 use rank::Ranking;
 use source::KernelNames;
 
-pub use collect::{Collection, Collected, KernelToProfile, collection, first_recordings};
 pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
+pub use collect::{Collected, Collection, KernelToProfile, collection, first_recordings};
 pub use devices::DeviceReview;
 pub use fingerprint::digest;
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};

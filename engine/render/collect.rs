@@ -75,9 +75,7 @@ pub fn collect_json(collection: &Collection) -> String {
 }
 
 fn part_json(part: &Collected) -> Value {
-    let kernel = |kernel: &crate::findings::KernelToProfile| {
-        json!({ "name": kernel.name, "share": kernel.thousandths as f64 / 1e3 })
-    };
+    let kernel = |kernel: &crate::findings::KernelToProfile| json!({ "name": kernel.name, "share": kernel.thousandths as f64 / 1e3 });
     json!({
         "what": part.what,
         "rules": part.rules,

@@ -3,8 +3,8 @@
 //! A format is one file here and one variant of [`Format`]; hostile names go through all of them in the tests.
 
 mod bar;
-mod comment;
 pub mod collect;
+mod comment;
 pub mod facts;
 mod filters;
 mod github;

@@ -6,7 +6,8 @@ pub fn quote(word: &str) -> Option<String> {
     if word.chars().any(char::is_control) || super::escape::has_invisible(word) {
         return None;
     }
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '=' | ',' | ':' | '+' | '@');
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '=' | ',' | ':' | '+' | '@');
     if !word.is_empty() && word.chars().all(is_plain) {
         return Some(word.to_owned());
     }

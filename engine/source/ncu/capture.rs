@@ -52,9 +52,8 @@ mod tests {
 
     #[test]
     fn names_stay_one_word_of_the_command() {
-        let of = |functions: &[&str], skip_count| {
-            script_of(&KernelFilter { functions, skip_count, launch_count: 2 }).text
-        };
+        let of =
+            |functions: &[&str], skip_count| script_of(&KernelFilter { functions, skip_count, launch_count: 2 }).text;
         assert_eq!(
             of(&["gemm", "softmax"], 10),
             "ncu --set full -o kernels --kernel-name 'regex:^(gemm|softmax)$' --launch-skip 10 --launch-count 2 PROGRAM"

@@ -16,10 +16,10 @@ use std::path::Path;
 use csv::{ReaderBuilder, StringRecord};
 use foldhash::HashMap;
 
-use self::lines::Rationed;
-use self::pages::{Columns, Launch, Row};
 pub use self::capture::KernelFilter;
 pub(super) use self::capture::script_of;
+use self::lines::Rationed;
+use self::pages::{Columns, Launch, Row};
 use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::files;
@@ -54,8 +54,10 @@ fn reader(head: &[u8]) -> Option<Reader> {
 
 fn near_miss(head: Head<'_>) -> Option<NearMiss> {
     let is_named_so = matches!(head.extension, "ncu-rep" | "nsight-cuprof-report") && !head.bytes.is_empty();
-    is_named_so
-        .then_some(NearMiss { found: "is named as a report of Nsight Compute, but does not begin as one", hint: IMPORT })
+    is_named_so.then_some(NearMiss {
+        found: "is named as a report of Nsight Compute, but does not begin as one",
+        hint: IMPORT,
+    })
 }
 
 /// Reads a page.

@@ -53,9 +53,7 @@ impl Report<'_> {
             RunError::TooLong => {
                 self.error(format!("ncu ({shown}) did not print it within {} s", limit.as_secs_f64()), by_hand())
             }
-            RunError::Io(error) => {
-                self.error(format!("{NEEDS_NCU}, and {shown} cannot be run: {error}"), other_ncu())
-            }
+            RunError::Io(error) => self.error(format!("{NEEDS_NCU}, and {shown} cannot be run: {error}"), other_ncu()),
         })?;
         if !ended.status.success() {
             let problem = format!("ncu ({shown}) could not print it ({}): {}", ended.status, reason(&ended));
