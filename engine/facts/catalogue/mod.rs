@@ -207,7 +207,7 @@ pub enum Unit {
 impl Unit {
     /// The unit that a name's ending says.
     pub fn of_name(name: &str) -> Self {
-        const ENDINGS: [(&str, Unit); 14] = [
+        const ENDINGS: [(&str, Unit); 17] = [
             ("_ns", Unit::Ns),
             ("_bytes", Unit::Bytes),
             ("_count", Unit::Count),
@@ -217,6 +217,9 @@ impl Unit {
             ("_mhz", Unit::Mhz),
             ("_waves_per_sm", Unit::Number),
             ("_ratio", Unit::Number),
+            ("_per_byte", Unit::Number),
+            ("_per_dram_byte", Unit::Number),
+            ("_per_sector", Unit::Number),
             ("_number", Unit::Id),
             ("_pid", Unit::Id),
             ("_line", Unit::Id),
