@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::is_of_kernels_alone;
 use super::part::{Part, parts_of};
-use super::subject::label;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
+use crate::text::names;
 use crate::text::spans::Sentence;
 
 /// Kernels that a review lists of a device.
@@ -166,14 +166,23 @@ pub(super) fn kernels(facts: &Facts, device: EntityId, window_ns: i64) -> Vec<Ke
         .collect();
     kernels.sort_by(|(_, a), (_, b)| (Reverse(a.attributed_ns), &a.key).cmp(&(Reverse(b.attributed_ns), &b.key)));
     kernels.truncate(if is_of_kernels_alone(facts) { LISTED_ALONE } else { LISTED });
-    kernels.into_iter().map(|(id, work)| KernelWork { profile: KernelLimit::of(facts, id), ..work }).collect()
+    let names: Vec<String> = kernels.iter().map(|(_, kernel)| kernel.name.plain()).collect();
+    let names = names::shorten_apart(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let named = kernels.into_iter().zip(names);
+    let profiled = named.map(|((id, work), name)| KernelWork {
+        name: Sentence::default().code(&name),
+        profile: KernelLimit::of(facts, id),
+        ..work
+    });
+    profiled.collect()
 }
 
 fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
     let attributed_ns = kernel.int("attributed_ns").filter(|ns| *ns > 0)?;
     Some(KernelWork {
         key: kernel.key.clone(),
-        name: label(kernel),
+        // Shortened beside the others.
+        name: Sentence::default().code(kernel.name()),
         attributed_ns,
         share: attributed_ns as f64 / window_ns as f64,
         launch_count: kernel.int("launch_count")?,
