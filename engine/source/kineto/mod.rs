@@ -54,6 +54,7 @@ pub(super) const FORMAT: Format = Format {
     reader,
     near_miss,
     capture: capture::command,
+    script: capture::script,
 };
 
 /// Broken traces may begin with anything: lines of a log, or the middle of an event.
