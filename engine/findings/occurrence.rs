@@ -107,6 +107,20 @@ impl Occurrence<'_> {
         }
     }
 
+    /// Bounds the share of a step that is expected to go.
+    pub(super) fn expect_at_most(&mut self, share: f64) {
+        if let Some(gain) = &mut self.gain
+            && let Some(replayed) = &mut gain.replayed
+            && replayed.expected_share > share
+        {
+            replayed.expected_share = share;
+            replayed.expected_ns = (share * replayed.step_ns as f64) as i64;
+            if !self.is_severity_fixed {
+                self.severity = severity_of(gain.weighing_share()).min(self.most_severity);
+            }
+        }
+    }
+
     /// Whether it is neither ignored nor known.
     pub(super) fn is_shown(&self) -> bool {
         self.ignore.is_none() && !self.is_known
