@@ -9,6 +9,7 @@ mod exit;
 mod facts;
 mod format;
 mod guard;
+mod history;
 mod output;
 mod progress;
 mod project;
@@ -36,6 +37,7 @@ Examples:
   coldspot review run.nsys-rep --range step/3      the third range named 'step' alone
   coldspot review run.sqlite --fail-on high        exit code 1 when something grave is found
   coldspot compare base.sqlite head.sqlite         what a change did, and why
+  coldspot history facts-of-nights                 since when a step takes longer
   coldspot whatif run.sqlite --pin-copies          what a step would take after a change
   coldspot facts run.sqlite --format json          all numbers
   coldspot facts --list                            what the numbers mean
@@ -67,6 +69,8 @@ enum Command {
     Review(review::Arguments),
     /// Compare two reports, or several runs of each side: what changed, why, and whether it may pass.
     Compare(compare::Arguments),
+    /// Follow the facts of nightly runs, or of commits: since when a step takes longer.
+    History(history::Arguments),
     /// Write down the findings that are known.
     #[command(subcommand)]
     Baseline(baseline::Task),
@@ -92,6 +96,7 @@ impl Command {
         match self {
             Self::Review(arguments) => arguments.work(),
             Self::Compare(arguments) => arguments.work(),
+            Self::History(arguments) => arguments.work(),
             Self::Baseline(task) => task.work(),
             Self::Facts(arguments) => arguments.work(),
             Self::WhatIf(arguments) => arguments.work(),
@@ -186,7 +191,8 @@ pub(crate) fn main() -> ExitCode {
     let mut command = command
         .mut_subcommand("whatif", |whatif| whatif.after_help(examples(whatif::EXAMPLES)))
         .mut_subcommand("review", |review| review.after_help(examples(review::EXAMPLES)))
-        .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)));
+        .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)))
+        .mut_subcommand("history", |history| history.after_help(examples(history::EXAMPLES)));
     #[cfg(feature = "comment")]
     {
         command = command.mut_subcommand("comment", |comment| comment.after_help(examples(comment::EXAMPLES)));
@@ -211,6 +217,7 @@ pub(crate) fn main() -> ExitCode {
     let result = match cli.command {
         Command::Review(arguments) => review::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
         Command::Baseline(task) => baseline::run(&task),
         Command::Facts(arguments) => facts::run(&arguments),
         Command::WhatIf(arguments) => whatif::run(&arguments),

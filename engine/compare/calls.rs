@@ -159,10 +159,10 @@ pub(super) struct Calls<'a> {
 
 impl<'a> Calls<'a> {
     pub(super) fn new(kind: EntityKind, sides: Sides<Runs<'_>>, work: &'a Work, noise: &'a Noise) -> Self {
-        let device_count = sides.head.first().map_or(0, |run| run.devices().len());
+        let device_counts = sides.map(|side| side.first().map_or(0, |run| run.devices().len()));
         let each = match kind {
-            EntityKind::Kernel if device_count > 1 => {
-                (0..device_count).map(|device| Recorded::new(kind, Some(device), sides, work, noise)).collect()
+            EntityKind::Kernel if device_counts.head > 1 && device_counts.base == device_counts.head => {
+                (0..device_counts.head).map(|device| Recorded::new(kind, Some(device), sides, work, noise)).collect()
             }
             _ => Vec::new(),
         };
