@@ -235,12 +235,13 @@ pub fn what_if(timeline: &Timeline, scope: &Scope, view: &View, changes: &[Chang
 /// Extracts a group of a device's facts.
 type Extract = fn(&Context<'_>, &DeviceContext, &Parents<'_>, &mut DevicePart);
 
-/// Groups that do not depend on each other.
-const GROUPS: [Extract; 4] = [device_facts, groups_of_events, ranges_and_steps, replay::extract];
+/// Groups that do not depend on each other. The longest comes first, so that no thread is left alone with it.
+const GROUPS: [Extract; 4] = [replay::extract, groups_of_events, device_facts, ranges_and_steps];
 
 fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     accounts::extract(context.timeline, device, &mut part.device);
     accounts::once(context.timeline, device, &mut part.device);
+    accounts::places(context.timeline, device, &mut part.device);
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
     ahead::extract(context, device, &mut part.device);
@@ -351,9 +352,11 @@ impl<'timeline> Context<'timeline> {
         phases::add_before(&work, &calls, &mut ops, &mut told);
         let passes = parallel::map(threads, &ops, |ops| DevicePass::new(&work, ops));
         let (stretches, passes): (Vec<Stretches<'_>>, Vec<DevicePass>) = passes.into_iter().unzip();
-        let idle = stretches.into_iter().zip(&passes).map(|(stretches, pass)| IdleDevice {
+        let idle = stretches.into_iter().zip(&passes).zip(&told).map(|((stretches, pass), told)| IdleDevice {
             stretches,
             storms: &pass.storms.parts,
+            slow_steps: &told.slow_steps,
+            longest: pass.tally.longest_stretch,
             main_thread: pass.main_thread,
         });
         let readings = walk::read(timeline, &calls, idle.collect(), threads);
