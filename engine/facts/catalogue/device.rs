@@ -388,6 +388,13 @@ const STEPS: &[Fact] = &[
         "From the start of the whole window to the steady state, where a phase is measured.",
     ),
     fact(
+        "earlier_step_count",
+        Int,
+        CudaTrace,
+        OneTime,
+        "Steps before those that are measured, where a phase is measured.",
+    ),
+    fact(
         "tear_down_ns",
         Int,
         CudaTrace,
