@@ -22,7 +22,7 @@ pub use capture::{Dropped, Notice, NoticeKind, NoticeLevel, Reached, Source, Sur
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OsCalls, Overheads, Ranges};
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles};
-pub use locations::{CallLocations, SourceLocation};
+pub use locations::{CallLocations, LocationCursor, SourceLocation};
 pub use names::{NameId, Names};
 pub use samples::{CpuSamples, StackedCalls};
 pub use times::Times;

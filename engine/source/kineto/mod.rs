@@ -23,6 +23,7 @@ mod metadata;
 mod number;
 mod open;
 mod pipeline;
+mod places;
 mod problems;
 mod record;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use std::path::Path;
 use self::fill::Part;
 use self::open::{Source, WHOLE, is_compressed};
 use self::pipeline::Summary;
+use self::places::Places;
 use self::problems::{Ending, Unreadable};
 use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
@@ -80,6 +82,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let threads = Threads::new(options.threads).at_most(usize::MAX);
     let mut builder = Builder::new(limits);
     let (mut count, mut has_gpu_events) = (0_u64, false);
+    let mut places = Places::default();
     let make = |frame| Part::new(limits, frame);
     let take = |part: Part| {
         has_gpu_events |= part.has_gpu_events;
@@ -89,6 +92,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
             return;
         }
         count += part.count;
+        places.merge(part.places);
         builder.take(part.chunk);
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
     };
@@ -99,6 +103,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     describe::describe(&mut builder, &summary);
     let mut timeline = builder.finish();
     describe::describe_capture(&mut timeline, &summary, has_gpu_events);
+    places.describe(&mut timeline, options.root.as_deref());
     Ok(Recording::Timeline(Box::new(timeline)))
 }
 
