@@ -163,8 +163,10 @@ pub(super) fn location(entity: &Entity, info: &RuleInfo, found: &Match) -> Optio
 /// The same as evidence, for files outside of the project too.
 pub(super) fn evidence(entity: &Entity, info: &RuleInfo, found: &Match) -> Option<Sentence> {
     let line = line(entity, info, found)?;
-    let part = if line.share < 0.9995 { format!(" ({} of the time)", percent(line.share)) } else { String::new() };
-    Some(Sentence::default().own(line.words).code(&line.place).own(&format!("{part}.")))
+    let is_all = line.share >= 0.9995;
+    let part = if is_all { String::new() } else { format!(" ({} of the time)", percent(line.share)) };
+    let words = if is_all { line.words.replace("Most", "All") } else { line.words.to_owned() };
+    Some(Sentence::default().own(&words).code(&line.place).own(&format!("{part}.")))
 }
 
 /// The subject itself where it is a kernel, a range or a step; then the kernels and ranges that the finding

@@ -71,6 +71,7 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("idle_blocked_range", told.folded.name(range));
         facts.set("idle_blocked_range_ns", ns);
     }
+    loading(timeline, told.groups, facts);
     let projection = told.projection;
     // What the program marks says more than an operator of its framework.
     let is_marked = |group: &u32| !told.folded.name(*group).starts_with("aten::");
@@ -81,6 +82,29 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("exposed_copy_range", told.folded.name(range));
         facts.set("exposed_copy_range_ns", ns);
     }
+}
+
+/// How much of the idle time went into fetching the next batch of data, and whether the loop prepares it itself.
+fn loading(timeline: &Timeline, groups: &[Group], facts: &mut Entity) {
+    let is_loading = timeline.loading_labels();
+    let of_loading = |group: &&Group| is_loading.get(group.label as usize).copied().unwrap_or(false);
+    let mut all = Sums::default();
+    let mut is_in_process = true;
+    for group in groups.iter().filter(of_loading) {
+        all.merge(group.sums);
+        is_in_process &= name(timeline, group.label).contains("SingleProcess");
+    }
+    if all.count == 0 {
+        return;
+    }
+    facts.set("data_loading_count", all.count);
+    facts.set("data_loading_ns", all.sum_ns);
+    facts.set("idle_data_loading_ns", all.idle.idle_ns);
+    facts.set("idle_data_loading_host_ns", all.idle.host_ns);
+    facts.set("idle_data_loading_blocked_ns", all.idle.blocked_ns);
+    facts.set("is_data_loaded_in_process", is_in_process);
+    facts.set("data_loading_longest_ns", all.longest_ns);
+    facts.set("data_loading_longest_start_ns", all.longest_start_ns);
 }
 
 /// What the ranges of a device are told from.
