@@ -116,7 +116,8 @@ impl Taken {
         }
         // What a replay says cannot be divided: it goes with most of the time that is claimed, to a cause that wins as much.
         let replayed = |of: &Occurrence<'_>| of.gain.as_ref()?.replayed.map(|replayed| replayed.expected_share);
-        if let (Some(own), Some(of_cause), Some(claimed)) = (replayed(symptom), replayed(cause), &symptom.found.estimate)
+        if let (Some(own), Some(of_cause), Some(claimed)) =
+            (replayed(symptom), replayed(cause), &symptom.found.estimate)
             && 2.0 * of_cause >= own
             && claimed.recoverable_ns <= explained.saturating_mul(2)
         {

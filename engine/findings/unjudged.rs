@@ -105,6 +105,11 @@ fn is_captured(facts: &Facts, needs: Capability) -> bool {
         Capability::KernelProfile => {
             facts.of_kind(EntityKind::LaunchShape).any(|(_, shape)| shape.int("profiled_launch_count").is_some())
         }
-        Capability::GraphKernels | Capability::PageFaults | Capability::CallStacks => false,
+        Capability::GraphKernels
+        | Capability::PageFaults
+        | Capability::CallStacks
+        | Capability::TensorShapes
+        | Capability::AllocatorMemory
+        | Capability::CollectiveSizes => false,
     }
 }

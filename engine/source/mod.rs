@@ -40,6 +40,12 @@ pub fn how_to_capture(format: Option<&str>, wanted: &[Capability]) -> Option<Cap
     known.into_iter().chain(&FORMATS).find_map(|format| (format.capture)(wanted))
 }
 
+/// The ids of the formats that can hold what a capability brings.
+pub fn sources_of(needs: Capability) -> impl Iterator<Item = &'static str> {
+    let can_hold = move |format: &&&Format| needs == Capability::Report || (format.capture)(&[needs]).is_some();
+    FORMATS.iter().filter(can_hold).map(|format| format.id)
+}
+
 /// Whether a command records with the profiler that writes a format; so does every command where the format is not known.
 pub fn is_capture_of(format: Option<&str>, command: &str) -> bool {
     let known = FORMATS.iter().find(|known| Some(known.id) == format);

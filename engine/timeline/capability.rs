@@ -27,4 +27,10 @@ pub enum Capability {
     CpuSamples,
     /// Counters of single kernels.
     KernelProfile,
+    /// Sizes of tensors that the framework's operators work on.
+    TensorShapes,
+    /// What the framework's allocator holds.
+    AllocatorMemory,
+    /// What collectives move.
+    CollectiveSizes,
 }

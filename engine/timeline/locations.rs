@@ -49,6 +49,10 @@ impl CallLocations {
         Self { threads, ..self }
     }
 
+    pub(super) fn threads_mut(&mut self) -> impl Iterator<Item = &mut ThreadRanges> {
+        self.threads.iter_mut()
+    }
+
     /// When a thread was where in the program's own code; `None` where its stacks were not recorded.
     pub fn of_thread(&self, thread: u32) -> Option<&ThreadRanges> {
         let index = self.threads.binary_search_by_key(&thread, |ranges| ranges.thread).ok()?;

@@ -9,6 +9,7 @@ pub mod builder;
 pub mod capability;
 pub mod capture;
 pub mod columns;
+pub mod details;
 pub mod interval;
 pub mod kernel_profiles;
 pub mod locations;
@@ -61,6 +62,8 @@ pub struct Timeline {
     pub api: ApiCalls,
     /// Where in the code API calls were made.
     pub call_locations: CallLocations,
+    /// What a framework's profiler says of the work beside its times.
+    pub details: details::Details,
     /// OS runtime calls.
     pub os_calls: OsCalls,
     /// When threads did not run, by the scheduler's record.
@@ -287,11 +290,13 @@ impl Timeline {
             &mut self.overheads.times,
             &mut self.thread_states.times,
         ];
-        let ranges = self.ranges.threads.iter_mut().map(|thread| &mut thread.times);
+        let ranges = self.ranges.threads.iter_mut().chain(self.call_locations.threads_mut());
+        let ranges = ranges.map(|thread| &mut thread.times);
         let mut columns: Vec<&mut Times> = columns.into_iter().chain(ranges).collect();
         let first = columns.iter().flat_map(|times| times.iter()).map(|times| times.start).min();
         if let Some(first) = first.filter(|first| *first < 0) {
             columns.iter_mut().for_each(|times| times.move_back(first));
+            self.details.move_back(first);
         }
     }
 

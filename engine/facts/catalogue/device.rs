@@ -2,7 +2,7 @@
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, ahead, fact, idle, patterns, replay, utilization};
+use super::{Fact, accounts, ahead, fact, idle, patterns, replay, torch, utilization};
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CallStacks, CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
@@ -26,6 +26,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     accounts::of(Some(Breakdown::Waste)),
     accounts::ONCE,
     accounts::SOURCES,
+    torch::TORCH,
     utilization::USE,
     utilization::STREAMS,
     STEPS,

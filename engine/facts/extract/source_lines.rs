@@ -1,7 +1,6 @@
 //! The line of code that most of a kernel, of copies or of waits comes from, of reports with call stacks.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
@@ -31,16 +30,24 @@ struct Times(HashMap<Option<u32>, i128>);
 
 /// The line of code that the host was in for most of each account of idle time.
 pub(super) fn of_idle(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    let mut by_account: BTreeMap<Account, Vec<(u32, i64)>> = BTreeMap::new();
-    for ((account, location), ns) in &device.idle.sources {
-        by_account.entry(*account).or_default().push((*location, *ns));
+    for account in Account::all().filter(|account| account.has_source()) {
+        main_of(timeline, device, account, account.source(), facts);
     }
-    for (account, lines) in by_account {
-        let most = lines.into_iter().max_by_key(|(location, ns)| (*ns, Reverse(*location)));
-        let share = |ns: i64| (ns as f64 / device.account_ns(account).max(1) as f64).min(1.0);
-        let most = most.map(|(location, ns)| (location, share(ns))).filter(|(_, share)| *share >= MIN_SHARE);
-        set_place(timeline, account.source(), most, facts);
-    }
+}
+
+/// The same of one account, under names of its own.
+pub(super) fn main_of(
+    timeline: &Timeline,
+    device: &DeviceContext,
+    account: Account,
+    names: SourceFacts,
+    facts: &mut Entity,
+) {
+    let lines = device.idle.sources.range((account, 0)..=(account, u32::MAX));
+    let most = lines.map(|((_, location), ns)| (*location, *ns)).max_by_key(|(location, ns)| (*ns, Reverse(*location)));
+    let share = |ns: i64| (ns as f64 / device.account_ns(account).max(1) as f64).min(1.0);
+    let most = most.map(|(location, ns)| (location, share(ns))).filter(|(_, share)| *share >= MIN_SHARE);
+    set_place(timeline, names, most, facts);
 }
 
 /// Sets the facts of a line of code and its share.

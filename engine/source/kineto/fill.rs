@@ -1,5 +1,6 @@
 //! Hands the events of a trace to the timeline's builder.
 
+use super::details;
 use super::event::{Activity, CopyWork, Event, GpuWork, Id, Kernel, MemoryKind, Sink};
 use super::pipeline::Frame;
 use super::places::Places;
@@ -8,8 +9,8 @@ use crate::timeline::Geometry;
 use crate::timeline::builder::{
     CallEvent, Chunk, KernelKey, LabelKey, Limits, NameKey, OpEvent, RangeEvent, StreamKey, ThreadKey,
 };
-use crate::timeline::interval::Interval;
 use crate::timeline::columns::{Direction, HostMemory, OverheadKind, RangeKind};
+use crate::timeline::interval::Interval;
 
 /// What events are called where some of them are dropped.
 pub(super) const EVENTS: &str = "events of the trace";
@@ -29,6 +30,8 @@ pub(super) struct Part {
     pub(super) has_gpu_events: bool,
     /// Where in the program's code threads were.
     pub(super) places: Places,
+    /// What is said of the work beside its times.
+    pub(super) details: details::Found,
     frame: Frame,
     limits: Limits,
 }
@@ -36,7 +39,16 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn new(limits: Limits, frame: Frame) -> Self {
         let chunk = Chunk::new(EVENTS, limits);
-        Self { chunk, count: 0, beyond: 0, has_gpu_events: false, places: Places::default(), frame, limits }
+        Self {
+            chunk,
+            count: 0,
+            beyond: 0,
+            has_gpu_events: false,
+            places: Places::default(),
+            details: details::Found::default(),
+            frame,
+            limits,
+        }
     }
 }
 
@@ -64,6 +76,7 @@ impl Sink for Part {
             Activity::Operator(operator) => {
                 self.range(event, RangeKind::Operator, event.name);
                 self.places.operator(operator, self.interval(event), thread(event));
+                self.details.operator(event, operator);
             }
             Activity::Range(_) => self.range(event, RangeKind::Annotation, event.name),
             Activity::Step(_) => self.range(event, RangeKind::Annotation, Text::new(STEP, false)),
@@ -75,10 +88,10 @@ impl Sink for Part {
                 let call = self.call(event);
                 self.chunk.overhead(&call, overhead_kind(event.name.raw()));
             }
+            Activity::Memory(memory) => self.details.memory(memory),
             // The host's ranges say the same as the device's, and calls the same as the records of waits.
             Activity::DeviceRange(_)
             | Activity::Wait(_)
-            | Activity::Memory(_)
             | Activity::Recorded
             | Activity::RecordedEnd
             | Activity::ProcessName(_)
@@ -116,6 +129,7 @@ impl Part {
 
     fn kernel(&mut self, event: &Event<'_>, kernel: &Kernel<'_>) {
         self.has_gpu_events = true;
+        self.details.kernel(kernel, self.interval(event));
         let op = self.op(event, &kernel.work);
         let name = self.name(event.name);
         let geometry = Geometry {

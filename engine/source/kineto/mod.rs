@@ -8,6 +8,7 @@ mod args;
 mod capture;
 mod cursor;
 mod describe;
+mod details;
 mod document;
 #[allow(
     dead_code,
@@ -82,7 +83,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let threads = Threads::new(options.threads).at_most(usize::MAX);
     let mut builder = Builder::new(limits);
     let (mut count, mut has_gpu_events) = (0_u64, false);
-    let mut places = Places::default();
+    let (mut places, mut details) = (Places::default(), details::Found::default());
     let make = |frame| Part::new(limits, frame);
     let take = |part: Part| {
         has_gpu_events |= part.has_gpu_events;
@@ -93,6 +94,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         }
         count += part.count;
         places.merge(part.places);
+        details.merge(part.details);
         builder.take(part.chunk);
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
     };
@@ -102,8 +104,9 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     }
     describe::describe(&mut builder, &summary);
     let mut timeline = builder.finish();
-    describe::describe_capture(&mut timeline, &summary, has_gpu_events);
     places.describe(&mut timeline, options.root.as_deref());
+    details.describe(&mut timeline, &summary.metadata);
+    describe::describe_capture(&mut timeline, &summary, has_gpu_events);
     Ok(Recording::Timeline(Box::new(timeline)))
 }
 
