@@ -206,6 +206,12 @@ impl Calls {
         self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
     }
 
+    /// Whether it is recorded when a thread waits in the operating system.
+    pub fn tells_blocking(&self, thread: u32) -> bool {
+        let has = |rows: &[Vec<u32>]| rows.get(thread as usize).is_some_and(|rows| !rows.is_empty());
+        has(&self.os_by_thread) || has(&self.off_cpu_by_thread)
+    }
+
     /// Host code of a thread between two calls closer than this counts as launching, nanoseconds.
     pub fn launch_gap_ns(&self, thread: u32) -> i64 {
         self.dispatch_ns.get(thread as usize).copied().unwrap_or(0).max(LAUNCH_GAP_NS)

@@ -189,10 +189,14 @@ impl DeviceOps {
     }
 
     /// The operations that begin within an interval.
-    pub fn begun_in<'all>(&'all self, timeline: &'all Timeline, within: Interval) -> impl Iterator<Item = Op> + 'all {
-        let first = self.refs.partition_point(|op| op.op(timeline).start < within.start);
-        let from_there = self.refs[first..].iter().map(|op| op.op(timeline));
-        from_there.take_while(move |op| op.start < within.end)
+    pub fn begun_in<'all>(
+        &'all self,
+        timeline: &'all Timeline,
+        within: Interval,
+    ) -> impl ExactSizeIterator<Item = Op> + 'all {
+        let before = |moment: i64| self.refs.partition_point(|op| op.op(timeline).start < moment);
+        let first = before(within.start);
+        self.refs[first..before(within.end).max(first)].iter().map(|op| op.op(timeline))
     }
 }
 

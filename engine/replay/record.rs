@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 
 use super::{NoReplay, Subject};
-use crate::ledger::{Activity, OpKind};
+use crate::ledger::{Activity, DeviceOps, OpKind};
 use crate::steps::Step;
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
@@ -11,7 +11,7 @@ use crate::timeline::columns::{Direction, HostMemory, RangeKind};
 use crate::timeline::interval::Interval;
 
 /// Calls and operations that are played again at most: a representative part of the steady state.
-const MAX_EVENT_COUNT: usize = 60_000;
+const MAX_EVENT_COUNT: usize = 30_000;
 /// Steps that are played again at most.
 const MAX_STEP_COUNT: usize = 100;
 /// Queries of a loop that polls, at least.
@@ -96,11 +96,11 @@ impl Part {
             let steps = &subject.steps[first..first + count];
             let host = HostSteps::new(steps).ok_or(NoReplay::NoSteps)?;
             let calls = threads.iter().map(|thread| calls_within(subject, *thread, host.whole()).len()).sum::<usize>();
-            if calls <= MAX_EVENT_COUNT {
+            let begun = |device: &&DeviceOps| device.begun_in(subject.timeline, host.on_devices()).len();
+            let ops = subject.devices.iter().map(begun).sum::<usize>();
+            if calls.max(ops) <= MAX_EVENT_COUNT {
                 let part = Self::collect(subject, &threads, &host);
-                if part.ops.len() <= MAX_EVENT_COUNT {
-                    return if part.is_known() { Ok(part) } else { Err(NoReplay::NoCalls) };
-                }
+                return if part.is_known() { Ok(part) } else { Err(NoReplay::NoCalls) };
             }
             count /= 2;
         }
@@ -163,6 +163,9 @@ impl Part {
 
     /// How long the thread waited in the operating system before each call.
     fn note_blocked(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
+        if !subject.calls.tells_blocking(thread) {
+            return;
+        }
         let own = &mut self.calls[first..];
         let (Some(begin), Some(end)) = (own.first().map(|call| call.start), own.last().map(|call| call.start)) else {
             return;
@@ -223,7 +226,7 @@ impl Part {
     }
 
     fn add_ops(&mut self, subject: &Subject<'_>, host: &HostSteps, call_of: &HashMap<u32, u32>) {
-        let within = Interval::new(host.marks[0], host.device_end);
+        let within = host.on_devices();
         let threads: Vec<u32> = self.calls.iter().map(|call| call.thread).collect();
         let processes: Vec<u32> = threads.iter().map(|thread| subject.timeline.process_of(*thread)).collect();
         for device in subject.devices {
@@ -325,6 +328,11 @@ fn calls_within<'all>(subject: &Subject<'all>, thread: u32, within: Interval) ->
 impl HostSteps {
     fn whole(&self) -> Interval {
         Interval::new(self.marks.first().copied().unwrap_or(0), self.marks.last().copied().unwrap_or(0))
+    }
+
+    /// When devices may run what is asked for.
+    fn on_devices(&self) -> Interval {
+        Interval::new(self.whole().start, self.device_end)
     }
 
     /// The moments at which the host began to ask for each step, and the end of the last.

@@ -110,8 +110,8 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     let busy = Union::of(ops.iter().map(|op| op.interval().clip(window)));
     facts.set("count", ops.len() as i64);
     facts.set("bytes", clamped(bytes));
-    let first_kernel = device.ops.in_window(timeline).filter(|op| op.kind.is_kernel()).map(|op| op.start).min();
-    if let Some(first) = first_kernel {
+    let first_kernel = device.ops.in_window(timeline).find(|op| op.kind.is_kernel());
+    if let Some(first) = first_kernel.map(|op| op.start) {
         let before = ops.iter().filter(|op| op.start < first);
         facts.set("before_first_kernel_bytes", clamped(bytes_of(timeline, before)));
     }

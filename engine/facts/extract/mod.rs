@@ -238,8 +238,8 @@ pub fn what_if(timeline: &Timeline, scope: &Scope, view: &View, changes: &[Chang
 /// Extracts a group of a device's facts.
 type Extract = fn(&Context<'_>, &DeviceContext, &Parents<'_>, &mut DevicePart);
 
-/// Groups that do not depend on each other.
-const GROUPS: [Extract; 4] = [device_facts, groups_of_events, ranges_and_steps, replay::extract];
+/// Groups that do not depend on each other. The longest comes first, so that no thread is left alone with it.
+const GROUPS: [Extract; 4] = [replay::extract, groups_of_events, device_facts, ranges_and_steps];
 
 fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     accounts::extract(context.timeline, device, &mut part.device);

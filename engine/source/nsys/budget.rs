@@ -17,7 +17,7 @@ use crate::limits::{
 /// Steps of SQLite's machine between two looks at the clock: few, since one step can go through the whole file.
 const STEPS: i32 = 100;
 /// Looks at the clock between two looks at the budget, unless this much time has passed.
-const LOOKS: u64 = 20;
+const LOOKS: u64 = 200;
 const LONG: Duration = Duration::from_millis(20);
 /// Steps that may be taken for each byte of the file, and in any case. A row takes a step or two for each of
 /// its columns, and at least a byte for each.
