@@ -67,8 +67,14 @@ fn reader(head: &[u8]) -> Option<Reader> {
     is_trace.then_some(read as Reader)
 }
 
-const fn near_miss(_: Head<'_>) -> Option<NearMiss> {
-    None
+/// Files that PyTorch writes beside traces.
+fn near_miss(head: Head<'_>) -> Option<NearMiss> {
+    let is_pickle = head.bytes.starts_with(b"\x80") && matches!(head.extension, "pickle" | "pkl");
+    if is_pickle {
+        return Some(NearMiss { found: "is a pickle, such as a memory snapshot of PyTorch, and no trace", hint: RECORD });
+    }
+    let is_archive = head.bytes.starts_with(b"PK") && matches!(head.extension, "pt" | "pth");
+    is_archive.then_some(NearMiss { found: "is a file of torch.save(), and no trace", hint: RECORD })
 }
 
 /// Reads a trace.
@@ -119,6 +125,9 @@ fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
         Unreadable::NotJson => "is no trace of the PyTorch Profiler: it is no JSON".to_owned(),
         Unreadable::NoEventList => "is JSON, but no trace of the PyTorch Profiler: it has no traceEvents".to_owned(),
         Unreadable::NoEvents { seen: 0 } => "is a trace without events".to_owned(),
+        Unreadable::NoEvents { seen: 1 } => {
+            "has one entry in its traceEvents, and that is no event of the PyTorch Profiler that can be read".to_owned()
+        }
         Unreadable::NoEvents { seen } => format!(
             "has {seen} entries in its traceEvents, none of them an event of the PyTorch Profiler that can be read"
         ),

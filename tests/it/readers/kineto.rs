@@ -76,7 +76,8 @@ fn what_is_no_trace_gets_one_message_with_the_way_out() {
     for (text, found) in [
         ("{\"a\": 1}", "it has no traceEvents"),
         ("{\"traceEvents\": []}", "without events"),
-        ("[{\"ph\": \"X\"}]", "none of them an event"),
+        ("[{\"ph\": \"X\"}]", "no event of"),
+        ("[{\"ph\": \"X\"}, {\"ph\": \"X\"}]", "none of them an event"),
         ("{", "it has no traceEvents"),
     ] {
         let path = folder.path().join("trace.json");

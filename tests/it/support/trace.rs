@@ -76,6 +76,15 @@ fn framed_step(number: i64) -> String {
         event("cpu_op", "aten::linear", 1, 412, 40, &format!(r#""Sequence number": {number}, "Fwd thread id": 0"#)),
         call("cudaLaunchKernel", 1, 420, first),
         on_gpu("kernel", "forward_kernel", 430, 100, first, grid),
+        event("cpu_op", "aten::mm", 1, 500, 8, &format!(r#""External id": {first}, "Input Dims": [[64, 512], [512, 1001]], "Input type": ["c10::Half", "c10::Half"]"#)),
+        on_gpu("kernel", "h16816gemm", 745, 3, first, &format!(r#", "External id": {first}{grid}"#)),
+        event("user_annotation", "Optimizer.step#SGD.step", 1, 511, 8, ""),
+        call("cudaLaunchKernel", 1, 512, 1_000_000 + first),
+        on_gpu("kernel", "update", 760, 3, 1_000_000 + first, grid),
+        on_gpu("kernel", "ncclDevKernel_AllReduce", 770, 20 + number % 2, 0, &format!(r#"{grid}, "Collective name": "allreduce", "In msg nelems": 1048576, "dtype": "Float", "Group size": 2"#)),
+        format!(
+            r#"{{"ph": "i", "name": "[memory]", "pid": 99, "tid": 1, "ts": {at}, "args": {{"Device Type": 1, "Device Id": 0, "Bytes": 8, "Total Allocated": 900, "Total Reserved": 1000}}}}"#
+        ),
         event("cpu_op", "LinearBackward0", 2, 480, 30, &format!(r#""Sequence number": {number}, "Fwd thread id": 1"#)),
         call("cudaLaunchKernel", 2, 485, first + 1),
         on_gpu("kernel", "backward_kernel", 540, 200, first + 1, grid),
