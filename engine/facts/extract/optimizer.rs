@@ -71,7 +71,7 @@ fn steps(context: &Context<'_>, is_step: &[bool]) -> HashMap<u32, Times> {
             is_own
         });
         let own: Times = own.map(|(range, _)| range).collect();
-        if own.len() > 0 {
+        if !own.is_empty() {
             steps.insert(ranges.thread, own);
         }
     }

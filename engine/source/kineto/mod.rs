@@ -71,7 +71,10 @@ fn reader(head: &[u8]) -> Option<Reader> {
 fn near_miss(head: Head<'_>) -> Option<NearMiss> {
     let is_pickle = head.bytes.starts_with(b"\x80") && matches!(head.extension, "pickle" | "pkl");
     if is_pickle {
-        return Some(NearMiss { found: "is a pickle, such as a memory snapshot of PyTorch, and no trace", hint: RECORD });
+        return Some(NearMiss {
+            found: "is a pickle, such as a memory snapshot of PyTorch, and no trace",
+            hint: RECORD,
+        });
     }
     let is_archive = head.bytes.starts_with(b"PK") && matches!(head.extension, "pt" | "pth");
     is_archive.then_some(NearMiss { found: "is a file of torch.save(), and no trace", hint: RECORD })

@@ -151,14 +151,14 @@ impl Places {
         let folders: BTreeSet<&str> = self.stacks.iter().filter_map(|stack| main_folder(stack)).collect();
         let mut list: Vec<SourceLocation> = Vec::new();
         let mut index_of: HashMap<SourceLocation, u32> = HashMap::default();
-        let of_stack = |stack: &Box<str>| {
+        let mut of_stack = |stack: &str| {
             let location = own_frame(stack, root, &folders)?.location(root)?;
             Some(*index_of.entry(location.clone()).or_insert_with(|| {
                 list.push(location);
                 (list.len() - 1) as u32
             }))
         };
-        let of_stacks = self.stacks.iter().map(of_stack).collect();
+        let of_stacks = self.stacks.iter().map(|stack| of_stack(stack)).collect();
         (list, of_stacks)
     }
 }
