@@ -225,7 +225,8 @@ impl<'a> Pair<'a> {
             return Some(Values::zero());
         }
         let once = self.shown.by.finding.once;
-        let per_unit = |seen: &Seen<'_>| Some(per_unit(seen.by.gain?.recoverable_ns, if once { 1.0 } else { seen.units }));
+        let per_unit =
+            |seen: &Seen<'_>| Some(per_unit(seen.by.gain?.recoverable_ns, if once { 1.0 } else { seen.units }));
         Values::of(seen.iter().filter_map(per_unit))
     }
 

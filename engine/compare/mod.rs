@@ -40,8 +40,8 @@ pub use verdict::Outcome;
 pub use work::{Basis, Work};
 
 use calls::{Calls, SameCalls};
-pub(crate) use rounds::Rounds;
 use measure::Values;
+pub(crate) use rounds::Rounds;
 use runs::Runs;
 
 /// What a project or a caller decides about comparisons.

@@ -95,8 +95,9 @@ impl Context<'_> {
         let runs = self.runs.head.iter();
         let runs: Vec<Vec<Number>> = runs.map(|run| review::numbers(&run.facts, metric)).collect::<Result<_, _>>()?;
         let Some(first) = runs.first() else { return Err("the head has no runs".to_owned()) };
-        let of_runs =
-            |index: usize| -> Vec<f64> { runs.iter().filter_map(|run| run.get(index)).map(|number| number.head).collect() };
+        let of_runs = |index: usize| -> Vec<f64> {
+            runs.iter().filter_map(|run| run.get(index)).map(|number| number.head).collect()
+        };
         let medians = first
             .iter()
             .enumerate()
@@ -222,4 +223,3 @@ impl Context<'_> {
         Number { base: Some(base - (base - head).clamp(0.0, most(Side::Base))), head, ..number }
     }
 }
-
