@@ -79,6 +79,14 @@ impl Play<'_> {
         self.free_calls(|call| (model.call(call).class == ApiClass::Allocate).then_some(0));
     }
 
+    pub(super) fn load_ahead(&mut self) {
+        let model = self.model;
+        for edge in self.edges.iter_mut().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
+            let What::CallStart(call) = model.what[edge.to as usize] else { continue };
+            edge.lag_ns -= model.call(call).loading_before_ns.clamp(0, edge.lag_ns.max(0));
+        }
+    }
+
     /// Host code between calls, less than what is launching.
     pub(super) fn host_aside(&mut self, setting: &Setting<'_>) {
         self.shorten_gaps(|gap_ns, blocked_ns| {
