@@ -37,6 +37,7 @@ const ROLES: &[(&str, Role)] = &[
     (r"(?i)batch_?norm\w*_channels_last|bn_\w*nhwc", Role::Compute),
     (r"(?i)batch_?norm|^bn_(fw|bw)_", Role::Normalization),
     (r"(?i)nccl.*broadcast", Role::Broadcast),
+    (r"^reduce_kernel$|^triton_(red|per)_", Role::Reduction),
 ];
 /// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else. Not what joins tensors: that
 /// makes a new one.

@@ -18,6 +18,8 @@ const OVERLAP_COST_SHARE: f64 = 0.55;
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
 const TENSOR_EFFICIENCY: f64 = 0.75;
 
+/// A grid so much smaller works on a value a row.
+const ROW_RATIO: i64 = 16;
 /// Fewer element-wise kernels in a row may be work on different data.
 const MIN_CHAIN_COUNT: usize = 3;
 
@@ -140,23 +142,27 @@ impl Play<'_> {
         }
     }
 
-    /// Element-wise kernels that follow one another in a stream and a step, on grids of the same size.
+    /// Element-wise kernels that follow one another in a stream and a step, on grids of the same size; with what sums up their
+    /// rows, and what works on a value a row.
     fn chains(&self, setting: &Setting<'_>) -> Vec<Vec<u32>> {
         let model = self.model;
         let mut chains: Vec<Vec<u32>> = Vec::new();
         for ops in by_stream(&model.part.ops) {
             let mut chain: Vec<u32> = Vec::new();
+            let mut largest = 0;
             for op in ops {
-                let row = model.op(op);
-                let is_elementwise = setting.role_of(row) == Role::Elementwise;
+                let (row, role) = (model.op(op), setting.role_of(model.op(op)));
+                let (is_elementwise, blocks) = (role == Role::Elementwise, setting.block_count(row));
+                let is_of_rows = role == Role::Reduction || is_elementwise && blocks <= largest / ROW_RATIO;
                 let joins = chain.first().is_none_or(|first| {
-                    let first = model.op(*first);
-                    first.step == row.step && setting.block_count(first) == setting.block_count(row)
+                    model.op(*first).step == row.step && (blocks == largest || largest == 0 || is_of_rows)
                 });
-                if !(is_elementwise && joins) {
+                if !((is_elementwise || is_of_rows) && joins) {
                     chains.push(std::mem::take(&mut chain));
+                    largest = 0;
                 }
-                if is_elementwise {
+                if is_elementwise || is_of_rows && !chain.is_empty() {
+                    largest = largest.max(blocks);
                     chain.push(op);
                 }
             }

@@ -128,7 +128,7 @@ impl Play<'_> {
             Change::PinCopies => self.pin_copies(extent, setting),
             Change::CacheAllocations => self.cache_allocations(),
             Change::NoSync => self.no_sync(extent, setting),
-            Change::HostAside => self.host_aside(setting),
+            Change::HostAside => self.host_aside(extent, setting),
             Change::NoBlocking => self.no_blocking(),
             Change::Graph => self.graph(extent, setting),
             Change::NonBlockingStreams => self.non_blocking_streams(setting),
