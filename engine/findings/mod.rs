@@ -3,8 +3,10 @@
 mod baseline;
 mod brief;
 mod capture;
+mod collect;
 mod devices;
 mod fingerprint;
+mod idle_time;
 mod ignored;
 mod observation;
 mod occurrence;
@@ -25,6 +27,7 @@ use foldhash::HashMap;
 use crate::facts::Facts;
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Replayed, Severity};
 use crate::rules::{CaptureNote, Reference, RuleInfo};
+use crate::source::KERNELS_FORMAT_ID;
 use crate::text::number::{duration, percent};
 use crate::text::spans::Sentence;
 
@@ -33,6 +36,7 @@ use rank::Ranking;
 use source::KernelNames;
 
 pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
+pub use collect::{Collected, Collection, KernelToProfile, collection, first_recordings};
 pub use devices::DeviceReview;
 pub use fingerprint::digest;
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
@@ -42,7 +46,7 @@ pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
 pub use unjudged::{Unjudged, UnjudgedRule};
-pub use work::{KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
+pub use work::{KernelLimit, KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
 
 /// One report, reviewed: a plain value that renderers print.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +75,9 @@ pub struct Review {
     pub capture: Vec<Sentence>,
     /// How many answers of each kind the rules gave.
     pub counts: Counts,
+    /// Whether it is of single kernels that were profiled one by one: there is no time between them, and no share of a window
+    /// to hold against a target.
+    pub is_of_kernels_alone: bool,
 }
 
 impl Review {
@@ -101,6 +108,8 @@ pub struct Finding {
     pub rule: String,
     /// The rule's title.
     pub title: String,
+    /// The same with the culprit's name, where the rule gives that, and with how often it comes.
+    pub headline: Sentence,
     /// The rule's folder: the cause that it looks for.
     pub category: String,
     /// The rule's own where it fixes one, else by the share of the window that it can gain.
@@ -193,6 +202,18 @@ impl Gain {
         let (step_ns, expected_ns) = (replayed.step_ns, replayed.expected_ns);
         let replayed = ReplayedGain { step_ns, expected_ns, expected_share: share(expected_ns) };
         Self { replayed: Some(replayed), ..Self::new(recoverable_ns, steady_ns, account, basis) }
+    }
+
+    /// A part of it.
+    fn part(&self, share: f64) -> Self {
+        let of = |ns: i64| (ns as f64 * share) as i64;
+        let replayed = self.replayed.map(|replayed| ReplayedGain {
+            expected_ns: of(replayed.expected_ns),
+            expected_share: replayed.expected_share * share,
+            ..replayed
+        });
+        let (account, basis) = (self.account.clone(), self.basis.clone());
+        Self { replayed, ..Self::new(of(self.recoverable_ns), self.window_ns, account, basis) }
     }
 
     /// The share by which it weighs: what is expected, else the most.
@@ -288,6 +309,11 @@ pub struct Counts {
     pub ignored: usize,
 }
 
+/// Whether a report holds single kernels that were profiled one by one, and no recording of a program in time.
+fn is_of_kernels_alone(facts: &Facts) -> bool {
+    facts.run().and_then(|run| run.text("format")) == Some(KERNELS_FORMAT_ID)
+}
+
 /// Puts what the rules said of a report in order, under what the user has decided. `judgements` name rules by their index
 /// in `rules`; one that names none is left out.
 pub fn review(
@@ -303,6 +329,7 @@ pub fn review(
     let occurrences = context.occurrences(&judgements);
     let stale_ignores = ignored::stale(&policy.ignores, &context, &occurrences);
     let (mut occurrences, suppressed) = relations::suppress(&context, occurrences);
+    idle_time::share_out(&context, &mut occurrences);
     relations::find_causes(&context, &mut occurrences);
     ignored::set_aside(&policy.ignores, &context, &mut occurrences);
     let unmet = policy.baseline.as_ref().map(|baseline| baseline.recognise(&mut occurrences));
@@ -328,6 +355,7 @@ pub fn review(
         errors: failures(rules, &judgements),
         capture,
         counts,
+        is_of_kernels_alone: is_of_kernels_alone(facts),
     }
 }
 

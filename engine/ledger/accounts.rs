@@ -71,6 +71,8 @@ struct Row {
     fact: &'static str,
     once_fact: &'static str,
     once_count_fact: &'static str,
+    longest_fact: &'static str,
+    longest_start_fact: &'static str,
     part_of: Option<Breakdown>,
     sign: &'static str,
     label: &'static str,
@@ -94,6 +96,8 @@ macro_rules! accounts {
             fact: concat!($id, "_ns"),
             once_fact: concat!($id, "_once_ns"),
             once_count_fact: concat!($id, "_once_count"),
+            longest_fact: concat!($id, "_longest_ns"),
+            longest_start_fact: concat!($id, "_longest_start_ns"),
             part_of: $part_of,
             sign: $sign,
             label: $label,
@@ -233,6 +237,21 @@ impl Account {
     /// The fact that holds in how many pieces (`idle_host_once_count`).
     pub const fn once_count_fact(self) -> &'static str {
         self.row().once_count_fact
+    }
+
+    /// The fact that holds its longest piece (`idle_host_longest_ns`), where [`Self::has_place`].
+    pub const fn longest_fact(self) -> &'static str {
+        self.row().longest_fact
+    }
+
+    /// The fact that holds when that begins (`idle_host_longest_start_ns`).
+    pub const fn longest_start_fact(self) -> &'static str {
+        self.row().longest_start_fact
+    }
+
+    /// Whether its longest piece is a place to look at.
+    pub const fn has_place(self) -> bool {
+        self.can_be_once() || matches!(self, Self::ExposedCommunication)
     }
 
     /// Whether its time comes in pieces that may occur once: idle time, copies, memsets, migrations. Kernels that follow

@@ -3,6 +3,7 @@
 //! A format is one file here and one variant of [`Format`]; hostile names go through all of them in the tests.
 
 mod bar;
+pub mod collect;
 mod comment;
 pub mod facts;
 mod filters;

@@ -28,3 +28,23 @@ pub enum Capability {
     /// Counters of single kernels.
     KernelProfile,
 }
+
+impl Capability {
+    /// What it is, for readers.
+    pub const fn what(self) -> &'static str {
+        match self {
+            Self::Report => "a recording",
+            Self::CudaTrace => "GPU operations",
+            Self::CudaApi => "CUDA API calls",
+            Self::Nvtx => "ranges (NVTX) that mark steps and layers",
+            Self::OsRuntime => "calls of the operating system",
+            Self::GraphKernels => "the kernels of CUDA graphs, one by one",
+            Self::GpuMetrics => "sampled metrics of the GPU",
+            Self::DeviceInfo => "what the GPU is",
+            Self::PageFaults => "page faults of unified memory",
+            Self::CallStacks => "call stacks of API calls",
+            Self::CpuSamples => "samples of what the CPU runs",
+            Self::KernelProfile => "counters of single kernels",
+        }
+    }
+}

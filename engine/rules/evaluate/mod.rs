@@ -20,7 +20,8 @@ use super::rule::{EstimateCode, FactRef, Rule, Text};
 ///
 /// A param that the user set to something that is no number makes the rule fail, not the evaluation.
 pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement> {
-    let report = Report::new(library, facts);
+    let budget = Budget::default();
+    let report = Report::new(library, facts, &budget);
     let mut judgements = Vec::new();
     for (index, rule) in library.rules().iter().enumerate() {
         let asked = Asked::new(rule, set);
@@ -35,14 +36,26 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
 }
 
 /// The outcome of one rule for one entity.
-pub(super) fn evaluate_one(library: &Library, rule: &Rule, facts: &Facts, id: EntityId, set: &Params) -> Outcome {
-    Report::new(library, facts).ask(&Asked::new(rule, set), id)
+pub(super) fn evaluate_one(
+    library: &Library,
+    rule: &Rule,
+    (facts, id): (&Facts, EntityId),
+    set: &Params,
+    budget: &Budget,
+) -> Outcome {
+    Report::new(library, facts, budget).ask(&Asked::new(rule, set), id)
 }
 
 /// What the estimate of one rule gives for one entity, before it is bounded; absent where it gives none.
-pub(super) fn claimed(library: &Library, rule: &Rule, facts: &Facts, id: EntityId, set: &Params) -> Option<i64> {
+pub(super) fn claimed(
+    library: &Library,
+    rule: &Rule,
+    (facts, id): (&Facts, EntityId),
+    set: &Params,
+    budget: &Budget,
+) -> Option<i64> {
     let estimate = rule.code.estimate.as_ref()?;
-    let (report, asked) = (Report::new(library, facts), Asked::new(rule, set));
+    let (report, asked) = (Report::new(library, facts, budget), Asked::new(rule, set));
     let judge = report.judge(&asked, id).ok()?;
     // Without its groups it gives none.
     judge.enter_groups().ok()?;
@@ -55,7 +68,7 @@ struct Report<'a> {
     entities: Entities<'a>,
     framework: Option<&'a str>,
     printers: &'a Printers,
-    budget: Budget,
+    budget: &'a Budget,
 }
 
 /// What all entities share that one rule is asked about.
@@ -73,15 +86,9 @@ impl<'a> Asked<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(library: &'a Library, facts: &'a Facts) -> Self {
+    fn new(library: &'a Library, facts: &'a Facts, budget: &'a Budget) -> Self {
         let framework = facts.run().and_then(|run| run.text("framework"));
-        Self {
-            facts,
-            entities: Entities::new(facts),
-            framework,
-            printers: library.printers(),
-            budget: Budget::default(),
-        }
+        Self { facts, entities: Entities::new(facts), framework, printers: library.printers(), budget }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
@@ -96,7 +103,7 @@ impl<'a> Report<'a> {
     fn judge<'b>(&'b self, asked: &'b Asked<'b>, id: EntityId) -> Result<Judge<'b>, String> {
         let params = asked.params.as_ref().map_err(String::clone)?;
         let related = related(self.facts, id);
-        let scope = Scope::new(asked.rule, &asked.value_names, params, &self.entities, &related, &self.budget)?;
+        let scope = Scope::new(asked.rule, &asked.value_names, params, &self.entities, &related, self.budget)?;
         Ok(Judge { report: self, rule: asked.rule, id, params, related, scope })
     }
 }
@@ -161,7 +168,9 @@ impl Judge<'_> {
         let (confidence, because) = self.confidence()?;
         let advice =
             self.report.framework.and_then(|name| code.advice.get(name)).or_else(|| code.advice.get("default"));
+        let title = code.title.as_ref().map(|text| self.print(text)).transpose()?;
         Ok(Match {
+            title: title.map(Sentence::trimmed).filter(|title| !title.spans().is_empty()),
             summary: self.print(&code.summary)?,
             evidence: evidence.into_iter().filter(|sentence| !sentence.plain().is_empty()).collect(),
             estimate: self.estimate()?,
@@ -210,7 +219,8 @@ impl Judge<'_> {
             _ => i64::MAX,
         };
         let account = estimate.account.id().to_owned();
-        let replayed = estimate.replay.and_then(|change| self.replayed(change));
+        let is_replayed = estimate.replay_if.as_ref().map_or(Ok(true), |condition| self.scope.holds(condition))?;
+        let replayed = estimate.replay.filter(|_| is_replayed).and_then(|change| self.replayed(change));
         let (recoverable_ns, basis) = (claimed.clamp(0, bound), estimate.basis.clone());
         Ok(Some(Estimate { recoverable_ns, account, basis, replayed }))
     }
@@ -224,7 +234,7 @@ impl Judge<'_> {
         let step_ns = ns(STEP_FACT).filter(|step_ns| *step_ns > 0)?;
         let ceiling_ns = ns(change.ceiling_fact())?.clamp(0, step_ns);
         let expected_ns = ns(change.expected_fact())?.clamp(0, ceiling_ns);
-        Some(Replayed { step_ns, expected_ns, ceiling_ns })
+        Some(Replayed { change, step_ns, expected_ns, ceiling_ns })
     }
 
     fn claimed(&self, estimate: &EstimateCode) -> Result<i64, String> {

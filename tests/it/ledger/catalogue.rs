@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use coldspot::analysis::Reading;
 use coldspot::facts::{EntityKind, Facts, catalogue};
+use coldspot::ledger::Account;
 use coldspot::source::{Limits, ReadOptions};
 
 use crate::support::analysis::{facts, facts_of, try_timeline};
@@ -91,6 +92,13 @@ fn every_fact_of_the_catalogue_is_set() {
     // What occurs once is told of every account by the same lines, and of few in any one recording: one of them stands for all.
     assert!(set.iter().any(|name| name.ends_with("_once_ns")) && set.iter().any(|name| name.ends_with("_once_count")));
     let all = all.filter(|name| !name.ends_with("_once_ns") && !name.ends_with("_once_count"));
+    // So is where the longest piece of an account lies.
+    let place = |name: &String| {
+        let stem = name.strip_suffix("_longest_ns").or_else(|| name.strip_suffix("_longest_start_ns"));
+        stem.and_then(|stem| Account::parse(stem.strip_prefix("device.")?)).is_some_and(Account::has_place)
+    };
+    assert!(set.iter().any(place));
+    let all = all.filter(|name| !place(name));
     let unset: Vec<String> = all.filter(|fact| !set.contains(fact)).collect();
     assert!(unset.is_empty(), "nothing sets {unset:#?}");
 }
