@@ -63,12 +63,10 @@ impl Occurrence<'_> {
         self.gain.as_ref().map(|gain| gain.recoverable_ns)
     }
 
-    /// By what it is ranked: the time of its device's window that goes, as though all of that were the steady state. What a
-    /// replay says holds what its causes win as well: only the rest counts.
+    /// By what it is ranked: the time of its device's window that goes, as though all of that were the steady state.
     pub(super) fn ranked_ns(&self, facts: &Facts) -> Option<i64> {
         let gain = self.gain.as_ref()?;
-        let explained_ns = self.explained.filter(|_| gain.replayed.is_some()).map_or(0, |(_, ns)| ns);
-        Some((ranked_ns(facts, self.entity, gain) - explained_ns).max(0))
+        Some(ranked_ns(facts, self.entity, gain))
     }
 
     /// Notes what explains it: all that matters of it, or `shared_ns` of its time. A cause that claims no time leaves it nothing.

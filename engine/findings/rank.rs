@@ -122,10 +122,8 @@ impl<'a> Ranking<'a> {
     fn evidence(&self, this: &Occurrence<'_>) -> Vec<Sentence> {
         let elsewhere = this.explained.map(|(cause, ns)| {
             let title = &self.context.rule(&self.occurrences[cause]).title;
-            Sentence::default().own(&match this.gain.as_ref().and_then(|gain| gain.replayed) {
-                Some(_) => format!("Part of it goes with another finding: {title}."),
-                None => format!("{} of it belong to another finding, and are not counted here: {title}.", duration(ns)),
-            })
+            Sentence::default()
+                .own(&format!("{} of it belong to another finding, and are not counted here: {title}.", duration(ns)))
         });
         let found = this.found.evidence.iter().cloned();
         found.chain(elsewhere).chain(evidence(self.context.facts.get(this.entity))).collect()

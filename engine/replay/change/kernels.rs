@@ -18,6 +18,8 @@ const OVERLAP_COST_SHARE: f64 = 0.55;
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
 const TENSOR_EFFICIENCY: f64 = 0.75;
 
+/// A thread works on up to so many elements more than one of another kernel.
+const ALIKE_RATIO: i64 = 4;
 /// A grid so much smaller works on a value a row.
 const ROW_RATIO: i64 = 16;
 /// Fewer element-wise kernels in a row may be work on different data.
@@ -154,9 +156,9 @@ impl Play<'_> {
                 let (row, role) = (model.op(op), setting.role_of(model.op(op)));
                 let (is_elementwise, blocks) = (role == Role::Elementwise, setting.block_count(row));
                 let is_of_rows = role == Role::Reduction || is_elementwise && blocks <= largest / ROW_RATIO;
-                let joins = chain.first().is_none_or(|first| {
-                    model.op(*first).step == row.step && (blocks == largest || largest == 0 || is_of_rows)
-                });
+                let is_alike = blocks.max(largest) <= ALIKE_RATIO * blocks.min(largest);
+                let joins =
+                    chain.first().is_none_or(|first| model.op(*first).step == row.step && (is_alike || is_of_rows));
                 if !((is_elementwise || is_of_rows) && joins) {
                     chains.push(std::mem::take(&mut chain));
                     largest = 0;
