@@ -43,11 +43,13 @@ const ROLES: &[(&str, Role)] = &[
 /// makes a new one.
 const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
 /// The first that fits counts.
-const PRECISIONS: [(&str, &str); 7] = [
-    (r"(?i)(tf32|s1688gemm|TF32)", "tf32"),
+const PRECISIONS: [(&str, &str); 8] = [
+    (r"(?i)tf32", "tf32"),
     (r"(?i)(e4m3|e5m2|fp8|f8f8|qmma)", "fp8"),
     (r"(?i)(bf16|bfloat16|s16816gemm_bf16)", "bf16"),
     (r"(?i)(hgemm|fp16|f16|half|h884|h1688|h16816|s884gemm|s161616)", "fp16"),
+    // Without another type in the name: see bf16 above.
+    (r"(?i)s1688gemm", "tf32"),
     (r"(?i)(i8816|int8|imma|igemm)", "int8"),
     (r"(?i)(dgemm|d884|fp64|double)", "fp64"),
     (r"(?i)(sgemm|ffma|simt_sgemm|fp32|f32f32|scudnn)", "fp32"),
@@ -147,6 +149,8 @@ mod tests {
         assert_eq!(of("ampere_sgemm_128x64_tn").precision, Some("fp32"));
         assert_eq!(of("ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn").precision, Some("bf16"));
         assert_eq!(of("cutlass_80_tensorop_s1688gemm_128x256_16x3_nt_align4").precision, Some("tf32"));
+        let old = "cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1";
+        assert_eq!(of(old).precision, Some("bf16"));
         assert_eq!(of("volta_h884gemm_64x64_ldg8_tn").precision, Some("fp16"));
         assert_eq!(of("reduce_half_kernel").precision, None);
         assert_eq!(of("volta_scudnn_128x64_relu_interior_nn_v1").precision, Some("fp32"));

@@ -81,6 +81,16 @@ impl Play<'_> {
         self.free_calls(|call| (model.call(call).class == ApiClass::Allocate).then_some(0));
     }
 
+    pub(super) fn load_ahead(&mut self, extent: Extent) {
+        let model = self.model;
+        let gone = if extent == Extent::Expected { 1.0 - HANDED_OVER_SHARE } else { 1.0 };
+        for edge in self.edges.iter_mut().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
+            let What::CallStart(call) = model.what[edge.to as usize] else { continue };
+            let loading_ns = model.call(call).loading_before_ns.clamp(0, edge.lag_ns.max(0));
+            edge.lag_ns -= (loading_ns as f64 * gone) as i64;
+        }
+    }
+
     /// Host code between calls, less than what is launching, and less what handing its results over takes.
     pub(super) fn host_aside(&mut self, extent: Extent, setting: &Setting<'_>) {
         let left = if extent == Extent::Expected { HANDED_OVER_SHARE } else { 0.0 };

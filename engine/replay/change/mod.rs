@@ -76,6 +76,7 @@ changes! {
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
     CacheAllocations "cache-allocations" "cache_allocations" "Memory is allocated once: calls that allocate and free take no time and wait for nothing."
     NoSync "no-sync" "no_sync" "The host waits for nothing, and reads single values back only now and then."
+    LoadAhead "load-ahead" "load_ahead" "Batches of data are there before they are asked for: other processes prepare them."
     HostAside "host-aside" "host_aside" "Host code between calls goes to other threads."
     NoBlocking "no-blocking" "no_blocking" "The threads that launch never wait in the operating system."
     Graph "graph" "graph" "The calls of a step become one launch of a CUDA graph."
@@ -94,6 +95,7 @@ impl Change {
             self,
             Self::CacheAllocations
                 | Self::NoSync
+                | Self::LoadAhead
                 | Self::HostAside
                 | Self::NoBlocking
                 | Self::Graph
@@ -128,6 +130,7 @@ impl Play<'_> {
             Change::PinCopies => self.pin_copies(extent, setting),
             Change::CacheAllocations => self.cache_allocations(),
             Change::NoSync => self.no_sync(extent, setting),
+            Change::LoadAhead => self.load_ahead(extent),
             Change::HostAside => self.host_aside(extent, setting),
             Change::NoBlocking => self.no_blocking(),
             Change::Graph => self.graph(extent, setting),
