@@ -24,6 +24,8 @@ const ALIKE_RATIO: i64 = 4;
 const ROW_RATIO: i64 = 16;
 /// Fewer element-wise kernels in a row may be work on different data.
 const MIN_CHAIN_COUNT: usize = 3;
+/// The same where grids are alike only.
+const MIN_MIXED_CHAIN_COUNT: usize = 6;
 
 impl Play<'_> {
     pub(super) fn non_blocking_streams(&mut self, setting: &Setting<'_>) {
@@ -170,8 +172,22 @@ impl Play<'_> {
             }
             chains.push(chain);
         }
-        chains.retain(|chain| chain.len() >= MIN_CHAIN_COUNT);
-        chains
+        chains.into_iter().flat_map(|chain| self.sure_chains(chain, setting)).collect()
+    }
+
+    /// All of a chain where most of it works on data of one size; else the rows of kernels with the very same grid.
+    fn sure_chains(&self, chain: Vec<u32>, setting: &Setting<'_>) -> Vec<Vec<u32>> {
+        let blocks = |op: &u32| setting.block_count(self.model.op(*op));
+        let largest = chain.iter().map(blocks).max().unwrap_or(0);
+        let is_elementwise = |op: &u32| setting.role_of(self.model.op(*op)) == Role::Elementwise;
+        let is_large = |op: &&u32| is_elementwise(op) && blocks(op) * ALIKE_RATIO >= largest;
+        if chain.iter().filter(is_large).count() >= MIN_MIXED_CHAIN_COUNT {
+            return vec![chain];
+        }
+        let is_same =
+            |one: &u32, next: &u32| is_elementwise(one) && is_elementwise(next) && blocks(one) == blocks(next);
+        let same = chain.chunk_by(is_same).filter(|same| same.len() >= MIN_CHAIN_COUNT);
+        same.map(<[u32]>::to_vec).collect()
     }
 
     pub(super) fn overlap_communication(&mut self, extent: Extent) {
