@@ -158,7 +158,7 @@ impl Play<'_> {
         };
         let is_gone: Vec<bool> = (0..model.part.calls.len()).map(is_gone).collect();
         self.free_launches(&is_gone, extent, setting);
-        self.host_aside(setting);
+        self.host_aside(extent, setting);
         self.edges.retain(|edge| edge.why != Why::Order);
         for edge in &mut self.edges {
             if let (Why::Launch | Why::Stream, What::OpStart(_)) = (edge.why, model.what[edge.to as usize]) {
