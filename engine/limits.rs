@@ -96,6 +96,9 @@ pub const MAX_FACTS_FILE_ENTITY_COUNT: usize = 50_000;
 /// The power of two that whole numbers reach: sums of all entities stay far from overflow.
 pub const MAX_FACTS_FILE_NUMBER_POWER: u32 = 56;
 
+/// Facts files of one history: thirty years of nights.
+pub const MAX_HISTORY_FILE_COUNT: usize = 10_000;
+
 // What a project's files may hold.
 
 /// Bytes of a baseline: it holds two lines a finding.
@@ -239,6 +242,7 @@ mod tests {
                     format!("2^{MAX_FACTS_FILE_NUMBER_POWER}"),
                 ],
             ),
+            ("facts files of one history", vec![count(MAX_HISTORY_FILE_COUNT as u64)]),
         ]
     }
 

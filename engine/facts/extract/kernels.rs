@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use foldhash::{HashMap, HashSet};
 
-use super::launches::{Launches, Shape};
+use super::launches::{Launches, Shape, Spread};
 use super::stats::{clamped, median};
 use super::tally::{KernelTally, launch_shape};
 use super::{Context, DeviceContext, DevicePart, Parents, occupancy, widths};
@@ -44,6 +44,7 @@ pub(super) fn extract(
         let mut all = Launches::new(i64::MAX);
         let mut tally = KernelTally::default();
         for (index, mut shape) in own.into_iter().enumerate() {
+            shape.launches.spread = Spread::of(&shape.launches.durations, shape.launches.sum_ns);
             if longest_shapes.contains(&(kernel, index)) {
                 let below = shape_entity(context, device, parents, &mut shape);
                 shapes.push((shape.launches.sum_ns, part.entities.len(), below));
@@ -197,6 +198,7 @@ fn set(
     facts.set_some("median_ns", median(&mut launches.durations));
     facts.set("min_ns", launches.min_ns);
     facts.set("max_ns", launches.longest_ns);
+    facts.set_some("spread_ns", launches.spread.deviation_ns());
     facts.set("first_start_ns", launches.first_start_ns);
     facts.set("longest_start_ns", launches.longest_start_ns);
     facts.set("stream_count", launches.streams.len() as i64);
