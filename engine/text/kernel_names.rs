@@ -187,7 +187,7 @@ fn is_function(name: &str) -> bool {
 }
 
 /// Up to the parameter list, behind the return type.
-fn function_of(name: &str) -> &str {
+pub(super) fn function_of(name: &str) -> &str {
     let mut nesting = Nesting::default();
     let mut start = 0;
     for (index, c) in name.char_indices() {
