@@ -113,10 +113,12 @@ impl Analysis {
         head: &[PathBuf],
         request: &Request,
     ) -> Result<ComparisonReport, AnalysisError> {
-        let run = |path: &PathBuf| Ok(self.run(self.facts(path)?, &name_of(path)));
-        let base: Vec<Run> = base.iter().map(run).collect::<Result<_, AnalysisError>>()?;
-        let head: Vec<Run> = head.iter().map(run).collect::<Result<_, AnalysisError>>()?;
-        Ok(self.compare_runs(&base, &head, request)?)
+        let paths: Vec<&Path> = base.iter().chain(head).map(PathBuf::as_path).collect();
+        let facts = self.reading.facts_for_comparison(&paths)?;
+        let run = |(facts, path): (Facts, &Path)| self.run(facts, &name_of(path));
+        let mut base_runs: Vec<Run> = facts.into_iter().zip(paths).map(run).collect();
+        let head_runs = base_runs.split_off(base.len().min(base_runs.len()));
+        Ok(self.compare_runs(&base_runs, &head_runs, request)?)
     }
 
     /// Compares the runs of two sides.

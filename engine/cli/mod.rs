@@ -10,6 +10,7 @@ mod exit;
 mod facts;
 mod format;
 mod guard;
+mod history;
 mod output;
 mod progress;
 mod project;
@@ -37,6 +38,7 @@ Examples:
   coldspot review run.nsys-rep --range step/3      the third range named 'step' alone
   coldspot review run.sqlite --fail-on high        exit code 1 when something grave is found
   coldspot compare base.sqlite head.sqlite         what a change did, and why
+  coldspot history facts-of-nights                 since when a step takes longer
   coldspot whatif run.sqlite --pin-copies          what a step would take after a change
   coldspot collect run.sqlite                      what to record next, and how
   coldspot facts run.sqlite --format json          all numbers
@@ -69,6 +71,8 @@ enum Command {
     Review(review::Arguments),
     /// Compare two reports, or several runs of each side: what changed, why, and whether it may pass.
     Compare(compare::Arguments),
+    /// Follow the facts of nightly runs, or of commits: since when a step takes longer.
+    History(history::Arguments),
     /// Write down the findings that are known.
     #[command(subcommand)]
     Baseline(baseline::Task),
@@ -96,6 +100,7 @@ impl Command {
         match self {
             Self::Review(arguments) => arguments.work(),
             Self::Compare(arguments) => arguments.work(),
+            Self::History(arguments) => arguments.work(),
             Self::Baseline(task) => task.work(),
             Self::Facts(arguments) => arguments.work(),
             Self::WhatIf(arguments) => arguments.work(),
@@ -200,7 +205,8 @@ pub(crate) fn main() -> ExitCode {
         .mut_subcommand("whatif", |whatif| whatif.after_help(examples(whatif::EXAMPLES)))
         .mut_subcommand("collect", |collect| collect.after_help(examples(collect::EXAMPLES)))
         .mut_subcommand("review", |review| review.after_help(examples(review::EXAMPLES)))
-        .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)));
+        .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)))
+        .mut_subcommand("history", |history| history.after_help(examples(history::EXAMPLES)));
     #[cfg(feature = "comment")]
     {
         command = command.mut_subcommand("comment", |comment| comment.after_help(examples(comment::EXAMPLES)));
@@ -225,6 +231,7 @@ pub(crate) fn main() -> ExitCode {
     let result = match cli.command {
         Command::Review(arguments) => review::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
         Command::Baseline(task) => baseline::run(&task),
         Command::Facts(arguments) => facts::run(&arguments),
         Command::WhatIf(arguments) => whatif::run(&arguments),

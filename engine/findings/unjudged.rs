@@ -160,6 +160,12 @@ fn is_captured(facts: &Facts, needs: Capability) -> bool {
         Capability::OsRuntime => counts("os_call_count"),
         Capability::GpuMetrics => counts("metric_sample_count"),
         Capability::CpuSamples => run.and_then(|run| run.get("cpu_samples_captured")) == Some(&FactValue::Bool(true)),
-        Capability::GraphKernels | Capability::PageFaults | Capability::CallStacks | Capability::KernelProfile => false,
+        Capability::GraphKernels
+        | Capability::PageFaults
+        | Capability::CallStacks
+        | Capability::KernelProfile
+        | Capability::TensorShapes
+        | Capability::AllocatorMemory
+        | Capability::CollectiveSizes => false,
     }
 }

@@ -6,6 +6,7 @@ mod format;
 mod kineto;
 mod ncu;
 mod nsys;
+mod own_code;
 mod program;
 mod sniff;
 

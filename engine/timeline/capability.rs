@@ -27,6 +27,12 @@ pub enum Capability {
     CpuSamples,
     /// Counters of single kernels.
     KernelProfile,
+    /// Sizes of tensors that the framework's operators work on.
+    TensorShapes,
+    /// What the framework's allocator holds.
+    AllocatorMemory,
+    /// What collectives move.
+    CollectiveSizes,
 }
 
 impl Capability {
@@ -45,6 +51,9 @@ impl Capability {
             Self::CallStacks => "call stacks of API calls",
             Self::CpuSamples => "samples of what the CPU runs",
             Self::KernelProfile => "counters of single kernels",
+            Self::TensorShapes => "sizes of tensors",
+            Self::AllocatorMemory => "what the allocator of the framework holds",
+            Self::CollectiveSizes => "sizes of collectives",
         }
     }
 }

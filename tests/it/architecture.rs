@@ -23,6 +23,8 @@ const ORDER: &[&[&str]] = &[
     &["findings"],
     &["compare"],
     &["gates"],
+    // Facts of many commits, one after the other.
+    &["history"],
     // A review or a comparison, complete.
     &["report"],
     // What a project decided about all of the above.

@@ -28,6 +28,7 @@ mod cli {
     mod configuration;
     mod gates;
     mod growth;
+    mod history;
     mod interrupted;
 }
 

@@ -13,6 +13,7 @@ mod patterns;
 mod replay;
 mod run;
 mod source;
+mod torch;
 mod utilization;
 
 use serde::Serialize;

@@ -11,7 +11,10 @@ const fn argument(capability: Capability) -> Option<&'static str> {
         | Capability::CudaApi
         | Capability::DeviceInfo
         | Capability::Nvtx
-        | Capability::GraphKernels => Some(""),
+        | Capability::GraphKernels
+        | Capability::TensorShapes
+        | Capability::CollectiveSizes => Some(""),
+        Capability::AllocatorMemory => Some(", profile_memory=True"),
         Capability::CallStacks => Some(", with_stack=True"),
         Capability::CpuSamples
         | Capability::OsRuntime

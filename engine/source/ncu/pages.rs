@@ -89,9 +89,11 @@ impl Columns {
                 estimate: find("Estimated Speedup"),
             }),
             _ => Cells::Raw {
+                // Each row is asked for each of them: a name that stands in the header again is not.
                 counters: header
                     .iter()
                     .enumerate()
+                    .filter(|(index, name)| find(name.trim()) == Some(*index))
                     .filter_map(|(index, name)| Some((index, counters::of_metric(name.trim())?)))
                     .collect(),
                 device_name: find("device__attribute_display_name"),

@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use super::mutate::Random;
+use super::mutate_text;
+
 const IDENTITY: &str = r#""ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC""#;
 
 /// A metric of the page `raw`: its name, its unit, its value.
@@ -147,4 +150,12 @@ pub fn details() -> String {
         detail(&mut page, &format!("\"S\",\"\",\"\",\"\",\"{rule}\",\"{kind}\",\"{text}\",\"{scope}\",\"{estimate}\""));
     }
     page
+}
+
+/// A page of a seed, changed, and what was done.
+pub fn mutant(seed: u64) -> (Vec<u8>, String) {
+    let mut random = Random::new(seed);
+    let mut bytes = random.pick(&[transpose(), details()]).clone().into_bytes();
+    let done = mutate_text::change(&mut bytes, &mut random);
+    (bytes, done)
 }
