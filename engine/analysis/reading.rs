@@ -94,7 +94,8 @@ impl Reading {
         for path in paths.iter().filter(is_saved) {
             saved.insert(path, self.facts_of(path, Part::Whole)?);
         }
-        let part = if saved.values().any(is_of_whole) { self.part.unwrap_or(Part::Whole) } else { self.part_for_review() };
+        let part =
+            if saved.values().any(is_of_whole) { self.part.unwrap_or(Part::Whole) } else { self.part_for_review() };
         let read = |path: &&Path| saved.get(path).cloned().map_or_else(|| self.facts_of(path, part), Ok);
         paths.iter().map(read).collect()
     }

@@ -221,7 +221,8 @@ impl<'a> Calls<'a> {
         ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
         let middle = ratios.get(ratios.len() / 2)?.0;
         let is_alike = |share: f64| (share - middle).abs() <= (middle.abs() / 4.0).max(SLACK_SHARE);
-        let sum = |of: &dyn Fn(f64) -> bool| ratios.iter().filter(|(share, _)| of(*share)).map(|(_, ns)| ns).sum::<f64>();
+        let sum =
+            |of: &dyn Fn(f64) -> bool| ratios.iter().filter(|(share, _)| of(*share)).map(|(_, ns)| ns).sum::<f64>();
         let alike_ns = sum(&is_alike);
         let is_common = ratios.len() >= TELLING_COUNT
             && middle.abs() >= LEAST_CLOCK_SHARE

@@ -46,7 +46,8 @@ impl Interval {
     /// Around a change that one run a side shows, by how its calls spread; `None` where nothing tells that, and where short
     /// and usual calls changed with the mean: then calls differ by what they do, and all of them changed.
     pub(crate) fn of_calls(middle: f64, base: Spread, head: Spread) -> Option<Self> {
-        let has_moved = |base: f64, head: f64| base > 0.0 && (head / base - 1.0) * middle.signum() >= middle.abs() / 2.0;
+        let has_moved =
+            |base: f64, head: f64| base > 0.0 && (head / base - 1.0) * middle.signum() >= middle.abs() / 2.0;
         if has_moved(base.shortest, head.shortest) && has_moved(base.usual, head.usual) {
             return None;
         }

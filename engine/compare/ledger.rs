@@ -112,7 +112,11 @@ impl Ledger {
 /// The parts of the accounts; those of idle time grow and shrink as it does.
 fn scaled(review: &DeviceReview, units: f64, idle_scale: f64) -> Vec<Part> {
     let scale = |part: &Part| if part.of == Account::Idle.id() { idle_scale } else { 1.0 };
-    review.parts.iter().map(|part| Part { ns: per_unit((part.ns as f64 * scale(part)) as i64, units), ..part.clone() }).collect()
+    review
+        .parts
+        .iter()
+        .map(|part| Part { ns: per_unit((part.ns as f64 * scale(part)) as i64, units), ..part.clone() })
+        .collect()
 }
 
 impl Other {

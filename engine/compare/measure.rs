@@ -62,7 +62,8 @@ impl Values {
 pub(crate) fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let (Some(lower), Some(upper)) = (sorted.get(sorted.len().wrapping_sub(1) / 2), sorted.get(sorted.len() / 2)) else {
+    let (Some(lower), Some(upper)) = (sorted.get(sorted.len().wrapping_sub(1) / 2), sorted.get(sorted.len() / 2))
+    else {
         return 0.0;
     };
     f64::midpoint(*lower, *upper)

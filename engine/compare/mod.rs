@@ -37,11 +37,12 @@ pub use runs::Run;
 pub(crate) use runs::devices_with_work;
 pub use sides::{Side, Sides};
 pub use verdict::Outcome;
+pub(crate) use words::signed;
 pub use work::{Basis, Work};
 
 use calls::{Calls, SameCalls};
-pub(crate) use rounds::Rounds;
 use measure::Values;
+pub(crate) use rounds::Rounds;
 use runs::Runs;
 
 /// What a project or a caller decides about comparisons.

@@ -115,7 +115,9 @@ impl<'a> Client<'a> {
             .max_redirects_will_error(false)
             .user_agent(concat!("coldspot/", env!("CARGO_PKG_VERSION")));
         let config = match &trust.certificates {
-            Some(own) => config.tls_config(TlsConfig::builder().root_certs(RootCerts::Specific(Arc::clone(own))).build()),
+            Some(own) => {
+                config.tls_config(TlsConfig::builder().root_certs(RootCerts::Specific(Arc::clone(own))).build())
+            }
             None => config,
         };
         // Over plain http a proxy would read the token.

@@ -11,9 +11,9 @@ mod secret;
 mod target;
 
 pub use body::{CommentBody, Marker};
+pub use client::Trust;
 pub use comment::{Author, Posted, Request, post};
 pub use error::ForgeError;
-pub use client::Trust;
 pub use target::{Api, Forge, Repository, Token};
 
 /// A part of a request that cannot be used. The message says what is expected.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::compare::signed;
 use crate::history::{ChangePoint, History, Point, TimeOf, Trend};
 use crate::text::{escape, number};
 
@@ -17,7 +18,12 @@ pub fn history_markdown(history: &History) -> String {
     let mut out = format!("# coldspot history\n\n**{}**\n\n", escape::markdown(&verdict(history)));
     for change in history.changes.iter().rev() {
         let label = label(history, change.index);
-        out.push_str(&format!("- {} since {}: {}\n", way(change), escape::code(label), escape::markdown(&size(change))));
+        out.push_str(&format!(
+            "- {} since {}: {}\n",
+            way(change),
+            escape::code(label),
+            escape::markdown(&size(change))
+        ));
     }
     if history.points.is_empty() {
         return out;
@@ -28,7 +34,8 @@ pub fn history_markdown(history: &History) -> String {
     ));
     for (index, point) in history.points.iter().enumerate().skip(history.points.len().saturating_sub(MAX_LINES)) {
         let mark = history.changes.iter().find(|change| change.index == index);
-        let against = mark.map_or_else(|| against_before(history, index), |change| format!("**{}**", signed(change.share)));
+        let against =
+            mark.map_or_else(|| against_before(history, index), |change| format!("**{}**", signed(change.share)));
         let counts = &point.counts;
         out.push_str(&format!(
             "| {} | {} | {} | {against} | {}, {}, {} |\n",
@@ -42,7 +49,8 @@ pub fn history_markdown(history: &History) -> String {
     }
     trends_markdown(&mut out, history);
     if !history.left_out.is_empty() {
-        let names: Vec<String> = history.left_out.iter().take(MAX_LINES).map(|label| escape::code(label.text())).collect();
+        let names: Vec<String> =
+            history.left_out.iter().take(MAX_LINES).map(|label| escape::code(label.text())).collect();
         out.push_str(&format!("\nLeft out, without a {}: {}.\n", what(history.of), names.join(", ")));
     }
     out
@@ -61,7 +69,11 @@ fn trends_markdown(out: &mut String, history: &History) {
             escape::markdown(&title),
             trend.severity.name(),
             escape::code(label(history, first)),
-            if last + 1 == history.points.len() { "still there".to_owned() } else { escape::code(label(history, last)) },
+            if last + 1 == history.points.len() {
+                "still there".to_owned()
+            } else {
+                escape::code(label(history, last))
+            },
             shares(trend, first, last),
         ));
     }
@@ -116,8 +128,10 @@ fn point_json(point: &Point) -> Value {
 
 /// As a page of its own: no script, nothing from elsewhere.
 pub fn history_html(history: &History) -> String {
-    let rows: String = history.points.iter().enumerate().rev().map(|(index, point)| row_html(history, index, point)).collect();
-    let trends: String = history.trends.iter().take(MAX_TRENDS).filter_map(|trend| trend_html(history, trend)).collect();
+    let rows: String =
+        history.points.iter().enumerate().rev().map(|(index, point)| row_html(history, index, point)).collect();
+    let trends: String =
+        history.trends.iter().take(MAX_TRENDS).filter_map(|trend| trend_html(history, trend)).collect();
     let trends = if trends.is_empty() {
         String::new()
     } else {
@@ -144,7 +158,8 @@ table{border-collapse:collapse}td,th{padding:.2em .8em;border-bottom:1px solid #
 fn row_html(history: &History, index: usize, point: &Point) -> String {
     let mark = history.changes.iter().find(|change| change.index == index);
     let class = mark.map_or("", |change| if change.share > 0.0 { " class=\"up\"" } else { " class=\"down\"" });
-    let against = mark.map_or_else(|| against_before(history, index), |change| format!("{} {}", way(change), signed(change.share)));
+    let against = mark
+        .map_or_else(|| against_before(history, index), |change| format!("{} {}", way(change), signed(change.share)));
     let counts = &point.counts;
     format!(
         "<tr{class}><td><code>{}</code><td>{}<td>{}<td>{}<td>{}, {}, {}</tr>\n",
@@ -206,7 +221,12 @@ fn chart(history: &History) -> String {
     let words = [(EDGE - 6.0, high), (SIZE[1] - 2.0, low)];
     let words: String = words
         .iter()
-        .map(|(at, ns)| format!("<text x=\"2\" y=\"{at:.1}\" font-size=\"12\">{}</text>\n", html(&number::duration(ns.round() as i64))))
+        .map(|(at, ns)| {
+            format!(
+                "<text x=\"2\" y=\"{at:.1}\" font-size=\"12\">{}</text>\n",
+                html(&number::duration(ns.round() as i64))
+            )
+        })
         .collect();
     format!(
         "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{} over time\">\n{dots}{lines}{words}</svg>\n",
@@ -221,7 +241,9 @@ fn verdict(history: &History) -> String {
     let count = history.points.len();
     match history.changes.last() {
         _ if count == 0 => "No run holds a time.".to_owned(),
-        Some(change) => format!("The last change: {} since {}, {}.", way(change), label(history, change.index), size(change)),
+        Some(change) => {
+            format!("The last change: {} since {}, {}.", way(change), label(history, change.index), size(change))
+        }
         None if count < 10 => format!("No change is shown by {count} points: ten or more tell one."),
         None => format!("No change beyond the noise in {count} points."),
     }
@@ -244,10 +266,6 @@ fn against_before(history: &History, index: usize) -> String {
         (Some(before), Some(point)) => signed(point.time_ns / before.time_ns - 1.0),
         _ => String::new(),
     }
-}
-
-fn signed(share: f64) -> String {
-    format!("{}{}", if share < 0.0 { "−" } else { "+" }, number::percent(share.abs()))
 }
 
 fn time(point: &Point) -> String {

@@ -47,8 +47,7 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 6] =
-        [Self::Markdown, Self::Json, Self::Sarif, Self::Github, Self::Junit, Self::Codequality];
+    pub const ALL: [Self; 6] = [Self::Markdown, Self::Json, Self::Sarif, Self::Github, Self::Junit, Self::Codequality];
 
     /// The word that users choose it by.
     pub const fn name(self) -> &'static str {

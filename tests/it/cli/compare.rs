@@ -219,7 +219,10 @@ fn pairs_that_make_no_sense_print_nothing() {
     two["devices"].as_array_mut().unwrap().push(second);
     let two = folder.write("two.json", &two);
     let text = coldspot(&["compare", &base, &two]).code(5).stderr("").out();
-    assert!(text.contains("the base used 1 GPU, the head 2 GPUs: of one GPU that both have, choose it with --device N"), "{text}");
+    assert!(
+        text.contains("the base used 1 GPU, the head 2 GPUs: of one GPU that both have, choose it with --device N"),
+        "{text}"
+    );
     let newer = folder.write("newer.json", &json!({"schema": "coldspot.facts/7", "coldspot": "9.0.0"}));
     coldspot(&["compare", &newer, &base]).code(3).stdout("").stderr(contains("Update coldspot"));
     coldspot(&["review", &newer]).code(3).stdout("");

@@ -38,7 +38,9 @@ fn a_slower_commit_is_named() {
     assert!((change["share"].as_f64().unwrap() - 0.12).abs() < 0.02, "{change}");
     let page = coldspot(&["history", &path, "--format", "html"]).success().out();
     assert_eq!(page.matches("<circle").count(), 16);
-    coldspot(&["history", &path, "--noise", "20%"]).success().stdout(contains("No change beyond the noise in 16 points"));
+    coldspot(&["history", &path, "--noise", "20%"])
+        .success()
+        .stdout(contains("No change beyond the noise in 16 points"));
 }
 
 #[test]
@@ -52,7 +54,8 @@ fn the_order_of_commits_goes_before_that_of_names_and_names_are_inert() {
     let path = folder.path().display().to_string();
     let arguments = ["history", &path, "--commits", &commits.display().to_string(), "--format"];
     let json = coldspot(&[&arguments[..], &["json"]].concat()).success().json();
-    let labels: Vec<&str> = json["points"].as_array().unwrap().iter().map(|point| point["label"].as_str().unwrap()).collect();
+    let labels: Vec<&str> =
+        json["points"].as_array().unwrap().iter().map(|point| point["label"].as_str().unwrap()).collect();
     assert_eq!(labels, ["<img src=x>|`", "2026-11-03-abc0002", "2026-11-01-abc0000", "2026-11-02-abc0001"]);
     for format in ["html", "markdown"] {
         let text = coldspot(&[&arguments[..], &[format]].concat()).success().out();
@@ -66,5 +69,8 @@ fn a_folder_without_facts_is_refused() {
     let folder = temp::folder();
     let path = folder.path().display().to_string();
     coldspot(&["history", &path]).code(2).stdout("").stderr(contains("holds no facts files"));
-    coldspot(&["history", "/no/such/folder"]).code(2).stdout("").stderr(contains("cannot be read").and(contains("/no/such")));
+    coldspot(&["history", "/no/such/folder"])
+        .code(2)
+        .stdout("")
+        .stderr(contains("cannot be read").and(contains("/no/such")));
 }

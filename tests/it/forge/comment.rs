@@ -82,7 +82,9 @@ fn a_repository_of_groups_is_gitlabs_and_a_file_of_certificates_holds_some() {
     let folder = temp::folder();
     let body = write(folder.path(), "x");
     let mut command = cli::command(temp::root());
-    command.env("GITHUB_TOKEN", TOKEN).args(["comment", "--repo", "a/b/c", "--pull", "12", "--api", &forge.url, "--body"]);
+    command
+        .env("GITHUB_TOKEN", TOKEN)
+        .args(["comment", "--repo", "a/b/c", "--pull", "12", "--api", &forge.url, "--body"]);
     cli::run(command.arg(&body)).code(2).stderr(contains("expected owner/name"));
     let argument = body.display().to_string();
     post_with(&forge, "x", &["--ca-file", &argument]).code(2).stderr(contains("holds no certificate in PEM"));
