@@ -2,6 +2,7 @@
 
 use super::occurrence::severity_of;
 use super::{DeviceReview, Finding};
+use crate::rules::CaptureNote;
 use crate::rules::outcome::Severity;
 
 /// Who gains less than this of a window would hardly see it in a run without a profiler.
@@ -23,6 +24,8 @@ pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
     for finding in findings {
         finding.is_brief = match share(finding) {
             _ if finding.severity == Severity::Info || told == MAX_TOLD_COUNT => true,
+            // What the capture was missing is said of the capture.
+            None if finding.severity == Severity::Low && finding.capture_note == Some(CaptureNote::Repeated) => true,
             Some(share) if finding.severity > severity_of(share) => false,
             Some(share) => share < least_share(finding, devices).max(LEAST_OF_LARGEST * largest),
             None => finding.severity == Severity::Low && !is_first,

@@ -5,6 +5,7 @@ mod brief;
 mod capture;
 mod devices;
 mod fingerprint;
+mod idle_time;
 mod ignored;
 mod observation;
 mod occurrence;
@@ -101,6 +102,8 @@ pub struct Finding {
     pub rule: String,
     /// The rule's title.
     pub title: String,
+    /// The same with the culprit's name, where the rule gives that, and with how often it comes.
+    pub headline: Sentence,
     /// The rule's folder: the cause that it looks for.
     pub category: String,
     /// The rule's own where it fixes one, else by the share of the window that it can gain.
@@ -193,6 +196,18 @@ impl Gain {
         let (step_ns, expected_ns) = (replayed.step_ns, replayed.expected_ns);
         let replayed = ReplayedGain { step_ns, expected_ns, expected_share: share(expected_ns) };
         Self { replayed: Some(replayed), ..Self::new(recoverable_ns, steady_ns, account, basis) }
+    }
+
+    /// A part of it.
+    fn part(&self, share: f64) -> Self {
+        let of = |ns: i64| (ns as f64 * share) as i64;
+        let replayed = self.replayed.map(|replayed| ReplayedGain {
+            expected_ns: of(replayed.expected_ns),
+            expected_share: replayed.expected_share * share,
+            ..replayed
+        });
+        let (account, basis) = (self.account.clone(), self.basis.clone());
+        Self { replayed, ..Self::new(of(self.recoverable_ns), self.window_ns, account, basis) }
     }
 
     /// The share by which it weighs: what is expected, else the most.
@@ -303,6 +318,7 @@ pub fn review(
     let occurrences = context.occurrences(&judgements);
     let stale_ignores = ignored::stale(&policy.ignores, &context, &occurrences);
     let (mut occurrences, suppressed) = relations::suppress(&context, occurrences);
+    idle_time::share_out(&context, &mut occurrences);
     relations::find_causes(&context, &mut occurrences);
     ignored::set_aside(&policy.ignores, &context, &mut occurrences);
     let unmet = policy.baseline.as_ref().map(|baseline| baseline.recognise(&mut occurrences));

@@ -76,19 +76,47 @@ impl Occurrence<'_> {
         } else {
             self.explained = shared_ns.map(|shared_ns| (cause, shared_ns)).filter(|(_, ns)| *ns > 0);
         }
-        self.own_ns = self.recoverable_ns().map(|own| own - shared_ns.unwrap_or(own));
+        let left = |own: i64| self.left_share(shared_ns.unwrap_or(i64::MAX)) * own as f64;
+        self.own_ns = self.recoverable_ns().map(|own| left(own) as i64);
+    }
+
+    /// The part of its gain that is left when so much of the time that it claims is something else's.
+    pub(super) fn left_share(&self, taken_ns: i64) -> f64 {
+        match self.claimed_ns() {
+            Some(claimed) if claimed > 0 => (claimed - taken_ns.clamp(0, claimed)) as f64 / claimed as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// The time that it claims, whatever a replay says.
+    pub(super) fn claimed_ns(&self) -> Option<i64> {
+        let gain = self.gain.as_ref()?;
+        let estimate = self.found.estimate.as_ref().filter(|_| gain.replayed.is_some());
+        Some(estimate.map_or(gain.recoverable_ns, |estimate| estimate.recoverable_ns))
     }
 
     /// Takes out of the gain what something else explains.
     pub(super) fn take_explained(&mut self) {
         self.own_ns = self.own_ns.or(self.recoverable_ns());
-        if let (Some(gain), Some(_), Some(own_ns)) = (&mut self.gain, self.explained, self.own_ns)
-            && gain.replayed.is_none()
+        let Some((_, taken_ns)) = self.explained else { return };
+        let left_share = self.left_share(taken_ns);
+        let Some(gain) = &mut self.gain else { return };
+        *gain = gain.part(left_share);
+        if !self.is_severity_fixed {
+            self.severity = severity_of(gain.weighing_share()).min(self.most_severity);
+        }
+    }
+
+    /// Bounds the share of a step that is expected to go.
+    pub(super) fn expect_at_most(&mut self, share: f64) {
+        if let Some(gain) = &mut self.gain
+            && let Some(replayed) = &mut gain.replayed
+            && replayed.expected_share > share
         {
-            let share = own_ns as f64 / gain.window_ns as f64;
-            *gain = Gain::new(own_ns, gain.window_ns, gain.account.clone(), gain.basis.clone());
+            replayed.expected_share = share;
+            replayed.expected_ns = (share * replayed.step_ns as f64) as i64;
             if !self.is_severity_fixed {
-                self.severity = severity_of(share).min(self.most_severity);
+                self.severity = severity_of(gain.weighing_share()).min(self.most_severity);
             }
         }
     }

@@ -7,10 +7,13 @@ use super::source::evidence;
 use super::{Also, Finding, Gain};
 use crate::facts::EntityKind;
 use crate::ledger::Account;
-use crate::rules::outcome::{Confidence, Severity};
+use crate::rules::outcome::{Confidence, Match, Severity};
 use crate::rules::{Reference, RuleInfo, Status};
 use crate::text::number::duration;
 use crate::text::spans::Sentence;
+
+/// What repeats comes before what occurs once, unless that costs so many times more.
+const MUCH_MORE: i64 = 10;
 
 /// The occurrences that are shown, grouped by rule.
 pub(super) struct Ranking<'a> {
@@ -44,9 +47,11 @@ impl<'a> Ranking<'a> {
             })
             .collect();
         // Several entities of a rule gain more together than the best of them, by which the groups came.
+        let most_once_ns = findings.iter().filter(|(_, finding)| finding.once).filter_map(|(ns, _)| *ns).max();
+        let least_ns = most_once_ns.unwrap_or(0) / MUCH_MORE;
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
             None if finding.severity == Severity::High => (0, Reverse(0)),
-            Some(ranked_ns) if !finding.once => (1, Reverse(*ranked_ns)),
+            Some(ranked_ns) if !finding.once && *ranked_ns >= least_ns => (1, Reverse(*ranked_ns)),
             None if finding.severity == Severity::Medium => (2, Reverse(0)),
             Some(ranked_ns) => (3, Reverse(*ranked_ns)),
             None => (4, Reverse(0)),
@@ -88,7 +93,8 @@ impl<'a> Ranking<'a> {
         let is_measured_once = best.once.is_some() && !rule.once;
         Finding {
             rule: rule.id.clone(),
-            title: title(rule, best.once),
+            title: rule.title.clone() + how_often(rule, best.once),
+            headline: headline(rule, found).own(how_often(rule, best.once)),
             category: rule.category.clone(),
             severity: self.severity(group, gain.as_ref()),
             once: best.once.is_some(),
@@ -176,14 +182,18 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// The title of a rule, with how often what it found comes.
-fn title(rule: &RuleInfo, once: Option<i64>) -> String {
-    let title = &rule.title;
+/// The heading of a finding: the culprit's name, where the rule gives one.
+fn headline(rule: &RuleInfo, found: &Match) -> Sentence {
+    found.title.clone().unwrap_or_else(|| Sentence::default().own(&rule.title))
+}
+
+/// How often what a rule found comes, after its title.
+fn how_often(rule: &RuleInfo, once: Option<i64>) -> &'static str {
     match once.filter(|_| !rule.once) {
-        None => title.clone(),
-        Some(1) => format!("{title}, once"),
-        Some(2) => format!("{title}, only twice"),
-        Some(_) => format!("{title}, only three times"),
+        None => "",
+        Some(1) => ", once",
+        Some(2) => ", in two stretches",
+        Some(_) => ", in three stretches",
     }
 }
 

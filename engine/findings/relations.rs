@@ -104,7 +104,7 @@ struct Taken {
 impl Taken {
     /// The time that the symptom is about together with the causes; `None` when one of them claims no time.
     fn shared_ns(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<i64> {
-        let (own, explained) = (symptom.recoverable_ns()?, self.explained_ns?);
+        let (own, explained) = (symptom.claimed_ns()?, self.explained_ns?);
         Some(if are_apart(symptom, cause) { 0 } else { explained.min(own) })
     }
 
@@ -114,17 +114,8 @@ impl Taken {
         if are_apart(symptom, cause) {
             return gain.recoverable_ns <= explained;
         }
-        // What a replay says cannot be divided: it goes with most of the time that is claimed, to a cause that wins as much.
-        let replayed = |of: &Occurrence<'_>| of.gain.as_ref()?.replayed.map(|replayed| replayed.expected_share);
-        if let (Some(own), Some(of_cause), Some(claimed)) =
-            (replayed(symptom), replayed(cause), &symptom.found.estimate)
-            && 2.0 * of_cause >= own
-            && claimed.recoverable_ns <= explained.saturating_mul(2)
-        {
-            return true;
-        }
-        let left = (gain.recoverable_ns - explained).max(0);
-        severity_of(left as f64 / gain.window_ns as f64) == Severity::Info
+        are_same_change(symptom, cause)
+            || severity_of(symptom.left_share(explained) * gain.weighing_share()) == Severity::Info
     }
 }
 
@@ -135,6 +126,12 @@ fn are_apart(one: &Occurrence<'_>, other: &Occurrence<'_>) -> bool {
         account.map(Account::top).filter(|top| *top != Account::Window)
     };
     matches!((top(one), top(other)), (Some(one), Some(other)) if one != other)
+}
+
+/// Whether the same change was played for both: then they gain the same, once.
+fn are_same_change(one: &Occurrence<'_>, other: &Occurrence<'_>) -> bool {
+    let replayed = |this: &Occurrence<'_>| this.found.estimate.as_ref().and_then(|estimate| estimate.replayed);
+    replayed(one).is_some_and(|gain| gain.expected_ns > 0) && replayed(one) == replayed(other)
 }
 
 /// The findings of one rule that explain those of another about the same entities.
@@ -150,7 +147,7 @@ impl OfRule {
     /// Adds a finding. Each takes time of its own, unless one fact says for all of them what they take.
     fn push(&mut self, cause: usize, facts: &Facts, relation: &Relation, occurrence: &Occurrence<'_>) {
         self.causes.push(cause);
-        let Some(claimed) = occurrence.recoverable_ns() else { return };
+        let Some(claimed) = occurrence.claimed_ns() else { return };
         let fact =
             relation.shares.and_then(|fact| facts.get(facts.related(occurrence.entity, fact.kind)?).int(fact.name));
         let sum = self.explained_ns.unwrap_or(0);

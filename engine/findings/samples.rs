@@ -113,6 +113,7 @@ impl Sample {
 pub(crate) fn finding(claim: Option<(&str, i64)>, summary: &str) -> Outcome {
     let sentence = |words: &str| Sentence::default().own(words);
     Outcome::Finding(Box::new(Match {
+        title: None,
         summary: sentence(summary),
         evidence: vec![sentence("4.46 s of the window waits for these copies")],
         estimate: claim.map(|(account, recoverable_ns)| Estimate {

@@ -4,7 +4,7 @@ use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding};
 use crate::facts::{EntityKind, Facts};
 use crate::rules::outcome::Severity;
 use crate::text::number::{duration, percent};
-use crate::text::spans::Sentence;
+use crate::text::spans::{Sentence, Span};
 
 /// The rule whose finding stands for all others.
 const TOO_LITTLE: &str = "too-little-work";
@@ -50,7 +50,7 @@ pub(super) fn verdict(
         return Sentence::default().sentence(&too_little.summary).own(".");
     }
     let words = match capture {
-        Some(finding) => Sentence::default().own("Read with care (").own(&lower_first(&finding.title)).own("): "),
+        Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
         None => Sentence::default(),
     };
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
@@ -63,7 +63,8 @@ pub(super) fn verdict(
             if let Some(finding) = findings.iter().find(says_it_better) {
                 return words.sentence(&finding.summary).own(".");
             }
-            let unnumbered = findings.iter().find(|finding| finding.severity > Severity::Info);
+            let is_news = |finding: &&Finding| finding.severity > Severity::Info && finding.capture_note.is_none();
+            let unnumbered = findings.iter().find(is_news);
             hidden(healthy(words, devices, counts, known), facts, unnumbered)
         }
     }
@@ -98,7 +99,7 @@ fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gai
         None => words.own(&format!("{} GPUs ran work", devices.len())),
     };
     let most = if known_count(known) > 0 { "; most to gain of what is new: " } else { "; most to gain: " };
-    let words = words.own(most).own(&lower_first(&finding.title));
+    let words = words.own(most).sentence(&within(&finding.headline));
     words.own(&format!(" ({}).", gain.words()))
 }
 
@@ -109,7 +110,7 @@ fn beside(words: Sentence, top: &Finding, findings: &[Finding]) -> Sentence {
     match once.max_by_key(|finding| gained(finding)).and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) if gain.share >= LARGE_ONCE_SHARE => words
             .own(" Beside what repeats: ")
-            .own(&lower_first(&finding.title))
+            .sentence(&within(&finding.headline))
             .own(&format!(" (up to {}, {}).", duration(gain.recoverable_ns), percent(gain.share))),
         _ => words,
     }
@@ -125,9 +126,7 @@ fn hidden(words: Sentence, facts: &Facts, unnumbered: Option<&Finding>) -> Sente
         words
     };
     match unnumbered {
-        Some(finding) => {
-            words.own(" No number can be put on what is found: ").own(&lower_first(&finding.title)).own(".")
-        }
+        Some(finding) => words.own(" ").sentence(&finding.summary).own("."),
         None => words,
     }
 }
@@ -214,7 +213,17 @@ fn share(ns: i64, device: &DeviceReview) -> String {
     percent(ns as f64 / device.window_ns as f64)
 }
 
-/// A title within a sentence. Names and abbreviations keep their capitals.
+/// A headline within a sentence.
+fn within(headline: &Sentence) -> Sentence {
+    let mut spans = headline.spans().iter().cloned();
+    let first = match spans.next() {
+        Some(Span::Own(words)) => Some(Span::Own(lower_first(&words))),
+        other => other,
+    };
+    first.into_iter().chain(spans).fold(Sentence::default(), Sentence::span)
+}
+
+/// Words within a sentence. Names and abbreviations keep their capitals.
 fn lower_first(title: &str) -> String {
     let mut chars = title.chars();
     let (Some(first), rest) = (chars.next(), chars.as_str()) else { return String::new() };

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use super::part::{Part, parts_of};
-use super::subject::label;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
+use crate::text::names;
 use crate::text::spans::Sentence;
 
 /// Kernels that a review lists of a device.
@@ -130,6 +130,11 @@ pub(super) fn kernels(facts: &Facts, device: EntityId, window_ns: i64) -> Vec<Ke
         .collect();
     kernels.sort_by(|a, b| (Reverse(a.attributed_ns), &a.key).cmp(&(Reverse(b.attributed_ns), &b.key)));
     kernels.truncate(LISTED);
+    let names: Vec<String> = kernels.iter().map(|kernel| kernel.name.plain()).collect();
+    let names = names::shorten_apart(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    for (kernel, name) in kernels.iter_mut().zip(names) {
+        kernel.name = Sentence::default().code(&name);
+    }
     kernels
 }
 
@@ -137,7 +142,8 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
     let attributed_ns = kernel.int("attributed_ns").filter(|ns| *ns > 0)?;
     Some(KernelWork {
         key: kernel.key.clone(),
-        name: label(kernel),
+        // Shortened beside the others.
+        name: Sentence::default().code(kernel.name()),
         attributed_ns,
         share: attributed_ns as f64 / window_ns as f64,
         launch_count: kernel.int("launch_count")?,

@@ -83,6 +83,8 @@ struct Row {
     once_fact: &'static str,
     once_count_fact: &'static str,
     source: SourceFacts,
+    longest_fact: &'static str,
+    longest_start_fact: &'static str,
     part_of: Option<Breakdown>,
     sign: &'static str,
     label: &'static str,
@@ -111,6 +113,8 @@ macro_rules! accounts {
                 share: concat!($id, "_source_share"),
                 is_in_project: concat!("is_", $id, "_source_in_project"),
             },
+            longest_fact: concat!($id, "_longest_ns"),
+            longest_start_fact: concat!($id, "_longest_start_ns"),
             part_of: $part_of,
             sign: $sign,
             label: $label,
@@ -266,6 +270,21 @@ impl Account {
             Some(Breakdown::Trigger) => matches!(self, Self::AfterSync | Self::AfterCopy | Self::AfterAllocate),
             _ => false,
         }
+    }
+
+    /// The fact that holds its longest piece (`idle_host_longest_ns`), where [`Self::has_place`].
+    pub const fn longest_fact(self) -> &'static str {
+        self.row().longest_fact
+    }
+
+    /// The fact that holds when that begins (`idle_host_longest_start_ns`).
+    pub const fn longest_start_fact(self) -> &'static str {
+        self.row().longest_start_fact
+    }
+
+    /// Whether its longest piece is a place to look at.
+    pub const fn has_place(self) -> bool {
+        self.can_be_once() || matches!(self, Self::ExposedCommunication)
     }
 
     /// Whether its time comes in pieces that may occur once: idle time, copies, memsets, migrations. Kernels that follow

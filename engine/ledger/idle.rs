@@ -78,6 +78,10 @@ pub struct IdleReading {
     /// Launching in stretches that waits explain: without those before it the host would have launched in time, or it was
     /// polling or waiting in the OS when the device went idle.
     pub waited_launch_ns: i64,
+    /// By activity, in the longest stretch.
+    pub in_longest: ByAccount<i64>,
+    /// By activity, in steps that are slower than the others.
+    pub in_slow_steps: ByAccount<i64>,
     /// The ranges that it lies in: by process and label.
     pub ranges: BTreeMap<(u32, u32), RangeIdle>,
     /// By activity, in stretches that began in a wait.
@@ -152,6 +156,12 @@ impl IdleReading {
         }
         for (account, ns) in self.after_sync.iter_mut() {
             *ns += other.after_sync[account];
+        }
+        for (account, ns) in self.in_slow_steps.iter_mut() {
+            *ns += other.in_slow_steps[account];
+        }
+        for (account, ns) in self.in_longest.iter_mut() {
+            *ns += other.in_longest[account];
         }
         self.too_deep_count += other.too_deep_count;
         self.beside_copies.extend(other.beside_copies);

@@ -155,6 +155,10 @@ struct Question<'all> {
     device: usize,
     /// The stretches of short kernels of the device.
     storms: &'all Union,
+    /// Its slow steps.
+    slow_steps: &'all Union,
+    /// Its longest stretch.
+    longest: Option<Interval>,
     queries: Option<&'all Queries>,
     /// The window: waits count within it.
     window: Interval,
@@ -174,6 +178,10 @@ pub(crate) struct IdleDevice<'all> {
     pub(crate) stretches: Stretches<'all>,
     /// Its stretches of short kernels.
     pub(crate) storms: &'all Union,
+    /// Its steps that are slower than the others.
+    pub(crate) slow_steps: &'all Union,
+    /// Its longest stretch.
+    pub(crate) longest: Option<Interval>,
     /// The thread that launches most of its operations.
     pub(crate) main_thread: Option<u32>,
 }
@@ -230,13 +238,14 @@ fn walk_all(
 /// What every thread is asked. Flat: threads can be hundreds of thousands.
 fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
     let mut questions = Vec::new();
-    for (device, IdleDevice { stretches, storms, main_thread }) in devices.iter().enumerate() {
-        let window = stretches.window;
+    for (device, IdleDevice { stretches, storms, slow_steps, longest, main_thread }) in devices.iter().enumerate() {
+        let (window, longest) = (stretches.window, *longest);
         for (thread, queries) in &stretches.queries {
-            questions.push(Question { thread: *thread, device, storms, queries: Some(queries), window });
+            let queries = Some(queries);
+            questions.push(Question { thread: *thread, device, storms, slow_steps, longest, queries, window });
         }
         if let Some(thread) = main_thread.filter(|main| !stretches.index_of.contains_key(main)) {
-            questions.push(Question { thread, device, storms, queries: None, window });
+            questions.push(Question { thread, device, storms, slow_steps, longest, queries: None, window });
         }
     }
     questions
@@ -295,6 +304,8 @@ struct Cursor<'all> {
     device: usize,
     reading: IdleReading,
     storms: Follower<'all>,
+    slow_steps: Follower<'all>,
+    longest: Option<Interval>,
     queries: Option<&'all Queries>,
     next: usize,
     /// The query that is looked at.
@@ -322,6 +333,8 @@ impl<'all> Cursor<'all> {
             device: question.device,
             reading: IdleReading::default(),
             storms: Follower::new(question.storms),
+            slow_steps: Follower::new(question.slow_steps),
+            longest: question.longest,
             queries: question.queries,
             next: 0,
             query: question.queries.and_then(|queries| queries.get(0)),
@@ -383,6 +396,8 @@ impl<'all> Cursor<'all> {
             if piece.activity == Account::IdleLaunch {
                 self.reading.storm_launch_ns += self.storms.overlap_ns(part);
             }
+            self.reading.in_longest[piece.activity] += self.longest.map_or(0, |longest| longest.overlap_ns(part));
+            self.reading.in_slow_steps[piece.activity] += self.slow_steps.overlap_ns(part);
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }

@@ -1,6 +1,7 @@
 //! What a rule says of one entity.
 
 use crate::facts::EntityId;
+use crate::replay::Change;
 use crate::text::spans::Sentence;
 
 /// How sure a finding is.
@@ -45,6 +46,8 @@ pub struct Estimate {
 /// What a change gains of a step, by replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replayed {
+    /// The change.
+    pub change: Change,
     /// A step, nanoseconds.
     pub step_ns: i64,
     /// What a plain fix brings, nanoseconds a step.
@@ -56,6 +59,8 @@ pub struct Replayed {
 /// A rule that holds for an entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
+    /// The heading of the finding; absent where that of the rule says as much.
+    pub title: Option<Sentence>,
     /// One line: what it is.
     pub summary: Sentence,
     /// One sentence for each condition that held.

@@ -188,6 +188,9 @@ pub(super) struct RawEstimate {
     #[serde(default)]
     #[schemars(schema_with = "schema::change")]
     pub(super) replay: Option<Text>,
+    /// An expression that gives true where that holds; without it, it always does.
+    #[schemars(with = "Option<String>")]
+    pub(super) replay_if: Option<Text>,
 }
 
 /// How sure the finding is
@@ -265,6 +268,10 @@ pub(super) struct RawRelation {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawMessage {
+    /// The heading of a finding, where that can say more than the title of the rule: it names the culprit. Printed as empty, it
+    /// is the rule's title.
+    #[schemars(with = "Option<String>")]
+    pub(super) title: Option<Text>,
     /// What it is, in one line.
     #[schemars(with = "String")]
     pub(super) summary: Text,
@@ -335,6 +342,9 @@ pub(super) struct RawExpect {
     /// Words that the summary of a finding holds.
     #[schemars(with = "Option<String>")]
     pub(super) summary: Option<Text>,
+    /// Words that the title of a finding holds.
+    #[schemars(with = "Option<String>")]
+    pub(super) title: Option<Text>,
 }
 
 /// The facts that a file gives of one kind of entity: of the one that the rule is asked about, or of several in a group.

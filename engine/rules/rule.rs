@@ -343,6 +343,7 @@ pub(super) struct Code {
     pub(super) confidence: Confidence,
     pub(super) lower: Vec<Lower>,
     pub(super) severities: Vec<SeverityWhen>,
+    pub(super) title: Option<Text>,
     pub(super) summary: Text,
     pub(super) verify: Text,
     pub(super) look: Option<Text>,
@@ -357,6 +358,7 @@ impl Code {
             .iter()
             .map(|when| &when.says)
             .chain([&self.summary, &self.verify])
+            .chain(&self.title)
             .chain(&self.look)
             .chain(self.advice.values())
     }
@@ -383,6 +385,8 @@ pub(super) struct EstimateCode {
     pub(super) basis: String,
     /// The change that is played; absent where there is none for it.
     pub(super) replay: Option<Change>,
+    /// Where that holds.
+    pub(super) replay_if: Option<Program>,
 }
 
 #[derive(Debug)]
@@ -417,6 +421,7 @@ pub(super) struct Expect {
     pub(super) severity: Option<Severity>,
     pub(super) missing: Option<Vec<String>>,
     pub(super) summary: Option<String>,
+    pub(super) title: Option<String>,
 }
 
 /// The outcomes that a test may expect.

@@ -11,10 +11,50 @@ pub fn shorten(name: &str) -> String {
     escape::shorten_middle(&kernel_names::called(&name), MAX_CHARS)
 }
 
+/// The same of several names: those that come out alike show the part in which they differ, after their beginning.
+pub fn shorten_apart(names: &[&str]) -> Vec<String> {
+    let short: Vec<String> = names.iter().map(|name| shorten(name)).collect();
+    let apart = |(index, own): (usize, &String)| {
+        let alike = (0..names.len()).filter(|other| *other != index && short[*other] == *own);
+        let full = |index: usize| kernel_names::called(&escape::plain(names[index]));
+        let own_full = full(index);
+        let common = |other: usize| own_full.chars().zip(full(other).chars()).take_while(|(a, b)| a == b).count();
+        let Some(common) = alike.map(common).min().filter(|common| *common < own_full.chars().count()) else {
+            return own.clone();
+        };
+        let from = common.saturating_sub(CONTEXT_CHARS).max(BEGINNING_CHARS);
+        let beginning: String = own_full.chars().take(BEGINNING_CHARS).collect();
+        let rest: String = own_full.chars().skip(from).take(MAX_CHARS - BEGINNING_CHARS - 2).collect();
+        let end = if from + rest.chars().count() < own_full.chars().count() { "…" } else { "" };
+        format!("{beginning}…{rest}{end}")
+    };
+    short.iter().enumerate().map(apart).collect()
+}
+
+/// What is shown of the beginning of names that differ later only, and of what comes before the difference.
+const BEGINNING_CHARS: usize = 14;
+const CONTEXT_CHARS: usize = 12;
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn names_that_would_look_alike_show_where_they_differ() {
+        let name = |tile: &str| {
+            format!(
+                "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize{tile}_stage3_warpsize4x2x1_ffma_aligna4_alignc4_execute"
+            )
+        };
+        let (a, b) = (name("256x128x8"), name("64x64x8"));
+        let shown = shorten_apart(&[&a, "vecAdd(float*)", &b]);
+        assert_eq!(shown[0], "sm80_xmma_gemm…n_n_tilesize256x128x8_stage3_warpsize4x2x1_f…");
+        assert_eq!(shown[1], "vecAdd");
+        assert_ne!(shown[0], shown[2]);
+        assert!(shown.iter().all(|name| name.chars().count() <= MAX_CHARS), "{shown:?}");
+        assert_eq!(shorten_apart(&[&a, &a])[0], shorten(&a));
+    }
 
     #[test]
     fn names_lose_what_nobody_reads() {

@@ -49,6 +49,42 @@ pub(super) const ONCE: &[Fact] = &{
     facts
 };
 
+/// How many accounts have a longest piece to look at.
+const PLACE_COUNT: usize = {
+    let (mut count, mut index) = (0, 0);
+    while index < Account::COUNT {
+        count += if Account::at(index).has_place() { 1 } else { 0 };
+        index += 1;
+    }
+    count
+};
+
+/// Two facts an account with a place: its longest piece, and when that begins.
+pub(super) const PLACES: &[Fact] = &{
+    let mut facts = [fact_of(Account::Window); 2 * PLACE_COUNT];
+    let (mut index, mut next) = (0, 0);
+    while index < Account::COUNT {
+        let account = Account::at(index);
+        if account.has_place() {
+            facts[next] =
+                super::fact(account.longest_fact(), FactType::Int, account.needs(), Scaling::OneTime, LONGEST_MEANING);
+            facts[next + 1] = super::fact(
+                account.longest_start_fact(),
+                FactType::Int,
+                account.needs(),
+                Scaling::Incomparable,
+                LONGEST_START_MEANING,
+            );
+            next += 2;
+        }
+        index += 1;
+    }
+    facts
+};
+
+const LONGEST_MEANING: &str = "The longest piece of the account of that name; absent where the account is empty.";
+const LONGEST_START_MEANING: &str = "When that piece begins. For readers and scripts: where to look.";
+
 const ONCE_MEANING: &str = "The part of the account of that name that occurs once: its longest piece, or its two or three longest ones where the work repeats 8 or 12 times, if they hold 80 % of it, else 0. Absent where the work repeats fewer than 4 times.";
 const ONCE_COUNT_MEANING: &str = "In how many pieces that part comes: 1 to 3, and 0 where there is none.";
 

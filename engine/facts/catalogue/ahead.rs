@@ -1,7 +1,7 @@
 //! Facts of how far the host runs ahead of a device, and what keeps it from that.
 
 use super::FactType::Int;
-use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Intensive};
 use super::{Fact, fact};
 use crate::timeline::Capability::CudaApi;
 
@@ -48,13 +48,5 @@ pub(super) const AHEAD: &[Fact] = &[
         CudaApi,
         Intensive,
         "The median time from the begin of a call to the start of the operation that it asked for: how far the host is ahead. Of the first operation of each call.",
-    ),
-    fact("idle_unknown_longest_ns", Int, CudaApi, OneTime, "The longest piece of idle time of which nothing is known."),
-    fact(
-        "idle_unknown_longest_start_ns",
-        Int,
-        CudaApi,
-        Incomparable,
-        "When the longest piece of idle time of which nothing is known begins.",
     ),
 ];

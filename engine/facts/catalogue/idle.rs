@@ -60,14 +60,6 @@ pub(super) const DETAIL: &[Fact] = &[
         "The function, file, range or call that gives most of the compile time away; absent without any.",
     ),
     fact(
-        "idle_compile_longest_start_ns",
-        Int,
-        CudaApi,
-        Incomparable,
-        "When the longest idle stretch in compiling begins.",
-    ),
-    fact("idle_load_longest_start_ns", Int, CudaApi, Incomparable, "When the longest idle stretch in loading begins."),
-    fact(
         "idle_load_call",
         Text,
         CudaApi,
@@ -125,13 +117,6 @@ pub(super) const DETAIL: &[Fact] = &[
         "Calls in the window that allocate memory of a device, not from a pool, by the processes on this device.",
     ),
     fact("device_free_count", Int, CudaApi, Extensive, "Calls in the window that free such memory."),
-    fact(
-        "idle_allocate_longest_start_ns",
-        Int,
-        CudaApi,
-        Incomparable,
-        "When the longest idle stretch in allocation begins.",
-    ),
     fact("idle_init_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the set-up time."),
     fact("idle_launch_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the launch time."),
     fact("idle_query_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the polling time."),
@@ -151,13 +136,6 @@ pub(super) const DETAIL: &[Fact] = &[
         "How much of the blocked time was spent in that call.",
     ),
     fact(
-        "idle_blocked_longest_start_ns",
-        Int,
-        CudaApi,
-        Incomparable,
-        "When the longest idle stretch in an OS call begins.",
-    ),
-    fact(
         "idle_blocked_range",
         Text,
         Nvtx,
@@ -165,13 +143,6 @@ pub(super) const DETAIL: &[Fact] = &[
         "The innermost range that holds at least half of the blocked time, what lies in it included; where none does, the one with most of it outside of others. Numbers in names are folded, as `layer_#`. Absent outside ranges.",
     ),
     fact("idle_blocked_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the blocked time fell into that range."),
-    fact(
-        "idle_launch_longest_start_ns",
-        Int,
-        CudaApi,
-        Incomparable,
-        "When the longest idle stretch in launching begins.",
-    ),
     fact(
         "data_loading_count",
         Int,
@@ -228,20 +199,6 @@ pub(super) const DETAIL: &[Fact] = &[
         "Whether that range is a call of MPI that the profiler traced: the rank waits for others there.",
     ),
     fact("idle_host_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the host code ran in that range."),
-    fact(
-        "idle_host_longest_ns",
-        Int,
-        CudaApi,
-        OneTime,
-        "The longest single piece of host code that the device was idle for.",
-    ),
-    fact(
-        "idle_host_longest_start_ns",
-        Int,
-        CudaApi,
-        Incomparable,
-        "When the longest idle stretch in host code begins.",
-    ),
     fact(
         "idle_host_sample_count",
         Int,

@@ -83,8 +83,30 @@ pub(super) const TURNS: &[Fact] = &[
         "How often work of one stream begins after work of another has ended, with an operation of the legacy default stream in between, although the device has room for both: few blocks, or a copy beside a kernel.",
     ),
     fact("legacy_stream_turn_ns", Int, DeviceInfo, Extensive, "What is won when all these run at the same time."),
+    fact(
+        "legacy_stream_turn_longest_ns",
+        Int,
+        DeviceInfo,
+        OneTime,
+        "The row of them that would win most; absent without any.",
+    ),
+    fact(
+        "legacy_stream_turn_longest_start_ns",
+        Int,
+        DeviceInfo,
+        Incomparable,
+        "When that row begins; absent without any.",
+    ),
     fact("host_wait_turn_count", Int, DeviceInfo, Extensive, "The same, where the host waits in between."),
     fact("host_wait_turn_ns", Int, DeviceInfo, Extensive, "What is won when all these run at the same time."),
+    fact(
+        "host_wait_turn_longest_ns",
+        Int,
+        DeviceInfo,
+        OneTime,
+        "The row of them that would win most; absent without any.",
+    ),
+    fact("host_wait_turn_longest_start_ns", Int, DeviceInfo, Incomparable, "When that row begins; absent without any."),
     fact(
         "event_turn_count",
         Int,
@@ -93,4 +115,6 @@ pub(super) const TURNS: &[Fact] = &[
         "The same, where a stream is made to wait for an event in between.",
     ),
     fact("event_turn_ns", Int, DeviceInfo, Extensive, "What is won when all these run at the same time."),
+    fact("event_turn_longest_ns", Int, DeviceInfo, OneTime, "The row of them that would win most; absent without any."),
+    fact("event_turn_longest_start_ns", Int, DeviceInfo, Incomparable, "When that row begins; absent without any."),
 ];

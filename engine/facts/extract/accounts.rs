@@ -2,7 +2,7 @@
 
 use super::DeviceContext;
 use crate::facts::Entity;
-use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, OpKind};
+use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, OpKind, TimeSum};
 use crate::timeline::{Capability, NONE, NameId, Timeline};
 use foldhash::HashMap;
 
@@ -21,22 +21,45 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
     facts.set("repeat_count", repeat_count);
     let most_pieces = match repeat_count {
         ..4 => return,
+        // Where steps are told, what two or three of them have comes again.
+        _ if device.told.sure_steps().is_some() => 1,
         4..8 => 1,
         8..12 => 2,
         _ => MAX_ONCE_PIECE_COUNT,
     };
     for account in Account::all().filter(|account| account.can_be_once() && is_told(timeline, device, *account)) {
-        let of_ops = device.tally.pieces[account];
-        let pieces = if of_ops.count > 0 { of_ops } else { device.idle.sums[account] };
+        let pieces = pieces_of(device, account);
         let mut held_ns = 0;
         let needed = pieces.longest_pieces_ns().into_iter().take(most_pieces).position(|length_ns| {
             held_ns += length_ns;
             held_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64
         });
         let needed = needed.filter(|_| pieces.sum_ns > 0);
+        // The pieces of one stretch may be many: the host code between short calls.
+        let in_longest_ns = device.idle.in_longest[account];
+        let is_one_stretch = in_longest_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 && in_longest_ns > 0;
+        let needed = if is_one_stretch { Some(0) } else { needed };
+        let held_ns = if is_one_stretch { held_ns.max(in_longest_ns) } else { held_ns };
         facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });
         facts.set(account.once_count_fact(), needed.map_or(0, |index| index as i64 + 1));
     }
+}
+
+/// Where the longest piece of each account lies.
+pub(super) fn places(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    for account in Account::all().filter(|account| account.has_place() && is_told(timeline, device, *account)) {
+        let pieces = pieces_of(device, account);
+        if pieces.sum_ns > 0 {
+            facts.set(account.longest_fact(), pieces.longest_ns);
+            facts.set(account.longest_start_fact(), pieces.longest_start_ns);
+        }
+    }
+}
+
+/// The pieces that an account comes in: of operations, or of idle time.
+fn pieces_of(device: &DeviceContext, account: Account) -> TimeSum {
+    let of_ops = device.tally.pieces[account];
+    if of_ops.count > 0 { of_ops } else { device.idle.sums[account] }
 }
 
 /// How often the work of a device repeats.

@@ -17,11 +17,6 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let launching = idle.sums[Account::IdleLaunch];
     facts.set("launch_bound_ns", launching.sum_ns - idle.waited_launch_ns);
     facts.set("idle_launch_piece_count", launching.count);
-    let unknown = idle.sums[Account::IdleUnknown];
-    if unknown.sum_ns > 0 {
-        facts.set("idle_unknown_longest_ns", unknown.longest_ns);
-        facts.set("idle_unknown_longest_start_ns", unknown.longest_start_ns);
-    }
     facts.set_some("host_call_ns", host_call_ns(context, device));
     facts.set_some("launch_to_start_median_ns", launch_to_start_median_ns(context, device));
 }

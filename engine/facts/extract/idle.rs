@@ -39,24 +39,10 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
         ("idle_copy_call", Account::IdleCopyCall),
         ("idle_blocked_call", Account::IdleBlocked),
     ];
-    const LONGEST: [(&str, Account); 6] = [
-        ("idle_compile_longest_start_ns", Account::IdleCompile),
-        ("idle_load_longest_start_ns", Account::IdleLoad),
-        ("idle_allocate_longest_start_ns", Account::IdleAllocate),
-        ("idle_blocked_longest_start_ns", Account::IdleBlocked),
-        ("idle_launch_longest_start_ns", Account::IdleLaunch),
-        ("idle_host_longest_start_ns", Account::IdleHost),
-    ];
     let idle = &device.idle;
     for (fact, activity) in CALLS {
         facts.set_some(fact, idle.main_call(timeline, activity).map(|(call, _)| without_folders(timeline.name(call))));
     }
-    for (fact, activity) in LONGEST {
-        let sum = idle.sums[activity];
-        facts.set_some(fact, (sum.sum_ns > 0).then_some(sum.longest_start_ns));
-    }
-    let host = idle.sums[Account::IdleHost];
-    facts.set_some("idle_host_longest_ns", (host.sum_ns > 0).then_some(host.longest_ns));
     facts.set_some("idle_blocked_call_ns", idle.main_call(timeline, Account::IdleBlocked).map(|(_, sum)| sum.sum_ns));
     facts.set("os_runtime_captured", !timeline.os_calls.times.is_empty());
     let one_time = [Account::IdleCompile, Account::IdleLoad, Account::IdleInit];

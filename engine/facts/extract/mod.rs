@@ -244,6 +244,7 @@ const GROUPS: [Extract; 4] = [replay::extract, groups_of_events, device_facts, r
 fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     accounts::extract(context.timeline, device, &mut part.device);
     accounts::once(context.timeline, device, &mut part.device);
+    accounts::places(context.timeline, device, &mut part.device);
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
     ahead::extract(context, device, &mut part.device);
@@ -357,9 +358,11 @@ impl<'timeline> Context<'timeline> {
         phases::add_before(&work, &calls, &mut ops, &mut told);
         let passes = parallel::map(threads, &ops, |ops| DevicePass::new(&work, ops));
         let (stretches, passes): (Vec<Stretches<'_>>, Vec<DevicePass>) = passes.into_iter().unzip();
-        let idle = stretches.into_iter().zip(&passes).map(|(stretches, pass)| IdleDevice {
+        let idle = stretches.into_iter().zip(&passes).zip(&told).map(|((stretches, pass), told)| IdleDevice {
             stretches,
             storms: &pass.storms.parts,
+            slow_steps: &told.slow_steps,
+            longest: pass.tally.longest_stretch,
             main_thread: pass.main_thread,
         });
         let readings = walk::read(timeline, &calls, idle.collect(), threads);

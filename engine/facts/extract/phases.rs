@@ -1,5 +1,6 @@
 //! The phases of a device's window: which one is measured, and where the time of those before it went.
 
+use super::stats::median;
 use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
@@ -8,10 +9,13 @@ use crate::ledger::{Account, Breakdown, Calls, DeviceOps};
 use crate::steps::{self, Certainty, Phase, Phases, Steps, ToldBy};
 use crate::text::nearest::most_alike_first;
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{Capability, Timeline};
 
 /// Where less than this share of the window lies outside of the steady state, the window is looked at as a whole.
 const LEAST_OUTSIDE_SHARE: f64 = 0.02;
+/// From so many medians on a step is slow.
+const SLOW_RATIO: f64 = 1.25;
 
 /// Which part of the windows is measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +33,8 @@ pub(super) struct Told {
     pub(super) steps: Option<Steps>,
     /// How many came before them.
     pub(super) earlier_step_count: usize,
+    /// Those of the steady state that take far longer than the others.
+    pub(super) slow_steps: Union,
     /// The phases of the whole window, where one of them is measured.
     phases: Option<Phases>,
     /// Which one that is.
@@ -63,6 +69,10 @@ impl Told {
         let is_earlier = |step: &&steps::Step| step.device.start < ops.window.start;
         told.earlier_step_count = steps.iter().flat_map(|steps| &steps.steps).filter(is_earlier).count();
         told.steps = steps.map(|steps| within(steps, ops.window)).filter(|steps| !steps.steps.is_empty());
+        let steady = super::steps::steady_of(ops.window, told.steps.as_ref());
+        let usual_ns = median(&mut steady.iter().map(|step| step.device.len_ns()).collect::<Vec<_>>()).unwrap_or(0);
+        let is_slow = |part: &Interval| part.len_ns() as f64 >= SLOW_RATIO * usual_ns as f64;
+        told.slow_steps = Union::of(steady.iter().map(|step| step.device).filter(is_slow));
         told
     }
 }
@@ -121,7 +131,8 @@ pub(super) fn add_before(work: &PassWork<'_>, calls: &Calls, ops: &mut [DeviceOp
         for phase in [Phase::SetUp, Phase::WarmUp].into_iter().filter(|phase| phases.of(*phase).len_ns() > 0) {
             ops.window = phases.of(phase);
             let (stretches, pass) = DevicePass::new(work, ops);
-            let idle = IdleDevice { stretches, storms: &pass.storms.parts, main_thread: pass.main_thread };
+            let (storms, slow_steps) = (&pass.storms.parts, &Union::default());
+            let idle = IdleDevice { stretches, storms, slow_steps, longest: None, main_thread: pass.main_thread };
             let reading = walk::read(work.timeline, calls, vec![idle], work.threads).pop().unwrap_or_default();
             let mut sums: Sums = ByAccount::default();
             for (account, sum) in sums.iter_mut() {

@@ -58,12 +58,16 @@ pub(super) struct InGroup {
     pub(super) innermost_ns: i64,
 }
 
-/// The group that is told of a time: the innermost one that at least half of it lies in, the stack walked up from where
-/// most of it lies.
+/// The group that is told of a time: that where half of it lies with no other further inside; else the smallest that at least
+/// half of it lies in, the stack walked up from where most of it lies.
 pub(super) fn telling(groups: &BTreeMap<u32, InGroup>, whole_ns: i64) -> Option<(u32, i64)> {
     let holds_half = |in_group: &InGroup| in_group.all_ns as f64 >= MIN_SHARE * whole_ns as f64;
     let candidates = groups.iter().filter(|(_, in_group)| in_group.all_ns > 0 && holds_half(in_group));
-    let smallest = candidates.min_by_key(|(group, in_group)| (in_group.all_ns, -in_group.innermost_ns, **group))?;
+    let is_innermost = |in_group: &InGroup| in_group.innermost_ns as f64 >= MIN_SHARE * whole_ns as f64;
+    let order = |(group, in_group): &(&u32, &InGroup)| {
+        (!is_innermost(in_group), in_group.all_ns, -in_group.innermost_ns, **group)
+    };
+    let smallest = candidates.min_by_key(order)?;
     Some((*smallest.0, smallest.1.all_ns.min(whole_ns)))
 }
 
@@ -177,6 +181,8 @@ mod tests {
         let of = |groups: &[(u32, InGroup)]| telling(&groups.iter().copied().collect(), 100);
         assert_eq!(of(&[(0, group(100, 0)), (1, group(60, 10)), (2, group(40, 40))]), Some((1, 60)));
         assert_eq!(of(&[(0, group(49, 49)), (1, group(40, 40))]), None);
+        // A loop that holds half of the time, and in it and before it what holds nearly all of it.
+        assert_eq!(of(&[(0, group(52, 0)), (1, group(95, 95))]), Some((1, 95)));
         assert_eq!(of(&[]), None);
     }
 }

@@ -44,7 +44,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     let groups = groups(timeline, device);
     let folded = Folded::new(timeline);
     let projection = Projection::new(context, device, &folded);
-    let told = Told { groups: &groups, folded: &folded, projection: &projection };
+    let told = Told {
+        groups: &groups,
+        folded: &folded,
+        projection: &projection,
+        all_holding: all_holding(device, &groups, &folded),
+    };
     of_device(timeline, device, &told, &mut part.device);
     let most = (context.max_entities() / device.processes.len().max(1)).clamp(1, MAX_BY_TIME);
     for process in device.processes.iter().take(context.max_entities()) {
@@ -77,7 +82,8 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
     let projection = told.projection;
     // What the program marks says more than an operator of its framework.
     let is_marked = |group: &u32| !told.folded.name(*group).starts_with("aten::");
-    let copies = &projection.exposed_copies;
+    let copies = projection.exposed_copies.iter().filter(|(group, _)| !told.all_holding.contains(group));
+    let copies: &BTreeMap<u32, InGroup> = &copies.map(|(group, sum)| (*group, *sum)).collect();
     let marked = copies.iter().filter(|(group, _)| is_marked(group)).map(|(group, sum)| (*group, *sum)).collect();
     let whole_ns = projection.exposed_copy_ns;
     if let Some((range, ns)) = telling(&marked, whole_ns).or_else(|| telling(copies, whole_ns)) {
@@ -125,6 +131,24 @@ struct Told<'all> {
     groups: &'all [Group],
     folded: &'all Folded,
     projection: &'all Projection,
+    /// The groups that tell nothing, as everything lies in them.
+    all_holding: BTreeSet<u32>,
+}
+
+/// The groups of ranges that hold all that repeats: steps, and what is entered once around them.
+fn all_holding(device: &DeviceContext, groups: &[Group], folded: &Folded) -> BTreeSet<u32> {
+    let Some(steps) = device.told.sure_steps() else { return BTreeSet::new() };
+    let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
+    for group in groups {
+        if let Some(folded) = folded.group_of(group.label) {
+            *counts.entry(folded).or_default() += group.sums.count;
+        }
+    }
+    counts
+        .into_iter()
+        .filter(|(group, count)| *count <= 1 || folded.name(*group) == steps.name)
+        .map(|(group, _)| group)
+        .collect()
 }
 
 impl Told<'_> {
@@ -145,6 +169,9 @@ fn main_range(told: &Told<'_>, whole_ns: i64, time: fn(&RangeIdle) -> InGroup) -
     let mut by_group: BTreeMap<u32, InGroup> = BTreeMap::new();
     for group in told.groups {
         let Some(folded) = told.folded.group_of(group.label) else { continue };
+        if told.all_holding.contains(&folded) {
+            continue;
+        }
         let (sum, part) = (by_group.entry(folded).or_default(), time(&group.sums.idle));
         sum.all_ns += part.all_ns;
         sum.innermost_ns += part.innermost_ns;

@@ -6,7 +6,7 @@ use super::phases::are_marked;
 use super::stats::median;
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
-use crate::ledger::OpKind;
+use crate::ledger::{Account, OpKind};
 use crate::steps::{Certainty, Phases, Step, Steps};
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
@@ -25,6 +25,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         return;
     }
     let steady = of_phases(device, Phases::of_steps(device.window(), steps), steps.steps.len(), &mut part.device);
+    of_slow(device, steady.len(), &mut part.device);
     of_slowest(device, &steps.steps, steady.clone(), &mut part.device);
     part.entities.extend(entities(context.timeline, device, parents, &steps.steps, steady.start));
 }
@@ -38,8 +39,35 @@ fn are_told(steps: &Steps) -> bool {
 
 /// The steps of the steady state, however sure they are: what repeats has a price, whatever it is called.
 pub(super) fn steady(device: &DeviceContext) -> &[Step] {
-    let Some(steps) = &device.told.steps else { return &[] };
-    Phases::of_steps(device.window(), steps).map_or(&[], |phases| &steps.steps[phases.steady_steps])
+    steady_of(device.window(), device.told.steps.as_ref())
+}
+
+/// The same, of the steps in a window.
+pub(super) fn steady_of(window: Interval, steps: Option<&Steps>) -> &[Step] {
+    let Some(steps) = steps else { return &[] };
+    Phases::of_steps(window, steps).map_or(&[], |phases| &steps.steps[phases.steady_steps])
+}
+
+/// What more the host does in slow steps than in others while the device is idle, by what it does.
+fn of_slow(device: &DeviceContext, steady_count: usize, facts: &mut Entity) {
+    const GROWTH: [(&str, Account); 5] = [
+        ("step_slow_host_ns", Account::IdleHost),
+        ("step_slow_blocked_ns", Account::IdleBlocked),
+        ("step_slow_allocate_ns", Account::IdleAllocate),
+        ("step_slow_load_ns", Account::IdleLoad),
+        ("step_slow_compile_ns", Account::IdleCompile),
+    ];
+    let slow_count = device.told.slow_steps.parts().len();
+    facts.set("step_slow_count", slow_count as i64);
+    if slow_count == 0 || !device.knows_host {
+        return;
+    }
+    let other_count = steady_count.saturating_sub(slow_count).max(1) as f64;
+    for (fact, account) in GROWTH {
+        let in_slow_ns = device.idle.in_slow_steps[account];
+        let usual_ns = (device.account_ns(account) - in_slow_ns) as f64 / other_count;
+        facts.set(fact, (in_slow_ns - (slow_count as f64 * usual_ns) as i64).max(0));
+    }
 }
 
 /// The middle one of the numbers of some things; `None` of nothing.

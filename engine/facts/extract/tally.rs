@@ -197,6 +197,9 @@ impl Tally {
                 if let Some(shape) = shape {
                     self.kernels.of(shape).attributed_ns += length;
                 }
+                if moment.account == Account::ExposedCommunication {
+                    self.add_piece(&[moment.account], moment.interval, owner);
+                }
             }
             Account::ExposedMemset | Account::ExposedMigration => {
                 self.add_piece(&[moment.account], moment.interval, owner);

@@ -7,6 +7,7 @@ use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::Direction;
+use crate::timeline::interval::Interval;
 use crate::timeline::{NameId, StreamKind, Timeline};
 
 /// What keeps the work of two streams from running at the same time.
@@ -28,6 +29,19 @@ struct Turns {
     count: i64,
     /// What is won when they run at the same time.
     ns: i64,
+    /// The row of turns that wins most, if there is one.
+    longest: Option<Interval>,
+    longest_won_ns: i64,
+}
+
+impl Turns {
+    fn add(&mut self, more: Self) {
+        self.count += more.count;
+        self.ns = self.ns.saturating_add(more.ns);
+        if more.longest_won_ns > self.longest_won_ns {
+            (self.longest, self.longest_won_ns) = (more.longest, more.longest_won_ns);
+        }
+    }
 }
 
 /// An operation that could run beside others, and what it leaves free.
@@ -141,7 +155,9 @@ impl Group {
     fn turns(&self) -> Turns {
         let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return Turns::default() };
         let longest = self.parts.iter().map(|part| part.op.interval().len_ns()).max().unwrap_or(0);
-        Turns { count: self.parts.len() as i64 - 1, ns: last.op.end - first.op.start - longest }
+        let ns = last.op.end - first.op.start - longest;
+        let row = Interval { start: first.op.start, end: last.op.end };
+        Turns { count: self.parts.len() as i64 - 1, ns, longest: Some(row), longest_won_ns: ns }
     }
 }
 
@@ -161,9 +177,7 @@ impl ByCause {
             Some(Cause::Event) => &mut self.event,
             Some(Cause::Unknown) | None => return,
         };
-        let more = group.turns();
-        turns.count += more.count;
-        turns.ns = turns.ns.saturating_add(more.ns);
+        turns.add(group.turns());
     }
 }
 
@@ -174,19 +188,29 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let kind = |stream: u32| timeline.streams.get(stream as usize).map(|stream| stream.kind);
     let mut turns = ByCause::default();
     let mut group = Group::default();
-    let mut has_legacy_between = false;
+    let (mut has_legacy_between, mut busy_until) = (false, i64::MIN);
     for op in device.ops.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
         if kind(op.stream(timeline)) == Some(StreamKind::Default) {
             has_legacy_between = true;
             continue;
         }
-        let Some(part) = Part::of(timeline, op) else { continue };
+        // What runs beside something else takes no turns.
+        let is_beside = op.start < busy_until;
+        if is_beside {
+            group.parts.pop_if(|last| last.op.end > op.start);
+            turns.add(&std::mem::take(&mut group));
+        }
+        busy_until = busy_until.max(op.end);
+        let Some(part) = Part::of(timeline, op).filter(|_| !is_beside) else { continue };
         let last = group.parts.last().copied();
+        // A kernel that waits for a copy most likely needs it.
+        let are_kernels = |last: Part| [last, part].iter().all(|part| matches!(part.use_of, Use::Blocks(_)));
         let cause = last.map_or(Cause::Unknown, |last| {
             let waits = [last.stream, part.stream].map(|stream| kind(stream) != Some(StreamKind::NonBlocking));
             match has_legacy_between && waits == [true; 2] {
                 true => Cause::LegacyStream,
-                false => calls.between(timeline, last.op, op),
+                false if are_kernels(last) => calls.between(timeline, last.op, op),
+                false => Cause::Unknown,
             }
         });
         if last.is_some() && group.takes(part, cause, sm_count) {
@@ -202,5 +226,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     for (name, turns) in [("legacy_stream", turns.legacy), ("host_wait", turns.host), ("event", turns.event)] {
         facts.set(&format!("{name}_turn_count"), turns.count);
         facts.set(&format!("{name}_turn_ns"), turns.ns);
+        if let Some(longest) = turns.longest {
+            facts.set(&format!("{name}_turn_longest_ns"), longest.len_ns());
+            facts.set(&format!("{name}_turn_longest_start_ns"), longest.start);
+        }
     }
 }

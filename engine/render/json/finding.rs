@@ -9,6 +9,7 @@ use crate::findings;
 pub(super) struct Finding<'a> {
     rule: &'a str,
     title: &'a str,
+    headline: Text,
     category: &'a str,
     severity: &'static str,
     once: bool,
@@ -85,6 +86,7 @@ impl<'a> Finding<'a> {
         Self {
             rule: &finding.rule,
             title: &finding.title,
+            headline: (&finding.headline).into(),
             category: &finding.category,
             severity: finding.severity.name(),
             once: finding.once,

@@ -33,6 +33,7 @@ pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut
         severity: None,
         missing: None,
         summary: None,
+        title: None,
     };
     let line = log.line(&raw.example.span());
     let first = Case { name: EXAMPLE.to_owned(), line, facts: example.clone(), params: BTreeMap::new(), expect };
@@ -96,7 +97,8 @@ fn is_the_example_again(raw: &RawTest, expect: &Expect) -> bool {
     let asserts = expect.recoverable_ns.is_some()
         || expect.confidence.is_some()
         || expect.severity.is_some()
-        || expect.summary.is_some();
+        || expect.summary.is_some()
+        || expect.title.is_some();
     !changes && !asserts && expect.outcome == Expected::Finding
 }
 
@@ -128,17 +130,18 @@ fn expect(test: &RawTest, entry: &Entry<'_>, log: &mut Log<'_>) -> Option<Expect
         }),
         missing,
         summary: raw.summary.as_ref().map(|text| text.get_ref().clone()),
+        title: raw.title.as_ref().map(|text| text.get_ref().clone()),
     })
 }
 
 /// Only a finding has an estimate, a confidence and a summary; only an unknown misses facts.
 fn fitting(raw: &RawExpect, outcome: Expected, span: std::ops::Range<usize>, log: &mut Log<'_>) {
-    let of_finding =
-        raw.recoverable_ns.is_some() || raw.confidence.is_some() || raw.severity.is_some() || raw.summary.is_some();
+    let words = raw.summary.is_some() || raw.title.is_some();
+    let of_finding = raw.recoverable_ns.is_some() || raw.confidence.is_some() || raw.severity.is_some() || words;
     if of_finding && outcome != Expected::Finding {
         log.at(
             span.clone(),
-            "`recoverable_ns`, `confidence`, `severity` and `summary` can be expected of a finding only",
+            "`recoverable_ns`, `confidence`, `severity`, `summary` and `title` can be expected of a finding only",
         );
     }
     if raw.missing.is_some() && outcome != Expected::Unknown {

@@ -79,6 +79,7 @@ impl<'a, 'log> Checker<'a, 'log> {
         let base = confidence(&raw.confidence.base, self.log);
         let lower = self.lower(raw, base);
         let severities = self.severities(raw);
+        let title = raw.message.title.as_ref().map(|text| self.text("title", text));
         let summary = self.text("summary", &raw.message.summary);
         let verify = self.text("verify", &raw.message.verify);
         let look = raw.message.look.as_ref().map(|text| self.text("look", text));
@@ -94,6 +95,7 @@ impl<'a, 'log> Checker<'a, 'log> {
             confidence: base?,
             lower,
             severities,
+            title: required(title)?,
             summary: summary?,
             verify: verify?,
             look: required(look)?,
@@ -149,7 +151,9 @@ impl<'a, 'log> Checker<'a, 'log> {
             return None;
         };
         let replay = raw.replay.as_ref().and_then(|change| self.change(change));
-        Some(EstimateCode { recoverable_ns: recoverable_ns?, account, basis, replay })
+        // It need not hold: it proves nothing for what follows.
+        let replay_if = raw.replay_if.as_ref().map(|text| self.checked(text, true, Wanted::Condition).program);
+        Some(EstimateCode { recoverable_ns: recoverable_ns?, account, basis, replay, replay_if: required(replay_if)? })
     }
 
     fn change(&mut self, text: &raw::Text) -> Option<Change> {

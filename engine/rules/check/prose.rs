@@ -9,7 +9,8 @@ use crate::text::{escape, tags};
 pub(super) fn check(raw: &RawRule, log: &mut Log<'_>) {
     let whens = raw.when.iter().map(|when| &when.says);
     let lower = raw.confidence.lower.iter().map(|lower| &lower.because);
-    let message = [&raw.message.summary, &raw.message.verify].into_iter().chain(&raw.message.look);
+    let message = [&raw.message.summary, &raw.message.verify].into_iter();
+    let message = message.chain(&raw.message.title).chain(&raw.message.look);
     let estimate = raw.estimate.iter().map(|estimate| &estimate.basis);
     let references = raw.references.iter().map(|reference| &reference.supports);
     let advice = raw.advice.get_ref().values();

@@ -161,7 +161,9 @@ impl Judge<'_> {
         let (confidence, because) = self.confidence()?;
         let advice =
             self.report.framework.and_then(|name| code.advice.get(name)).or_else(|| code.advice.get("default"));
+        let title = code.title.as_ref().map(|text| self.print(text)).transpose()?;
         Ok(Match {
+            title: title.map(Sentence::trimmed).filter(|title| !title.spans().is_empty()),
             summary: self.print(&code.summary)?,
             evidence: evidence.into_iter().filter(|sentence| !sentence.plain().is_empty()).collect(),
             estimate: self.estimate()?,
@@ -210,7 +212,8 @@ impl Judge<'_> {
             _ => i64::MAX,
         };
         let account = estimate.account.id().to_owned();
-        let replayed = estimate.replay.and_then(|change| self.replayed(change));
+        let is_replayed = estimate.replay_if.as_ref().map_or(Ok(true), |condition| self.scope.holds(condition))?;
+        let replayed = estimate.replay.filter(|_| is_replayed).and_then(|change| self.replayed(change));
         let (recoverable_ns, basis) = (claimed.clamp(0, bound), estimate.basis.clone());
         Ok(Some(Estimate { recoverable_ns, account, basis, replayed }))
     }
@@ -224,7 +227,7 @@ impl Judge<'_> {
         let step_ns = ns(STEP_FACT).filter(|step_ns| *step_ns > 0)?;
         let ceiling_ns = ns(change.ceiling_fact())?.clamp(0, step_ns);
         let expected_ns = ns(change.expected_fact())?.clamp(0, ceiling_ns);
-        Some(Replayed { step_ns, expected_ns, ceiling_ns })
+        Some(Replayed { change, step_ns, expected_ns, ceiling_ns })
     }
 
     fn claimed(&self, estimate: &EstimateCode) -> Result<i64, String> {

@@ -18,6 +18,7 @@ use super::library::Library;
 use super::outcome::{Match, Outcome, Severity};
 use super::params::Params;
 use super::rule::{Case, Expected, Rule};
+use crate::text::spans::Sentence;
 
 /// How one test went.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,8 +124,13 @@ fn finding_difference(rule: &Rule, case: &Case, found: &Match) -> Option<String>
         let got = severity.map_or("what can be gained", Severity::name);
         return Some(format!("expected severity {}, got {got}", expected.name()));
     }
-    let part = case.expect.summary.as_ref().filter(|part| !found.summary.plain().contains(part.as_str()));
-    part.map(|part| format!("expected a summary with `{part}`, got `{}`", found.summary.plain()))
+    let lacks = |what: &str, part: &Option<String>, printed: String| {
+        let part = part.as_ref().filter(|part| !printed.contains(part.as_str()))?;
+        Some(format!("expected a {what} with `{part}`, got `{printed}`"))
+    };
+    let title = found.title.as_ref().map_or_else(|| rule.title().to_owned(), Sentence::plain);
+    let summary = lacks("summary", &case.expect.summary, found.summary.plain());
+    summary.or_else(|| lacks("title", &case.expect.title, title))
 }
 
 /// Whether rescaling says anything about a test.

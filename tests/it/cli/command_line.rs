@@ -118,7 +118,7 @@ fn rules_are_listed_shown_and_tested() {
     coldspot(&["rules", "list"]).success().stdout(contains("pageable-copy"));
     coldspot(&["rules", "show", "pageable-copy"])
         .success()
-        .stdout(contains("## Thresholds").and(contains("### 1. Copies wait on pageable host memory")));
+        .stdout(contains("## Thresholds").and(contains("### 1. Copies to the device wait on pageable host memory")));
     coldspot(&["rules", "show", "pageable-copy", "--format", "toml"])
         .success()
         .stdout(contains("id = \"pageable-copy\""));

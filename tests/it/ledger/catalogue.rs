@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use coldspot::analysis::Reading;
 use coldspot::facts::{EntityKind, Facts, catalogue};
+use coldspot::ledger::Account;
 use coldspot::source::{Limits, ReadOptions};
 
 use crate::support::analysis::{facts, facts_of, try_timeline};
@@ -104,6 +105,13 @@ fn every_fact_of_the_catalogue_is_set() {
     assert!(set.contains("device.idle_host_source") && set.contains("device.is_idle_host_source_in_project"));
     let of_source = ["_source", "_source_share", "_source_in_project"];
     let all = all.filter(|name| !name.starts_with("device.") || !of_source.iter().any(|end| name.ends_with(end)));
+    // So is where the longest piece of an account lies.
+    let place = |name: &String| {
+        let stem = name.strip_suffix("_longest_ns").or_else(|| name.strip_suffix("_longest_start_ns"));
+        stem.and_then(|stem| Account::parse(stem.strip_prefix("device.")?)).is_some_and(Account::has_place)
+    };
+    assert!(set.iter().any(place));
+    let all = all.filter(|name| !place(name));
     let unset: Vec<String> = all.filter(|fact| !set.contains(fact)).collect();
     assert!(unset.is_empty(), "nothing sets {unset:#?}");
 }

@@ -66,7 +66,8 @@ fn a_page_says_everything_that_a_reader_asks() {
             .into_iter()
             .for_each(has);
         // The example is rendered as a review renders a finding.
-        has(&format!("### 1. {}", rule.title()));
+        has("### 1. ");
+        has(&format!(" (`{}`)\n", rule.id()));
         rule.whens().for_each(has);
         rule.references().iter().for_each(|reference| has(&reference.url));
         rule.params().iter().for_each(|param| has(&format!("`params.{} = ", param.name)));

@@ -1,0 +1,57 @@
+//! Idle time in host code counts for the finding about that code, also where another change would hide it.
+//!
+//! A host that launches in no time runs ahead, and then hides whatever else it does between launches: the replay of that
+//! change alone wins the time of the host code too. That is so, but the host code is the cause of it.
+
+use super::occurrence::{Context, Occurrence};
+use crate::facts::{EntityId, EntityKind};
+use crate::ledger::Account;
+use crate::replay::Change;
+
+/// A replayed change that a finding of a whole device advises against its idle time.
+#[derive(Debug, Clone, Copy)]
+struct Claim {
+    device: EntityId,
+    change: Change,
+    /// What the finding claims of an account of idle time.
+    ns: i64,
+}
+
+impl Claim {
+    fn of(context: &Context<'_>, this: &Occurrence<'_>) -> Option<Self> {
+        let estimate = this.found.estimate.as_ref()?;
+        let change = estimate.replayed?.change;
+        let account = Account::parse(&estimate.account)?;
+        let is_idle = account == Account::Idle || account.parent() == Some(Account::Idle);
+        let is_device = context.facts.get(this.entity).kind == EntityKind::Device;
+        (is_device && is_idle).then_some(Self { device: this.entity, change, ns: estimate.recoverable_ns })
+    }
+
+    /// Whether it takes work of the host out of the way, or waits in the operating system: what is not there to be hidden.
+    const fn is_host_work(self) -> bool {
+        matches!(self.change, Change::HostAside | Change::NoBlocking)
+    }
+}
+
+/// Bounds what other changes of a device are expected to win by the idle time that findings about the host's work leave.
+pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
+    let of_host: Vec<Claim> = occurrences
+        .iter()
+        .filter(|this| this.once.is_none())
+        .filter_map(|this| Claim::of(context, this))
+        .filter(|claim| claim.is_host_work())
+        .collect();
+    for this in occurrences {
+        let Some(own) = Claim::of(context, this).filter(|own| !own.is_host_work()) else { continue };
+        let device = context.facts.get(own.device);
+        let (Some(window_ns), Some(idle_ns)) = (device.int("window_ns"), device.int(Account::Idle.fact())) else {
+            continue;
+        };
+        let others = of_host.iter().filter(|claim| claim.device == own.device);
+        let others_ns = others.map(|claim| claim.ns).fold(0, i64::saturating_add);
+        if others_ns > 0 && window_ns > 0 {
+            let left_ns = idle_ns.saturating_sub(others_ns).max(own.ns);
+            this.expect_at_most(left_ns as f64 / window_ns as f64);
+        }
+    }
+}
