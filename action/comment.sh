@@ -20,4 +20,5 @@ options=()
 if [[ -z $IN_MARKER && $IN_MODE == review ]]; then IN_MARKER='<!-- coldspot:review -->'; fi
 if [[ -n $IN_MARKER ]]; then options+=("--marker=$IN_MARKER"); fi
 if [[ -n $IN_AUTHOR ]]; then options+=("--author=$IN_AUTHOR"); fi
+if [[ -n ${IN_CA_FILE:-} ]]; then options+=("--ca-file=$IN_CA_FILE"); fi
 "$IN_BINARY" comment --repo="$GITHUB_REPOSITORY" --pull="$IN_PULL" --body="$IN_BODY" "${options[@]}"

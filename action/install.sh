@@ -39,11 +39,18 @@ if [[ -z $sum && -f $GITHUB_ACTION_PATH/action/SHA256SUMS ]]; then
     sum=$(sed -n "s/^\([0-9a-f]\{64\}\)  ${name//./\\.}\$/\1/p" "$GITHUB_ACTION_PATH/action/SHA256SUMS" | head -n 1)
 fi
 if [[ ! $sum =~ ^[0-9a-f]{64}$ ]]; then
+    # Nothing is downloaded that cannot be checked. .ci/release writes the file, which only tagged versions hold.
+    if [[ ! -f $GITHUB_ACTION_PATH/action/SHA256SUMS ]]; then
+        fail "this copy of the action is no release, so no checksum is known of $name: use the action at a released version, or give \
+the input 'checksum', 'binary', or 'build: true' to build coldspot from the action's source"
+    fi
     fail "no checksum is known of $name: give the input 'checksum', or 'build: true' to build coldspot from the action's source"
 fi
 from=${IN_RELEASES:-$GITHUB_SERVER_URL/$GITHUB_ACTION_REPOSITORY/releases/download}
 root=$(mktemp -d "$RUNNER_TEMP/coldspot-install.XXXXXX")
-if ! curl --fail --silent --show-error --location --retry 3 --max-time 120 --output "$root/$name" "$from/v$version/$name"; then
+trust=()
+if [[ -n ${IN_CA_FILE:-} ]]; then trust+=(--cacert "$IN_CA_FILE"); fi
+if ! curl "${trust[@]}" --fail --silent --show-error --location --retry 3 --max-time 120 --output "$root/$name" "$from/v$version/$name"; then
     fail "$from/v$version/$name cannot be downloaded: give the input 'binary', or 'build: true'"
 fi
 if ! printf '%s  %s\n' "$sum" "$root/$name" | sha256sum --check --status; then

@@ -2,7 +2,7 @@
 //!
 //! The way of the data, one module a stage: [`source`] makes a [`timeline`] of a report file, [`ledger`] and [`facts`] take
 //! it apart, [`rules`] match the facts, [`findings`] are ranked, [`compare`] holds two reviews against each other,
-//! [`gates`] say whether they pass, [`render`] prints the [`report`]. [`project`] is what a project decides about all of
+//! [`gates`] say whether they pass, [`history`] follows facts over many commits, [`render`] prints the [`report`]. [`project`] is what a project decides about all of
 //! it, [`forge`] posts the result on a pull request. [`analysis`] is the whole way in one call: what the command line uses,
 //! and whoever uses the library should.
 
@@ -14,6 +14,7 @@ pub mod findings;
 #[cfg(feature = "comment")]
 pub mod forge;
 pub mod gates;
+pub mod history;
 pub mod interrupt;
 pub mod ledger;
 pub mod limits;

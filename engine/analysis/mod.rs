@@ -13,7 +13,7 @@ pub use reading::{Part, Reading};
 
 use crate::compare::{PairError, Run, Sides, Terms, compare};
 use crate::facts::Facts;
-use crate::findings::{Baseline, Policy, Review, Scorecard, Stale, review};
+use crate::findings::{Baseline, Collection, Policy, Review, Scorecard, Stale, collection, review};
 use crate::gates::{Budgets, Conditions, FailOn, Gates};
 use crate::project::Config;
 use crate::render::{Context, Format, RenderError, Templates, render};
@@ -84,6 +84,16 @@ impl Analysis {
         Ok(self.review_facts(&self.reading.facts_for_review(path)?, &name_of(path), request))
     }
 
+    /// What to record beside a recording: what rules lack, and the kernels to look into.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn collect(&self, path: &Path) -> Result<Collection, AnalysisError> {
+        let facts = self.reading.facts_for_review(path)?;
+        let review = self.review_under(&facts, &self.policy);
+        Ok(collection(&facts, &review, &path.to_string_lossy()))
+    }
+
     /// Reviews facts; `name` is what they are of.
     pub fn review_facts(&self, facts: &Facts, name: &str, request: &Request) -> ReviewReport {
         let policy = Policy { baseline: request.baseline.clone(), ..self.policy.clone() };
@@ -103,10 +113,12 @@ impl Analysis {
         head: &[PathBuf],
         request: &Request,
     ) -> Result<ComparisonReport, AnalysisError> {
-        let run = |path: &PathBuf| Ok(self.run(self.facts(path)?, &name_of(path)));
-        let base: Vec<Run> = base.iter().map(run).collect::<Result<_, AnalysisError>>()?;
-        let head: Vec<Run> = head.iter().map(run).collect::<Result<_, AnalysisError>>()?;
-        Ok(self.compare_runs(&base, &head, request)?)
+        let paths: Vec<&Path> = base.iter().chain(head).map(PathBuf::as_path).collect();
+        let facts = self.reading.facts_for_comparison(&paths)?;
+        let run = |(facts, path): (Facts, &Path)| self.run(facts, &name_of(path));
+        let mut base_runs: Vec<Run> = facts.into_iter().zip(paths).map(run).collect();
+        let head_runs = base_runs.split_off(base.len().min(base_runs.len()));
+        Ok(self.compare_runs(&base_runs, &head_runs, request)?)
     }
 
     /// Compares the runs of two sides.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use foldhash::HashMap;
+
 use super::AnalysisError;
 use crate::facts::extract::{WhatIf, what_if};
 use crate::facts::{self, EntityKind, Facts, View, file};
@@ -78,8 +80,29 @@ impl Reading {
     /// # Errors
     /// As for [`Self::facts`].
     pub fn facts_for_review(&self, path: &Path) -> Result<Facts, AnalysisError> {
+        self.facts_of(path, self.part_for_review())
+    }
+
+    /// The facts by which recordings are compared, in order: those that a review has. Facts files tell what they were made
+    /// of: where one is of a whole window, recordings are measured as a whole, too.
+    ///
+    /// # Errors
+    /// As for [`Self::facts`].
+    pub fn facts_for_comparison(&self, paths: &[&Path]) -> Result<Vec<Facts>, AnalysisError> {
+        let is_saved = |path: &&&Path| file::is_facts_file(path);
+        let mut saved: HashMap<&Path, Facts> = HashMap::default();
+        for path in paths.iter().filter(is_saved) {
+            saved.insert(path, self.facts_of(path, Part::Whole)?);
+        }
+        let part =
+            if saved.values().any(is_of_whole) { self.part.unwrap_or(Part::Whole) } else { self.part_for_review() };
+        let read = |path: &&Path| saved.get(path).cloned().map_or_else(|| self.facts_of(path, part), Ok);
+        paths.iter().map(read).collect()
+    }
+
+    fn part_for_review(&self) -> Part {
         let usual = if self.scope == Scope::default() { Part::Phase(Phase::Steady) } else { Part::Whole };
-        self.facts_of(path, self.part.unwrap_or(usual))
+        self.part.unwrap_or(usual)
     }
 
     fn facts_of(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
@@ -149,6 +172,11 @@ impl Reading {
         facts::extract_view(&timeline, &self.scope, &view, self.options.threads)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })
     }
+}
+
+/// Whether facts are of a whole window although it has a steady state.
+fn is_of_whole(facts: &Facts) -> bool {
+    facts.devices().iter().any(|(_, device)| device.get("phase").is_none() && device.get("steady_ns").is_some())
 }
 
 /// The facts of one GPU, with the run and the processes.

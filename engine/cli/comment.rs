@@ -6,31 +6,40 @@ use std::time::Duration;
 
 use clap::Args;
 use coldspot::files::read_text;
-use coldspot::forge::{self, Api, CommentBody, Marker, Posted, Repository, Request, Token};
+use coldspot::forge::{self, Api, CommentBody, Forge, Marker, Posted, Repository, Request, Token, Trust};
 use coldspot::limits::MAX_PAGE_BYTES;
 
 use super::exit::{Exit, Failure};
 use super::guard::Work;
 use super::output;
 
+/// Workflows and pipelines have the address of their forge here.
+const APIS: [&str; 2] = ["GITHUB_API_URL", "CI_API_V4_URL"];
+/// Where the file of a private certificate authority is named.
+const CA_FILES: [&str; 2] = ["SSL_CERT_FILE", "CI_SERVER_TLS_CA_FILE"];
+
 /// The variable of the token: an argument would show in the list of processes.
-const TOKEN: &str = "GITHUB_TOKEN";
-/// Workflows have the address of their forge here.
-const API: &str = "GITHUB_API_URL";
+const fn token_name(forge: Forge) -> &'static str {
+    match forge {
+        Forge::GitHub => "GITHUB_TOKEN",
+        Forge::GitLab => "GITLAB_TOKEN",
+    }
+}
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   coldspot compare base.sqlite head.sqlite --output comment.md
   GITHUB_TOKEN=… coldspot comment --repo me/project --pull 12 --body comment.md
+  GITLAB_TOKEN=… coldspot comment --api https://gitlab.com/api/v4 --repo group/project --pull 12 --body comment.md
 ";
 
-/// What `coldspot comment` takes. The token is in the environment variable GITHUB_TOKEN.
+/// What `coldspot comment` takes. The token is in the environment variable GITHUB_TOKEN, for GitLab in GITLAB_TOKEN.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The repository that the pull request is to.
+    /// The repository that the pull request is to; at GitLab with all of its groups.
     #[arg(long, value_name = "OWNER/NAME")]
     repo: Repository,
-    /// The number of the pull request.
+    /// The number of the pull request, or of the merge request.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pull: u64,
     /// The text, in Markdown, as `coldspot compare` or `coldspot review` writes it; given again, for several programs or ranks
@@ -41,12 +50,17 @@ pub(super) struct Arguments {
     /// others [default: '<!-- coldspot:compare -->']
     #[arg(long, value_name = "TEXT")]
     marker: Option<Marker>,
-    /// The address of the forge's REST interface [default: GITHUB_API_URL, else https://api.github.com]
+    /// The address of the forge's REST interface; one that ends in /api/v4 is GitLab's [default: GITHUB_API_URL, else
+    /// CI_API_V4_URL, else https://api.github.com]
     #[arg(long, value_name = "URL")]
     api: Option<Api>,
     /// The account that the token belongs to, such as 'github-actions[bot]'; the forge is asked by default.
     #[arg(long, value_name = "LOGIN")]
     author: Option<String>,
+    /// A file in PEM with the certificates of a private authority, which are trusted in the place of the public ones [default:
+    /// SSL_CERT_FILE, else CI_SERVER_TLS_CA_FILE]
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
     /// How long all of it may take, waits for a rate limit included.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
     time_limit: u64,
@@ -62,7 +76,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Everything that can be wrong here is found before the forge hears of it.
     let marker = arguments.marker.clone().unwrap_or_default();
     let body = body(&arguments.body, &marker)?;
-    let (api, token) = (api(arguments.api.as_ref())?, token()?);
+    let api = api(arguments.api.as_ref())?;
+    if !arguments.repo.fits(api.forge()) {
+        return Err(Failure::new(Exit::Usage, "--repo: expected owner/name"));
+    }
+    let (token, trust) = (token(token_name(api.forge()))?, trust(arguments.ca_file.as_deref())?);
     let request = Request {
         api: &api,
         token: &token,
@@ -71,6 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         pull: arguments.pull,
         marker: &marker,
         body: &body,
+        trust: &trust,
         time_limit: Duration::from_secs(arguments.time_limit),
     };
     let target = format!("{}#{}", arguments.repo, arguments.pull);
@@ -98,17 +117,29 @@ fn body(paths: &[PathBuf], marker: &Marker) -> Result<CommentBody, Failure> {
 }
 
 fn api(argument: Option<&Api>) -> Result<Api, Failure> {
-    match (argument, env::var(API)) {
-        (Some(api), _) => Ok(api.clone()),
-        (None, Ok(url)) if !url.is_empty() => {
-            url.parse().map_err(|error| Failure::new(Exit::Usage, format!("{API}: {error}")))
-        }
-        _ => Ok(Api::github()),
+    if let Some(api) = argument {
+        return Ok(api.clone());
     }
+    let Some((name, url)) = first_of(APIS) else { return Ok(Api::github()) };
+    url.parse().map_err(|error| Failure::new(Exit::Usage, format!("{name}: {error}")))
 }
 
-fn token() -> Result<Token, Failure> {
-    let fail = |why: &str| Failure::new(Exit::Usage, format!("the environment variable {TOKEN} {why}"));
-    let text = env::var(TOKEN).map_err(|_| fail("is not set: it holds the token that posts the comment"))?;
+/// The first of some environment variables that is set.
+fn first_of(names: [&'static str; 2]) -> Option<(&'static str, String)> {
+    let set = |name| Some((name, env::var(name).ok().filter(|value| !value.is_empty())?));
+    names.into_iter().find_map(set)
+}
+
+fn trust(argument: Option<&Path>) -> Result<Trust, Failure> {
+    let named = || first_of(CA_FILES).map(|(_, path)| PathBuf::from(path));
+    let Some(path) = argument.map(Path::to_owned).or_else(named) else { return Ok(Trust::default()) };
+    let fail = |error: String| Failure::new(Exit::Usage, format!("{}: {error}", path.display()));
+    let text = read_text(&path, MAX_PAGE_BYTES as u64).map_err(|error| fail(format!("cannot be read: {error}")))?;
+    Trust::of_pem(&text).map_err(|error| fail(error.to_string()))
+}
+
+fn token(name: &str) -> Result<Token, Failure> {
+    let fail = |why: &str| Failure::new(Exit::Usage, format!("the environment variable {name} {why}"));
+    let text = env::var(name).map_err(|_| fail("is not set: it holds the token that posts the comment"))?;
     Token::new(&text).map_err(|error| fail(&error.to_string()))
 }

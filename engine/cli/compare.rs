@@ -120,7 +120,7 @@ fn address(text: &str) -> Result<String, String> {
 }
 
 /// `2%` or `0.02`.
-fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits.trim(), 100.0));
     let share = digits.parse::<f64>().map(|number| number / scale);
     share.ok().filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| "write a share such as 2% or 0.02".to_owned())

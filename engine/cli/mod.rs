@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod baseline;
+mod collect;
 #[cfg(feature = "comment")]
 mod comment;
 mod compare;
@@ -9,6 +10,7 @@ mod exit;
 mod facts;
 mod format;
 mod guard;
+mod history;
 mod output;
 mod progress;
 mod project;
@@ -36,7 +38,9 @@ Examples:
   coldspot review run.nsys-rep --range step/3      the third range named 'step' alone
   coldspot review run.sqlite --fail-on high        exit code 1 when something grave is found
   coldspot compare base.sqlite head.sqlite         what a change did, and why
+  coldspot history facts-of-nights                 since when a step takes longer
   coldspot whatif run.sqlite --pin-copies          what a step would take after a change
+  coldspot collect run.sqlite                      what to record next, and how
   coldspot facts run.sqlite --format json          all numbers
   coldspot facts --list                            what the numbers mean
   coldspot rules show pageable-copy                what a rule looks for, and why
@@ -67,11 +71,15 @@ enum Command {
     Review(review::Arguments),
     /// Compare two reports, or several runs of each side: what changed, why, and whether it may pass.
     Compare(compare::Arguments),
+    /// Follow the facts of nightly runs, or of commits: since when a step takes longer.
+    History(history::Arguments),
     /// Write down the findings that are known.
     #[command(subcommand)]
     Baseline(baseline::Task),
     /// Print the facts that rules see.
     Facts(facts::Arguments),
+    /// Print what to record next, and how: commands for nsys, code for the PyTorch Profiler, ncu for the kernels that matter.
+    Collect(collect::Arguments),
     /// Say what a step would take after changes of the program: the recording played again without a cause.
     #[command(name = "whatif")]
     WhatIf(whatif::Arguments),
@@ -92,9 +100,11 @@ impl Command {
         match self {
             Self::Review(arguments) => arguments.work(),
             Self::Compare(arguments) => arguments.work(),
+            Self::History(arguments) => arguments.work(),
             Self::Baseline(task) => task.work(),
             Self::Facts(arguments) => arguments.work(),
             Self::WhatIf(arguments) => arguments.work(),
+            Self::Collect(arguments) => arguments.work(),
             #[cfg(feature = "comment")]
             Self::Comment(arguments) => arguments.work(),
             Self::Rules(_) | Self::Config(_) => Work::default(),
@@ -127,8 +137,11 @@ struct Reading {
     /// The nsys program that exports .nsys-rep files; looked for on PATH by default.
     #[arg(long, value_name = "PATH")]
     nsys: Option<PathBuf>,
-    /// A page of Nsight Compute, as CSV (`ncu --import FILE.ncu-rep --csv --page raw`): tells why the kernels of the report
-    /// that have the same name, grid and block are slow. May be given again.
+    /// The ncu program that prints .ncu-rep files; looked for on PATH by default.
+    #[arg(long, value_name = "PATH")]
+    ncu_program: Option<PathBuf>,
+    /// A report of Nsight Compute (.ncu-rep), or a page of it as CSV (`ncu --import FILE.ncu-rep --csv --page raw`): tells why
+    /// the kernels of the report that have the same name, grid and block are slow. May be given again.
     #[arg(long, value_name = "FILE")]
     ncu: Vec<PathBuf>,
     /// Take in more, or less, of a report than usual: `rows` of one table, `name-bytes` of one name, different `names`.
@@ -146,8 +159,13 @@ impl Reading {
         for (name, value) in &self.limits {
             limits.set(name, *value);
         }
-        let options =
-            ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits, root: None };
+        let options = ReadOptions {
+            threads: self.threads.map(usize::from),
+            nsys: self.nsys.clone(),
+            ncu: self.ncu_program.clone(),
+            limits,
+            root: None,
+        };
         let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
         let progress: fn() -> Box<dyn Progress> = if self.quiet { || Box::new(()) } else { || Box::new(Bar::new()) };
         let profiles = self.ncu.clone();
@@ -185,8 +203,10 @@ pub(crate) fn main() -> ExitCode {
     let examples = |examples: &str| format!("{examples}\n{codes}");
     let mut command = command
         .mut_subcommand("whatif", |whatif| whatif.after_help(examples(whatif::EXAMPLES)))
+        .mut_subcommand("collect", |collect| collect.after_help(examples(collect::EXAMPLES)))
         .mut_subcommand("review", |review| review.after_help(examples(review::EXAMPLES)))
-        .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)));
+        .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)))
+        .mut_subcommand("history", |history| history.after_help(examples(history::EXAMPLES)));
     #[cfg(feature = "comment")]
     {
         command = command.mut_subcommand("comment", |comment| comment.after_help(examples(comment::EXAMPLES)));
@@ -211,9 +231,11 @@ pub(crate) fn main() -> ExitCode {
     let result = match cli.command {
         Command::Review(arguments) => review::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
         Command::Baseline(task) => baseline::run(&task),
         Command::Facts(arguments) => facts::run(&arguments),
         Command::WhatIf(arguments) => whatif::run(&arguments),
+        Command::Collect(arguments) => collect::run(&arguments),
         Command::Rules(task) => rules::run(&task),
         #[cfg(feature = "comment")]
         Command::Comment(arguments) => comment::run(&arguments),

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::measure::{Change, Noise, Trend, Values};
+use super::interval::{Interval, Spread};
+use super::launches::is_as_often;
+use super::measure::{Change, Noise, Trend, Values, per_unit};
 use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use super::work::Work;
-use crate::facts::EntityKind;
+use crate::facts::{Entity, EntityKind};
 
 /// What changed less than this part of the window of all devices is left out.
 const LEAST_SHARE: f64 = 0.001;
@@ -18,6 +20,10 @@ const TELLING_COUNT: usize = 3;
 const ALIKE_SHARE: f64 = 0.95;
 /// Clocks that differ by less are the same.
 const LEAST_CLOCK_SHARE: f64 = 0.02;
+/// The part of the kernels that changed alike when clocks did.
+const ALIKE_COUNT_SHARE: f64 = 0.75;
+/// How far kernels may differ in what clocks do to them.
+const SLACK_SHARE: f64 = 0.01;
 
 /// A kernel or a range, all of one name on all devices, or on one of several.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,16 +44,21 @@ pub struct CallChange {
 
 /// What a run says of one name.
 #[derive(Debug, Clone, Copy, Default)]
-struct Calls {
+struct Named {
     count: i64,
     sum_ns: i64,
+    /// Squared distances of its calls from their mean, together; absent where one of the entities does not tell.
+    squares: Option<f64>,
+    min_ns: i64,
+    /// The sum if all calls were as long as the median of their entity.
+    usual_ns: f64,
 }
 
-type Named = BTreeMap<String, Calls>;
+type ByName = BTreeMap<String, Named>;
 
 /// What the runs of both sides say of the entities of a kind.
 struct Recorded<'a> {
-    runs: Sides<Vec<Named>>,
+    runs: Sides<Vec<ByName>>,
     work: &'a Work,
     noise: &'a Noise,
     device: Option<usize>,
@@ -68,62 +79,158 @@ impl<'a> Recorded<'a> {
     }
 
     fn change(&self, name: &str) -> Option<CallChange> {
-        let count = Sides::of(|side| self.values(side, name, |calls, _| calls.count)).both()?;
+        let count = Sides::of(|side| self.values(side, name, |named, _| named.count)).both()?;
         let count = count.map(|count| count.measure().median);
-        let call = Sides::of(|side| self.values(side, name, |calls, _| calls.mean_ns())).both()?;
+        let call = Sides::of(|side| self.values(side, name, |named, _| named.mean_ns())).both()?;
         let units = |side, run| self.work.units_of(side, run);
-        let total = Sides::of(|side| self.values(side, name, |calls, run| calls.sum_ns / units(side, run))).both()?;
+        let total = Sides::of(|side| self.values(side, name, |named, run| per_unit(named.sum_ns, units(side, run))));
+        let mut call = (count.base > 0 && count.head > 0).then(|| Change::of(&call, self.noise));
+        let mut total = Change::of(&total.both()?, self.noise);
+        if let Some(call) = call.as_mut().filter(|call| self.is_within_calls(name, call)) {
+            // As many calls, which differ as much within each run, take no other time.
+            total.is_change &= !is_as_often(count, self.work.units());
+            call.is_change = false;
+        }
         Some(CallChange {
             name: name.to_owned(),
             was: self.work.replaced.iter().find(|pair| pair.new == name).map(|pair| pair.old.clone()),
             device: self.device,
             count,
-            call: (count.base > 0 && count.head > 0).then(|| Change::of(&call, self.noise)),
-            total: Change::of(&total, self.noise),
+            call,
+            total,
         })
+    }
+
+    /// With one run a side: whether calls that differ within a run as much as these do explain a change of their mean.
+    fn is_within_calls(&self, name: &str, call: &Change) -> bool {
+        let spread = |runs: &Vec<ByName>| runs.first().filter(|_| runs.len() == 1)?.get(name)?.spread();
+        let Some(spread) = self.runs.each_ref().map(spread).both() else { return false };
+        let interval = Interval::of_calls(call.share.unwrap_or(0.0), spread.base, spread.head);
+        interval.is_some_and(|interval| !interval.excludes_zero())
     }
 
     fn changes(&self) -> impl Iterator<Item = CallChange> {
         self.names().into_iter().filter_map(|name| self.change(name))
     }
 
-    fn values(&self, side: Side, name: &str, of: impl Fn(Calls, usize) -> i64) -> Option<Values> {
+    fn values(&self, side: Side, name: &str, of: impl Fn(Named, usize) -> i64) -> Option<Values> {
         let runs = self.runs.get(side).iter().enumerate();
         Values::of(runs.map(|(index, run)| of(run.get(name).copied().unwrap_or_default(), index)))
     }
 }
 
-impl Calls {
+impl Named {
     fn mean_ns(self) -> i64 {
         if self.count > 0 { self.sum_ns / self.count } else { 0 }
     }
+
+    fn add(&mut self, count: i64, entity: &Entity) {
+        let squares = entity.int("spread_ns").map(|ns| (ns as f64).powi(2) * count as f64);
+        let is_first = self.count == 0;
+        self.squares = if is_first { squares } else { self.squares.zip(squares).map(|(a, b)| a + b) };
+        self.min_ns = if is_first { int(entity, "min_ns") } else { self.min_ns.min(int(entity, "min_ns")) };
+        self.usual_ns += int(entity, "median_ns") as f64 * count as f64;
+        self.count = self.count.saturating_add(count);
+        self.sum_ns = self.sum_ns.saturating_add(int(entity, "sum_ns"));
+    }
+
+    fn spread(&self) -> Option<Spread> {
+        let count = usize::try_from(self.count).ok().filter(|count| *count > 1)?;
+        let of_one = |sum: f64| sum / count as f64;
+        Some(Spread {
+            count,
+            mean: of_one(self.sum_ns as f64),
+            deviation: of_one(self.squares?).sqrt(),
+            shortest: self.min_ns as f64,
+            usual: of_one(self.usual_ns),
+        })
+    }
 }
 
-/// Those that changed, the largest difference first: of the totals, or of what the head's calls took longer or shorter
-/// each where totals of different work cannot be compared.
-pub(super) fn calls(kind: EntityKind, sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) -> Vec<CallChange> {
-    let recorded = Recorded::new(kind, None, sides, work, noise);
-    let device_count = sides.head.first().map_or(0, |run| run.devices().len());
-    let each: Vec<Recorded<'_>> = match kind {
-        EntityKind::Kernel if device_count > 1 => {
-            (0..device_count).map(|device| Recorded::new(kind, Some(device), sides, work, noise)).collect()
-        }
-        _ => Vec::new(),
-    };
-    let window = sides.head.median(|run: &Run| run.sum("window_ns")) / work.units().head;
-    let is_comparable = work.basis.is_comparable();
-    let mut changes: Vec<(i64, CallChange)> = Vec::new();
-    for change in recorded.changes() {
-        let on_some = on_some_devices(&each, &change.name, is_comparable);
-        for change in if on_some.is_empty() { vec![change] } else { on_some } {
-            let (is_change, weight) = change.weight(is_comparable);
-            if is_change && weight as f64 >= LEAST_SHARE * window as f64 {
-                changes.push((weight, change));
+/// All entities of a kind on both sides.
+pub(super) struct Calls<'a> {
+    all: Vec<CallChange>,
+    /// The same on each device, of kernels on several.
+    each: Vec<Recorded<'a>>,
+    /// What all devices did, per unit of the head.
+    window_ns: i64,
+    is_comparable: bool,
+}
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(kind: EntityKind, sides: Sides<Runs<'_>>, work: &'a Work, noise: &'a Noise) -> Self {
+        let device_counts = sides.map(|side| side.first().map_or(0, |run| run.devices().len()));
+        let each = match kind {
+            EntityKind::Kernel if device_counts.head > 1 && device_counts.base == device_counts.head => {
+                (0..device_counts.head).map(|device| Recorded::new(kind, Some(device), sides, work, noise)).collect()
             }
+            _ => Vec::new(),
+        };
+        Self {
+            all: Recorded::new(kind, None, sides, work, noise).changes().collect(),
+            each,
+            window_ns: per_unit(sides.head.median(|run: &Run| run.sum("window_ns")), work.units().head),
+            is_comparable: work.basis.is_comparable(),
         }
     }
-    changes.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| (&a.1.name, a.1.device).cmp(&(&b.1.name, b.1.device))));
-    changes.into_iter().map(|(_, change)| change).collect()
+
+    /// Those that changed, the largest difference first: of the totals, or of what the head's calls took longer or shorter
+    /// each where totals of different work cannot be compared.
+    pub(super) fn changed(self) -> Vec<CallChange> {
+        let Self { all, each, window_ns, is_comparable } = self;
+        let mut changes: Vec<(i64, CallChange)> = Vec::new();
+        for change in all {
+            let on_some = on_some_devices(&each, &change.name, is_comparable);
+            for change in if on_some.is_empty() { vec![change] } else { on_some } {
+                let (is_change, weight) = change.weight(is_comparable);
+                if is_change && weight as f64 >= LEAST_SHARE * window_ns as f64 {
+                    changes.push((weight, change));
+                }
+            }
+        }
+        changes.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| (&a.1.name, a.1.device).cmp(&(&b.1.name, b.1.device))));
+        changes.into_iter().map(|(_, change)| change).collect()
+    }
+
+    /// How much of the head's time in kernels is in those of both sides, and the part of that in which calls take as long as
+    /// before; `None` without such kernels.
+    pub(super) fn same(&self) -> Option<SameCalls> {
+        let (mut all, mut shared, mut same) = (0.0, 0.0, 0.0);
+        for change in &self.all {
+            let time = change.total.head.median as f64;
+            all += time;
+            let Some(call) = change.call else { continue };
+            shared += time;
+            same += if call.is_change { 0.0 } else { time };
+        }
+        (shared > 0.0).then(|| SameCalls { shared: shared / all, same: same / shared })
+    }
+
+    /// By how much a call of every kernel became longer or shorter, as a share, where all did by the same: what clocks, power
+    /// or another machine do, and a change of code hardly ever. `None` where kernels went different ways.
+    pub(super) fn common_factor(&self) -> Option<f64> {
+        let all_ns: f64 = self.all.iter().map(|change| change.total.base.median as f64).sum();
+        let mut ratios: Vec<(f64, f64)> = Vec::new();
+        for change in self.all.iter().filter(|change| change.was.is_none()) {
+            let time_ns = change.total.base.median as f64;
+            let Some(share) = change.call.and_then(|call| call.share) else { continue };
+            if time_ns >= TELLING_SHARE * all_ns {
+                ratios.push((share, time_ns));
+            }
+        }
+        ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let middle = ratios.get(ratios.len() / 2)?.0;
+        let is_alike = |share: f64| (share - middle).abs() <= (middle.abs() / 4.0).max(SLACK_SHARE);
+        let sum =
+            |of: &dyn Fn(f64) -> bool| ratios.iter().filter(|(share, _)| of(*share)).map(|(_, ns)| ns).sum::<f64>();
+        let alike_ns = sum(&is_alike);
+        let is_common = ratios.len() >= TELLING_COUNT
+            && middle.abs() >= LEAST_CLOCK_SHARE
+            && alike_ns >= ALIKE_SHARE * sum(&|_| true)
+            && ratios.iter().filter(|(share, _)| is_alike(*share)).count() as f64
+                >= ALIKE_COUNT_SHARE * ratios.len() as f64;
+        is_common.then_some(middle)
+    }
 }
 
 /// What became of a name on those devices where it changed, when on others it did not.
@@ -149,21 +256,6 @@ impl CallChange {
     }
 }
 
-/// How much of the head's time in kernels is in those of both sides, and the part of that in which calls take as long as
-/// before; `None` without such kernels.
-pub(super) fn same_calls(sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) -> Option<SameCalls> {
-    let recorded = Recorded::new(EntityKind::Kernel, None, sides, work, noise);
-    let (mut all, mut shared, mut same) = (0.0, 0.0, 0.0);
-    for change in recorded.changes() {
-        let time = change.total.head.median as f64;
-        all += time;
-        let Some(call) = change.call else { continue };
-        shared += time;
-        same += if call.is_change { 0.0 } else { time };
-    }
-    (shared > 0.0).then(|| SameCalls { shared: shared / all, same: same / shared })
-}
-
 /// Parts of the head's time in kernels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SameCalls {
@@ -173,42 +265,11 @@ pub(super) struct SameCalls {
     pub(super) same: f64,
 }
 
-/// By how much a call of every kernel became longer or shorter, as a share, where all did by the same: what clocks, power or
-/// another machine do, and a change of code hardly ever. `None` where kernels went different ways.
-pub(super) fn common_factor(sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) -> Option<f64> {
-    let recorded = Recorded::new(EntityKind::Kernel, None, sides, work, noise);
-    let all_ns: f64 = recorded.changes().map(|change| change.total.base.median as f64).sum();
-    let mut ratios: Vec<(f64, f64)> = Vec::new();
-    for change in recorded.changes().filter(|change| change.was.is_none()) {
-        let time_ns = change.total.base.median as f64;
-        let Some(share) = change.call.and_then(|call| call.share) else { continue };
-        if time_ns >= TELLING_SHARE * all_ns {
-            ratios.push((share, time_ns));
-        }
-    }
-    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let middle = ratios.get(ratios.len() / 2)?.0;
-    let is_alike = |share: f64| (share - middle).abs() <= (middle.abs() / 4.0).max(SLACK_SHARE);
-    let sum = |of: &dyn Fn(f64) -> bool| ratios.iter().filter(|(share, _)| of(*share)).map(|(_, ns)| ns).sum::<f64>();
-    let alike_ns = sum(&is_alike);
-    let is_common = ratios.len() >= TELLING_COUNT
-        && middle.abs() >= LEAST_CLOCK_SHARE
-        && alike_ns >= ALIKE_SHARE * sum(&|_| true)
-        && ratios.iter().filter(|(share, _)| is_alike(*share)).count() as f64
-            >= ALIKE_COUNT_SHARE * ratios.len() as f64;
-    is_common.then_some(middle)
-}
-
-/// The part of the kernels that changed alike when clocks did.
-const ALIKE_COUNT_SHARE: f64 = 0.75;
-/// How far kernels may differ in what clocks do to them.
-const SLACK_SHARE: f64 = 0.01;
-
-fn named(run: &Run, kind: EntityKind, device: Option<usize>) -> Named {
+fn named(run: &Run, kind: EntityKind, device: Option<usize>) -> ByName {
     let count_fact = if kind == EntityKind::Kernel { "launch_count" } else { "count" };
     let step = run.step_name().filter(|_| kind == EntityKind::Range);
     let device = device.and_then(|index| run.devices().get(index).map(|(id, _)| *id));
-    let mut named = Named::new();
+    let mut named = ByName::new();
     for (id, entity) in run.facts.of_kind(kind) {
         if device.is_some() && run.facts.related(id, EntityKind::Device) != device {
             continue;
@@ -217,14 +278,13 @@ fn named(run: &Run, kind: EntityKind, device: Option<usize>) -> Named {
         // Steps carry their numbers, and are one thing.
         let name = step.filter(|step| is_step(name, step)).unwrap_or(name);
         let calls = named.entry(name.to_owned()).or_default();
-        calls.count = calls.count.saturating_add(int(entity, count_fact));
-        calls.sum_ns = calls.sum_ns.saturating_add(int(entity, "sum_ns"));
+        calls.add(int(entity, count_fact), entity);
     }
     named
 }
 
 /// Kernels of the base under the names of those that replaced them.
-fn renamed(mut named: Named, work: &Work) -> Named {
+fn renamed(mut named: ByName, work: &Work) -> ByName {
     for pair in &work.replaced {
         if let Some(calls) = named.remove(&pair.old) {
             named.insert(pair.new.clone(), calls);

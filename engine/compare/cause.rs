@@ -170,7 +170,7 @@ fn pause(measured: &Measured, device: usize, account: &AccountChange) -> Option<
     if Account::parse(account.of) != Some(Account::Idle) || !measured.work.is_same_amount() {
         return None;
     }
-    let units = measured.work.units().map(|units| units as f64);
+    let units = measured.work.units();
     let of_all = (account.time.base.median as f64 * units.base - account.time.head.median as f64 * units.head).abs();
     let Sides { base, head } = device.longest_idle_ns;
     let is_all = |ns: i64| (PAUSE_SHARE..=1.0 / PAUSE_SHARE).contains(&(ns as f64 / of_all.max(1.0)));

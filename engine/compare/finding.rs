@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ledger::DeviceChange;
-use super::measure::{Change, Noise, Trend, Values};
+use super::measure::{Change, Noise, Trend, Values, per_unit};
 use super::runs::{Run, Runs, name_of};
 use super::sides::{Side, Sides};
 use super::work::Work;
@@ -106,7 +106,7 @@ impl State {
 struct Seen<'a> {
     by: Observation<'a>,
     /// Units of work in the run.
-    units: i64,
+    units: f64,
     device: Option<usize>,
     /// The name of what it is about, in the head where it was replaced.
     name: String,
@@ -179,7 +179,7 @@ struct Pair<'a> {
     /// What speaks for all: the head's first, or the base's when the head does not have it.
     shown: &'a Seen<'a>,
     /// Units of work that its gain is counted by.
-    units: Sides<i64>,
+    units: Sides<f64>,
     gain: Option<Gain>,
 }
 
@@ -205,7 +205,7 @@ impl<'a> Pair<'a> {
         let shown = seen.head.first().or(seen.base.first())?;
         // What occurs once does not grow with the work: per unit, the longer run would seem to have less of it.
         let once = shown.by.finding.once;
-        let units = if once { Sides { base: 1, head: 1 } } else { context.work.units() };
+        let units = if once { Sides { base: 1.0, head: 1.0 } } else { context.work.units() };
         let mut pair = Self { context, fingerprint, seen, shown, units, gain: None };
         let has_gain = any.iter().copied().flatten().any(|seen| seen.by.gain.is_some());
         pair.gain = if has_gain { pair.gain() } else { None };
@@ -225,7 +225,8 @@ impl<'a> Pair<'a> {
             return Some(Values::zero());
         }
         let once = self.shown.by.finding.once;
-        let per_unit = |seen: &Seen<'_>| Some(seen.by.gain?.recoverable_ns / if once { 1 } else { seen.units });
+        let per_unit =
+            |seen: &Seen<'_>| Some(per_unit(seen.by.gain?.recoverable_ns, if once { 1.0 } else { seen.units }));
         Values::of(seen.iter().filter_map(per_unit))
     }
 
@@ -236,7 +237,7 @@ impl<'a> Pair<'a> {
             Some(device) => window_ns(device),
             None => self.context.devices.iter().map(window_ns).fold(0, i64::saturating_add),
         };
-        per_unit.saturating_mul(self.context.work.units().get(side) / self.units.get(side))
+        (per_unit as f64 * self.context.work.units().get(side) / self.units.get(side)) as i64
     }
 
     fn device(&self) -> Option<&'a DeviceChange> {
@@ -334,8 +335,8 @@ impl<'a> Pair<'a> {
         let account = self.shown.by.gain.and_then(|gain| Account::parse(&gain.account));
         let is_in = |side: Side| {
             let gaps_ns = *device.gap_ns.get(side);
-            let claimed_ns = gain.change.sides().get(side).median.saturating_mul(*self.units.get(side));
-            gaps_ns > 0 && claimed_ns <= gaps_ns
+            let claimed_ns = gain.change.sides().get(side).median as f64 * *self.units.get(side);
+            gaps_ns > 0 && claimed_ns <= gaps_ns as f64
         };
         account.is_some_and(|account| account.top() == Account::Idle) && (is_in(Side::Base) || is_in(Side::Head))
     }
@@ -373,7 +374,7 @@ impl<'a> Pair<'a> {
         let values = Sides::of(|side| {
             let runs = self.context.sides.get(side).runs.iter().enumerate();
             Values::of(runs.map(|(index, run)| {
-                self.own_ns(run, side, kind, fact) / self.context.work.units_of(side, index).max(1)
+                per_unit(self.own_ns(run, side, kind, fact), self.context.work.units_of(side, index))
             }))
         });
         let change = Change::of(&values.both()?, self.context.noise);
@@ -429,7 +430,7 @@ impl Drawn {
 impl Context<'_> {
     fn has_long_gaps(&self, device: &DeviceChange) -> bool {
         let is_long = |side: Side| {
-            let per_unit = device.gap_ns.get(side) / self.work.units().get(side);
+            let per_unit = per_unit(*device.gap_ns.get(side), *self.work.units().get(side));
             let window_ns = device.window.sides().get(side).median;
             per_unit > 0 && per_unit as f64 >= self.noise.floor_share * window_ns as f64
         };

@@ -43,10 +43,39 @@ impl Interval {
         Some(Self { middle: share(middle), low: share(middle - reach), high: share(middle + reach) })
     }
 
+    /// Around a change that one run a side shows, by how its calls spread; `None` where nothing tells that, and where short
+    /// and usual calls changed with the mean: then calls differ by what they do, and all of them changed.
+    pub(crate) fn of_calls(middle: f64, base: Spread, head: Spread) -> Option<Self> {
+        let has_moved =
+            |base: f64, head: f64| base > 0.0 && (head / base - 1.0) * middle.signum() >= middle.abs() / 2.0;
+        if has_moved(base.shortest, head.shortest) && has_moved(base.usual, head.usual) {
+            return None;
+        }
+        let freedom = (base.count + head.count).checked_sub(2).filter(|freedom| *freedom > 0)?;
+        let error = |side: Spread| side.deviation * side.deviation / side.count.max(1) as f64;
+        let reach = quantile(freedom) * (error(base) + error(head)).sqrt() / base.mean;
+        (base.mean > 0.0).then_some(Self { middle, low: middle - reach, high: middle + reach })
+    }
+
     /// Whether no change at all is outside of it.
     pub fn excludes_zero(self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
+}
+
+/// Calls of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    /// How many.
+    pub(crate) count: usize,
+    /// Of one call.
+    pub(crate) mean: f64,
+    /// How far they lie from it: the standard deviation.
+    pub(crate) deviation: f64,
+    /// The shortest.
+    pub(crate) shortest: f64,
+    /// The median; of several kernels, the mean of theirs.
+    pub(crate) usual: f64,
 }
 
 /// As many standard errors as a change of nothing stays within.

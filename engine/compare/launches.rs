@@ -63,7 +63,7 @@ impl Launches {
     pub(super) fn new(sides: Sides<Runs<'_>>) -> Self {
         let mut launches = Self { named: sides.map(named), replaced: Vec::new() };
         let units = launches.multiple(1).unwrap_or(Sides { base: 1, head: 1 });
-        launches.replaced = replaced(&launches.named, units);
+        launches.replaced = replaced(&launches.named, units.map(|units| units as f64));
         launches
     }
 
@@ -106,12 +106,12 @@ impl Launches {
     }
 
     /// The part of the kernel time in kernels that are not launched as often on both sides, in so many units of work.
-    pub(super) fn other_share(&self, units: Sides<i64>) -> f64 {
+    pub(super) fn other_share(&self, units: Sides<f64>) -> f64 {
         share_of(&self.pairs(), |counts| !is_as_often(counts, units))
     }
 
     /// Whether a side holds as many launches of every kernel, but for details.
-    pub(super) fn is_same(&self, units: Sides<i64>) -> bool {
+    pub(super) fn is_same(&self, units: Sides<f64>) -> bool {
         let total = self.totals();
         total.base > 0 && total.head > 0 && self.other_share(units) <= DETAIL_SHARE
     }
@@ -119,11 +119,11 @@ impl Launches {
     /// Whether most of the work is the same, and what differs may be the change under review.
     pub(super) fn is_mostly_same(&self) -> bool {
         let total = self.totals();
-        total.base > 0 && total.head > 0 && self.other_share(Sides { base: 1, head: 1 }) <= MOST_OTHER_SHARE
+        total.base > 0 && total.head > 0 && self.other_share(Sides { base: 1.0, head: 1.0 }) <= MOST_OTHER_SHARE
     }
 
     /// Whether all launches are the same, details too.
-    pub(super) fn is_equal(&self, units: Sides<i64>) -> bool {
+    pub(super) fn is_equal(&self, units: Sides<f64>) -> bool {
         self.replaced.is_empty() && self.pairs().iter().all(|(counts, _)| is_as_often(*counts, units))
     }
 
@@ -158,7 +158,7 @@ fn is_made_of(pairs: &[(Sides<i64>, f64)], units: Sides<i64>) -> bool {
     let is_whole = |count: i64, units: i64| count % units == 0;
     let is_single = units.base == 1 || units.head == 1;
     let is_divided = |counts: Sides<i64>| is_whole(counts.base, units.base) && is_whole(counts.head, units.head);
-    share_of(pairs, |counts| !is_as_often(counts, units)) <= DETAIL_SHARE
+    share_of(pairs, |counts| !is_as_often(counts, units.map(|units| units as f64))) <= DETAIL_SHARE
         && (is_single || share_of(pairs, |counts| !is_divided(counts)) <= UNDIVIDED_SHARE)
 }
 
@@ -169,8 +169,9 @@ fn share_of(pairs: &[(Sides<i64>, f64)], is_meant: impl Fn(Sides<i64>) -> bool) 
     if all > 0.0 { meant / all } else { 0.0 }
 }
 
-fn is_as_often(counts: Sides<i64>, units: Sides<i64>) -> bool {
-    let Sides { base, head } = counts.zip(units).map(|(count, units)| count as f64 / units as f64);
+/// Whether both sides launch as often in each unit of work.
+pub(super) fn is_as_often(counts: Sides<i64>, units: Sides<f64>) -> bool {
+    let Sides { base, head } = counts.zip(units).map(|(count, units)| count as f64 / units);
     (base - head).abs() <= SAME_SHARE * base.max(head)
 }
 
@@ -199,7 +200,7 @@ fn weights(named: &Named) -> Weights {
 
 /// Kernels of one side alone that stand where one of the other side alone stood: launched as often, at the same place of the
 /// sequence, on the same grid; matrix products may tile their work in another way.
-fn replaced(named: &Sides<Named>, units: Sides<i64>) -> Vec<Replaced> {
+fn replaced(named: &Sides<Named>, units: Sides<f64>) -> Vec<Replaced> {
     let alone = |here: &'_ Named, there: &'_ Named| -> Vec<(String, Launch)> {
         let mut alone: Vec<(String, Launch)> = here
             .iter()
@@ -225,7 +226,7 @@ fn replaced(named: &Sides<Named>, units: Sides<i64>) -> Vec<Replaced> {
 
 impl Launch {
     /// How far a launch of the other side is from the place of this one; `None` where it cannot stand for it.
-    fn fit(&self, new: &Self, units: Sides<i64>) -> Option<f64> {
+    fn fit(&self, new: &Self, units: Sides<f64>) -> Option<f64> {
         let is_often = is_as_often(Sides { base: self.count, head: new.count }, units);
         let is_same_shape = self.shape.is_some() && self.shape == new.shape;
         let is_product = self.is_matrix_product && new.is_matrix_product;
@@ -299,6 +300,6 @@ fn entities(run: &Run, kind: EntityKind, count: &str, time: &str) -> Named {
 pub(super) fn is_uneven(side: Runs<'_>) -> bool {
     let each: Vec<Sides<Named>> =
         side.runs.windows(2).map(|pair| Sides { base: of_run(pair[0]), head: of_run(pair[1]) }).collect();
-    let one = Sides { base: 1, head: 1 };
+    let one = Sides { base: 1.0, head: 1.0 };
     each.into_iter().any(|named| Launches { named, replaced: Vec::new() }.other_share(one) > DETAIL_SHARE)
 }

@@ -1,6 +1,6 @@
 //! Where the time of each device went, side by side.
 
-use super::measure::{Change, Measure, Noise, Trend, Values};
+use super::measure::{Change, Measure, Noise, Trend, Values, per_unit};
 use super::rounds;
 use super::runs::{Run, Runs, int};
 use super::sides::{Side, Sides};
@@ -69,13 +69,13 @@ struct Ledger {
 /// What the other side has of a device, per unit of its work.
 #[derive(Debug, Clone, Copy)]
 struct Other {
-    units: i64,
+    units: f64,
     idle_ns: i64,
     idle_longest_ns: i64,
 }
 
 impl Ledger {
-    fn new(run: &Run, device: usize, units: i64, other: Other, work: &Work) -> Option<Self> {
+    fn new(run: &Run, device: usize, units: f64, other: Other, work: &Work) -> Option<Self> {
         let devices = run.devices();
         let (id, device) = *devices.get(device)?;
         let review = run.review.devices.iter().find(|review| review.key == device.key)?;
@@ -89,11 +89,11 @@ impl Ledger {
         };
         let mut accounts = Sums::default();
         for account in Breakdown::Operation.accounts() {
-            accounts[account] = int(device, account.fact()) / units;
+            accounts[account] = per_unit(int(device, account.fact()), units);
         }
         let idle_ns = accounts[Account::Idle];
-        let window_ns = (review.window_ns - gap_ns + missing_ns) / units;
-        accounts[Account::Idle] = idle_ns + (missing_ns - gap_ns) / units;
+        let window_ns = per_unit(review.window_ns - gap_ns + missing_ns, units);
+        accounts[Account::Idle] = idle_ns + per_unit(missing_ns - gap_ns, units);
         let scale = if idle_ns > 0 { accounts[Account::Idle] as f64 / idle_ns as f64 } else { 1.0 };
         Some(Self { window_ns, accounts, parts: scaled(review, units, scale), gap_ns })
     }
@@ -110,19 +110,23 @@ impl Ledger {
 }
 
 /// The parts of the accounts; those of idle time grow and shrink as it does.
-fn scaled(review: &DeviceReview, units: i64, idle_scale: f64) -> Vec<Part> {
+fn scaled(review: &DeviceReview, units: f64, idle_scale: f64) -> Vec<Part> {
     let scale = |part: &Part| if part.of == Account::Idle.id() { idle_scale } else { 1.0 };
-    review.parts.iter().map(|part| Part { ns: (part.ns as f64 * scale(part)) as i64 / units, ..part.clone() }).collect()
+    review
+        .parts
+        .iter()
+        .map(|part| Part { ns: per_unit((part.ns as f64 * scale(part)) as i64, units), ..part.clone() })
+        .collect()
 }
 
 impl Other {
     /// Repetitions one after the other have time between them, which the side with fewer of them has less of: of ten, nine times,
     /// of five, four. At most the longest idle stretch that both sides have for each such gap. As much of it is left out as would
     /// explain the difference, and no more.
-    fn gaps(self, device: &Entity, units: i64) -> i64 {
-        let gap_ns = int(device, "idle_longest_ns").min(if self.units > 1 { self.idle_longest_ns } else { i64::MAX });
-        let more = (units as f64 / self.units as f64 - 1.0).max(0.0);
-        let beyond = int(device, Account::Idle.fact()) - self.idle_ns.saturating_mul(units);
+    fn gaps(self, device: &Entity, units: f64) -> i64 {
+        let gap_ns = int(device, "idle_longest_ns").min(if self.units > 1.0 { self.idle_longest_ns } else { i64::MAX });
+        let more = (units / self.units - 1.0).max(0.0);
+        let beyond = int(device, Account::Idle.fact()) - (self.idle_ns as f64 * units) as i64;
         beyond.clamp(0, (more * gap_ns as f64) as i64)
     }
 }
@@ -143,7 +147,7 @@ impl Ledgers {
         };
         let other = |side: Side| Other {
             units: *units.get(side),
-            idle_ns: middle(side, Account::Idle.fact()) / units.get(side),
+            idle_ns: per_unit(middle(side, Account::Idle.fact()), *units.get(side)),
             idle_longest_ns: middle(side, "idle_longest_ns"),
         };
         let others = Sides { base: other(Side::Head), head: other(Side::Base) };

@@ -58,6 +58,22 @@ impl Values {
     }
 }
 
+/// The middle of some numbers; 0 of none.
+pub(crate) fn median(numbers: &[f64]) -> f64 {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (Some(lower), Some(upper)) = (sorted.get(sorted.len().wrapping_sub(1) / 2), sorted.get(sorted.len() / 2))
+    else {
+        return 0.0;
+    };
+    f64::midpoint(*lower, *upper)
+}
+
+/// What of an amount falls to each of so many units of work; the last of them may be cut.
+pub(super) fn per_unit(amount: i64, units: f64) -> i64 {
+    (amount as f64 / units) as i64
+}
+
 /// What counts as a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {

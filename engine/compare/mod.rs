@@ -27,8 +27,10 @@ use crate::text::spans::Sentence;
 pub use calls::CallChange;
 pub use finding::{FindingChange, State, StateCounts};
 pub use interval::Interval;
+pub(crate) use interval::Spread;
 pub use launches::Replaced;
 pub use ledger::{AccountChange, DeviceChange};
+pub(crate) use measure::median;
 pub use measure::{Change, Measure, Noise, Trend};
 pub use odd::OddRun;
 pub use runs::Run;
@@ -37,7 +39,8 @@ pub use sides::{Side, Sides};
 pub use verdict::Outcome;
 pub use work::{Basis, Work};
 
-use calls::SameCalls;
+use calls::{Calls, SameCalls};
+use measure::Values;
 pub(crate) use rounds::Rounds;
 use runs::Runs;
 
@@ -138,14 +141,6 @@ pub enum PairError {
         /// The format of the head.
         head: String,
     },
-    /// Another number of GPUs.
-    #[error("the base holds work of {base} GPUs, the head of {head}: choose one that both have with --device N")]
-    Devices {
-        /// GPUs that ran work in the base.
-        base: usize,
-        /// GPUs that ran work in the head.
-        head: usize,
-    },
     /// Runs of one side on different numbers of GPUs.
     #[error("the runs of the {side} hold work of different numbers of GPUs: they are not runs of one program")]
     Runs {
@@ -176,13 +171,14 @@ impl Measured {
         let work = work::work(sides, terms);
         let devices = ledger::devices(sides, &work, &noise);
         let time = time(sides, &work, &devices, &noise);
+        let kernels = Calls::new(EntityKind::Kernel, sides, &work, &noise);
         Self {
             outcome: Outcome::of(&work, time.as_ref()),
             findings: finding::findings(sides, &work, &devices, &noise),
-            kernels: calls::calls(EntityKind::Kernel, sides, &work, &noise),
-            ranges: calls::calls(EntityKind::Range, sides, &work, &noise),
-            same_calls: calls::same_calls(sides, &work, &noise),
-            common_factor: calls::common_factor(sides, &work, &noise),
+            same_calls: kernels.same(),
+            common_factor: kernels.common_factor(),
+            kernels: kernels.changed(),
+            ranges: Calls::new(EntityKind::Range, sides, &work, &noise).changed(),
             odd,
             work,
             noise,
@@ -195,8 +191,8 @@ impl Measured {
 /// Compares the runs of two sides, each at least one.
 ///
 /// # Errors
-/// When there is nothing to hold against each other: reports of different profilers, or other numbers of GPUs. A side
-/// without GPU work is no error but a verdict.
+/// When there is nothing to hold against each other: reports of different profilers, or runs of one side on other numbers of
+/// GPUs. A side without GPU work is no error but a verdict, and so are sides of other numbers of GPUs.
 pub fn compare(base: &[Run], head: &[Run], terms: Terms) -> Result<Comparison, PairError> {
     let all = Sides { base, head };
     let odd = odd::find(all);
@@ -241,13 +237,9 @@ fn check(sides: Sides<Runs<'_>>) -> Result<(), PairError> {
         }
     }
     let formats = first.map(|run| run.entity().and_then(|run| run.text("format")).map(str::to_owned));
-    if let Some(Sides { base, head }) = formats.both().filter(|formats| formats.base != formats.head) {
-        return Err(PairError::Formats { base, head });
-    }
-    let Sides { base, head } = first.map(|run| run.devices().len());
-    match base != head && base > 0 && head > 0 {
-        true => Err(PairError::Devices { base, head }),
-        false => Ok(()),
+    match formats.both().filter(|formats| formats.base != formats.head) {
+        Some(Sides { base, head }) => Err(PairError::Formats { base, head }),
+        None => Ok(()),
     }
 }
 
@@ -265,14 +257,16 @@ fn time(sides: Sides<Runs<'_>>, work: &Work, devices: &[DeviceChange], noise: &N
 }
 
 fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
+    let each = |side: Runs<'_>| side.runs.iter().map(|run| Rounds::of(&run.facts)).collect::<Option<Vec<Rounds>>>();
+    let rounds = sides.map(each).both()?;
     let of = |of: fn(&Rounds) -> i64| {
-        let values = sides.map(|side| side.values(|run| Rounds::of(&run.facts).map(|rounds| of(&rounds)))).both();
-        values.map(|values| Change::of(&values, noise))
+        let values = rounds.each_ref().map(|rounds| Values::of(rounds.iter().map(of))).both()?;
+        Some(Change::of(&values, noise))
     };
     let mut change = of(|rounds| rounds.mean_ns)?;
     let median = of(|rounds| rounds.median_ns)?;
-    let first = sides.map(|side| side.first().and_then(|run| Rounds::of(&run.facts))).both()?;
-    if noise.fewer_runs() < 2 && is_within_steps(&first, &change) {
+    let first = rounds.each_ref().map(|rounds| rounds.first()).both()?;
+    if noise.fewer_runs() < 2 && is_within_steps(first, &change) {
         change.is_change = false;
     }
     // The shorter median: steps that are slow on one side are told by it on both.
@@ -287,9 +281,9 @@ fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
 
 /// Whether steps that differ on both sides as much as these do explain a change of their mean. Those of the steadier side tell:
 /// single slow steps of the other are what a change may be.
-fn is_within_steps(rounds: &Sides<Rounds>, change: &Change) -> bool {
-    let Some(spread) = rounds.each_ref().map(Rounds::spread).both() else { return false };
-    let counts = rounds.each_ref().map(|rounds| rounds.durations_ns.len());
+fn is_within_steps(rounds: Sides<&Rounds>, change: &Change) -> bool {
+    let Some(spread) = rounds.map(Rounds::spread).both() else { return false };
+    let counts = rounds.map(|rounds| rounds.durations_ns.len());
     let deviation = spread.base.1.min(spread.head.1);
     let error = deviation * (1.0 / counts.base as f64 + 1.0 / counts.head as f64).sqrt();
     (change.difference.unsigned_abs() as f64) < interval::quantile(counts.base + counts.head - 2) * error

@@ -1,5 +1,6 @@
 //! Runs that went another way than the others of their side: named, and left out, so that one of them hides nothing.
 
+use super::measure::median;
 use super::rounds::Rounds;
 use super::runs::{Run, int};
 use super::sides::{Side, Sides};
@@ -40,18 +41,13 @@ fn of_side(side: Side, runs: &[Run]) -> Vec<OddRun> {
 
 /// The so many times that lie farthest from the middle, with how far, if all of them lie apart from the others.
 fn outside(times: &[f64], count: usize) -> Vec<(usize, f64)> {
-    let middle = |values: &[f64]| {
-        let mut values = values.to_vec();
-        values.sort_by(f64::total_cmp);
-        (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
-    };
-    let center = middle(times);
+    let center = median(times);
     let mut order: Vec<usize> = (0..times.len()).collect();
     order.sort_by(|a, b| (times[*b] - center).abs().total_cmp(&(times[*a] - center).abs()));
     let (far, near) = order.split_at(count);
     let others: Vec<f64> = near.iter().map(|index| times[*index]).collect();
     let (low, high) = others.iter().fold((f64::MAX, f64::MIN), |(low, high), time| (low.min(*time), high.max(*time)));
-    let center = middle(&others);
+    let center = median(&others);
     let reach = (ODD_SHARE * center).max(ODD_RANGES * (high - low));
     let mut found: Vec<(usize, f64)> = far.iter().map(|index| (*index, times[*index] / center - 1.0)).collect();
     found.sort_by_key(|(index, _)| *index);

@@ -1,6 +1,6 @@
 //! The steps of one run: how long they take, on average and in the middle, and how they spread.
 
-use super::runs::{devices_with_work, int};
+use super::runs::{Run, devices_with_work, int};
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 
 /// A step that takes this many medians more is one of its own.
@@ -68,22 +68,40 @@ impl Rounds {
 /// A step ends where the next begins, so the last one lacks the time before the next: as much idle time as the median step has
 /// more.
 pub(super) fn missing_ns(device: &Entity, steps: &[&Entity]) -> i64 {
-    let Some(last) = steps.last().filter(|last| last.int("number") == device.int("step_count")) else { return 0 };
+    let Some(last) = steps.last().filter(|last| is_last(device, last)) else { return 0 };
     let time_ns = int(device, "step_median_ns") - int(last, "duration_ns");
     let idle_ns = int(last, "idle_median_ns") - int(last, "idle_ns");
     time_ns.min(idle_ns).max(0)
 }
 
-/// Takes the last step out where it launched less than the others do, and gives how long it was.
-fn cut_last(device: &Entity, steps: &mut Vec<&Entity>) -> Option<i64> {
-    let last = steps.last().filter(|last| last.int("number") == device.int("step_count"))?;
+/// How many steps the run holds. Of a last one that is cut, as much as it launched of what the others do.
+pub(super) fn whole_count(run: &Run) -> f64 {
+    let of_device = |(id, device): (EntityId, &Entity)| {
+        let steps: Vec<&Entity> = steps(&run.facts, id).collect();
+        let missing_share = cut_share(device, &steps).map_or(0.0, |share| 1.0 - share);
+        int(device, "step_count") as f64 - missing_share
+    };
+    run.devices().into_iter().map(of_device).fold(1.0, f64::max)
+}
+
+/// Whether a step is the last one of all, and not merely of those that are told one by one.
+fn is_last(device: &Entity, step: &Entity) -> bool {
+    let end_ns = |start: Option<i64>, length: Option<i64>| Some(start? + length?);
+    let own = end_ns(step.int("start_ns"), step.int("duration_ns"));
+    own.is_some() && own == end_ns(device.int("steady_start_ns"), device.int("steady_ns"))
+}
+
+/// How much of what the others launch the last step does, where it is cut.
+fn cut_share(device: &Entity, steps: &[&Entity]) -> Option<f64> {
+    let last = steps.last().filter(|last| steps.len() > 2 && is_last(device, last))?;
     let (own, usual) = (last.int("kernel_count")?, last.int("kernel_median_count")?);
-    let is_cut = steps.len() > 2 && (own as f64) < WHOLE_SHARE * usual as f64;
-    let duration_ns = int(last, "duration_ns");
-    is_cut.then(|| {
-        steps.pop();
-        duration_ns
-    })
+    Some(own as f64 / usual.max(1) as f64).filter(|share| *share < WHOLE_SHARE)
+}
+
+/// Takes the last step out where it is cut, and gives how long it was.
+fn cut_last(device: &Entity, steps: &mut Vec<&Entity>) -> Option<i64> {
+    cut_share(device, steps)?;
+    steps.pop().map(|last| int(last, "duration_ns"))
 }
 
 /// The steps of a device, in order.

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::Terms;
-use super::launches::{self, Launches, Replaced};
-use super::measure::{Measure, SAME_SHARE};
+use super::launches::{self, Launches, Replaced, is_as_often};
+use super::measure::{Measure, SAME_SHARE, median, per_unit};
+use super::rounds;
 use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use super::words::counted;
-use crate::facts::EntityKind;
+use crate::facts::{Entity, EntityKind};
 use crate::text::plural::counted as many;
 use crate::text::spans::Sentence;
 use crate::text::{names, number};
@@ -40,7 +41,9 @@ pub struct Work {
     /// Whether the sides cannot be compared because what they launch differs.
     pub(super) is_other: bool,
     /// Units of work in each run, where they differ within a side.
-    run_units: Sides<Vec<i64>>,
+    run_units: Sides<Vec<f64>>,
+    /// Units of work that each side holds, the median of its runs.
+    units: Sides<f64>,
 }
 
 /// The unit in which the sides are compared.
@@ -82,23 +85,25 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms) -> Work {
     let launches = Launches::new(sides);
     let steps = Steps::of(sides);
     let basis = basis(sides, &launches, steps.as_ref(), terms);
-    let units = units(&basis, steps.as_ref().map(|steps| steps.count));
+    let run_units = match basis {
+        Basis::Step { .. } => sides.map(|side| side.runs.iter().map(|run| rounds::whole_count(run)).collect()),
+        _ => Sides::default(),
+    };
+    let units = units(&basis, &run_units);
     let mut work = Work {
         differences: differences(&basis, &launches, steps.is_some(), units, sides),
         launch_count: launches.totals(),
         notes: notes(sides, terms),
         is_said_same: terms.same_work,
         is_other: !basis.is_comparable() && devices_differ(sides).is_none(),
-        run_units: match basis {
-            Basis::Step { .. } => sides.map(|side| side.runs.iter().map(|run| step_count(run).max(1)).collect()),
-            _ => Sides::default(),
-        },
+        run_units,
+        units,
         step_count: steps.map(|steps| steps.count),
         replaced: launches.replaced,
         basis,
     };
     if let Some(share) = resized_share(sides).filter(|_| work.basis.is_comparable()) {
-        work.resized(share, differ(sides.map(|side| side.median(|run| run.sum("copy_bytes"))), units));
+        work.resized(share, !is_as_often(sides.map(|side| side.median(|run| run.sum("copy_bytes"))), units));
     }
     work
 }
@@ -107,7 +112,7 @@ fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, ter
     if let Some(because) = devices_differ(sides) {
         return Basis::None { because };
     }
-    let is_same = launches.is_same(Sides { base: 1, head: 1 });
+    let is_same = launches.is_same(Sides { base: 1.0, head: 1.0 });
     // As many times the steps as the work: repetitions of the same, which the ledger can be compared by.
     let multiple =
         launches.multiple(1).filter(|units| !is_same && steps.is_none_or(|steps| is_ratio(steps.count, *units)));
@@ -127,29 +132,29 @@ fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, ter
 }
 
 /// How many units of work each side holds.
-fn units(basis: &Basis, step_count: Option<Sides<i64>>) -> Sides<i64> {
-    match (basis, step_count) {
-        (Basis::Unit { count }, _) => *count,
-        (Basis::Step { .. }, Some(count)) => count.map(|count| count.max(1)),
-        _ => Sides { base: 1, head: 1 },
+fn units(basis: &Basis, of_runs: &Sides<Vec<f64>>) -> Sides<f64> {
+    match basis {
+        Basis::Unit { count } => count.map(|count| count as f64),
+        Basis::Step { .. } => of_runs.each_ref().map(|counts| median(counts)),
+        Basis::Run | Basis::None { .. } => Sides { base: 1.0, head: 1.0 },
     }
 }
 
 impl Work {
     /// How many units of work each side holds.
-    pub(crate) fn units(&self) -> Sides<i64> {
-        units(&self.basis, self.step_count)
+    pub(crate) fn units(&self) -> Sides<f64> {
+        self.units
     }
 
     /// How many units of work a run holds: runs of one side need not have done as many steps.
-    pub(crate) fn units_of(&self, side: Side, run: usize) -> i64 {
-        self.run_units.get(side).get(run).copied().unwrap_or(*self.units().get(side))
+    pub(crate) fn units_of(&self, side: Side, run: usize) -> f64 {
+        self.run_units.get(side).get(run).copied().unwrap_or(*self.units.get(side))
     }
 
     /// Whether both sides did as much work.
     pub(crate) fn is_same_amount(&self) -> bool {
-        let units = self.units();
-        units.base == units.head
+        let Sides { base, head } = self.units;
+        (base - head).abs() <= SAME_SHARE * base.max(head)
     }
 
     /// Notes that kernels with this share of the kernel time run on grids of another size. Either that or other copies
@@ -194,6 +199,11 @@ fn step_count(run: &Run) -> i64 {
     run.devices().iter().map(|(_, device)| int(device, "step_count")).max().unwrap_or(0)
 }
 
+/// The steps of the whole window, of which a phase may be measured.
+fn all_step_count(device: &Entity) -> i64 {
+    int(device, "step_count").saturating_add(int(device, "earlier_step_count"))
+}
+
 /// Other GPUs, or none.
 fn devices_differ(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     let models = |side: Runs<'_>| {
@@ -206,7 +216,8 @@ fn devices_differ(sides: Sides<Runs<'_>>) -> Option<Sentence> {
         (0, _) => return Some(own("the base recorded no GPU work")),
         (_, 0) => return Some(own("the head recorded no GPU work")),
         (b, h) if b != h => {
-            return Some(own(&format!("the base used {}, the head {}", many(b, "GPU"), many(h, "GPU"))));
+            let way_out = "of one GPU that both have, choose it with --device N";
+            return Some(own(&format!("the base used {}, the head {}: {way_out}", many(b, "GPU"), many(h, "GPU"))));
         }
         _ => {}
     }
@@ -225,7 +236,7 @@ impl Launches {
             std::cmp::Ordering::Equal => "the same number of kernels, but other ones".to_owned(),
             _ => format!("{} kernels ({} against {})", counted(base, head), number::count(head), number::count(base)),
         };
-        let share = number::percent(self.other_share(Sides { base: 1, head: 1 }));
+        let share = number::percent(self.other_share(Sides { base: 1.0, head: 1.0 }));
         own(&format!(
             "the head launches {kernels}, kernels that take {share} of the kernel time are not launched as often on both \
              sides, and there are no steps to compare by"
@@ -269,16 +280,11 @@ fn is_ratio(count: Sides<i64>, units: Sides<i64>) -> bool {
     longer.abs_diff(shorter.saturating_mul(times)) < times.unsigned_abs()
 }
 
-fn differ(amounts: Sides<i64>, units: Sides<i64>) -> bool {
-    let Sides { base, head } = amounts.zip(units).map(|(amount, units)| amount as f64 / units as f64);
-    (base - head).abs() > SAME_SHARE * base.max(head)
-}
-
 fn differences(
     basis: &Basis,
     launches: &Launches,
     has_steps: bool,
-    units: Sides<i64>,
+    units: Sides<f64>,
     sides: Sides<Runs<'_>>,
 ) -> Vec<Sentence> {
     let mut found = Vec::new();
@@ -294,7 +300,7 @@ fn differences(
     let totals = launches.totals();
     found.extend(launches.replacements());
     if !launches.is_equal(units) && totals.iter().any(|count| *count > 0) {
-        if differ(totals, units) {
+        if !is_as_often(totals, units) {
             found.push(amount("kernels are launched", totals, units, per, number::count));
         }
         found.extend([Side::Head, Side::Base].into_iter().filter_map(|side| launches.only(side)));
@@ -303,7 +309,7 @@ fn differences(
     let bytes = ("copy_bytes", "bytes are copied", number::bytes as Print);
     for (fact, words, print) in [bytes, ("communication_count", "collectives run", number::count)] {
         let sums = sides.map(|side| side.median(|run| run.sum(fact)));
-        if differ(sums, units) {
+        if !is_as_often(sums, units) {
             found.push(amount(words, sums, units, per, print));
         }
     }
@@ -325,14 +331,16 @@ fn repetitions(count: Sides<i64>) -> Sentence {
 
 /// How many steps each side did, where that is not one number.
 fn step_counts(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    let Sides { base, head } = sides.map(|side| side.measure(|run| Some(step_count(run)))).both()?;
+    // Those of warm-up, too: how many these are differs from run to run.
+    let all = |run: &Run| run.devices().iter().map(|(_, device)| all_step_count(device)).max();
+    let Sides { base, head } = sides.map(|side| side.measure(all)).both()?;
     let is_one_number = base == head && base.low == base.high;
     (!is_one_number).then(|| own(&format!("the head did {} steps, the base {}", span(head), span(base))))
 }
 
 /// `11 % fewer kernels are launched: 3,587 against 4,010`.
-fn amount(words: &str, sums: Sides<i64>, units: Sides<i64>, per: &str, print: impl Fn(i64) -> String) -> Sentence {
-    let Sides { base, head } = sums.zip(units).map(|(sum, units)| sum / units);
+fn amount(words: &str, sums: Sides<i64>, units: Sides<f64>, per: &str, print: impl Fn(i64) -> String) -> Sentence {
+    let Sides { base, head } = sums.zip(units).map(|(sum, units)| per_unit(sum, units));
     let share = if base == 0 {
         String::new()
     } else {
@@ -356,6 +364,12 @@ fn notes(sides: Sides<Runs<'_>>, terms: Terms) -> Vec<Sentence> {
     if terms.same_work {
         notes.push(own("that both sides did the same work is what the caller says"));
     }
+    if let Some(Sides { base, head }) = sides.map(is_steady).both().filter(|steady| steady.base != steady.head) {
+        let [whole, steady] = if head && !base { ["base", "head"] } else { ["head", "base"] };
+        notes.push(own(&format!(
+            "the {whole} is measured as a whole, the {steady} in its steady state: write facts with --phase steady on both sides"
+        )));
+    }
     let frameworks = sides.map(|side| Some(side.first()?.entity()?.text("framework")?.to_owned()));
     if let Some(Sides { base, head }) = frameworks.both().filter(|names| names.base != names.head) {
         notes.push(own(&format!("the base looks like {base}, the head like {head}")));
@@ -367,6 +381,17 @@ fn notes(sides: Sides<Runs<'_>>, terms: Terms) -> Vec<Sentence> {
         notes.push(own(&words));
     }
     notes
+}
+
+/// Whether the first run measures its steady state; `None` where it is the same as the whole, or nothing tells it.
+fn is_steady(side: Runs<'_>) -> Option<bool> {
+    const WHOLE_SHARE: f64 = 0.98;
+    let devices = side.first()?.devices();
+    let has_phase = devices.iter().any(|(_, device)| device.get("phase").is_some());
+    let is_mixed = |device: &Entity| {
+        device.int("steady_ns").is_some_and(|ns| (ns as f64) < WHOLE_SHARE * int(device, "window_ns") as f64)
+    };
+    (has_phase || devices.iter().any(|(_, device)| is_mixed(device))).then_some(has_phase)
 }
 
 /// The clock of the slowest device, in MHz.

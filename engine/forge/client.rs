@@ -1,15 +1,17 @@
 //! Requests that are repeated where that is safe, until a time limit.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::http::{Method, Response};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 use super::error::said;
-use super::{Api, ForgeError, Token};
+use super::{Api, Forge, ForgeError, Token, Unusable};
 use crate::limits::MAX_ANSWER_BYTES;
 
 /// How often one request is sent, at most.
@@ -26,6 +28,31 @@ pub(super) struct Client<'a> {
     api: &'a Api,
     token: &'a Token,
     deadline: Instant,
+}
+
+/// Whose certificates are trusted: those of the public authorities, or one's own in their place.
+#[derive(Debug, Clone, Default)]
+pub struct Trust {
+    certificates: Option<Arc<Vec<Certificate<'static>>>>,
+}
+
+impl Trust {
+    /// The certificates of a file, in PEM, and no others.
+    ///
+    /// # Errors
+    /// When it holds none.
+    pub fn of_pem(text: &str) -> Result<Self, Unusable> {
+        let own: Vec<Certificate<'static>> = parse_pem(text.as_bytes())
+            .filter_map(|item| match item {
+                Ok(PemItem::Certificate(certificate)) => Some(certificate),
+                _ => None,
+            })
+            .collect();
+        match own.is_empty() {
+            true => Err(Unusable::new("holds no certificate in PEM")),
+            false => Ok(Self { certificates: Some(Arc::new(own)) }),
+        }
+    }
 }
 
 /// One request.
@@ -79,7 +106,7 @@ enum Next {
 }
 
 impl<'a> Client<'a> {
-    pub(super) fn new(api: &'a Api, token: &'a Token, time_limit: Duration) -> Self {
+    pub(super) fn new(api: &'a Api, token: &'a Token, trust: &Trust, time_limit: Duration) -> Self {
         // A redirect could carry the token elsewhere.
         let config = Agent::config_builder()
             .http_status_as_error(false)
@@ -87,6 +114,12 @@ impl<'a> Client<'a> {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("coldspot/", env!("CARGO_PKG_VERSION")));
+        let config = match &trust.certificates {
+            Some(own) => {
+                config.tls_config(TlsConfig::builder().root_certs(RootCerts::Specific(Arc::clone(own))).build())
+            }
+            None => config,
+        };
         // Over plain http a proxy would read the token.
         let config = if api.is_loopback() { config.proxy(None) } else { config };
         Self { agent: config.build().into(), api, token, deadline: Instant::now() + time_limit }
@@ -166,9 +199,13 @@ impl<'a> Client<'a> {
         let head = ureq::http::Request::builder()
             .method(call.method.clone())
             .uri(&call.url)
-            .header("Authorization", self.token.bearer())
-            .header("Accept", "application/vnd.github+json")
-            .header("X-GitHub-Api-Version", "2022-11-28");
+            .header("Authorization", self.token.bearer());
+        let head = match self.api.forge() {
+            Forge::GitHub => {
+                head.header("Accept", "application/vnd.github+json").header("X-GitHub-Api-Version", "2022-11-28")
+            }
+            Forge::GitLab => head.header("Accept", "application/json"),
+        };
         match &call.content {
             Some(content) => {
                 let request = head.header("Content-Type", "application/json").body(content.to_string())?;

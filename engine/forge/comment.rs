@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use ureq::http::Method;
 
 use super::client::{Answer, Call, Client, Failure, pause_before};
-use super::{Api, CommentBody, ForgeError, Marker, Repository, Token};
+use super::{Api, CommentBody, Forge, ForgeError, Marker, Repository, Token, Trust};
 use crate::limits::MAX_ANSWER_PAGE_COUNT;
 
 const READ: &str = "pull-requests: read";
@@ -31,12 +31,14 @@ pub struct Request<'a> {
     pub author: Option<&'a str>,
     /// The repository that the pull request is to.
     pub repository: &'a Repository,
-    /// The number of the pull request.
+    /// The number of the pull request; at GitLab that of the merge request.
     pub pull: u64,
     /// What the comment begins with.
     pub marker: &'a Marker,
     /// The comment.
     pub body: &'a CommentBody,
+    /// Whose certificates are trusted.
+    pub trust: &'a Trust,
     /// How long all of it may take, waits for a rate limit included.
     pub time_limit: Duration,
 }
@@ -57,6 +59,7 @@ pub enum Posted {
 pub struct Author {
     #[serde(alias = "databaseId")]
     id: Option<u64>,
+    #[serde(alias = "username")]
     login: String,
 }
 
@@ -74,6 +77,7 @@ impl Author {
 struct Comment {
     id: u64,
     body: Option<String>,
+    #[serde(alias = "author")]
     user: Option<Author>,
 }
 
@@ -91,7 +95,7 @@ struct Written {
 /// When the forge did not take the comment. Then it is as it was before, except that when the connection broke off in the
 /// middle nobody knows.
 pub fn post(request: &Request<'_>) -> Result<Posted, ForgeError> {
-    let client = Client::new(request.api, request.token, request.time_limit);
+    let client = Client::new(request.api, request.token, request.trust, request.time_limit);
     let author = match request.author {
         Some(login) => Author { id: None, login: login.to_owned() },
         None => whose_token(&client)?,
@@ -123,7 +127,7 @@ fn whose_token(client: &Client<'_>) -> Result<Author, ForgeError> {
         |method, url, content| Call { method, url, content, doing: ASKING, permission: READ, is_idempotent: true };
     match client.send(&call(Method::GET, client.api().at("/user"), None)) {
         Ok(answer) => return answer.read(ASKING),
-        Err(Failure { error: ForgeError::Permission { .. }, .. }) => {}
+        Err(Failure { error: ForgeError::Permission { .. }, .. }) if client.api().forge() == Forge::GitHub => {}
         Err(failure) => return Err(failure.error),
     }
     let query = json!({ "query": "query { viewer { login databaseId } }" });
@@ -144,7 +148,7 @@ fn find(client: &Client<'_>, request: &Request<'_>, author: &Author) -> Result<O
         is_marked && comment.user.as_ref().is_some_and(|user| user.is(author))
     };
     for page in 1..=MAX_ANSWER_PAGE_COUNT {
-        let path = format!("{}?per_page={PAGE_LENGTH}&page={page}", comments(request));
+        let path = format!("{}?{}per_page={PAGE_LENGTH}&page={page}", comments(request), oldest_first(request));
         let call = Call {
             method: Method::GET,
             url: client.api().at(&path),
@@ -181,9 +185,13 @@ fn create(client: &Client<'_>, request: &Request<'_>) -> Result<(), Failure> {
 }
 
 fn update(client: &Client<'_>, request: &Request<'_>, comment: u64) -> Result<Posted, ForgeError> {
+    let (method, path) = match request.api.forge() {
+        Forge::GitHub => (Method::PATCH, format!("/repos/{}/issues/comments/{comment}", request.repository)),
+        Forge::GitLab => (Method::PUT, format!("{}/{comment}", comments(request))),
+    };
     let call = Call {
-        method: Method::PATCH,
-        url: client.api().at(&format!("/repos/{}/issues/comments/{comment}", request.repository)),
+        method,
+        url: client.api().at(&path),
         content: Some(json!({ "body": request.body.as_str() })),
         doing: UPDATING,
         permission: WRITE,
@@ -193,7 +201,19 @@ fn update(client: &Client<'_>, request: &Request<'_>, comment: u64) -> Result<Po
     Ok(Posted::Updated)
 }
 
-/// A pull request is an issue to this interface.
+/// A pull request is an issue to GitHub's interface; comments are notes to GitLab's.
 fn comments(request: &Request<'_>) -> String {
-    format!("/repos/{}/issues/{}/comments", request.repository, request.pull)
+    let Request { repository, pull, .. } = request;
+    match request.api.forge() {
+        Forge::GitHub => format!("/repos/{repository}/issues/{pull}/comments"),
+        Forge::GitLab => format!("/projects/{}/merge_requests/{pull}/notes", repository.encoded()),
+    }
+}
+
+/// GitLab lists the newest first, unless asked.
+fn oldest_first(request: &Request<'_>) -> &'static str {
+    match request.api.forge() {
+        Forge::GitHub => "",
+        Forge::GitLab => "sort=asc&order_by=created_at&",
+    }
 }

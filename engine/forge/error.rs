@@ -6,15 +6,15 @@ use super::Token;
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
     /// The forge does not know the token.
-    #[error("the forge does not accept the token in GITHUB_TOKEN ({said}): it may have expired")]
+    #[error("the forge does not accept the token ({said}): it may have expired")]
     Token {
         /// What the forge answered.
         said: String,
     },
     /// The token may not do this, or there is nothing to do it to.
     #[error(
-        "the forge does not let the token {doing} ({said}): the job needs `permissions: {permission}`, and the pull \
-         request has to exist. Pull requests from forks never have it: see docs/github-action.md"
+        "the forge does not let the token {doing} ({said}): the job needs `permissions: {permission}` (at GitLab a token with \
+         the scope `api`), and the pull request has to exist. Pull requests from forks never have it: see docs/github-action.md"
     )]
     Permission {
         /// What was tried.

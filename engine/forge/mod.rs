@@ -1,4 +1,4 @@
-//! Speaks with a code forge (GitHub and what speaks its REST interface): the one comment of a pull request.
+//! Speaks with a code forge (GitHub, what speaks its REST interface, and GitLab): the one comment of a pull request.
 //!
 //! The comment is found again by an invisible marker on its first line. Only a comment that the token's own user or app
 //! wrote is ever changed: anyone can copy a marker.
@@ -11,9 +11,10 @@ mod secret;
 mod target;
 
 pub use body::{CommentBody, Marker};
+pub use client::Trust;
 pub use comment::{Author, Posted, Request, post};
 pub use error::ForgeError;
-pub use target::{Api, Repository, Token};
+pub use target::{Api, Forge, Repository, Token};
 
 /// A part of a request that cannot be used. The message says what is expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

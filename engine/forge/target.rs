@@ -12,12 +12,27 @@ use super::Unusable;
 pub struct Api {
     url: String,
     is_loopback: bool,
+    forge: Forge,
+}
+
+/// Whose interface an address is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forge {
+    /// GitHub, and what speaks its interface.
+    GitHub,
+    /// GitLab: its addresses end in `/api/v4`.
+    GitLab,
 }
 
 impl Api {
     /// GitHub's own.
     pub fn github() -> Self {
-        Self { url: "https://api.github.com".to_owned(), is_loopback: false }
+        Self { url: "https://api.github.com".to_owned(), is_loopback: false, forge: Forge::GitHub }
+    }
+
+    /// Whose interface it is.
+    pub const fn forge(&self) -> Forge {
+        self.forge
     }
 
     pub(super) const fn is_loopback(&self) -> bool {
@@ -52,26 +67,38 @@ impl FromStr for Api {
             Some((host, port)) if port.parse::<u16>().is_ok() => host,
             _ => authority,
         };
+        let forge = if url.ends_with("/api/v4") { Forge::GitLab } else { Forge::GitHub };
         let is_loopback = matches!(host, "127.0.0.1" | "[::1]" | "localhost");
         match scheme {
-            "https" => Ok(Self { url: url.to_owned(), is_loopback }),
-            "http" if is_loopback => Ok(Self { url: url.to_owned(), is_loopback }),
+            "https" => Ok(Self { url: url.to_owned(), is_loopback, forge }),
+            "http" if is_loopback => Ok(Self { url: url.to_owned(), is_loopback, forge }),
             "http" => Err(Unusable::new("a token is sent over https only")),
             _ => Err(wrong()),
         }
     }
 }
 
-/// A repository, as `owner/name`.
+/// A repository, as `owner/name`; at GitLab there may be groups between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
-    owner: String,
-    name: String,
+    parts: Vec<String>,
 }
 
 impl fmt::Display for Repository {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.owner, self.name)
+        f.write_str(&self.parts.join("/"))
+    }
+}
+
+impl Repository {
+    /// Whether a forge can have one of this name.
+    pub fn fits(&self, forge: Forge) -> bool {
+        forge == Forge::GitLab || self.parts.len() == 2
+    }
+
+    /// As one part of an address.
+    pub(super) fn encoded(&self) -> String {
+        self.parts.join("%2F")
     }
 }
 
@@ -83,11 +110,10 @@ impl FromStr for Repository {
         let is_name = |part: &str| {
             !matches!(part, "" | "." | "..") && part.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
         };
-        match text.split_once('/') {
-            Some((owner, name)) if is_name(owner) && is_name(name) => {
-                Ok(Self { owner: owner.to_owned(), name: name.to_owned() })
-            }
-            _ => Err(Unusable::new("expected owner/name")),
+        let parts: Vec<String> = text.split('/').map(str::to_owned).collect();
+        match parts.len() >= 2 && parts.iter().all(|part| is_name(part)) {
+            true => Ok(Self { parts }),
+            false => Err(Unusable::new("expected owner/name")),
         }
     }
 }
@@ -162,7 +188,10 @@ mod tests {
     #[test]
     fn a_repository_cannot_lead_elsewhere() {
         assert_eq!("a-b/c.d".parse::<Repository>().unwrap().to_string(), "a-b/c.d");
-        for bad in ["a", "a/", "/b", "a/..", "../b", "a/b/c", "a/b?c", "a/b#c", "a/%2e", "a b/c", ""] {
+        let nested: Repository = "group/of/name".parse().unwrap();
+        assert_eq!(nested.encoded(), "group%2Fof%2Fname");
+        assert!(nested.fits(Forge::GitLab) && !nested.fits(Forge::GitHub));
+        for bad in ["a", "a/", "/b", "a/..", "../b", "a//c", "a/../c", "a/b?c", "a/b#c", "a/%2e", "a b/c", ""] {
             assert!(bad.parse::<Repository>().is_err(), "{bad}");
         }
     }

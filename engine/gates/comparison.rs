@@ -2,10 +2,11 @@
 
 use super::budget::{Budget, Metric};
 use super::fail_on::Slower;
+use super::named::Named;
 use super::standing::{self, Number};
 use super::{Conditions, Gate, GateOutcome, review};
 use crate::compare::{
-    Basis, Change, Comparison, FindingChange, Interval, Outcome, Run, Side, Sides, State, Time, TimeOf,
+    Basis, Change, Comparison, FindingChange, Interval, Outcome, Run, Side, Sides, State, Time, TimeOf, median,
 };
 use crate::facts::catalogue::Scaling;
 use crate::rules::outcome::Severity;
@@ -94,11 +95,13 @@ impl Context<'_> {
         let runs = self.runs.head.iter();
         let runs: Vec<Vec<Number>> = runs.map(|run| review::numbers(&run.facts, metric)).collect::<Result<_, _>>()?;
         let Some(first) = runs.first() else { return Err("the head has no runs".to_owned()) };
-        let of_runs = |index: usize| runs.iter().filter_map(|run| run.get(index)).map(|number| number.head).collect();
+        let of_runs = |index: usize| -> Vec<f64> {
+            runs.iter().filter_map(|run| run.get(index)).map(|number| number.head).collect()
+        };
         let medians = first
             .iter()
             .enumerate()
-            .map(|(index, number)| Number::without_base(number.of.clone(), Values::new(of_runs(index)).median()));
+            .map(|(index, number)| Number::without_base(number.of.clone(), median(&of_runs(index))));
         Ok(medians.collect())
     }
 
@@ -137,9 +140,17 @@ impl Context<'_> {
                     && self.runs.base.iter().all(|run| named.of(&run.facts).is_some());
                 let of = |run: &Run| if is_gone { named.of(&run.facts).or(Some(0.0)) } else { named.of(&run.facts) };
                 let name = format!("{} and has {}", named.what(), named.fact.name);
-                Ok(vec![self.number(&name, scaling, None, of)?])
+                let number = self.number(&name, scaling, None, of)?;
+                Ok(vec![Number { interval: number.interval.or_else(|| self.within_run(named, &number)), ..number }])
             }
         }
+    }
+
+    /// With one run a side: between which bounds a change lies, told from how the calls of each differ.
+    fn within_run(&self, named: &Named, number: &Number) -> Option<Interval> {
+        let spread = |runs: &[&Run]| named.spread(&runs.first().filter(|_| runs.len() == 1)?.facts);
+        let Sides { base, head } = self.runs.map(spread).both()?;
+        Interval::of_calls(number.head / number.base? - 1.0, base, head)
     }
 
     fn each_device(&self, number: impl Fn(usize) -> Result<Number, String>) -> Result<Vec<Number>, String> {
@@ -186,18 +197,17 @@ impl Context<'_> {
         let is_per_unit = scaling.is_per_unit();
         let base = self.values(Side::Base, is_per_unit, &of);
         let head = self.values(Side::Head, is_per_unit, &of).ok_or_else(|| format!("the head does not have {name}"))?;
-        let interval = base.as_ref().and_then(|base| Interval::of(&base.0, &head.0));
-        let number = Number { of: None, base: base.as_ref().map(Values::median), head: head.median(), interval };
+        let interval = base.as_ref().and_then(|base| Interval::of(base, &head));
+        let number = Number { of: None, base: base.as_deref().map(median), head: median(&head), interval };
         Ok(if scaling == Scaling::ExtensiveWithGaps { self.without_gaps(device, number) } else { number })
     }
 
-    fn values(&self, side: Side, is_per_unit: bool, of: &impl Fn(&Run) -> Option<f64>) -> Option<Values> {
+    fn values(&self, side: Side, is_per_unit: bool, of: &impl Fn(&Run) -> Option<f64>) -> Option<Vec<f64>> {
         let value = |(index, run): (usize, &&Run)| {
-            let units = if is_per_unit { self.comparison.work.units_of(side, index) } else { 1 };
-            Some(of(run)? / units as f64)
+            let units = if is_per_unit { self.comparison.work.units_of(side, index) } else { 1.0 };
+            Some(of(run)? / units)
         };
-        let values: Option<Vec<f64>> = self.runs.get(side).iter().enumerate().map(value).collect();
-        values.map(Values::new)
+        self.runs.get(side).iter().enumerate().map(value).collect()
     }
 
     /// Repetitions one after the other have time between them that one alone lacks. As much of it is left out as would
@@ -208,22 +218,8 @@ impl Context<'_> {
         let meant = devices.filter(|(index, _)| device.is_none_or(|device| device == *index));
         let gaps: Vec<Sides<i64>> = meant.map(|(_, device)| device.gap_ns).collect();
         let units = self.comparison.work.units();
-        let most = |side| gaps.iter().map(|ns| ns.get(side)).sum::<i64>() as f64 / *units.get(side) as f64;
+        let most = |side| gaps.iter().map(|ns| ns.get(side)).sum::<i64>() as f64 / *units.get(side);
         let head = number.head - (number.head - base).clamp(0.0, most(Side::Head));
         Number { base: Some(base - (base - head).clamp(0.0, most(Side::Base))), head, ..number }
-    }
-}
-
-/// Values of the runs of a side, in order; never empty, since a side is not.
-struct Values(Vec<f64>);
-
-impl Values {
-    fn new(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        Self(values)
-    }
-
-    fn median(&self) -> f64 {
-        (self.0[(self.0.len() - 1) / 2] + self.0[self.0.len() / 2]) / 2.0
     }
 }

@@ -1,5 +1,6 @@
 //! Numbers of the kernels or ranges whose names fit a pattern: `kernel["flash_*"].mean_ns`.
 
+use crate::compare::Spread;
 use crate::facts::catalogue::{self, Fact, FactType, Scaling};
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::text::glob::Glob;
@@ -33,15 +34,34 @@ impl Named {
         format!("{} that fits `{}`", self.kind.name(), self.pattern.as_str())
     }
 
-    /// The number of a report: a sum where the fact is one, the mean of all calls for a mean, else the largest. `None` where
-    /// nothing fits.
-    pub(super) fn of(&self, facts: &Facts) -> Option<f64> {
-        let fits = |entity: &Entity| {
+    /// How the calls that its number is of spread; `None` where nothing tells that.
+    pub(super) fn spread(&self, facts: &Facts) -> Option<Spread> {
+        let is_of_calls = self.kind == EntityKind::Kernel && matches!(self.fact.name, "mean_ns" | "sum_ns");
+        let kernels: Vec<&Entity> = self.fitting(facts).filter(|_| is_of_calls).collect();
+        let sum = |of: &dyn Fn(&Entity) -> Option<f64>| kernels.iter().map(|kernel| of(kernel)).sum::<Option<f64>>();
+        let count = sum(&|kernel| kernel.number("launch_count")).filter(|count| *count > 1.0)?;
+        let squares = sum(&|kernel| Some(kernel.number("spread_ns")?.powi(2) * kernel.number("launch_count")?))?;
+        Some(Spread {
+            count: count as usize,
+            mean: sum(&|kernel| kernel.number("sum_ns"))? / count,
+            deviation: (squares / count).sqrt(),
+            shortest: kernels.iter().filter_map(|kernel| kernel.number("min_ns")).reduce(f64::min)?,
+            usual: sum(&|kernel| Some(kernel.number("median_ns")? * kernel.number("launch_count")?))? / count,
+        })
+    }
+
+    fn fitting<'a>(&'a self, facts: &'a Facts) -> impl Iterator<Item = &'a Entity> {
+        let fits = |entity: &&Entity| {
             let full = entity.text("full_name").is_some_and(|name| self.pattern.matches(name));
             full || self.pattern.matches(entity.name())
         };
-        let all: Vec<&Entity> =
-            facts.of_kind(self.kind).map(|(_, entity)| entity).filter(|entity| fits(entity)).collect();
+        facts.of_kind(self.kind).map(|(_, entity)| entity).filter(fits)
+    }
+
+    /// The number of a report: a sum where the fact is one, the mean of all calls for a mean, else the largest. `None` where
+    /// nothing fits.
+    pub(super) fn of(&self, facts: &Facts) -> Option<f64> {
+        let all: Vec<&Entity> = self.fitting(facts).collect();
         let sum = |name: &str| all.iter().filter_map(|entity| entity.number(name)).reduce(|sum, number| sum + number);
         let count = if self.kind == EntityKind::Kernel { "launch_count" } else { "count" };
         match self.fact.name {

@@ -82,9 +82,9 @@ struct Row {
     fact: &'static str,
     once_fact: &'static str,
     once_count_fact: &'static str,
-    source: SourceFacts,
     longest_fact: &'static str,
     longest_start_fact: &'static str,
+    source: SourceFacts,
     part_of: Option<Breakdown>,
     sign: &'static str,
     label: &'static str,
@@ -108,13 +108,13 @@ macro_rules! accounts {
             fact: concat!($id, "_ns"),
             once_fact: concat!($id, "_once_ns"),
             once_count_fact: concat!($id, "_once_count"),
+            longest_fact: concat!($id, "_longest_ns"),
+            longest_start_fact: concat!($id, "_longest_start_ns"),
             source: SourceFacts {
                 place: concat!($id, "_source"),
                 share: concat!($id, "_source_share"),
                 is_in_project: concat!("is_", $id, "_source_in_project"),
             },
-            longest_fact: concat!($id, "_longest_ns"),
-            longest_start_fact: concat!($id, "_longest_start_ns"),
             part_of: $part_of,
             sign: $sign,
             label: $label,
@@ -256,6 +256,21 @@ impl Account {
         self.row().once_count_fact
     }
 
+    /// The fact that holds its longest piece (`idle_host_longest_ns`), where [`Self::has_place`].
+    pub const fn longest_fact(self) -> &'static str {
+        self.row().longest_fact
+    }
+
+    /// The fact that holds when that begins (`idle_host_longest_start_ns`).
+    pub const fn longest_start_fact(self) -> &'static str {
+        self.row().longest_start_fact
+    }
+
+    /// Whether its longest piece is a place to look at.
+    pub const fn has_place(self) -> bool {
+        self.can_be_once() || matches!(self, Self::ExposedCommunication)
+    }
+
     /// The facts of the line of the program's own code in which the host was for most of it, where [`Self::has_source`].
     pub const fn source(self) -> SourceFacts {
         self.row().source
@@ -270,21 +285,6 @@ impl Account {
             Some(Breakdown::Trigger) => matches!(self, Self::AfterSync | Self::AfterCopy | Self::AfterAllocate),
             _ => false,
         }
-    }
-
-    /// The fact that holds its longest piece (`idle_host_longest_ns`), where [`Self::has_place`].
-    pub const fn longest_fact(self) -> &'static str {
-        self.row().longest_fact
-    }
-
-    /// The fact that holds when that begins (`idle_host_longest_start_ns`).
-    pub const fn longest_start_fact(self) -> &'static str {
-        self.row().longest_start_fact
-    }
-
-    /// Whether its longest piece is a place to look at.
-    pub const fn has_place(self) -> bool {
-        self.can_be_once() || matches!(self, Self::ExposedCommunication)
     }
 
     /// Whether its time comes in pieces that may occur once: idle time, copies, memsets, migrations. Kernels that follow

@@ -103,10 +103,10 @@ pub fn catalogue_text() -> String {
         .map(|(kind, fact)| {
             let name = format!("{}.{}", kind.name(), fact.name);
             let unit = if fact.unit() == Unit::None { "-" } else { fact.unit().name() };
-            [name, type_text(fact), unit.to_owned(), sources(fact.needs), capture(fact.needs), meaning(fact)]
+            [name, type_text(fact), unit.to_owned(), sources(kind, fact), capture(fact.needs), meaning(fact)]
         })
         .collect();
-    let heads = ["fact", "type", "unit", "sources", "capture", "meaning"].map(str::to_owned);
+    let heads = ["fact", "type", "unit", "from", "capture", "meaning"].map(str::to_owned);
     table(std::iter::once(&heads).chain(&rows))
 }
 
@@ -119,7 +119,7 @@ pub fn catalogue_json() -> String {
                 "fact": fact.name,
                 "type": if matches!(fact.kind, FactType::Choice(_)) { "string" } else { fact.kind.name() },
                 "meaning": fact.meaning,
-                "sources": source::sources_of(fact.needs).collect::<Vec<_>>(),
+                "formats": catalogue::formats_of(kind, fact),
             });
             let optional = [
                 ("values", if let FactType::Choice(values) = fact.kind { Some(json!(values)) } else { None }),
@@ -152,9 +152,11 @@ fn meaning(fact: &Fact) -> String {
     }
 }
 
-/// The formats that can hold a fact.
-fn sources(needs: Capability) -> String {
-    source::sources_of(needs).collect::<Vec<_>>().join(",")
+/// The profilers whose recordings can give a fact: `nsys`, `kineto` (PyTorch), `ncu`.
+fn sources(kind: EntityKind, fact: &Fact) -> String {
+    let formats = catalogue::formats_of(kind, fact);
+    let names: Vec<&str> = formats.iter().map(|id| id.split('-').next().unwrap_or(id)).collect();
+    names.join(",")
 }
 
 /// The options of the profiler that bring a fact.

@@ -3,10 +3,13 @@
 //! A format is one file here and one variant of [`Format`]; hostile names go through all of them in the tests.
 
 mod bar;
+mod codequality;
+pub mod collect;
 mod comment;
 pub mod facts;
 mod filters;
 mod github;
+pub mod history;
 mod json;
 mod junit;
 mod markdown;
@@ -39,11 +42,13 @@ pub enum Format {
     Github,
     /// JUnit's XML.
     Junit,
+    /// GitLab's Code Quality report.
+    Codequality,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [Self::Markdown, Self::Json, Self::Sarif, Self::Github, Self::Junit];
+    pub const ALL: [Self; 6] = [Self::Markdown, Self::Json, Self::Sarif, Self::Github, Self::Junit, Self::Codequality];
 
     /// The word that users choose it by.
     pub const fn name(self) -> &'static str {
@@ -53,6 +58,7 @@ impl Format {
             Self::Sarif => "sarif",
             Self::Github => "github",
             Self::Junit => "junit",
+            Self::Codequality => "codequality",
         }
     }
 
@@ -64,6 +70,7 @@ impl Format {
             Self::Sarif => "SARIF 2.1.0, for code scanning",
             Self::Github => "Annotations of a GitHub workflow",
             Self::Junit => "JUnit's XML: what fails the run is a failed test",
+            Self::Codequality => "GitLab's Code Quality report",
         }
     }
 }
@@ -100,6 +107,7 @@ pub fn render(report: &Report, format: Format, context: Context<'_>) -> Result<S
         Format::Sarif => sarif::sarif(&Notes::of(report), context.library)?,
         Format::Github => github::github(&Notes::of(report)),
         Format::Junit => junit::junit(&Notes::of(report)),
+        Format::Codequality => codequality::codequality(&Notes::of(report))?,
     })
 }
 

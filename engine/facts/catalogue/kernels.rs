@@ -61,6 +61,13 @@ pub(super) const KERNEL: &[Fact] = &[
     ),
     fact("max_ns", Int, CudaTrace, OneTime, "Longest duration."),
     fact(
+        "spread_ns",
+        Int,
+        CudaTrace,
+        Intensive,
+        "How far durations lie from the mean of their launch shape: the standard deviation. Absent with one launch of each shape.",
+    ),
+    fact(
         "first_start_ns",
         Int,
         CudaTrace,

@@ -2,6 +2,7 @@
 
 use regex::Regex;
 
+use crate::replay::Role;
 use crate::text::cut;
 use crate::timeline::Timeline;
 
@@ -14,6 +15,8 @@ pub(super) struct Traits {
     pub(super) is_transpose: bool,
     pub(super) is_elementwise: bool,
     pub(super) precision: Option<&'static str>,
+    /// What it tells a replay.
+    pub(super) role: Role,
 }
 
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
@@ -22,6 +25,19 @@ const MATRIX: &str =
     r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*kernel|triton_poi_";
+/// What else names tell a replay. CUB finds out which elements are chosen, and how many, before others move them; cuDNN changes the
+/// layout around a convolution of tensors that do not lie as tensor cores want them.
+const ROLES: &[(&str, Role)] = &[
+    (
+        r"DeviceSelect|DeviceCompactInit|DevicePartition|DeviceReduce\w*Kernel|DeviceScan\w*Kernel|write_indices",
+        Role::Selection,
+    ),
+    (r"(?i)index_elementwise|_gather_kernel|index_put|indexSelect|masked_(select|scatter)", Role::Gather),
+    (r"(?i)nchwToNhwc|nhwcToNchw|nchwAddPadding", Role::ConvolutionLayout),
+    (r"(?i)batch_?norm\w*_channels_last|bn_\w*nhwc", Role::Compute),
+    (r"(?i)batch_?norm|^bn_(fw|bw)_", Role::Normalization),
+    (r"(?i)nccl.*broadcast", Role::Broadcast),
+];
 /// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else. Not what joins tensors: that
 /// makes a new one.
 const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
@@ -45,12 +61,14 @@ pub(super) struct Patterns {
     transpose: Regex,
     elementwise: Regex,
     precisions: Vec<(Regex, &'static str)>,
+    roles: Vec<(Regex, Role)>,
 }
 
 impl Patterns {
     /// `None` never happens: the patterns are constants, and a test compiles them.
     pub(super) fn new() -> Option<Self> {
         let precisions = PRECISIONS.iter().map(|(pattern, name)| Some((Regex::new(pattern).ok()?, *name)));
+        let roles = ROLES.iter().map(|(pattern, role)| Some((Regex::new(pattern).ok()?, *role)));
         Some(Self {
             communication: Regex::new(COMMUNICATION).ok()?,
             matrix: Regex::new(MATRIX).ok()?,
@@ -58,6 +76,7 @@ impl Patterns {
             transpose: Regex::new(TRANSPOSE).ok()?,
             elementwise: Regex::new(ELEMENTWISE).ok()?,
             precisions: precisions.collect::<Option<_>>()?,
+            roles: roles.collect::<Option<_>>()?,
         })
     }
 
@@ -67,14 +86,25 @@ impl Patterns {
         let told =
             |name: &str| self.precisions.iter().find(|(pattern, _)| pattern.is_match(name)).map(|(_, name)| *name);
         let precision = told(short).or_else(|| told(beginning(full)));
+        let precision = precision.filter(|_| is_matrix_product);
+        let is_elementwise =
+            !is_matrix_product && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full)));
+        let role = self.roles.iter().find(|(pattern, _)| pattern.is_match(short)).map(|(_, role)| *role);
+        let role = match role {
+            Some(role) => role,
+            None if precision == Some("fp32") => Role::Fp32Product,
+            None if is_matrix_product => Role::Product,
+            None if is_elementwise => Role::Elementwise,
+            None => Role::Compute,
+        };
         Traits {
             is_communication: self.communication.is_match(short),
             is_matrix_product,
             is_tensor_copy: self.tensor_copy.is_match(short),
             is_transpose: self.transpose.is_match(short),
-            is_elementwise: !is_matrix_product
-                && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full))),
-            precision: precision.filter(|_| is_matrix_product),
+            is_elementwise,
+            precision,
+            role,
         }
     }
 }

@@ -9,6 +9,34 @@ use super::tally::KernelTally;
 use crate::ledger::Op;
 use crate::timeline::{Geometry, NameId, Timeline};
 
+/// How far launches lie from the mean of those of their launch shape.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spread {
+    squares: f64,
+    freedom: usize,
+}
+
+impl Spread {
+    /// Of launches of one shape, whatever their order.
+    pub(super) fn of(durations: &[i64], sum_ns: i128) -> Self {
+        let Some(freedom) = durations.len().checked_sub(1) else { return Self::default() };
+        let mean = sum_ns / durations.len() as i128;
+        let far = durations.iter().map(|ns| i128::from(*ns) - mean);
+        let squares = far.fold(0_i128, |sum, far| sum.saturating_add(far.saturating_mul(far)));
+        Self { squares: squares as f64, freedom }
+    }
+
+    fn absorb(&mut self, other: Self) {
+        self.squares += other.squares;
+        self.freedom += other.freedom;
+    }
+
+    /// The standard deviation; `None` of single launches.
+    pub(super) fn deviation_ns(self) -> Option<i64> {
+        (self.freedom > 0).then(|| (self.squares / self.freedom as f64).sqrt().round() as i64)
+    }
+}
+
 /// The launches of one launch shape, or of all of a kernel.
 #[derive(Debug, Default)]
 pub(super) struct Launches {
@@ -16,6 +44,7 @@ pub(super) struct Launches {
     /// Durations of those during which unified memory migrates.
     pub(super) migrating: Vec<i64>,
     pub(super) sum_ns: i128,
+    pub(super) spread: Spread,
     pub(super) min_ns: i64,
     pub(super) longest_ns: i64,
     pub(super) longest_start_ns: i64,
@@ -55,6 +84,7 @@ impl Launches {
     pub(super) fn absorb(&mut self, other: Self) {
         self.durations.extend(other.durations);
         self.sum_ns += other.sum_ns;
+        self.spread.absorb(other.spread);
         self.min_ns = self.min_ns.min(other.min_ns);
         self.first_start_ns = self.first_start_ns.min(other.first_start_ns);
         self.streams.extend(other.streams);

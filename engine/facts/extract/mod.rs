@@ -11,6 +11,7 @@ mod device;
 mod fine_work;
 pub(in crate::facts) mod framework;
 mod idle;
+mod kernel_counters;
 mod kernel_names;
 mod kernel_profiles;
 mod kernels;

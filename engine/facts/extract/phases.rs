@@ -150,6 +150,9 @@ pub(super) fn extract(_: &Context<'_>, device: &DeviceContext, parents: &Parents
     let Some(measured) = told.measured else { return };
     part.device.set("phase", measured.id());
     part.device.set("whole_window_ns", told.whole_ns);
+    if told.steps.is_some() {
+        part.device.set("earlier_step_count", told.earlier_step_count as i64);
+    }
     if let Some(phases) = &told.phases {
         part.device.set("set_up_ns", phases.set_up.len_ns());
         part.device.set("before_steady_ns", phases.set_up.len_ns() + phases.warm_up.len_ns());

@@ -1,6 +1,5 @@
 //! What would remain of a step without a cause, from the replay of the steady state.
 
-use super::kernel_names::Traits;
 use super::{Context, DeviceContext, DevicePart, Parents, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
@@ -94,7 +93,7 @@ fn played<T>(
 ) -> Result<T, NoReplay> {
     let devices: Vec<&DeviceOps> = context.devices.iter().map(|device| &device.ops).collect();
     let own = context.devices.iter().position(|other| other.ops.device == device.ops.device).unwrap_or(0);
-    let roles: Vec<Role> = context.traits.iter().map(role).collect();
+    let roles: Vec<Role> = context.traits.iter().map(|traits| traits.role).collect();
     let subject = Subject {
         timeline: context.timeline,
         calls: &context.calls,
@@ -104,14 +103,4 @@ fn played<T>(
         roles: &roles,
     };
     Replay::new(subject).map(|replay| then(&replay))
-}
-
-fn role(traits: &Traits) -> Role {
-    if traits.is_matrix_product && traits.precision == Some("fp32") {
-        Role::Fp32Product
-    } else if traits.is_elementwise {
-        Role::Elementwise
-    } else {
-        Role::Compute
-    }
 }

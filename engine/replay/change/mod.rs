@@ -3,6 +3,7 @@
 mod copies;
 mod host;
 mod kernels;
+mod programs;
 
 use foldhash::HashMap;
 
@@ -66,6 +67,9 @@ macro_rules! changes {
 
 changes! {
     LowerPrecision "lower-precision" "lower_precision" "Matrix products in fp32 run on tensor cores: TF32 is expected, bf16 is the ceiling."
+    ChannelsLast "channels-last" "channels_last" "Tensors lie as convolutions on tensor cores want them: nothing changes their layout, and normalisation reads them in order."
+    ForEach "for-each" "for_each" "The few element-wise kernels that run for one tensor after another run once for all of them."
+    FixedShapes "fixed-shapes" "fixed_shapes" "Masks take the place of chosen elements, whose number the host has to wait for."
     FullGrid "full-grid" "full_grid" "Kernels with fewer blocks than the GPU has SMs fill it."
     Fuse "fuse" "fuse" "Chains of element-wise kernels become one pass over memory."
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
@@ -80,6 +84,7 @@ changes! {
     SpreadStreams "spread-streams" "spread_streams" "Small kernels of one step run in streams of their own, as far as they fit together."
     OverlapCopies "overlap-copies" "overlap_copies" "Copies between host and device run beside the work of other steps, with two buffers."
     OverlapCommunication "overlap-communication" "overlap_communication" "Communication runs beside compute, which it slows."
+    ProcessPerGpu "process-per-gpu" "process_per_gpu" "Each GPU has a process of its own, and gradients are summed beside the backward pass."
     SteadySteps "steady-steps" "steady_steps" "Every step takes as long as the median step."
 }
 
@@ -95,6 +100,9 @@ impl Change {
                 | Self::NoBlocking
                 | Self::Graph
                 | Self::BatchCopies
+                | Self::ForEach
+                | Self::FixedShapes
+                | Self::ProcessPerGpu
         )
     }
 
@@ -112,12 +120,16 @@ impl Play<'_> {
     pub(super) fn apply(&mut self, change: Change, extent: Extent, setting: &Setting<'_>) {
         match change {
             Change::LowerPrecision => self.lower_precision(extent, setting),
+            Change::ChannelsLast => self.channels_last(extent, setting),
+            Change::ForEach => self.for_each(extent, setting),
+            Change::FixedShapes => self.fixed_shapes(extent, setting),
+            Change::ProcessPerGpu => self.process_per_gpu(extent, setting),
             Change::FullGrid => self.full_grid(extent, setting),
             Change::Fuse => self.fuse(extent, setting),
             Change::BatchCopies => self.batch_copies(extent, setting),
             Change::PinCopies => self.pin_copies(extent, setting),
             Change::CacheAllocations => self.cache_allocations(),
-            Change::NoSync => self.no_sync(extent),
+            Change::NoSync => self.no_sync(extent, setting),
             Change::LoadAhead => self.load_ahead(),
             Change::HostAside => self.host_aside(setting),
             Change::NoBlocking => self.no_blocking(),

@@ -31,6 +31,7 @@ mod record;
 mod tests;
 mod text;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use self::fill::Part;
@@ -56,6 +57,7 @@ pub(super) const FORMAT: Format = Format {
     reader,
     near_miss,
     capture: capture::command,
+    script: capture::script,
 };
 
 /// Broken traces may begin with anything: lines of a log, or the middle of an event.
@@ -87,11 +89,11 @@ fn near_miss(head: Head<'_>) -> Option<NearMiss> {
 fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
     let unreadable = |problem| unreadable(path, problem);
     let mut source = Source::open(path).map_err(|error| unreadable(Unreadable::Io(error)))?;
-    let position = source.progress();
+    let (position, most_held_bytes) = (source.progress(), source.most_held_bytes());
     let limits = options.limits;
     let threads = Threads::new(options.threads).at_most(usize::MAX);
     let mut builder = Builder::new(limits);
-    let (mut count, mut has_gpu_events) = (0_u64, false);
+    let (mut count, mut has_gpu_events, mut is_full) = (0_u64, false, false);
     let (mut places, mut details) = (Places::default(), details::Found::default());
     let make = |frame| Part::new(limits, frame);
     let take = |part: Part| {
@@ -99,17 +101,22 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         builder.skip_rows(part.beyond);
         if count.saturating_add(part.count) > limits.rows {
             builder.skip_rows(part.count);
-            return;
+            return ControlFlow::Continue(());
         }
         count += part.count;
         places.merge(part.places);
         details.merge(part.details);
         builder.take(part.chunk);
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
+        is_full = builder.held_bytes() > most_held_bytes;
+        if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut summary = pipeline::read(&mut source, threads, make, take).map_err(unreadable)?;
     if source.is_beyond_budget() {
         summary.ending = Ending::BeyondBudget;
+    }
+    if is_full {
+        summary.ending = Ending::BeyondMemory;
     }
     describe::describe(&mut builder, &summary);
     let mut timeline = builder.finish();

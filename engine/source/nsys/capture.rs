@@ -1,6 +1,6 @@
 //! What to record with Nsight Systems.
 
-use crate::source::format::{CaptureCommand, to_record};
+use crate::source::format::{CaptureCommand, Language, PROGRAM, Script, to_record};
 use crate::timeline::Capability;
 
 /// How an option of `nsys profile` brings a capability.
@@ -45,6 +45,16 @@ pub(super) fn command(wanted: &[Capability]) -> Option<CaptureCommand> {
         }
     }
     Some(CaptureCommand { program: "nsys profile", options: format!("--trace={}{others}", traces.join(",")) })
+}
+
+/// A command line that records a program.
+pub(super) fn script(command: &CaptureCommand) -> Script {
+    Script {
+        profiler: "nsys",
+        language: Language::Shell,
+        text: format!("{command} --output=run {PROGRAM}"),
+        output: "run.nsys-rep",
+    }
 }
 
 #[cfg(test)]

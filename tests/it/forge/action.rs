@@ -64,7 +64,7 @@ impl Step {
         ] {
             command.env(format!("IN_{name}"), "");
         }
-        for name in ["PROGRAM", "BASE_COMMIT", "HEAD_COMMIT", "BUILD", "VERSION", "CHECKSUM", "RELEASES"] {
+        for name in ["PROGRAM", "BASE_COMMIT", "HEAD_COMMIT", "BUILD", "VERSION", "CHECKSUM", "RELEASES", "CA_FILE"] {
             command.env(format!("IN_{name}"), "");
         }
         command.env("IN_SARIF", "").env("IN_PULL", "").env("IN_MARKER", "").env("IN_AUTHOR", "");
@@ -352,6 +352,36 @@ fn a_release_is_what_its_checksum_says() {
         assert_eq!(done.output.status.code(), Some(2), "{}", done.printed());
         assert!(done.printed().contains(says), "{}", done.printed());
     }
+}
+
+#[test]
+fn what_the_release_script_packs_is_what_the_action_takes() {
+    let folder = temp::folder();
+    let machine = String::from_utf8(std::process::Command::new("uname").arg("-m").output().unwrap().stdout).unwrap();
+    let target = format!("{}-unknown-linux-musl", machine.trim());
+    let version = env!("CARGO_PKG_VERSION");
+    let (built, dist) = (folder.path().join("built"), folder.path().join(format!("v{version}")));
+    fs::create_dir_all(built.join(&target)).unwrap();
+    fs::write(built.join(&target).join("coldspot"), "#!/bin/sh\necho packed\n").unwrap();
+    let action = folder.path().join("action");
+    fs::create_dir(&action).unwrap();
+    fs::copy(root().join("Cargo.toml"), folder.path().join("Cargo.toml")).unwrap();
+    let mut release = cli::bare("bash", folder.path());
+    release.arg(root().join(".ci/release")).arg(&target).env("COLDSPOT_BUILT", &built).env("COLDSPOT_DIST", &dist);
+    let packed = release.env("COLDSPOT_SUMS", action.join("SHA256SUMS")).output().unwrap();
+    assert!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
+    let install = || {
+        let step = Step::new("install.sh").with("IN_BINARY", "");
+        let from = format!("file://{}", folder.path().display());
+        step.with("IN_RELEASES", &from).with("GITHUB_ACTION_PATH", &folder.path().display().to_string()).run()
+    };
+    let done = install();
+    assert!(done.output.status.success(), "{}", done.printed());
+    assert!(fs::read_to_string(&done.outputs()["binary"]).unwrap().contains("packed"));
+    fs::remove_file(action.join("SHA256SUMS")).unwrap();
+    let done = install();
+    assert_eq!(done.output.status.code(), Some(2));
+    assert!(done.printed().contains("this copy of the action is no release"), "{}", done.printed());
 }
 
 /// The text of every `run:` of a workflow or an action.

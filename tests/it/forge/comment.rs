@@ -53,6 +53,45 @@ fn the_first_comment_is_posted() {
     assert_eq!(forge.writes(), [("POST".to_owned(), COMMENTS.to_owned())]);
 }
 
+/// A merge request of GitLab, whose address says that it is.
+fn merge_request(forge: &Forge, text: &str) -> Assert {
+    let folder = temp::folder();
+    let body = write(folder.path(), text);
+    let mut command = cli::command(temp::root());
+    command.env("GITLAB_TOKEN", TOKEN).env("CI_API_V4_URL", format!("{}/api/v4", forge.url));
+    command.args(["comment", "--repo", "me/group/project", "--pull", "12", "--body"]).arg(body);
+    cli::run(&mut command).stdout(contains(TOKEN).not()).stderr(contains(TOKEN).not())
+}
+
+#[test]
+fn a_note_of_gitlab_is_posted_and_then_updated() {
+    let forge = Forge::new().with_comment(STRANGER, &marked("not ours"));
+    merge_request(&forge, &marked("12 ms faster")).success().stdout("comment posted on me/group/project#12\n");
+    merge_request(&forge, &marked("15 ms faster")).success().stdout(contains("updated"));
+    merge_request(&forge, &marked("15 ms faster")).success().stdout(contains("unchanged"));
+    assert_eq!(forge.bodies(), [marked("not ours"), marked("15 ms faster")]);
+    let notes = "/api/v4/projects/me%2Fgroup%2Fproject/merge_requests/12/notes";
+    let writes = [("POST".to_owned(), notes.to_owned()), ("PUT".to_owned(), format!("{notes}/1001"))];
+    assert_eq!(forge.writes(), writes);
+    assert!(forge.seen().iter().any(|seen| seen.path.contains("sort=asc")), "the oldest of ours is the one");
+}
+
+#[test]
+fn a_repository_of_groups_is_gitlabs_and_a_file_of_certificates_holds_some() {
+    let forge = Forge::new();
+    let folder = temp::folder();
+    let body = write(folder.path(), "x");
+    let mut command = cli::command(temp::root());
+    command
+        .env("GITHUB_TOKEN", TOKEN)
+        .args(["comment", "--repo", "a/b/c", "--pull", "12", "--api", &forge.url, "--body"]);
+    cli::run(command.arg(&body)).code(2).stderr(contains("expected owner/name"));
+    let argument = body.display().to_string();
+    post_with(&forge, "x", &["--ca-file", &argument]).code(2).stderr(contains("holds no certificate in PEM"));
+    post_with(&forge, "x", &["--ca-file", "/no/such.pem"]).code(2).stderr(contains("cannot be read"));
+    assert!(forge.seen().is_empty());
+}
+
 #[test]
 fn ours_is_updated_and_no_second_one_posted() {
     let forge = Forge::new().with_comment(STRANGER, "x").with_comment(OURS, &marked("old")).with_comment(OURS, "y");

@@ -200,6 +200,37 @@ fn fulfil(state: &mut State, method: &str, path: &str, content: &str) -> String 
             comment["body"] = body;
             http(200, "", &comment.to_string())
         }
+        _ => gitlab(state, method, place, content),
+    }
+}
+
+/// The same of GitLab: an author has a username, and comments are notes.
+fn gitlab(state: &mut State, method: &str, place: &str, content: &str) -> String {
+    const NOTES: &str = "/api/v4/projects/me%2Fgroup%2Fproject/merge_requests/12/notes";
+    let body = || serde_json::from_str::<Value>(content).unwrap()["body"].clone();
+    match (method, place.strip_prefix(NOTES)) {
+        ("GET", None) if place == "/api/v4/user" => {
+            http(200, "", &json!({ "username": OURS.0, "id": OURS.1 }).to_string())
+        }
+        ("GET", Some("")) => {
+            let of = |comment: &Value| {
+                let user = &comment["user"];
+                let author = json!({ "id": user["id"], "username": user["login"] });
+                json!({ "id": comment["id"], "body": comment["body"], "system": false, "author": author })
+            };
+            http(200, "", &json!(state.comments.iter().map(of).collect::<Vec<_>>()).to_string())
+        }
+        ("POST", Some("")) => {
+            let id = 1000 + state.comments.len();
+            state.comments.push(json!({ "id": id, "body": body(), "user": { "login": OURS.0, "id": OURS.1 } }));
+            http(201, "", &json!({ "id": id }).to_string())
+        }
+        ("PUT", Some(one)) => {
+            let id: u64 = one[1..].parse().unwrap();
+            let comment = state.comments.iter_mut().find(|comment| comment["id"] == id).unwrap();
+            comment["body"] = body();
+            http(200, "", &json!({ "id": id }).to_string())
+        }
         _ => http(404, "", r#"{"message":"Not Found"}"#),
     }
 }

@@ -1,6 +1,7 @@
 //! Small traces of the PyTorch Profiler, whole and damaged.
 
 use super::mutate::Random;
+use super::mutate_text;
 
 /// How a trace is written: as years differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,65 +162,11 @@ pub fn damaged() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Writes of a seed: a trace in which bytes are changed, cut out or doubled, or values are those at which arithmetic goes
-/// wrong; and what was done.
+/// A trace of a seed, changed, and what was done.
 pub fn mutant(seed: u64) -> (Vec<u8>, String) {
-    const VALUES: [&str; 16] = [
-        "-1",
-        "0",
-        "null",
-        "true",
-        "[]",
-        "{}",
-        "\"\"",
-        "inf",
-        "1e308",
-        "-9223372036854775808",
-        "9223372036854775807",
-        "18446744073709551616",
-        "0.0000000001",
-        "\"\\ud800\"",
-        "\"::error::x\"",
-        "4294967295",
-    ];
     let mut random = Random::new(seed);
     let spelling = *random.pick(&[Spelling::Old, Spelling::Today]);
     let mut bytes = trace(1 + random.below(40) as i64, spelling).into_bytes();
-    let mut done = Vec::new();
-    for _ in 0..1 + random.below(6) {
-        let at = random.below(bytes.len());
-        let end = (at + 1 + random.below(400)).min(bytes.len());
-        match random.below(6) {
-            0 => {
-                bytes[at] = *random.pick(b"\"{}[],:\\\0\xff0-eE.");
-                done.push(format!("a byte at {at}"));
-            }
-            1 => {
-                bytes.drain(at..end);
-                done.push(format!("{at}..{end} cut out"));
-            }
-            2 => {
-                let piece = bytes[at..end].to_vec();
-                bytes.splice(at..at, piece);
-                done.push(format!("{at}..{end} doubled"));
-            }
-            3 => {
-                bytes.truncate(at.max(1));
-                done.push(format!("cut at {at}"));
-            }
-            _ => {
-                // A value: from behind a colon to the next comma or bracket.
-                let Some(colon) = bytes[at..].iter().position(|byte| *byte == b':') else { continue };
-                let from = at + colon + 1;
-                let length = bytes[from..].iter().position(|byte| b",]}".contains(byte)).unwrap_or(0);
-                let value = *random.pick(&VALUES);
-                bytes.splice(from..from + length, value.bytes());
-                done.push(format!("{value} at {from}"));
-            }
-        }
-        if bytes.is_empty() {
-            bytes.push(b'{');
-        }
-    }
-    (bytes, done.join(", "))
+    let done = mutate_text::change(&mut bytes, &mut random);
+    (bytes, done)
 }
