@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn exit(report: &ReviewReport) -> Exit {
-    if report.gates.has_failed() || report.gates.lacks_answer() {
+    if report.gates.ends_run() {
         Exit::Findings
     } else if report.review.errors.iter().any(|error| !error.is_own) {
         // A rule of the user's own that meets a report it was not made for is told, and ends no nightly run.
