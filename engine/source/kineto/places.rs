@@ -8,6 +8,7 @@ use foldhash::HashMap;
 
 use super::event::{Event, Operator};
 use super::text::Text;
+use crate::limits::MAX_PYTHON_STACKS_BYTES;
 use crate::source::own_code;
 use crate::text::paths;
 use crate::timeline::builder::ThreadKey;
@@ -20,8 +21,12 @@ const MAX_STACK_BYTES: usize = 16 << 10;
 const MAX_STACK_COUNT: usize = 1 << 20;
 /// Frames of a stack that are looked at, the innermost.
 const MAX_FRAME_COUNT: usize = 64;
-/// Folders of scripts that tell what lies beside them: a process runs one, and perhaps others in it.
+/// Folders of scripts that tell what lies beside them: every frame is held against each.
 const MAX_FOLDER_COUNT: usize = 16;
+/// Bytes that one of each takes until the timeline is told, about.
+const ROW_BYTES: u64 = 60;
+const LINKED_BYTES: u64 = 150;
+const STACK_BYTES: u64 = 150;
 /// What Python calls the code of a file outside of its functions.
 const MODULE: &str = "<module>";
 
@@ -49,6 +54,8 @@ pub(super) struct Places {
     stacks: Vec<Box<str>>,
     /// By what is written; `None` for those that hold none.
     stack_of: HashMap<Box<[u8]>, Option<u32>>,
+    /// Bytes of all of them.
+    stack_bytes: usize,
     rows: Vec<(Stretch, u32)>,
     linked: Vec<Linked>,
 }
@@ -75,9 +82,10 @@ impl Places {
         let stack = stack.start(MAX_STACK_BYTES);
         let index = match self.stack_of.get(stack.raw()) {
             Some(known) => *known,
-            None if self.stack_of.len() >= MAX_STACK_COUNT => None,
+            None if self.is_full() => None,
             None => {
                 let index = self.new_stack(stack);
+                self.stack_bytes += stack.raw().len();
                 self.stack_of.insert(stack.raw().into(), index);
                 index
             }
@@ -86,6 +94,19 @@ impl Places {
             let at = Stretch { times, thread: self.thread(thread) };
             self.rows.push((at, index));
         }
+    }
+
+    /// Whether no further stacks are told apart.
+    fn is_full(&self) -> bool {
+        self.stack_of.len() >= MAX_STACK_COUNT || self.stack_bytes >= MAX_PYTHON_STACKS_BYTES
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.rows.len() as u64 * ROW_BYTES
+            + self.linked.len() as u64 * LINKED_BYTES
+            + self.stack_of.len() as u64 * STACK_BYTES
+            + self.stack_bytes as u64 * 2
     }
 
     fn new_stack(&mut self, stack: Text<'_>) -> Option<u32> {
@@ -109,10 +130,12 @@ impl Places {
             if let Some(known) = self.stack_of.get(text.as_bytes()) {
                 return *known;
             }
-            let index = (self.stacks.len() < MAX_STACK_COUNT).then(|| {
-                self.stacks.push(text.into());
-                (self.stacks.len() - 1) as u32
-            });
+            if self.is_full() {
+                return None;
+            }
+            self.stacks.push(text.into());
+            self.stack_bytes += text.len();
+            let index = Some((self.stacks.len() - 1) as u32);
             self.stack_of.insert(text.as_bytes().into(), index);
             index
         };
