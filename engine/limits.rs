@@ -69,6 +69,12 @@ pub const MAX_COLUMN_COUNT: i32 = 1_000;
 pub const MAX_INFLATED_BASE_BYTES: u64 = 128 * MIB;
 /// Times the size of a compressed trace that it may inflate to; real ones reach 40.
 pub const MAX_INFLATION: u64 = 100;
+/// Bytes that a trace compressed with Zstandard may have its decoder keep: the usual levels take 8 MiB at most.
+pub const MAX_WINDOW_BYTES: u64 = 32 * MIB;
+/// Bytes of memory that the events of a trace may take in any case; what comes then is not read.
+pub const MAX_HELD_BASE_BYTES: u64 = 128 * MIB;
+/// The same for each byte of the file as it is stored: real ones take two to four when they are compressed, else less than one.
+pub const MAX_HELD_PER_BYTE: u64 = 4;
 /// Bytes of one event, or of another member of the document: it bounds what is kept of one that is not whole yet.
 pub const MAX_TRACE_ITEM_BYTES: usize = 16 << 20;
 /// Lists and objects in each other within an event.
@@ -131,6 +137,9 @@ pub const MAX_EXPRESSION_STEP_COUNT: u64 = 100_000;
 /// Steps of all expressions and texts of all rules of a run, over all entities: more than a thousand times what the
 /// built-in rules take of a large report. A step that may look at a long text counts for several.
 pub const MAX_RULES_STEP_COUNT: u64 = 50_000_000;
+/// The same of all tests of all rules, each of which is run with each of its facts changed: those of the built-in rules take a
+/// thirteenth.
+pub const MAX_TESTING_STEP_COUNT: u64 = 100_000_000;
 /// Bytes that one text of a rule quotes of a report.
 pub const MAX_QUOTED_BYTES: usize = MIB as usize;
 /// Steps of a template.
@@ -207,6 +216,8 @@ mod tests {
                 ],
             ),
             ("what a compressed trace inflates to", vec![bytes(MAX_INFLATED_BASE_BYTES), count(MAX_INFLATION)]),
+            ("window of a trace compressed with Zstandard", vec![bytes(MAX_WINDOW_BYTES)]),
+            ("memory that the events of a trace take", vec![bytes(MAX_HELD_BASE_BYTES), count(MAX_HELD_PER_BYTE)]),
             ("an event of a trace, its depth", vec![bytes(MAX_TRACE_ITEM_BYTES as u64), count(MAX_TRACE_DEPTH as u64)]),
             (
                 "a row of a page of Nsight Compute, its kernels",
@@ -246,7 +257,7 @@ mod tests {
             ("brackets and filters", vec![count(MAX_TEMPLATE_NEST_COUNT as u64)]),
             ("macros, includes", vec![count(MAX_TEMPLATE_DEPTH as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
-            ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT)]),
+            ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT), count(MAX_TESTING_STEP_COUNT)]),
             ("bytes that one text of a rule quotes", vec![bytes(MAX_QUOTED_BYTES as u64)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),

@@ -35,6 +35,11 @@ pub(crate) fn trace(data: &[u8]) {
     report(data, "trace.json");
 }
 
+/// A page of Nsight Compute, the same.
+pub(crate) fn page(data: &[u8]) {
+    report(data, "kernels.csv");
+}
+
 fn report(data: &[u8], name: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(name);

@@ -13,7 +13,7 @@ pub use reading::{Part, Reading};
 
 use crate::compare::{PairError, Run, Sides, Terms, compare};
 use crate::facts::Facts;
-use crate::findings::{Baseline, Policy, Review, Scorecard, Stale, review};
+use crate::findings::{Baseline, Collection, Policy, Review, Scorecard, Stale, collection, review};
 use crate::gates::{Budgets, Conditions, FailOn, Gates};
 use crate::project::Config;
 use crate::render::{Context, Format, RenderError, Templates, render};
@@ -82,6 +82,16 @@ impl Analysis {
     /// When it cannot be read.
     pub fn review(&self, path: &Path, request: &Request) -> Result<ReviewReport, AnalysisError> {
         Ok(self.review_facts(&self.reading.facts_for_review(path)?, &name_of(path), request))
+    }
+
+    /// What to record beside a recording: what rules lack, and the kernels to look into.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn collect(&self, path: &Path) -> Result<Collection, AnalysisError> {
+        let facts = self.reading.facts_for_review(path)?;
+        let review = self.review_under(&facts, &self.policy);
+        Ok(collection(&facts, &review, &path.to_string_lossy()))
     }
 
     /// Reviews facts; `name` is what they are of.

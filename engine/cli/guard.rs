@@ -27,16 +27,16 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 /// How many times its size a packed report takes once it is exported or inflated, as a rule.
 const GROWTH: u64 = 16;
-/// The same of an inflated trace in memory: it is read in passing, and never held.
-const INFLATED_GROWTH: u64 = 4;
+/// The same of a compressed trace in memory: what is held of it is bounded by its size as it is stored.
+const INFLATED_GROWTH: u64 = 1;
 /// The ends of the names of reports that are exported, and of those that are inflated.
-const EXPORTED: [&str; 2] = ["nsys-rep", "qdrep"];
+const EXPORTED: [&str; 3] = ["nsys-rep", "qdrep", "ncu-rep"];
 const INFLATED: [&str; 2] = ["gz", "zst"];
 
 /// How much a run may take.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Seconds that the run may take, without those of nsys; 0 for no bound [default: 600, and 120 for each GiB of the reports;
+    /// Seconds that the run may take, without those of nsys and ncu; 0 for no bound [default: 600, and 120 for each GiB of the reports;
     /// of processor time 10, and one for each 32 MiB]
     #[arg(long, global = true, value_name = "SECONDS", help_heading = "Bounds")]
     max_time: Option<u64>,
@@ -142,7 +142,7 @@ pub(super) fn watch(arguments: &Arguments, work: &Work) {
         loop {
             thread::sleep(LOOK_EVERY);
             let now = Instant::now();
-            // nsys has a limit of its own.
+            // nsys and ncu have limits of their own.
             if !interrupt::runs_program() {
                 time += (now - last).min(LONGEST_LOOK);
             }
@@ -222,7 +222,7 @@ mod tests {
         };
         let reports = [file("a.sqlite"), file("b.nsys-rep"), file("c.json.gz")];
         let some = Bounds::new(&usual, &Work::of(&reports));
-        assert_eq!(some.bytes, Some(MAX_REPORT_RUN_BYTES + 4 * (1 + 16 + 4) * 32 * MIB));
+        assert_eq!(some.bytes, Some(MAX_REPORT_RUN_BYTES + 4 * (1 + 16 + 1) * 32 * MIB));
         assert_eq!(some.time, Some(Duration::from_secs(840)));
         assert_eq!(some.processor_time, Some((MAX_RUN_PROCESSOR_TIME + Duration::from_secs(33)) * SLOWNESS));
         let most = Use { time: Duration::MAX, processor_time: Duration::MAX, bytes: u64::MAX };

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod baseline;
+mod collect;
 #[cfg(feature = "comment")]
 mod comment;
 mod compare;
@@ -39,6 +40,7 @@ Examples:
   coldspot compare base.sqlite head.sqlite         what a change did, and why
   coldspot history facts-of-nights                 since when a step takes longer
   coldspot whatif run.sqlite --pin-copies          what a step would take after a change
+  coldspot collect run.sqlite                      what to record next, and how
   coldspot facts run.sqlite --format json          all numbers
   coldspot facts --list                            what the numbers mean
   coldspot rules show pageable-copy                what a rule looks for, and why
@@ -76,6 +78,8 @@ enum Command {
     Baseline(baseline::Task),
     /// Print the facts that rules see.
     Facts(facts::Arguments),
+    /// Print what to record next, and how: commands for nsys, code for the PyTorch Profiler, ncu for the kernels that matter.
+    Collect(collect::Arguments),
     /// Say what a step would take after changes of the program: the recording played again without a cause.
     #[command(name = "whatif")]
     WhatIf(whatif::Arguments),
@@ -100,6 +104,7 @@ impl Command {
             Self::Baseline(task) => task.work(),
             Self::Facts(arguments) => arguments.work(),
             Self::WhatIf(arguments) => arguments.work(),
+            Self::Collect(arguments) => arguments.work(),
             #[cfg(feature = "comment")]
             Self::Comment(arguments) => arguments.work(),
             Self::Rules(_) | Self::Config(_) => Work::default(),
@@ -132,8 +137,11 @@ struct Reading {
     /// The nsys program that exports .nsys-rep files; looked for on PATH by default.
     #[arg(long, value_name = "PATH")]
     nsys: Option<PathBuf>,
-    /// A page of Nsight Compute, as CSV (`ncu --import FILE.ncu-rep --csv --page raw`): tells why the kernels of the report
-    /// that have the same name, grid and block are slow. May be given again.
+    /// The ncu program that prints .ncu-rep files; looked for on PATH by default.
+    #[arg(long, value_name = "PATH")]
+    ncu_program: Option<PathBuf>,
+    /// A report of Nsight Compute (.ncu-rep), or a page of it as CSV (`ncu --import FILE.ncu-rep --csv --page raw`): tells why
+    /// the kernels of the report that have the same name, grid and block are slow. May be given again.
     #[arg(long, value_name = "FILE")]
     ncu: Vec<PathBuf>,
     /// Take in more, or less, of a report than usual: `rows` of one table, `name-bytes` of one name, different `names`.
@@ -151,8 +159,13 @@ impl Reading {
         for (name, value) in &self.limits {
             limits.set(name, *value);
         }
-        let options =
-            ReadOptions { threads: self.threads.map(usize::from), nsys: self.nsys.clone(), limits, root: None };
+        let options = ReadOptions {
+            threads: self.threads.map(usize::from),
+            nsys: self.nsys.clone(),
+            ncu: self.ncu_program.clone(),
+            limits,
+            root: None,
+        };
         let scope = self.window.clone().or_else(|| self.range.clone()).unwrap_or_default();
         let progress: fn() -> Box<dyn Progress> = if self.quiet { || Box::new(()) } else { || Box::new(Bar::new()) };
         let profiles = self.ncu.clone();
@@ -190,6 +203,7 @@ pub(crate) fn main() -> ExitCode {
     let examples = |examples: &str| format!("{examples}\n{codes}");
     let mut command = command
         .mut_subcommand("whatif", |whatif| whatif.after_help(examples(whatif::EXAMPLES)))
+        .mut_subcommand("collect", |collect| collect.after_help(examples(collect::EXAMPLES)))
         .mut_subcommand("review", |review| review.after_help(examples(review::EXAMPLES)))
         .mut_subcommand("compare", |compare| compare.after_help(examples(compare::EXAMPLES)))
         .mut_subcommand("history", |history| history.after_help(examples(history::EXAMPLES)));
@@ -221,6 +235,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Baseline(task) => baseline::run(&task),
         Command::Facts(arguments) => facts::run(&arguments),
         Command::WhatIf(arguments) => whatif::run(&arguments),
+        Command::Collect(arguments) => collect::run(&arguments),
         Command::Rules(task) => rules::run(&task),
         #[cfg(feature = "comment")]
         Command::Comment(arguments) => comment::run(&arguments),

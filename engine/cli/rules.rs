@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use coldspot::analysis::{AnalysisError, Project, is_within};
 use coldspot::render::{rule_list_json, rule_list_text, rule_page_set};
-use coldspot::rules::testing::{self, TestReport};
+use coldspot::rules::testing;
 use coldspot::rules::{Library, Params, Rule, rule_schema, skeleton};
 use coldspot::text::escape;
 use coldspot::text::nearest::nearest;
@@ -175,8 +175,7 @@ fn new(id: &str, dir: Option<&Path>, project: &ProjectArguments) -> Result<Strin
 
 fn test(library: &Library, dir: Option<&Path>) -> Result<Exit, Failure> {
     let rules = chosen(library, dir);
-    let is_chosen = |report: &TestReport| rules.iter().any(|rule| rule.id() == report.rule);
-    let reports: Vec<TestReport> = testing::run(library).into_iter().filter(is_chosen).collect();
+    let reports = testing::run_of(library, &rules);
     let mut text = String::new();
     let mut failed = 0;
     for report in &reports {

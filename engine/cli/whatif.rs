@@ -6,7 +6,7 @@ use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use coldspot::render::whatif::{whatif_json, whatif_text};
 use coldspot::replay::Change;
-use coldspot::rules::Library;
+use coldspot::rules::{Library, Rule};
 
 use super::exit::{Exit, Failure};
 use super::format::TextOrJson;
@@ -56,20 +56,28 @@ impl Changes {
 
     /// Those asked for, with those that the rules advise.
     fn all(&self) -> Result<Vec<Change>, Failure> {
-        let library = Library::builtin().map_err(|faults| Failure::new(Exit::Rules, faults))?;
         let mut all = self.asked.clone();
-        for id in &self.rules {
-            let change = library.rules().iter().find(|rule| rule.id() == id).and_then(|rule| rule.replay());
+        if !self.rules.is_empty() {
+            all.extend(self.advised()?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+
+    /// Those that the rules advise.
+    fn advised(&self) -> Result<Vec<Change>, Failure> {
+        let library = Library::builtin().map_err(|faults| Failure::new(Exit::Rules, faults))?;
+        let advised = |id: &String| {
+            let change = library.rule(id).and_then(Rule::replay);
             let known = library.rules().iter().filter(|rule| rule.replay().is_some()).map(|rule| rule.id());
             let known: Vec<&str> = known.collect();
             let problem = || {
                 format!("--rule {id}: no rule of that name advises what can be played; these do: {}", known.join(", "))
             };
-            all.push(change.ok_or_else(|| Failure::new(Exit::Usage, problem()))?);
-        }
-        all.sort_unstable();
-        all.dedup();
-        Ok(all)
+            change.ok_or_else(|| Failure::new(Exit::Usage, problem()))
+        };
+        self.rules.iter().map(advised).collect()
     }
 }
 

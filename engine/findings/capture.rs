@@ -19,10 +19,10 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
             notes.push(Sentence::default().own(words).own("“").value(notice).own("”"));
         }
     }
-    if run.text("format") == Some("ncu-csv") {
-        let words = "Nsight Compute runs kernels one by one, with fixed clocks and empty caches: the window is the time of the \
-                     profiled launches, not that of the program. A recording of the program tells how much each kernel matters: \
-                     `coldspot review REPORT --ncu kernels.csv`.";
+    if run.text("format") == Some(source::KERNELS_FORMAT_ID) {
+        let words = "Nsight Compute runs kernels one by one, with fixed clocks and empty caches: the window here is the time \
+                     of the profiled launches, not that of the program. `coldspot review REPORT --ncu kernels.csv` tells how much of the \
+                     program each kernel is.";
         notes.push(Sentence::default().own(words));
     }
     let positive = |name: &str| run.int(name).filter(|count| *count > 0);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::is_of_kernels_alone;
 use super::occurrence::{Context, Occurrence};
 use super::part::{Part, ns_of, parts_of, split, unaccounted};
 use super::scorecard::{Score, Scorecard};
@@ -52,7 +53,7 @@ impl Context<'_> {
             .filter(|(_, device)| device.int("window_ns").is_some_and(|window| window > 0))
             .map(|(id, device)| DeviceReview {
                 recoverable_ns: recoverable(self.facts, id, shown),
-                scores: scorecard.of(device),
+                scores: if is_of_kernels_alone(self.facts) { Vec::new() } else { scorecard.of(device) },
                 kernels: work::kernels(self.facts, id, device.int("window_ns").unwrap_or(0)),
                 phase: work::phase(self.facts, id),
                 ..review_of(id, device)

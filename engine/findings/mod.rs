@@ -3,6 +3,7 @@
 mod baseline;
 mod brief;
 mod capture;
+mod collect;
 mod devices;
 mod fingerprint;
 mod idle_time;
@@ -26,6 +27,7 @@ use foldhash::HashMap;
 use crate::facts::Facts;
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Replayed, Severity};
 use crate::rules::{CaptureNote, Reference, RuleInfo};
+use crate::source::KERNELS_FORMAT_ID;
 use crate::text::number::{duration, percent};
 use crate::text::spans::Sentence;
 
@@ -34,6 +36,7 @@ use rank::Ranking;
 use source::KernelNames;
 
 pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
+pub use collect::{Collected, Collection, KernelToProfile, collection, first_recordings};
 pub use devices::DeviceReview;
 pub use fingerprint::digest;
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
@@ -43,7 +46,7 @@ pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
 pub use unjudged::{Unjudged, UnjudgedRule};
-pub use work::{KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
+pub use work::{KernelLimit, KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
 
 /// One report, reviewed: a plain value that renderers print.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +75,9 @@ pub struct Review {
     pub capture: Vec<Sentence>,
     /// How many answers of each kind the rules gave.
     pub counts: Counts,
+    /// Whether it is of single kernels that were profiled one by one: there is no time between them, and no share of a window
+    /// to hold against a target.
+    pub is_of_kernels_alone: bool,
 }
 
 impl Review {
@@ -303,6 +309,11 @@ pub struct Counts {
     pub ignored: usize,
 }
 
+/// Whether a report holds single kernels that were profiled one by one, and no recording of a program in time.
+fn is_of_kernels_alone(facts: &Facts) -> bool {
+    facts.run().and_then(|run| run.text("format")) == Some(KERNELS_FORMAT_ID)
+}
+
 /// Puts what the rules said of a report in order, under what the user has decided. `judgements` name rules by their index
 /// in `rules`; one that names none is left out.
 pub fn review(
@@ -344,6 +355,7 @@ pub fn review(
         errors: failures(rules, &judgements),
         capture,
         counts,
+        is_of_kernels_alone: is_of_kernels_alone(facts),
     }
 }
 

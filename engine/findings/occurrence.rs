@@ -231,7 +231,7 @@ impl<'a> Context<'a> {
     /// The same with the names by which its source is known, and where that is.
     pub(super) fn located(&self, occurrence: &Occurrence<'_>) -> Subject {
         let names = source::names(self.facts, self.kernels, occurrence.entity, occurrence.found);
-        let recorded = source::location(self.facts.get(occurrence.entity));
+        let recorded = source::location(self.facts.get(occurrence.entity), self.rule(occurrence), occurrence.found);
         let source = recorded.or_else(|| self.sources.find(&names).cloned());
         let source = source.map(|source| source.below(&self.sources.folders));
         Subject { names, source, ..self.subject(occurrence) }

@@ -126,7 +126,10 @@ impl<'a> Ranking<'a> {
                 .own(&format!("{} of it belong to another finding, and are not counted here: {title}.", duration(ns)))
         });
         let found = this.found.evidence.iter().cloned();
-        found.chain(elsewhere).chain(evidence(self.context.facts.get(this.entity))).collect()
+        found
+            .chain(elsewhere)
+            .chain(evidence(self.context.facts.get(this.entity), self.context.rule(this), this.found))
+            .collect()
     }
 
     fn also(&self, other: &Occurrence<'_>) -> Also {

@@ -114,6 +114,15 @@ impl Taken {
         if are_apart(symptom, cause) {
             return gain.recoverable_ns <= explained;
         }
+        // What a replay says cannot be divided: it goes with most of the time that is claimed, to a cause that wins as much.
+        let replayed = |of: &Occurrence<'_>| of.gain.as_ref()?.replayed.map(|replayed| replayed.expected_share);
+        if let (Some(own), Some(of_cause), Some(claimed)) =
+            (replayed(symptom), replayed(cause), &symptom.found.estimate)
+            && 2.0 * of_cause >= own
+            && claimed.recoverable_ns <= explained.saturating_mul(2)
+        {
+            return true;
+        }
         are_same_change(symptom, cause)
             || severity_of(symptom.left_share(explained) * gain.weighing_share()) == Severity::Info
     }

@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
+use crate::rules::RuleInfo;
 use crate::rules::outcome::Match;
 use crate::text::glob::Glob;
 use crate::text::number::percent;
@@ -92,25 +93,80 @@ const NAMING: [(EntityKind, &str, CodeKind); 8] = [
     (EntityKind::Device, "tensor_copy_kernel", CodeKind::Kernel),
 ];
 
-/// The line of code that most of the subject's time comes from, by the call stacks of the report. Facts files can be
-/// written by anybody: a file outside of the project is none.
-pub(super) fn location(entity: &Entity) -> Option<SourceLocation> {
-    let is_in_project = matches!(entity.get("is_source_in_project"), Some(FactValue::Bool(true)));
-    let file = entity.text("source_file").filter(|_| is_in_project)?;
-    let line = entity.int("source_line").and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
-    Some(SourceLocation { file: paths::inside(file).ok()?, line: Some(line?) })
+/// A line of the program's own code that something comes from, as facts tell it. The names are hostile.
+struct Line<'a> {
+    file: &'a str,
+    number: i64,
+    /// As it is shown.
+    place: String,
+    share: f64,
+    is_in_project: bool,
+    /// What comes from it.
+    words: &'static str,
 }
 
-/// The same as evidence, for files outside of the project too.
-pub(super) fn evidence(entity: &Entity) -> Option<Sentence> {
-    let (file, line) = (entity.text("source_file")?, entity.int("source_line")?);
-    let Some(FactValue::Float(share)) = entity.get("source_share") else { return None };
+/// Of an entity: that of its own calls; else that of what the finding claims.
+fn line<'a>(entity: &'a Entity, info: &RuleInfo, found: &Match) -> Option<Line<'a>> {
+    of_calls(entity).or_else(|| {
+        let account = found.estimate.as_ref().map(|estimate| estimate.account.as_str());
+        let stems = [Some(info.id.replace('-', "_")), account.map(str::to_owned)];
+        stems.into_iter().flatten().find_map(|stem| of_account(entity, &stem))
+    })
+}
+
+fn of_calls(entity: &Entity) -> Option<Line<'_>> {
+    let (file, number) = (entity.text("source_file")?, entity.int("source_line")?);
+    let function = entity.text("source_function").map_or_else(String::new, |name| format!(" ({name})"));
     let words = match entity.kind {
         EntityKind::Kernel | EntityKind::LaunchShape => "Launched from ",
         _ => "Called from ",
     };
-    let part = if *share < 0.9995 { format!(" ({} of the time)", percent(*share)) } else { String::new() };
-    Some(Sentence::default().own(words).code(&format!("{file}:{line}")).own(&format!("{part}.")))
+    Some(Line {
+        file,
+        number,
+        place: format!("{file}:{number}{function}"),
+        share: share(entity, "source_share")?,
+        is_in_project: entity.get("is_source_in_project") == Some(&FactValue::Bool(true)),
+        words,
+    })
+}
+
+/// Facts hold the line as it is shown: `train.py:118 (train_step)`.
+fn of_account<'a>(entity: &'a Entity, stem: &str) -> Option<Line<'a>> {
+    let place = entity.text(&format!("{stem}_source"))?;
+    let (file, number) = place.split(" (").next()?.rsplit_once(':')?;
+    Some(Line {
+        file,
+        number: number.parse().ok()?,
+        place: place.to_owned(),
+        share: share(entity, &format!("{stem}_source_share"))?,
+        is_in_project: entity.get(&format!("is_{stem}_source_in_project")) == Some(&FactValue::Bool(true)),
+        words: "Most of it in ",
+    })
+}
+
+fn share(entity: &Entity, name: &str) -> Option<f64> {
+    match entity.get(name) {
+        Some(FactValue::Float(share)) => Some(*share),
+        _ => None,
+    }
+}
+
+/// The line of code that most of what is found comes from, by the call stacks of the report. Facts files can be written by
+/// anybody: a file outside of the project is none.
+pub(super) fn location(entity: &Entity, info: &RuleInfo, found: &Match) -> Option<SourceLocation> {
+    let line = line(entity, info, found).filter(|line| line.is_in_project)?;
+    let number = u32::try_from(line.number).ok().filter(|number| *number > 0)?;
+    Some(SourceLocation { file: paths::inside(line.file).ok()?, line: Some(number) })
+}
+
+/// The same as evidence, for files outside of the project too.
+pub(super) fn evidence(entity: &Entity, info: &RuleInfo, found: &Match) -> Option<Sentence> {
+    let line = line(entity, info, found)?;
+    let is_all = line.share >= 0.9995;
+    let part = if is_all { String::new() } else { format!(" ({} of the time)", percent(line.share)) };
+    let words = if is_all { line.words.replace("Most", "All") } else { line.words.to_owned() };
+    Some(Sentence::default().own(&words).code(&line.place).own(&format!("{part}.")))
 }
 
 /// The subject itself where it is a kernel, a range or a step; then the kernels and ranges that the finding

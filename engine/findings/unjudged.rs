@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::is_of_kernels_alone;
 use crate::facts::catalogue::{self, EntityKind};
 use crate::facts::{FactValue, Facts};
 use crate::rules::RuleInfo;
@@ -16,8 +17,13 @@ pub struct Unjudged {
     pub rules: Vec<UnjudgedRule>,
     /// The absent facts, with their full names.
     pub missing: Vec<String>,
+    /// What a capture must hold for that, and the report's does not; empty where that was captured.
+    pub needs: Vec<Capability>,
     /// What to capture; absent when that was captured and the report still does not tell.
     pub capture: Option<String>,
+    /// Whether they judge a recording of the program in time, where the report holds single kernels: no report of its kind
+    /// can ever feed them.
+    pub needs_timeline: bool,
 }
 
 /// A rule that could not be judged for some entities.
@@ -38,22 +44,32 @@ pub struct UnjudgedRule {
 struct Group {
     unknown: BTreeMap<usize, usize>,
     missing: BTreeSet<String>,
+    needs: BTreeSet<Capability>,
 }
 
 pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<Unjudged> {
     let mut asked = vec![0usize; rules.len()];
-    let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<(Option<String>, bool), Group> = BTreeMap::new();
     for judgement in judgements {
         asked[judgement.rule] += 1;
         if let Outcome::Unknown { missing } = &judgement.outcome {
-            let group = groups.entry(option(facts, &rules[judgement.rule], missing)).or_default();
+            let key_needs_timeline = is_of_kernels_alone(facts) && missing.iter().any(|name| is_of_timeline(name));
+            let capture = match key_needs_timeline {
+                true => source::how_to_capture(None, &TIMELINE).map(|command| command.to_string()),
+                false => option(facts, &rules[judgement.rule], missing),
+            };
+            let group = groups.entry((capture, key_needs_timeline)).or_default();
             *group.unknown.entry(judgement.rule).or_default() += 1;
             group.missing.extend(missing.iter().cloned());
+            group.needs.extend(match key_needs_timeline {
+                true => TIMELINE.to_vec(),
+                false => wanted(facts, missing),
+            });
         }
     }
     let mut out: Vec<Unjudged> = groups
         .into_iter()
-        .map(|(capture, Group { unknown, missing })| {
+        .map(|((capture, needs_timeline), Group { unknown, missing, needs })| {
             let mut rules: Vec<UnjudgedRule> = unknown
                 .into_iter()
                 .map(|(rule, unknown_count)| UnjudgedRule {
@@ -64,24 +80,66 @@ pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgeme
                 })
                 .collect();
             rules.sort_by(|a, b| a.id.cmp(&b.id));
-            Unjudged { rules, missing: missing.into_iter().collect(), capture }
+            let (missing, needs) = (missing.into_iter().collect(), needs.into_iter().collect());
+            Unjudged { rules, missing, needs, capture, needs_timeline }
         })
         .collect();
     // What a reader can do something about comes first, and there what decides most.
-    out.sort_by_key(|group| (group.capture.is_none(), std::cmp::Reverse(group.rules.len())));
+    out.sort_by_key(|group| (group.needs_timeline, group.capture.is_none(), std::cmp::Reverse(group.rules.len())));
     out
+}
+
+fn is_of_timeline(full_name: &str) -> bool {
+    let Some((kind, name)) = full_name.split_once('.') else { return false };
+    let kind = EntityKind::from_name(kind);
+    let fact = kind.and_then(|kind| Some((kind, catalogue::find(kind, name)?)));
+    fact.is_some_and(|(kind, fact)| !catalogue::is_of_kernel_profiles(kind, fact))
+}
+
+/// What a recording of the program in time should hold.
+const TIMELINE: [Capability; 3] = [Capability::CudaTrace, Capability::Nvtx, Capability::OsRuntime];
+
+/// What a capture must hold for these facts, and the report's does not.
+fn wanted(facts: &Facts, missing: &[String]) -> Vec<Capability> {
+    let is_wanted = |name: &String| {
+        let needs = match is_of_kernels_alone(facts) {
+            // Durations are counters too where there is nothing else.
+            true => Capability::KernelProfile,
+            false => needs(name)?,
+        };
+        let is_there = match needs {
+            Capability::KernelProfile => is_known(facts, name),
+            needs => is_captured(facts, needs),
+        };
+        (!is_there).then_some(needs)
+    };
+    missing.iter().filter_map(is_wanted).collect()
 }
 
 /// What to capture for these facts: nothing, when the capture holds what they come from.
 fn option(facts: &Facts, rule: &RuleInfo, missing: &[String]) -> Option<String> {
-    let needs: Vec<Capability> = missing.iter().filter_map(|name| needs(name)).collect();
-    let wanted: Vec<Capability> = needs.iter().copied().filter(|needs| !is_captured(facts, *needs)).collect();
-    if wanted.is_empty() && !needs.is_empty() {
+    let wanted = wanted(facts, missing);
+    if wanted.is_empty() && missing.iter().any(|name| needs(name).is_some()) {
         return None;
+    }
+    let is_of_kernels = !wanted.is_empty() && wanted.iter().all(|needs| *needs == Capability::KernelProfile);
+    if is_of_kernels && profile_page(facts) == Some("details") {
+        return Some(source::PRINT_ALL_COUNTERS.to_owned());
     }
     let format = facts.run().and_then(|run| run.text("format"));
     let own = rule.collect.clone().filter(|collect| source::is_capture_of(format, collect));
     own.or_else(|| source::how_to_capture(format, &wanted).map(|command| command.to_string()))
+}
+
+fn profile_page(facts: &Facts) -> Option<&str> {
+    facts.run()?.text("profile_page")
+}
+
+/// Whether any entity has this fact: sections of counters are collected or not for all kernels alike.
+fn is_known(facts: &Facts, full_name: &str) -> bool {
+    let Some((kind, name)) = full_name.split_once('.') else { return false };
+    let kind = EntityKind::from_name(kind);
+    kind.is_some_and(|kind| facts.of_kind(kind).any(|(_, entity)| entity.get(name).is_some()))
 }
 
 fn needs(full_name: &str) -> Option<Capability> {
@@ -102,9 +160,12 @@ fn is_captured(facts: &Facts, needs: Capability) -> bool {
         Capability::OsRuntime => counts("os_call_count"),
         Capability::GpuMetrics => counts("metric_sample_count"),
         Capability::CpuSamples => run.and_then(|run| run.get("cpu_samples_captured")) == Some(&FactValue::Bool(true)),
-        Capability::KernelProfile => {
-            facts.of_kind(EntityKind::LaunchShape).any(|(_, shape)| shape.int("profiled_launch_count").is_some())
-        }
-        Capability::GraphKernels | Capability::PageFaults | Capability::CallStacks => false,
+        Capability::GraphKernels
+        | Capability::PageFaults
+        | Capability::CallStacks
+        | Capability::KernelProfile
+        | Capability::TensorShapes
+        | Capability::AllocatorMemory
+        | Capability::CollectiveSizes => false,
     }
 }

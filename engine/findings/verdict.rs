@@ -1,9 +1,11 @@
 //! The one sentence at the top.
 
-use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding};
+use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, is_of_kernels_alone};
 use crate::facts::{EntityKind, Facts};
 use crate::rules::outcome::Severity;
+use crate::source::PRINT_ALL_COUNTERS;
 use crate::text::number::{duration, percent};
+use crate::text::plural::counted_as;
 use crate::text::spans::{Sentence, Span};
 
 /// The rule whose finding stands for all others.
@@ -26,6 +28,9 @@ pub(super) fn verdict(
     counts: &Counts,
     (known, silencing): (Option<&Known>, &[&str]),
 ) -> Sentence {
+    if is_of_kernels_alone(facts) {
+        return of_kernels(facts, devices, findings);
+    }
     let capture = findings.iter().find(|finding| finding.gain.is_none() && finding.severity == Severity::High);
     if devices.is_empty() {
         let is_any = facts.of_kind(EntityKind::Device).next().is_some();
@@ -67,6 +72,30 @@ pub(super) fn verdict(
             let unnumbered = findings.iter().find(is_news);
             hidden(healthy(words, devices, counts, known), facts, unnumbered)
         }
+    }
+}
+
+/// Kernels that were profiled one by one: which takes the time, and what slows it down.
+fn of_kernels(facts: &Facts, devices: &[DeviceReview], findings: &[Finding]) -> Sentence {
+    let counts = facts.of_kind(EntityKind::Device).filter_map(|(_, device)| device.int("kernel_count"));
+    let launches = counted_as(counts.fold(0, i64::saturating_add), "profiled launch", "profiled launches");
+    let kernels = facts.of_kind(EntityKind::Kernel).count();
+    let kernels = counted_as(i64::try_from(kernels).unwrap_or(i64::MAX), "kernel", "kernels");
+    let words = Sentence::default().own(&format!("{launches} of {kernels}"));
+    if devices.is_empty() {
+        let why = ", without how long they took: nothing tells which of them matters. Print all that was measured";
+        return words.own(&format!("{why} (`{PRINT_ALL_COUNTERS}`), or profile them with `--set full`."));
+    }
+    let sum_ns = devices.iter().map(|device| device.window_ns).fold(0, i64::saturating_add);
+    let words = words.own(&format!(", {}", duration(sum_ns)));
+    let shown = || findings.iter().filter(|finding| finding.severity > Severity::Info);
+    let gaining = shown().find_map(|finding| Some((finding, finding.gain.as_ref()?)));
+    match (gaining, shown().next()) {
+        (Some((finding, gain)), _) => {
+            words.own("; most to gain: ").own(&lower_first(&finding.title)).own(&format!(" ({}).", gain.words()))
+        }
+        (None, Some(finding)) => words.own("; no gain can be promised. ").sentence(&finding.summary).own("."),
+        (None, None) => words.own("; no rule on kernels found anything in what was measured of them."),
     }
 }
 

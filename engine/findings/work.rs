@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::is_of_kernels_alone;
 use super::part::{Part, parts_of};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::text::names;
@@ -9,6 +10,8 @@ use crate::text::spans::Sentence;
 
 /// Kernels that a review lists of a device.
 const LISTED: usize = 5;
+/// The same of a report that holds nothing else.
+const LISTED_ALONE: usize = 12;
 
 /// All launches of one kernel on a device.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +32,39 @@ pub struct KernelWork {
     pub max_ns: Option<i64>,
     /// How many warps fit on an SM, and why not more; absent when the GPU or the launch geometry is not known.
     pub occupancy: Option<Occupancy>,
+    /// What limits it inside; absent where no profiler of single kernels measured it.
+    pub profile: Option<KernelLimit>,
+}
+
+/// What limits a kernel, of its launch shape that takes most of its time and was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelLimit {
+    /// As in the catalogue of facts; absent where throughput was not measured.
+    pub limit: Option<String>,
+    /// Throughput of the SMs, against their peak.
+    pub compute_share: Option<f64>,
+    /// Throughput of the busiest part of the memory system, against its peak.
+    pub memory_share: Option<f64>,
+    /// Warps that were resident, of those that an SM can hold.
+    pub occupancy_share: Option<f64>,
+    /// What warps waited for longest, as in the catalogue of facts.
+    pub stall_reason: Option<String>,
+}
+
+impl KernelLimit {
+    fn of(facts: &Facts, kernel: EntityId) -> Option<Self> {
+        let own = facts.of_kind(EntityKind::LaunchShape).filter(|(id, shape)| {
+            facts.related(*id, EntityKind::Kernel) == Some(kernel) && shape.int("profiled_launch_count").is_some()
+        });
+        let (_, shape) = own.max_by_key(|(id, shape)| (shape.int("attributed_ns"), Reverse(*id)))?;
+        Some(Self {
+            limit: shape.text("limit").map(str::to_owned),
+            compute_share: shape.number("compute_throughput_share"),
+            memory_share: shape.number("memory_throughput_share"),
+            occupancy_share: shape.number("achieved_occupancy_share"),
+            stall_reason: shape.text("stall_reason").map(str::to_owned),
+        })
+    }
 }
 
 /// Theoretical occupancy, of the launch geometry that most of a kernel's time was spent with.
@@ -123,19 +159,22 @@ fn before(phase: &Entity) -> Option<PhaseBefore> {
 
 /// The kernels of a device that take most of its window, the longest first.
 pub(super) fn kernels(facts: &Facts, device: EntityId, window_ns: i64) -> Vec<KernelWork> {
-    let mut kernels: Vec<KernelWork> = facts
+    let mut kernels: Vec<(EntityId, KernelWork)> = facts
         .of_kind(EntityKind::Kernel)
         .filter(|(id, _)| facts.related(*id, EntityKind::Device) == Some(device))
-        .filter_map(|(_, kernel)| kernel_work(kernel, window_ns))
+        .filter_map(|(id, kernel)| Some((id, kernel_work(kernel, window_ns)?)))
         .collect();
-    kernels.sort_by(|a, b| (Reverse(a.attributed_ns), &a.key).cmp(&(Reverse(b.attributed_ns), &b.key)));
-    kernels.truncate(LISTED);
-    let names: Vec<String> = kernels.iter().map(|kernel| kernel.name.plain()).collect();
+    kernels.sort_by(|(_, a), (_, b)| (Reverse(a.attributed_ns), &a.key).cmp(&(Reverse(b.attributed_ns), &b.key)));
+    kernels.truncate(if is_of_kernels_alone(facts) { LISTED_ALONE } else { LISTED });
+    let names: Vec<String> = kernels.iter().map(|(_, kernel)| kernel.name.plain()).collect();
     let names = names::shorten_apart(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    for (kernel, name) in kernels.iter_mut().zip(names) {
-        kernel.name = Sentence::default().code(&name);
-    }
-    kernels
+    let named = kernels.into_iter().zip(names);
+    let profiled = named.map(|((id, work), name)| KernelWork {
+        name: Sentence::default().code(&name),
+        profile: KernelLimit::of(facts, id),
+        ..work
+    });
+    profiled.collect()
 }
 
 fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
@@ -150,6 +189,7 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
         median_ns: kernel.int("median_ns"),
         max_ns: kernel.int("max_ns"),
         occupancy: Occupancy::of(kernel),
+        profile: None,
     })
 }
 

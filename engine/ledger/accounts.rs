@@ -63,6 +63,17 @@ impl Breakdown {
     }
 }
 
+/// The facts of the line of code that something comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceFacts {
+    /// The line: `train.py:118 (train_step)`.
+    pub place: &'static str,
+    /// How much comes from it.
+    pub share: &'static str,
+    /// Whether its file lies in the project's folder.
+    pub is_in_project: &'static str,
+}
+
 /// What the table says of an account.
 #[derive(Debug)]
 struct Row {
@@ -73,6 +84,7 @@ struct Row {
     once_count_fact: &'static str,
     longest_fact: &'static str,
     longest_start_fact: &'static str,
+    source: SourceFacts,
     part_of: Option<Breakdown>,
     sign: &'static str,
     label: &'static str,
@@ -98,6 +110,11 @@ macro_rules! accounts {
             once_count_fact: concat!($id, "_once_count"),
             longest_fact: concat!($id, "_longest_ns"),
             longest_start_fact: concat!($id, "_longest_start_ns"),
+            source: SourceFacts {
+                place: concat!($id, "_source"),
+                share: concat!($id, "_source_share"),
+                is_in_project: concat!("is_", $id, "_source_in_project"),
+            },
             part_of: $part_of,
             sign: $sign,
             label: $label,
@@ -252,6 +269,22 @@ impl Account {
     /// Whether its longest piece is a place to look at.
     pub const fn has_place(self) -> bool {
         self.can_be_once() || matches!(self, Self::ExposedCommunication)
+    }
+
+    /// The facts of the line of the program's own code in which the host was for most of it, where [`Self::has_source`].
+    pub const fn source(self) -> SourceFacts {
+        self.row().source
+    }
+
+    /// Whether the host's code brings it about: what the host does in idle time, and the calls in which the device runs dry.
+    pub const fn has_source(self) -> bool {
+        match self.row().part_of {
+            Some(Breakdown::Activity) => {
+                !matches!(self, Self::IdleInterKernelGap | Self::IdleQueue | Self::IdleProfiler | Self::IdleUnknown)
+            }
+            Some(Breakdown::Trigger) => matches!(self, Self::AfterSync | Self::AfterCopy | Self::AfterAllocate),
+            _ => false,
+        }
     }
 
     /// Whether its time comes in pieces that may occur once: idle time, copies, memsets, migrations. Kernels that follow

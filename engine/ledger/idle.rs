@@ -98,6 +98,8 @@ pub struct IdleReading {
     pub samples: ByAccount<Vec<u32>>,
     /// How much of the time blocked in the OS lies in each call that was recorded with its stack, by its index.
     pub stacked_ns: BTreeMap<u32, i64>,
+    /// By account, and by where in the program's own code the thread was: in a piece, or as its stretch began.
+    pub sources: BTreeMap<(Account, u32), i64>,
     /// When threads that launch merely wait for the device, each in time order.
     pub(super) waits: Vec<Interval>,
     /// The time of the window in which no thread that launches merely waits for the device; `None` when none launches.
@@ -170,7 +172,17 @@ impl IdleReading {
         for (call, ns) in other.stacked_ns {
             *self.stacked_ns.entry(call).or_default() += ns;
         }
+        for (key, ns) in other.sources {
+            *self.sources.entry(key).or_default() += ns;
+        }
         self.waits.extend(other.waits);
+    }
+
+    /// Books time under a line of the program's own code.
+    pub(super) fn book_source(&mut self, account: Account, location: Option<u32>, length_ns: i64) {
+        if let Some(location) = location.filter(|_| account.has_source() && length_ns > 0) {
+            *self.sources.entry((account, location)).or_default() += length_ns;
+        }
     }
 
     /// Books a stretch under what the thread was doing when it began; returns the account of that, with the call. A stretch

@@ -16,7 +16,7 @@ use super::reading::Piece;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
-use crate::timeline::{CpuSamples, NONE, NameId, StackedCalls, Timeline, Times};
+use crate::timeline::{CpuSamples, LocationCursor, NONE, NameId, StackedCalls, Timeline, Times};
 
 /// Batches of threads that are walked side by side.
 const MAX_BATCHES: usize = 256;
@@ -320,6 +320,7 @@ struct Cursor<'all> {
     lead: Lead,
     process: u32,
     open_ranges: Option<OpenRanges<'all>>,
+    places: Option<LocationCursor<'all>>,
     samples: SampleCursor<'all>,
     stacked: StackedCursor<'all>,
     window: Interval,
@@ -343,6 +344,7 @@ impl<'all> Cursor<'all> {
             lead: Lead::default(),
             process: timeline.process_of(question.thread),
             open_ranges: ranges.filter(|_| question.queries.is_some()).map(OpenRanges::new),
+            places: timeline.call_locations.of_thread(question.thread).map(LocationCursor::new),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
             stacked: StackedCursor::new(&timeline.os_stacks, question.thread),
             window: question.window,
@@ -383,9 +385,11 @@ impl<'all> Cursor<'all> {
         self.advance(interval.start);
         while let Some(query) = self.query.filter(|query| query.stretch.start < interval.end) {
             let part = query.host.clip(interval);
+            let is_first = self.trigger.is_none();
             let (trigger, trigger_name) = *self
                 .trigger
                 .get_or_insert_with(|| self.reading.begin(process, (query.stretch, query.is_guess), activity, name));
+            self.place(part, activity.account(), is_first.then_some((trigger, query.stretch)));
             self.done.add(part, activity);
             let piece = Piece { interval: part, activity: activity.account(), trigger, trigger_name };
             self.reading.take(process, (piece, query.is_guess), name);
@@ -411,6 +415,21 @@ impl<'all> Cursor<'all> {
                 break;
             }
             self.advance(query.host.end);
+        }
+    }
+
+    /// Books a piece by where in the code the thread was, and a stretch that begins with it. Pieces come in time order.
+    fn place(&mut self, part: Interval, account: Account, begun: Option<(Account, Interval)>) {
+        let Some(places) = &mut self.places else { return };
+        if let Some((trigger, stretch)) = begun {
+            self.reading.book_source(trigger, places.at(part.start), stretch.len_ns());
+        }
+        let mut now = part.start;
+        while now < part.end {
+            let location = places.at(now);
+            let until = places.until().min(part.end);
+            self.reading.book_source(account, location, until - now);
+            now = until;
         }
     }
 

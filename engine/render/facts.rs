@@ -99,14 +99,14 @@ fn value_text(fact: &Fact, value: &FactValue) -> String {
 
 /// The catalogue as a table: what each fact is, and which capture brings it.
 pub fn catalogue_text() -> String {
-    let rows: Vec<[String; 5]> = entries()
+    let rows: Vec<[String; 6]> = entries()
         .map(|(kind, fact)| {
             let name = format!("{}.{}", kind.name(), fact.name);
             let unit = if fact.unit() == Unit::None { "-" } else { fact.unit().name() };
-            [name, type_text(fact), unit.to_owned(), capture(fact.needs), meaning(fact)]
+            [name, type_text(fact), unit.to_owned(), sources(kind, fact), capture(fact.needs), meaning(fact)]
         })
         .collect();
-    let heads = ["fact", "type", "unit", "capture", "meaning"].map(str::to_owned);
+    let heads = ["fact", "type", "unit", "from", "capture", "meaning"].map(str::to_owned);
     table(std::iter::once(&heads).chain(&rows))
 }
 
@@ -119,6 +119,7 @@ pub fn catalogue_json() -> String {
                 "fact": fact.name,
                 "type": if matches!(fact.kind, FactType::Choice(_)) { "string" } else { fact.kind.name() },
                 "meaning": fact.meaning,
+                "formats": catalogue::formats_of(kind, fact),
             });
             let optional = [
                 ("values", if let FactType::Choice(values) = fact.kind { Some(json!(values)) } else { None }),
@@ -149,6 +150,13 @@ fn meaning(fact: &Fact) -> String {
         FactType::Choice(values) => format!("{} One of {}.", fact.meaning, values.join(", ")),
         _ => fact.meaning.to_owned(),
     }
+}
+
+/// The profilers whose recordings can give a fact: `nsys`, `kineto` (PyTorch), `ncu`.
+fn sources(kind: EntityKind, fact: &Fact) -> String {
+    let formats = catalogue::formats_of(kind, fact);
+    let names: Vec<&str> = formats.iter().map(|id| id.split('-').next().unwrap_or(id)).collect();
+    names.join(",")
 }
 
 /// The options of the profiler that bring a fact.

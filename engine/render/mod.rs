@@ -4,6 +4,7 @@
 
 mod bar;
 mod codequality;
+pub mod collect;
 mod comment;
 pub mod facts;
 mod filters;

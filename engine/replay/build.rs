@@ -5,6 +5,7 @@ use foldhash::HashMap;
 use super::model::{Edge, Model, What, Why};
 use super::record::{Op, Part};
 use super::{Assumption, NoReplay};
+use crate::ledger::OpKind;
 use crate::timeline::api::{ApiClass, WaitsFor};
 use crate::timeline::{NONE, StreamKind, Timeline};
 
@@ -22,6 +23,8 @@ const SUDDEN_NS: i64 = 5_000;
 const RIGHT_BEFORE_NS: i64 = 20_000;
 /// The same of an operation of another device.
 const RIGHT_BEFORE_ELSEWHERE_NS: i64 = 40_000;
+/// The same of communication, which begins while another operation still drains.
+const RIGHT_BEFORE_COMMUNICATION_NS: i64 = 200_000;
 /// Of the time between what an operation is known to wait for and its start, more is not explained.
 const EXPLAINED_NS: i64 = 30_000;
 /// A call that takes longer may have waited for room in the queue.
@@ -32,8 +35,10 @@ const SILENT_NS: i64 = 20_000;
 const MAX_LOOK_BACK: usize = 16;
 /// Streams that one wait waits for at most.
 const MAX_WAITED_STREAM_COUNT: usize = 64;
-/// Steps may differ by this share from what was recorded, after all that is not explained is taken out.
-const CLOSE_SHARE: f64 = 0.01;
+/// What is not explained may be this share of a step: it stays in every replay.
+const CLOSE_SHARE: f64 = 0.05;
+/// More than this of a step is worth a word.
+const UNEXPLAINED_SHARE: f64 = 0.01;
 
 /// What is usual in this recording.
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +106,9 @@ impl<'all> Builder<'all> {
         self.assumptions.sort_unstable();
         self.assumptions.dedup();
         let distance_share = distance(&model, &self.unexplained);
+        if distance_share > UNEXPLAINED_SHARE {
+            self.assumptions.push(Assumption::UnexplainedStays);
+        }
         Built { model, usual: self.usual, assumptions: self.assumptions, distance_share }
     }
 
@@ -131,6 +139,7 @@ impl<'all> Builder<'all> {
     fn threads(&mut self) {
         let threads = self.model.part.threads.clone();
         for range in &threads {
+            self.begin(range, &threads);
             for call in range.clone().skip(1) {
                 let (before, this) = (call - 1, call);
                 let gap = self.model.part.calls[this].start - self.model.part.calls[before].end;
@@ -148,6 +157,24 @@ impl<'all> Builder<'all> {
                 }
             }
         }
+    }
+
+    /// What begins a thread: the last call before its first, of any thread of the process.
+    fn begin(&mut self, own: &std::ops::Range<usize>, threads: &[std::ops::Range<usize>]) {
+        let calls = &self.model.part.calls;
+        let Some(first) = calls.get(own.start).filter(|_| !own.is_empty()) else { return };
+        let process = self.timeline.process_of(first.thread);
+        let others = threads.iter().filter(|other| *other != own && !other.is_empty());
+        let before = others.filter(|other| self.timeline.process_of(calls[other.start].thread) == process);
+        let last = before.filter_map(|other| {
+            let count = calls[other.clone()].partition_point(|call| call.end <= first.start);
+            count.checked_sub(1).map(|last| other.start + last)
+        });
+        let Some(giver) = last.max_by_key(|last| calls[*last].end) else { return };
+        let (from, to) = (self.model.call_events[giver].1, self.model.call_events[own.start].0);
+        let lag = first.start - calls[giver].end;
+        self.edge(from, to, lag, Why::HandOver);
+        self.assumptions.push(Assumption::ThreadsTakeTurns);
     }
 
     /// The last call of another thread of the process, where that thread was busy while this one was silent, and is silent now.
@@ -215,6 +242,7 @@ impl<'all> Builder<'all> {
             self.assumptions.push(Assumption::OrderAcrossStreams);
         }
         let latest = waits.iter().max_by_key(|(from, lag, _)| recorded(*from, &self.model) + lag).copied();
+        let is_communication = row.kind == OpKind::Communication;
         for (from, usual, why) in std::mem::take(waits) {
             let exact = row.start - recorded(from, &self.model);
             let is_holder = latest.is_some_and(|latest| latest.0 == from);
@@ -222,7 +250,9 @@ impl<'all> Builder<'all> {
             // While its call lasts, the host is at work on it: it stages memory, or waits for room.
             let is_asked = self.model.call(row.call).end < row.start;
             let exact = if why == Why::Launch { row.start - self.model.call(row.call).end } else { exact };
-            if is_holder && is_asked && exact > EXPLAINED_NS {
+            let explained_ns =
+                if is_communication && why == Why::Order { RIGHT_BEFORE_COMMUNICATION_NS } else { EXPLAINED_NS };
+            if is_holder && is_asked && exact > explained_ns {
                 self.unexplained.push((to, (exact - usual).max(0)));
             }
         }
@@ -235,12 +265,16 @@ impl<'all> Builder<'all> {
         let end_of = |index: u32| self.model.op(index).end;
         let first_later = self.by_end.partition_point(|other| end_of(*other) <= row.start);
         let before = self.by_end[..first_later].iter().rev().take(MAX_LOOK_BACK);
-        let mut before = before.take_while(|other| row.start - end_of(**other) <= RIGHT_BEFORE_ELSEWHERE_NS);
+        let is_communication = row.kind == OpKind::Communication;
+        let here_ns = if is_communication { RIGHT_BEFORE_COMMUNICATION_NS } else { RIGHT_BEFORE_NS };
+        let most_ns = here_ns.max(RIGHT_BEFORE_ELSEWHERE_NS);
+        let mut before = before.take_while(|other| row.start - end_of(**other) <= most_ns);
         before
             .find(|other| {
                 let known = self.model.op(**other);
                 let call = self.model.part.calls.get(known.call as usize).map_or(i64::MIN, |call| call.start);
-                let is_near = row.start - known.end <= RIGHT_BEFORE_NS || known.device != row.device;
+                let near_ns = if known.device == row.device { here_ns } else { RIGHT_BEFORE_ELSEWHERE_NS };
+                let is_near = row.start - known.end <= near_ns;
                 is_near && **other != op && known.stream != row.stream && call < asked
             })
             .copied()

@@ -5,7 +5,7 @@ use super::change::{Change, Extent};
 use super::model::{Edge, Play};
 use super::record::Part;
 use super::setting::Setting;
-use super::{Assumption, NoReplay, Subject};
+use super::{Assumption, NoReplay, Role, Subject};
 
 /// What a change could win of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,12 +17,15 @@ pub struct Gain {
 }
 
 /// What recording a call, and an operator of a framework, costs the host: what tight loops of C++ pay under Nsight Systems and
-/// less than PyTorch pays under its own profiler, then the most that either was seen to cost. Measured on the machine of
-/// docs/gains.md.
-const COST: Cost = Cost { call_ns: 1_200, operator_ns: 1_500 };
-const MOST_COST: Cost = Cost { call_ns: 3_700, operator_ns: 2_300 };
+/// what inference with PyTorch pays under its own profiler, then the most that either was seen to cost, which training pays.
+/// Measured on the machine of docs/gains.md.
+const COST: Cost = Cost { call_ns: 1_200, operator_ns: 2_000 };
+const MOST_COST: Cost = Cost { call_ns: 3_700, operator_ns: 9_500 };
 /// What the host does takes this much longer in one run than in another: the spread of one program on one machine, docs/gains.md.
 const HOST_SPREAD: f64 = 1.15;
+
+/// Where steps would be shorter than this share without the most that recording may cost, the host decides how long they are.
+const HOST_BOUND_SHARE: f64 = 0.98;
 
 /// What recording costs the host.
 #[derive(Debug, Clone, Copy)]
@@ -36,11 +39,13 @@ struct Cost {
 pub struct Replay<'all> {
     built: Built,
     setting: Setting<'all>,
-    /// A step as recorded, and as it would be without the profiler.
+    /// A step as recorded, as it would be without the profiler, and the least that it could be.
     recorded_ns: f64,
     step_ns: f64,
-    /// The edges without what recording costs.
+    least_ns: f64,
+    /// The edges without what recording costs, and without the most that it could cost.
     bare: Vec<Edge>,
+    barest: Vec<Edge>,
 }
 
 /// Which time is played.
@@ -48,6 +53,7 @@ pub struct Replay<'all> {
 enum World {
     Recorded,
     Bare,
+    Barest,
 }
 
 impl<'all> Replay<'all> {
@@ -70,10 +76,14 @@ impl<'all> Replay<'all> {
         (setting.spacing_ns, setting.launch_ns, setting.return_ns) =
             (built.usual.spacing_ns, built.usual.launch_ns, built.usual.return_ns);
         let recorded_ns = built.model.step_ns(&built.model.recorded);
-        let mut replay = Self { built, setting, recorded_ns, step_ns: recorded_ns, bare: Vec::new() };
+        let (step_ns, least_ns) = (recorded_ns, recorded_ns);
+        let mut replay = Self { built, setting, recorded_ns, step_ns, least_ns, bare: Vec::new(), barest: Vec::new() };
         let play = replay.without_profiler(COST);
         let step_ns = play.model.step_ns(&play.times()).min(recorded_ns);
         (replay.bare, replay.step_ns) = (play.edges, step_ns);
+        let play = replay.without_profiler(MOST_COST);
+        let least_ns = play.model.step_ns(&play.times()).min(step_ns);
+        (replay.barest, replay.least_ns) = (play.edges, least_ns);
         Ok(replay)
     }
 
@@ -104,8 +114,7 @@ impl<'all> Replay<'all> {
 
     /// The least that a step takes without the profiler, where recording costs the most that it was seen to cost.
     pub fn least_step_ns(&self) -> i64 {
-        let play = self.without_profiler(MOST_COST);
-        play.model.step_ns(&play.times()).min(self.step_ns) as i64
+        self.least_ns as i64
     }
 
     /// How many steps are played again.
@@ -138,19 +147,42 @@ impl<'all> Replay<'all> {
         let expected_ns = (self.step_ns - left(Extent::Expected, World::Bare)).max(0.0);
         let share = |left_ns: f64, of_ns: f64| 1.0 - left_ns / of_ns.max(1.0);
         // However much of the time is the profiler's.
-        let ceiling_share = share(left(Extent::Ceiling, World::Bare), self.step_ns)
+        let mut ceiling_share = share(left(Extent::Ceiling, World::Bare), self.step_ns)
             .max(share(left(Extent::Ceiling, World::Recorded), self.recorded_ns));
+        if self.least_ns < HOST_BOUND_SHARE * self.step_ns {
+            ceiling_share = ceiling_share.max(share(left(Extent::Ceiling, World::Barest), self.least_ns));
+        }
         let spread = if changes.iter().any(|change| change.is_of_host()) { HOST_SPREAD } else { 1.0 };
         let ceiling_share = (ceiling_share * spread).min(1.0 - (1.0 - ceiling_share) / spread);
-        let ceiling_ns = ceiling_share * self.step_ns;
+        let ceiling_ns = (ceiling_share * self.step_ns).max(self.exposed_ns(changes));
         Gain { expected_ns: expected_ns as i64, ceiling_ns: ceiling_ns.max(expected_ns) as i64 }
+    }
+
+    /// Communication that runs alone in a step, where changes hide it: no dependency of this recording keeps it from going.
+    fn exposed_ns(&self, changes: &[Change]) -> f64 {
+        let model = &self.built.model;
+        let sends = || model.part.ops.iter().any(|op| self.setting.role_of(op) == Role::Broadcast);
+        let hides = |change: &Change| match change {
+            Change::OverlapCommunication => true,
+            Change::ProcessPerGpu => sends(),
+            _ => false,
+        };
+        if !changes.iter().any(hides) {
+            return 0.0;
+        }
+        let device = self.setting.subject.devices[self.setting.subject.device].device;
+        let own = model.exposed_communication().into_iter().filter(|(op, _)| model.op(*op).device == device);
+        let exposed: i64 = own.map(|(_, ns)| ns).sum();
+        (exposed as f64 / f64::from(self.step_count().max(1))).min(self.step_ns)
     }
 
     /// What is left of a step after changes.
     fn left(&self, changes: &[Change], extent: Extent, world: World) -> f64 {
         let mut play = Play::new(&self.built.model);
-        if world == World::Bare {
-            play.edges.clone_from(&self.bare);
+        match world {
+            World::Recorded => {}
+            World::Bare => play.edges.clone_from(&self.bare),
+            World::Barest => play.edges.clone_from(&self.barest),
         }
         // Always in one order, whatever order they are asked for in.
         for change in Change::ALL.iter().filter(|change| changes.contains(change)) {

@@ -32,8 +32,20 @@ pub enum Role {
     Compute,
     /// A matrix product in plain fp32.
     Fp32Product,
+    /// Any other matrix product.
+    Product,
     /// A kernel that reads and writes each element once.
     Elementwise,
+    /// It finds out which elements are chosen, or how many.
+    Selection,
+    /// It moves elements that were chosen.
+    Gather,
+    /// It changes the layout of tensors around a convolution.
+    ConvolutionLayout,
+    /// It normalises channel by channel, of a tensor whose channels do not lie together.
+    Normalization,
+    /// It sends parameters to other GPUs.
+    Broadcast,
 }
 
 /// What is played again.
@@ -89,6 +101,6 @@ pub enum Assumption {
     ThreadsTakeTurns,
     /// Collectives take as long as recorded: other ranks are as late as they were.
     OtherRanksUnchanged,
-    /// Which streams wait for the legacy default stream is not recorded.
-    LegacyStreams,
+    /// Waits that nothing in the recording explains, less than a twentieth of a step, stay as they are.
+    UnexplainedStays,
 }

@@ -27,6 +27,8 @@ pub(super) struct Call {
     pub(super) class: ApiClass,
     /// Whether the thread waits in the operating system before the call, by what is recorded; nanoseconds.
     pub(super) blocked_before_ns: i64,
+    /// What of the time before the call goes into fetching the next batch of data; nanoseconds.
+    pub(super) loading_before_ns: i64,
     /// Calls that are recorded in it, itself among them, and operators of the framework between it and the call before.
     pub(super) traced_count: u32,
     pub(super) operator_count: u32,
@@ -118,6 +120,7 @@ impl Part {
             part.add_thread(subject, *thread, host.whole(), &mut call_of);
             part.note_blocked(subject, *thread, first);
             part.note_operators(subject, *thread, first);
+            part.note_loading(subject, *thread, first);
             part.threads.push(first..part.calls.len());
         }
         part.add_ops(subject, host, &call_of);
@@ -148,6 +151,7 @@ impl Part {
                 thread,
                 class,
                 blocked_before_ns: 0,
+                loading_before_ns: 0,
                 traced_count: 1,
                 operator_count: 0,
                 first_op: NONE,
@@ -175,6 +179,31 @@ impl Part {
                 call.blocked_before_ns += interval.len_ns();
             }
         });
+    }
+
+    /// How long the thread fetched data before each call.
+    fn note_loading(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
+        let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
+        let is_loading = subject.timeline.loading_labels();
+        let own = &mut self.calls[first..];
+        let (mut next, mut until) = (1, i64::MIN);
+        for (times, label) in ranges.times.iter().zip(&ranges.label) {
+            // One within another is not counted twice.
+            if times.start < until || !is_loading.get(*label as usize).copied().unwrap_or(false) {
+                continue;
+            }
+            until = times.end;
+            while own.get(next).is_some_and(|call| call.start <= times.start) {
+                next += 1;
+            }
+            for index in next..own.len() {
+                let gap = Interval::new(own[index - 1].end, own[index].start);
+                if gap.start >= times.end {
+                    break;
+                }
+                own[index].loading_before_ns += gap.overlap_ns(times);
+            }
+        }
     }
 
     /// How many operators of the framework were recorded before each call.

@@ -67,8 +67,16 @@ impl Setting<'_> {
         (op.kind == OpKind::Kernel).then(|| shapes.get(op.index as usize).copied()).flatten()
     }
 
-    pub(super) fn role_of(&self, op: &Op) -> Role {
+    /// The name of a kernel, as an index; [`crate::timeline::NONE`] of what is none.
+    pub(super) fn name_of(&self, op: &Op) -> u32 {
         if op.kind != OpKind::Kernel {
+            return crate::timeline::NONE;
+        }
+        self.subject.timeline.kernels.shape_of(op.index).name
+    }
+
+    pub(super) fn role_of(&self, op: &Op) -> Role {
+        if !matches!(op.kind, OpKind::Kernel | OpKind::Communication) {
             return Role::Compute;
         }
         let name = self.subject.timeline.kernels.shape_of(op.index).name;

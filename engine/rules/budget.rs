@@ -2,37 +2,49 @@
 
 use std::cell::Cell;
 
-use crate::limits::MAX_RULES_STEP_COUNT;
+use crate::limits::{MAX_RULES_STEP_COUNT, MAX_TESTING_STEP_COUNT};
 
 /// Bytes of a text that take as long as one step more for each step with it: it may be copied and searched.
 const BYTES_OF_STEP: usize = 512;
 
 /// What is left.
 #[derive(Debug)]
-pub(super) struct Budget(Cell<u64>);
+pub(super) struct Budget {
+    left: Cell<u64>,
+    most: u64,
+}
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(Cell::new(MAX_RULES_STEP_COUNT))
+        Self::of(MAX_RULES_STEP_COUNT)
     }
 }
 
 impl Budget {
+    const fn of(most: u64) -> Self {
+        Self { left: Cell::new(most), most }
+    }
+
+    /// That of all tests of all rules.
+    pub(super) const fn of_tests() -> Self {
+        Self::of(MAX_TESTING_STEP_COUNT)
+    }
+
     /// Takes steps out of it.
     ///
     /// # Errors
     /// When it does not hold them; then it is empty.
     pub(super) fn charge(&self, steps: u64) -> Result<(), String> {
-        let left = self.0.get().checked_sub(steps);
-        self.0.set(left.unwrap_or(0));
+        let left = self.left.get().checked_sub(steps);
+        self.left.set(left.unwrap_or(0));
         left.map(|_| ()).ok_or_else(|| {
-            let most = crate::text::number::count(MAX_RULES_STEP_COUNT as i64);
+            let most = crate::text::number::count(self.most as i64);
             format!("the rules of this run take more than {most} steps together, those after this one left out")
         })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.get() == 0
+        self.left.get() == 0
     }
 }
 

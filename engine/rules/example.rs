@@ -3,6 +3,7 @@
 use crate::facts::{EntityId, EntityKind, Facts};
 use crate::text::spans::Sentence;
 
+use super::budget::Budget;
 use super::evaluate::{claimed, evaluate_one};
 use super::library::Library;
 use super::outcome::{Judgement, Outcome};
@@ -12,13 +13,13 @@ use super::vocabulary::FRAMEWORK_DEFAULT;
 
 /// What a rule says of its own example: for the rule's page.
 pub fn outcome(library: &Library, rule: &Rule) -> Outcome {
-    judge(library, rule, &rule.code.example, &Params::default())
+    judge(library, rule, &rule.code.example, &Params::default(), &Budget::default())
 }
 
 /// The facts of a rule's example, with what the rule says of them: to review them like those of a report.
 pub fn report(library: &Library, rule: &Rule) -> (Facts, Judgement) {
     let (facts, entity) = facts(rule.for_each(), &rule.code.example);
-    let outcome = evaluate_one(library, rule, &facts, entity, &Params::default());
+    let outcome = evaluate_one(library, rule, (&facts, entity), &Params::default(), &Budget::default());
     let index = library.rules().iter().position(|known| known.id() == rule.id()).unwrap_or_default();
     (facts, Judgement { rule: index, entity, outcome })
 }
@@ -28,14 +29,14 @@ pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
     let mut frameworks: Vec<&String> = rule.code.advice.keys().collect();
     frameworks.sort_by_key(|framework| (*framework != FRAMEWORK_DEFAULT, *framework));
     let framework = FactRef { kind: EntityKind::Run, name: "framework" };
-    let mut printed = Vec::new();
+    let (mut printed, budget) = (Vec::new(), Budget::default());
     for name in frameworks {
         let mut table = rule.code.example.clone();
         match name.as_str() {
             FRAMEWORK_DEFAULT => table.own.remove(&framework),
             _ => table.own.insert(framework, name.as_str().into()),
         };
-        if let Outcome::Finding(found) = judge(library, rule, &table, &Params::default()) {
+        if let Outcome::Finding(found) = judge(library, rule, &table, &Params::default(), &budget) {
             printed.push((name.clone(), found.advice));
         }
     }
@@ -43,15 +44,33 @@ pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
 }
 
 /// The outcome of one rule for the one entity that a table of facts describes.
-pub(super) fn judge(library: &Library, rule: &Rule, table: &Given, params: &Params) -> Outcome {
+pub(super) fn judge(library: &Library, rule: &Rule, table: &Given, params: &Params, budget: &Budget) -> Outcome {
+    if let Err(message) = charge(table, budget) {
+        return Outcome::Failed { message };
+    }
     let (facts, subject) = facts(rule.for_each(), table);
-    evaluate_one(library, rule, &facts, subject, params)
+    evaluate_one(library, rule, (&facts, subject), params, budget)
+}
+
+/// Takes the making of facts out of a budget: there may be many of them, and each is looked at with each of them changed.
+fn charge(given: &Given, budget: &Budget) -> Result<(), String> {
+    /// What a fact takes as long as.
+    const STEPS_OF_FACT: usize = 10;
+    let tables = std::iter::once(&given.own).chain(given.members.iter().map(|(_, table)| table));
+    budget.charge(tables.map(|table| (1 + table.len()) * STEPS_OF_FACT).sum::<usize>() as u64)
 }
 
 /// The nanoseconds that a rule's estimate gives for a table of facts, before it is bounded; absent where it gives none.
-pub(super) fn claimed_ns(library: &Library, rule: &Rule, table: &Given, params: &Params) -> Option<i64> {
+pub(super) fn claimed_ns(
+    library: &Library,
+    rule: &Rule,
+    table: &Given,
+    params: &Params,
+    budget: &Budget,
+) -> Option<i64> {
+    charge(table, budget).ok()?;
     let (facts, subject) = facts(rule.for_each(), table);
-    claimed(library, rule, &facts, subject, params)
+    claimed(library, rule, (&facts, subject), params, budget)
 }
 
 /// The entity of `kind` and its ancestors, one of each, and what belongs to it.

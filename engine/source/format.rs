@@ -24,6 +24,43 @@ pub struct Format {
     pub(super) near_miss: fn(Head<'_>) -> Option<NearMiss>,
     /// What to run for a recording that has these; `None` for what any recording has.
     pub(super) capture: fn(&[Capability]) -> Option<CaptureCommand>,
+    /// The same as whole lines, to be copied.
+    pub(super) script: fn(&CaptureCommand) -> Script,
+}
+
+/// The program to be recorded, in the place of which its user puts their own.
+pub(super) const PROGRAM: &str = "PROGRAM";
+
+/// Lines that record a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// What records: `nsys`, `ncu`, `torch.profiler`.
+    pub profiler: &'static str,
+    /// What the lines are written in.
+    pub language: Language,
+    /// The lines.
+    pub text: String,
+    /// The file that comes of it, which coldspot reads.
+    pub output: &'static str,
+}
+
+/// What a script is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// A command line.
+    Shell,
+    /// A part of a program.
+    Python,
+}
+
+impl Language {
+    /// Its name, in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Shell => "shell",
+            Self::Python => "python",
+        }
+    }
 }
 
 /// Reads a file of a format.

@@ -6,6 +6,8 @@ mod format;
 mod kineto;
 mod ncu;
 mod nsys;
+mod own_code;
+mod program;
 mod sniff;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +15,8 @@ use std::path::{Path, PathBuf};
 pub use crate::timeline::builder::Limits;
 use crate::timeline::{Capability, KernelProfiles, Timeline};
 pub use error::ReadError;
-pub use format::{CaptureCommand, Format};
+pub use format::{CaptureCommand, Format, Language, Script};
+pub use ncu::{KernelFilter, PRINT_ALL_COUNTERS};
 
 /// Every format. A new source is a row here and a folder beside this file.
 ///
@@ -31,12 +34,33 @@ pub const FORMAT_IDS: [&str; FORMATS.len()] = {
     ids
 };
 
+/// The format of kernels that were profiled one by one: its recordings hold no time between them.
+pub const KERNELS_FORMAT_ID: &str = ncu::FORMAT.id;
+
+/// Whether the profiler of a format can record a capability.
+pub fn can_record(format: &str, needs: Capability) -> bool {
+    let known = FORMATS.iter().find(|known| known.id == format);
+    // What any recording has needs no option.
+    known.is_some_and(|format| needs == Capability::Report || (format.capture)(&[needs]).is_some())
+}
+
 /// What to run for a recording that has these capabilities, with the profiler that writes a format; of a recording whose
 /// format is not known, with the first of the table. `None` for what any recording has.
 pub fn how_to_capture(format: Option<&str>, wanted: &[Capability]) -> Option<CaptureCommand> {
     let known = FORMATS.iter().find(|known| Some(known.id) == format);
     // What one profiler cannot record another can.
     known.into_iter().chain(&FORMATS).find_map(|format| (format.capture)(wanted))
+}
+
+/// Whole lines that record these with the profiler of a format; `None` where it cannot record all of them.
+pub fn script(format: &str, wanted: &[Capability]) -> Option<Script> {
+    let known = FORMATS.iter().find(|known| known.id == format)?;
+    Some((known.script)(&(known.capture)(wanted)?))
+}
+
+/// Whole lines that profile single kernels.
+pub fn script_of_kernels(filter: &KernelFilter<'_>) -> Script {
+    ncu::script_of(filter)
 }
 
 /// Whether a command records with the profiler that writes a format; so does every command where the format is not known.
@@ -63,6 +87,8 @@ pub struct ReadOptions {
     pub threads: Option<usize>,
     /// The `nsys` program that exports `.nsys-rep` files; looked for on PATH when `None`.
     pub nsys: Option<PathBuf>,
+    /// The `ncu` program that prints `.ncu-rep` files; looked for on PATH when `None`.
+    pub ncu: Option<PathBuf>,
     /// How much is taken in.
     pub limits: Limits,
     /// The project's folder: of paths in call stacks only what lies below it is kept. Without it file names alone.

@@ -7,7 +7,7 @@
 //! Freitag, Corbalán and Labarta (IPDPS 2001), taken for each letter instead of for all at once, so that the cost is linear
 //! and rounds need not be of equal length.
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::launches::{Launch, Launches};
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy, median};
@@ -61,6 +61,11 @@ impl Loop {
     const fn round_count(&self) -> usize {
         self.last - self.first
     }
+
+    /// The same for loops of which one takes the place of another.
+    const fn kind(&self) -> (usize, usize, u64) {
+        (self.round_count(), self.odd_count, self.same_share.to_bits())
+    }
 }
 
 pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
@@ -104,13 +109,16 @@ fn hosts(launches: &Launches, places: &[u32]) -> Vec<Interval> {
 /// The outermost loop that no inner one passes over unnoticed. `loops` come by the number of rounds.
 fn outermost(loops: &[Loop]) -> Option<Loop> {
     let least = SAME_SHARES.0;
+    // Of loops that are alike, one: each is held against all others, and there may be as many as kernels.
+    let mut kinds = HashSet::default();
+    let kinds: Vec<&Loop> = loops.iter().filter(|found| kinds.insert(found.kind())).collect();
     let is_noticed = |outer: &Loop| {
-        let inner = loops.iter().filter(|inner| {
+        let inner = kinds.iter().filter(|inner| {
             inner.round_count() >= 2 * outer.round_count() && inner.same_share >= least.max(0.97 * outer.same_share)
         });
         inner.into_iter().all(|inner| 2 * inner.odd_count >= outer.round_count())
     };
-    let mut even = loops.iter().filter(|found| found.same_share >= least);
+    let mut even = kinds.iter().filter(|found| found.same_share >= least);
     let outer = even.find(|outer| is_noticed(outer))?;
     // A round begins with what comes first, unless the device pauses elsewhere.
     let is_same = |other: &&Loop| other.round_count().abs_diff(outer.round_count()) <= 1 && other.same_share >= least;

@@ -13,6 +13,7 @@ pub mod number;
 pub mod paths;
 pub mod plural;
 pub mod quantity;
+pub mod shell;
 pub mod spans;
 pub(crate) mod tags;
 pub mod words;

@@ -27,4 +27,33 @@ pub enum Capability {
     CpuSamples,
     /// Counters of single kernels.
     KernelProfile,
+    /// Sizes of tensors that the framework's operators work on.
+    TensorShapes,
+    /// What the framework's allocator holds.
+    AllocatorMemory,
+    /// What collectives move.
+    CollectiveSizes,
+}
+
+impl Capability {
+    /// What it is, for readers.
+    pub const fn what(self) -> &'static str {
+        match self {
+            Self::Report => "a recording",
+            Self::CudaTrace => "GPU operations",
+            Self::CudaApi => "CUDA API calls",
+            Self::Nvtx => "ranges (NVTX) that mark steps and layers",
+            Self::OsRuntime => "calls of the operating system",
+            Self::GraphKernels => "the kernels of CUDA graphs, one by one",
+            Self::GpuMetrics => "sampled metrics of the GPU",
+            Self::DeviceInfo => "what the GPU is",
+            Self::PageFaults => "page faults of unified memory",
+            Self::CallStacks => "call stacks of API calls",
+            Self::CpuSamples => "samples of what the CPU runs",
+            Self::KernelProfile => "counters of single kernels",
+            Self::TensorShapes => "sizes of tensors",
+            Self::AllocatorMemory => "what the allocator of the framework holds",
+            Self::CollectiveSizes => "sizes of collectives",
+        }
+    }
 }

@@ -1,8 +1,20 @@
 //! What a profiler of single kernels measured: no events in time, but the counters of each kernel that it ran.
 
+/// How much of a report a printed page of it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Page {
+    /// Every metric that was collected.
+    #[default]
+    Raw,
+    /// The metrics that sections show, and what the profiler's own rules say.
+    Details,
+}
+
 /// Kernels that were profiled one by one.
 #[derive(Debug, Default)]
 pub struct KernelProfiles {
+    /// The page that they were read from.
+    pub page: Page,
     /// One entry a kernel, grid and block, in the order of the file.
     pub kernels: Vec<KernelProfile>,
     /// Rows that could not be used.
@@ -69,10 +81,8 @@ impl Counters {
     /// Takes over what another part of the same measurement says; of estimates, the largest.
     pub fn take(&mut self, other: &Self) {
         for counter in Counter::ALL {
-            let is_estimate =
-                matches!(counter, Counter::UncoalescedEstimate | Counter::SharedEstimate | Counter::DivergenceEstimate);
             match other.get(counter) {
-                Some(value) if is_estimate => self.raise(counter, value),
+                Some(value) if counter.is_estimate() => self.raise(counter, value),
                 Some(value) => self.set(counter, value),
                 None => {}
             }
@@ -116,6 +126,21 @@ macro_rules! counters {
             pub const COUNT: usize = [$(stringify!($name),)*].len();
         }
     };
+}
+
+impl Counter {
+    /// Whether it is what the profiler's own rules promise: of several, which overlap, the largest counts.
+    pub const fn is_estimate(self) -> bool {
+        matches!(
+            self,
+            Self::UncoalescedEstimate
+                | Self::SharedEstimate
+                | Self::DivergenceEstimate
+                | Self::LatencyEstimate
+                | Self::IdleSmEstimate
+                | Self::Fp64Estimate
+        )
+    }
 }
 
 counters! {
@@ -183,12 +208,48 @@ counters! {
     LocalSectors,
     /// Requests for registers that did not fit and went to local memory.
     SpillRequests,
-    /// Cycles in which the tensor cores were active.
+    /// Cycles in which the tensor cores were active, by whichever of their kinds was most.
     TensorPipe,
     /// Cycles in which the fp64 units were active.
     Fp64Pipe,
     /// Cycles in which the fp32 units were active.
     FmaPipe,
+    /// Cycles in which the units for integers and logic were active.
+    AluPipe,
+    /// Cycles in which the units for transcendental functions and conversions were active.
+    XuPipe,
+    /// Cycles in which the units that hand memory instructions on were active.
+    LsuPipe,
+    /// Additions, multiplications and fused multiply-adds of fp32 in a cycle, of all threads.
+    Fp32Adds,
+    /// The same.
+    Fp32Multiplies,
+    /// The same.
+    Fp32MultiplyAdds,
+    /// The most fused multiply-adds of fp32 in a cycle.
+    PeakFp32MultiplyAdds,
+    /// Additions, multiplications and fused multiply-adds of fp64 in a cycle, of all threads.
+    Fp64Adds,
+    /// The same.
+    Fp64Multiplies,
+    /// The same.
+    Fp64MultiplyAdds,
+    /// The most fused multiply-adds of fp64 in a cycle.
+    PeakFp64MultiplyAdds,
+    /// Operations in fp32, against the peak; where the profiler itself says.
+    Fp32OfPeak,
+    /// The same of fp64.
+    Fp64OfPeak,
+    /// Cycles of the SMs a second.
+    SmClock,
+    /// Cycles in which an SM had a warp, averaged over all SMs.
+    SmActiveCycles,
+    /// Cycles that the kernel took.
+    ElapsedCycles,
+    /// Bytes that a thread used, of each sector of 32 bytes that loads of global memory moved.
+    LoadedBytesPerSector,
+    /// The same of stores.
+    StoredBytesPerSector,
     /// Threads of a warp, of 32, that took part in an instruction.
     ActiveThreads,
     /// Threads of a warp, of 32, that took part and were not predicated off.
@@ -227,10 +288,18 @@ counters! {
     StallSleeping,
     /// The same.
     StallNotSelected,
+    /// The same.
+    StallGmma,
     /// What the profiler's own rules take uncoalesced accesses of global memory to cost of the kernel's time.
     UncoalescedEstimate,
     /// The same of conflicts in shared memory.
     SharedEstimate,
     /// The same of divergent warps.
     DivergenceEstimate,
+    /// The same of warps that wait while too few others run.
+    LatencyEstimate,
+    /// The same of SMs without work.
+    IdleSmEstimate,
+    /// The same of arithmetic in fp64.
+    Fp64Estimate,
 }

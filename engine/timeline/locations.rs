@@ -1,6 +1,11 @@
-//! Where in the program's code API calls were made, as far as their call stacks tell.
+//! Where in the program's code API calls were made, and threads were, as far as call stacks tell.
+
+use std::fmt;
 
 use foldhash::HashMap;
+
+use super::ThreadRanges;
+use crate::limits::MAX_OPEN_RANGE_COUNT;
 
 /// A line of the program's own code. The name of the file is hostile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -9,8 +14,17 @@ pub struct SourceLocation {
     pub file: String,
     /// The line, counted from 1.
     pub line: u32,
+    /// The function, where the stack names it.
+    pub function: Option<String>,
     /// Whether the file lies in the project's folder.
     pub is_in_project: bool,
+}
+
+impl fmt::Display for SourceLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        self.function.iter().try_for_each(|function| write!(f, " ({function})"))
+    }
 }
 
 /// The source locations of a timeline's API calls; empty for a recording without call stacks.
@@ -18,12 +32,31 @@ pub struct SourceLocation {
 pub struct CallLocations {
     list: Vec<SourceLocation>,
     of_call: HashMap<u32, u32>,
+    /// In the order of the indices of the threads.
+    threads: Vec<ThreadRanges>,
 }
 
 impl CallLocations {
     /// Locations, and by the index of an API call the index of the one that it was made at.
     pub(crate) const fn new(list: Vec<SourceLocation>, of_call: HashMap<u32, u32>) -> Self {
-        Self { list, of_call }
+        Self { list, of_call, threads: Vec::new() }
+    }
+
+    /// The same, with when each thread was in the program's own code: the label of a range is the index of a location. Ranges
+    /// of one thread are in order, those of an inner function behind those of the outer one.
+    pub(crate) fn with_threads(self, mut threads: Vec<ThreadRanges>) -> Self {
+        threads.sort_by_key(|ranges| ranges.thread);
+        Self { threads, ..self }
+    }
+
+    pub(super) fn threads_mut(&mut self) -> impl Iterator<Item = &mut ThreadRanges> {
+        self.threads.iter_mut()
+    }
+
+    /// When a thread was where in the program's own code; `None` where its stacks were not recorded.
+    pub fn of_thread(&self, thread: u32) -> Option<&ThreadRanges> {
+        let index = self.threads.binary_search_by_key(&thread, |ranges| ranges.thread).ok()?;
+        self.threads.get(index)
     }
 
     /// Whether no call has a location.
@@ -39,5 +72,64 @@ impl CallLocations {
     /// The location at that index.
     pub fn get(&self, index: u32) -> Option<&SourceLocation> {
         self.list.get(index as usize)
+    }
+}
+
+/// Goes along a thread, and tells where in the program's own code it is.
+#[derive(Debug)]
+pub struct LocationCursor<'all> {
+    ranges: &'all ThreadRanges,
+    next: usize,
+    /// End and location of what is open, the innermost last.
+    open: Vec<(i64, u32)>,
+}
+
+impl<'all> LocationCursor<'all> {
+    /// At the beginning of a thread's ranges.
+    pub const fn new(ranges: &'all ThreadRanges) -> Self {
+        Self { ranges, next: 0, open: Vec::new() }
+    }
+
+    /// The innermost location at a moment; moments come in order.
+    pub fn at(&mut self, moment: i64) -> Option<u32> {
+        self.open.retain(|(end, _)| *end > moment);
+        while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= moment) {
+            let location = self.ranges.label.get(self.next).copied();
+            self.next += 1;
+            if let Some(location) = location.filter(|_| range.end > moment && self.open.len() < MAX_OPEN_RANGE_COUNT) {
+                self.open.push((range.end, location));
+            }
+        }
+        self.open.last().map(|(_, location)| *location)
+    }
+
+    /// Until when it stays so.
+    pub fn until(&self) -> i64 {
+        let next = self.ranges.times.get(self.next).map_or(i64::MAX, |range| range.start);
+        self.open.iter().map(|(end, _)| *end).fold(next, i64::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::interval::Interval;
+
+    #[test]
+    fn the_innermost_location_counts_until_it_is_left() {
+        let times = [(0, 100), (10, 50), (20, 30)].map(|(start, end)| Interval::new(start, end));
+        let ranges = ThreadRanges { thread: 0, times: times.into_iter().collect(), label: vec![7, 8, 9] };
+        let mut cursor = LocationCursor::new(&ranges);
+        let told = [0, 10, 29, 30, 50, 99, 100].map(|moment| (cursor.at(moment), cursor.until()));
+        let expected = [
+            (Some(7), 10),
+            (Some(8), 20),
+            (Some(9), 30),
+            (Some(8), 50),
+            (Some(7), 100),
+            (Some(7), 100),
+            (None, i64::MAX),
+        ];
+        assert_eq!(told, expected);
     }
 }

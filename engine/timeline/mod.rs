@@ -9,6 +9,7 @@ pub mod builder;
 pub mod capability;
 pub mod capture;
 pub mod columns;
+pub mod details;
 pub mod interval;
 pub mod kernel_profiles;
 pub mod locations;
@@ -21,8 +22,8 @@ pub use capability::Capability;
 pub use capture::{Dropped, Notice, NoticeKind, NoticeLevel, Reached, Source, Surroundings};
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OsCalls, Overheads, Ranges};
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
-pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles};
-pub use locations::{CallLocations, SourceLocation};
+pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles, Page};
+pub use locations::{CallLocations, LocationCursor, SourceLocation};
 pub use names::{NameId, Names};
 pub use samples::{CpuSamples, StackedCalls};
 pub use times::Times;
@@ -61,6 +62,8 @@ pub struct Timeline {
     pub api: ApiCalls,
     /// Where in the code API calls were made.
     pub call_locations: CallLocations,
+    /// What a framework's profiler says of the work beside its times.
+    pub details: details::Details,
     /// OS runtime calls.
     pub os_calls: OsCalls,
     /// When threads did not run, by the scheduler's record.
@@ -237,7 +240,15 @@ pub struct PageFaults {
     pub count: i64,
 }
 
+/// How PyTorch begins the name of the range in which a loop fetches its next batch of data.
+const LOADING: &str = "enumerate(DataLoader)";
+
 impl Timeline {
+    /// By index of the label, whether its ranges fetch the next batch of data.
+    pub fn loading_labels(&self) -> Vec<bool> {
+        self.ranges.labels.iter().map(|label| self.name(label.name).starts_with(LOADING)).collect()
+    }
+
     /// The process that a thread belongs to.
     pub fn process_of(&self, thread: u32) -> u32 {
         self.threads.get(thread as usize).map_or(NONE, |thread| thread.process)
@@ -279,11 +290,13 @@ impl Timeline {
             &mut self.overheads.times,
             &mut self.thread_states.times,
         ];
-        let ranges = self.ranges.threads.iter_mut().map(|thread| &mut thread.times);
+        let ranges = self.ranges.threads.iter_mut().chain(self.call_locations.threads_mut());
+        let ranges = ranges.map(|thread| &mut thread.times);
         let mut columns: Vec<&mut Times> = columns.into_iter().chain(ranges).collect();
         let first = columns.iter().flat_map(|times| times.iter()).map(|times| times.start).min();
         if let Some(first) = first.filter(|first| *first < 0) {
             columns.iter_mut().for_each(|times| times.move_back(first));
+            self.details.move_back(first);
         }
     }
 

@@ -16,6 +16,7 @@ pub struct Names {
     /// By the hashes of the strings.
     ids: HashTable<NameId>,
     seed: RandomState,
+    byte_count: usize,
 }
 
 impl Names {
@@ -25,8 +26,9 @@ impl Names {
             return id;
         }
         let id = NameId::try_from(self.strings.len()).unwrap_or(NameId::MAX - 1);
-        let Self { strings, ids, seed } = self;
+        let Self { strings, ids, seed, byte_count } = self;
         let hash = seed.hash_one(text.as_ref());
+        *byte_count += text.as_ref().len();
         strings.push(text.into());
         ids.insert_unique(hash, id, |id| strings.get(*id as usize).map_or(0, |text| seed.hash_one(&**text)));
         id
@@ -50,6 +52,11 @@ impl Names {
     /// How many strings there are.
     pub fn len(&self) -> usize {
         self.strings.len()
+    }
+
+    /// Bytes of all of them.
+    pub(crate) const fn byte_count(&self) -> usize {
+        self.byte_count
     }
 
     /// Whether there are none.

@@ -38,7 +38,8 @@ const ORDER: &[&[&str]] = &[
 
 /// Modules of which another one may use some names only: who, of whom, which. Facts say the format of the recording and how to
 /// capture what it lacks; they know no reader.
-const PARTS: &[(&str, &str, &[&str])] = &[("facts", "source", &["", "FORMAT_IDS", "Format", "how_to_capture"])];
+const PARTS: &[(&str, &str, &[&str])] =
+    &[("facts", "source", &["", "FORMAT_IDS", "Format", "KERNELS_FORMAT_ID", "can_record", "how_to_capture"])];
 
 /// A name is passed on this many times at most.
 const MOST_HOPS: usize = 8;

@@ -22,6 +22,7 @@ mod support;
 /// The program as a user meets it: arguments, exit codes, files, `coldspot.toml`, comparisons, gates.
 mod cli {
     mod changes;
+    mod collect;
     mod command_line;
     mod compare;
     mod configuration;
@@ -41,6 +42,7 @@ mod readers {
     mod fixtures;
     mod kineto;
     mod ncu;
+    mod ncu_rep;
     mod nsys_rep;
     mod samples;
 }

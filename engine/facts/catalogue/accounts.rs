@@ -3,6 +3,7 @@
 use super::{Fact, FactType};
 use crate::ledger::accounts::Scaling;
 use crate::ledger::{Account, Breakdown};
+use crate::timeline::Capability;
 
 /// One fact an account, in the order of the table.
 const ACCOUNTS: &[Fact] = &{
@@ -86,6 +87,44 @@ const LONGEST_START_MEANING: &str = "When that piece begins. For readers and scr
 
 const ONCE_MEANING: &str = "The part of the account of that name that occurs once: its longest piece, or its two or three longest ones where the work repeats 8 or 12 times, if they hold 80 % of it, else 0. Absent where the work repeats fewer than 4 times.";
 const ONCE_COUNT_MEANING: &str = "In how many pieces that part comes: 1 to 3, and 0 where there is none.";
+
+/// How many accounts the host's code brings about.
+const WITH_SOURCE_COUNT: usize = {
+    let (mut count, mut index) = (0, 0);
+    while index < Account::COUNT {
+        count += if Account::at(index).has_source() { 1 } else { 0 };
+        index += 1;
+    }
+    count
+};
+
+/// Three facts an account that the host's code brings about: the line, how much of it comes from there, and whether the line is
+/// in the project.
+pub(super) const SOURCES: &[Fact] = &{
+    let mut facts = [fact_of(Account::Window); 3 * WITH_SOURCE_COUNT];
+    let (mut index, mut next) = (0, 0);
+    while index < Account::COUNT {
+        let account = Account::at(index);
+        if account.has_source() {
+            let source = account.source();
+            facts[next] = of_stacks(source.place, FactType::Text, Scaling::Incomparable, SOURCE_MEANING);
+            facts[next + 1] = of_stacks(source.share, FactType::Float, Scaling::Intensive, SOURCE_SHARE_MEANING);
+            facts[next + 2] =
+                of_stacks(source.is_in_project, FactType::Bool, Scaling::Incomparable, SOURCE_PLACE_MEANING);
+            next += 3;
+        }
+        index += 1;
+    }
+    facts
+};
+
+const fn of_stacks(name: &'static str, kind: FactType, scaling: Scaling, meaning: &'static str) -> Fact {
+    super::fact(name, kind, Capability::CallStacks, scaling, meaning)
+}
+
+const SOURCE_MEANING: &str = "The line of the program's own code that the launching thread was in for most of the account of that name, as `train.py:118 (train_step)`: with Python frames, the line at which the function begins. Absent when no line has half of the time.";
+const SOURCE_SHARE_MEANING: &str = "The part of the account's time that comes from that line.";
+const SOURCE_PLACE_MEANING: &str = "Whether that file lies below the project's folder.";
 
 /// The facts of the accounts of one breakdown, which stand together in the table; that of the window for `None`.
 pub(super) const fn of(breakdown: Option<Breakdown>) -> &'static [Fact] {

@@ -2,9 +2,9 @@
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, ahead, fact, idle, patterns, replay, utilization};
+use super::{Fact, accounts, ahead, fact, idle, patterns, replay, torch, utilization};
 use crate::ledger::Breakdown;
-use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
+use crate::timeline::Capability::{CallStacks, CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
 pub(super) const ALL: &[&[Fact]] = &[
     IDENTITY,
@@ -26,6 +26,8 @@ pub(super) const ALL: &[&[Fact]] = &[
     accounts::of(Some(Breakdown::Waste)),
     accounts::ONCE,
     accounts::PLACES,
+    accounts::SOURCES,
+    torch::TORCH,
     utilization::USE,
     utilization::STREAMS,
     STEPS,
@@ -278,6 +280,21 @@ const COPIES: &[Fact] = &[
         CudaApi,
         Incomparable,
         "When the first such copy begins; absent without them.",
+    ),
+    fact(
+        "scalar_readback_source",
+        Text,
+        CallStacks,
+        Incomparable,
+        "The line of the program's own code that most such copies come from, as `train.py:118 (train_step)`: with Python frames, the line at which the function begins. Absent when no line has half of them.",
+    ),
+    fact("scalar_readback_source_share", Float, CallStacks, Intensive, "The part of them that comes from that line."),
+    fact(
+        "is_scalar_readback_source_in_project",
+        Bool,
+        CallStacks,
+        Incomparable,
+        "Whether that file lies below the project's folder.",
     ),
 ];
 

@@ -4,7 +4,7 @@ use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::ledger::compiling::COMPILERS;
-use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, Nvtx, OsRuntime, Report};
+use crate::timeline::Capability::{CallStacks, CpuSamples, CudaApi, CudaTrace, Nvtx, OsRuntime, Report};
 use crate::timeline::api::MemoryCall;
 
 pub(super) const DETAIL: &[Fact] = &[
@@ -143,6 +143,47 @@ pub(super) const DETAIL: &[Fact] = &[
         "The innermost range that holds at least half of the blocked time, what lies in it included; where none does, the one with most of it outside of others. Numbers in names are folded, as `layer_#`. Absent outside ranges.",
     ),
     fact("idle_blocked_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the blocked time fell into that range."),
+    fact(
+        "data_loading_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "How often a loop fetched its next batch of data, by the ranges `enumerate(DataLoader)` of PyTorch; without any, the other facts of data loading are absent.",
+    ),
+    fact("data_loading_ns", Int, Nvtx, Extensive, "Host time in that, summed."),
+    fact("data_loading_longest_ns", Int, Nvtx, OneTime, "The longest of them."),
+    fact("data_loading_longest_start_ns", Int, Nvtx, Incomparable, "When the longest of them begins."),
+    fact(
+        "idle_data_loading_ns",
+        Int,
+        Nvtx,
+        ExtensiveWithGaps,
+        "Idle time of the device while the launching thread fetched a batch of data, whatever it did there.",
+    ),
+    fact("idle_data_loading_host_ns", Int, Nvtx, ExtensiveWithGaps, "The host code in it."),
+    fact("idle_data_loading_blocked_ns", Int, Nvtx, ExtensiveWithGaps, "The time blocked in the OS in it."),
+    fact(
+        "is_data_loaded_in_process",
+        Bool,
+        Nvtx,
+        Incomparable,
+        "Whether the loop prepares each batch itself (`num_workers=0`); else worker processes do, and it waits for them.",
+    ),
+    fact(
+        "data_loading_source",
+        Text,
+        CallStacks,
+        Incomparable,
+        "The line of the program's own code that the thread is in for most of that, as `train.py:118 (train_step)`.",
+    ),
+    fact("data_loading_source_share", Float, CallStacks, Intensive, "The part of it that comes from that line."),
+    fact(
+        "is_data_loading_source_in_project",
+        Bool,
+        CallStacks,
+        Incomparable,
+        "Whether that file lies below the project's folder.",
+    ),
     fact(
         "idle_host_range",
         Text,

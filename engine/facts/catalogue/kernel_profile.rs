@@ -2,11 +2,11 @@
 
 use super::FactType::{Choice, Float, Int};
 use super::Scaling::{Incomparable, Intensive};
-use super::{Fact, fact};
+use super::{EntityKind, Fact, fact};
 use crate::timeline::Capability::KernelProfile;
 
 /// What warps wait for, in the words of Nsight Compute's stall reasons.
-pub(in crate::facts) const STALL_REASONS: [&str; 16] = [
+pub(in crate::facts) const STALL_REASONS: [&str; 17] = [
     "long_scoreboard",
     "short_scoreboard",
     "lg_throttle",
@@ -23,6 +23,74 @@ pub(in crate::facts) const STALL_REASONS: [&str; 16] = [
     "imc_miss",
     "sleeping",
     "not_selected",
+    "gmma",
+];
+
+/// Facts that kernels profiled one by one have too, beside those that no other recording gives: of these, launches of the profiler are
+/// the whole window.
+pub(super) const ALONE: &[(EntityKind, &[&str])] = &[
+    (
+        EntityKind::Run,
+        &[
+            "format",
+            "framework",
+            "device_count",
+            "dropped_event_count",
+            "unread_row_count",
+            "truncated_name_count",
+            "omitted_entity_count",
+        ],
+    ),
+    (
+        EntityKind::Device,
+        &[
+            "number",
+            "name",
+            "sm_count",
+            "compute_major",
+            "compute_minor",
+            "half_peak_ratio",
+            "tf32_peak_ratio",
+            "window_ns",
+            "busy_ns",
+            "compute_ns",
+            "idle_ns",
+            "kernel_count",
+        ],
+    ),
+    (
+        EntityKind::Kernel,
+        &[
+            "name",
+            "full_name",
+            "function",
+            "launch_count",
+            "sum_ns",
+            "attributed_ns",
+            "is_communication",
+            "is_matrix_product",
+            "is_tensor_copy",
+            "is_transpose",
+            "is_elementwise",
+            "precision",
+        ],
+    ),
+    (
+        EntityKind::LaunchShape,
+        &[
+            "name",
+            "launch_count",
+            "sum_ns",
+            "attributed_ns",
+            "grid_block_count",
+            "block_thread_count",
+            "theoretical_occupancy_share",
+            "occupancy_limiter",
+            "waves_per_sm",
+            "register_count",
+            "shared_memory_bytes",
+        ],
+    ),
 ];
 
 const fn share(name: &'static str, meaning: &'static str) -> Fact {
@@ -76,6 +144,46 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
         Incomparable,
         "The part of the GPU that it uses most; latency where it uses neither the SMs nor memory at 60 % of their peak.",
     ),
+    fact(
+        "busiest_pipe",
+        Choice(&["tensor", "fp64", "fma", "alu", "xu", "lsu"]),
+        KernelProfile,
+        Incomparable,
+        "The pipeline of the SMs that it uses most: tensor cores, fp64, multiply-adds of fp32 and integers (fma), other arithmetic and logic (alu), transcendental functions and conversions (xu), memory instructions (lsu).",
+    ),
+    share("busiest_pipe_share", "How much of what that pipeline can do it uses."),
+    share("sm_active_share", "The part of the kernel's time in which an SM has a warp at all, averaged over all SMs."),
+    share("fp32_peak_share", "Its arithmetic in fp32, against the peak rate; without tensor cores."),
+    share("fp64_peak_share", "The same in fp64."),
+    fact(
+        "flop_per_dram_byte",
+        Float,
+        KernelProfile,
+        Intensive,
+        "Operations in fp32 and fp64 for each byte that device memory moves: its arithmetic intensity. Those of tensor cores are not in it.",
+    ),
+    fact(
+        "ridge_flop_per_byte",
+        Float,
+        KernelProfile,
+        Intensive,
+        "The arithmetic intensity from which on the peak rate of fp32, no longer device memory, is the roof.",
+    ),
+    fact(
+        "fp32_to_fp64_peak_ratio",
+        Float,
+        KernelProfile,
+        Intensive,
+        "How many times the peak rate of fp64 that of fp32 is on this GPU: 2 on data center GPUs, 32 or 64 on most others.",
+    ),
+    fact(
+        "loaded_bytes_per_sector",
+        Float,
+        KernelProfile,
+        Intensive,
+        "Bytes of each sector of 32 that loads of global memory ask for: 32 where neighbouring threads read neighbouring addresses.",
+    ),
+    fact("stored_bytes_per_sector", Float, KernelProfile, Intensive, "The same of stores."),
     share("l1_hit_share", "Requests that the L1 cache answered."),
     share("l2_hit_share", "Requests that the L2 cache answered."),
     count("global_sector_count", "Sectors of 32 bytes that its accesses of global memory moved between L1 and L2."),
@@ -113,4 +221,10 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
     ),
     share("bank_conflict_estimate_share", "The same of conflicts in shared memory."),
     share("divergence_estimate_share", "The same of divergent warps."),
+    share("latency_estimate_share", "The same of warps that wait, and of too few of them."),
+    share(
+        "idle_sm_estimate_share",
+        "The same of SMs without work: too few blocks, a partial wave, blocks of unequal length.",
+    ),
+    share("fp64_estimate_share", "The same of arithmetic in fp64 that fp32 could do."),
 ];

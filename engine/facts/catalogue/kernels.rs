@@ -3,7 +3,7 @@
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CudaTrace, DeviceInfo};
+use crate::timeline::Capability::{CudaTrace, DeviceInfo, TensorShapes};
 
 pub(super) const KERNEL: &[Fact] = &[
     fact(
@@ -20,6 +20,20 @@ pub(super) const KERNEL: &[Fact] = &[
         CudaTrace,
         Incomparable,
         "The function that was launched in the launch that took longest, without template arguments and parameters: what --kernel-name of Nsight Compute takes.",
+    ),
+    fact(
+        "matmul_shape",
+        Text,
+        TensorShapes,
+        Incomparable,
+        "Of a matrix product: the sizes that most of its time goes into, as `M=4096, N=1024, K=512, batch 16`. Absent where no operator says it.",
+    ),
+    fact(
+        "aligned_element_count",
+        Int,
+        CudaTrace,
+        Intensive,
+        "Of a matrix product: elements that rows of the matrices let a thread load at once, by the kernel's name (`_align8`) or by those sizes. 16 bytes, 8 elements of fp16 or bf16, use the tensor cores best. Absent where neither tells.",
     ),
     fact("launch_count", Int, CudaTrace, Extensive, "Launches."),
     fact("sum_ns", Int, CudaTrace, Extensive, "Durations, summed."),

@@ -13,12 +13,14 @@ mod patterns;
 mod replay;
 mod run;
 mod source;
+mod torch;
 mod utilization;
 
 use serde::Serialize;
 
 use super::value::FactValue;
 pub use crate::ledger::accounts::Scaling;
+use crate::source::{FORMAT_IDS, KERNELS_FORMAT_ID, can_record};
 use crate::timeline::Capability;
 pub(super) use kernel_profile::STALL_REASONS;
 
@@ -117,6 +119,21 @@ impl EntityKind {
     }
 }
 
+/// Whether kernels that were profiled one by one give a fact, with no recording of the program.
+pub fn is_of_kernel_profiles(kind: EntityKind, fact: &Fact) -> bool {
+    let is_alone = |(of, names): &(EntityKind, &[&str])| *of == kind && names.contains(&fact.name);
+    fact.needs == Capability::KernelProfile || kernel_profile::ALONE.iter().any(is_alone)
+}
+
+/// The formats whose recordings can give a fact, by id.
+pub fn formats_of(kind: EntityKind, fact: &Fact) -> Vec<&'static str> {
+    let told = |format: &&str| match *format {
+        format if format == KERNELS_FORMAT_ID => is_of_kernel_profiles(kind, fact),
+        format => can_record(format, fact.needs),
+    };
+    FORMAT_IDS.into_iter().filter(told).collect()
+}
+
 /// The type of a fact's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactType {
@@ -191,7 +208,7 @@ pub enum Unit {
 impl Unit {
     /// The unit that a name's ending says.
     pub fn of_name(name: &str) -> Self {
-        const ENDINGS: [(&str, Unit); 14] = [
+        const ENDINGS: [(&str, Unit); 17] = [
             ("_ns", Unit::Ns),
             ("_bytes", Unit::Bytes),
             ("_count", Unit::Count),
@@ -201,6 +218,9 @@ impl Unit {
             ("_mhz", Unit::Mhz),
             ("_waves_per_sm", Unit::Number),
             ("_ratio", Unit::Number),
+            ("_per_byte", Unit::Number),
+            ("_per_dram_byte", Unit::Number),
+            ("_per_sector", Unit::Number),
             ("_number", Unit::Id),
             ("_pid", Unit::Id),
             ("_line", Unit::Id),

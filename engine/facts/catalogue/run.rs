@@ -5,11 +5,18 @@ use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneT
 use super::{Fact, fact};
 use crate::facts::extract::framework::FRAMEWORKS;
 use crate::source::FORMAT_IDS;
-use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, Report};
+use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, KernelProfile, Report};
 use crate::timeline::capture::OUTPUT_ERROR_KINDS;
 
 pub(super) const RUN: &[Fact] = &[
     fact("format", Choice(&FORMAT_IDS), Report, Incomparable, "The format of the report."),
+    fact(
+        "profile_page",
+        Choice(&["raw", "details"]),
+        KernelProfile,
+        Incomparable,
+        "The page of Nsight Compute that kernels were read from; of several, the last. `raw` holds every metric that was collected, `details` what the profiler's own rules say.",
+    ),
     fact(
         "product_version",
         Text,

@@ -14,6 +14,13 @@ pub(super) const SOURCE: &[Fact] = &[
         "The file of the program's own code whose calls ask for most of its time: relative to the project's folder (that of coldspot.toml, else the working directory) where it lies below it, else without folders. Absent when no line has half of the time.",
     ),
     fact("source_line", Int, CallStacks, Incomparable, "The line in that file, counted from 1."),
+    fact(
+        "source_function",
+        Text,
+        CallStacks,
+        Incomparable,
+        "The function that the line is in; with Python frames the line is the one at which it begins. Absent where stacks name no function.",
+    ),
     fact("source_share", Float, CallStacks, Intensive, "The part of its time that comes from that line."),
     fact("is_source_in_project", Bool, CallStacks, Incomparable, "Whether that file lies below the project's folder."),
 ];

@@ -30,10 +30,11 @@ const KERNEL_MARKS: [Mark; 16] = [
     ("input_reduce_fusion", "jax"),
 ];
 /// Beginnings of names of ranges.
-const RANGE_MARKS: [Mark; 7] = [
+const RANGE_MARKS: [Mark; 8] = [
     ("aten::", "pytorch"),
     ("autograd::", "pytorch"),
     ("ProfilerStep", "pytorch"),
+    ("enumerate(DataLoader)", "pytorch"),
     ("TSL:", "jax"),
     ("XlaModule", "jax"),
     ("tensorflow", "tensorflow"),

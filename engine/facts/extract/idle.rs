@@ -1,7 +1,7 @@
 //! Facts of a device's idle time, beside its accounts.
 
 use super::stats::median;
-use super::{Context, DeviceContext, allocations, culprits};
+use super::{Context, DeviceContext, allocations, culprits, source_lines};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity, OpKind};
 use crate::text::paths::without_folders;
@@ -24,6 +24,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     host_calls(context, device, facts);
     allocations::extract(context, device, facts);
     culprits::extract(context.timeline, device, facts);
+    source_lines::of_idle(context.timeline, device, facts);
     let mut launches = launch_durations(context, device);
     facts.set_some("launch_call_median_ns", median(&mut launches));
 }

@@ -2,6 +2,7 @@
 
 use regex::Regex;
 
+use crate::replay::Role;
 use crate::text::cut;
 use crate::timeline::Timeline;
 
@@ -14,6 +15,8 @@ pub(super) struct Traits {
     pub(super) is_transpose: bool,
     pub(super) is_elementwise: bool,
     pub(super) precision: Option<&'static str>,
+    /// What it tells a replay.
+    pub(super) role: Role,
 }
 
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
@@ -22,15 +25,30 @@ const MATRIX: &str =
     r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*kernel|triton_poi_";
+/// What else names tell a replay. CUB finds out which elements are chosen, and how many, before others move them; cuDNN changes the
+/// layout around a convolution of tensors that do not lie as tensor cores want them.
+const ROLES: &[(&str, Role)] = &[
+    (
+        r"DeviceSelect|DeviceCompactInit|DevicePartition|DeviceReduce\w*Kernel|DeviceScan\w*Kernel|write_indices",
+        Role::Selection,
+    ),
+    (r"(?i)index_elementwise|_gather_kernel|index_put|indexSelect|masked_(select|scatter)", Role::Gather),
+    (r"(?i)nchwToNhwc|nhwcToNchw|nchwAddPadding", Role::ConvolutionLayout),
+    (r"(?i)batch_?norm\w*_channels_last|bn_\w*nhwc", Role::Compute),
+    (r"(?i)batch_?norm|^bn_(fw|bw)_", Role::Normalization),
+    (r"(?i)nccl.*broadcast", Role::Broadcast),
+];
 /// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else. Not what joins tensors: that
 /// makes a new one.
 const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
 /// The first that fits counts.
-const PRECISIONS: [(&str, &str); 7] = [
-    (r"(?i)(tf32|s1688gemm|TF32)", "tf32"),
+const PRECISIONS: [(&str, &str); 8] = [
+    (r"(?i)tf32", "tf32"),
     (r"(?i)(e4m3|e5m2|fp8|f8f8|qmma)", "fp8"),
     (r"(?i)(bf16|bfloat16|s16816gemm_bf16)", "bf16"),
     (r"(?i)(hgemm|fp16|f16|half|h884|h1688|h16816|s884gemm|s161616)", "fp16"),
+    // Without another type in the name: see bf16 above.
+    (r"(?i)s1688gemm", "tf32"),
     (r"(?i)(i8816|int8|imma|igemm)", "int8"),
     (r"(?i)(dgemm|d884|fp64|double)", "fp64"),
     (r"(?i)(sgemm|ffma|simt_sgemm|fp32|f32f32|scudnn)", "fp32"),
@@ -43,12 +61,14 @@ pub(super) struct Patterns {
     transpose: Regex,
     elementwise: Regex,
     precisions: Vec<(Regex, &'static str)>,
+    roles: Vec<(Regex, Role)>,
 }
 
 impl Patterns {
     /// `None` never happens: the patterns are constants, and a test compiles them.
     pub(super) fn new() -> Option<Self> {
         let precisions = PRECISIONS.iter().map(|(pattern, name)| Some((Regex::new(pattern).ok()?, *name)));
+        let roles = ROLES.iter().map(|(pattern, role)| Some((Regex::new(pattern).ok()?, *role)));
         Some(Self {
             communication: Regex::new(COMMUNICATION).ok()?,
             matrix: Regex::new(MATRIX).ok()?,
@@ -56,6 +76,7 @@ impl Patterns {
             transpose: Regex::new(TRANSPOSE).ok()?,
             elementwise: Regex::new(ELEMENTWISE).ok()?,
             precisions: precisions.collect::<Option<_>>()?,
+            roles: roles.collect::<Option<_>>()?,
         })
     }
 
@@ -65,14 +86,25 @@ impl Patterns {
         let told =
             |name: &str| self.precisions.iter().find(|(pattern, _)| pattern.is_match(name)).map(|(_, name)| *name);
         let precision = told(short).or_else(|| told(beginning(full)));
+        let precision = precision.filter(|_| is_matrix_product);
+        let is_elementwise =
+            !is_matrix_product && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full)));
+        let role = self.roles.iter().find(|(pattern, _)| pattern.is_match(short)).map(|(_, role)| *role);
+        let role = match role {
+            Some(role) => role,
+            None if precision == Some("fp32") => Role::Fp32Product,
+            None if is_matrix_product => Role::Product,
+            None if is_elementwise => Role::Elementwise,
+            None => Role::Compute,
+        };
         Traits {
             is_communication: self.communication.is_match(short),
             is_matrix_product,
             is_tensor_copy: self.tensor_copy.is_match(short),
             is_transpose: self.transpose.is_match(short),
-            is_elementwise: !is_matrix_product
-                && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full))),
-            precision: precision.filter(|_| is_matrix_product),
+            is_elementwise,
+            precision,
+            role,
         }
     }
 }
@@ -116,6 +148,8 @@ mod tests {
         assert_eq!(of("ampere_sgemm_128x64_tn").precision, Some("fp32"));
         assert_eq!(of("ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn").precision, Some("bf16"));
         assert_eq!(of("cutlass_80_tensorop_s1688gemm_128x256_16x3_nt_align4").precision, Some("tf32"));
+        let old = "cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1";
+        assert_eq!(of(old).precision, Some("bf16"));
         assert_eq!(of("volta_h884gemm_64x64_ldg8_tn").precision, Some("fp16"));
         assert_eq!(of("reduce_half_kernel").precision, None);
         assert_eq!(of("volta_scudnn_128x64_relu_interior_nn_v1").precision, Some("fp32"));

@@ -3,81 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::kernel_counters::{set_profile, whole};
 use super::kernel_names::Patterns;
-use crate::facts::catalogue::STALL_REASONS;
+use super::peaks;
 use crate::facts::store::{Entity, EntityId, Facts};
 use crate::facts::{EntityKind, FactValue};
 use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_DEVICE_COUNT};
+use crate::source::KERNELS_FORMAT_ID;
 use crate::text::kernel_names;
-use crate::timeline::{Counter, Counters, KernelProfile, KernelProfiles};
-
-/// Counters that are facts as they are.
-const SHARES: [(Counter, &str); 16] = [
-    (Counter::Compute, "compute_throughput_share"),
-    (Counter::Memory, "memory_throughput_share"),
-    (Counter::Dram, "dram_throughput_share"),
-    (Counter::L1, "l1_throughput_share"),
-    (Counter::L2, "l2_throughput_share"),
-    (Counter::AchievedOccupancy, "achieved_occupancy_share"),
-    (Counter::Issue, "issue_share"),
-    (Counter::L1Hits, "l1_hit_share"),
-    (Counter::L2Hits, "l2_hit_share"),
-    (Counter::TensorPipe, "tensor_pipe_share"),
-    (Counter::Fp64Pipe, "fp64_pipe_share"),
-    (Counter::FmaPipe, "fma_pipe_share"),
-    (Counter::UncoalescedEstimate, "uncoalesced_estimate_share"),
-    (Counter::SharedEstimate, "bank_conflict_estimate_share"),
-    (Counter::DivergenceEstimate, "divergence_estimate_share"),
-    (Counter::TheoreticalOccupancy, "theoretical_occupancy_share"),
-];
-
-const COUNTS: [(Counter, &str); 7] = [
-    (Counter::GlobalSectors, "global_sector_count"),
-    (Counter::ExcessGlobalSectors, "excess_sector_count"),
-    (Counter::SharedWavefronts, "shared_wavefront_count"),
-    (Counter::ExcessSharedWavefronts, "excess_wavefront_count"),
-    (Counter::LocalSectors, "local_sector_count"),
-    (Counter::SpillRequests, "spill_request_count"),
-    (Counter::Registers, "register_count"),
-];
-
-/// In the order of [`STALL_REASONS`].
-const STALLS: [Counter; STALL_REASONS.len()] = [
-    Counter::StallLongScoreboard,
-    Counter::StallShortScoreboard,
-    Counter::StallLgThrottle,
-    Counter::StallMioThrottle,
-    Counter::StallTexThrottle,
-    Counter::StallMathPipe,
-    Counter::StallBarrier,
-    Counter::StallMembar,
-    Counter::StallWait,
-    Counter::StallDrain,
-    Counter::StallNoInstruction,
-    Counter::StallBranch,
-    Counter::StallDispatch,
-    Counter::StallImcMiss,
-    Counter::StallSleeping,
-    Counter::StallNotSelected,
-];
-/// Draining is waiting for the last stores.
-const MEMORY_STALLS: [Counter; 4] =
-    [Counter::StallLongScoreboard, Counter::StallLgThrottle, Counter::StallTexThrottle, Counter::StallDrain];
-
-/// Blocks of an SM, by what limits them, in the order in which a tie is decided.
-const LIMITERS: [(Counter, &str); 4] = [
-    (Counter::BlocksByRegisters, "registers"),
-    (Counter::BlocksBySharedMemory, "shared_memory"),
-    (Counter::BlocksByWarps, "block_size"),
-    (Counter::BlocksBySlots, "blocks"),
-];
-
-const SECTOR_BYTES: f64 = 32.0;
-/// From here on a part of the GPU counts as used much.
-const MUCH: f64 = 0.6;
-const WARP_THREADS: f64 = 32.0;
-/// Larger counts are no counts: their sums must not overflow.
-const MOST: f64 = 1e15;
+use crate::timeline::{Counter, KernelProfile, KernelProfiles, Page};
 
 /// The facts of profiled kernels alone. The window of a device is the time of its profiled launches.
 pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
@@ -94,7 +28,8 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
         left_out += set_devices_work(&mut facts, run, number, &kernels, patterns.as_ref());
     }
     let facts_of_run = facts.get_mut(run);
-    facts_of_run.set("format", "ncu-csv");
+    facts_of_run.set("format", KERNELS_FORMAT_ID);
+    facts_of_run.set("profile_page", page(profiles));
     facts_of_run.set("framework", framework(profiles));
     facts_of_run.set("device_count", device_count as i64);
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
@@ -189,10 +124,17 @@ pub fn join(facts: &mut Facts, profiles: &KernelProfiles) {
     }
 }
 
+const fn page(profiles: &KernelProfiles) -> &'static str {
+    match profiles.page {
+        Page::Raw => "raw",
+        Page::Details => "details",
+    }
+}
+
 /// As names tell it.
 fn framework(profiles: &KernelProfiles) -> &'static str {
     let is_pytorch =
-        |kernel: &KernelProfile| kernel.name.contains("at::native::") || kernel.name.starts_with("triton_");
+        |kernel: &KernelProfile| ["at::", "TensorIterator", "triton_"].iter().any(|word| kernel.name.contains(word));
     if profiles.kernels.iter().any(is_pytorch) { "pytorch" } else { "cuda" }
 }
 
@@ -204,6 +146,9 @@ fn set_device(facts: &mut Entity, number: i64, kernels: &[&KernelProfile]) {
     if let Some((major, minor)) = kernels.iter().find_map(|kernel| kernel.compute_capability) {
         facts.set("compute_major", major);
         facts.set("compute_minor", minor);
+        let ratios = peaks::of((major, minor));
+        facts.set_some("half_peak_ratio", ratios.map(|ratios| ratios.half));
+        facts.set_some("tf32_peak_ratio", ratios.and_then(|ratios| ratios.tf32));
     }
     let sum_ns = kernels.iter().filter_map(|kernel| kernel.sum_ns).fold(0_i64, i64::saturating_add);
     if sum_ns > 0 {
@@ -251,106 +196,4 @@ fn set_shape(facts: &mut Entity, name: &str, profiles: &[&KernelProfile]) {
     facts.set("grid_block_count", longest.grid_blocks);
     facts.set("block_thread_count", longest.block_threads);
     set_profile(facts, longest);
-}
-
-fn set_profile(facts: &mut Entity, profile: &KernelProfile) {
-    let counters = &profile.counters;
-    facts.set("profiled_launch_count", profile.launch_count);
-    facts.set_some("profiled_ns", counters.get(Counter::Duration).and_then(whole));
-    for (counter, name) in SHARES {
-        facts.set_some(name, counters.get(counter).map(|share| share.min(1.0)));
-    }
-    for (counter, name) in COUNTS {
-        facts.set_some(name, counters.get(counter).and_then(whole));
-    }
-    let threads =
-        [Counter::EnabledThreads, Counter::ActiveThreads].into_iter().find_map(|counter| counters.get(counter));
-    facts.set_some("active_thread_share", threads.map(|threads| (threads / WARP_THREADS).min(1.0)));
-    facts.set_some("waves_per_sm", counters.get(Counter::Waves));
-    let shared = counters.get(Counter::StaticSharedBytes).zip(counters.get(Counter::DynamicSharedBytes));
-    facts.set_some("shared_memory_bytes", shared.and_then(|(fixed, asked)| whole(fixed + asked)));
-    facts.set_some("limit", limit(counters));
-    set_memory(facts, profile);
-    set_excess(facts, counters);
-    set_stalls(facts, profile);
-    set_limiter(facts, profile);
-}
-
-fn set_memory(facts: &mut Entity, profile: &KernelProfile) {
-    let counters = &profile.counters;
-    let seconds = counters.get(Counter::Duration).map(|ns| ns / 1e9).filter(|seconds| *seconds > 0.0);
-    let rate = counters.get(Counter::DramBytesPerSecond);
-    let moved = counters.get(Counter::DramReadBytes).zip(counters.get(Counter::DramWrittenBytes));
-    let bytes = moved.map(|(read, written)| read + written).or_else(|| Some(rate? * seconds?));
-    let rate = rate.or_else(|| Some(bytes? / seconds?));
-    facts.set_some("dram_bytes", bytes.and_then(whole));
-    facts.set_some("dram_gb_per_s", rate.map(|rate| rate / 1e9));
-}
-
-/// What could be left out of what is moved.
-fn set_excess(facts: &mut Entity, counters: &Counters) {
-    for (part, whole, name) in [
-        (Counter::ExcessGlobalSectors, Counter::GlobalSectors, "excess_sector_share"),
-        (Counter::ExcessSharedWavefronts, Counter::SharedWavefronts, "excess_wavefront_share"),
-    ] {
-        let of = counters.get(part).zip(counters.get(whole)).filter(|(_, whole)| *whole > 0.0);
-        facts.set_some(name, of.map(|(part, whole)| (part / whole).min(1.0)));
-    }
-    let both = counters.get(Counter::LocalSectors).zip(counters.get(Counter::GlobalSectors));
-    let local = both.filter(|(local, global)| local + global > 0.0).map(|(local, global)| local / (local + global));
-    facts.set_some("local_sector_share", local);
-    facts.set_some("coalesced_floor_share", coalesced_floor(counters, facts.int("dram_bytes")));
-}
-
-/// What a launch with coalesced accesses would still take, of its time: its arithmetic, and the traffic of device memory, of
-/// which more than the ideal sectors hold could be left out too.
-fn coalesced_floor(counters: &Counters, dram_bytes: Option<i64>) -> Option<f64> {
-    let (compute, dram) = counters.get(Counter::Compute).zip(counters.get(Counter::Dram))?;
-    let ideal_bytes = counters.get(Counter::IdealGlobalSectors)? * SECTOR_BYTES;
-    let dram_bytes = dram_bytes.filter(|bytes| *bytes > 0)? as f64;
-    Some(compute.max(dram * (ideal_bytes / dram_bytes).min(1.0)).min(1.0))
-}
-
-/// The part of the GPU that is used most; latency where none is used much, as Nsight Compute draws the line.
-fn limit(counters: &Counters) -> Option<&'static str> {
-    let (compute, memory) = counters.get(Counter::Compute).zip(counters.get(Counter::Memory))?;
-    if compute.max(memory) < MUCH {
-        return Some("latency");
-    }
-    if compute > memory {
-        return Some("compute");
-    }
-    let parts = [(Counter::Dram, "device_memory"), (Counter::L2, "l2_cache"), (Counter::L1, "l1_cache")];
-    let known = parts.into_iter().filter_map(|(counter, name)| Some((counters.get(counter)?, name)));
-    known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
-}
-
-fn set_stalls(facts: &mut Entity, profile: &KernelProfile) {
-    let counters = &profile.counters;
-    let Some(latency) = counters.get(Counter::WarpLatency).filter(|cycles| *cycles > 0.0) else { return };
-    let longest =
-        STALLS.into_iter().zip(STALL_REASONS).filter_map(|(counter, reason)| Some((counters.get(counter)?, reason)));
-    let Some((cycles, reason)) = longest.max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
-    facts.set("stall_reason", reason);
-    facts.set("stall_share", (cycles / latency).min(1.0));
-    let of_memory: Option<f64> = MEMORY_STALLS.into_iter().map(|counter| counters.get(counter)).sum();
-    facts.set_some("memory_stall_share", of_memory.map(|cycles| (cycles / latency).min(1.0)));
-}
-
-fn set_limiter(facts: &mut Entity, profile: &KernelProfile) {
-    let Some(theoretical) = profile.counters.get(Counter::TheoreticalOccupancy) else { return };
-    if theoretical >= 1.0 {
-        facts.set("occupancy_limiter", "none");
-        return;
-    }
-    let limits = LIMITERS.map(|(counter, limiter)| profile.counters.get(counter).map(|blocks| (blocks, limiter)));
-    if let [Some(first), Some(second), Some(third), Some(fourth)] = limits {
-        let least =
-            [second, third, fourth].into_iter().fold(first, |least, next| if next.0 < least.0 { next } else { least });
-        facts.set("occupancy_limiter", least.1);
-    }
-}
-
-fn whole(value: f64) -> Option<i64> {
-    (0.0..=MOST).contains(&value).then(|| value.round() as i64)
 }

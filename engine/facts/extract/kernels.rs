@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::launches::{Launches, Shape, Spread};
 use super::stats::{clamped, median};
@@ -13,11 +13,12 @@ use crate::ledger::OpKind;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
 
-/// The launches of one kernel name.
-struct Kernel {
+/// What the launches of one kernel name add up to: enough to tell which kernels have facts of their own.
+struct Sum {
     name: NameId,
     sum_ns: i128,
-    shapes: Vec<Shape>,
+    launch_count: i64,
+    attributed_ns: i64,
 }
 
 /// Adds the kernels and their launch shapes; returns the index of each kernel among the entities, by name.
@@ -28,22 +29,26 @@ pub(super) fn extract(
     part: &mut DevicePart,
 ) -> HashMap<NameId, usize> {
     let timeline = context.timeline;
-    let mut kernels = kernels(context, device);
-    kernels.sort_by(|a, b| b.sum_ns.cmp(&a.sum_ns).then_with(|| timeline.name(a.name).cmp(timeline.name(b.name))));
-    tensor_copies(context, &kernels, &mut part.device);
-    part.keep(&mut kernels, context.max_entities());
+    let mut sums = sums(context, device);
+    sums.sort_by(|a, b| b.sum_ns.cmp(&a.sum_ns).then_with(|| timeline.name(a.name).cmp(timeline.name(b.name))));
+    tensor_copies(context, &sums, &mut part.device);
+    part.keep(&mut sums, context.max_entities());
     let mut indices = HashMap::default();
     let mut shapes = Vec::new();
-    for Kernel { name, shapes: own, .. } in kernels {
+    let kernels = kernels(context, device, &sums);
+    let longest_shapes = longest_shapes(&kernels, context.max_entities(), part);
+    for (kernel, (name, own)) in kernels.into_iter().enumerate() {
         let mut entity = Entity::new(EntityKind::Kernel, parents.key_of(timeline.name(name)), parents.of_device());
         widths::set(device.properties(timeline), shortest_ns(device), &own, &mut entity);
         widths::set_faulting(&own, &mut entity);
         let mut all = Launches::new(i64::MAX);
         let mut tally = KernelTally::default();
-        for mut shape in own {
+        for (index, mut shape) in own.into_iter().enumerate() {
             shape.launches.spread = Spread::of(&shape.launches.durations, shape.launches.sum_ns);
-            let below = shape_entity(context, device, parents, &mut shape);
-            shapes.push((shape.launches.sum_ns, part.entities.len(), below));
+            if longest_shapes.contains(&(kernel, index)) {
+                let below = shape_entity(context, device, parents, &mut shape);
+                shapes.push((shape.launches.sum_ns, part.entities.len(), below));
+            }
             tally.add(shape.tally);
             all.absorb(shape.launches);
         }
@@ -57,7 +62,6 @@ pub(super) fn extract(
     }
     // Those of one kernel are in order of their width: the same in every export.
     shapes.sort_by_key(|(sum_ns, kernel, _)| (Reverse(*sum_ns), *kernel));
-    part.keep(&mut shapes, context.max_entities());
     for (_, kernel, entity) in shapes {
         part.below.push((part.entities.len(), kernel));
         part.entities.push(entity);
@@ -65,25 +69,68 @@ pub(super) fn extract(
     indices
 }
 
+/// The launch shapes that have facts of their own, by index of the kernel and of its shape.
+fn longest_shapes(kernels: &[(NameId, Vec<Shape>)], most: usize, part: &mut DevicePart) -> HashSet<(usize, usize)> {
+    let shapes = kernels.iter().enumerate().flat_map(|(kernel, (_, own))| {
+        own.iter().enumerate().map(move |(index, shape)| (Reverse(shape.launches.sum_ns), kernel, index))
+    });
+    let mut shapes: Vec<(Reverse<i128>, usize, usize)> = shapes.collect();
+    shapes.sort_unstable();
+    part.keep(&mut shapes, most);
+    shapes.into_iter().map(|(_, kernel, index)| (kernel, index)).collect()
+}
+
 /// Kernels that only copy a tensor.
-fn tensor_copies(context: &Context<'_>, kernels: &[Kernel], device: &mut Entity) {
+fn tensor_copies(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
     let is_copy = |name: NameId| context.traits.get(name as usize).is_some_and(|traits| traits.is_tensor_copy);
     let (mut count, mut sum_ns) = (0, 0);
     let mut most = None;
     for kernel in kernels.iter().filter(|kernel| is_copy(kernel.name)) {
-        let own_ns: i64 = kernel.shapes.iter().map(|shape| shape.tally.attributed_ns).sum();
-        count += kernel.shapes.iter().map(|shape| shape.launches.durations.len() as i64).sum::<i64>();
-        sum_ns += own_ns;
-        most = most.filter(|(most_ns, _)| *most_ns >= own_ns).or(Some((own_ns, kernel.name)));
+        count += kernel.launch_count;
+        sum_ns += kernel.attributed_ns;
+        let is_first = |(most_ns, _): &(i64, NameId)| *most_ns >= kernel.attributed_ns;
+        most = most.filter(is_first).or(Some((kernel.attributed_ns, kernel.name)));
     }
     device.set("tensor_copy_launch_count", count);
     device.set("tensor_copy_ns", sum_ns);
     device.set_some("tensor_copy_kernel", most.map(|(_, name)| context.timeline.name(name)));
 }
 
-/// The launches in the window by name and launch shape, those of one name in order of their width.
-fn kernels(context: &Context<'_>, device: &DeviceContext) -> Vec<Kernel> {
+/// The sums of each kernel with launches in the window.
+fn sums(context: &Context<'_>, device: &DeviceContext) -> Vec<Sum> {
     let timeline = context.timeline;
+    let mut of_shapes: Vec<(i64, i128)> = Vec::new();
+    for op in device.ops.in_window(timeline) {
+        let Some(shape) = launch_shape(timeline, &context.launch_shapes, op) else { continue };
+        let index = shape as usize;
+        if index >= of_shapes.len() {
+            of_shapes.resize(index + 1, (0, 0));
+        }
+        of_shapes[index].0 += 1;
+        of_shapes[index].1 += i128::from(op.interval().clip(device.window()).len_ns());
+    }
+    let mut indices: HashMap<NameId, usize> = HashMap::default();
+    let mut sums: Vec<Sum> = Vec::new();
+    for (index, (launch_count, sum_ns)) in (0..).zip(of_shapes).filter(|(_, (launch_count, _))| *launch_count > 0) {
+        let Some(shape) = context.launch_shapes.get(index) else { continue };
+        let attributed_ns = device.tally.kernels.get(index).map_or(0, |tally| tally.attributed_ns);
+        let at = *indices.entry(shape.name).or_insert(sums.len());
+        if at == sums.len() {
+            sums.push(Sum { name: shape.name, sum_ns: 0, launch_count: 0, attributed_ns: 0 });
+        }
+        sums[at].sum_ns += sum_ns;
+        sums[at].launch_count += launch_count;
+        sums[at].attributed_ns += attributed_ns;
+    }
+    sums
+}
+
+/// The launches in the window of some kernels, in their order: by launch shape, those of one kernel in order of their width.
+fn kernels(context: &Context<'_>, device: &DeviceContext, kept: &[Sum]) -> Vec<(NameId, Vec<Shape>)> {
+    let timeline = context.timeline;
+    let indices: HashMap<NameId, usize> = kept.iter().map(|kernel| kernel.name).zip(0..).collect();
+    let index_of = |shape: u32| indices.get(&context.launch_shapes.get(shape)?.name).copied();
+    let is_cut = kept.len() >= context.max_entities();
     let migrations = device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Migration);
     let migrations = Union::of(migrations.map(|op| op.interval()));
     let mut launches: HashMap<u32, Launches> = HashMap::default();
@@ -91,19 +138,18 @@ fn kernels(context: &Context<'_>, device: &DeviceContext) -> Vec<Kernel> {
         let Some(shape) = launch_shape(timeline, &context.launch_shapes, op) else { continue };
         let part_ns = op.interval().clip(device.window()).len_ns();
         let is_migrating = migrations.len_ns() > 0 && migrations.overlap_ns(op.interval()) > 0;
+        if is_cut && index_of(shape).is_none() {
+            continue;
+        }
         launches.entry(shape).or_insert_with(|| Launches::new(op.start)).add(timeline, op, part_ns, is_migrating);
     }
-    let mut kernels: HashMap<NameId, Kernel> = HashMap::default();
+    let mut kernels: Vec<(NameId, Vec<Shape>)> = kept.iter().map(|kernel| (kernel.name, Vec::new())).collect();
     for (index, launches) in launches {
-        let Some(shape) = context.launch_shapes.get(index) else { continue };
+        let Some((shape, at)) = context.launch_shapes.get(index).zip(index_of(index)) else { continue };
         let tally = device.tally.kernels.get(index).unwrap_or_default();
-        let new = || Kernel { name: shape.name, sum_ns: 0, shapes: Vec::new() };
-        let kernel = kernels.entry(shape.name).or_insert_with(new);
-        kernel.sum_ns += launches.sum_ns;
-        kernel.shapes.push(Shape { shape, launches, tally });
+        kernels[at].1.push(Shape { shape, launches, tally });
     }
-    let mut kernels: Vec<Kernel> = kernels.into_values().collect();
-    kernels.iter_mut().for_each(|kernel| kernel.shapes.sort_by_key(|shape| shape.shape));
+    kernels.iter_mut().for_each(|(_, shapes)| shapes.sort_by_key(|shape| shape.shape));
     kernels
 }
 

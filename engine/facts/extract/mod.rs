@@ -4,12 +4,14 @@ mod accounts;
 mod ahead;
 mod allocations;
 mod call_rounds;
+mod collectives;
 mod copies;
 mod culprits;
 mod device;
 mod fine_work;
 pub(in crate::facts) mod framework;
 mod idle;
+mod kernel_counters;
 mod kernel_names;
 mod kernel_profiles;
 mod kernels;
@@ -17,8 +19,10 @@ mod launch_shapes;
 mod launches;
 mod metrics;
 mod occupancy;
+mod optimizer;
 mod peaks;
 mod phases;
+mod products;
 mod profile;
 mod projection;
 mod ranges;
@@ -251,12 +255,15 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     round_trips::extract(context, device, &mut part.device);
     turns::extract(context, device, &mut part.device);
     call_rounds::extract(context, device, &mut part.device);
+    collectives::extract(context, device, &mut part.device);
+    optimizer::extract(context, device, &mut part.device);
 }
 
 fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     streams::extract(context, device, parents, part);
     let kernels = kernels::extract(context, device, parents, part);
     sequence::extract(context, device, &kernels, part);
+    products::extract(context, device, &kernels, part);
     let copies = copies::extract(context, device, parents, part);
     let waits = syncs::extract(context, device, parents, part);
     source_lines::extract(context, device, &source_lines::Groups { kernels, copies, waits }, part);

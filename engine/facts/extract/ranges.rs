@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::projection::{Folded, InGroup, Projection, telling};
-use super::{Context, DeviceContext, DevicePart, Parents};
+use super::{Context, DeviceContext, DevicePart, Parents, source_lines};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
+use crate::ledger::accounts::SourceFacts;
 use crate::ledger::reading::RangeIdle;
 use crate::timeline::Timeline;
 use crate::timeline::columns::RangeKind;
@@ -37,6 +38,7 @@ struct Group {
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     let timeline = context.timeline;
     if timeline.ranges.is_empty() {
+        part.device.set("data_loading_count", 0_i64);
         return;
     }
     let groups = groups(timeline, device);
@@ -76,6 +78,7 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("idle_blocked_range", told.folded.name(range));
         facts.set("idle_blocked_range_ns", ns);
     }
+    loading(timeline, device, told.groups, facts);
     let projection = told.projection;
     // What the program marks says more than an operator of its framework.
     let is_marked = |group: &u32| !told.folded.name(*group).starts_with("aten::");
@@ -86,6 +89,40 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
     if let Some((range, ns)) = telling(&marked, whole_ns).or_else(|| telling(copies, whole_ns)) {
         facts.set("exposed_copy_range", told.folded.name(range));
         facts.set("exposed_copy_range_ns", ns);
+    }
+}
+
+/// The facts of the line that fetches batches.
+const LOADING_SOURCE: SourceFacts = SourceFacts {
+    place: "data_loading_source",
+    share: "data_loading_source_share",
+    is_in_project: "is_data_loading_source_in_project",
+};
+
+/// How much of the idle time went into fetching the next batch of data, and whether the loop prepares it itself.
+fn loading(timeline: &Timeline, device: &DeviceContext, groups: &[Group], facts: &mut Entity) {
+    let is_loading = timeline.loading_labels();
+    let of_loading = |group: &&Group| is_loading.get(group.label as usize).copied().unwrap_or(false);
+    let mut all = Sums::default();
+    let mut is_in_process = true;
+    for group in groups.iter().filter(of_loading) {
+        all.merge(group.sums);
+        is_in_process &= name(timeline, group.label).contains("SingleProcess");
+    }
+    facts.set("data_loading_count", all.count);
+    if all.count == 0 {
+        return;
+    }
+    facts.set("data_loading_ns", all.sum_ns);
+    facts.set("idle_data_loading_ns", all.idle.idle_ns);
+    facts.set("idle_data_loading_host_ns", all.idle.host_ns);
+    facts.set("idle_data_loading_blocked_ns", all.idle.blocked_ns);
+    facts.set("is_data_loaded_in_process", is_in_process);
+    facts.set("data_loading_longest_ns", all.longest_ns);
+    facts.set("data_loading_longest_start_ns", all.longest_start_ns);
+    // Where most host code is of it, both come from one line.
+    if 2 * all.idle.host_ns >= device.account_ns(Account::IdleHost) {
+        source_lines::main_of(timeline, device, Account::IdleHost, LOADING_SOURCE, facts);
     }
 }
 

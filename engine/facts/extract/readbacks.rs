@@ -2,8 +2,9 @@
 
 use foldhash::HashSet;
 
-use super::{Context, DeviceContext};
+use super::{Context, DeviceContext, source_lines};
 use crate::facts::Entity;
+use crate::ledger::accounts::SourceFacts;
 use crate::ledger::idle::{BesideCopies, Copies};
 use crate::ledger::{Activity, Op, OpKind};
 use crate::timeline::Timeline;
@@ -16,6 +17,13 @@ const READBACK_BYTES: i64 = 64;
 const CHECKED_COUNT: usize = 4;
 /// A wait that begins this soon after a copy call waits for that copy.
 const SOON_NS: i64 = 50_000;
+
+/// The facts of the line that reads most of them back.
+const SOURCE: SourceFacts = SourceFacts {
+    place: "scalar_readback_source",
+    share: "scalar_readback_source_share",
+    is_in_project: "is_scalar_readback_source_in_project",
+};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
@@ -39,6 +47,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             readbacks.insert(op.index);
         }
     }
+    let calls = readbacks.iter().map(|copy| timeline.copies.ops.call[*copy as usize]);
+    source_lines::set_place(timeline, SOURCE, source_lines::of_calls(timeline, calls), facts);
     let is_beside = |copies: Copies| [copies.before, copies.after].into_iter().any(|copy| readbacks.contains(&copy));
     let sum_of = |stretches: &[BesideCopies]| {
         let beside = stretches.iter().filter(|stretch| is_beside(stretch.copies));

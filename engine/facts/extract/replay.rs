@@ -1,6 +1,5 @@
 //! What would remain of a step without a cause, from the replay of the steady state.
 
-use super::kernel_names::Traits;
 use super::{Context, DeviceContext, DevicePart, Parents, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
@@ -52,9 +51,22 @@ fn set(replay: &Replay<'_>, facts: &mut Entity) {
     facts.set("replay_distance_share", replay.distance_share());
     for change in Change::ALL {
         let gain = replay.gain(&[*change]);
-        facts.set(change.expected_fact(), gain.expected_ns);
+        let expected_ns = match BEYOND.into_iter().find(|(of, _)| of == change) {
+            Some((_, first)) => beyond(replay, *change, first).unwrap_or(gain.expected_ns),
+            None => gain.expected_ns,
+        };
+        facts.set(change.expected_fact(), expected_ns);
         facts.set(change.ceiling_fact(), gain.ceiling_ns);
     }
+}
+
+/// A change that hides what another one takes away: with its launches gone, the host has time for its batches. What is
+/// expected of it is what it wins beyond the other, whose time that is; the ceiling stays.
+const BEYOND: [(Change, Change); 1] = [(Change::Graph, Change::LoadAhead)];
+
+fn beyond(replay: &Replay<'_>, change: Change, first: Change) -> Option<i64> {
+    let alone = replay.gain(&[first]).expected_ns;
+    (alone > 0).then(|| (replay.gain(&[first, change]).expected_ns - alone).max(0))
 }
 
 pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> WhatIf {
@@ -81,7 +93,7 @@ fn played<T>(
 ) -> Result<T, NoReplay> {
     let devices: Vec<&DeviceOps> = context.devices.iter().map(|device| &device.ops).collect();
     let own = context.devices.iter().position(|other| other.ops.device == device.ops.device).unwrap_or(0);
-    let roles: Vec<Role> = context.traits.iter().map(role).collect();
+    let roles: Vec<Role> = context.traits.iter().map(|traits| traits.role).collect();
     let subject = Subject {
         timeline: context.timeline,
         calls: &context.calls,
@@ -91,14 +103,4 @@ fn played<T>(
         roles: &roles,
     };
     Replay::new(subject).map(|replay| then(&replay))
-}
-
-fn role(traits: &Traits) -> Role {
-    if traits.is_matrix_product && traits.precision == Some("fp32") {
-        Role::Fp32Product
-    } else if traits.is_elementwise {
-        Role::Elementwise
-    } else {
-        Role::Compute
-    }
 }

@@ -1,15 +1,18 @@
 //! The line of code that most of a kernel, of copies or of waits comes from, of reports with call stacks.
 
+use std::cmp::Reverse;
+
 use foldhash::HashMap;
 
 use super::syncs::Wait;
 use super::tally::{CopyKey, copy_key, kernel_name};
 use super::{Context, DeviceContext, DevicePart};
 use crate::facts::Entity;
-use crate::ledger::OpKind;
-use crate::timeline::NameId;
+use crate::ledger::accounts::SourceFacts;
+use crate::ledger::{Account, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::interval::Interval;
+use crate::timeline::{NameId, Timeline};
 
 /// A line with a smaller part of the time is not where it comes from.
 const MIN_SHARE: f64 = 0.5;
@@ -24,6 +27,46 @@ pub(super) struct Groups {
 /// Time by source location; `None` for calls whose stack does not tell.
 #[derive(Debug, Default)]
 struct Times(HashMap<Option<u32>, i128>);
+
+/// The line of code that the host was in for most of each account of idle time.
+pub(super) fn of_idle(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    for account in Account::all().filter(|account| account.has_source()) {
+        main_of(timeline, device, account, account.source(), facts);
+    }
+}
+
+/// The same of one account, under names of its own.
+pub(super) fn main_of(
+    timeline: &Timeline,
+    device: &DeviceContext,
+    account: Account,
+    names: SourceFacts,
+    facts: &mut Entity,
+) {
+    let lines = device.idle.sources.range((account, 0)..=(account, u32::MAX));
+    let most = lines.map(|((_, location), ns)| (*location, *ns)).max_by_key(|(location, ns)| (*ns, Reverse(*location)));
+    let share = |ns: i64| (ns as f64 / device.account_ns(account).max(1) as f64).min(1.0);
+    let most = most.map(|(location, ns)| (location, share(ns))).filter(|(_, share)| *share >= MIN_SHARE);
+    set_place(timeline, names, most, facts);
+}
+
+/// Sets the facts of a line of code and its share.
+pub(super) fn set_place(timeline: &Timeline, names: SourceFacts, most: Option<(u32, f64)>, facts: &mut Entity) {
+    let Some((location, share)) = most else { return };
+    let Some(location) = timeline.call_locations.get(location) else { return };
+    facts.set(names.place, location.to_string());
+    facts.set(names.share, share);
+    facts.set(names.is_in_project, location.is_in_project);
+}
+
+/// The location that most of some calls were made at, with its share.
+pub(super) fn of_calls(timeline: &Timeline, calls: impl Iterator<Item = u32>) -> Option<(u32, f64)> {
+    let mut times = Times::default();
+    for call in calls {
+        times.add(timeline.call_locations.of_call(call), Interval::new(0, 1));
+    }
+    times.main()
+}
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, groups: &Groups, part: &mut DevicePart) {
     if context.timeline.call_locations.is_empty() {
@@ -76,7 +119,7 @@ impl Times {
     fn main(&self) -> Option<(u32, f64)> {
         let whole: i128 = self.0.values().sum();
         let located = self.0.iter().filter_map(|(location, time)| Some(((*location)?, *time)));
-        let (location, time) = located.max_by_key(|(location, time)| (*time, std::cmp::Reverse(*location)))?;
+        let (location, time) = located.max_by_key(|(location, time)| (*time, Reverse(*location)))?;
         let share = time as f64 / whole as f64;
         (whole > 0 && share >= MIN_SHARE).then_some((location, share))
     }
@@ -86,6 +129,7 @@ fn set(context: &Context<'_>, location: u32, share: f64, entity: &mut Entity) {
     let Some(location) = context.timeline.call_locations.get(location) else { return };
     entity.set("source_file", location.file.as_str());
     entity.set("source_line", i64::from(location.line));
+    entity.set_some("source_function", location.function.as_deref());
     entity.set("source_share", share);
     entity.set("is_source_in_project", location.is_in_project);
 }

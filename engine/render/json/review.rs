@@ -25,6 +25,7 @@ pub(in crate::render) struct ReviewView<'a> {
     rules_off: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<Known<'a>>,
+    kernels_alone: bool,
     unjudged: Vec<Unjudged<'a>>,
     errors: Vec<Failure<'a>>,
     capture: Vec<Text>,
@@ -68,6 +69,22 @@ struct Kernel<'a> {
     occupancy_share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     occupancy_limiter: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Profile<'a>>,
+}
+
+#[derive(Serialize)]
+struct Profile<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compute_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occupancy_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stall_reason: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -170,6 +187,7 @@ struct Unjudged<'a> {
     missing: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     capture: Option<&'a str>,
+    needs_timeline: bool,
 }
 
 #[derive(Serialize)]
@@ -217,6 +235,7 @@ impl<'a> ReviewView<'a> {
             stale_ignores: review.stale_ignores.iter().map(StaleIgnore::new).collect(),
             rules_off: &review.rules_off,
             known: review.known.as_ref().map(Known::new),
+            kernels_alone: review.is_of_kernels_alone,
             unjudged: review.unjudged.iter().map(Unjudged::new).collect(),
             errors: review.errors.iter().map(Failure::new).collect(),
             capture: texts(&review.capture),
@@ -269,6 +288,13 @@ impl<'a> Kernel<'a> {
             max_ns: kernel.max_ns,
             occupancy_share: kernel.occupancy.as_ref().map(|occupancy| occupancy.share),
             occupancy_limiter: kernel.occupancy.as_ref().map(|occupancy| occupancy.limiter.as_str()),
+            profile: kernel.profile.as_ref().map(|profile| Profile {
+                limit: profile.limit.as_deref(),
+                compute_share: profile.compute_share,
+                memory_share: profile.memory_share,
+                occupancy_share: profile.occupancy_share,
+                stall_reason: profile.stall_reason.as_deref(),
+            }),
         }
     }
 }
@@ -358,6 +384,7 @@ impl<'a> Unjudged<'a> {
             rules: group.rules.iter().map(rule).collect(),
             missing: &group.missing,
             capture: group.capture.as_deref(),
+            needs_timeline: group.needs_timeline,
         }
     }
 }

@@ -17,6 +17,8 @@ const MIN_BATCH_COUNT: usize = 4;
 const PACKING_RATE: f64 = 14.0;
 /// What a copy takes beside its bytes.
 const COPY_LATENCY_NS: i64 = 1_500;
+/// Of a kernel, the most that its last wave leaves to kernels of other streams. Measured on the machine of docs/gains.md.
+const LAST_WAVE_SHARE: f64 = 0.08;
 /// An asynchronous call.
 const ASYNC_CALL_NS: i64 = 4_000;
 
@@ -97,10 +99,11 @@ impl Play<'_> {
     /// The first copy of each run moves all bytes, the others are gone with their calls.
     fn merge_copies(&mut self, bytes_of: &HashMap<u32, i64>, is_later: &[bool], extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
-        let is_gone = |call: u32| {
+        let is_gone = self.with_waits(|call| {
             let row = model.call(call);
             row.op_count == 1 && is_later.get(row.first_op as usize) == Some(&true)
-        };
+        });
+        let is_gone = |call: u32| is_gone[call as usize];
         for edge in &mut self.edges {
             match (edge.why, model.what[edge.to as usize]) {
                 (Why::Run, What::OpEnd(op)) => {
@@ -123,8 +126,29 @@ impl Play<'_> {
         }
     }
 
+    /// Which calls go when some do: those as well that wait or ask, and nothing else, between two of them or before the first.
+    fn with_waits(&self, goes: impl Fn(u32) -> bool) -> Vec<bool> {
+        let model = self.model;
+        let mut is_gone: Vec<bool> = (0..model.part.calls.len() as u32).map(goes).collect();
+        for thread in &model.part.threads {
+            for call in thread.clone().rev().skip(1) {
+                let row = &model.part.calls[call];
+                let is_side =
+                    row.op_count == 0 && matches!(row.class, ApiClass::Wait(_) | ApiClass::Query | ApiClass::Other);
+                is_gone[call] |= is_side && is_gone[call + 1];
+            }
+        }
+        is_gone
+    }
+
     pub(super) fn overlap_copies(&mut self, extent: Extent, setting: &Setting<'_>) {
         self.overlap(if extent == Extent::Expected { 2 } else { usize::MAX }, setting);
+        if extent == Extent::Ceiling && self.turns.copies {
+            // Kernels of several streams fill the last wave of each other.
+            self.set_runs(|_, op, run_ns| {
+                op.kind.is_kernel().then(|| (run_ns as f64 * (1.0 - LAST_WAVE_SHARE)) as i64)
+            });
+        }
     }
 
     /// Copies leave the order of their stream: data goes from copies to the kernels after them and from kernels to the copies
@@ -149,7 +173,7 @@ impl Play<'_> {
         let spacing = setting.spacing_ns;
         for ops in by_stream(&model.part.ops) {
             let (mut kernel, mut arrived): (Option<u32>, Vec<u32>) = (None, Vec::new());
-            let (mut crossed, mut last_copy) = (false, None::<u32>);
+            let mut crossed = false;
             for op in ops {
                 let to = model.op_events[op as usize].0;
                 match model.op(op).lane {
@@ -162,7 +186,6 @@ impl Play<'_> {
                             self.add(model.op_events[kernel as usize].1, to, spacing, Why::Stream);
                         }
                         crossed = true;
-                        last_copy = Some(op);
                     }
                     None => {
                         for copy in arrived.drain(..) {
@@ -176,7 +199,6 @@ impl Play<'_> {
                     }
                 }
             }
-            let _ = last_copy;
         }
         self.share_buffers(buffer_count);
     }

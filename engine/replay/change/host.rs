@@ -1,7 +1,5 @@
 //! Changes of what the host does: waits, allocations, launches, its own code.
 
-use foldhash::HashMap;
-
 use super::super::model::{Play, What, Why};
 use super::super::record::{Op, TO_HOST};
 use super::super::setting::Setting;
@@ -16,29 +14,77 @@ const MAX_SCALAR_BYTES: i64 = 4_096;
 const GRAPH_SPACING_NS: i64 = 60;
 /// The launch of a graph.
 const GRAPH_LAUNCH_NS: i64 = 8_000;
+/// Fewer launches between two waits are not worth a graph.
+const MIN_GRAPH_LAUNCH_COUNT: usize = 10;
+/// Of the host code that leads to a call, so much stays at least when the call before it goes.
+const OWN_GAP_SHARE: f64 = 0.7;
 /// Kernels that are shorter can vanish in others.
 const SMALL_KERNEL_NS: i64 = 10_000;
 
 impl Play<'_> {
     /// Whether a call reads a single value back, and waits for it.
-    fn reads_scalar(&self, call: u32) -> bool {
+    pub(super) fn reads_scalar(&self, call: u32) -> bool {
         let row = self.model.call(call);
         let op = self.model.part.ops.get(row.first_op as usize);
         let is_copy = matches!(row.class, ApiClass::CopyBlocking | ApiClass::CopyAsync);
         is_copy && row.op_count == 1 && op.is_some_and(is_scalar_readback)
     }
 
-    pub(super) fn no_sync(&mut self, _: Extent) {
+    pub(super) fn no_sync(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
         let is_wait = |call: u32| matches!(model.call(call).class, ApiClass::Wait(_) | ApiClass::Query);
-        let reads: Vec<bool> = (0..model.part.calls.len() as u32).map(|call| self.reads_scalar(call)).collect();
-        self.free_calls(|call| (is_wait(call) || reads[call as usize]).then_some(0));
+        let is_gone = |call: u32| is_wait(call) || self.reads_scalar(call);
+        let is_gone: Vec<bool> = (0..model.part.calls.len() as u32).map(is_gone).collect();
+        self.free_calls(|call| is_gone[call as usize].then_some(0));
         self.drop_ops(is_scalar_readback);
+        self.close_gaps(&is_gone, extent, setting);
+    }
+
+    /// Takes the host code out that led to calls that are gone: of the code around them the longest stretch stays, as it leads
+    /// to the call after them. At best part of that was theirs too.
+    pub(super) fn close_gaps(&mut self, is_gone: &[bool], extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let mut gaps: Vec<Option<usize>> = vec![None; model.part.calls.len()];
+        for (index, edge) in self.edges.iter().enumerate() {
+            if let (Why::Program | Why::HandOver, What::CallStart(call)) = (edge.why, model.what[edge.to as usize])
+                && (0..setting.launch_gap_ns).contains(&edge.lag_ns)
+            {
+                gaps[call as usize] = Some(index);
+            }
+        }
+        for thread in &model.part.threads {
+            let mut run: Vec<usize> = Vec::new();
+            for call in thread.clone() {
+                run.extend(gaps[call]);
+                if is_gone[call] {
+                    continue;
+                }
+                let longest = run.iter().map(|index| self.edges[*index].lag_ns).max().unwrap_or(0);
+                if call > thread.start && is_gone[call - 1] {
+                    let rest =
+                        if extent == Extent::Expected { longest } else { (longest as f64 * OWN_GAP_SHARE) as i64 };
+                    run.iter().for_each(|index| self.edges[*index].lag_ns = 0);
+                    // On the last of them: what comes before the first is at work meanwhile.
+                    if let Some(last) = run.last() {
+                        self.edges[*last].lag_ns = rest;
+                    }
+                }
+                run.clear();
+            }
+        }
     }
 
     pub(super) fn cache_allocations(&mut self) {
         let model = self.model;
         self.free_calls(|call| (model.call(call).class == ApiClass::Allocate).then_some(0));
+    }
+
+    pub(super) fn load_ahead(&mut self) {
+        let model = self.model;
+        for edge in self.edges.iter_mut().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
+            let What::CallStart(call) = model.what[edge.to as usize] else { continue };
+            edge.lag_ns -= model.call(call).loading_before_ns.clamp(0, edge.lag_ns.max(0));
+        }
     }
 
     /// Host code between calls, less than what is launching.
@@ -65,37 +111,26 @@ impl Play<'_> {
 
     pub(super) fn graph(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
-        let is_captured = |call: u32| {
-            let row = model.call(call);
-            let is_pageable = model.part.ops.get(row.first_op as usize).is_some_and(|op| op.is_pageable);
-            match row.class {
-                ApiClass::Launch | ApiClass::Memset | ApiClass::Other | ApiClass::Init => true,
-                ApiClass::CopyAsync => !is_pageable,
-                _ => false,
-            }
-        };
-        // The first call of a step stands for the launch of the graph.
-        let mut first: HashMap<u32, u32> = HashMap::default();
-        for op in model.part.ops.iter().filter(|op| op.call != NONE && is_captured(op.call)) {
-            let known = first.entry(op.step).or_insert(op.call);
-            if model.call(op.call).start < model.call(*known).start {
-                *known = op.call;
-            }
-        }
-        let launches: foldhash::HashSet<u32> = first.into_values().collect();
+        let captured = self.captured(extent);
         for edge in &mut self.edges {
             match (edge.why, model.what[edge.to as usize]) {
-                (Why::Call | Why::Queue, What::CallEnd(call)) if is_captured(call) => {
-                    edge.lag_ns = edge.lag_ns.min(if launches.contains(&call) { GRAPH_LAUNCH_NS } else { 0 });
-                }
+                (Why::Call | Why::Queue, What::CallEnd(call)) => match captured[call as usize] {
+                    Captured::No => {}
+                    Captured::First => edge.lag_ns = edge.lag_ns.min(GRAPH_LAUNCH_NS),
+                    Captured::Later => edge.lag_ns = 0,
+                },
                 (Why::Program | Why::HandOver, What::CallStart(call))
-                    if is_captured(call) && edge.lag_ns < setting.launch_gap_ns =>
+                    if captured[call as usize] != Captured::No && edge.lag_ns < setting.launch_gap_ns =>
                 {
                     edge.lag_ns = 0;
                 }
-                (Why::Launch, What::OpStart(_)) => edge.lag_ns = edge.lag_ns.min(setting.launch_ns),
-                (Why::Stream, What::OpStart(op)) if model.op(op).kind.is_kernel() => {
-                    edge.lag_ns = edge.lag_ns.min(GRAPH_SPACING_NS);
+                (why, What::OpStart(op)) if captured.get(model.op(op).call as usize) != Some(&Captured::No) => {
+                    let most_ns = match why {
+                        Why::Launch => setting.launch_ns,
+                        Why::Stream if model.op(op).kind.is_kernel() => GRAPH_SPACING_NS,
+                        _ => continue,
+                    };
+                    edge.lag_ns = edge.lag_ns.min(most_ns);
                 }
                 _ => {}
             }
@@ -104,6 +139,59 @@ impl Play<'_> {
             self.set_runs(|_, op, run_ns| (op.kind == OpKind::Kernel && run_ns < SMALL_KERNEL_NS).then_some(0));
         }
     }
+
+    /// What of the calls graphs hold: what a thread launches of a step with no call between that waits or allocates, which a
+    /// graph cannot hold. At best nothing of that is left.
+    fn captured(&self, extent: Extent) -> Vec<Captured> {
+        let model = self.model;
+        let mut captured = vec![Captured::No; model.part.calls.len()];
+        for thread in &model.part.threads {
+            let mut section: Vec<usize> = Vec::new();
+            let mut step = NONE;
+            let mut close = |section: &mut Vec<usize>| {
+                let launches = section.iter().filter(|call| model.part.calls[**call].op_count > 0).count();
+                if launches >= MIN_GRAPH_LAUNCH_COUNT || extent == Extent::Ceiling {
+                    section.iter().for_each(|call| captured[*call] = Captured::Later);
+                    let first = section.iter().find(|call| model.part.calls[**call].op_count > 0);
+                    first.into_iter().for_each(|call| captured[*call] = Captured::First);
+                }
+                section.clear();
+            };
+            for call in thread.clone() {
+                let row = &model.part.calls[call];
+                let of_step = model.part.ops.get(row.first_op as usize).map_or(step, |op| op.step);
+                let is_captured = self.can_capture(call as u32);
+                if of_step != step || !is_captured && extent == Extent::Expected {
+                    close(&mut section);
+                }
+                step = of_step;
+                if is_captured {
+                    section.push(call);
+                }
+            }
+            close(&mut section);
+        }
+        captured
+    }
+
+    fn can_capture(&self, call: u32) -> bool {
+        let row = self.model.call(call);
+        let is_pageable = self.model.part.ops.get(row.first_op as usize).is_some_and(|op| op.is_pageable);
+        match row.class {
+            ApiClass::Launch | ApiClass::Memset | ApiClass::Other | ApiClass::Init => true,
+            ApiClass::CopyAsync => !is_pageable,
+            _ => false,
+        }
+    }
+}
+
+/// How a graph holds a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Captured {
+    No,
+    /// It stands for the launch of the graph.
+    First,
+    Later,
 }
 
 fn is_scalar_readback(op: &Op) -> bool {

@@ -11,6 +11,8 @@ use super::{Extent, by_stream};
 const LEAST_KERNEL_NS: i64 = 2_000;
 /// A kernel with few blocks that is shorter than this is no concern.
 const MIN_NARROW_NS: i64 = 20_000;
+/// Of the SMs that a larger grid brings, what they win.
+const GRID_EFFICIENCY: f64 = 0.9;
 /// Of the time of exposed communication, what overlapping it costs the compute beside it. Measured on the machine of docs/gains.md.
 const OVERLAP_COST_SHARE: f64 = 0.55;
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
@@ -81,12 +83,13 @@ impl Play<'_> {
     pub(super) fn full_grid(&mut self, extent: Extent, setting: &Setting<'_>) {
         self.set_runs(|_, op, run_ns| {
             let share = f64::from(setting.share_of(op));
-            // Whether a kernel of several blocks has work for more is not to be seen: only one of a single block is taken for
-            // a slip.
-            let is_single = setting.block_count(op) == 1;
-            let is_narrow = share > 0.0 && share < 1.0 && run_ns >= MIN_NARROW_NS;
-            let is_narrow = is_narrow && (is_single || extent == Extent::Ceiling);
-            let least = if extent == Extent::Expected { 2 * LEAST_KERNEL_NS } else { 0 };
+            // A library chose the grids of its matrix products: whether they can be larger is not to be seen.
+            let is_own = extent == Extent::Ceiling || !matches!(setting.role_of(op), Role::Product | Role::Fp32Product);
+            let is_narrow = share > 0.0 && share < 1.0 && run_ns >= MIN_NARROW_NS && is_own;
+            let (share, least) = match extent {
+                Extent::Expected => ((share / GRID_EFFICIENCY).min(1.0), 2 * LEAST_KERNEL_NS),
+                Extent::Ceiling => (share, 0),
+            };
             is_narrow.then(|| ((run_ns as f64 * share) as i64).max(least))
         });
     }

@@ -3,6 +3,7 @@
 mod copies;
 mod host;
 mod kernels;
+mod programs;
 
 use foldhash::HashMap;
 
@@ -66,12 +67,16 @@ macro_rules! changes {
 
 changes! {
     LowerPrecision "lower-precision" "lower_precision" "Matrix products in fp32 run on tensor cores: TF32 is expected, bf16 is the ceiling."
+    ChannelsLast "channels-last" "channels_last" "Tensors lie as convolutions on tensor cores want them: nothing changes their layout, and normalisation reads them in order."
+    ForEach "for-each" "for_each" "The few element-wise kernels that run for one tensor after another run once for all of them."
+    FixedShapes "fixed-shapes" "fixed_shapes" "Masks take the place of chosen elements, whose number the host has to wait for."
     FullGrid "full-grid" "full_grid" "Kernels with fewer blocks than the GPU has SMs fill it."
     Fuse "fuse" "fuse" "Chains of element-wise kernels become one pass over memory."
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
     CacheAllocations "cache-allocations" "cache_allocations" "Memory is allocated once: calls that allocate and free take no time and wait for nothing."
     NoSync "no-sync" "no_sync" "The host waits for nothing, and reads single values back only now and then."
+    LoadAhead "load-ahead" "load_ahead" "Batches of data are there before they are asked for: other processes prepare them."
     HostAside "host-aside" "host_aside" "Host code between calls goes to other threads."
     NoBlocking "no-blocking" "no_blocking" "The threads that launch never wait in the operating system."
     Graph "graph" "graph" "The calls of a step become one launch of a CUDA graph."
@@ -79,6 +84,7 @@ changes! {
     SpreadStreams "spread-streams" "spread_streams" "Small kernels of one step run in streams of their own, as far as they fit together."
     OverlapCopies "overlap-copies" "overlap_copies" "Copies between host and device run beside the work of other steps, with two buffers."
     OverlapCommunication "overlap-communication" "overlap_communication" "Communication runs beside compute, which it slows."
+    ProcessPerGpu "process-per-gpu" "process_per_gpu" "Each GPU has a process of its own, and gradients are summed beside the backward pass."
     SteadySteps "steady-steps" "steady_steps" "Every step takes as long as the median step."
 }
 
@@ -89,10 +95,14 @@ impl Change {
             self,
             Self::CacheAllocations
                 | Self::NoSync
+                | Self::LoadAhead
                 | Self::HostAside
                 | Self::NoBlocking
                 | Self::Graph
                 | Self::BatchCopies
+                | Self::ForEach
+                | Self::FixedShapes
+                | Self::ProcessPerGpu
         )
     }
 
@@ -110,12 +120,17 @@ impl Play<'_> {
     pub(super) fn apply(&mut self, change: Change, extent: Extent, setting: &Setting<'_>) {
         match change {
             Change::LowerPrecision => self.lower_precision(extent, setting),
+            Change::ChannelsLast => self.channels_last(extent, setting),
+            Change::ForEach => self.for_each(extent, setting),
+            Change::FixedShapes => self.fixed_shapes(extent, setting),
+            Change::ProcessPerGpu => self.process_per_gpu(extent, setting),
             Change::FullGrid => self.full_grid(extent, setting),
             Change::Fuse => self.fuse(extent, setting),
             Change::BatchCopies => self.batch_copies(extent, setting),
             Change::PinCopies => self.pin_copies(extent, setting),
             Change::CacheAllocations => self.cache_allocations(),
-            Change::NoSync => self.no_sync(extent),
+            Change::NoSync => self.no_sync(extent, setting),
+            Change::LoadAhead => self.load_ahead(),
             Change::HostAside => self.host_aside(setting),
             Change::NoBlocking => self.no_blocking(),
             Change::Graph => self.graph(extent, setting),

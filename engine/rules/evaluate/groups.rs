@@ -60,7 +60,7 @@ impl Judge<'_> {
         let related = related(self.report.facts, id);
         let none = Arc::new(ValueNames::new());
         let entities = &self.report.entities;
-        let scope = Scope::new(self.rule, &none, self.params, entities, &related, &self.report.budget)?;
+        let scope = Scope::new(self.rule, &none, self.params, entities, &related, self.report.budget)?;
         let entity = self.report.facts.get(id);
         let lacks = |needs: &[FactRef]| -> Vec<FactRef> {
             needs.iter().copied().filter(|fact| entity.get(fact.name).is_none()).collect()

@@ -20,7 +20,8 @@ use super::rule::{EstimateCode, FactRef, Rule, Text};
 ///
 /// A param that the user set to something that is no number makes the rule fail, not the evaluation.
 pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement> {
-    let report = Report::new(library, facts);
+    let budget = Budget::default();
+    let report = Report::new(library, facts, &budget);
     let mut judgements = Vec::new();
     for (index, rule) in library.rules().iter().enumerate() {
         let asked = Asked::new(rule, set);
@@ -35,14 +36,26 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
 }
 
 /// The outcome of one rule for one entity.
-pub(super) fn evaluate_one(library: &Library, rule: &Rule, facts: &Facts, id: EntityId, set: &Params) -> Outcome {
-    Report::new(library, facts).ask(&Asked::new(rule, set), id)
+pub(super) fn evaluate_one(
+    library: &Library,
+    rule: &Rule,
+    (facts, id): (&Facts, EntityId),
+    set: &Params,
+    budget: &Budget,
+) -> Outcome {
+    Report::new(library, facts, budget).ask(&Asked::new(rule, set), id)
 }
 
 /// What the estimate of one rule gives for one entity, before it is bounded; absent where it gives none.
-pub(super) fn claimed(library: &Library, rule: &Rule, facts: &Facts, id: EntityId, set: &Params) -> Option<i64> {
+pub(super) fn claimed(
+    library: &Library,
+    rule: &Rule,
+    (facts, id): (&Facts, EntityId),
+    set: &Params,
+    budget: &Budget,
+) -> Option<i64> {
     let estimate = rule.code.estimate.as_ref()?;
-    let (report, asked) = (Report::new(library, facts), Asked::new(rule, set));
+    let (report, asked) = (Report::new(library, facts, budget), Asked::new(rule, set));
     let judge = report.judge(&asked, id).ok()?;
     // Without its groups it gives none.
     judge.enter_groups().ok()?;
@@ -55,7 +68,7 @@ struct Report<'a> {
     entities: Entities<'a>,
     framework: Option<&'a str>,
     printers: &'a Printers,
-    budget: Budget,
+    budget: &'a Budget,
 }
 
 /// What all entities share that one rule is asked about.
@@ -73,15 +86,9 @@ impl<'a> Asked<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(library: &'a Library, facts: &'a Facts) -> Self {
+    fn new(library: &'a Library, facts: &'a Facts, budget: &'a Budget) -> Self {
         let framework = facts.run().and_then(|run| run.text("framework"));
-        Self {
-            facts,
-            entities: Entities::new(facts),
-            framework,
-            printers: library.printers(),
-            budget: Budget::default(),
-        }
+        Self { facts, entities: Entities::new(facts), framework, printers: library.printers(), budget }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
@@ -96,7 +103,7 @@ impl<'a> Report<'a> {
     fn judge<'b>(&'b self, asked: &'b Asked<'b>, id: EntityId) -> Result<Judge<'b>, String> {
         let params = asked.params.as_ref().map_err(String::clone)?;
         let related = related(self.facts, id);
-        let scope = Scope::new(asked.rule, &asked.value_names, params, &self.entities, &related, &self.budget)?;
+        let scope = Scope::new(asked.rule, &asked.value_names, params, &self.entities, &related, self.budget)?;
         Ok(Judge { report: self, rule: asked.rule, id, params, related, scope })
     }
 }

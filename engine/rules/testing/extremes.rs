@@ -1,5 +1,6 @@
 //! Whether a rule has an outcome whatever number a fact is: files of facts can be written by hand.
 
+use super::super::budget::Budget;
 use super::super::example::judge;
 use super::super::library::Library;
 use super::super::outcome::Outcome;
@@ -35,7 +36,8 @@ fn given(facts: &Given) -> impl Iterator<Item = (String, Given)> {
 
 fn faults(library: &Library, rule: &Rule, case: &Case) -> Vec<String> {
     let params = params(rule, case);
-    let judged = given(&case.facts).map(|(name, facts)| (name, judge(library, rule, &facts, &params)));
+    let judged =
+        given(&case.facts).map(|(name, facts)| (name, judge(library, rule, &facts, &params, &Budget::default())));
     judged
         .filter_map(|(name, outcome)| match outcome {
             Outcome::Failed { message } => Some(format!("{}, {}: {name}: {message}", rule.id(), case.name)),

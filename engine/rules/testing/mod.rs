@@ -13,6 +13,7 @@ mod zero;
 
 use std::collections::BTreeSet;
 
+use super::budget::Budget;
 use super::example::{claimed_ns, judge};
 use super::library::Library;
 use super::outcome::{Match, Outcome, Severity};
@@ -44,17 +45,29 @@ impl TestReport {
 
 /// Runs all tests of all rules, in the order of the rules.
 pub fn run(library: &Library) -> Vec<TestReport> {
-    let rules = library.rules().iter();
-    rules.flat_map(|rule| rule.tests.iter().map(move |case| report(library, rule, case))).collect()
+    run_of(library, &library.rules().iter().collect::<Vec<_>>())
 }
 
-fn report(library: &Library, rule: &Rule, case: &Case) -> TestReport {
+/// Runs all tests of some rules of a library, under one budget: the test that breaks it fails, and those after it are not run.
+pub fn run_of(library: &Library, rules: &[&Rule]) -> Vec<TestReport> {
+    let budget = Budget::of_tests();
+    let mut reports = Vec::new();
+    for (rule, case) in rules.iter().flat_map(|rule| rule.tests.iter().map(move |case| (rule, case))) {
+        reports.push(report(library, rule, case, &budget));
+        if budget.is_empty() {
+            break;
+        }
+    }
+    reports
+}
+
+fn report(library: &Library, rule: &Rule, case: &Case, budget: &Budget) -> TestReport {
     let params = params(rule, case);
-    let outcome = judge(library, rule, &case.facts, &params);
+    let outcome = judge(library, rule, &case.facts, &params, budget);
     let problem = difference(rule, case, &outcome)
-        .or_else(|| negative(library, rule, case, &params))
-        .or_else(|| probe::problem(library, rule, case, &outcome))
-        .or_else(|| zero::problem(library, rule, case));
+        .or_else(|| negative(library, rule, case, &params, budget))
+        .or_else(|| probe::problem(library, rule, case, &outcome, budget))
+        .or_else(|| zero::problem(library, rule, case, budget));
     TestReport {
         rule: rule.id().to_owned(),
         test: case.name.clone(),
@@ -65,8 +78,8 @@ fn report(library: &Library, rule: &Rule, case: &Case) -> TestReport {
 }
 
 /// An estimate is cut to nothing where it is negative: a rule whose example claims less than nothing is turned around.
-fn negative(library: &Library, rule: &Rule, case: &Case, params: &Params) -> Option<String> {
-    let claimed = claimed_ns(library, rule, &case.facts, params).filter(|ns| *ns < 0)?;
+fn negative(library: &Library, rule: &Rule, case: &Case, params: &Params, budget: &Budget) -> Option<String> {
+    let claimed = claimed_ns(library, rule, &case.facts, params, budget).filter(|ns| *ns < 0)?;
     let is_finding = case.expect.outcome == Expected::Finding;
     is_finding.then(|| format!("the estimate is negative: {claimed} ns"))
 }

@@ -2,6 +2,7 @@
 
 use crate::facts::{FactValue, Unit};
 
+use super::super::budget::Budget;
 use super::super::example::judge;
 use super::super::library::Library;
 use super::super::outcome::Outcome;
@@ -107,13 +108,19 @@ impl Scale {
 }
 
 /// What does not hold when a test is rescaled. Scales at which whole numbers would have to be rounded are left out.
-pub(super) fn problem(library: &Library, rule: &Rule, case: &Case, before: &Outcome) -> Option<String> {
+pub(super) fn problem(
+    library: &Library,
+    rule: &Rule,
+    case: &Case,
+    before: &Outcome,
+    budget: &Budget,
+) -> Option<String> {
     if !is_judged(case) {
         return None;
     }
     SCALES.into_iter().find_map(|scale| {
         let facts = scale.given(&case.facts)?;
-        let after = judge(library, rule, &facts, &scale.params(rule, case));
+        let after = judge(library, rule, &facts, &scale.params(rule, case), budget);
         difference(scale, before, &after).map(|problem| format!("with {}: {problem}", scale.name()))
     })
 }

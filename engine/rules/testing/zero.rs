@@ -3,6 +3,7 @@
 use crate::facts::catalogue;
 use crate::facts::{FactValue, Unit};
 
+use super::super::budget::Budget;
 use super::super::example::judge;
 use super::super::library::Library;
 use super::super::outcome::Outcome;
@@ -10,12 +11,12 @@ use super::super::rule::{Case, FactRef, FactTable, Given, Rule};
 use super::{is_judged, params};
 
 /// What fails when one number of a test is 0: a division, as a rule.
-pub(super) fn problem(library: &Library, rule: &Rule, case: &Case) -> Option<String> {
+pub(super) fn problem(library: &Library, rule: &Rule, case: &Case, budget: &Budget) -> Option<String> {
     if !is_judged(case) {
         return None;
     }
     let params = params(rule, case);
-    replaced(&case.facts, zero).find_map(|(fact, given)| match judge(library, rule, &given, &params) {
+    replaced(&case.facts, zero).find_map(|(fact, given)| match judge(library, rule, &given, &params, budget) {
         Outcome::Failed { message } => Some(format!(
             "with `{fact}` = 0 the rule fails: {message}; ask first: `… if {fact} > 0 else …`, or a condition before it"
         )),

@@ -1,6 +1,6 @@
 //! What to record with the PyTorch Profiler.
 
-use crate::source::format::{CaptureCommand, to_record};
+use crate::source::format::{CaptureCommand, Language, Script, to_record};
 use crate::timeline::Capability;
 
 /// Whether a trace can hold it, and the further argument that brings it.
@@ -11,7 +11,10 @@ const fn argument(capability: Capability) -> Option<&'static str> {
         | Capability::CudaApi
         | Capability::DeviceInfo
         | Capability::Nvtx
-        | Capability::GraphKernels => Some(""),
+        | Capability::GraphKernels
+        | Capability::TensorShapes
+        | Capability::CollectiveSizes => Some(""),
+        Capability::AllocatorMemory => Some(", profile_memory=True"),
         Capability::CallStacks => Some(", with_stack=True"),
         Capability::CpuSamples
         | Capability::OsRuntime
@@ -28,6 +31,22 @@ pub(super) fn command(wanted: &[Capability]) -> Option<CaptureCommand> {
     let options =
         format!("(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True{})", arguments?);
     Some(CaptureCommand { program: "torch.profiler.profile", options })
+}
+
+/// The lines of a training loop that record a few steps, after the first ones.
+pub(super) fn script(command: &CaptureCommand) -> Script {
+    let arguments = command.options.trim_start_matches('(').trim_end_matches(')');
+    let text = format!(
+        "from torch.profiler import ProfilerActivity, profile, schedule\n\
+         \n\
+         with profile({arguments},\n\
+         \x20            schedule=schedule(skip_first=5, wait=1, warmup=2, active=5, repeat=1),\n\
+         \x20            on_trace_ready=lambda done: done.export_chrome_trace(\"trace.json.gz\")) as profiler:\n\
+         \x20   for batch in batches:\n\
+         \x20       step(batch)\n\
+         \x20       profiler.step()"
+    );
+    Script { profiler: "torch.profiler", language: Language::Python, text, output: "trace.json.gz" }
 }
 
 #[cfg(test)]

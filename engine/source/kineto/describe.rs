@@ -66,6 +66,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
         Ending::BeyondBudget => {
             "The file inflates to more than a trace of its size can; its end was not read".to_owned()
         }
+        Ending::BeyondMemory => "The trace takes more memory than one of its size can; its end was not read".to_owned(),
     };
     let text = format!("{text}. {RECORD_AGAIN}.");
     timeline.notices.push(Notice { kind: NoticeKind::EventsLost, level: NoticeLevel::Warning, text });

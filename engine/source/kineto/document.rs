@@ -10,6 +10,8 @@ use crate::limits::MAX_TRACE_ITEM_BYTES;
 /// After something broken, the next event is looked for from its start on, unless it is larger than this: else a hostile
 /// file could have its bytes read over and over.
 const LOOK_BACK: usize = 64 << 10;
+/// Bytes that may be read again, beyond as many as were read on: broken events that lie in each other would each be.
+const MAX_DEBT: usize = 1 << 20;
 /// Bytes that stay when a piece ends while the next event is looked for: it may start in them.
 const OVERLAP: usize = 512;
 /// The key under which the events stand.
@@ -38,13 +40,15 @@ enum Place {
 pub(super) struct State {
     place: Place,
     is_lost: bool,
+    /// Bytes that were read again, less those that were read on since.
+    debt: usize,
 }
 
 impl State {
     /// Before the document.
-    pub(super) const START: Self = Self { place: Place::Start, is_lost: false };
+    pub(super) const START: Self = Self { place: Place::Start, is_lost: false, debt: 0 };
     /// Between two events.
-    pub(super) const EVENTS: Self = Self { place: Place::Events, is_lost: false };
+    pub(super) const EVENTS: Self = Self { place: Place::Events, is_lost: false, debt: 0 };
 
     /// Whether the document has been read to its end.
     pub(super) fn is_done(self) -> bool {
@@ -125,6 +129,7 @@ pub(super) fn read_piece<S: Sink>(
         if !piece.skip_space() {
             break;
         }
+        let before = piece.at;
         let step = match piece.state.place {
             Place::Start => piece.start(),
             Place::Top => piece.member(),
@@ -137,6 +142,7 @@ pub(super) fn read_piece<S: Sink>(
             Err(Failure { fault: Fault::End, .. }) if !piece.is_at_broken_end() => break,
             Err(failure) => piece.lose_way(failure),
         }
+        piece.state.debt = piece.state.debt.saturating_sub(piece.at - before);
     }
     (piece.state, piece.at, piece.found)
 }
@@ -248,6 +254,7 @@ impl<'a, S: Sink> Piece<'a, S> {
                 self.take(&record);
                 Ok(())
             }
+            Err(Fault::Syntax) if self.state.debt > MAX_DEBT => Err(Failure::of(Fault::Syntax, &cursor)),
             Err(Fault::Syntax) => self.mend(cursor.at()),
             Err(Fault::End) => Err(Failure::of(Fault::End, &cursor)),
         }
@@ -269,7 +276,10 @@ impl<'a, S: Sink> Piece<'a, S> {
             }
             // More of it may come.
             Err(Fault::End) if end == self.bytes.len() && !self.is_last => Err(Failure { fault: Fault::End, at: end }),
-            _ => Err(Failure { fault: Fault::Syntax, at: broken_at }),
+            _ => {
+                self.state.debt += cursor.at() - self.at;
+                Err(Failure { fault: Fault::Syntax, at: broken_at })
+            }
         }
     }
 
@@ -295,8 +305,13 @@ impl<'a, S: Sink> Piece<'a, S> {
             Fault::Syntax if is_event || self.state.place == Place::Top => Problem::Broken,
             Fault::Syntax => Problem::Stray,
         });
-        let is_near = failure.at.saturating_sub(self.at) <= LOOK_BACK;
-        self.at = if is_near { self.at + 1 } else { failure.at };
+        let distance = failure.at.saturating_sub(self.at);
+        if distance <= LOOK_BACK && self.state.debt <= MAX_DEBT {
+            self.at += 1;
+            self.state.debt += distance;
+        } else {
+            self.at = failure.at;
+        }
         self.state.is_lost = true;
     }
 
@@ -310,7 +325,7 @@ impl<'a, S: Sink> Piece<'a, S> {
         };
         self.at += distance;
         self.found.has_list |= place == Place::Events;
-        self.state = State { place, is_lost: false };
+        self.state = State { place, is_lost: false, ..self.state };
         true
     }
 }

@@ -1,13 +1,16 @@
 //! Hands the events of a trace to the timeline's builder.
 
+use super::details;
 use super::event::{Activity, CopyWork, Event, GpuWork, Id, Kernel, MemoryKind, Sink};
 use super::pipeline::Frame;
+use super::places::Places;
 use super::text::Text;
 use crate::timeline::Geometry;
 use crate::timeline::builder::{
     CallEvent, Chunk, KernelKey, LabelKey, Limits, NameKey, OpEvent, RangeEvent, StreamKey, ThreadKey,
 };
 use crate::timeline::columns::{Direction, HostMemory, OverheadKind, RangeKind};
+use crate::timeline::interval::Interval;
 
 /// What events are called where some of them are dropped.
 pub(super) const EVENTS: &str = "events of the trace";
@@ -25,6 +28,10 @@ pub(super) struct Part {
     pub(super) beyond: u64,
     /// Whether there are calls of the runtime, or GPU work.
     pub(super) has_gpu_events: bool,
+    /// Where in the program's code threads were.
+    pub(super) places: Places,
+    /// What is said of the work beside its times.
+    pub(super) details: details::Found,
     frame: Frame,
     limits: Limits,
 }
@@ -32,7 +39,16 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn new(limits: Limits, frame: Frame) -> Self {
         let chunk = Chunk::new(EVENTS, limits);
-        Self { chunk, count: 0, beyond: 0, has_gpu_events: false, frame, limits }
+        Self {
+            chunk,
+            count: 0,
+            beyond: 0,
+            has_gpu_events: false,
+            places: Places::default(),
+            details: details::Found::default(),
+            frame,
+            limits,
+        }
     }
 }
 
@@ -57,18 +73,25 @@ impl Sink for Part {
                 let call = self.call(event);
                 self.chunk.api_call(&call, correlation, None);
             }
-            Activity::Operator(_) => self.range(event, RangeKind::Operator, event.name),
+            Activity::Operator(operator) => {
+                self.range(event, RangeKind::Operator, event.name);
+                self.places.operator(operator, self.interval(event), thread(event));
+                self.details.operator(event, operator);
+            }
             Activity::Range(_) => self.range(event, RangeKind::Annotation, event.name),
             Activity::Step(_) => self.range(event, RangeKind::Annotation, Text::new(STEP, false)),
-            Activity::Frame(_) => self.range(event, RangeKind::PythonFrame, event.name),
+            Activity::Frame(_) => {
+                self.range(event, RangeKind::PythonFrame, event.name);
+                self.places.frame(event, self.interval(event), thread(event));
+            }
             Activity::Overhead => {
                 let call = self.call(event);
                 self.chunk.overhead(&call, overhead_kind(event.name.raw()));
             }
+            Activity::Memory(memory) => self.details.memory(memory),
             // The host's ranges say the same as the device's, and calls the same as the records of waits.
             Activity::DeviceRange(_)
             | Activity::Wait(_)
-            | Activity::Memory(_)
             | Activity::Recorded
             | Activity::RecordedEnd
             | Activity::ProcessName(_)
@@ -82,6 +105,11 @@ impl Part {
     const fn times(&self, event: &Event<'_>) -> (i64, i64) {
         let start = event.start_ns.saturating_sub(self.frame.zero_ns);
         (start, start.saturating_add(event.duration_ns))
+    }
+
+    const fn interval(&self, event: &Event<'_>) -> Interval {
+        let (start, end) = self.times(event);
+        Interval::new(start, end)
     }
 
     fn op(&self, event: &Event<'_>, work: &GpuWork) -> OpEvent {
@@ -101,6 +129,7 @@ impl Part {
 
     fn kernel(&mut self, event: &Event<'_>, kernel: &Kernel<'_>) {
         self.has_gpu_events = true;
+        self.details.kernel(kernel, self.interval(event));
         let op = self.op(event, &kernel.work);
         let name = self.name(event.name);
         let geometry = Geometry {

@@ -8,6 +8,7 @@ mod args;
 mod capture;
 mod cursor;
 mod describe;
+mod details;
 mod document;
 #[allow(
     dead_code,
@@ -23,17 +24,20 @@ mod metadata;
 mod number;
 mod open;
 mod pipeline;
+mod places;
 mod problems;
 mod record;
 #[cfg(test)]
 mod tests;
 mod text;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use self::fill::Part;
 use self::open::{Source, WHOLE, is_compressed};
 use self::pipeline::Summary;
+use self::places::Places;
 use self::problems::{Ending, Unreadable};
 use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
@@ -53,6 +57,7 @@ pub(super) const FORMAT: Format = Format {
     reader,
     near_miss,
     capture: capture::command,
+    script: capture::script,
 };
 
 /// Broken traces may begin with anything: lines of a log, or the middle of an event.
@@ -64,8 +69,17 @@ fn reader(head: &[u8]) -> Option<Reader> {
     is_trace.then_some(read as Reader)
 }
 
-const fn near_miss(_: Head<'_>) -> Option<NearMiss> {
-    None
+/// Files that PyTorch writes beside traces.
+fn near_miss(head: Head<'_>) -> Option<NearMiss> {
+    let is_pickle = head.bytes.starts_with(b"\x80") && matches!(head.extension, "pickle" | "pkl");
+    if is_pickle {
+        return Some(NearMiss {
+            found: "is a pickle, such as a memory snapshot of PyTorch, and no trace",
+            hint: RECORD,
+        });
+    }
+    let is_archive = head.bytes.starts_with(b"PK") && matches!(head.extension, "pt" | "pth");
+    is_archive.then_some(NearMiss { found: "is a file of torch.save(), and no trace", hint: RECORD })
 }
 
 /// Reads a trace.
@@ -75,29 +89,39 @@ const fn near_miss(_: Head<'_>) -> Option<NearMiss> {
 fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
     let unreadable = |problem| unreadable(path, problem);
     let mut source = Source::open(path).map_err(|error| unreadable(Unreadable::Io(error)))?;
-    let position = source.progress();
+    let (position, most_held_bytes) = (source.progress(), source.most_held_bytes());
     let limits = options.limits;
     let threads = Threads::new(options.threads).at_most(usize::MAX);
     let mut builder = Builder::new(limits);
-    let (mut count, mut has_gpu_events) = (0_u64, false);
+    let (mut count, mut has_gpu_events, mut is_full) = (0_u64, false, false);
+    let (mut places, mut details) = (Places::default(), details::Found::default());
     let make = |frame| Part::new(limits, frame);
     let take = |part: Part| {
         has_gpu_events |= part.has_gpu_events;
         builder.skip_rows(part.beyond);
         if count.saturating_add(part.count) > limits.rows {
             builder.skip_rows(part.count);
-            return;
+            return ControlFlow::Continue(());
         }
         count += part.count;
+        places.merge(part.places);
+        details.merge(part.details);
         builder.take(part.chunk);
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
+        is_full = builder.held_bytes() > most_held_bytes;
+        if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut summary = pipeline::read(&mut source, threads, make, take).map_err(unreadable)?;
     if source.is_beyond_budget() {
         summary.ending = Ending::BeyondBudget;
     }
+    if is_full {
+        summary.ending = Ending::BeyondMemory;
+    }
     describe::describe(&mut builder, &summary);
     let mut timeline = builder.finish();
+    places.describe(&mut timeline, options.root.as_deref());
+    details.describe(&mut timeline, &summary.metadata);
     describe::describe_capture(&mut timeline, &summary, has_gpu_events);
     Ok(Recording::Timeline(Box::new(timeline)))
 }
@@ -111,6 +135,9 @@ fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
         Unreadable::NotJson => "is no trace of the PyTorch Profiler: it is no JSON".to_owned(),
         Unreadable::NoEventList => "is JSON, but no trace of the PyTorch Profiler: it has no traceEvents".to_owned(),
         Unreadable::NoEvents { seen: 0 } => "is a trace without events".to_owned(),
+        Unreadable::NoEvents { seen: 1 } => {
+            "has one entry in its traceEvents, and that is no event of the PyTorch Profiler that can be read".to_owned()
+        }
         Unreadable::NoEvents { seen } => format!(
             "has {seen} entries in its traceEvents, none of them an event of the PyTorch Profiler that can be read"
         ),

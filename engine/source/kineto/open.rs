@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::files;
-use crate::limits::{MAX_INFLATED_BASE_BYTES, MAX_INFLATION};
+use crate::limits::{MAX_HELD_BASE_BYTES, MAX_HELD_PER_BYTE, MAX_INFLATED_BASE_BYTES, MAX_INFLATION, MAX_WINDOW_BYTES};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const BUFFER: usize = 1 << 18;
@@ -50,6 +50,11 @@ impl Source {
     pub(super) fn progress(&self) -> impl Fn() -> u64 + use<> {
         let (position, size) = (Arc::clone(&self.position), self.size.max(1));
         move || position.load(Ordering::Relaxed).saturating_mul(WHOLE) / size
+    }
+
+    /// Bytes of memory that events of this file may take, which is as large as it is however far it inflates.
+    pub(super) const fn most_held_bytes(&self) -> u64 {
+        MAX_HELD_BASE_BYTES.saturating_add(self.size.saturating_mul(MAX_HELD_PER_BYTE))
     }
 
     /// Whether reading ended because the trace inflates to more than its size can account for.
@@ -134,7 +139,11 @@ impl<R: BufRead> Frames<R> {
     /// Starts the next frame; returns whether it holds data.
     fn next_frame(&mut self) -> io::Result<bool> {
         use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-        match self.decoder.reset(&mut self.reader) {
+        let mut header = Noted { reader: &mut self.reader, bytes: Vec::new() };
+        match self.decoder.reset(&mut header) {
+            Ok(()) if window_bytes(&header.bytes).is_none_or(|bytes| bytes > MAX_WINDOW_BYTES) => {
+                Err(damaged(format!("a window of over {} MiB", MAX_WINDOW_BYTES >> 20)))
+            }
             Ok(()) => Ok(true),
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
                 io::copy(&mut self.reader.by_ref().take(u64::from(length)), &mut io::sink())?;
@@ -145,9 +154,55 @@ impl<R: BufRead> Frames<R> {
     }
 }
 
+/// Notes what is read.
+struct Noted<R> {
+    reader: R,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read> Read for Noted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(out)?;
+        self.bytes.extend_from_slice(out.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+}
+
+/// Bytes that a frame of Zstandard has its decoder keep, by the frame's header (RFC 8878): the decoder itself holds the first
+/// frame against no limit.
+fn window_bytes(header: &[u8]) -> Option<u64> {
+    let behind_magic = header.get(4..)?;
+    let (descriptor, rest) = behind_magic.split_first()?;
+    if descriptor & 0x20 == 0 {
+        let window = rest.first()?;
+        let base = 1_u64 << (10 + (window >> 3));
+        return Some(base + base / 8 * u64::from(window & 7));
+    }
+    // The whole content, whose size stands behind the id of a dictionary.
+    let id_length = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size_length = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    let size = rest.get(id_length..id_length + size_length)?;
+    let number = size.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    Some(if size_length == 2 { number + 256 } else { number })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_window_of_a_frame_stands_in_its_header() {
+        let of = |header: &[u8]| window_bytes(&[b"\x28\xb5\x2f\xfd".as_slice(), header].concat());
+        assert_eq!(of(&[0, 11 << 3]), Some(2 << 20));
+        assert_eq!(of(&[4, 21 << 3 | 4]), Some(3 << 30));
+        assert_eq!(of(&[0x20, 9]), Some(9));
+        assert_eq!(of(&[0x61, 7, 0, 1]), Some(512));
+        assert_eq!(of(&[0xe0, 0, 0, 0, 0, 1, 0, 0, 0]), Some(1 << 32));
+        assert_eq!(of(&[0x20]), None);
+        let too_large = [b"\x28\xb5\x2f\xfd".as_slice(), &[0, 16 << 3, 1, 0, 0]].concat();
+        let error = Frames::new(too_large.as_slice()).read(&mut [0; 9]).unwrap_err();
+        assert!(error.to_string().contains("a window of over 32 MiB"), "{error}");
+    }
 
     #[test]
     fn no_more_is_read_than_the_budget() {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 
@@ -64,7 +65,7 @@ struct Guess<S> {
 }
 
 /// Reads a trace: `make` makes a sink for a block, of what the first events tell; `take` is handed each sink, in the order
-/// of the file.
+/// of the file, until it wants no more.
 ///
 /// # Errors
 /// When nothing in it is an event of the PyTorch Profiler.
@@ -72,7 +73,7 @@ pub(super) fn read<S: Sink>(
     source: impl Read + Send,
     threads: usize,
     make: impl Fn(Frame) -> S + Sync,
-    take: impl FnMut(S),
+    take: impl FnMut(S) -> ControlFlow<()>,
 ) -> Result<Summary, Unreadable> {
     read_in_blocks(source, (threads, BLOCK), make, take)
 }
@@ -82,7 +83,7 @@ pub(super) fn read_in_blocks<S: Sink>(
     source: impl Read + Send,
     (threads, block_size): (usize, usize),
     make: impl Fn(Frame) -> S + Sync,
-    take: impl FnMut(S),
+    take: impl FnMut(S) -> ControlFlow<()>,
 ) -> Result<Summary, Unreadable> {
     let threads = threads.max(1);
     let mut source = source;
@@ -210,7 +211,7 @@ fn guess_blocks<S: Sink>(
 }
 
 /// Takes blocks in their order, and reads those again that were guessed wrong.
-struct Order<'a, S, M: Fn() -> S, T: FnMut(S)> {
+struct Order<'a, S, M: Fn() -> S, T: FnMut(S) -> ControlFlow<()>> {
     state: State,
     /// Bytes of the blocks so far that belong to something that is not whole yet.
     rest: Vec<u8>,
@@ -220,8 +221,9 @@ struct Order<'a, S, M: Fn() -> S, T: FnMut(S)> {
     take: T,
 }
 
-impl<S: Sink, M: Fn() -> S, T: FnMut(S)> Order<'_, S, M, T> {
-    /// Blocks that come early wait. Each is given back to be filled again.
+impl<S: Sink, M: Fn() -> S, T: FnMut(S) -> ControlFlow<()>> Order<'_, S, M, T> {
+    /// Blocks that come early wait. Each is given back to be filled again. Once no more is wanted none is, so that the
+    /// other threads come to their end.
     fn take_all(&mut self, guesses: Receiver<Guess<S>>, empties: &Sender<Vec<u8>>) {
         let mut early = BTreeMap::new();
         let mut next = 0;
@@ -229,28 +231,32 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S)> Order<'_, S, M, T> {
             early.insert(guess.block.index, guess);
             while let Some(guess) = early.remove(&next) {
                 next += 1;
-                _ = empties.send(self.take_one(guess));
+                let (bytes, wants_more) = self.take_one(guess);
+                if wants_more.is_break() {
+                    return;
+                }
+                _ = empties.send(bytes);
             }
         }
     }
 
-    fn take_one(&mut self, guess: Guess<S>) -> Vec<u8> {
+    fn take_one(&mut self, guess: Guess<S>) -> (Vec<u8>, ControlFlow<()>) {
         let Guess { block, start, end, used, found, sink } = guess;
         if start == self.state && self.rest.is_empty() {
             self.found.merge(found);
             self.state = end;
-            (self.take)(sink);
+            let wants_more = (self.take)(sink);
             self.rest.extend_from_slice(block.bytes.get(used..).unwrap_or_default());
-            return block.bytes;
+            return (block.bytes, wants_more);
         }
         let mut sink = (self.make)();
         self.rest.extend_from_slice(&block.bytes);
         let (end, used, found) = read_piece(&self.rest, (self.state, block.is_last), self.origin, &mut sink);
         self.found.merge(found);
         self.state = end;
-        (self.take)(sink);
+        let wants_more = (self.take)(sink);
         self.rest.drain(..used.min(self.rest.len()));
-        block.bytes
+        (block.bytes, wants_more)
     }
 
     fn summary(self, fault: Option<io::Error>) -> Result<Summary, Unreadable> {

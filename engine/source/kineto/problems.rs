@@ -69,6 +69,8 @@ pub(super) enum Ending {
     Damaged(String),
     /// It inflates to more than its size can account for; the rest was not read.
     BeyondBudget,
+    /// What it holds takes more memory than its size can account for; the rest was not read.
+    BeyondMemory,
 }
 
 /// What was left out, by reason, and what was mended.

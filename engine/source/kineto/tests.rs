@@ -27,6 +27,11 @@ impl Sink for Lines {
 }
 
 impl Lines {
+    fn add(&mut self, part: Self) -> std::ops::ControlFlow<()> {
+        self.0.extend(part.0);
+        std::ops::ControlFlow::Continue(())
+    }
+
     fn kernels(&self) -> usize {
         self.0.iter().filter(|line| line.contains(" kernel ")).count()
     }
@@ -34,7 +39,7 @@ impl Lines {
 
 fn read_with(bytes: &[u8], block: usize) -> Result<(Lines, Summary), Unreadable> {
     let mut all = Lines::default();
-    let summary = read_in_blocks(bytes, (2, block), |_| Lines::default(), |part| all.0.extend(part.0))?;
+    let summary = read_in_blocks(bytes, (2, block), |_| Lines::default(), |part| all.add(part))?;
     Ok((all, summary))
 }
 
@@ -338,7 +343,7 @@ fn a_source_that_fails_is_taken_up_to_there() {
     let half = &whole.as_bytes()[..whole.len() / 2];
     let mut all = Lines::default();
     let source = Bytes::new(half.to_vec()).chain(Failing);
-    let summary = read_in_blocks(source, (2, 1_000), |_| Lines::default(), |part| all.0.extend(part.0)).unwrap();
+    let summary = read_in_blocks(source, (2, 1_000), |_| Lines::default(), |part| all.add(part)).unwrap();
     assert_eq!(summary.ending, Ending::Damaged("bad sector".to_owned()));
     assert!(all.kernels() > KERNELS / 3);
 }
@@ -357,7 +362,7 @@ fn read_file(bytes: &[u8]) -> Result<(Lines, Summary), Unreadable> {
     std::fs::write(&path, bytes).unwrap();
     let mut all = Lines::default();
     let source = Source::open(&path).unwrap();
-    let summary = super::pipeline::read(source, 2, |_| Lines::default(), |part| all.0.extend(part.0));
+    let summary = super::pipeline::read(source, 2, |_| Lines::default(), |part| all.add(part));
     std::fs::remove_file(&path).unwrap();
     Ok((all, summary?))
 }

@@ -38,15 +38,46 @@ pub(super) const METRICS: &[(&str, Counter)] = &[
     ("memory_l1_wavefronts_shared_ideal", Counter::IdealSharedWavefronts),
     ("memory_l2_theoretical_sectors_local", Counter::LocalSectors),
     ("derived__local_spilling_requests", Counter::SpillRequests),
-    ("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", Counter::TensorPipe),
-    ("sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active", Counter::TensorPipe),
     ("sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active", Counter::Fp64Pipe),
     ("sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active", Counter::Fp64Pipe),
     ("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", Counter::FmaPipe),
     ("sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", Counter::FmaPipe),
+    ("sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active", Counter::AluPipe),
+    ("sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active", Counter::AluPipe),
+    ("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active", Counter::XuPipe),
+    ("sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active", Counter::LsuPipe),
+    ("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed", Counter::Fp32Adds),
+    ("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed", Counter::Fp32Multiplies),
+    ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed", Counter::Fp32MultiplyAdds),
+    ("sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained", Counter::PeakFp32MultiplyAdds),
+    ("smsp__sass_thread_inst_executed_op_dadd_pred_on.sum.per_cycle_elapsed", Counter::Fp64Adds),
+    ("smsp__sass_thread_inst_executed_op_dmul_pred_on.sum.per_cycle_elapsed", Counter::Fp64Multiplies),
+    ("smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_cycle_elapsed", Counter::Fp64MultiplyAdds),
+    ("sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained", Counter::PeakFp64MultiplyAdds),
+    ("smsp__cycles_elapsed.avg.per_second", Counter::SmClock),
+    ("sm__cycles_active.avg", Counter::SmActiveCycles),
+    ("gpc__cycles_elapsed.max", Counter::ElapsedCycles),
+    ("sm__cycles_elapsed.max", Counter::ElapsedCycles),
+    ("smsp__cycles_elapsed.max", Counter::ElapsedCycles),
+    ("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio", Counter::LoadedBytesPerSector),
+    ("smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio", Counter::StoredBytesPerSector),
     ("smsp__thread_inst_executed_per_inst_executed.ratio", Counter::ActiveThreads),
     ("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio", Counter::EnabledThreads),
     ("smsp__average_warp_latency_per_inst_issued.ratio", Counter::WarpLatency),
+];
+
+/// The metrics of the tensor cores: generations and data types have their own, and what one leaves out another counts.
+pub(super) const TENSOR_METRICS: &[&str] = &[
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active",
+    "sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active",
+    "sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_active",
+    "sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
+    "sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_active",
+    "sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active",
+    "sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active",
 ];
 
 /// The stall reasons, as the metrics `smsp__average_warps_issue_stalled_*_per_issue_active.ratio` name them.
@@ -67,12 +98,50 @@ pub(super) const STALLS: &[(&str, Counter)] = &[
     ("imc_miss", Counter::StallImcMiss),
     ("sleeping", Counter::StallSleeping),
     ("not_selected", Counter::StallNotSelected),
+    ("gmma", Counter::StallGmma),
+];
+
+/// How the rule `CPIStall` puts each reason.
+pub(super) const STALL_PHRASES: &[(&str, Counter)] = &[
+    ("scoreboard dependency on a L1TEX", Counter::StallLongScoreboard),
+    ("scoreboard dependency on an L1TEX", Counter::StallLongScoreboard),
+    ("scoreboard dependency on a MIO", Counter::StallShortScoreboard),
+    ("scoreboard dependency on an MIO", Counter::StallShortScoreboard),
+    ("local and global (LG) memory operations to be not full", Counter::StallLgThrottle),
+    ("MIO (memory input/output) instruction queue to be not full", Counter::StallMioThrottle),
+    ("texture operations to be not full", Counter::StallTexThrottle),
+    ("execution pipe to be available", Counter::StallMathPipe),
+    ("sibling warps at a CTA barrier", Counter::StallBarrier),
+    ("on a memory barrier", Counter::StallMembar),
+    ("fixed latency execution dependency", Counter::StallWait),
+    ("after an EXIT instruction", Counter::StallDrain),
+    ("selected to fetch an instruction", Counter::StallNoInstruction),
+    ("branch target to be computed", Counter::StallBranch),
+    ("on a dispatch stall", Counter::StallDispatch),
+    ("immediate constant cache (IMC) miss", Counter::StallImcMiss),
+    ("yielded or sleep state", Counter::StallSleeping),
+    ("micro scheduler to select the warp", Counter::StallNotSelected),
+];
+
+/// The pipelines, as the rule `HighPipeUtilization` names the busiest.
+pub(super) const PIPES: &[(&str, Counter)] = &[
+    ("FMA ", Counter::FmaPipe),
+    ("FP64 ", Counter::Fp64Pipe),
+    ("ALU ", Counter::AluPipe),
+    ("XU ", Counter::XuPipe),
+    ("LSU ", Counter::LsuPipe),
+    ("Tensor ", Counter::TensorPipe),
 ];
 
 /// The rows of the page `details`, by the title of their section and their own.
 pub(super) const DETAILS: &[(&str, &str, Counter)] = &[
     ("GPU Speed Of Light Throughput", "Duration", Counter::Duration),
     ("GPU Speed Of Light Throughput", "Compute (SM) Throughput", Counter::Compute),
+    ("GPU Speed Of Light Throughput", "SM [%]", Counter::Compute),
+    ("GPU Speed Of Light Throughput", "Memory [%]", Counter::Memory),
+    ("GPU Speed Of Light Throughput", "Elapsed Cycles", Counter::ElapsedCycles),
+    ("GPU Speed Of Light Throughput", "SM Active Cycles", Counter::SmActiveCycles),
+    ("GPU Speed Of Light Throughput", "SM Frequency", Counter::SmClock),
     ("GPU Speed Of Light Throughput", "Memory Throughput", Counter::Memory),
     ("GPU Speed Of Light Throughput", "DRAM Throughput", Counter::Dram),
     ("GPU Speed Of Light Throughput", "L1/TEX Cache Throughput", Counter::L1),
@@ -105,6 +174,13 @@ pub(super) const ESTIMATES: &[(&str, Counter)] = &[
     ("SharedMemoryConflicts", Counter::SharedEstimate),
     ("UncoalescedSharedAccess", Counter::SharedEstimate),
     ("ThreadDivergence", Counter::DivergenceEstimate),
+    ("CPIStall", Counter::LatencyEstimate),
+    ("IssueSlotUtilization", Counter::LatencyEstimate),
+    ("AchievedOccupancy", Counter::LatencyEstimate),
+    ("TheoreticalOccupancy", Counter::LatencyEstimate),
+    ("LaunchConfiguration", Counter::IdleSmEstimate),
+    ("WorkloadImbalance", Counter::IdleSmEstimate),
+    ("SOLFPRoofline", Counter::Fp64Estimate),
 ];
 
 /// The rules whose texts hold how many sectors or wavefronts there were, and how many of them too many.
@@ -118,6 +194,7 @@ pub(super) fn of_metric(name: &str) -> Option<Counter> {
     let stall = name.strip_prefix("smsp__average_warps_issue_stalled_");
     match stall.and_then(|rest| rest.strip_suffix("_per_issue_active.ratio")) {
         Some(reason) => STALLS.iter().find(|(known, _)| *known == reason).map(|(_, counter)| *counter),
+        None if TENSOR_METRICS.contains(&name) => Some(Counter::TensorPipe),
         None => METRICS.iter().find(|(known, _)| *known == name).map(|(_, counter)| *counter),
     }
 }

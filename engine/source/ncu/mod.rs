@@ -1,12 +1,14 @@
-//! Nsight Compute: the pages `raw` and `details` of a report, printed as CSV.
+//! Nsight Compute: the pages `raw` and `details` of a report, printed as CSV, and `.ncu-rep` through the user's own `ncu --import`.
 //!
 //! Rows differ in length, units stand in a row of their own or beside each number, and a program writes its own lines between
 //! them: each row is read for itself, and what is broken is counted.
 
+mod capture;
 mod counters;
 mod lines;
 mod number;
 mod pages;
+mod rep;
 
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
@@ -14,44 +16,48 @@ use std::path::Path;
 use csv::{ReaderBuilder, StringRecord};
 use foldhash::HashMap;
 
+pub use self::capture::KernelFilter;
+pub(super) use self::capture::script_of;
 use self::lines::Rationed;
 use self::pages::{Columns, Launch, Row};
-use super::format::{CaptureCommand, Format, Head, NearMiss, Reader, to_record};
+use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::files;
 use crate::limits::MAX_KERNEL_PROFILE_COUNT;
 use crate::text::cut;
-use crate::timeline::{Capability, Counter, KernelProfile, KernelProfiles};
+use crate::timeline::{Counter, KernelProfile, KernelProfiles};
 
 const IMPORT: &str = "Print a report of Nsight Compute with: ncu --import FILE.ncu-rep --csv --page raw > kernels.csv";
+
+/// Prints all that a report holds of each kernel.
+pub const PRINT_ALL_COUNTERS: &str = "ncu --import FILE.ncu-rep --csv --page raw";
 
 /// A table, with or without lines of a log before it.
 pub(super) const FORMAT: Format = Format {
     id: "ncu-csv",
-    name: "kernels of Nsight Compute, as CSV",
+    name: "kernels of Nsight Compute, as CSV, or its .ncu-rep",
     profiler: "ncu",
     hint: IMPORT,
     reader,
     near_miss,
-    capture,
+    capture: capture::command,
+    script: capture::script,
 };
 
 fn reader(head: &[u8]) -> Option<Reader> {
+    if head.starts_with(rep::MAGIC) {
+        return Some(rep::read);
+    }
     let is_page = head.split(|byte| *byte == b'\n').any(lines::is_header) || head.starts_with(b"==PROF==");
     is_page.then_some(read as Reader)
 }
 
 fn near_miss(head: Head<'_>) -> Option<NearMiss> {
-    let is_report = head.bytes.starts_with(b"NVR\0") || matches!(head.extension, "ncu-rep" | "nsight-cuprof-report");
-    (is_report && !head.bytes.is_empty())
-        .then_some(NearMiss { found: "is a report of Nsight Compute that has to be printed as CSV", hint: IMPORT })
-}
-
-/// Counters of single kernels, and nothing else.
-fn capture(wanted: &[Capability]) -> Option<CaptureCommand> {
-    let wanted = to_record(wanted)?;
-    let is_known = wanted.iter().all(|capability| *capability == Capability::KernelProfile);
-    is_known.then(|| CaptureCommand { program: "ncu", options: "--set full --csv --page raw".to_owned() })
+    let is_named_so = matches!(head.extension, "ncu-rep" | "nsight-cuprof-report") && !head.bytes.is_empty();
+    is_named_so.then_some(NearMiss {
+        found: "is named as a report of Nsight Compute, but does not begin as one",
+        hint: IMPORT,
+    })
 }
 
 /// Reads a page.
@@ -70,6 +76,13 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let profiles = kernels(Cursor::new(header).chain(reader), options, progress).map_err(|error| match error {
         Problem::Csv(error) => damaged(error),
         Problem::Header => not_a_report("is a table of Nsight Compute, but not of its page raw or details"),
+        Problem::DecimalComma => ReadError::NotAReport {
+            path: name.clone(),
+            found: "writes a comma before decimals, so that its numbers can be read in two ways".to_owned(),
+            hint:
+                "Print it again in the plain locale: LC_ALL=C ncu --import FILE.ncu-rep --csv --page raw > kernels.csv"
+                    .to_owned(),
+        },
     })?;
     if profiles.kernels.is_empty() {
         return Err(not_a_report("is a table of Nsight Compute without a kernel"));
@@ -82,6 +95,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
 enum Problem {
     Csv(String),
     Header,
+    DecimalComma,
 }
 
 fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> Result<KernelProfiles, Problem> {
@@ -95,6 +109,7 @@ fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> 
     let header = next(&mut row)?.ok_or(Problem::Header)?;
     let mut columns = Columns::new(&without_mark(&header)).ok_or(Problem::Header)?;
     let mut groups = Groups::new(options.limits.name_bytes);
+    groups.profiles.page = columns.page();
     let (mut count, mut open): (u64, Option<Box<Launch>>) = (0, None);
     while let Some(row) = next(&mut row)? {
         count += 1;
@@ -103,9 +118,20 @@ fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> 
             continue;
         }
         progress.rows(count, count);
+        // Several runs may have been written to one file.
+        if row.get(0) == Some("ID")
+            && let Some(next) = Columns::new(&row)
+        {
+            columns = next;
+            open.take().into_iter().for_each(|done| groups.add(*done));
+            continue;
+        }
         match columns.read(&row) {
+            // A quotation mark that nothing closes takes rows in.
+            Row::Other if row.iter().any(|cell| cell.contains('\n')) => groups.profiles.dropped_count += 1,
             Row::Other => {}
             Row::Broken => groups.profiles.dropped_count += 1,
+            Row::DecimalComma => return Err(Problem::DecimalComma),
             Row::Launch(next) => match &mut open {
                 Some(open) if open.id == next.id && open.name == next.name => open.counters.take(&next.counters),
                 _ => open.replace(next).into_iter().for_each(|done| groups.add(*done)),

@@ -7,18 +7,46 @@ pub(super) fn value(text: &str, unit: &str) -> Option<f64> {
     Some(number * factor(unit.trim())?)
 }
 
-/// A number without unit.
+/// A number without unit: with or without separators of thousands, which differ from one locale to the other. `None` for one whose
+/// separators could mean something else.
 pub(super) fn plain(text: &str) -> Option<f64> {
     let text = text.trim();
-    let is_digits = |c: u8| c.is_ascii_digit() || matches!(c, b',' | b'.' | b'-' | b'+' | b'e' | b'E');
-    if text.is_empty() || text.len() > 40 || !text.bytes().all(is_digits) {
+    if text.is_empty() || text.len() > 40 {
         return None;
     }
-    let number = match text.contains(',') {
-        true => text.replace(',', "").parse::<f64>(),
-        false => text.parse::<f64>(),
-    };
-    number.ok().filter(|number| number.is_finite())
+    let end = text.find(['.', 'e', 'E']).unwrap_or(text.len());
+    let (whole, rest) = text.split_at(end);
+    let is_digits = |c: u8| c.is_ascii_digit() || matches!(c, b'.' | b'-' | b'+' | b'e' | b'E');
+    let digits = ungrouped(whole)? + rest;
+    let number = digits.bytes().all(is_digits).then(|| digits.parse::<f64>().ok())??;
+    number.is_finite().then_some(number)
+}
+
+/// What a locale may put between each three digits.
+const SEPARATORS: [char; 6] = [',', ' ', '\u{a0}', '\u{202f}', '\'', '\u{2019}'];
+
+/// Digits without the separators between each three of them.
+fn ungrouped(text: &str) -> Option<String> {
+    let Some(separator) = text.chars().find(|c| SEPARATORS.contains(c)) else { return Some(text.to_owned()) };
+    let mut groups = text.split(separator);
+    let first = groups.next()?;
+    let is_first = matches!(first.trim_start_matches('-').len(), 1..=3);
+    let is_grouped = is_first && groups.all(|group| group.len() == 3 && group.bytes().all(|c| c.is_ascii_digit()));
+    is_grouped.then(|| text.replace(separator, ""))
+}
+
+/// Whether a cell shows that its page writes a comma before decimals, and so points between thousands.
+pub(super) fn has_decimal_comma(text: &str) -> bool {
+    let text = text.trim();
+    let is_number = |c: u8| c.is_ascii_digit() || matches!(c, b',' | b'.' | b'-');
+    if text.len() > 40 || !text.bytes().all(is_number) {
+        return false;
+    }
+    match text.rsplit_once(',') {
+        Some((_, decimals)) if decimals.contains('.') => false,
+        Some((whole, decimals)) => !whole.contains(',') && (decimals.len() != 3 || whole.contains('.')),
+        None => text.matches('.').count() > 1,
+    }
 }
 
 /// `(32, 8, 1)` as 256; a number by itself as it is.
@@ -47,6 +75,11 @@ fn factor(unit: &str) -> Option<f64> {
         "Mbyte" => 1e6,
         "Gbyte" => 1e9,
         "Tbyte" => 1e12,
+        // Clocks are in cycles a second; both spellings are of them.
+        "Ghz" | "cycle/nsecond" | "cycle/ns" => 1e9,
+        "Mhz" | "cycle/usecond" | "cycle/us" => 1e6,
+        "hz" => 1.0,
+        "inst/cycle" | "byte/sector" => 1.0,
         "cycle" | "inst" | "warp" | "block" | "thread" | "register/thread" | "sector" | "sectors" | "SM" => 1.0,
         _ => return None,
     })
@@ -65,8 +98,40 @@ mod tests {
         assert_eq!(value("594", "Gbyte/second"), Some(594e9));
         assert_eq!(value("1.02", "Kbyte/block"), Some(1_020.0));
         assert_eq!(value("7", "fathom"), None);
-        for none in ["", "n/a", "(!) n/a", "nan", "inf", "no data", "1e999", "0x10", "--", "٣"] {
+        for (text, number) in
+            [("1'055'328.5", 1_055_328.5), ("1\u{202f}055", 1_055.0), ("-1,055", -1_055.0), ("1e3", 1e3)]
+        {
+            assert_eq!(plain(text), Some(number), "{text}");
+        }
+        for none in [
+            "",
+            "80,37",
+            "1,05,328",
+            ",055",
+            "1055,328",
+            "1.055.328",
+            "1,055'328",
+            "n/a",
+            "(!) n/a",
+            "nan",
+            "inf",
+            "no data",
+            "1e999",
+            "0x10",
+            "--",
+            "٣",
+        ] {
             assert_eq!(value(none, ""), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_comma_before_decimals_is_told_from_one_between_thousands() {
+        for text in ["80,37", "80,366583", "1.055,328", "1.055.328", "-0,5"] {
+            assert!(has_decimal_comma(text), "{text}");
+        }
+        for text in ["80.37", "1,055", "1,055,328", "1,055.5", "120,444.00", "", "n/a", "(32, 8)", "0,1,2,3"] {
+            assert!(!has_decimal_comma(text), "{text}");
         }
     }
 

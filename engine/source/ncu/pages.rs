@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use csv::StringRecord;
 
-use super::counters::{self, ESTIMATES, EXCESSES};
-use super::number::{plain, value, volume};
-use crate::timeline::{Counter, Counters};
+use super::counters::{self, ESTIMATES, EXCESSES, PIPES, STALL_PHRASES};
+use super::number::{has_decimal_comma, plain, value, volume};
+use crate::timeline::{Counter, Counters, Page};
 
 /// What stands where in a row.
 #[derive(Debug)]
@@ -17,11 +17,11 @@ pub(super) struct Columns {
     grid: usize,
     device: Option<usize>,
     capability: Option<usize>,
-    page: Page,
+    cells: Cells,
 }
 
 #[derive(Debug)]
-enum Page {
+enum Cells {
     Raw {
         counters: Vec<(usize, Counter)>,
         device_name: Option<usize>,
@@ -65,6 +65,8 @@ pub(super) enum Row {
     Other,
     /// One of a launch that does not say of which, or is cut off.
     Broken,
+    /// One with a comma before decimals: its points are no decimal points.
+    DecimalComma,
 }
 
 impl Columns {
@@ -75,8 +77,8 @@ impl Columns {
             at.entry(name.trim()).or_insert(index);
         }
         let find = |name: &str| at.get(name).copied();
-        let page = match (find("Section Name"), find("Metric Name"), find("Metric Unit"), find("Metric Value")) {
-            (Some(section), Some(name), Some(unit), Some(value)) => Page::Details(Details {
+        let cells = match (find("Section Name"), find("Metric Name"), find("Metric Unit"), find("Metric Value")) {
+            (Some(section), Some(name), Some(unit), Some(value)) => Cells::Details(Details {
                 section,
                 name,
                 unit,
@@ -86,10 +88,12 @@ impl Columns {
                 estimate_kind: find("Estimated Speedup Type"),
                 estimate: find("Estimated Speedup"),
             }),
-            _ => Page::Raw {
+            _ => Cells::Raw {
+                // Each row is asked for each of them: a name that stands in the header again is not.
                 counters: header
                     .iter()
                     .enumerate()
+                    .filter(|(index, name)| find(name.trim()) == Some(*index))
                     .filter_map(|(index, name)| Some((index, counters::of_metric(name.trim())?)))
                     .collect(),
                 device_name: find("device__attribute_display_name"),
@@ -103,15 +107,23 @@ impl Columns {
             grid: find("Grid Size")?,
             device: find("Device"),
             capability: find("CC"),
-            page,
+            cells,
         })
+    }
+
+    /// The page that the header is of.
+    pub(super) const fn page(&self) -> Page {
+        match self.cells {
+            Cells::Raw { .. } => Page::Raw,
+            Cells::Details(_) => Page::Details,
+        }
     }
 
     /// Reads a row.
     pub(super) fn read(&mut self, row: &StringRecord) -> Row {
         let id = row.get(self.id).unwrap_or_default().trim();
         let Ok(id) = id.parse::<u64>() else {
-            if let Page::Raw { units, .. } = &mut self.page
+            if let Cells::Raw { units, .. } = &mut self.cells
                 && id.is_empty()
                 && units.is_empty()
                 && row.len() > self.grid
@@ -120,7 +132,22 @@ impl Columns {
             }
             return Row::Other;
         };
+        if self.has_decimal_comma(row) {
+            return Row::DecimalComma;
+        }
         self.launch(id, row).map_or(Row::Broken, |launch| Row::Launch(Box::new(launch)))
+    }
+
+    /// Of the cells that are read.
+    fn has_decimal_comma(&self, row: &StringRecord) -> bool {
+        let shows = |at: usize| row.get(at).is_some_and(has_decimal_comma);
+        match &self.cells {
+            Cells::Raw { counters, .. } => counters.iter().any(|(at, _)| shows(*at)),
+            Cells::Details(details) => {
+                let name = |at: usize| row.get(at).unwrap_or_default();
+                counters::of_row(name(details.section), name(details.name)).is_some() && shows(details.value)
+            }
+        }
     }
 
     fn launch(&self, id: u64, row: &StringRecord) -> Option<Launch> {
@@ -133,18 +160,21 @@ impl Columns {
             compute_capability: self.capability.and_then(|at| row.get(at)).and_then(capability),
             ..Launch::default()
         };
-        match &self.page {
-            Page::Raw { counters, device_name, units } => {
+        match &self.cells {
+            Cells::Raw { counters, device_name, units } => {
                 launch.device_name = device_name.and_then(|at| row.get(at)).map(str::to_owned);
                 for (at, counter) in counters {
                     let unit = units.get(*at).map_or("", String::as_str);
                     let known = launch.counters.get(*counter).is_some();
-                    if let Some(value) = row.get(*at).and_then(|text| value(text, unit)).filter(|_| !known) {
-                        launch.counters.set(*counter, value);
+                    match row.get(*at).and_then(|text| value(text, unit)) {
+                        // Of the metrics of tensor cores the largest counts, of any other the first.
+                        Some(value) if *counter == Counter::TensorPipe => launch.counters.raise(*counter, value),
+                        Some(value) if !known => launch.counters.set(*counter, value),
+                        _ => {}
                     }
                 }
             }
-            Page::Details(details) => details.read(row, &mut launch.counters)?,
+            Cells::Details(details) => details.read(row, &mut launch.counters)?,
         }
         Some(launch)
     }
@@ -161,33 +191,98 @@ impl Details {
         {
             counters.set(counter, value);
         }
-        let (rule, description) = (cell(self.rule), cell(self.description));
-        let estimate = plain(cell(self.estimate)).filter(|_| cell(self.estimate_kind) == "global");
+        let rule = RuleRow {
+            name: cell(self.rule),
+            description: cell(self.description),
+            // Those that are for a part of the GPU are no gain of the kernel.
+            estimate: plain(cell(self.estimate)).filter(|_| cell(self.estimate_kind) == "global"),
+        };
+        rule.read(counters);
+        Some(())
+    }
+}
+
+/// What one of the profiler's own rules says.
+struct RuleRow<'row> {
+    name: &'row str,
+    description: &'row str,
+    /// Percent of the kernel's time.
+    estimate: Option<f64>,
+}
+
+impl RuleRow<'_> {
+    fn read(&self, counters: &mut Counters) {
         // The same rule speaks of local memory too, which is another matter.
-        let is_of_local = rule == "MemoryCacheAccessPattern" && !description.contains("for global ");
+        let is_of_local = self.name == "MemoryCacheAccessPattern" && !self.description.contains("for global ");
         if let (Some((_, counter)), Some(percent), false) =
-            (ESTIMATES.iter().find(|(known, _)| *known == rule), estimate, is_of_local)
+            (ESTIMATES.iter().find(|(known, _)| *known == self.name), self.estimate, is_of_local)
         {
             counters.raise(*counter, (percent * 0.01).min(1.0));
         }
-        if let Some((_, all, excess)) = EXCESSES.iter().find(|(known, _, _)| *known == rule)
-            && let Some((excess_count, all_count)) = excess_of(description)
+        if let Some((_, all, excess)) = EXCESSES.iter().find(|(known, _, _)| *known == self.name)
+            && let Some((excess_count, all_count)) = excess_of(self.description)
         {
             counters.set(*all, all_count);
             counters.set(*excess, excess_count);
         }
-        Some(())
+        match self.name {
+            "CPIStall" => self.read_stall(counters),
+            "HighPipeUtilization" => self.read_pipe(counters),
+            "SOLFPRoofline" => self.read_roofline(counters),
+            _ => {}
+        }
+    }
+
+    /// `spends 607.3 cycles being stalled waiting for … of the total average of 875.7 cycles between`.
+    fn read_stall(&self, counters: &mut Counters) {
+        let known = STALL_PHRASES.iter().find(|(phrase, _)| self.description.contains(phrase));
+        let cycles = number_behind(self.description, " spends ");
+        let total = number_behind(self.description, "of the total average of ");
+        if let (Some((_, counter)), Some(cycles), Some(total)) = (known, cycles, total) {
+            counters.raise(*counter, cycles);
+            counters.set(Counter::WarpLatency, total);
+        }
+    }
+
+    /// `FMA is the highest-utilized pipeline (76.3%) based on`.
+    fn read_pipe(&self, counters: &mut Counters) {
+        let known = PIPES.iter().find(|(name, _)| self.description.starts_with(name));
+        let share = self.description.split_once("is the highest-utilized pipeline (");
+        let percent = share.and_then(|(_, rest)| plain(rest.split('%').next()?));
+        if let (Some((_, counter)), Some(percent)) = (known, percent) {
+            counters.raise(*counter, percent * 0.01);
+        }
+    }
+
+    /// `The ratio of peak float (FP32) to double (FP64) performance on this device is 64:1. The workload achieved 18% of …
+    /// FP32 peak performance and 0% of its FP64 peak performance`.
+    fn read_roofline(&self, counters: &mut Counters) {
+        let text = self.description;
+        let percent_behind = |mark: &str| text.split_once(mark).and_then(|(_, rest)| plain(rest.split('%').next()?));
+        let ratio = text.split_once(" on this device is ").and_then(|(_, rest)| plain(rest.split(':').next()?));
+        for (counter, value) in [
+            (Counter::Fp32ToFp64, ratio),
+            (Counter::Fp32OfPeak, percent_behind(" achieved ").map(|percent| percent * 0.01)),
+            (Counter::Fp64OfPeak, percent_behind(" peak performance and ").map(|percent| percent * 0.01)),
+        ] {
+            if let Some(value) = value {
+                counters.set(counter, value);
+            }
+        }
     }
 }
 
 /// How many were too many, and of how many: `a total of 512 excessive sectors (40% of the total 1280 sectors)`.
 fn excess_of(description: &str) -> Option<(f64, f64)> {
-    let number_behind = |mark: &str| {
-        let (_, rest) = description.split_once(mark)?;
-        plain(rest.split_whitespace().next()?)
-    };
-    let (excess, all) = (number_behind("a total of ")?, number_behind("of the total ")?);
+    let excess = number_behind(description, "a total of ")?;
+    let all = number_behind(description, "of the total ")?;
     (description.contains(" excessive ") && excess <= all).then_some((excess, all))
+}
+
+/// The first word behind a mark, as a number.
+fn number_behind(text: &str, mark: &str) -> Option<f64> {
+    let (_, rest) = text.split_once(mark)?;
+    plain(rest.split_whitespace().next()?)
 }
 
 /// `9.0` as 9 and 0.

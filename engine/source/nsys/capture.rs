@@ -1,11 +1,13 @@
 //! What to record with Nsight Systems.
 
-use crate::source::format::{CaptureCommand, to_record};
+use crate::source::format::{CaptureCommand, Language, PROGRAM, Script, to_record};
 use crate::timeline::Capability;
 
 /// How an option of `nsys profile` brings a capability.
 enum Brings {
     Nothing,
+    /// No option does.
+    Never,
     /// One of the things that are traced.
     Trace(&'static str),
     /// Further options.
@@ -14,7 +16,7 @@ enum Brings {
 
 const fn brings(capability: Capability) -> Brings {
     match capability {
-        Capability::Report | Capability::KernelProfile => Brings::Nothing,
+        Capability::Report => Brings::Nothing,
         Capability::CudaTrace | Capability::CudaApi | Capability::DeviceInfo => Brings::Trace("cuda"),
         Capability::Nvtx => Brings::Trace("nvtx"),
         Capability::OsRuntime => Brings::Trace("osrt"),
@@ -23,24 +25,36 @@ const fn brings(capability: Capability) -> Brings {
         Capability::PageFaults => Brings::Options("--cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true"),
         Capability::CallStacks => Brings::Options("--cudabacktrace=all --python-backtrace=cuda"),
         Capability::CpuSamples => Brings::Options("--sample=process-tree"),
+        Capability::KernelProfile
+        | Capability::TensorShapes
+        | Capability::AllocatorMemory
+        | Capability::CollectiveSizes => Brings::Never,
     }
 }
 
 /// One command for all of it. CUDA is always traced: nothing is told without.
 pub(super) fn command(wanted: &[Capability]) -> Option<CaptureCommand> {
     let wanted = to_record(wanted)?;
-    if wanted.contains(&Capability::KernelProfile) {
-        return None;
-    }
     let (mut traces, mut others) = (vec!["cuda"], String::new());
     for capability in wanted {
         match brings(capability) {
             Brings::Trace(trace) if !traces.contains(&trace) => traces.push(trace),
             Brings::Trace(_) | Brings::Nothing => {}
+            Brings::Never => return None,
             Brings::Options(options) => others.extend([" ", options]),
         }
     }
     Some(CaptureCommand { program: "nsys profile", options: format!("--trace={}{others}", traces.join(",")) })
+}
+
+/// A command line that records a program.
+pub(super) fn script(command: &CaptureCommand) -> Script {
+    Script {
+        profiler: "nsys",
+        language: Language::Shell,
+        text: format!("{command} --output=run {PROGRAM}"),
+        output: "run.nsys-rep",
+    }
 }
 
 #[cfg(test)]

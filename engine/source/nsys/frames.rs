@@ -5,32 +5,27 @@
 
 use std::path::Path;
 
+use crate::source::own_code;
 use crate::text::paths;
 use crate::timeline::SourceLocation;
 
 /// Longer texts are no frames: demangled names of C++ are, and they name no line.
 pub(super) const MAX_BYTES: usize = 4_096;
-/// More than any file has.
-const MAX_LINES: u32 = 10_000_000;
 const EXTENSIONS: [&str; 20] = [
     "py", "pyx", "pxd", "pxi", "cu", "cuh", "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx", "inl", "rs", "jl", "f",
     "f90", "F90",
 ];
-/// Folders of code that the program uses but is not: of packages, and of PyTorch's own sources.
-const FOREIGN: [&str; 8] =
-    ["site-packages", "dist-packages", "torch", "aten", "c10", "caffe2", "importlib", "torchinductor"];
-
 /// The line that a frame's text names, when it is one of the program's own code. `root` is the project's folder.
 pub(super) fn location(text: &str, root: Option<&Path>) -> Option<SourceLocation> {
     let (path, line) = path_and_line(text)?;
-    if is_foreign(path) {
+    if own_code::is_foreign(path) {
         return None;
     }
-    let (file, is_in_project) = match root.and_then(|root| in_project(path, root)) {
+    let (file, is_in_project) = match root.and_then(|root| own_code::in_project(path, root)) {
         Some(file) => (file, true),
         None => (paths::file_name(path).to_owned(), false),
     };
-    paths::inside(&file).ok().map(|file| SourceLocation { file, line, is_in_project })
+    paths::inside(&file).ok().map(|file| SourceLocation { file, line, function: None, is_in_project })
 }
 
 /// A path with its line, when the text holds exactly one.
@@ -90,27 +85,7 @@ fn number(text: &str) -> Option<u32> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     let goes_on = rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.'));
-    digits.parse().ok().filter(|line| (1..=MAX_LINES).contains(line) && !goes_on)
-}
-
-fn is_foreign(path: &str) -> bool {
-    let mut before = "";
-    path.contains('<')
-        || path.split(['/', '\\']).any(|part| {
-            let is_library = before.starts_with("lib") && part.starts_with("python");
-            before = part;
-            is_library || FOREIGN.contains(&part) || part.starts_with("torchinductor_")
-        })
-}
-
-/// The path from the project's folder on. A relative one is from wherever the program ran: it counts where it leads to a
-/// file of the project.
-fn in_project(path: &str, root: &Path) -> Option<String> {
-    if Path::new(path).is_absolute() {
-        let below = Path::new(path).strip_prefix(root).ok()?;
-        return paths::inside(below.to_str()?).ok();
-    }
-    paths::inside(path).ok().filter(|file| root.join(file).is_file())
+    own_code::line(digits).filter(|_| !goes_on)
 }
 
 #[cfg(test)]

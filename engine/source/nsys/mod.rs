@@ -45,6 +45,7 @@ pub(super) const FORMAT: Format = Format {
     reader,
     near_miss,
     capture: capture::command,
+    script: capture::script,
 };
 
 fn reader(head: &[u8]) -> Option<Reader> {

@@ -5,6 +5,7 @@
 //! recording's own keys; [`Builder::finish`] turns these into the timeline's own.
 
 mod chunk;
+mod held;
 mod inventory;
 mod join;
 mod keys;

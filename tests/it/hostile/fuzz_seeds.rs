@@ -135,6 +135,11 @@ fn traces() {
 }
 
 #[test]
+fn pages() {
+    run("page", 20, crate::entries::page);
+}
+
+#[test]
 fn facts_files() {
     run("facts", 30, crate::entries::facts);
 }

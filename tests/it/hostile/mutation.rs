@@ -15,17 +15,22 @@ use std::time::{Duration, Instant};
 
 use coldspot::facts::{EntityKind, Facts, extract, file};
 use coldspot::ledger::{Breakdown, Scope};
+use coldspot::render::facts::facts_json;
 use coldspot::source::ReadOptions;
 use tempfile::TempDir;
 
-use crate::support::analysis::try_timeline;
+use crate::support::analysis::{facts, try_timeline};
 use crate::support::formats::{Printer, fault};
-use crate::support::{bombs, heavy, mutate, temp, trace, watch};
+use crate::support::{bombs, heavy, kernels, mutate, mutate_text, packed, temp, trace, watch};
 
 /// Seeds of the ordinary run.
-const ORDINARY: u64 = 400;
+const ORDINARY: u64 = 300;
+/// What is changed: reports, traces, facts files, pages of Nsight Compute.
+const KINDS: [&str; 4] = ["seed", "trace", "facts", "page"];
 /// Rows of a heavy report, in the ordinary run and in the long one.
-const ROWS: (usize, usize) = (2_000, 300_000);
+const ROWS: (i64, i64) = (2_000, 300_000);
+/// The same of one that stands for many times its size.
+const BOMB_ROWS: (i64, i64) = (2_000, 20_000);
 /// No report may take more of the processors. The clock on the wall would measure what else the machine does.
 const MOST_CPU: Duration = Duration::from_secs(10);
 /// Peak memory is at most this many times the file, and a constant.
@@ -43,25 +48,27 @@ fn mutants_end_in_a_report_or_an_error() {
     let folder = stage();
     mutate::bases(&folder.path().join(BASES));
     let seeds = first..first + count;
-    let traces = seeds.clone().map(|seed| format!("trace {seed}"));
-    let jobs: Vec<String> = seeds.map(|seed| format!("seed {seed}")).chain(traces).collect();
+    let jobs: Vec<String> = seeds.flat_map(|seed| KINDS.map(|kind| format!("{kind} {seed}"))).collect();
     run_all(folder.path(), &jobs);
 }
 
 #[test]
 fn heavy_reports_end_in_a_report_or_an_error() {
-    let rows = if number("COLDSPOT_MUTATIONS").is_some() { ROWS.1 } else { ROWS.0 };
+    let is_long = number("COLDSPOT_MUTATIONS").is_some();
     let only = std::env::var("COLDSPOT_MUTATION_ONLY").unwrap_or_default();
-    let names = cases().map(|(name, _)| *name).filter(|name| name.contains(&only));
-    let jobs: Vec<String> = names.map(|name| format!("{name} {rows}")).collect();
+    let jobs = cases().filter(|(name, ..)| name.contains(&only));
+    let jobs: Vec<String> =
+        jobs.map(|(name, _, (few, many))| format!("{name} {}", if is_long { many } else { few })).collect();
     // Each in a process of its own: memory that one has had and given back would be counted for the next.
     let folder = stage();
     let failures: Vec<String> = jobs.iter().flat_map(|job| run_half(folder.path(), &[job])).collect();
     assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), jobs.len(), failures.join("\n"));
 }
 
-fn cases() -> impl Iterator<Item = &'static (&'static str, fn(&Path, i64))> {
-    heavy::CASES.iter().chain(bombs::CASES)
+/// Name, maker, and rows in the ordinary run and in the long one.
+fn cases() -> impl Iterator<Item = (&'static str, fn(&Path, i64), (i64, i64))> {
+    let bombs = bombs::CASES.iter().chain(packed::CASES).map(|(name, make)| (*name, *make, BOMB_ROWS));
+    heavy::CASES.iter().map(|(name, make)| (*name, *make, ROWS)).chain(bombs)
 }
 
 /// Where the children find the reports that they change.
@@ -144,6 +151,16 @@ fn wait(lines: &mpsc::Receiver<String>, beginning: &str) -> Result<String, Strin
     }
 }
 
+/// A facts file of one of the reports, changed, and what was done.
+fn facts_mutant(bases: &[PathBuf], seed: u64) -> (Vec<u8>, String) {
+    let mut random = mutate::Random::new(seed);
+    let base = random.pick(bases);
+    let facts = facts_json(&facts(base)).unwrap();
+    let mut bytes = facts.into_bytes();
+    let done = mutate_text::change(&mut bytes, &mut random);
+    (bytes, format!("{}: {done}", base.display()))
+}
+
 /// What the last panic said.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
@@ -161,19 +178,22 @@ fn child() {
     let before = status("VmRSS:");
     std::panic::set_hook(Box::new(|info| *PANIC.lock().unwrap() = info.to_string()));
     for job in std::io::stdin().lines().map_while(Result::ok) {
-        let _ = std::fs::remove_file(&report);
         let (kind, number) = job.split_once(' ').unwrap();
         let number: u64 = number.parse().unwrap();
-        let what = match cases().find(|(name, _)| *name == kind) {
-            Some((name, make)) => {
+        let what = match cases().find(|(name, ..)| *name == kind) {
+            Some((name, make, _)) => {
                 if std::panic::catch_unwind(|| make(&report, number as i64)).is_err() {
                     eprintln!("{name} cannot be made: {}", PANIC.lock().unwrap());
                     return;
                 }
-                (*name).to_owned()
+                name.to_owned()
             }
-            None if kind == "trace" => {
-                let (bytes, done) = trace::mutant(number);
+            None if kind != "seed" => {
+                let (bytes, done) = match kind {
+                    "trace" => trace::mutant(number),
+                    "page" => kernels::mutant(number),
+                    _ => facts_mutant(&bases, number),
+                };
                 std::fs::write(&report, bytes).unwrap();
                 done
             }
@@ -187,6 +207,11 @@ fn child() {
         let spent = cpu_time().saturating_sub(start);
         let ms = spent.as_millis();
         let (peak, size) = (status("VmHWM:").saturating_sub(before), std::fs::metadata(&report).unwrap().len());
+        if let Some(folder) = std::env::var_os("COLDSPOT_MUTATION_KEEP").map(PathBuf::from) {
+            std::fs::copy(&report, folder.join(job.replace(' ', "-"))).unwrap();
+        }
+        // The heavy ones would fill the disk together.
+        std::fs::remove_file(&report).unwrap();
         if std::env::var_os("COLDSPOT_MUTATION_VERBOSE").is_some() {
             eprintln!("{job}: {ms} ms, {} kB, peak {} kB, {problem:?}", size >> 10, peak >> 10);
         }

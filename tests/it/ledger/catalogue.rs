@@ -9,7 +9,7 @@ use coldspot::ledger::Account;
 use coldspot::source::{Limits, ReadOptions};
 
 use crate::support::analysis::{facts, facts_of, try_timeline};
-use crate::support::{Scenario, SchemaVersion, fixture, kernels, scenario_names, temp};
+use crate::support::{Scenario, SchemaVersion, fixture, kernels, scenario_names, temp, trace};
 
 /// More kernels than get facts of their own, more ranges inside each other than are followed, and more processes than get
 /// facts of their own.
@@ -67,6 +67,14 @@ fn profiled() -> Facts {
     Reading { profiles: vec![details], ..Reading::default() }.facts(&path).unwrap()
 }
 
+/// A trace of the PyTorch Profiler with all that it can hold.
+fn traced() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    std::fs::write(&path, trace::framed_trace(8)).unwrap();
+    facts(&path)
+}
+
 fn names_in(facts: &Facts) -> BTreeSet<String> {
     let named = |entity: &coldspot::facts::Entity| {
         let kind = entity.kind.name();
@@ -80,6 +88,7 @@ fn every_fact_of_the_catalogue_is_set() {
     let mut set = names_in(&crowd());
     set.extend(names_in(&cut_short()));
     set.extend(names_in(&profiled()));
+    set.extend(names_in(&traced()));
     for name in scenario_names() {
         for version in SchemaVersion::ALL {
             set.extend(names_in(&facts(&fixture(&name, version))));
@@ -99,6 +108,10 @@ fn every_fact_of_the_catalogue_is_set() {
     };
     assert!(set.iter().any(place));
     let all = all.filter(|name| !place(name));
+    // So are the lines of code that accounts come from.
+    assert!(set.contains("device.idle_host_source") && set.contains("device.is_idle_host_source_in_project"));
+    let of_source = ["_source", "_source_share", "_source_in_project"];
+    let all = all.filter(|name| !name.starts_with("device.") || !of_source.iter().any(|end| name.ends_with(end)));
     let unset: Vec<String> = all.filter(|fact| !set.contains(fact)).collect();
     assert!(unset.is_empty(), "nothing sets {unset:#?}");
 }

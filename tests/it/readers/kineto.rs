@@ -8,7 +8,7 @@ use coldspot::source::{ReadError, ReadOptions};
 use crate::support::analysis::{facts_of, try_timeline};
 use crate::support::formats::Printer;
 use crate::support::trace::Spelling::{Old, Today};
-use crate::support::trace::{damaged, trace, with};
+use crate::support::trace::{damaged, framed_trace, trace, with};
 use crate::support::{sample_reports, temp};
 
 fn facts(text: impl AsRef<[u8]>) -> Facts {
@@ -76,7 +76,8 @@ fn what_is_no_trace_gets_one_message_with_the_way_out() {
     for (text, found) in [
         ("{\"a\": 1}", "it has no traceEvents"),
         ("{\"traceEvents\": []}", "without events"),
-        ("[{\"ph\": \"X\"}]", "none of them an event"),
+        ("[{\"ph\": \"X\"}]", "no event of"),
+        ("[{\"ph\": \"X\"}, {\"ph\": \"X\"}]", "none of them an event"),
         ("{", "it has no traceEvents"),
     ] {
         let path = folder.path().join("trace.json");
@@ -221,4 +222,53 @@ fn sample_traces_agree_with_an_independent_computation() {
     }
     println!("{compared} numbers of sample traces compared");
     assert!(compared > 0);
+}
+
+/// The line that a kernel, and the values of a device, come from.
+fn sources(facts: &Facts) -> Vec<(String, String)> {
+    let kernels = facts.of_kind(EntityKind::Kernel).filter_map(|(_, kernel)| {
+        let file = kernel.text("source_file")?;
+        let line = format!("{file}:{} ({})", kernel.int("source_line")?, kernel.text("source_function")?);
+        Some((kernel.text("name")?.to_owned(), line))
+    });
+    let device = facts.of_kind(EntityKind::Device).next().unwrap().1;
+    let told = device.facts().filter(|(name, _)| name.ends_with("_source"));
+    let told: Vec<_> = told.filter_map(|(name, _)| Some((name.to_owned(), device.text(name)?.to_owned()))).collect();
+    kernels.chain(told).collect()
+}
+
+#[test]
+fn python_frames_tell_the_lines_of_the_program_and_the_backward_pass_those_of_the_forward() {
+    let text = framed_trace(8);
+    let facts = facts(&text);
+    let told = sources(&facts);
+    // Wherever in the file the first event is.
+    let (front, events) = text.split_once("\"traceEvents\": [").unwrap();
+    let mut lines: Vec<&str> = events.trim_end().trim_end_matches("\n]}").split(",\n  ").collect();
+    lines.reverse();
+    let reversed = format!("{front}\"traceEvents\": [{}]}}", lines.join(",\n  "));
+    assert_eq!(sources(&try_facts(reversed).unwrap()), told);
+    let of = |name: &str| told.iter().find(|(known, _)| known == name).map(|(_, line)| line.as_str());
+    assert_eq!(of("forward_kernel"), Some("train.py:40 (train_step)"));
+    assert_eq!(of("backward_kernel"), Some("train.py:40 (train_step)"));
+    assert_eq!(of("idle_host_source"), Some("images.py:31 (__getitem__)"));
+    assert_eq!(of("scalar_readback_source"), Some("train.py:77 (log)"));
+    assert_eq!(device(&facts, "data_loading_count"), 7);
+}
+
+#[test]
+fn stacks_of_operators_stand_for_frames_and_the_script_tells_what_is_its_own() {
+    let frames = r#""Sequence number": 3, "Fwd thread id": 0"#;
+    let stack = r#""Sequence number": 3, "Fwd thread id": 0, "Call stack": "/opt/x/functional.py(9): linear;run.py(3): go;run.py(8): <module>""#;
+    let text = framed_trace(8);
+    assert!(text.contains(frames));
+    // Without frames, in the way of 2022.
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.retain(|line| !line.contains("python_function"));
+    let text = lines
+        .join("\n")
+        .replace(", \"Fwd thread id\": 0", &format!(", \"Fwd thread id\": 0, {}", stack.split_once("0, ").unwrap().1));
+    let facts = facts(text);
+    let told = sources(&facts);
+    assert!(told.contains(&("forward_kernel".to_owned(), "run.py:3 (go)".to_owned())), "{told:?}");
 }

@@ -38,6 +38,12 @@ fn the_raw_page_is_read_with_its_units() {
     assert_eq!(number(&facts, "shared_memory_bytes"), Some(1_024.0));
     assert_eq!(number(&facts, "excess_sector_count"), Some(58_720_256.0));
     assert_eq!(number(&facts, "active_thread_share"), Some(0.75));
+    assert_eq!(number(&facts, "sm_active_share"), Some(0.8));
+    assert_eq!(number(&facts, "fp32_peak_share"), Some(0.0005));
+    assert_eq!(number(&facts, "fp64_peak_share"), Some(0.1));
+    // 16 and 1,600 operations a cycle, at 2 GHz, for 594 GB/s; the ridge at 2 × 16,000 a cycle for what 12.3 % are of.
+    let near = |name: &str, value: f64| (number(&facts, name).unwrap() / value - 1.0).abs() < 1e-3;
+    assert!(near("flop_per_dram_byte", 5.441) && near("ridge_flop_per_byte", 13.30));
     let (_, kernel) = facts.of_kind(EntityKind::LaunchShape).next().unwrap();
     assert_eq!(kernel.text("limit"), Some("l2_cache"));
     assert_eq!(kernel.text("stall_reason"), Some("long_scoreboard"));
@@ -58,6 +64,12 @@ fn the_details_page_is_read_with_its_rules() {
     assert_eq!(number(&facts, "excess_sector_count"), Some(58_720_256.0));
     assert_eq!(number(&facts, "uncoalesced_estimate_share"), Some(0.625), "the largest, and none of local memory");
     assert_eq!(number(&facts, "l2_hit_share"), None);
+    assert_eq!(number(&facts, "latency_estimate_share"), Some(0.1963), "overlapping estimates are never added");
+    assert_eq!(number(&facts, "fp32_to_fp64_peak_ratio"), Some(64.0));
+    assert_eq!(number(&facts, "fp64_peak_share"), Some(0.03));
+    let (_, shape) = facts.of_kind(EntityKind::LaunchShape).next().unwrap();
+    assert_eq!((shape.text("stall_reason"), shape.text("busiest_pipe")), (Some("barrier"), Some("fp64")));
+    assert_eq!(facts.run().unwrap().text("profile_page"), Some("details"));
     assert_eq!(run(&facts, "dropped_event_count"), Some(0));
 }
 

@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use super::mutate::Random;
+use super::mutate_text;
+
 const IDENTITY: &str = r#""ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC""#;
 
 /// A metric of the page `raw`: its name, its unit, its value.
@@ -42,6 +45,21 @@ pub const TRANSPOSE: &[Metric] = &[
     ("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "%", "0"),
     ("sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active", "%", "0"),
     ("sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", "%", "0.287925"),
+    ("sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active", "%", "0.67"),
+    ("device__attribute_single_to_double_precision_perf_ratio", "", "2"),
+    ("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed", "inst/cycle", "2"),
+    ("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed", "inst/cycle", "2"),
+    ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed", "inst/cycle", "6"),
+    ("sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained", "inst/cycle", "16,000.0"),
+    ("smsp__sass_thread_inst_executed_op_dadd_pred_on.sum.per_cycle_elapsed", "inst/cycle", "0"),
+    ("smsp__sass_thread_inst_executed_op_dmul_pred_on.sum.per_cycle_elapsed", "inst/cycle", "0"),
+    ("smsp__sass_thread_inst_executed_op_dfma_pred_on.sum.per_cycle_elapsed", "inst/cycle", "800"),
+    ("sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained", "inst/cycle", "8,000.0"),
+    ("smsp__cycles_elapsed.avg.per_second", "Ghz", "2"),
+    ("sm__cycles_active.avg", "cycle", "2,000,000"),
+    ("sm__cycles_elapsed.max", "cycle", "2,500,000"),
+    ("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio", "byte/sector", "32"),
+    ("smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio", "byte/sector", "4"),
     ("smsp__thread_inst_executed_per_inst_executed.ratio", "", "32"),
     ("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio", "", "24"),
     ("smsp__average_warp_latency_per_inst_issued.ratio", "cycle", "875.71"),
@@ -111,8 +129,33 @@ pub fn details() -> String {
         ),
         ("SharedMemoryConflicts", "OPT", "Conflicts.", "global", "5"),
         ("ThreadDivergence", "OPT", "Branches.", "global", "2.5"),
+        (
+            "CPIStall",
+            "OPT",
+            "On average, each warp of this workload spends 607.3 cycles being stalled waiting for sibling warps at a CTA barrier. This stall type represents about 69.4% of the total average of 875.7 cycles between issuing two instructions.",
+            "global",
+            "19.63",
+        ),
+        ("AchievedOccupancy", "OPT", "Warps.", "global", "18.5"),
+        ("LaunchConfiguration", "OPT", "Blocks.", "global", "12.5"),
+        (
+            "SOLFPRoofline",
+            "INF",
+            "The ratio of peak float (FP32) to double (FP64) performance on this device is 64:1. The workload achieved 18% of this device's FP32 peak performance and 3% of its FP64 peak performance.",
+            "global",
+            "25",
+        ),
+        ("HighPipeUtilization", "OPT", "FP64 is the highest-utilized pipeline (76.3%) based on active cycles.", "", ""),
     ] {
         detail(&mut page, &format!("\"S\",\"\",\"\",\"\",\"{rule}\",\"{kind}\",\"{text}\",\"{scope}\",\"{estimate}\""));
     }
     page
+}
+
+/// A page of a seed, changed, and what was done.
+pub fn mutant(seed: u64) -> (Vec<u8>, String) {
+    let mut random = Random::new(seed);
+    let mut bytes = random.pick(&[transpose(), details()]).clone().into_bytes();
+    let done = mutate_text::change(&mut bytes, &mut random);
+    (bytes, done)
 }

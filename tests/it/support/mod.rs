@@ -15,6 +15,8 @@ pub mod kernels;
 pub mod language;
 pub mod mutate;
 pub mod mutate_pages;
+pub mod mutate_text;
+pub mod packed;
 pub mod project;
 pub mod recording;
 mod simulate;

@@ -1,6 +1,7 @@
 //! Small traces of the PyTorch Profiler, whole and damaged.
 
 use super::mutate::Random;
+use super::mutate_text;
 
 /// How a trace is written: as years differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,63 @@ const DEVICE: &str =
 pub fn trace(steps: i64, spelling: Spelling) -> String {
     let events: Vec<String> = (0..steps).map(|number| step(number, spelling)).collect();
     format!("{{\"deviceProperties\": [{DEVICE}], \"traceEvents\": [{}\n]}}\n", events.join(","))
+}
+
+/// A training step of 1 ms with Python frames (`with_stack`): a batch that the loop prepares itself, a forward operator in
+/// `train_step`, its backward on another thread, and a value read back in `log`.
+fn framed_step(number: i64) -> String {
+    let at = 1_000 + number * 1_000;
+    let first = 3 * number + 1;
+    let event = |category: &str, name: &str, thread: i64, start: i64, length: i64, args: &str| {
+        let (start, pid) = (at + start, if thread == 0 { 0 } else { 99 });
+        format!(
+            r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": {pid}, "tid": {}, "ts": {start}, "dur": {length}, "args": {{{args}}}}}"#,
+            if thread == 0 { 7 } else { thread },
+        )
+    };
+    let call = |name, thread, start, correlation| {
+        event("cuda_runtime", name, thread, start, 5, &format!("\"correlation\": {correlation}"))
+    };
+    let on_gpu = |category, name, start, length, correlation, args: &str| {
+        let args = format!("\"device\": 0, \"stream\": 7, \"correlation\": {correlation}{args}");
+        event(category, name, 0, start, length, &args)
+    };
+    let grid = r#", "grid": [264, 1, 1], "block": [256, 1, 1]"#;
+    [
+        event("user_annotation", &format!("ProfilerStep#{number}"), 1, 0, 999, ""),
+        event("python_function", "train.py(10): main", 1, 0, 998, ""),
+        event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 1, 400, ""),
+        event("python_function", "data/images.py(31): __getitem__", 1, 2, 390, ""),
+        event("python_function", "PIL/Image.py(2220): resize", 1, 3, 380, ""),
+        event("python_function", "train.py(40): train_step", 1, 410, 60, ""),
+        event("python_function", "torch/nn/functional.py(1): linear", 1, 411, 50, ""),
+        event("cpu_op", "aten::linear", 1, 412, 40, &format!(r#""Sequence number": {number}, "Fwd thread id": 0"#)),
+        call("cudaLaunchKernel", 1, 420, first),
+        on_gpu("kernel", "forward_kernel", 430, 100, first, grid),
+        event("cpu_op", "aten::mm", 1, 500, 8, &format!(r#""External id": {first}, "Input Dims": [[64, 512], [512, 1001]], "Input type": ["c10::Half", "c10::Half"]"#)),
+        on_gpu("kernel", "h16816gemm", 745, 3, first, &format!(r#", "External id": {first}{grid}"#)),
+        event("user_annotation", "Optimizer.step#SGD.step", 1, 511, 8, ""),
+        call("cudaLaunchKernel", 1, 512, 1_000_000 + first),
+        on_gpu("kernel", "update", 760, 3, 1_000_000 + first, grid),
+        on_gpu("kernel", "ncclDevKernel_AllReduce", 770, 20 + number % 2, 0, &format!(r#"{grid}, "Collective name": "allreduce", "In msg nelems": 1048576, "dtype": "Float", "Group size": 2"#)),
+        format!(
+            r#"{{"ph": "i", "name": "[memory]", "pid": 99, "tid": 1, "ts": {at}, "args": {{"Device Type": 1, "Device Id": 0, "Bytes": 8, "Total Allocated": 900, "Total Reserved": 1000}}}}"#
+        ),
+        event("cpu_op", "LinearBackward0", 2, 480, 30, &format!(r#""Sequence number": {number}, "Fwd thread id": 1"#)),
+        call("cudaLaunchKernel", 2, 485, first + 1),
+        on_gpu("kernel", "backward_kernel", 540, 200, first + 1, grid),
+        event("python_function", "train.py(77): log", 1, 520, 300, ""),
+        event("cuda_runtime", "cudaMemcpyAsync", 1, 525, 260, &format!("\"correlation\": {}", first + 2)),
+        call("cudaStreamSynchronize", 1, 800, 0),
+        on_gpu("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 750, 2, first + 2, ", \"bytes\": 4"),
+    ]
+    .join(",\n  ")
+}
+
+/// A trace of so many such steps.
+pub fn framed_trace(steps: i64) -> String {
+    let events: Vec<String> = (0..steps).map(framed_step).collect();
+    format!("{{\"deviceProperties\": [{DEVICE}], \"traceEvents\": [\n  {}\n]}}\n", events.join(",\n  "))
 }
 
 /// The same text with every occurrence of a part replaced, at least one.
@@ -104,65 +162,11 @@ pub fn damaged() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Writes of a seed: a trace in which bytes are changed, cut out or doubled, or values are those at which arithmetic goes
-/// wrong; and what was done.
+/// A trace of a seed, changed, and what was done.
 pub fn mutant(seed: u64) -> (Vec<u8>, String) {
-    const VALUES: [&str; 16] = [
-        "-1",
-        "0",
-        "null",
-        "true",
-        "[]",
-        "{}",
-        "\"\"",
-        "inf",
-        "1e308",
-        "-9223372036854775808",
-        "9223372036854775807",
-        "18446744073709551616",
-        "0.0000000001",
-        "\"\\ud800\"",
-        "\"::error::x\"",
-        "4294967295",
-    ];
     let mut random = Random::new(seed);
     let spelling = *random.pick(&[Spelling::Old, Spelling::Today]);
     let mut bytes = trace(1 + random.below(40) as i64, spelling).into_bytes();
-    let mut done = Vec::new();
-    for _ in 0..1 + random.below(6) {
-        let at = random.below(bytes.len());
-        let end = (at + 1 + random.below(400)).min(bytes.len());
-        match random.below(6) {
-            0 => {
-                bytes[at] = *random.pick(b"\"{}[],:\\\0\xff0-eE.");
-                done.push(format!("a byte at {at}"));
-            }
-            1 => {
-                bytes.drain(at..end);
-                done.push(format!("{at}..{end} cut out"));
-            }
-            2 => {
-                let piece = bytes[at..end].to_vec();
-                bytes.splice(at..at, piece);
-                done.push(format!("{at}..{end} doubled"));
-            }
-            3 => {
-                bytes.truncate(at.max(1));
-                done.push(format!("cut at {at}"));
-            }
-            _ => {
-                // A value: from behind a colon to the next comma or bracket.
-                let Some(colon) = bytes[at..].iter().position(|byte| *byte == b':') else { continue };
-                let from = at + colon + 1;
-                let length = bytes[from..].iter().position(|byte| b",]}".contains(byte)).unwrap_or(0);
-                let value = *random.pick(&VALUES);
-                bytes.splice(from..from + length, value.bytes());
-                done.push(format!("{value} at {from}"));
-            }
-        }
-        if bytes.is_empty() {
-            bytes.push(b'{');
-        }
-    }
-    (bytes, done.join(", "))
+    let done = mutate_text::change(&mut bytes, &mut random);
+    (bytes, done)
 }

@@ -3,19 +3,21 @@
 //! An nsys reads what it or an older one made. A newer report makes it fail, at times after it wrote a part of the export
 //! that looks whole: so versions are compared before, and an export counts only when nsys says that it did it.
 
-mod program;
 mod version;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use self::program::{RunError, Scratch};
 use self::version::Version;
+use crate::source::program::{self, RunError, Scratch};
 use crate::source::{Progress, ReadError, ReadOptions, Recording};
 
 pub(super) use self::version::is_rep;
 
+/// The export, in the temporary folder, and what lies beside one that is not finished.
+const EXPORT: &str = "report.sqlite";
+const UNFINISHED: [&str; 2] = ["report.sqlite-journal", "report.sqlite-wal"];
 /// The longest that nsys may export. Reports of a few GB take minutes.
 const EXPORT_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// The longest that nsys may take to say its version: its first start from a network drive is slow.
@@ -28,13 +30,13 @@ const VERSION_LIMIT: Duration = Duration::from_secs(60);
 pub(super) fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
     let report = Report { path, made_by: version::of_report(path) };
     let search = std::env::var_os("PATH");
-    let Some(program) = program::find(options.nsys.as_deref(), search.as_deref()) else {
+    let Some(program) = program::find("nsys", options.nsys.as_deref(), search.as_deref()) else {
         return Err(report.without_nsys());
     };
     let scratch = Scratch::new().map_err(|error| report.no_scratch(&error))?;
     let nsys = Nsys { program: &program, scratch: &scratch };
     nsys.export(&report, EXPORT_LIMIT)?;
-    super::read(&scratch.export(), options, progress).map_err(|error| report.bad_export(error))
+    super::read(&scratch.file(EXPORT), options, progress).map_err(|error| report.bad_export(error))
 }
 
 /// The report in question, and what to say when it cannot be opened.
@@ -123,8 +125,8 @@ impl Nsys<'_> {
             return Err(report.error(problem, report.other_nsys()));
         }
         let failed = |problem: String| report.error(problem, report.by_hand());
-        let input = self.scratch.stand_in(report.path).map_err(|error| report.no_scratch(&error))?;
-        let output = self.scratch.export();
+        let input = self.scratch.stand_in(report.path, "report.nsys-rep").map_err(|error| report.no_scratch(&error))?;
+        let output = self.scratch.file(EXPORT);
         let args =
             ["export".into(), "--type".into(), "sqlite".into(), "--output".into(), output.clone().into(), input.into()];
         let ended = program::run(self.program, &args, self.scratch, limit).map_err(|error| match error {
@@ -143,7 +145,9 @@ impl Nsys<'_> {
         if !output.is_file() {
             return Err(failed(format!("nsys {local} ended as if it had exported it, but wrote no export")));
         }
-        if self.scratch.is_unfinished() {
+        // Nsys was still writing the export when it ended.
+        let has_more = |name: &str| self.scratch.file(name).metadata().is_ok_and(|found| found.len() > 0);
+        if UNFINISHED.iter().any(|name| has_more(name)) {
             return Err(failed(format!("nsys {local} ended before its export was finished")));
         }
         Ok(())

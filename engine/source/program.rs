@@ -1,4 +1,4 @@
-//! Runs the user's nsys: no shell, a time limit, a folder of its own.
+//! Runs the user's own profiler, `nsys` or `ncu`, on a report that only it can open: no shell, a time limit, a folder of its own.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,17 +12,19 @@ use tempfile::TempDir;
 use crate::interrupt;
 use crate::text::escape;
 
+/// The file that the standard output goes to.
+const OUTPUT: &str = "stdout";
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 const OUTPUT_KEPT_BYTES: u64 = 4096;
 const LONGEST_LINE: usize = 300;
 
-/// Finds nsys: the one that the user names, or the first in the folders of `search`, which is written as PATH is.
-pub(super) fn find(named: Option<&Path>, search: Option<&OsStr>) -> Option<PathBuf> {
+/// Finds a program: the one that the user names, or the first of its name in the folders of `search`, which is written as PATH is.
+pub(super) fn find(name: &str, named: Option<&Path>, search: Option<&OsStr>) -> Option<PathBuf> {
     if let Some(named) = named {
         // It runs in another folder than ours.
         return Some(std::path::absolute(named).unwrap_or_else(|_| named.to_owned()));
     }
-    let name = format!("nsys{}", std::env::consts::EXE_SUFFIX);
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     // A relative folder would let whatever lies beside a report run.
     let folders = std::env::split_paths(search?).filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(&name)).find(|file| is_program(file))
@@ -115,29 +117,31 @@ impl Scratch {
         Ok(Self { heir: Heir::new(folder.path()), folder })
     }
 
-    /// Where the export goes.
-    pub(super) fn export(&self) -> PathBuf {
-        self.folder.path().join("report.sqlite")
+    /// A file in it.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
-    /// Whether nsys was still writing the export when it ended.
-    pub(super) fn is_unfinished(&self) -> bool {
-        ["report.sqlite-journal", "report.sqlite-wal"]
-            .iter()
-            .any(|name| self.folder.path().join(name).metadata().is_ok_and(|found| found.len() > 0))
+    /// What the program that ran last wrote to its standard output.
+    pub(super) fn output(&self) -> PathBuf {
+        self.file(OUTPUT)
     }
 
-    /// A path to the report that no program takes for an option or for another kind of file, whatever its name is.
-    pub(super) fn stand_in(&self, report: &Path) -> std::io::Result<PathBuf> {
+    /// A path to the report that no program takes for an option or for another kind of file, whatever its name is: one of this
+    /// name.
+    pub(super) fn stand_in(&self, report: &Path, name: &str) -> std::io::Result<PathBuf> {
         let report = std::path::absolute(report)?;
         #[cfg(unix)]
         {
-            let link = self.folder.path().join("report.nsys-rep");
+            let link = self.file(name);
             std::os::unix::fs::symlink(report, &link)?;
             Ok(link)
         }
         #[cfg(not(unix))]
-        Ok(report)
+        {
+            let _ = name;
+            Ok(report)
+        }
     }
 }
 
@@ -204,9 +208,9 @@ impl Drop for Running<'_> {
 /// Runs a program to its end, or ends it at the limit, with all of its process group.
 pub(super) fn run(program: &Path, args: &[OsString], scratch: &Scratch, limit: Duration) -> Result<Ended, RunError> {
     // Files, because a pipe would stay open as long as anything that the program started.
-    let output = scratch.folder.path().join("stdout");
-    let errors = scratch.folder.path().join("stderr");
-    let home = scratch.folder.path().join("home");
+    let output = scratch.output();
+    let errors = scratch.file("stderr");
+    let home = scratch.file("home");
     let mut command = Command::new(program);
     command.args(args).current_dir(scratch.folder.path().join("work")).env_clear();
     // Windows starts nothing without SystemRoot.
@@ -306,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn nsys_is_the_first_program_of_that_name_in_an_absolute_folder() {
+    fn it_is_the_first_program_of_that_name_in_an_absolute_folder() {
         let root = tempfile::tempdir().unwrap();
         let folders = ["none", "no-program", "folder", "first", "second"].map(|name| root.path().join(name));
         folders.iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
@@ -316,10 +320,11 @@ mod tests {
         symlink("/bin/true", folders[4].join("nsys")).unwrap();
         let relative = [PathBuf::new(), PathBuf::from(".")];
         let search = std::env::join_paths(relative.iter().chain(&folders)).unwrap();
-        assert_eq!(find(None, Some(&search)), Some(folders[3].join("nsys")));
-        assert_eq!(find(None, Some(OsStr::new(""))), None);
-        assert_eq!(find(None, None), None);
-        let named = find(Some(Path::new("tools/nsys")), Some(&search)).unwrap();
+        assert_eq!(find("nsys", None, Some(&search)), Some(folders[3].join("nsys")));
+        assert_eq!(find("ncu", None, Some(&search)), None);
+        assert_eq!(find("nsys", None, Some(OsStr::new(""))), None);
+        assert_eq!(find("nsys", None, None), None);
+        let named = find("nsys", Some(Path::new("tools/nsys")), Some(&search)).unwrap();
         assert!(named.is_absolute() && named.ends_with("tools/nsys"));
     }
 }

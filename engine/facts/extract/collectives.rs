@@ -1,0 +1,95 @@
+//! Facts of collectives whose sizes are known: how fast they are, and how long they wait for other ranks.
+
+use std::collections::BTreeMap;
+
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::timeline::NameId;
+use crate::timeline::details::Collective;
+
+/// Fewer of one kind tell nothing of how long it takes.
+const MIN_COUNT: usize = 5;
+/// Smaller ones are bound by latency, not by bandwidth.
+const LARGE_BYTES: i64 = 1 << 20;
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    facts.set_some("memory_reserved_peak_bytes", peak(context, device).map(|peak| peak.reserved_bytes));
+    facts.set_some("memory_allocated_peak_bytes", peak(context, device).map(|peak| peak.allocated_bytes));
+    if timeline.details.collectives.is_empty() {
+        return;
+    }
+    let mut durations: BTreeMap<Collective, Vec<i64>> = BTreeMap::new();
+    for op in device.ops.in_window(timeline) {
+        if let Some(collective) = timeline.details.collectives.of(op.interval()) {
+            durations.entry(collective).or_default().push(op.end - op.start);
+        }
+    }
+    if durations.is_empty() {
+        return;
+    }
+    let (mut count, mut bytes, mut uneven_ns) = (0, 0_i64, 0_i64);
+    let (mut bus_bytes, mut large_ns, mut best_ns) = (0.0, 0_i64, 0_i64);
+    let mut by_name: BTreeMap<NameId, i64> = BTreeMap::new();
+    for (collective, own) in &durations {
+        let sum_ns = own.iter().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+        let least_ns = own.iter().copied().min().unwrap_or(0);
+        let together = own.len() as i64;
+        count += together;
+        bytes = bytes.saturating_add(collective.bytes.saturating_mul(together));
+        *by_name.entry(collective.name).or_default() += sum_ns;
+        if own.len() >= MIN_COUNT {
+            uneven_ns = uneven_ns.saturating_add(sum_ns - least_ns * together);
+        }
+        if collective.bytes >= LARGE_BYTES {
+            bus_bytes += bus_share(timeline.name(collective.name), collective.group_size)
+                * collective.bytes as f64
+                * together as f64;
+            large_ns = large_ns.saturating_add(sum_ns);
+            best_ns = best_ns.saturating_add(least_ns * together);
+        }
+    }
+    facts.set("collective_count", count);
+    facts.set("collective_bytes", bytes);
+    facts.set("collective_uneven_ns", uneven_ns);
+    facts.set_some("collective_group_count", durations.keys().map(|collective| collective.group_size).max());
+    let main = by_name.iter().max_by_key(|(name, ns)| (**ns, std::cmp::Reverse(**name)));
+    facts.set_some("collective_name", main.map(|(name, _)| timeline.name(*name)));
+    if large_ns > 0 && best_ns > 0 {
+        facts.set("collective_bus_gb_per_s", bus_bytes / large_ns as f64);
+        facts.set("collective_best_bus_gb_per_s", bus_bytes / best_ns as f64);
+    }
+}
+
+fn peak(context: &Context<'_>, device: &DeviceContext) -> Option<crate::timeline::details::MemoryPeak> {
+    let timeline = context.timeline;
+    let number = timeline.devices[device.ops.device as usize].number;
+    timeline.details.memory.iter().copied().find(|peak| peak.device == number && peak.reserved_bytes > 0)
+}
+
+/// What goes over the busiest link for each byte, as the tests of NCCL count it.
+fn bus_share(name: &str, ranks: i64) -> f64 {
+    let ranks = ranks as f64;
+    let name = name.to_ascii_lowercase();
+    if name.contains("allreduce") || name.contains("all_reduce") {
+        2.0 * (ranks - 1.0) / ranks
+    } else if ["gather", "scatter", "alltoall", "all_to_all"].iter().any(|kind| name.contains(kind)) {
+        (ranks - 1.0) / ranks
+    } else {
+        1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bus_bandwidth_is_that_of_the_tests_of_nccl() {
+        assert_eq!(bus_share("allreduce", 2), 1.0);
+        assert_eq!(bus_share("allreduce", 8), 1.75);
+        assert_eq!(bus_share("_allgather_base", 4), 0.75);
+        assert_eq!(bus_share("_reduce_scatter_base", 4), 0.75);
+        assert_eq!(bus_share("broadcast", 4), 1.0);
+    }
+}

@@ -1,0 +1,251 @@
+//! Facts of a launch from its counters.
+
+use crate::facts::catalogue::STALL_REASONS;
+use crate::facts::store::Entity;
+use crate::timeline::{Counter, Counters, KernelProfile};
+
+/// Counters that are facts as they are.
+const SHARES: [(Counter, &str); 19] = [
+    (Counter::Compute, "compute_throughput_share"),
+    (Counter::Memory, "memory_throughput_share"),
+    (Counter::Dram, "dram_throughput_share"),
+    (Counter::L1, "l1_throughput_share"),
+    (Counter::L2, "l2_throughput_share"),
+    (Counter::AchievedOccupancy, "achieved_occupancy_share"),
+    (Counter::Issue, "issue_share"),
+    (Counter::L1Hits, "l1_hit_share"),
+    (Counter::L2Hits, "l2_hit_share"),
+    (Counter::TensorPipe, "tensor_pipe_share"),
+    (Counter::Fp64Pipe, "fp64_pipe_share"),
+    (Counter::FmaPipe, "fma_pipe_share"),
+    (Counter::UncoalescedEstimate, "uncoalesced_estimate_share"),
+    (Counter::SharedEstimate, "bank_conflict_estimate_share"),
+    (Counter::DivergenceEstimate, "divergence_estimate_share"),
+    (Counter::LatencyEstimate, "latency_estimate_share"),
+    (Counter::IdleSmEstimate, "idle_sm_estimate_share"),
+    (Counter::Fp64Estimate, "fp64_estimate_share"),
+    (Counter::TheoreticalOccupancy, "theoretical_occupancy_share"),
+];
+
+/// Values of any size.
+const NUMBERS: [(Counter, &str); 3] = [
+    (Counter::Fp32ToFp64, "fp32_to_fp64_peak_ratio"),
+    (Counter::LoadedBytesPerSector, "loaded_bytes_per_sector"),
+    (Counter::StoredBytesPerSector, "stored_bytes_per_sector"),
+];
+
+const COUNTS: [(Counter, &str); 7] = [
+    (Counter::GlobalSectors, "global_sector_count"),
+    (Counter::ExcessGlobalSectors, "excess_sector_count"),
+    (Counter::SharedWavefronts, "shared_wavefront_count"),
+    (Counter::ExcessSharedWavefronts, "excess_wavefront_count"),
+    (Counter::LocalSectors, "local_sector_count"),
+    (Counter::SpillRequests, "spill_request_count"),
+    (Counter::Registers, "register_count"),
+];
+
+/// In the order of [`STALL_REASONS`].
+const STALLS: [Counter; STALL_REASONS.len()] = [
+    Counter::StallLongScoreboard,
+    Counter::StallShortScoreboard,
+    Counter::StallLgThrottle,
+    Counter::StallMioThrottle,
+    Counter::StallTexThrottle,
+    Counter::StallMathPipe,
+    Counter::StallBarrier,
+    Counter::StallMembar,
+    Counter::StallWait,
+    Counter::StallDrain,
+    Counter::StallNoInstruction,
+    Counter::StallBranch,
+    Counter::StallDispatch,
+    Counter::StallImcMiss,
+    Counter::StallSleeping,
+    Counter::StallNotSelected,
+    Counter::StallGmma,
+];
+/// Draining is waiting for the last stores.
+const MEMORY_STALLS: [Counter; 4] =
+    [Counter::StallLongScoreboard, Counter::StallLgThrottle, Counter::StallTexThrottle, Counter::StallDrain];
+
+/// Blocks of an SM, by what limits them, in the order in which a tie is decided.
+const LIMITERS: [(Counter, &str); 4] = [
+    (Counter::BlocksByRegisters, "registers"),
+    (Counter::BlocksBySharedMemory, "shared_memory"),
+    (Counter::BlocksByWarps, "block_size"),
+    (Counter::BlocksBySlots, "blocks"),
+];
+
+/// The pipelines of an SM, in the order in which a tie is decided.
+const PIPES: [(Counter, &str); 6] = [
+    (Counter::TensorPipe, "tensor"),
+    (Counter::Fp64Pipe, "fp64"),
+    (Counter::FmaPipe, "fma"),
+    (Counter::AluPipe, "alu"),
+    (Counter::XuPipe, "xu"),
+    (Counter::LsuPipe, "lsu"),
+];
+
+const SECTOR_BYTES: f64 = 32.0;
+/// From here on a part of the GPU counts as used much.
+const MUCH: f64 = 0.6;
+const WARP_THREADS: f64 = 32.0;
+/// Larger counts are no counts: their sums must not overflow.
+const MOST: f64 = 1e15;
+
+/// What was measured of the longest launch.
+pub(super) fn set_profile(facts: &mut Entity, profile: &KernelProfile) {
+    let counters = &profile.counters;
+    facts.set("profiled_launch_count", profile.launch_count);
+    facts.set_some("profiled_ns", counters.get(Counter::Duration).and_then(whole));
+    for (counter, name) in SHARES {
+        facts.set_some(name, counters.get(counter).map(|share| share.min(1.0)));
+    }
+    for (counter, name) in NUMBERS {
+        facts.set_some(name, counters.get(counter));
+    }
+    for (counter, name) in COUNTS {
+        facts.set_some(name, counters.get(counter).and_then(whole));
+    }
+    let threads =
+        [Counter::EnabledThreads, Counter::ActiveThreads].into_iter().find_map(|counter| counters.get(counter));
+    facts.set_some("active_thread_share", threads.map(|threads| (threads / WARP_THREADS).min(1.0)));
+    facts.set_some("waves_per_sm", counters.get(Counter::Waves));
+    let shared = counters.get(Counter::StaticSharedBytes).zip(counters.get(Counter::DynamicSharedBytes));
+    facts.set_some("shared_memory_bytes", shared.and_then(|(fixed, asked)| whole(fixed + asked)));
+    facts.set_some("limit", limit(counters));
+    set_memory(facts, profile);
+    set_excess(facts, counters);
+    set_stalls(facts, profile);
+    set_limiter(facts, profile);
+    set_pipes(facts, counters);
+    set_roofline(facts, counters);
+}
+
+fn set_memory(facts: &mut Entity, profile: &KernelProfile) {
+    let counters = &profile.counters;
+    let seconds = counters.get(Counter::Duration).map(|ns| ns / 1e9).filter(|seconds| *seconds > 0.0);
+    let rate = counters.get(Counter::DramBytesPerSecond);
+    let moved = counters.get(Counter::DramReadBytes).zip(counters.get(Counter::DramWrittenBytes));
+    let bytes = moved.map(|(read, written)| read + written).or_else(|| Some(rate? * seconds?));
+    let rate = rate.or_else(|| Some(bytes? / seconds?));
+    facts.set_some("dram_bytes", bytes.and_then(whole));
+    facts.set_some("dram_gb_per_s", rate.map(|rate| rate / 1e9));
+}
+
+/// What could be left out of what is moved.
+fn set_excess(facts: &mut Entity, counters: &Counters) {
+    for (part, whole, name) in [
+        (Counter::ExcessGlobalSectors, Counter::GlobalSectors, "excess_sector_share"),
+        (Counter::ExcessSharedWavefronts, Counter::SharedWavefronts, "excess_wavefront_share"),
+    ] {
+        let both = counters.get(part).zip(counters.get(whole));
+        // Of nothing moved, nothing is too much.
+        facts.set_some(name, both.map(|(part, whole)| share_of(part, whole)));
+    }
+    let both = counters.get(Counter::LocalSectors).zip(counters.get(Counter::GlobalSectors));
+    facts.set_some("local_sector_share", both.map(|(local, global)| share_of(local, local + global)));
+    facts.set_some("coalesced_floor_share", coalesced_floor(counters, facts.int("dram_bytes")));
+}
+
+/// What a launch with coalesced accesses would still take, of its time: its arithmetic, and the traffic of device memory, of
+/// which more than the ideal sectors hold could be left out too.
+fn coalesced_floor(counters: &Counters, dram_bytes: Option<i64>) -> Option<f64> {
+    let (compute, dram) = counters.get(Counter::Compute).zip(counters.get(Counter::Dram))?;
+    let ideal_bytes = counters.get(Counter::IdealGlobalSectors)? * SECTOR_BYTES;
+    Some(compute.max(dram * share_of(ideal_bytes, dram_bytes? as f64)).min(1.0))
+}
+
+/// At most 1; 0 of nothing.
+fn share_of(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 }
+}
+
+/// The part of the GPU that is used most; latency where none is used much, as Nsight Compute draws the line.
+fn limit(counters: &Counters) -> Option<&'static str> {
+    let (compute, memory) = counters.get(Counter::Compute).zip(counters.get(Counter::Memory))?;
+    if compute.max(memory) < MUCH {
+        return Some("latency");
+    }
+    if compute > memory {
+        return Some("compute");
+    }
+    // The throughput of memory is that of its busiest part. Those of the caches by themselves count more than what moves data, and
+    // may be above it.
+    let parts = [(Counter::Dram, "device_memory"), (Counter::L2, "l2_cache"), (Counter::L1, "l1_cache")];
+    let known = parts.into_iter().filter_map(|(counter, name)| Some(((counters.get(counter)? - memory).abs(), name)));
+    known.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+/// The pipeline that is busiest, where more than one is known.
+fn set_pipes(facts: &mut Entity, counters: &Counters) {
+    let known = PIPES.into_iter().filter_map(|(counter, name)| Some((counters.get(counter)?, name)));
+    let busiest = known.fold(None, |most: Option<(f64, &str)>, next| match most {
+        Some(most) if most.0 >= next.0 => Some(most),
+        _ => Some(next),
+    });
+    if let Some((share, pipe)) = busiest {
+        facts.set("busiest_pipe", pipe);
+        facts.set("busiest_pipe_share", share.min(1.0));
+    }
+    let active = counters.get(Counter::SmActiveCycles).zip(counters.get(Counter::ElapsedCycles));
+    facts.set_some("sm_active_share", active.filter(|(_, all)| *all > 0.0).map(|(active, all)| share_of(active, all)));
+}
+
+/// Where it stands under the roofline of plain arithmetic: what it computes of the peak, and how much for each byte of device memory.
+fn set_roofline(facts: &mut Entity, counters: &Counters) {
+    let operations = |adds, multiplies, multiply_adds| {
+        let (adds, multiplies) = counters.get(adds).zip(counters.get(multiplies))?;
+        Some(adds + multiplies + 2.0 * counters.get(multiply_adds)?)
+    };
+    let fp32 = operations(Counter::Fp32Adds, Counter::Fp32Multiplies, Counter::Fp32MultiplyAdds);
+    let fp64 = operations(Counter::Fp64Adds, Counter::Fp64Multiplies, Counter::Fp64MultiplyAdds);
+    for (name, done, peak, told) in [
+        ("fp32_peak_share", fp32, Counter::PeakFp32MultiplyAdds, Counter::Fp32OfPeak),
+        ("fp64_peak_share", fp64, Counter::PeakFp64MultiplyAdds, Counter::Fp64OfPeak),
+    ] {
+        let peak = counters.get(peak).map(|peak| 2.0 * peak).filter(|peak| *peak > 0.0);
+        let share = done.zip(peak).map(|(done, peak)| share_of(done, peak));
+        facts.set_some(name, share.or_else(|| counters.get(told)).map(|share| share.min(1.0)));
+    }
+    let rate = facts.number("dram_gb_per_s").filter(|rate| *rate > 0.0);
+    if let (Some(fp32), Some(fp64), Some(clock), Some(rate)) = (fp32, fp64, counters.get(Counter::SmClock), rate) {
+        facts.set("flop_per_dram_byte", (fp32 + fp64) * clock / 1e9 / rate);
+    }
+    let of_dram = counters.get(Counter::Dram).filter(|share| *share > 0.0);
+    let peak = counters.get(Counter::PeakFp32MultiplyAdds).zip(counters.get(Counter::SmClock));
+    if let (Some((per_cycle, clock)), Some(share), Some(rate)) = (peak, of_dram, rate) {
+        facts.set("ridge_flop_per_byte", 2.0 * per_cycle * clock / 1e9 / (rate / share));
+    }
+}
+
+fn set_stalls(facts: &mut Entity, profile: &KernelProfile) {
+    let counters = &profile.counters;
+    let Some(latency) = counters.get(Counter::WarpLatency).filter(|cycles| *cycles > 0.0) else { return };
+    let longest =
+        STALLS.into_iter().zip(STALL_REASONS).filter_map(|(counter, reason)| Some((counters.get(counter)?, reason)));
+    let Some((cycles, reason)) = longest.max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
+    facts.set("stall_reason", reason);
+    facts.set("stall_share", (cycles / latency).min(1.0));
+    let of_memory: Option<f64> = MEMORY_STALLS.into_iter().map(|counter| counters.get(counter)).sum();
+    facts.set_some("memory_stall_share", of_memory.map(|cycles| (cycles / latency).min(1.0)));
+}
+
+fn set_limiter(facts: &mut Entity, profile: &KernelProfile) {
+    let Some(theoretical) = profile.counters.get(Counter::TheoreticalOccupancy) else { return };
+    if theoretical >= 1.0 {
+        facts.set("occupancy_limiter", "none");
+        return;
+    }
+    let limits = LIMITERS.map(|(counter, limiter)| profile.counters.get(counter).map(|blocks| (blocks, limiter)));
+    if let [Some(first), Some(second), Some(third), Some(fourth)] = limits {
+        let least =
+            [second, third, fourth].into_iter().fold(first, |least, next| if next.0 < least.0 { next } else { least });
+        facts.set("occupancy_limiter", least.1);
+    }
+}
+
+/// A count, where it can be one.
+pub(super) fn whole(value: f64) -> Option<i64> {
+    (0.0..=MOST).contains(&value).then(|| value.round() as i64)
+}

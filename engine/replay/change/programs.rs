@@ -1,0 +1,214 @@
+//! Changes of how a program is written: for all tensors at once, with masks, in another layout, with a process a GPU.
+
+use super::super::Role;
+use super::super::model::{Play, What, Why};
+use super::super::record::{Op, Part};
+use super::super::setting::Setting;
+use super::{Extent, by_stream};
+use crate::ledger::OpKind;
+use crate::timeline::NONE;
+use crate::timeline::api::ApiClass;
+
+/// Kernels that run for one tensor, at most, and for how many tensors at least.
+const MAX_PERIOD: usize = 12;
+const MIN_REPEAT_COUNT: usize = 8;
+/// What a call for all tensors does on the host for each of them.
+const LISTED_TENSOR_NS: i64 = 1_500;
+/// What a kernel takes beside its data.
+const KERNEL_LATENCY_NS: i64 = 1_000;
+/// Of a kernel, what is left at least without that.
+const LEAST_DATA_SHARE: f64 = 0.3;
+/// Of the time of normalisation, what is left where channels lie together. Measured on the machine of docs/gains.md.
+const ORDERED_NORMALIZATION_SHARE: f64 = 0.4;
+/// Calls around a read-back that belong to a choice, at most.
+const MAX_SELECTION_CALL_COUNT: usize = 16;
+
+/// Element-wise kernels that repeat: the first operation, how many a tensor, and for how many tensors.
+#[derive(Debug, Clone, Copy)]
+struct Repeats {
+    first: usize,
+    period: usize,
+    count: usize,
+}
+
+impl Play<'_> {
+    /// Of the kernels for one tensor the longest stays, as one pass over its data.
+    pub(super) fn for_each(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let (ops_count, calls_count) = (model.part.ops.len(), model.part.calls.len());
+        let mut runs: Vec<Option<i64>> = vec![None; ops_count];
+        let mut is_gone = vec![false; calls_count];
+        let mut lists: Vec<i64> = vec![0; calls_count];
+        for chain in elementwise_chains(&model.part, setting) {
+            for repeats in repeats(&chain, &model.part, setting) {
+                let ops = &chain[repeats.first..repeats.first + repeats.period * repeats.count];
+                let pass = |ops: &[u32]| {
+                    let longest = ops.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0);
+                    (longest - KERNEL_LATENCY_NS).max((longest as f64 * LEAST_DATA_SHARE) as i64)
+                };
+                let all = if extent == Extent::Expected { ops.chunks(repeats.period).map(pass).sum() } else { 0 };
+                for (index, op) in ops.iter().enumerate() {
+                    runs[*op as usize] = Some(if index == 0 { all } else { 0 });
+                    let call = model.op(*op).call as usize;
+                    if index > 0 && model.part.calls.get(call).is_some_and(|call| call.op_count == 1) {
+                        is_gone[call] = true;
+                    } else if let Some(list) = lists.get_mut(call).filter(|_| extent == Extent::Expected) {
+                        *list = LISTED_TENSOR_NS * repeats.count as i64;
+                    }
+                }
+            }
+        }
+        if is_gone.contains(&true) {
+            self.lengthen(&runs, &lists);
+            self.free_launches(&is_gone, extent, setting);
+        }
+    }
+
+    /// Sets how long operations run, and what calls do more; an operation may take the work of others over.
+    fn lengthen(&mut self, runs: &[Option<i64>], calls: &[i64]) {
+        let model = self.model;
+        for edge in &mut self.edges {
+            match (edge.why, model.what[edge.to as usize]) {
+                (Why::Run, What::OpEnd(op)) => edge.lag_ns = runs[op as usize].unwrap_or(edge.lag_ns),
+                (Why::Call, What::CallEnd(call)) => edge.lag_ns += calls[call as usize],
+                (_, What::OpStart(op)) if runs[op as usize] == Some(0) => edge.lag_ns = 0,
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes calls out with the host code that led to them.
+    fn free_launches(&mut self, is_gone: &[bool], extent: Extent, setting: &Setting<'_>) {
+        self.free_calls(|call| is_gone[call as usize].then_some(0));
+        self.close_gaps(is_gone, extent, setting);
+    }
+
+    /// What chooses elements goes, with the host's wait for their number; at best what moves them as well.
+    pub(super) fn fixed_shapes(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let mut is_gone = vec![false; model.part.calls.len()];
+        for thread in &model.part.threads {
+            for read in thread.clone().filter(|call| self.reads_scalar(*call as u32)) {
+                let selection = self.selection(read, thread, setting);
+                let is_choice = selection.clone().any(|call| self.call_role(call, setting) == Some(Role::Selection));
+                if is_choice {
+                    is_gone[selection].fill(true);
+                }
+            }
+        }
+        if !is_gone.contains(&true) {
+            return;
+        }
+        if extent == Extent::Ceiling {
+            for (call, is_gone) in is_gone.iter_mut().enumerate() {
+                *is_gone |= self.call_role(call, setting) == Some(Role::Gather);
+            }
+        }
+        let is_dropped = |op: &Op| is_gone.get(op.call as usize) == Some(&true);
+        self.drop_ops(is_dropped);
+        self.free_launches(&is_gone, extent, setting);
+    }
+
+    /// The calls around a read-back that choose, read and wait.
+    fn selection(&self, read: usize, thread: &std::ops::Range<usize>, setting: &Setting<'_>) -> std::ops::Range<usize> {
+        let model = self.model;
+        let belongs = |call: &usize| match self.call_role(*call, setting) {
+            None => !matches!(model.part.calls[*call].class, ApiClass::Allocate | ApiClass::CopyBlocking),
+            Some(role) => role == Role::Selection || *call == read,
+        };
+        let before = (thread.start..read).rev().take(MAX_SELECTION_CALL_COUNT).take_while(belongs).count();
+        let after = (read + 1..thread.end).take(MAX_SELECTION_CALL_COUNT).take_while(belongs).count();
+        read - before..read + 1 + after
+    }
+
+    /// What the one operation of a call tells by its name; absent of a call that asked for none.
+    fn call_role(&self, call: usize, setting: &Setting<'_>) -> Option<Role> {
+        let row = &self.model.part.calls[call];
+        let op = self.model.part.ops.get(row.first_op as usize).filter(|_| row.op_count > 0)?;
+        Some(setting.role_of(op))
+    }
+
+    /// Nothing changes the layout around convolutions, and normalisation reads in order.
+    pub(super) fn channels_last(&mut self, extent: Extent, setting: &Setting<'_>) {
+        if !self.model.part.ops.iter().any(|op| setting.role_of(op) == Role::ConvolutionLayout) {
+            return;
+        }
+        let left = if extent == Extent::Expected { ORDERED_NORMALIZATION_SHARE } else { 0.0 };
+        self.set_runs(|_, op, run_ns| match setting.role_of(op) {
+            Role::ConvolutionLayout => Some(0),
+            Role::Normalization => Some((run_ns as f64 * left) as i64),
+            // What else passes over memory has fewer, wider rows.
+            _ if extent == Extent::Ceiling && setting.role_of(op) == Role::Elementwise => Some(run_ns / 2),
+            _ => None,
+        });
+    }
+
+    /// Without parameters sent out and gradients gathered by one process: GPUs do not wait for each other, and what sums gradients runs beside the backward pass.
+    pub(super) fn process_per_gpu(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        if !model.part.ops.iter().any(|op| setting.role_of(op) == Role::Broadcast) {
+            return;
+        }
+        self.overlap_communication(extent);
+        let is_moved = |op: &Op| setting.role_of(op) == Role::Broadcast || op.kind == OpKind::Copy && op.lane.is_none();
+        self.drop_ops(is_moved);
+        let is_gone = |call: usize| {
+            let row = &model.part.calls[call];
+            model.part.ops.get(row.first_op as usize).is_some_and(|op| row.op_count > 0 && is_moved(op))
+        };
+        let is_gone: Vec<bool> = (0..model.part.calls.len()).map(is_gone).collect();
+        self.free_launches(&is_gone, extent, setting);
+        self.host_aside(setting);
+        self.edges.retain(|edge| edge.why != Why::Order);
+        for edge in &mut self.edges {
+            if let (Why::Launch | Why::Stream, What::OpStart(_)) = (edge.why, model.what[edge.to as usize]) {
+                let usual = if edge.why == Why::Launch { setting.launch_ns } else { setting.spacing_ns };
+                edge.lag_ns = edge.lag_ns.min(usual);
+            }
+        }
+    }
+}
+
+/// Element-wise kernels of one step that follow one another in a stream, each asked for by a call.
+fn elementwise_chains(part: &Part, setting: &Setting<'_>) -> Vec<Vec<u32>> {
+    let mut chains: Vec<Vec<u32>> = Vec::new();
+    for ops in by_stream(&part.ops) {
+        let mut chain: Vec<u32> = Vec::new();
+        for op in ops {
+            let row = &part.ops[op as usize];
+            let fits = row.call != NONE && setting.role_of(row) == Role::Elementwise;
+            let joins = chain.last().is_none_or(|last| part.ops[*last as usize].step == row.step);
+            if !(fits && joins) {
+                chains.push(std::mem::take(&mut chain));
+            }
+            if fits {
+                chain.push(op);
+            }
+        }
+        chains.push(chain);
+    }
+    chains.retain(|chain| chain.len() >= MIN_REPEAT_COUNT);
+    chains
+}
+
+/// Where the same few kernels come again and again.
+fn repeats(chain: &[u32], part: &Part, setting: &Setting<'_>) -> Vec<Repeats> {
+    let names: Vec<u32> = chain.iter().map(|op| setting.name_of(&part.ops[*op as usize])).collect();
+    let mut found = Vec::new();
+    let mut first = 0;
+    while first < names.len() {
+        let count = |period: usize| {
+            let pairs = names[first..].iter().zip(names[first..].iter().skip(period));
+            1 + pairs.take_while(|(this, next)| this == next).count() / period
+        };
+        let best = (1..=MAX_PERIOD).map(|period| (period, count(period))).find(|(_, count)| *count >= MIN_REPEAT_COUNT);
+        match best {
+            Some((period, count)) => {
+                found.push(Repeats { first, period, count });
+                first += period * count;
+            }
+            None => first += 1,
+        }
+    }
+    found
+}

@@ -1,0 +1,222 @@
+//! Sizes of matrix products, what collectives move, and how much memory was held: from the arguments of operators and kernels.
+
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
+
+use super::cursor::{Cursor, Value};
+use super::event::{Collective, Event, Kernel, Memory, Operator};
+use super::metadata::Metadata;
+use super::number::integer;
+use crate::text::cut;
+use crate::timeline::Timeline;
+use crate::timeline::details::{self, Details, MemoryPeak, OfKernels, Product};
+use crate::timeline::interval::Interval;
+
+/// Operators that multiply matrices, and where in their inputs the two stand.
+const PRODUCTS: [(&[u8], usize); 4] = [(b"aten::mm", 0), (b"aten::bmm", 0), (b"aten::addmm", 1), (b"aten::baddbmm", 1)];
+/// The framework's number of CUDA and HIP devices.
+const GPU_TYPE: i64 = 1;
+/// Different names of collectives, and bytes of one.
+const MAX_NAME_COUNT: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
+/// Devices whose memory is told.
+const MAX_DEVICE_COUNT: usize = 1_024;
+/// More than any tensor has.
+const MAX_SIZE: i64 = 1 << 48;
+
+/// What a collective moves, its name by its index.
+#[derive(Debug, Clone, Copy)]
+struct Moved {
+    name: u32,
+    bytes: i64,
+    group_size: i64,
+}
+
+/// Details of a part of a trace.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// When kernels ran, by the operator's external id.
+    kernels: Vec<(Interval, i64)>,
+    products: HashMap<i64, Product>,
+    /// Of communication kernels that say it themselves.
+    moved: Vec<(Interval, Moved)>,
+    /// Of operators, by external id: those of older traces.
+    asked: HashMap<i64, Moved>,
+    names: Vec<Box<str>>,
+    memory: BTreeMap<i64, (i64, i64)>,
+}
+
+impl Found {
+    pub(super) fn kernel(&mut self, kernel: &Kernel<'_>, times: Interval) {
+        if let Some(moved) = kernel.collective.as_ref().and_then(|collective| self.moved(collective)) {
+            self.moved.push((times, moved));
+        } else if let Some(id) = kernel.work.external_id.filter(|id| *id > 0) {
+            self.kernels.push((times, id));
+        }
+    }
+
+    pub(super) fn operator(&mut self, event: &Event<'_>, operator: &Operator<'_>) {
+        let Some(id) = operator.external_id.filter(|id| *id > 0) else { return };
+        if let Some(moved) = operator.collective.as_ref().and_then(|collective| self.moved(collective)) {
+            self.asked.insert(id, moved);
+        }
+        let at = PRODUCTS.iter().find(|(name, _)| *name == event.name.raw()).map(|(_, at)| *at);
+        if let (Some(at), Some(shapes)) = (at, operator.input_shapes)
+            && let Some(product) = product(shapes, operator.input_types, at)
+        {
+            self.products.insert(id, product);
+        }
+    }
+
+    pub(super) fn memory(&mut self, memory: &Memory) {
+        let (Some(GPU_TYPE), Some(device), Some(reserved)) = (memory.device_type, memory.device, memory.reserved)
+        else {
+            return;
+        };
+        if self.memory.len() < MAX_DEVICE_COUNT || self.memory.contains_key(&device) {
+            let peak = self.memory.entry(device).or_default();
+            *peak = (peak.0.max(reserved), peak.1.max(memory.allocated.unwrap_or(0)));
+        }
+    }
+
+    fn moved(&mut self, collective: &Collective<'_>) -> Option<Moved> {
+        let name = collective.name?.to_str();
+        let elements = collective.input_elements.max(collective.output_elements).filter(|count| *count > 0)?;
+        let element_bytes = element_bytes(collective.data_type?.raw())?;
+        Some(Moved {
+            name: self.name(cut::to_bytes(&name, MAX_NAME_BYTES))?,
+            bytes: elements.checked_mul(element_bytes)?,
+            group_size: collective.group_size.filter(|size| *size > 1)?,
+        })
+    }
+
+    fn name(&mut self, name: &str) -> Option<u32> {
+        let known = self.names.iter().position(|known| &**known == name);
+        let index = known.or_else(|| {
+            (self.names.len() < MAX_NAME_COUNT).then(|| {
+                self.names.push(name.into());
+                self.names.len() - 1
+            })
+        });
+        index.map(|index| index as u32)
+    }
+
+    /// Takes in what comes behind it.
+    pub(super) fn merge(&mut self, other: Self) {
+        let names: Vec<Option<u32>> = other.names.iter().map(|name| self.name(name)).collect();
+        let named = |moved: Moved| Some(Moved { name: (*names.get(moved.name as usize)?)?, ..moved });
+        self.kernels.extend(other.kernels);
+        self.products.extend(other.products);
+        self.moved.extend(other.moved.into_iter().filter_map(|(times, moved)| Some((times, named(moved)?))));
+        self.asked.extend(other.asked.into_iter().filter_map(|(id, moved)| Some((id, named(moved)?))));
+        for (device, (reserved, allocated)) in other.memory {
+            let peak = self.memory.entry(device).or_default();
+            *peak = (peak.0.max(reserved), peak.1.max(allocated));
+        }
+    }
+
+    /// Tells the timeline.
+    pub(super) fn describe(self, timeline: &mut Timeline, metadata: &Metadata) {
+        let names: Vec<_> = self.names.iter().map(|name| timeline.names.intern(&**name)).collect();
+        let collective = |moved: Moved| {
+            let name = *names.get(moved.name as usize)?;
+            Some(details::Collective { name, bytes: moved.bytes, group_size: moved.group_size })
+        };
+        let told = self.moved.iter().filter_map(|(times, moved)| Some((*times, collective(*moved)?)));
+        let asked = |(times, id): &(Interval, i64)| Some((*times, collective(*self.asked.get(id)?)?));
+        let collectives = told.chain(self.kernels.iter().filter_map(asked)).collect();
+        let product = |(times, id): &(Interval, i64)| Some((*times, *self.products.get(id)?));
+        let memory = self.memory.into_iter();
+        timeline.details = Details {
+            products: OfKernels::new(self.kernels.iter().filter_map(product).collect()),
+            collectives: OfKernels::new(collectives),
+            memory: memory
+                .map(|(device, (reserved_bytes, allocated_bytes))| MemoryPeak {
+                    device,
+                    reserved_bytes,
+                    allocated_bytes,
+                })
+                .collect(),
+            rank: metadata.distributed.as_ref().and_then(|job| job.rank),
+            world_size: metadata.distributed.as_ref().and_then(|job| job.world_size),
+        };
+    }
+}
+
+/// The sizes of the product of the inputs from a position on.
+fn product(shapes: &[u8], types: Option<&[u8]>, at: usize) -> Option<Product> {
+    let (first, second) = (sizes(nth(shapes, at)?)?, sizes(nth(shapes, at + 1)?)?);
+    let (batch, [m, k], [inner, n]) = match (first.as_slice(), second.as_slice()) {
+        ([m, k], [inner, n]) => (1, [*m, *k], [*inner, *n]),
+        ([batch, m, k], [_, inner, n]) => (*batch, [*m, *k], [*inner, *n]),
+        _ => return None,
+    };
+    let element = types.and_then(|types| nth(types, at)).and_then(|value| element_bytes(value.text()?.raw()));
+    let is_sane = [batch, m, n, k].into_iter().all(|size| (1..MAX_SIZE).contains(&size)) && inner == k;
+    is_sane.then_some(Product { m, n, k, batch, element_bytes: element.unwrap_or(0) })
+}
+
+fn nth(list: &[u8], index: usize) -> Option<Value<'_>> {
+    let mut cursor = Cursor::new(list, 0);
+    cursor.expect(b'[').ok()?;
+    let mut item = None;
+    for _ in 0..=index {
+        item = cursor.item().ok()?;
+    }
+    item
+}
+
+/// The sizes of a tensor of up to three dimensions.
+fn sizes(value: Value<'_>) -> Option<Vec<i64>> {
+    let Value::Nested(raw) = value else { return None };
+    let mut cursor = Cursor::new(raw, 0);
+    cursor.expect(b'[').ok()?;
+    let mut sizes = Vec::with_capacity(3);
+    while let Some(item) = cursor.item().ok()? {
+        if sizes.len() == 3 {
+            return None;
+        }
+        sizes.push(integer(item.digits())?);
+    }
+    Some(sizes)
+}
+
+/// Bytes of an element of a type, as the framework calls it.
+fn element_bytes(name: &[u8]) -> Option<i64> {
+    let name = name.strip_prefix(b"c10::").unwrap_or(name);
+    match name {
+        b"double" | b"Double" | b"long" | b"Long" | b"long int" => Some(8),
+        b"float" | b"Float" | b"int" | b"Int" => Some(4),
+        b"Half" | b"BFloat16" | b"short" | b"Short" => Some(2),
+        b"Byte" | b"Char" | b"Bool" | b"unsigned char" | b"signed char" | b"bool" => Some(1),
+        _ if name.starts_with(b"Float8") => Some(1),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_products_are_read_and_what_is_none_is_not() {
+        let of = |shapes: &str, at| {
+            let types = br#"["float", "c10::Half", "c10::Half"]"#;
+            product(shapes.as_bytes(), Some(types), at).map(|of| [of.batch, of.m, of.n, of.k, of.element_bytes])
+        };
+        assert_eq!(of("[[64, 512], [512, 1000]]", 0), Some([1, 64, 1000, 512, 4]));
+        assert_eq!(of("[[1000], [64, 512], [512, 1000], [], []]", 1), Some([1, 64, 1000, 512, 2]));
+        assert_eq!(of("[[16, 5185, 64], [16, 64, 5185]]", 0), Some([16, 5185, 5185, 64, 4]));
+        for odd in [
+            "[]",
+            "[[64, 512]]",
+            "[[64, 512], [511, 8]]",
+            "[[0, 1], [1, 2]]",
+            "[[1, 2, 3, 4], [1, 2]]",
+            "[[-1, 2], [2, 3]]",
+        ] {
+            assert_eq!(of(odd, 0), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What to run for the counters of single kernels.
+
+use crate::source::format::{CaptureCommand, Language, PROGRAM, Script, to_record};
+use crate::text::shell;
+use crate::timeline::Capability;
+
+/// Every section, since each lacks what another explains.
+const OPTIONS: &str = "--set full -o kernels";
+
+/// Counters of single kernels, and nothing else.
+pub(super) fn command(wanted: &[Capability]) -> Option<CaptureCommand> {
+    let wanted = to_record(wanted)?;
+    let is_known = wanted.iter().all(|capability| *capability == Capability::KernelProfile);
+    is_known.then(|| CaptureCommand { program: "ncu", options: OPTIONS.to_owned() })
+}
+
+/// A command line that profiles every kernel of a program.
+pub(super) fn script(command: &CaptureCommand) -> Script {
+    script_with(&format!("{command} {PROGRAM}"))
+}
+
+/// The kernels that are to be profiled, and which of their launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelFilter<'a> {
+    /// Their functions, without return type, namespaces, template arguments and parameters: hostile text.
+    pub functions: &'a [&'a str],
+    /// Launches of them that are passed over first.
+    pub skip_count: i64,
+    /// Launches of them that are profiled then.
+    pub launch_count: i64,
+}
+
+/// A command line that profiles some kernels. Names that no command line can hold are left out.
+pub(crate) fn script_of(filter: &KernelFilter<'_>) -> Script {
+    let patterns: Vec<String> = filter.functions.iter().map(|name| shell::pattern(name)).collect();
+    let names = shell::quote(&format!("regex:^({})$", patterns.join("|"))).unwrap_or_default();
+    let skip = match filter.skip_count {
+        0 => String::new(),
+        count => format!(" --launch-skip {count}"),
+    };
+    let count = filter.launch_count;
+    script_with(&format!("ncu {OPTIONS} --kernel-name {names}{skip} --launch-count {count} {PROGRAM}"))
+}
+
+fn script_with(line: &str) -> Script {
+    Script { profiler: "ncu", language: Language::Shell, text: line.to_owned(), output: "kernels.ncu-rep" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_one_word_of_the_command() {
+        let of =
+            |functions: &[&str], skip_count| script_of(&KernelFilter { functions, skip_count, launch_count: 2 }).text;
+        assert_eq!(
+            of(&["gemm", "softmax"], 10),
+            "ncu --set full -o kernels --kernel-name 'regex:^(gemm|softmax)$' --launch-skip 10 --launch-count 2 PROGRAM"
+        );
+        assert_eq!(
+            of(&["k'; rm -rf ~ #"], 0),
+            r"ncu --set full -o kernels --kernel-name 'regex:^(k'\''; rm -rf ~ #)$' --launch-count 2 PROGRAM"
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! Which files of a call stack are the program's own code, and which are those of what it uses.
+
+use std::path::Path;
+
+use crate::text::paths;
+
+/// Folders of code that the program uses but is not: of packages, and of PyTorch's own sources.
+const FOREIGN: [&str; 8] =
+    ["site-packages", "dist-packages", "torch", "aten", "c10", "caffe2", "importlib", "torchinductor"];
+
+/// Packages that programs of PyTorch use: the profiler cuts off the folders that packages are installed in.
+const PACKAGES: &str = "IPython PIL absl accelerate albumentations apex bitsandbytes boto3 click colossalai cuda cupy cv2 \
+    datasets deepspeed detectron2 dgl diffusers einops evaluate fairscale fastai fire flash_attn flashinfer fsspec functorch \
+    h5py huggingface_hub hydra ignite ipykernel jax jaxlib joblib jsonargparse jupyter_client kornia lightning \
+    lightning_fabric litgpt llvmlite lpips matplotlib megatron mlflow monai multiprocess networkx ninja nltk numba numpy \
+    omegaconf onnx onnxruntime open_clip opt_einsum packaging pandas peft pkg_resources pluggy psutil pyarrow pydantic \
+    pytest pytorch_lightning ray regex requests rich sacrebleu safetensors scipy seaborn sentencepiece setuptools sglang \
+    six skimage sklearn sympy tensorboard tensorboardX tensorflow timm tokenizers torch_geometric torch_npu torch_scatter \
+    torch_tensorrt torch_xla torchao torchaudio torchdata torchmetrics torchrec torchtext torchtune torchvision tornado \
+    tqdm traitlets transformer_engine transformers triton trl typer typing_extensions ultralytics unsloth urllib3 vllm \
+    wandb webdataset xformers yaml zmq";
+
+/// Python's own library, but for names that programs like to have.
+const LIBRARY: &str = "_bootlocale _collections_abc _weakrefset abc argparse ast asyncio base64 bdb bisect bz2 cProfile \
+    calendar codecs collections concurrent configparser contextlib contextvars copy copyreg csv ctypes dataclasses datetime \
+    decimal difflib dis distutils email encodings enum fnmatch fractions functools genericpath getpass gettext glob graphlib \
+    gzip hashlib heapq hmac html http imp importlib inspect io ipaddress json keyword linecache locale logging lzma mimetypes \
+    multiprocessing numbers opcode operator optparse os pathlib pdb pickle pkgutil platform posixpath pprint pstats pydoc \
+    queue random re reprlib runpy sched secrets selectors shlex shutil socket socketserver sqlite3 sre_compile sre_constants \
+    sre_parse ssl stat statistics string struct subprocess sysconfig tarfile tempfile textwrap threading timeit tokenize \
+    traceback tracemalloc types typing unittest urllib uuid warnings weakref xml zipfile zipimport zoneinfo";
+
+/// More than any file has.
+const MAX_LINES: u32 = 10_000_000;
+
+/// A number of a line that a file can have.
+pub(super) fn line(digits: &str) -> Option<u32> {
+    digits.parse().ok().filter(|line| (1..=MAX_LINES).contains(line))
+}
+
+/// Whether a path says that it is of a package, of Python's library, or of no file.
+pub(super) fn is_foreign(path: &str) -> bool {
+    let mut before = "";
+    path.contains('<')
+        || path.split(['/', '\\']).any(|part| {
+            let is_library = before.starts_with("lib") && part.starts_with("python");
+            before = part;
+            is_library || FOREIGN.contains(&part) || part.starts_with("torchinductor_")
+        })
+}
+
+/// The same of paths whose beginnings are cut off, as far as the names of packages tell.
+pub(super) fn is_package(path: &str) -> bool {
+    let first = path.split(['/', '\\']).next().unwrap_or(path);
+    let name = first.strip_suffix(".py").unwrap_or(first);
+    [PACKAGES, LIBRARY].iter().any(|names| names.split(' ').any(|known| known == name))
+}
+
+/// The path from the project's folder on. A relative one is from wherever the program ran: it counts where it leads to a
+/// file of the project.
+pub(super) fn in_project(path: &str, root: &Path) -> Option<String> {
+    if Path::new(path).is_absolute() {
+        let below = Path::new(path).strip_prefix(root).ok()?;
+        return paths::inside(below.to_str()?).ok();
+    }
+    paths::inside(path).ok().filter(|file| root.join(file).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_told_by_folder_or_name() {
+        for path in [
+            "/usr/lib/python3.12/threading.py",
+            "torch/nn/modules/module.py",
+            "<frozen importlib._bootstrap>",
+            "/opt/venv/lib/python3.12/site-packages/x/y.py",
+        ] {
+            assert!(is_foreign(path), "{path}");
+        }
+        for path in ["transformers/models/bert.py", "contextlib.py", "json/decoder.py", "tqdm/std.py"] {
+            assert!(is_package(path), "{path}");
+        }
+        for path in ["train.py", "model/layers.py", "/home/me/train.py", "profile.py"] {
+            assert!(!is_foreign(path) && !is_package(path), "{path}");
+        }
+    }
+}

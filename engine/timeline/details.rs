@@ -1,0 +1,101 @@
+//! What a framework's profiler says of the work beside when and where it ran: sizes of matrix products, what collectives move,
+//! how much memory the allocator holds.
+
+use super::interval::Interval;
+use super::names::NameId;
+
+/// What is known beside the events; empty for recordings without it.
+#[derive(Debug, Default)]
+pub struct Details {
+    /// Sizes of the matrix products that kernels compute.
+    pub products: OfKernels<Product>,
+    /// What communication kernels move.
+    pub collectives: OfKernels<Collective>,
+    /// The most memory that was held, by number of the device.
+    pub memory: Vec<MemoryPeak>,
+    /// The number of the recorded process in its job.
+    pub rank: Option<i64>,
+    /// Processes of the job.
+    pub world_size: Option<i64>,
+}
+
+impl Details {
+    /// Lets time begin at a moment.
+    pub(super) fn move_back(&mut self, moment: i64) {
+        self.products.move_back(moment);
+        self.collectives.move_back(moment);
+    }
+}
+
+/// Something of single kernels, which are told by when they run.
+#[derive(Debug)]
+pub struct OfKernels<T>(Vec<(Interval, T)>);
+
+impl<T> Default for OfKernels<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Copy + Ord> OfKernels<T> {
+    /// Of rows in any order.
+    pub(crate) fn new(mut rows: Vec<(Interval, T)>) -> Self {
+        rows.sort_unstable();
+        rows.dedup_by_key(|(interval, _)| *interval);
+        Self(rows)
+    }
+
+    fn move_back(&mut self, moment: i64) {
+        for (interval, _) in &mut self.0 {
+            *interval = Interval::new(interval.start.saturating_sub(moment), interval.end.saturating_sub(moment));
+        }
+    }
+
+    /// Whether nothing is known of any.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is known of the kernel that runs in an interval.
+    pub fn of(&self, interval: Interval) -> Option<T> {
+        let index = self.0.binary_search_by_key(&interval, |(interval, _)| *interval).ok()?;
+        self.0.get(index).map(|(_, of)| *of)
+    }
+}
+
+/// The sizes of a matrix product: an M x K by a K x N matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Product {
+    /// Rows of the result.
+    pub m: i64,
+    /// Columns of the result.
+    pub n: i64,
+    /// Columns of the first matrix.
+    pub k: i64,
+    /// Products of one batch.
+    pub batch: i64,
+    /// Bytes of an element; 0 where its type is not known.
+    pub element_bytes: i64,
+}
+
+/// What a collective moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Collective {
+    /// What it is: `allreduce`.
+    pub name: NameId,
+    /// Bytes of the larger of a rank's input and output.
+    pub bytes: i64,
+    /// Ranks that take part.
+    pub group_size: i64,
+}
+
+/// The most memory that an allocator held of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryPeak {
+    /// The device's number.
+    pub device: i64,
+    /// Bytes that it held of the device.
+    pub reserved_bytes: i64,
+    /// Bytes in use.
+    pub allocated_bytes: i64,
+}
