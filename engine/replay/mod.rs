@@ -36,6 +36,8 @@ pub enum Role {
     Product,
     /// A kernel that reads and writes each element once.
     Elementwise,
+    /// It sums up rows, as part of what is done with each element.
+    Reduction,
     /// It finds out which elements are chosen, or how many.
     Selection,
     /// It moves elements that were chosen.

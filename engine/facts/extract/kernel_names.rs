@@ -35,8 +35,9 @@ const ROLES: &[(&str, Role)] = &[
     (r"(?i)index_elementwise|_gather_kernel|index_put|indexSelect|masked_(select|scatter)", Role::Gather),
     (r"(?i)nchwToNhwc|nhwcToNchw|nchwAddPadding", Role::ConvolutionLayout),
     (r"(?i)batch_?norm\w*_channels_last|bn_\w*nhwc", Role::Compute),
-    (r"(?i)batch_?norm|^bn_(fw|bw)_", Role::Normalization),
+    (r"(?i)batch_?norm|\bbn_(fw|bw)_", Role::Normalization),
     (r"(?i)nccl.*broadcast", Role::Broadcast),
+    (r"\breduce_kernel\b|\btriton_(red|per)_", Role::Reduction),
 ];
 /// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else. Not what joins tensors: that
 /// makes a new one.
@@ -89,7 +90,8 @@ impl Patterns {
         let precision = precision.filter(|_| is_matrix_product);
         let is_elementwise =
             !is_matrix_product && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full)));
-        let role = self.roles.iter().find(|(pattern, _)| pattern.is_match(short)).map(|(_, role)| *role);
+        let tells = |pattern: &Regex| pattern.is_match(short) || pattern.is_match(beginning(full));
+        let role = self.roles.iter().find(|(pattern, _)| tells(pattern)).map(|(_, role)| *role);
         let role = match role {
             Some(role) => role,
             None if precision == Some("fp32") => Role::Fp32Product,

@@ -18,8 +18,14 @@ const OVERLAP_COST_SHARE: f64 = 0.55;
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
 const TENSOR_EFFICIENCY: f64 = 0.75;
 
+/// A thread works on up to so many elements more than one of another kernel.
+const ALIKE_RATIO: i64 = 4;
+/// A grid so much smaller works on a value a row.
+const ROW_RATIO: i64 = 16;
 /// Fewer element-wise kernels in a row may be work on different data.
 const MIN_CHAIN_COUNT: usize = 3;
+/// The same where grids are alike only.
+const MIN_MIXED_CHAIN_COUNT: usize = 6;
 
 impl Play<'_> {
     pub(super) fn non_blocking_streams(&mut self, setting: &Setting<'_>) {
@@ -140,30 +146,48 @@ impl Play<'_> {
         }
     }
 
-    /// Element-wise kernels that follow one another in a stream and a step, on grids of the same size.
+    /// Element-wise kernels that follow one another in a stream and a step, on grids of the same size; with what sums up their
+    /// rows, and what works on a value a row.
     fn chains(&self, setting: &Setting<'_>) -> Vec<Vec<u32>> {
         let model = self.model;
         let mut chains: Vec<Vec<u32>> = Vec::new();
         for ops in by_stream(&model.part.ops) {
             let mut chain: Vec<u32> = Vec::new();
+            let mut largest = 0;
             for op in ops {
-                let row = model.op(op);
-                let is_elementwise = setting.role_of(row) == Role::Elementwise;
-                let joins = chain.first().is_none_or(|first| {
-                    let first = model.op(*first);
-                    first.step == row.step && setting.block_count(first) == setting.block_count(row)
-                });
-                if !(is_elementwise && joins) {
+                let (row, role) = (model.op(op), setting.role_of(model.op(op)));
+                let (is_elementwise, blocks) = (role == Role::Elementwise, setting.block_count(row));
+                let is_of_rows = role == Role::Reduction || is_elementwise && blocks <= largest / ROW_RATIO;
+                let is_alike = blocks.max(largest) <= ALIKE_RATIO * blocks.min(largest);
+                let joins =
+                    chain.first().is_none_or(|first| model.op(*first).step == row.step && (is_alike || is_of_rows));
+                if !((is_elementwise || is_of_rows) && joins) {
                     chains.push(std::mem::take(&mut chain));
+                    largest = 0;
                 }
-                if is_elementwise {
+                if is_elementwise || is_of_rows && !chain.is_empty() {
+                    largest = largest.max(blocks);
                     chain.push(op);
                 }
             }
             chains.push(chain);
         }
-        chains.retain(|chain| chain.len() >= MIN_CHAIN_COUNT);
-        chains
+        chains.into_iter().flat_map(|chain| self.sure_chains(chain, setting)).collect()
+    }
+
+    /// All of a chain where most of it works on data of one size; else the rows of kernels with the very same grid.
+    fn sure_chains(&self, chain: Vec<u32>, setting: &Setting<'_>) -> Vec<Vec<u32>> {
+        let blocks = |op: &u32| setting.block_count(self.model.op(*op));
+        let largest = chain.iter().map(blocks).max().unwrap_or(0);
+        let is_elementwise = |op: &u32| setting.role_of(self.model.op(*op)) == Role::Elementwise;
+        let is_large = |op: &&u32| is_elementwise(op) && blocks(op) * ALIKE_RATIO >= largest;
+        if chain.iter().filter(is_large).count() >= MIN_MIXED_CHAIN_COUNT {
+            return vec![chain];
+        }
+        let is_same =
+            |one: &u32, next: &u32| is_elementwise(one) && is_elementwise(next) && blocks(one) == blocks(next);
+        let same = chain.chunk_by(is_same).filter(|same| same.len() >= MIN_CHAIN_COUNT);
+        same.map(<[u32]>::to_vec).collect()
     }
 
     pub(super) fn overlap_communication(&mut self, extent: Extent) {

@@ -146,7 +146,7 @@ impl Play<'_> {
     /// Without parameters sent out and gradients gathered by one process: GPUs do not wait for each other, and what sums gradients runs beside the backward pass.
     pub(super) fn process_per_gpu(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
-        if !model.part.ops.iter().any(|op| setting.role_of(op) == Role::Broadcast) {
+        if !setting.sends_parameters(&model.part) {
             return;
         }
         self.overlap_communication(extent);
@@ -158,7 +158,7 @@ impl Play<'_> {
         };
         let is_gone: Vec<bool> = (0..model.part.calls.len()).map(is_gone).collect();
         self.free_launches(&is_gone, extent, setting);
-        self.host_aside(setting);
+        self.host_aside(extent, setting);
         self.edges.retain(|edge| edge.why != Why::Order);
         for edge in &mut self.edges {
             if let (Why::Launch | Why::Stream, What::OpStart(_)) = (edge.why, model.what[edge.to as usize]) {
