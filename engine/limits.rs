@@ -75,6 +75,8 @@ pub const MAX_WINDOW_BYTES: u64 = 32 * MIB;
 pub const MAX_HELD_BASE_BYTES: u64 = 128 * MIB;
 /// The same for each byte of the file as it is stored: real ones take two to four when they are compressed, else less than one.
 pub const MAX_HELD_PER_BYTE: u64 = 4;
+/// Bytes of all different stacks of Python: of each frame is asked whether its file is one of the project.
+pub const MAX_PYTHON_STACKS_BYTES: usize = 32 * MIB as usize;
 /// Bytes of one event, or of another member of the document: it bounds what is kept of one that is not whole yet.
 pub const MAX_TRACE_ITEM_BYTES: usize = 16 << 20;
 /// Lists and objects in each other within an event.
@@ -218,6 +220,7 @@ mod tests {
             ("what a compressed trace inflates to", vec![bytes(MAX_INFLATED_BASE_BYTES), count(MAX_INFLATION)]),
             ("window of a trace compressed with Zstandard", vec![bytes(MAX_WINDOW_BYTES)]),
             ("memory that the events of a trace take", vec![bytes(MAX_HELD_BASE_BYTES), count(MAX_HELD_PER_BYTE)]),
+            ("different stacks of Python", vec![bytes(MAX_PYTHON_STACKS_BYTES as u64)]),
             ("an event of a trace, its depth", vec![bytes(MAX_TRACE_ITEM_BYTES as u64), count(MAX_TRACE_DEPTH as u64)]),
             (
                 "a row of a page of Nsight Compute, its kernels",

@@ -1,11 +1,12 @@
 //! Formats and thresholds that commands share.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use coldspot::analysis::Analysis;
 use coldspot::gates::{self, Threshold};
-use coldspot::render::Format;
+use coldspot::render::{Format, Screen};
 use coldspot::report::Report;
 use coldspot::rules::outcome::Severity;
 
@@ -21,7 +22,7 @@ pub(super) enum TextOrJson {
     Json,
 }
 
-/// The format that `review` and `compare` print in by default.
+/// The format that `compare` prints in by default.
 pub(super) const DEFAULT: &str = Format::Markdown.name();
 
 /// A format, and the file that it goes to.
@@ -53,6 +54,27 @@ pub(super) fn help() -> String {
     )
 }
 
+/// What a review is printed in where nothing is said: text on a terminal, Markdown elsewhere.
+pub(super) fn or_default(printed: Vec<Printed>, output: Option<&Path>) -> Vec<Printed> {
+    if !printed.is_empty() {
+        return printed;
+    }
+    let is_terminal = output.is_none() && std::io::stdout().is_terminal();
+    let format = if is_terminal { Format::Text(Screen::PLAIN) } else { Format::Markdown };
+    vec![Printed { format, file: None }]
+}
+
+/// The terminal that is printed to; a plain page where it is none. <https://no-color.org> switches colours off.
+fn screen() -> Screen {
+    if !std::io::stdout().is_terminal() {
+        return Screen::PLAIN;
+    }
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let columns = terminal_size::terminal_size().map_or(Screen::PLAIN.columns, |(width, _)| width.0);
+    Screen { columns, is_coloured: !is_set("NO_COLOR") && !is_dumb }
+}
+
 /// The files that are written.
 pub(super) fn files<'a>(printed: &'a [Printed], output: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
     printed.iter().filter_map(|one| one.file.as_deref()).chain(output)
@@ -77,9 +99,16 @@ pub(super) fn write(
     printed: &[Printed],
     output: Option<&Path>,
 ) -> Result<(), Failure> {
-    let texts: Result<Vec<(String, Option<&Path>)>, Failure> =
-        printed.iter().map(|one| Ok((render(analysis, report, one.format)?, one.file.as_deref().or(output)))).collect();
-    texts?.iter().try_for_each(|(text, file)| output::write(text, *file))
+    let mut texts: Vec<(String, Option<&Path>)> = Vec::new();
+    for one in printed {
+        let file = one.file.as_deref().or(output);
+        let format = match one.format {
+            Format::Text(_) if file.is_none() => Format::Text(screen()),
+            format => format,
+        };
+        texts.push((render(analysis, report, format)?, file));
+    }
+    texts.iter().try_for_each(|(text, file)| output::write(text, *file))
 }
 
 /// The text of a report. The templates of the user may never end.

@@ -33,7 +33,7 @@ use progress::Bar;
 
 const EXAMPLES: &str = "\
 Examples:
-  coldspot review run.sqlite                       what to change first, as Markdown
+  coldspot review run.sqlite                       what to change first
   coldspot review trace.json.gz                    a trace of the PyTorch Profiler
   coldspot review run.nsys-rep --range step/3      the third range named 'step' alone
   coldspot review run.sqlite --fail-on high        exit code 1 when something grave is found

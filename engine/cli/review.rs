@@ -27,7 +27,7 @@ Examples:
 pub(super) struct Arguments {
     /// A report: a trace of the PyTorch Profiler, an .sqlite export of Nsight Systems, an .nsys-rep, kernels of Nsight Compute as CSV, or a facts file that `coldspot facts` wrote.
     report: PathBuf,
-    #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = format::parse, default_value = format::DEFAULT, help = format::help())]
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = format::parse, help = format!("{}\n[default: text on a terminal, markdown elsewhere]", format::help()))]
     formats: Vec<Printed>,
     /// End with exit code 1 when there are findings of this severity or above; by default what [review] of coldspot.toml
     /// says, else never.
@@ -51,8 +51,9 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    format::check(&arguments.formats)?;
-    for file in format::files(&arguments.formats, arguments.output.output.as_deref()) {
+    let formats = format::or_default(arguments.formats.clone(), arguments.output.output.as_deref());
+    format::check(&formats)?;
+    for file in format::files(&formats, arguments.output.output.as_deref()) {
         output::refuse_overwrite([arguments.report.as_path()], Some(file))?;
     }
     let analysis = arguments.judging.analysis(&arguments.reading)?;
@@ -61,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         request.baseline = Some(Baseline::read(path).map_err(|error| Failure::new(Exit::Usage, error))?);
     }
     let report = Report::Review(Box::new(analysis.review(&arguments.report, &request)?));
-    format::write(&analysis, &report, &arguments.formats, arguments.output.output.as_deref())?;
+    format::write(&analysis, &report, &formats, arguments.output.output.as_deref())?;
     let Report::Review(report) = report else { return Ok(Exit::Ok) };
     if !arguments.reading.quiet {
         warn(&report.review);
@@ -70,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn exit(report: &ReviewReport) -> Exit {
-    if report.gates.has_failed() || report.gates.lacks_answer() {
+    if report.gates.ends_run() {
         Exit::Findings
     } else if report.review.errors.iter().any(|error| !error.is_own) {
         // A rule of the user's own that meets a report it was not made for is told, and ends no nightly run.

@@ -6,7 +6,7 @@ use super::ledger::{AccountChange, DeviceChange};
 use super::measure::Trend;
 use super::sides::Sides;
 use super::verdict::Outcome;
-use super::{Measured, TimeOf, words};
+use super::{Measured, words};
 use crate::ledger::Account;
 use crate::text::spans::Sentence;
 use crate::text::{names, number};
@@ -150,7 +150,7 @@ fn finding_of<'a>(
     trend: Trend,
 ) -> Option<(State, &'a str)> {
     let is_state = |state: State| match trend {
-        Trend::Up => matches!(state, State::New | State::Worse),
+        Trend::Up => state.is_regression(),
         _ => matches!(state, State::Gone | State::Better),
     };
     let of = |drawn: &str| {
@@ -203,8 +203,7 @@ fn of_kernel(measured: &Measured, words: Sentence, kernel: &CallChange) -> Sente
 /// What went against the change, and what it would be without: an account of the culprit, with its kernel; else a kernel.
 fn against(measured: &Measured, trend: Trend) -> Option<Sentence> {
     let time = measured.time.as_ref()?;
-    let (_, device) = culprit(measured, if trend == Trend::Up { Trend::Down } else { Trend::Up })?;
-    let index = measured.devices.iter().position(|other| std::ptr::eq(other, device))?;
+    let (index, device) = culprit(measured, if trend == Trend::Up { Trend::Down } else { Trend::Up })?;
     let least = (AGAINST_SHARE * time.change.difference.unsigned_abs() as f64)
         .max(LEAST_SHARE * device.window.base.median as f64);
     let is_large = |difference: i64| difference.unsigned_abs() as f64 >= least;
@@ -219,12 +218,7 @@ fn against(measured: &Measured, trend: Trend) -> Option<Sentence> {
         return Some(Sentence::default().own(&text).sentence(&cause(measured, index, account, trend)));
     }
     let kernel = measured.kernels.iter().find(|kernel| kernel.trend() == trend && is_large(kernel.total.difference))?;
-    let per = match time.of {
-        TimeOf::Step => " a step",
-        TimeOf::Window => "",
-        TimeOf::Unit => " a unit of work",
-    };
-    let size = format!(": {}{per}", words::time(&kernel.total));
+    let size = format!(": {}{}", words::time(&kernel.total), measured.work.basis.per());
     Some(of_kernel(measured, Sentence::default().own("Against it goes "), kernel).own(&size))
 }
 

@@ -79,6 +79,11 @@ impl State {
     /// Every state, in the order of reports.
     pub const ALL: [Self; 6] = [Self::Worse, Self::New, Self::Better, Self::Gone, Self::Unclear, Self::Unchanged];
 
+    /// Whether the head pays for it more than the base did.
+    pub const fn is_regression(self) -> bool {
+        matches!(self, Self::New | Self::Worse)
+    }
+
     /// What asks for something comes first, then what was won, what cannot be told, and what stayed.
     const fn group(self) -> usize {
         match self {

@@ -37,6 +37,7 @@ pub use runs::Run;
 pub(crate) use runs::devices_with_work;
 pub use sides::{Side, Sides};
 pub use verdict::Outcome;
+pub(crate) use words::signed;
 pub use work::{Basis, Work};
 
 use calls::{Calls, SameCalls};

@@ -32,12 +32,15 @@ pub(super) fn counted(base: i64, head: i64) -> String {
 pub(super) fn bounds(change: &Change, noise: &Noise) -> String {
     let Some(Interval { low, high, .. }) = change.interval else { return String::new() };
     let runs = format!("{} and {} runs", noise.base_runs, noise.head_runs);
-    let sign = |share: f64| if share < 0.0 { "−" } else { "+" };
-    let print = |share: f64| format!("{}{}", sign(share), number::percent(share.abs()));
-    match (print(low), print(high)) {
+    match (signed(low), signed(high)) {
         (low, high) if low == high => format!("{low} by {runs}"),
         (low, high) => format!("{low} to {high} by {runs}"),
     }
+}
+
+/// `+5 %`, `−3 %`.
+pub(crate) fn signed(share: f64) -> String {
+    format!("{}{}", if share < 0.0 { "−" } else { "+" }, number::percent(share.abs()))
 }
 
 fn sized(change: &Change, print: impl Fn(i64) -> String, up: &str, down: &str) -> String {

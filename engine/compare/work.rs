@@ -69,6 +69,15 @@ pub enum Basis {
 }
 
 impl Basis {
+    /// What amounts are counted by, after them: ` a step`; nothing for the whole.
+    pub const fn per(&self) -> &'static str {
+        match self {
+            Self::Step { .. } => " a step",
+            Self::Unit { .. } => " a unit of work",
+            Self::Run | Self::None { .. } => "",
+        }
+    }
+
     /// Whether a verdict may be given.
     pub fn is_comparable(&self) -> bool {
         !matches!(self, Self::None { .. })

@@ -25,6 +25,12 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
                      program each kernel is.";
         notes.push(Sentence::default().own(words));
     }
+    if run.int("joined_profile_count") == Some(0) {
+        let words = "No kernel that Nsight Compute profiled has the name, grid and block of one of the recording, on a GPU of the \
+                     same compute capability: nothing of its report is used. Profile the same program with the same input, and \
+                     leave `--kernel-name-base` and `--print-kernel-base` as they are.";
+        notes.push(Sentence::default().own(words));
+    }
     let positive = |name: &str| run.int(name).filter(|count| *count > 0);
     if let Some(count) = positive("dropped_event_count") {
         let words = "that could not be used: broken or cut off, reversed or lost times, ids that refer to nothing, values of the wrong type.";

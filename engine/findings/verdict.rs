@@ -92,7 +92,8 @@ fn of_kernels(facts: &Facts, devices: &[DeviceReview], findings: &[Finding]) -> 
     let gaining = shown().find_map(|finding| Some((finding, finding.gain.as_ref()?)));
     match (gaining, shown().next()) {
         (Some((finding, gain)), _) => {
-            words.own("; most to gain: ").own(&lower_first(&finding.title)).own(&format!(" ({}).", gain.words()))
+            let words = words.own("; most to gain in ").sentence(&finding.subject.label).own(": ");
+            words.own(&lower_first(&finding.title)).own(&format!(" ({}).", gain.words()))
         }
         (None, Some(finding)) => words.own("; no gain can be promised. ").sentence(&finding.summary).own("."),
         (None, None) => words.own("; no rule on kernels found anything in what was measured of them."),

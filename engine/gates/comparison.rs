@@ -5,9 +5,7 @@ use super::fail_on::Slower;
 use super::named::Named;
 use super::standing::{self, Number};
 use super::{Conditions, Gate, GateOutcome, review};
-use crate::compare::{
-    Basis, Change, Comparison, FindingChange, Interval, Outcome, Run, Side, Sides, State, Time, TimeOf, median,
-};
+use crate::compare::{Comparison, FindingChange, Interval, Outcome, Run, Side, Sides, State, Time, TimeOf, median};
 use crate::facts::catalogue::Scaling;
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
@@ -53,10 +51,8 @@ impl Context<'_> {
 
     fn fail_on(&self, least: Severity) -> Gate {
         let is_comparable = self.comparison.work.basis.is_comparable();
-        let is_meant = |finding: &&FindingChange| {
-            let asks = matches!(finding.state, State::New | State::Worse) && !finding.is_known;
-            asks && finding.severity >= least
-        };
+        let is_meant =
+            |finding: &&FindingChange| finding.state.is_regression() && !finding.is_known && finding.severity >= least;
         let titles = self.comparison.findings.iter().filter(is_meant).map(|finding| finding.title.as_str());
         // Without a sound unit no finding is better or worse.
         let what = if is_comparable { "new or worse" } else { "new; whether others are worse cannot be told" };
@@ -83,11 +79,7 @@ impl Context<'_> {
     /// The unit that a relative limit counts in, where that is not the whole.
     fn basis(&self, budget: &Budget) -> &'static str {
         let is_per_unit = budget.limit.is_relative() && budget.metric.scaling().is_per_unit();
-        match &self.comparison.work.basis {
-            Basis::Step { .. } if is_per_unit => " a step",
-            Basis::Unit { .. } if is_per_unit => " a unit of work",
-            _ => "",
-        }
+        if is_per_unit { self.comparison.work.basis.per() } else { "" }
     }
 
     /// A fixed limit is about the head as a whole: the number that a review of it alone would have.
@@ -172,18 +164,13 @@ impl Context<'_> {
 
     fn step_time(&self) -> Result<Number, String> {
         let time = self.comparison.time.as_ref().filter(|time| time.of == TimeOf::Step);
-        Ok(Self::of_change(&time.ok_or("not both sides have steps of the same name")?.change))
+        Ok(Number::of_change(&time.ok_or("not both sides have steps of the same name")?.change))
     }
 
     fn window_time(&self) -> Result<Number, String> {
         let windows = self.comparison.devices.iter().map(|device| device.window);
         let slowest = windows.max_by_key(|window| window.base.median.max(window.head.median));
-        Ok(Self::of_change(&slowest.ok_or("a side recorded no GPU work")?))
-    }
-
-    fn of_change(change: &Change) -> Number {
-        let Change { base, head, interval, .. } = change;
-        Number { of: None, base: Some(base.median as f64), head: head.median as f64, interval: *interval }
+        Ok(Number::of_change(&slowest.ok_or("a side recorded no GPU work")?))
     }
 
     /// A number of both sides; `device` is the one that it is of, absent for all of them.

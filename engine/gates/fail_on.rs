@@ -1,7 +1,6 @@
 //! `--fail-on` of a comparison: findings from a severity on, a slower head, or both.
 
 use super::Threshold;
-use crate::rules::outcome::Severity;
 use crate::text::quantity::Decimal;
 
 /// What fails beside budgets.
@@ -37,40 +36,43 @@ impl FailOn {
     /// # Errors
     /// What to write instead.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const HOW: &str = "write high, medium, low or never, and slower or slower=3%, with commas between them";
         let (mut findings, mut slower) = (None, None);
         for word in text.split(',').map(str::trim) {
-            let (is_new, _) =
-                match word.split_once('=').map_or((word, None), |(name, limit)| (name.trim(), Some(limit.trim()))) {
-                    ("slower", limit) => {
-                        let found = limit.map_or(Some(Slower::Verdict), |limit| share(limit).map(Slower::By));
-                        (
-                            slower
-                                .replace(found.ok_or_else(|| format!("`{word}` needs a share: write slower=3%"))?)
-                                .is_none(),
-                            (),
-                        )
-                    }
-                    (name, None) => {
-                        let known = [("high", Severity::High), ("medium", Severity::Medium), ("low", Severity::Low)];
-                        let severity =
-                            known.into_iter().find(|(known, _)| *known == name).map(|(_, severity)| severity);
-                        let threshold = severity.map(Threshold::At).or((name == "never").then_some(Threshold::Never));
-                        (
-                            findings
-                                .replace(threshold.ok_or_else(|| format!("unknown fail_on `{word}`: {HOW}"))?)
-                                .is_none(),
-                            (),
-                        )
-                    }
-                    _ => return Err(format!("unknown fail_on `{word}`: {HOW}")),
-                };
-            if !is_new {
+            let is_again = match Word::parse(word)? {
+                Word::Findings(threshold) => findings.replace(threshold).is_some(),
+                Word::Slower(limit) => slower.replace(limit).is_some(),
+            };
+            if is_again {
                 return Err(format!("`{text}` says the same twice: {HOW}"));
             }
         }
         let implied = matches!(findings, Some(Threshold::At(_))).then_some(Slower::Verdict);
         Ok(Self { findings: findings.unwrap_or(Threshold::Never), slower: slower.or(implied) })
+    }
+}
+
+const HOW: &str = "write high, medium, low or never, and slower or slower=3%, with commas between them";
+
+/// One of the words.
+enum Word {
+    Findings(Threshold),
+    Slower(Slower),
+}
+
+impl Word {
+    fn parse(word: &str) -> Result<Self, String> {
+        let (name, limit) =
+            word.split_once('=').map_or((word, None), |(name, limit)| (name.trim(), Some(limit.trim())));
+        let threshold = Threshold::WORDS.into_iter().find(|(known, _)| *known == name);
+        match (name, limit, threshold) {
+            ("slower", None, _) => Ok(Self::Slower(Slower::Verdict)),
+            ("slower", Some(limit), _) => {
+                let limit = share(limit).ok_or_else(|| format!("`{word}` needs a share: write slower=3%"))?;
+                Ok(Self::Slower(Slower::By(limit)))
+            }
+            (_, None, Some((_, threshold))) => Ok(Self::Findings(threshold)),
+            _ => Err(format!("unknown fail_on `{word}`: {HOW}")),
+        }
     }
 }
 
@@ -84,6 +86,7 @@ fn share(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::outcome::Severity;
 
     #[test]
     fn a_severity_alone_fails_a_slower_head_too() {

@@ -29,6 +29,14 @@ pub enum Threshold {
 }
 
 impl Threshold {
+    /// The words that users choose one by.
+    pub const WORDS: [(&'static str, Self); 4] = [
+        ("high", Self::At(Severity::High)),
+        ("medium", Self::At(Severity::Medium)),
+        ("low", Self::At(Severity::Low)),
+        ("never", Self::Never),
+    ];
+
     /// The least severity that fails; absent where none does.
     pub fn least(self) -> Option<Severity> {
         match self {
@@ -97,6 +105,16 @@ impl Gates {
             GateOutcome::Undecided { is_over } => is_over && !self.allows_unknown,
             GateOutcome::Passed | GateOutcome::Unknown => false,
         }
+    }
+
+    /// Whether the gates end the run with exit code 1.
+    pub fn ends_run(&self) -> bool {
+        self.gates.iter().any(|gate| self.ends_run_by(gate))
+    }
+
+    /// The same of one gate.
+    pub fn ends_run_by(&self, gate: &Gate) -> bool {
+        self.fails(gate) || (gate.outcome == GateOutcome::Unknown && !self.allows_unknown)
     }
 
     /// Whether a gate could not be evaluated, and has to be.

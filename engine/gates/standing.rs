@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::limit::Limit;
 use super::{Gate, GateOutcome};
-use crate::compare::{Change, Interval, Outcome};
+use crate::compare::{Change, Interval, Outcome, signed};
 use crate::facts::catalogue::Unit;
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
@@ -25,6 +25,22 @@ impl Number {
         let base = self.base.filter(|base| *base != 0.0)?;
         let Interval { low, high, .. } = self.interval?;
         Some((base, [base + low * base.abs(), base + high * base.abs()]))
+    }
+
+    /// A change, as a limit holds it.
+    pub(super) fn of_change(change: &Change) -> Self {
+        let Change { base, head, interval, .. } = change;
+        Self { of: None, base: Some(base.median as f64), head: head.median as f64, interval: *interval }
+    }
+
+    /// How a limit stands to it, and what that leaves open: against the base by its bounds, where these are known.
+    fn against(&self, limit: Limit) -> (GateOutcome, String) {
+        match (limit.holds(self.base, self.head), self.bounds()) {
+            (None, _) => (GateOutcome::Unknown, " (the base has no such number)".to_owned()),
+            (Some(holds), Some((base, heads))) if limit.is_relative() => decided(limit, holds, base, heads),
+            (Some(true), _) => (GateOutcome::Passed, String::new()),
+            (Some(false), _) => (GateOutcome::Failed, String::new()),
+        }
     }
 
     /// A number without a base.
@@ -57,12 +73,7 @@ pub(super) fn of_budget(budget: &Budget, numbers: Result<Vec<Number>, String>, b
 
 fn standing(budget: &Budget, held: &Number, basis: &str) -> (GateOutcome, String) {
     let unit = budget.metric.unit();
-    let (outcome, note) = match (budget.limit.holds(held.base, held.head), held.bounds()) {
-        (None, _) => (GateOutcome::Unknown, " (the base has no such number)".to_owned()),
-        (Some(holds), Some((base, heads))) if budget.limit.is_relative() => decided(budget.limit, holds, base, heads),
-        (Some(true), _) => (GateOutcome::Passed, String::new()),
-        (Some(false), _) => (GateOutcome::Failed, String::new()),
-    };
+    let (outcome, note) = held.against(budget.limit);
     let of = held.of.as_ref().map_or_else(String::new, |of| format!("{of}: "));
     let says = match (budget.limit, held.base) {
         (Limit::Fixed(_, limit), _) => beside(held.head, limit, unit),
@@ -79,7 +90,7 @@ fn standing(budget: &Budget, held: &Number, basis: &str) -> (GateOutcome, String
 }
 
 /// How a limit stands to the bounds that a number of the head lies between: the whole of them, or it is undecided.
-pub(super) fn decided(limit: Limit, is_held: bool, base: f64, heads: [f64; 2]) -> (GateOutcome, String) {
+fn decided(limit: Limit, is_held: bool, base: f64, heads: [f64; 2]) -> (GateOutcome, String) {
     let [low, high] = heads.map(|head| limit.holds(Some(base), head) == Some(true));
     match (low && high, low || high) {
         (true, _) => (GateOutcome::Passed, String::new()),
@@ -94,19 +105,7 @@ pub(super) fn decided(limit: Limit, is_held: bool, base: f64, heads: [f64; 2]) -
 
 /// How a change stands to the most that it may be as a share of the base.
 pub(super) fn of_change(change: &Change, most: f64) -> (GateOutcome, String) {
-    let number = Number {
-        of: None,
-        base: Some(change.base.median as f64),
-        head: change.head.median as f64,
-        interval: change.interval,
-    };
-    let limit = Limit::ByShare(most);
-    match (limit.holds(number.base, number.head), number.bounds()) {
-        (Some(holds), Some((base, heads))) => decided(limit, holds, base, heads),
-        (Some(true), None) => (GateOutcome::Passed, String::new()),
-        (Some(false), None) => (GateOutcome::Failed, String::new()),
-        (None, None | Some(_)) => (GateOutcome::Unknown, String::new()),
-    }
+    Number::of_change(change).against(Limit::ByShare(most))
 }
 
 /// `slower by 18 %`, `faster by 3 %`, `no change beyond the noise (0.4 % more)`.
@@ -118,10 +117,6 @@ pub(super) fn sized(change: &Change, outcome: Outcome) -> String {
         _ if change.difference == 0 => "no change".to_owned(),
         _ => format!("no change beyond the noise ({share} {})", if change.difference > 0 { "more" } else { "less" }),
     }
-}
-
-fn signed(share: f64) -> String {
-    format!("{}{}", if share < 0.0 { "−" } else { "+" }, number::percent(share.abs()))
 }
 
 /// `3.5 ms a step after 3.33 ms (5.1 % more)`.

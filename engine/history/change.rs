@@ -1,9 +1,10 @@
 //! Where a series of times changes.
 //!
-//! Binary segmentation: a series is cut where Student's t of the logarithms of both parts is largest, when it is larger than
-//! chance has it, and each part is looked at again. What chance has, a permutation test tells: the largest t of the same times in
-//! other orders. This is how E-divisive tells (Matteson and James 2014), which MongoDB's and DataStax' change point detection use
-//! (Daly et al. 2020, Fleming et al. 2023), with t in place of the energy statistic, as the latter has it.
+//! Circular binary segmentation (Olshen, Venkatraman, Lucito and Wigler 2004): of a series the stretch is cut out that differs
+//! most from the rest of it by Student's t of the logarithms, when it differs more than chance has it, and each part is looked at
+//! again. What chance has, a permutation test tells: the largest t of the same times in other orders, as E-divisive does (Matteson
+//! and James 2014), which MongoDB's change point detection uses (Daly et al. 2020). A cut at one end of the stretch alone is one
+//! change; in the end the two parts at each cut must differ by such a test of their own, as in Hunter (Fleming et al. 2023).
 
 /// A part has at least so many points: one slow night is no change.
 const LEAST_POINTS: usize = 3;
@@ -12,7 +13,7 @@ const ORDERS: usize = 999;
 /// So seldom chance makes a t as large.
 const MOST_CHANCE: f64 = 0.01;
 /// The latest points that are looked at: the time it takes grows with the square.
-const MAX_POINTS: usize = 500;
+const MAX_POINTS: usize = 300;
 /// Where the same time comes again and again, it still differs by so much, as a share.
 const LEAST_SPREAD: f64 = 0.001;
 
@@ -40,26 +41,38 @@ pub(super) fn points(times: &[f64], least_share: f64) -> Vec<ChangePoint> {
     let mut open = vec![(0, logs.len())];
     while let Some((start, end)) = open.pop() {
         let part = &logs[start..end];
-        let Some((at, t)) = best_cut(part) else { continue };
+        let Some((stretch, t)) = most_other(part) else { continue };
         let chance = chance(part, t, &mut dice);
         if chance <= MOST_CHANCE {
-            cuts.push((start + at, chance));
-            open.extend([(start, start + at), (start + at, end)]);
+            let inner = stretch.iter().map(|at| start + at).filter(|at| *at > start && *at < end);
+            let inner: Vec<usize> = inner.collect();
+            let ends = inner.iter().copied().chain([end]);
+            open.extend(std::iter::once(start).chain(inner.iter().copied()).zip(ends));
+            cuts.extend(inner.into_iter().map(|at| (at, chance)));
         }
     }
     cuts.sort_by_key(|(at, _)| *at);
-    told(&logs, &mut cuts, least_share);
+    told(&logs, &mut cuts, least_share, &mut dice);
     changes(&logs, &cuts).map(|change| ChangePoint { index: change.index + skipped, ..change }).collect()
 }
 
-/// Leaves out cuts between parts that differ by less, the smallest first, since each makes one part of two.
-fn told(logs: &[f64], cuts: &mut Vec<(usize, f64)>, least_share: f64) {
+/// Leaves out cuts between parts that differ by less, or not beyond what chance has of these two parts alone, the smallest first,
+/// since each makes one part of two.
+fn told(logs: &[f64], cuts: &mut Vec<(usize, f64)>, least_share: f64, dice: &mut Dice) {
     loop {
-        let sizes = changes(logs, cuts).map(|change| change.share.abs()).enumerate();
-        match sizes.min_by(|a, b| a.1.total_cmp(&b.1)) {
-            Some((index, size)) if size < least_share => cuts.remove(index),
-            _ => return,
+        let end_of = |index: usize| cuts.get(index).map_or(logs.len(), |(at, _)| *at);
+        let mut is_told = |index: usize, change: &ChangePoint| {
+            let start = if index > 0 { end_of(index - 1) } else { 0 };
+            let both = &logs[start..end_of(index + 1)];
+            let t = Sums::new(both).t(0, change.index - start);
+            change.share.abs() >= least_share && chance(both, t, dice) <= MOST_CHANCE
         };
+        let mut all: Vec<(usize, ChangePoint)> = changes(logs, cuts).enumerate().collect();
+        all.retain(|(index, change)| !is_told(*index, change));
+        let Some((index, _)) = all.into_iter().min_by(|a, b| a.1.share.abs().total_cmp(&b.1.share.abs())) else {
+            return;
+        };
+        cuts.remove(index);
     }
 }
 
@@ -78,34 +91,54 @@ fn changes<'a>(logs: &'a [f64], cuts: &'a [(usize, f64)]) -> impl Iterator<Item 
     })
 }
 
-/// Where t is largest, and how large; `None` of too few points.
-fn best_cut(logs: &[f64]) -> Option<(usize, f64)> {
+/// From where to where a stretch differs most from the rest, and how large its t is; `None` of too few points.
+fn most_other(logs: &[f64]) -> Option<([usize; 2], f64)> {
     let count = logs.len();
     if count < 2 * LEAST_POINTS {
         return None;
     }
-    // Sums from the first point on, of distances from the mean: times of nanoseconds would lose digits.
-    let center = mean(logs);
-    let (mut sum, mut square) = (0.0, 0.0);
-    let sums: Vec<(f64, f64)> = logs
-        .iter()
-        .map(|log| {
-            sum += log - center;
-            square += (log - center).powi(2);
-            (sum, square)
-        })
-        .collect();
-    let all = *sums.last()?;
-    let t = |at: usize| {
-        let (left, right) = (at as f64, (count - at) as f64);
-        let (sum, _) = sums[at - 1];
-        let (mean_left, mean_right) = (sum / left, (all.0 - sum) / right);
-        let within = all.1 - left * mean_left.powi(2) - right * mean_right.powi(2);
+    let sums = Sums::new(logs);
+    // No part may be too short: neither the stretch nor what is left of the series before or after it.
+    let is_end = |at: usize| at == 0 || at == count || (LEAST_POINTS..=count - LEAST_POINTS).contains(&at);
+    let mut most: Option<([usize; 2], f64)> = None;
+    for start in (0..count).filter(|at| is_end(*at)) {
+        for end in (start + LEAST_POINTS..=count).filter(|at| is_end(*at) && at - start < count) {
+            let t = sums.t(start, end);
+            if most.is_none_or(|(_, known)| t > known) {
+                most = Some(([start, end], t));
+            }
+        }
+    }
+    most
+}
+
+/// What t of any stretch is made of.
+struct Sums {
+    /// Up to each point, of distances from the mean: logarithms of times would lose digits.
+    sums: Vec<f64>,
+    square: f64,
+}
+
+impl Sums {
+    fn new(logs: &[f64]) -> Self {
+        let center = mean(logs);
+        let mut sums = vec![0.0; logs.len() + 1];
+        for (index, log) in logs.iter().enumerate() {
+            sums[index + 1] = sums[index] + log - center;
+        }
+        Self { sums, square: logs.iter().map(|log| (log - center).powi(2)).sum() }
+    }
+
+    /// Student's t of a stretch and the rest; both have points.
+    fn t(&self, start: usize, end: usize) -> f64 {
+        let count = self.sums.len() - 1;
+        let (inner, outer) = ((end - start) as f64, (count - end + start) as f64);
+        let sum = self.sums[end] - self.sums[start];
+        let [mean_in, mean_out] = [sum / inner, (self.sums[count] - sum) / outer];
+        let within = self.square - inner * mean_in.powi(2) - outer * mean_out.powi(2);
         let spread = (within.max(0.0) / (count as f64 - 2.0)).sqrt().max(LEAST_SPREAD);
-        (mean_right - mean_left).abs() / (spread * (1.0 / left + 1.0 / right).sqrt())
-    };
-    let cuts = (LEAST_POINTS..=count - LEAST_POINTS).map(|at| (at, t(at)));
-    cuts.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
+        (mean_in - mean_out).abs() / (spread * (1.0 / inner + 1.0 / outer).sqrt())
+    }
 }
 
 /// How often the same points in another order have a t as large.
@@ -113,7 +146,7 @@ fn chance(logs: &[f64], t: f64, dice: &mut Dice) -> f64 {
     let mut order = logs.to_vec();
     let as_large = (0..ORDERS).filter(|_| {
         dice.shuffle(&mut order);
-        best_cut(&order).is_some_and(|(_, other)| other >= t - 1e-9)
+        most_other(&order).is_some_and(|(_, other)| other >= t - 1e-9)
     });
     (as_large.count() + 1) as f64 / (ORDERS + 1) as f64
 }
@@ -156,18 +189,19 @@ mod tests {
 
     #[test]
     fn noise_alone_changes_seldom() {
-        let wrong = (1..=100).filter(|seed| !found(&series(seed * 7919, &[(30, 1e7)])).is_empty()).count();
-        assert!(wrong <= 3, "{wrong} of 100");
+        let wrong = (1..=60).filter(|seed| !found(&series(seed * 7919, &[(30, 1e7)])).is_empty()).count();
+        assert!(wrong <= 2, "{wrong} of 60");
     }
 
     #[test]
     fn a_change_is_found_at_its_commit() {
+        // With a change of two and a half deviations the point is told to within two.
         let near = |seed: u64| {
             let changes = points(&series(seed * 104_729, &[(15, 1e7), (15, 1.05e7)]), 0.02);
-            changes.len() == 1 && changes[0].index.abs_diff(15) <= 1 && (changes[0].share - 0.05).abs() < 0.03
+            changes.len() == 1 && changes[0].index.abs_diff(15) <= 2 && (changes[0].share - 0.05).abs() < 0.03
         };
-        let right = (1..=50).filter(|seed| near(*seed)).count();
-        assert!(right >= 45, "{right} of 50");
+        let right = (1..=25).filter(|seed| near(*seed)).count();
+        assert!(right >= 23, "{right} of 25");
         let back = points(&series(3, &[(10, 1e7), (10, 1.2e7), (10, 1e7)]), 0.02);
         assert_eq!(back.iter().map(|change| change.index).collect::<Vec<_>>(), [10, 20]);
         assert!(back[0].share > 0.15 && back[1].share < -0.13);

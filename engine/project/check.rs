@@ -17,14 +17,6 @@ use crate::text::nearest::did_you_mean;
 use super::raw::{RawCompare, RawIgnore, Text};
 use super::{Config, ConfigFile, sources};
 
-/// `never`, and the severities that are shown.
-const FAIL_ON: [(&str, Threshold); 4] = [
-    ("high", Threshold::At(Severity::High)),
-    ("medium", Threshold::At(Severity::Medium)),
-    ("low", Threshold::At(Severity::Low)),
-    ("never", Threshold::Never),
-];
-
 pub(super) fn check(
     file: &ConfigFile,
     library: &Library,
@@ -109,7 +101,7 @@ impl<'a> Checker<'a> {
     }
 
     fn fail_on(&mut self, word: &Text) -> Option<Threshold> {
-        self.one_of("fail_on", word, &FAIL_ON)
+        self.one_of("fail_on", word, &Threshold::WORDS)
     }
 
     fn compare_fail_on(&mut self, word: &Text) -> Option<FailOn> {

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::spans;
+use crate::compare::signed;
 use crate::history::{ChangePoint, History, Point, TimeOf, Trend};
+use crate::text::spans::Sentence;
 use crate::text::{escape, number};
 
 /// The version of the JSON.
@@ -14,8 +17,8 @@ const MAX_TRENDS: usize = 30;
 
 /// As Markdown: what changed, the points, and findings that came, went or grew.
 pub fn history_markdown(history: &History) -> String {
-    let mut out = format!("# coldspot history\n\n**{}**\n\n", escape::markdown(&verdict(history)));
-    for change in history.changes.iter().rev() {
+    let mut out = format!("# coldspot history\n\n**{}**\n\n", spans::markdown(&verdict(history)));
+    for change in history.changes.iter().rev().skip(1) {
         let label = label(history, change.index);
         out.push_str(&format!(
             "- {} since {}: {}\n",
@@ -111,7 +114,7 @@ pub fn history_json(history: &History) -> serde_json::Result<String> {
         .collect();
     let left_out: Vec<&str> = history.left_out.iter().map(|label| label.text()).collect();
     let all = json!({
-        "schema": SCHEMA, "coldspot": env!("CARGO_PKG_VERSION"), "of": history.of.name(), "verdict": verdict(history),
+        "schema": SCHEMA, "coldspot": env!("CARGO_PKG_VERSION"), "of": history.of.name(), "verdict": verdict(history).plain(),
         "points": points, "changes": changes, "findings": trends, "left_out": left_out,
     });
     Ok(serde_json::to_string_pretty(&all)? + "\n")
@@ -144,7 +147,7 @@ pub fn history_html(history: &History) -> String {
          content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>coldspot history</title>\n<style>{STYLE}</style>\n\
          <h1>coldspot history</h1>\n<p><strong>{}</strong></p>\n{}<table>\n<tr><th><th>runs<th>{}<th>against \
          before<th>findings high, medium, low</tr>\n{rows}</table>\n{trends}</html>\n",
-        html(&verdict(history)),
+        html(&verdict(history).plain()),
         chart(history),
         what(history.of),
     )
@@ -236,15 +239,18 @@ fn chart(history: &History) -> String {
 }
 
 /// What changed last, in one sentence.
-fn verdict(history: &History) -> String {
+fn verdict(history: &History) -> Sentence {
     let count = history.points.len();
+    let words = Sentence::default();
     match history.changes.last() {
-        _ if count == 0 => "No run holds a time.".to_owned(),
+        _ if count == 0 => words.own("No run holds a time."),
         Some(change) => {
-            format!("The last change: {} since {}, {}.", way(change), label(history, change.index), size(change))
+            let words =
+                words.own(&format!("The last change: {} since ", way(change))).code(label(history, change.index));
+            words.own(&format!(", {}.", size(change)))
         }
-        None if count < 10 => format!("No change is shown by {count} points: ten or more tell one."),
-        None => format!("No change beyond the noise in {count} points."),
+        None if count < 10 => words.own(&format!("No change is shown by {count} points: ten or more tell one.")),
+        None => words.own(&format!("No change beyond the noise in {count} points.")),
     }
 }
 
@@ -265,10 +271,6 @@ fn against_before(history: &History, index: usize) -> String {
         (Some(before), Some(point)) => signed(point.time_ns / before.time_ns - 1.0),
         _ => String::new(),
     }
-}
-
-fn signed(share: f64) -> String {
-    format!("{}{}", if share < 0.0 { "−" } else { "+" }, number::percent(share.abs()))
 }
 
 fn time(point: &Point) -> String {

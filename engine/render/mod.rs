@@ -18,6 +18,7 @@ mod rule_list;
 mod rule_page;
 mod sarif;
 mod spans;
+mod text;
 pub mod whatif;
 
 use crate::report::Report;
@@ -28,12 +29,15 @@ pub use markdown::{TemplateError, Templates};
 pub use rule_list::{rule_list_json, rule_list_text};
 pub use rule_page::{rule_index, rule_page, rule_page_set};
 pub use spans::markdown;
+pub use text::Screen;
 
 /// A format of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// For people and forges, through templates.
     Markdown,
+    /// For people at a terminal.
+    Text(Screen),
     /// One object; `docs/json.md` describes it.
     Json,
     /// SARIF 2.1.0.
@@ -48,12 +52,21 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 6] = [Self::Markdown, Self::Json, Self::Sarif, Self::Github, Self::Junit, Self::Codequality];
+    pub const ALL: [Self; 7] = [
+        Self::Markdown,
+        Self::Text(Screen::PLAIN),
+        Self::Json,
+        Self::Sarif,
+        Self::Github,
+        Self::Junit,
+        Self::Codequality,
+    ];
 
     /// The word that users choose it by.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Markdown => "markdown",
+            Self::Text(_) => "text",
             Self::Json => "json",
             Self::Sarif => "sarif",
             Self::Github => "github",
@@ -66,6 +79,7 @@ impl Format {
     pub const fn about(self) -> &'static str {
         match self {
             Self::Markdown => "For people and forges",
+            Self::Text(_) => "For a terminal; a comparison is printed as Markdown",
             Self::Json => "One object; docs/json.md describes it",
             Self::Sarif => "SARIF 2.1.0, for code scanning",
             Self::Github => "Annotations of a GitHub workflow",
@@ -103,6 +117,10 @@ pub enum RenderError {
 pub fn render(report: &Report, format: Format, context: Context<'_>) -> Result<String, RenderError> {
     Ok(match format {
         Format::Markdown => context.templates.markdown(report)?,
+        Format::Text(screen) => match text::review_of(report) {
+            Some(review) => text::text(review, screen),
+            None => context.templates.markdown(report)?,
+        },
         Format::Json => json::json(report)?,
         Format::Sarif => sarif::sarif(&Notes::of(report), context.library)?,
         Format::Github => github::github(&Notes::of(report)),

@@ -1,6 +1,6 @@
 //! What the formats of machines print: one note for each thing worth a line, of a review or a comparison.
 
-use crate::compare::{Basis, FindingChange, Outcome, Sides, State};
+use crate::compare::{FindingChange, Outcome, Sides, State};
 use crate::findings::{Observation, SourceLocation, digest};
 use crate::gates::{Gate, GateOutcome, Gates};
 use crate::report::{ComparisonReport, Report, ReviewReport};
@@ -104,11 +104,7 @@ impl<'a> Notes<'a> {
 
     /// Findings that changed, and gates.
     fn of_comparison(ComparisonReport { comparison, gates, .. }: &'a ComparisonReport) -> Self {
-        let each = match &comparison.work.basis {
-            Basis::Step { .. } => " a step",
-            Basis::Unit { .. } => " a unit of work",
-            _ => "",
-        };
+        let each = comparison.work.basis.per();
         // What became faster fails for no finding.
         let fail_on = gates.fail_on.filter(|_| comparison.outcome != Outcome::Faster);
         let verdict_level = match comparison.outcome {
@@ -131,9 +127,9 @@ impl<'a> Notes<'a> {
     pub(super) fn level(&self, gate: &Gate) -> Option<Level> {
         match gate.outcome {
             GateOutcome::Passed => None,
-            GateOutcome::Undecided { .. } if !self.gates.fails(gate) => Some(Level::Warning),
-            GateOutcome::Unknown if self.gates.allows_unknown => Some(Level::Note),
-            GateOutcome::Failed | GateOutcome::Undecided { .. } | GateOutcome::Unknown => Some(Level::Error),
+            _ if self.gates.ends_run_by(gate) => Some(Level::Error),
+            GateOutcome::Unknown => Some(Level::Note),
+            GateOutcome::Failed | GateOutcome::Undecided { .. } => Some(Level::Warning),
         }
     }
 }
@@ -169,7 +165,7 @@ fn needing_base(gates: &Gates) -> Option<String> {
 }
 
 fn changed(finding: &FindingChange, least: Option<Severity>, each: &str) -> Note {
-    let asks = matches!(finding.state, State::New | State::Worse);
+    let asks = finding.state.is_regression();
     let is_failure = asks && !finding.is_known && least.is_some_and(|least| finding.severity >= least);
     // What is being won, or is gone already, asks for nothing and is nowhere.
     let is_live = !matches!(finding.state, State::Better | State::Gone);

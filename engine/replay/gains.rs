@@ -5,7 +5,7 @@ use super::change::{Change, Extent};
 use super::model::{Edge, Play};
 use super::record::Part;
 use super::setting::Setting;
-use super::{Assumption, NoReplay, Role, Subject};
+use super::{Assumption, NoReplay, Subject};
 
 /// What a change could win of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -161,10 +161,9 @@ impl<'all> Replay<'all> {
     /// Communication that runs alone in a step, where changes hide it: no dependency of this recording keeps it from going.
     fn exposed_ns(&self, changes: &[Change]) -> f64 {
         let model = &self.built.model;
-        let sends = || model.part.ops.iter().any(|op| self.setting.role_of(op) == Role::Broadcast);
         let hides = |change: &Change| match change {
             Change::OverlapCommunication => true,
-            Change::ProcessPerGpu => sends(),
+            Change::ProcessPerGpu => self.setting.sends_parameters(&model.part),
             _ => false,
         };
         if !changes.iter().any(hides) {

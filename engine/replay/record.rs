@@ -312,7 +312,9 @@ fn threads(subject: &Subject<'_>) -> Vec<u32> {
         let process = timeline.process_of(*thread);
         processes.contains(&process) || processes.contains(&NONE)
     };
-    let has_calls = |thread: &u32| !subject.calls.of_thread(*thread).is_empty();
+    // A thread that does nothing but ask, such as the watchdog of a library, sleeps between its queries: nothing waits for it.
+    let is_query = |call: &u32| subject.calls.class_of(timeline, *call) == ApiClass::Query;
+    let has_calls = |thread: &u32| !subject.calls.of_thread(*thread).iter().all(is_query);
     (0..timeline.threads.len() as u32).filter(is_own).filter(has_calls).collect()
 }
 

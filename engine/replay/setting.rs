@@ -1,5 +1,7 @@
 //! What of a recording a change has to know.
 
+use std::collections::BTreeSet;
+
 use super::record::{Op, Part, TO_HOST};
 use super::{Role, Subject};
 use crate::ledger::OpKind;
@@ -94,6 +96,18 @@ impl Setting<'_> {
             (10, _) => Some((Some(14.0), 28.0)),
             _ => None,
         }
+    }
+
+    /// Whether one process runs work on several devices, and broadcasts to them in most steps.
+    pub(super) fn sends_parameters(&self, part: &Part) -> bool {
+        let process = |op: &Op| self.subject.timeline.streams.get(op.stream as usize).map(|stream| stream.process);
+        let sends: Vec<&Op> = part.ops.iter().filter(|op| self.role_of(op) == Role::Broadcast).collect();
+        let steps: BTreeSet<u32> = sends.iter().map(|op| op.step).collect();
+        let of_one = |sender: &&Op| {
+            let own = part.ops.iter().filter(|op| process(op) == process(sender));
+            own.map(|op| op.device).any(|device| device != sender.device)
+        };
+        2 * steps.len() >= part.step_count as usize && sends.first().is_some_and(of_one)
     }
 
     /// Measures the rates of pinned copies.

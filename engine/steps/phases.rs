@@ -80,6 +80,11 @@ impl Phases {
         Some(Self::cut(window, first, steady, steady_steps, steps.certainty))
     }
 
+    /// The steps of the steady state of a window; none without enough of them.
+    pub fn steady_of(window: Interval, steps: &Steps) -> &[Step] {
+        Self::of_steps(window, steps).map_or(&[], |phases| &steps.steps[phases.steady_steps])
+    }
+
     /// Of a window in which the program marks its own region, and nothing repeats.
     pub fn of_region(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
         let launches = Launches::new(timeline, device)?;

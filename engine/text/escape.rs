@@ -26,7 +26,7 @@ pub(super) fn part_hashes(text: &str) -> String {
 }
 
 /// A line that no pipeline takes for a command: `::` where it begins, `##[…]` anywhere.
-pub(super) fn no_command(line: &str) -> String {
+pub(crate) fn no_command(line: &str) -> String {
     let line = part_hashes(line);
     if line.trim_start().starts_with("::") { format!("{JOINER}{line}") } else { line }
 }

@@ -6,6 +6,7 @@ pub mod escape;
 pub mod folded;
 pub mod glob;
 mod invisible;
+pub mod kernel_identity;
 pub mod kernel_names;
 pub mod names;
 pub mod nearest;

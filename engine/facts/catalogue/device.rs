@@ -79,6 +79,13 @@ const IDENTITY: &[Fact] = &[
         "Size of device memory. What moves in a run can be held against it.",
     ),
     fact("process_count", Int, Report, Intensive, "Processes that ran work on this GPU."),
+    fact(
+        "process_device_count",
+        Int,
+        Report,
+        Intensive,
+        "GPUs that one of these processes ran work on, this one among them; the most of any of them.",
+    ),
 ];
 
 const WINDOW: &[Fact] = &[

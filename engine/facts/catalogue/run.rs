@@ -18,6 +18,13 @@ pub(super) const RUN: &[Fact] = &[
         "The page of Nsight Compute that kernels were read from; of several, the last. `raw` holds every metric that was collected, `details` what the profiler's own rules say.",
     ),
     fact(
+        "joined_profile_count",
+        Int,
+        KernelProfile,
+        Incomparable,
+        "Launch shapes of a recording that a page of Nsight Compute has a kernel for: of the same name, grid and block. 0 where its kernels are not those of the recording.",
+    ),
+    fact(
         "product_version",
         Text,
         Report,

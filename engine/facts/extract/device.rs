@@ -13,6 +13,8 @@ use crate::timeline::{Device, Timeline};
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     identity(&timeline.devices[device.ops.device as usize], device, facts);
+    let of_process = |process: &u32| context.devices.iter().filter(|other| other.processes.contains(process)).count();
+    facts.set("process_device_count", device.processes.iter().map(of_process).max().unwrap_or(0) as i64);
     window(device, facts);
     counts(context, device, facts);
     copies(timeline, device, facts);

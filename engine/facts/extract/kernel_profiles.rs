@@ -10,6 +10,7 @@ use crate::facts::store::{Entity, EntityId, Facts};
 use crate::facts::{EntityKind, FactValue};
 use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_DEVICE_COUNT};
 use crate::source::KERNELS_FORMAT_ID;
+use crate::text::kernel_identity::identity;
 use crate::text::kernel_names;
 use crate::timeline::{Counter, KernelProfile, KernelProfiles, Page};
 
@@ -91,37 +92,52 @@ fn by_shape<'a>(profiles: &[&'a KernelProfile]) -> BTreeMap<(i64, i64), Vec<&'a 
     shapes
 }
 
+/// Profiles by what kernels are called, grid and block, each with the instance of a template that it is.
+type ByShape<'a> = BTreeMap<(String, i64, i64), Vec<(String, &'a KernelProfile)>>;
+
 /// Facts of profiled kernels, beside those of a recording of the program: of each launch shape with a profile of its name,
 /// grid and block, on a GPU of the same compute capability. What the recording tells itself stays as it is.
 pub fn join(facts: &mut Facts, profiles: &KernelProfiles) {
-    let mut by_name: BTreeMap<(String, i64, i64), Vec<&KernelProfile>> = BTreeMap::new();
+    let mut by_shape: ByShape<'_> = BTreeMap::new();
     for profile in &profiles.kernels {
         let key = (kernel_names::called(&profile.name), profile.grid_blocks, profile.block_threads);
-        by_name.entry(key).or_default().push(profile);
+        by_shape.entry(key).or_default().push((identity(&profile.name), profile));
     }
     let shapes: Vec<EntityId> = facts.of_kind(EntityKind::LaunchShape).map(|(id, _)| id).collect();
+    let mut joined_count = 0_i64;
     for id in shapes {
-        let shape = facts.get(id);
-        let size = shape.int("grid_block_count").zip(shape.int("block_thread_count"));
-        let Some((blocks, threads)) = size else { continue };
-        let named = by_name.get(&(kernel_names::called(shape.name()), blocks, threads));
-        let capability = facts.related(id, EntityKind::Device).and_then(|device| {
-            let device = facts.get(device);
-            device.int("compute_major").zip(device.int("compute_minor"))
-        });
-        let is_of_gpu = |profile: &&&KernelProfile| {
-            capability.is_none_or(|known| profile.compute_capability.is_none_or(|own| own == known))
-        };
-        let longest = |profile: &&KernelProfile| profile.counters.get(Counter::Duration).and_then(whole);
-        let profile = named.and_then(|named| named.iter().filter(is_of_gpu).copied().max_by_key(longest));
-        let Some(profile) = profile else { continue };
-        let known: Vec<(&str, FactValue)> = shape.facts().map(|(name, value)| (name, value.clone())).collect();
+        let Some(profile) = profile_of(facts, id, &by_shape) else { continue };
+        joined_count += 1;
         let shape = facts.get_mut(id);
+        let known: Vec<(&str, FactValue)> = shape.facts().map(|(name, value)| (name, value.clone())).collect();
         set_profile(shape, profile);
         for (name, value) in known {
             shape.set(name, value);
         }
     }
+    let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id);
+    if let Some(run) = run {
+        let run = facts.get_mut(run);
+        run.set("profile_page", page(profiles));
+        run.set("joined_profile_count", run.int("joined_profile_count").unwrap_or(0).saturating_add(joined_count));
+    }
+}
+
+/// The profile that is of a launch shape. Of several instances of a template the one that the recording names, else the longest.
+fn profile_of<'a>(facts: &Facts, id: EntityId, by_shape: &ByShape<'a>) -> Option<&'a KernelProfile> {
+    let shape = facts.get(id);
+    let (blocks, threads) = shape.int("grid_block_count").zip(shape.int("block_thread_count"))?;
+    let named = by_shape.get(&(kernel_names::called(shape.name()), blocks, threads))?;
+    let device = facts.related(id, EntityKind::Device).map(|device| facts.get(device));
+    let capability = device.and_then(|device| device.int("compute_major").zip(device.int("compute_minor")));
+    let is_of_gpu =
+        |profile: &KernelProfile| capability.zip(profile.compute_capability).is_none_or(|(known, own)| known == own);
+    let kernel = facts.related(id, EntityKind::Kernel).map(|kernel| facts.get(kernel));
+    let instance = kernel.and_then(|kernel| kernel.text("full_name")).map(identity);
+    let best = |(own, profile): &&(String, &KernelProfile)| {
+        (instance.as_ref() == Some(own), profile.counters.get(Counter::Duration).and_then(whole))
+    };
+    named.iter().filter(|(_, profile)| is_of_gpu(profile)).max_by_key(best).map(|(_, profile)| *profile)
 }
 
 const fn page(profiles: &KernelProfiles) -> &'static str {

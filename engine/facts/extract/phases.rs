@@ -69,7 +69,7 @@ impl Told {
         let is_earlier = |step: &&steps::Step| step.device.start < ops.window.start;
         told.earlier_step_count = steps.iter().flat_map(|steps| &steps.steps).filter(is_earlier).count();
         told.steps = steps.map(|steps| within(steps, ops.window)).filter(|steps| !steps.steps.is_empty());
-        let steady = super::steps::steady_of(ops.window, told.steps.as_ref());
+        let steady = told.steps.as_ref().map_or(&[][..], |steps| Phases::steady_of(ops.window, steps));
         let usual_ns = median(&mut steady.iter().map(|step| step.device.len_ns()).collect::<Vec<_>>()).unwrap_or(0);
         let is_slow = |part: &Interval| part.len_ns() as f64 >= SLOW_RATIO * usual_ns as f64;
         told.slow_steps = Union::of(steady.iter().map(|step| step.device).filter(is_slow));

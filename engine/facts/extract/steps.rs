@@ -39,13 +39,7 @@ fn are_told(steps: &Steps) -> bool {
 
 /// The steps of the steady state, however sure they are: what repeats has a price, whatever it is called.
 pub(super) fn steady(device: &DeviceContext) -> &[Step] {
-    steady_of(device.window(), device.told.steps.as_ref())
-}
-
-/// The same, of the steps in a window.
-pub(super) fn steady_of(window: Interval, steps: Option<&Steps>) -> &[Step] {
-    let Some(steps) = steps else { return &[] };
-    Phases::of_steps(window, steps).map_or(&[], |phases| &steps.steps[phases.steady_steps])
+    device.told.steps.as_ref().map_or(&[], |steps| Phases::steady_of(device.window(), steps))
 }
 
 /// What more the host does in slow steps than in others while the device is idle, by what it does.

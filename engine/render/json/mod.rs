@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::spans::markdown;
 use crate::findings::SourceLocation;
-use crate::gates::{GateOutcome, Gates};
+use crate::gates::Gates;
 use crate::report::Report;
 use crate::text::escape;
 use crate::text::spans::Sentence;
@@ -72,16 +72,12 @@ struct Gate<'a> {
 }
 
 fn gates(gates: &Gates) -> Vec<Gate<'_>> {
-    let is_failure = |gate: &crate::gates::Gate| {
-        let is_unknown = gate.outcome == GateOutcome::Unknown && !gates.allows_unknown;
-        gates.fails(gate) || is_unknown
-    };
     let all = gates.gates.iter();
     all.map(|gate| Gate {
         name: &gate.name,
         limit: &gate.limit,
         outcome: gate.outcome.name(),
-        is_failure: is_failure(gate),
+        is_failure: gates.ends_run_by(gate),
         says: &gate.says,
     })
     .collect()

@@ -146,7 +146,7 @@ impl Play<'_> {
         if extent == Extent::Ceiling && self.turns.copies {
             // Kernels of several streams fill the last wave of each other.
             self.set_runs(|_, op, run_ns| {
-                op.kind.is_kernel().then(|| (run_ns as f64 * (1.0 - LAST_WAVE_SHARE)) as i64)
+                op.kind.is_kernel().then_some((run_ns as f64 * (1.0 - LAST_WAVE_SHARE)) as i64)
             });
         }
     }

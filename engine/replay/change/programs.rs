@@ -146,7 +146,7 @@ impl Play<'_> {
     /// Without parameters sent out and gradients gathered by one process: GPUs do not wait for each other, and what sums gradients runs beside the backward pass.
     pub(super) fn process_per_gpu(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
-        if !model.part.ops.iter().any(|op| setting.role_of(op) == Role::Broadcast) {
+        if !setting.sends_parameters(&model.part) {
             return;
         }
         self.overlap_communication(extent);

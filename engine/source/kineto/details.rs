@@ -22,6 +22,9 @@ const MAX_NAME_COUNT: usize = 100;
 const MAX_NAME_BYTES: usize = 100;
 /// Devices whose memory is told.
 const MAX_DEVICE_COUNT: usize = 1_024;
+/// Bytes that one of each takes until the timeline is told, about.
+const OF_KERNEL_BYTES: u64 = 110;
+const OF_OPERATOR_BYTES: u64 = 130;
 /// More than any tensor has.
 const MAX_SIZE: i64 = 1 << 48;
 
@@ -80,6 +83,13 @@ impl Found {
         }
     }
 
+    /// Bytes of memory that it takes, about.
+    pub(super) fn held_bytes(&self) -> u64 {
+        let of_kernels = self.kernels.len() + self.moved.len();
+        let of_operators = self.products.len() + self.asked.len();
+        of_kernels as u64 * OF_KERNEL_BYTES + of_operators as u64 * OF_OPERATOR_BYTES
+    }
+
     fn moved(&mut self, collective: &Collective<'_>) -> Option<Moved> {
         let name = collective.name?.to_str();
         let elements = collective.input_elements.max(collective.output_elements).filter(|count| *count > 0)?;
@@ -111,8 +121,10 @@ impl Found {
         self.moved.extend(other.moved.into_iter().filter_map(|(times, moved)| Some((times, named(moved)?))));
         self.asked.extend(other.asked.into_iter().filter_map(|(id, moved)| Some((id, named(moved)?))));
         for (device, (reserved, allocated)) in other.memory {
-            let peak = self.memory.entry(device).or_default();
-            *peak = (peak.0.max(reserved), peak.1.max(allocated));
+            if self.memory.len() < MAX_DEVICE_COUNT || self.memory.contains_key(&device) {
+                let peak = self.memory.entry(device).or_default();
+                *peak = (peak.0.max(reserved), peak.1.max(allocated));
+            }
         }
     }
 

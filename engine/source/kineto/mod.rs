@@ -108,7 +108,8 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         details.merge(part.details);
         builder.take(part.chunk);
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
-        is_full = builder.held_bytes() > most_held_bytes;
+        let held_bytes = builder.held_bytes() + places.held_bytes() + details.held_bytes();
+        is_full = held_bytes > most_held_bytes;
         if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut summary = pipeline::read(&mut source, threads, make, take).map_err(unreadable)?;

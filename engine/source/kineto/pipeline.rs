@@ -261,6 +261,11 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S) -> ControlFlow<()>> Order<'_, S, M, T> {
 
     fn summary(self, fault: Option<io::Error>) -> Result<Summary, Unreadable> {
         let Self { state, found, .. } = self;
+        let fault = match fault {
+            // Nothing could be inflated at all.
+            Some(error) if state == State::START && found.event_count == 0 => return Err(Unreadable::Io(error)),
+            other => other,
+        };
         let is_whole = state.is_done() || (found.is_bare && state.is_beyond_events());
         let ending = match fault {
             _ if is_whole => Ending::Whole,

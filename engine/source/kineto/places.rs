@@ -8,6 +8,7 @@ use foldhash::HashMap;
 
 use super::event::{Event, Operator};
 use super::text::Text;
+use crate::limits::MAX_PYTHON_STACKS_BYTES;
 use crate::source::own_code;
 use crate::text::paths;
 use crate::timeline::builder::ThreadKey;
@@ -18,6 +19,12 @@ use crate::timeline::{CallLocations, LocationCursor, SourceLocation, ThreadRange
 const MAX_STACK_BYTES: usize = 16 << 10;
 /// Different stacks that are told apart.
 const MAX_STACK_COUNT: usize = 1 << 20;
+/// Folders of scripts that were run: every frame is held against each.
+const MAX_FOLDER_COUNT: usize = 16;
+/// Bytes that one of each takes until the timeline is told, about.
+const ROW_BYTES: u64 = 60;
+const LINKED_BYTES: u64 = 150;
+const STACK_BYTES: u64 = 150;
 /// What Python calls the code of a file outside of its functions.
 const MODULE: &str = "<module>";
 
@@ -45,6 +52,8 @@ pub(super) struct Places {
     stacks: Vec<Box<str>>,
     /// By what is written; `None` for those that hold none.
     stack_of: HashMap<Box<[u8]>, Option<u32>>,
+    /// Bytes of all of them.
+    stack_bytes: usize,
     rows: Vec<(Stretch, u32)>,
     linked: Vec<Linked>,
 }
@@ -71,9 +80,10 @@ impl Places {
         let stack = stack.start(MAX_STACK_BYTES);
         let index = match self.stack_of.get(stack.raw()) {
             Some(known) => *known,
-            None if self.stack_of.len() >= MAX_STACK_COUNT => None,
+            None if self.is_full() => None,
             None => {
                 let index = self.new_stack(stack);
+                self.stack_bytes += stack.raw().len();
                 self.stack_of.insert(stack.raw().into(), index);
                 index
             }
@@ -82,6 +92,19 @@ impl Places {
             let at = Stretch { times, thread: self.thread(thread) };
             self.rows.push((at, index));
         }
+    }
+
+    /// Whether no further stacks are told apart.
+    fn is_full(&self) -> bool {
+        self.stack_of.len() >= MAX_STACK_COUNT || self.stack_bytes >= MAX_PYTHON_STACKS_BYTES
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.rows.len() as u64 * ROW_BYTES
+            + self.linked.len() as u64 * LINKED_BYTES
+            + self.stack_of.len() as u64 * STACK_BYTES
+            + self.stack_bytes as u64 * 2
     }
 
     fn new_stack(&mut self, stack: Text<'_>) -> Option<u32> {
@@ -105,10 +128,12 @@ impl Places {
             if let Some(known) = self.stack_of.get(text.as_bytes()) {
                 return *known;
             }
-            let index = (self.stacks.len() < MAX_STACK_COUNT).then(|| {
-                self.stacks.push(text.into());
-                (self.stacks.len() - 1) as u32
-            });
+            if self.is_full() {
+                return None;
+            }
+            self.stacks.push(text.into());
+            self.stack_bytes += text.len();
+            let index = Some((self.stacks.len() - 1) as u32);
             self.stack_of.insert(text.as_bytes().into(), index);
             index
         };
@@ -149,6 +174,7 @@ impl Places {
     /// The locations, and which of them each stack stands for.
     fn locations(&self, root: Option<&Path>) -> (Vec<SourceLocation>, Vec<Option<u32>>) {
         let folders: BTreeSet<&str> = self.stacks.iter().filter_map(|stack| main_folder(stack)).collect();
+        let folders: BTreeSet<&str> = folders.into_iter().take(MAX_FOLDER_COUNT).collect();
         let mut list: Vec<SourceLocation> = Vec::new();
         let mut index_of: HashMap<SourceLocation, u32> = HashMap::default();
         let mut of_stack = |stack: &str| {

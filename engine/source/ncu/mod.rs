@@ -24,7 +24,7 @@ use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::files;
 use crate::limits::MAX_KERNEL_PROFILE_COUNT;
-use crate::text::cut;
+use crate::text::{cut, kernel_names};
 use crate::timeline::{Counter, KernelProfile, KernelProfiles};
 
 const IMPORT: &str = "Print a report of Nsight Compute with: ncu --import FILE.ncu-rep --csv --page raw > kernels.csv";
@@ -49,7 +49,9 @@ fn reader(head: &[u8]) -> Option<Reader> {
         return Some(rep::read);
     }
     let is_page = head.split(|byte| *byte == b'\n').any(lines::is_header) || head.starts_with(b"==PROF==");
-    is_page.then_some(read as Reader)
+    // Of text, which may begin as a list of JSON does.
+    let has = |words: &[u8]| memchr::memmem::find(head, words).is_some();
+    (is_page || (has(b"Section: ") && has(b", Stream "))).then_some(read as Reader)
 }
 
 fn near_miss(head: Head<'_>) -> Option<NearMiss> {
@@ -72,7 +74,8 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let damaged = |detail: String| ReadError::Damaged { path: name.clone(), detail, hint: IMPORT.to_owned() };
     let mut reader = BufReader::new(file);
     let header = lines::header(&mut reader).map_err(|error| damaged(error.to_string()))?;
-    let header = header.ok_or_else(|| not_a_report("has no table of kernels"))?;
+    let header =
+        header.ok_or_else(|| not_a_report("holds no table of kernels as CSV: it may be a page printed as text"))?;
     let profiles = kernels(Cursor::new(header).chain(reader), options, progress).map_err(|error| match error {
         Problem::Csv(error) => damaged(error),
         Problem::Header => not_a_report("is a table of Nsight Compute, but not of its page raw or details"),
@@ -170,8 +173,10 @@ impl Groups {
 
     fn add(&mut self, mut launch: Launch) {
         launch.counters.derive_excess();
-        let name = cut::to_bytes(&launch.name, self.name_bytes);
-        self.profiles.cut_name_count += u64::from(name.len() < launch.name.len());
+        // A page can be printed with the names that the linker knows.
+        let full = kernel_names::demangled(&launch.name).unwrap_or_else(|| std::mem::take(&mut launch.name));
+        let name = cut::to_bytes(&full, self.name_bytes);
+        self.profiles.cut_name_count += u64::from(name.len() < full.len());
         let key = Key {
             name: name.to_owned(),
             device: launch.device,

@@ -63,12 +63,20 @@ fn near_miss(head: Head<'_>) -> Option<NearMiss> {
             "is a raw recording of Nsight Systems (.qdstrm), which it could not turn into a report",
             "Do that with its importer: QdstrmImporter --input-file FILE.qdstrm",
         )
+    } else if is_summary(head.bytes) {
+        ("is a summary that nsys stats printed: sums, without the events that they are of", EXPORT)
     } else if !head.bytes.is_empty() && matches!(head.extension, "nsys-rep" | "qdrep") {
         ("is named as a report of Nsight Systems, but does not begin as one", "Copy it again from where it was made")
     } else {
         return None;
     };
     Some(NearMiss { found, hint })
+}
+
+/// Whether a text is what `nsys stats` prints, as a table or as CSV.
+fn is_summary(bytes: &[u8]) -> bool {
+    let has = |words: &[u8]| memchr::memmem::find(bytes, words).is_some();
+    has(b"Total Time (ns)") && has(b"Time (%)")
 }
 
 /// Reads a SQLite export.

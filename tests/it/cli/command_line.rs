@@ -61,6 +61,11 @@ fn a_review_is_printed_or_written() {
     let folder = temp::folder();
     let path = folder.path().join("review.json");
     coldspot(&["review", &report]).success().stdout(contains("# coldspot: healthy.sqlite"));
+    let text = coldspot(&["review", &report, "--format", "text"]).success().out();
+    assert!(
+        text.starts_with("coldspot: healthy.sqlite\n") && !text.contains('\u{1b}') && !text.contains("**"),
+        "{text}"
+    );
     coldspot(&["review", &report, "--format", "json", "--output", &path.display().to_string()]).success().stdout("");
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!(json["schema"], "coldspot.review/1");

@@ -30,7 +30,7 @@ fn a_slower_commit_is_named() {
     nights(folder.path(), 16, 9, 1.12);
     let path = folder.path().display().to_string();
     let text = coldspot(&["history", &path]).success().out();
-    assert!(text.contains("The last change: slower since 2026-11-10-abc0009"), "{text}");
+    assert!(text.contains("The last change: slower since `2026-11-10-abc0009`"), "{text}");
     let json = coldspot(&["history", &path, "--format", "json"]).success().json();
     assert_eq!((json["of"].as_str(), json["points"].as_array().unwrap().len()), (Some("step"), 16));
     let change = &json["changes"][0];

@@ -66,7 +66,9 @@ fn heavy_reports_end_in_a_report_or_an_error() {
 }
 
 /// Name, maker, and rows in the ordinary run and in the long one.
-fn cases() -> impl Iterator<Item = (&'static str, fn(&Path, i64), (i64, i64))> {
+type Heavy = (&'static str, fn(&Path, i64), (i64, i64));
+
+fn cases() -> impl Iterator<Item = Heavy> {
     let bombs = bombs::CASES.iter().chain(packed::CASES).map(|(name, make)| (*name, *make, BOMB_ROWS));
     heavy::CASES.iter().map(|(name, make)| (*name, *make, ROWS)).chain(bombs)
 }

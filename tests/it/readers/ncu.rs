@@ -5,7 +5,7 @@ use coldspot::facts::{EntityKind, Facts};
 
 use crate::support::formats::Printer;
 use crate::support::kernels::{TRANSPOSE, details, raw, transpose};
-use crate::support::{sample_reports, temp};
+use crate::support::{Scenario, SchemaVersion, sample_reports, temp};
 
 fn try_facts(text: impl AsRef<[u8]>) -> Result<Facts, String> {
     let folder = temp::folder();
@@ -133,6 +133,92 @@ fn a_page_explains_the_kernel_of_a_recording_with_its_name_and_shape() {
     assert_eq!(joined(name, grid + 1, &own), 0, "another grid");
     assert_eq!(joined("another(int)", grid, &own), 0, "another name");
     assert_eq!(joined(name, grid, "1.0"), 0, "another GPU");
+    for written in [format!("void ns::{name}<(int)4>(const float *)"), format!("_Z{}{name}PKf", name.len())] {
+        assert_eq!(joined(&written, grid, &own), 1, "{written}");
+    }
+}
+
+#[test]
+fn of_several_instances_of_a_template_the_recorded_one_tells() {
+    const SHORT: &[(&str, &str, &str)] = &[("gpu__time_duration.sum", "us", "100")];
+    const LONG: &[(&str, &str, &str)] = &[("gpu__time_duration.sum", "us", "900")];
+    let folder = temp::folder();
+    let page = raw(&[
+        ("void gemm<(int)64, (bool)1>(const float *)", "(8, 1, 1)", "(64, 1, 1)", SHORT),
+        ("void gemm<(int)128, (bool)0>(const float *)", "(8, 1, 1)", "(64, 1, 1)", LONG),
+    ]);
+    let path = folder.path().join("kernels.csv");
+    std::fs::write(&path, page).unwrap();
+    let recorded = |name: &str| {
+        let report = folder.path().join("run.sqlite");
+        let _ = std::fs::remove_file(&report);
+        let text = format!(
+            "about = \"One kernel.\"\n[[gpu]]\nid = 0\n[kernel]\n\
+             \"{name}\" = {{ run_us = 10, grid = [8, 1, 1], block = [64, 1, 1] }}\n\
+             [[exact]]\nwhat = \"kernel\"\nname = \"{name}\"\nstart_ns = 1000\nend_ns = 11000\ncorrelation = 1\n"
+        );
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &report);
+        let reading = Reading { profiles: vec![path.clone()], ..Reading::default() };
+        reading.facts(&report).unwrap()
+    };
+    // The page tells no compute capability that the scenario's GPU has not.
+    let page = std::fs::read_to_string(&path).unwrap().replace("\"9.0\"", "\"\"");
+    std::fs::write(&path, page).unwrap();
+    let of = |name: &str| number(&recorded(name), "profiled_ns");
+    assert_eq!(of("gemm<64, true>(float const*)"), Some(100_000.0));
+    assert_eq!(of("gemm<128, false>(float const*)"), Some(900_000.0));
+    assert_eq!(of("gemm<256, false>(float const*)"), Some(900_000.0), "the longest");
+    let other = recorded("softmax(float*)");
+    assert_eq!(run(&other, "joined_profile_count"), Some(0));
+    let review = Printer::new().markdown(&other, "run.sqlite").unwrap();
+    assert!(review.contains("nothing of its report is used"), "{review}");
+}
+
+#[test]
+fn several_runs_in_a_file_are_all_read() {
+    let twice = transpose() + "done\n==PROF== Disconnected\n" + &transpose();
+    assert_eq!(number(&facts(&twice), "profiled_launch_count"), Some(2.0));
+    assert_eq!(run(&facts(&twice), "dropped_event_count"), Some(0));
+    // Columns of the second run stand elsewhere.
+    let less: Vec<_> = TRANSPOSE.iter().copied().filter(|metric| !metric.0.starts_with("dram__")).collect();
+    let other = raw(&[("another(int)", "(4, 1, 1)", "(32, 1, 1)", &less)]);
+    let both = facts(transpose() + &other);
+    let hits = |facts: &Facts| {
+        let shapes = facts.of_kind(EntityKind::LaunchShape);
+        shapes.filter_map(|(_, shape)| shape.number("l2_hit_share")).map(|share| share.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(hits(&both), ["0.87572528", "0.87572528"]);
+}
+
+#[test]
+fn numbers_that_can_be_read_in_two_ways_are_not_read() {
+    for (number, other) in [("80.366583", "80,366583"), ("1.055328", "1.055.328")] {
+        let error = try_facts(transpose().replace(number, other)).unwrap_err();
+        assert!(error.contains("comma before decimals") && error.contains("LC_ALL=C ncu --import"), "{error}");
+    }
+    for none in ["n/a", "(!) n/a", "nan", "inf", "-1.5", "", "1,05,5", "1e999"] {
+        let facts = facts(transpose().replace("80.366583", none));
+        assert_eq!(number(&facts, "memory_throughput_share"), None, "{none}");
+        assert_eq!(number(&facts, "limit"), None);
+        assert_eq!(number(&facts, "compute_throughput_share"), Some(0.06));
+    }
+}
+
+#[test]
+fn a_quotation_mark_that_nothing_closes_is_no_silence() {
+    let broken = transpose().replacen("\"0\",", "\"step 1\n\"0\",", 1)
+        + &transpose().lines().last().unwrap().replace("\"0\",", "\"1\",");
+    let dropped = try_facts(&broken).map(|facts| run(&facts, "dropped_event_count"));
+    assert!(!matches!(dropped, Ok(Some(0))), "{dropped:?}");
+}
+
+#[test]
+fn a_page_without_times_says_so_and_what_to_print() {
+    let none: Vec<_> = TRANSPOSE.iter().copied().filter(|metric| !metric.0.contains("time_duration")).collect();
+    let page = raw(&[("k(int)", "(256, 1, 1)", "(32, 1, 1)", &none)]);
+    let review = Printer::new().markdown(&facts(page), "kernels.csv").unwrap();
+    assert!(review.contains("1 profiled launch of 1 kernel, without how long they took"), "{review}");
+    assert!(review.contains("capture with `ncu --set full -o kernels`"), "{review}");
 }
 
 #[test]
@@ -149,6 +235,7 @@ fn what_is_broken_is_counted_and_what_is_no_page_is_refused() {
     for (text, words) in [
         (header.clone(), "without a kernel"),
         ("==PROF== Disconnected\n".to_owned(), "no table of kernels"),
+        ("[1] app@host\n  k (1, 1, 1)x(32, 1, 1), Context 1, Stream 7\n    Section: Occupancy\n".to_owned(), "as text"),
         ("NVR\0rest".to_owned(), "ncu --import"),
         (format!("{header}\n\"{}", "x".repeat(5 << 20)), "no end"),
     ] {

@@ -322,9 +322,38 @@ pub fn all_strange_reports(folder: &Path) -> Vec<PathBuf> {
     makers.iter().map(|make| make(folder)).collect()
 }
 
+/// What `nsys stats` prints.
+pub fn summary_of_nsys(folder: &Path) -> PathBuf {
+    let text = " ** CUDA GPU Kernel Summary **\n\n Time (%)  Total Time (ns)  Instances  Name\n     99.9  1000000  100  step\n";
+    file(folder, "stats.txt", text)
+}
+
+/// What ncu prints without `--csv`.
+pub fn page_of_ncu_as_text(folder: &Path) -> PathBuf {
+    let text =
+        "[1] app@host\n  k(int) (1, 1, 1)x(32, 1, 1), Context 1, Stream 7, Device 0, CC 9.0\n    Section: Occupancy\n";
+    file(folder, "details.txt", text)
+}
+
+/// A file that is only named as a report of Nsight Compute.
+pub fn noise_named_ncu_rep(folder: &Path) -> PathBuf {
+    file(folder, "noise.ncu-rep", "no report")
+}
+
+/// A trace of a browser, in the format that traces of PyTorch have.
+pub fn trace_of_a_browser(folder: &Path) -> PathBuf {
+    let text = r#"{"traceEvents":[{"ph":"X","name":"RunTask","cat":"toplevel","ts":1,"dur":5,"pid":1,"tid":1}]}"#;
+    file(folder, "browser.json", text)
+}
+
+/// JSON of something else.
+pub fn other_json(folder: &Path) -> PathBuf {
+    file(folder, "package.json", r#"{"name":"app","version":"1.0"}"#)
+}
+
 /// All inputs that are no report at all: reading them must end in one message.
 pub fn all_foreign_files(folder: &Path) -> Vec<PathBuf> {
-    let makers: [fn(&Path) -> PathBuf; 10] = [
+    let makers: [fn(&Path) -> PathBuf; 15] = [
         empty_file,
         overwritten_pages,
         git_lfs_pointer,
@@ -335,6 +364,11 @@ pub fn all_foreign_files(folder: &Path) -> Vec<PathBuf> {
         missing,
         foreign_sqlite,
         without_tables,
+        summary_of_nsys,
+        page_of_ncu_as_text,
+        noise_named_ncu_rep,
+        trace_of_a_browser,
+        other_json,
     ];
     makers.iter().map(|make| make(folder)).collect()
 }
