@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 16 << 10;
 /// The function with its namespaces and template arguments, as profilers agree on it: without return type, parameters, blanks, casts of
 /// constants and suffixes of numbers. Two kernels with the same identity are the same instance.
 pub fn identity(demangled: &str) -> String {
-    let function = kernel_names::function_of(demangled);
+    let function = kernel_names::function_of(demangled.trim());
     if function.len() > MAX_BYTES {
         return kernel_names::called(demangled);
     }

@@ -21,7 +21,7 @@ pub(super) const RUN: &[Fact] = &[
         "joined_profile_count",
         Int,
         KernelProfile,
-        Incomparable,
+        OneTime,
         "Launch shapes of a recording that a page of Nsight Compute has a kernel for: of the same name, grid and block. 0 where its kernels are not those of the recording.",
     ),
     fact(
