@@ -19,7 +19,9 @@ use crate::timeline::{CallLocations, LocationCursor, SourceLocation, ThreadRange
 const MAX_STACK_BYTES: usize = 16 << 10;
 /// Different stacks that are told apart.
 const MAX_STACK_COUNT: usize = 1 << 20;
-/// Folders of scripts that were run: every frame is held against each.
+/// Frames of a stack that are looked at, the innermost.
+const MAX_FRAME_COUNT: usize = 64;
+/// Folders of scripts that tell what lies beside them: every frame is held against each.
 const MAX_FOLDER_COUNT: usize = 16;
 /// Bytes that one of each takes until the timeline is told, about.
 const ROW_BYTES: u64 = 60;
@@ -174,7 +176,7 @@ impl Places {
     /// The locations, and which of them each stack stands for.
     fn locations(&self, root: Option<&Path>) -> (Vec<SourceLocation>, Vec<Option<u32>>) {
         let folders: BTreeSet<&str> = self.stacks.iter().filter_map(|stack| main_folder(stack)).collect();
-        let folders: BTreeSet<&str> = folders.into_iter().take(MAX_FOLDER_COUNT).collect();
+        let folders: Vec<&str> = folders.into_iter().take(MAX_FOLDER_COUNT).collect();
         let mut list: Vec<SourceLocation> = Vec::new();
         let mut index_of: HashMap<SourceLocation, u32> = HashMap::default();
         let mut of_stack = |stack: &str| {
@@ -233,7 +235,7 @@ fn main_folder(stack: &str) -> Option<&str> {
 }
 
 /// The innermost frame of the program's own: in the project; else beside or below the script, where it is known.
-fn own_frame<'a>(stack: &'a str, root: Option<&Path>, folders: &BTreeSet<&str>) -> Option<Frame<'a>> {
+fn own_frame<'a>(stack: &'a str, root: Option<&Path>, folders: &[&str]) -> Option<Frame<'a>> {
     let in_project = |frame: &Frame<'_>| root.is_some_and(|root| own_code::in_project(frame.path, root).is_some());
     let is_below = |frame: &Frame<'_>| {
         let is_absolute = frame.path.starts_with(['/', '\\']) || frame.path.contains(':');
@@ -244,7 +246,8 @@ fn own_frame<'a>(stack: &'a str, root: Option<&Path>, folders: &BTreeSet<&str>) 
             })
     };
     let is_own = |frame: &Frame<'_>| !own_code::is_package(frame.path) && is_below(frame);
-    frames(stack).find(in_project).or_else(|| frames(stack).find(is_own))
+    let innermost = || frames(stack).take(MAX_FRAME_COUNT);
+    innermost().find(in_project).or_else(|| innermost().find(is_own))
 }
 
 /// The timeline's index of each thread.
