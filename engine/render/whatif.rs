@@ -63,6 +63,9 @@ fn table(out: &mut String, predicted: &Predicted, is_combined: bool) {
         let rest: Vec<&str> = rest.iter().map(|(change, _)| change.id()).collect();
         out.push_str(&format!("  Nothing from: {}\n", rest.join(", ")));
     }
+    for assumption in &predicted.assumptions {
+        out.push_str(&format!("  Assumed: {}.\n", assumption.says()));
+    }
 }
 
 const fn why_not(none: NoReplay) -> &'static str {
@@ -111,6 +114,7 @@ fn device_json(answer: &WhatIf, is_combined: bool) -> Value {
         "step_count": predicted.step_count,
         "identity_share": predicted.identity_share,
         "distance_share": predicted.distance_share,
+        "assumptions": predicted.assumptions.iter().map(|assumption| assumption.id()).collect::<Vec<_>>(),
         "changes": predicted.each.iter().map(each).collect::<Vec<_>>(),
         "together": if is_combined { of(&predicted.together) } else { Value::Null },
     })

@@ -103,6 +103,8 @@ impl<'all> Builder<'all> {
         let mut model = self.model;
         model.edges.retain(|edge| edge.from < edge.to);
         model.edges.sort_by_key(|edge| edge.to);
+        let communicates = model.part.ops.iter().any(|op| op.kind == OpKind::Communication);
+        self.assumptions.extend(communicates.then_some(Assumption::OtherRanksUnchanged));
         self.assumptions.sort_unstable();
         self.assumptions.dedup();
         let distance_share = distance(&model, &self.unexplained);

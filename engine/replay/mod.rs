@@ -106,3 +106,29 @@ pub enum Assumption {
     /// Waits that nothing in the recording explains, less than a twentieth of a step, stay as they are.
     UnexplainedStays,
 }
+
+impl Assumption {
+    /// Its name in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::WaitTargets => "wait_targets",
+            Self::OrderAcrossStreams => "order_across_streams",
+            Self::ThreadsTakeTurns => "threads_take_turns",
+            Self::OtherRanksUnchanged => "other_ranks_unchanged",
+            Self::UnexplainedStays => "unexplained_stays",
+        }
+    }
+
+    /// What is assumed, in a sentence.
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::WaitTargets => "a wait waited for what ended last during it",
+            Self::OrderAcrossStreams => {
+                "what began right after an operation of another stream, or as it ended, waited for that"
+            }
+            Self::ThreadsTakeTurns => "a silent thread waited for the one that called CUDA meanwhile",
+            Self::OtherRanksUnchanged => "collectives take as long as recorded: other ranks are as late as they were",
+            Self::UnexplainedStays => "waits that nothing in the recording explains stay as they are",
+        }
+    }
+}

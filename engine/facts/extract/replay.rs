@@ -3,7 +3,7 @@
 use super::{Context, DeviceContext, DevicePart, Parents, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
-use crate::replay::{Change, Gain, NoReplay, Replay, Role, Subject};
+use crate::replay::{Assumption, Change, Gain, NoReplay, Replay, Role, Subject};
 use crate::steps::Step;
 
 /// What a step of one device would take after changes.
@@ -30,6 +30,8 @@ pub struct Predicted {
     pub identity_share: f64,
     /// The same of a step in the mean, without what the model does not explain.
     pub distance_share: f64,
+    /// What is taken for granted, as the recording does not say it.
+    pub assumptions: Vec<Assumption>,
     /// What each change wins alone.
     pub each: Vec<(Change, Gain)>,
     /// What they win together.
@@ -78,6 +80,7 @@ pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[
         step_count: replay.step_count(),
         identity_share: replay.identity_share(),
         distance_share: replay.distance_share(),
+        assumptions: replay.assumptions().to_vec(),
         each: changes.iter().map(|change| (*change, replay.gain(&[*change]))).collect(),
         together: replay.gain(changes),
     };
