@@ -26,6 +26,10 @@ pub const MAX_ENTITY_OF_KIND_COUNT: usize = 8_000;
 /// Different launches (kernel, grid, block) that are told apart: each GPU has a table of them. Further ones of a kernel are
 /// taken for one of unknown width.
 pub const MAX_LAUNCH_SHAPE_COUNT: usize = 100_000;
+/// Threads: what further ones do is told of no thread. A job of a thousand processes has a hundredth.
+pub const MAX_THREAD_COUNT: usize = 100_000;
+/// Streams: further ones are taken for the first of their process on the device.
+pub const MAX_STREAM_COUNT: usize = 100_000;
 /// Processes with facts of their own: the first by their ids.
 pub const MAX_PROCESS_COUNT: usize = 1_000;
 /// Ranges that are open at once on a thread; deeper ones explain no idle time.
@@ -202,6 +206,7 @@ mod tests {
                 vec![count(MAX_ENTITY_OF_DEVICE_COUNT as u64), count(MAX_ENTITY_OF_KIND_COUNT as u64)],
             ),
             ("different launches", vec![count(MAX_LAUNCH_SHAPE_COUNT as u64)]),
+            ("threads, streams", vec![count(MAX_THREAD_COUNT as u64), count(MAX_STREAM_COUNT as u64)]),
             ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
             ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
             (
