@@ -71,7 +71,8 @@ pub const MAX_COLUMN_COUNT: i32 = 1_000;
 
 /// Bytes that a compressed trace may inflate to, beside [`MAX_INFLATION`] times its size; the rest is not read.
 pub const MAX_INFLATED_BASE_BYTES: u64 = 128 * MIB;
-/// Times the size of a compressed trace that it may inflate to; real ones reach 40.
+/// Times the size of a compressed trace that it may inflate to; real ones reach 40. What reading takes is held to the same bytes,
+/// where short and broken events count for more than their own.
 pub const MAX_INFLATION: u64 = 100;
 /// Bytes that a trace compressed with Zstandard may have its decoder keep: the usual levels take 8 MiB at most.
 pub const MAX_WINDOW_BYTES: u64 = 32 * MIB;
@@ -164,7 +165,7 @@ pub const MAX_RUN_TIME: Duration = Duration::from_secs(600);
 /// How much longer it may take for each GiB of the files that it reads.
 pub const MAX_RUN_TIME_PER_GIB: Duration = Duration::from_secs(120);
 /// Processor time that a run may take that reads reports.
-pub const MAX_RUN_PROCESSOR_TIME: Duration = Duration::from_secs(10);
+pub const MAX_RUN_PROCESSOR_TIME: Duration = Duration::from_secs(8);
 /// Bytes of the reports that another second of it is given for.
 pub const MIN_RUN_BYTES_PER_PROCESSOR_SECOND: u64 = 32 * MIB;
 /// Bytes of memory that a run may take that reads no report.
