@@ -154,7 +154,7 @@ pub struct DeviceProperties {
 }
 
 /// How a stream relates to the legacy default stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum StreamKind {
     /// The legacy default stream itself.
     Default,
