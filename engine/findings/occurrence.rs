@@ -7,7 +7,7 @@ use super::fingerprint::Fingerprints;
 use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
 use crate::facts::{EntityId, EntityKind, Facts};
-use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT};
+use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, START_UP_PIECES};
 use crate::replay::STEP_FACT;
 use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
@@ -216,7 +216,10 @@ impl<'a> Context<'a> {
         };
         let most = device.int("repeat_count").unwrap_or(0) / REPEATS_A_PIECE;
         let is_rare = |times: &i64| (1..=most.min(MAX_ONCE_PIECE_COUNT as i64)).contains(times);
-        times.filter(is_rare).or_else(|| device.int(account.once_count_fact()).filter(|count| *count > 0))
+        // Pieces of idle time are no copies: what many copies leave behind comes again with them.
+        let is_of_many = entity.kind == EntityKind::CopyGroup && account.top() == Account::Idle && times > Some(most);
+        let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0);
+        times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count == START_UP_PIECES))
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {

@@ -237,13 +237,18 @@ impl Page {
         let rule = self.screen.paint(Colour::Dim, &format!("[{}]", finding.rule));
         let severity = self.screen.paint(Colour::of(finding.severity), finding.severity.name());
         self.wrap(&format!("{number}. "), &words_of(&finding.headline));
-        let gain = finding.gain.as_ref().map_or_else(String::new, |gain| format!("{}; ", gain.words()));
+        let together = if finding.is_together { ", together" } else { "" };
+        let gain = finding.gain.as_ref().map_or_else(String::new, |gain| format!("{}{together}; ", gain.words()));
         self.line(&format!("   {gain}{severity} severity, {} confidence {rule}", finding.confidence.name()));
         for sentence in &finding.evidence {
             self.wrap("   - ", &words_of(sentence));
         }
         self.part("do:   ", Some(&finding.advice));
         self.part("look: ", finding.look.as_ref());
+        if finding.is_together {
+            let own = finding.own_gain.as_ref().map_or_else(String::new, |gain| format!(", {}", gain.words()));
+            self.wrap("   most of it: ", &format!("{}{own}", words_of(&finding.subject.label)));
+        }
         for other in finding.also.iter().take(4) {
             self.wrap("   also: ", &words_of(&other.subject.label));
         }

@@ -68,6 +68,9 @@ impl Told {
         }
         let is_earlier = |step: &&steps::Step| step.device.start < ops.window.start;
         told.earlier_step_count = steps.iter().flat_map(|steps| &steps.steps).filter(is_earlier).count();
+        if told.measured.is_none() && !steps.as_ref().is_some_and(|steps| steps.certainty > Certainty::Low) {
+            ops.start_up = steps::start_up(timeline, ops).unwrap_or_default();
+        }
         told.steps = steps.map(|steps| within(steps, ops.window)).filter(|steps| !steps.steps.is_empty());
         let steady = told.steps.as_ref().map_or(&[][..], |steps| Phases::steady_of(ops.window, steps));
         let usual_ns = median(&mut steady.iter().map(|step| step.device.len_ns()).collect::<Vec<_>>()).unwrap_or(0);
