@@ -218,7 +218,7 @@ impl Page {
             self.finding(number, finding);
         }
         if !lines.is_empty() {
-            self.heading(if cards.is_empty() { "What to change first" } else { "Smaller" });
+            self.heading(if cards.is_empty() { "What to change first" } else { "Further" });
         }
         for finding in lines {
             let gain = finding.gain.as_ref().filter(|gain| gain.share >= 0.001);
