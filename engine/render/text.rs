@@ -9,8 +9,8 @@ use crate::report::{Report, ReviewReport};
 use crate::rules::CaptureNote;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
-use crate::text::number::{count, duration, instant, percent};
-use crate::text::plural::counted;
+use crate::text::number::{duration, instant, percent};
+use crate::text::plural::{counted, counted_as};
 use crate::text::spans::{Sentence, Span};
 use crate::text::words;
 
@@ -194,10 +194,10 @@ impl Page {
             if index == 0 {
                 self.heading("Kernels");
             }
-            let median = kernel.median_ns.map_or_else(String::new, |ns| format!(" × {}", duration(ns)));
-            let launches = format!("{}{median}", count(kernel.launch_count));
+            let median = kernel.median_ns.map_or_else(String::new, |ns| format!(", median {}", duration(ns)));
+            let launches = format!("{}{median}", counted_as(kernel.launch_count, "launch", "launches"));
             self.line(&format!(
-                "{:>7} {:>10}  {launches:<18} {}",
+                "{:>7} {:>10}  {launches:<32} {}",
                 percent(kernel.share),
                 duration(kernel.attributed_ns),
                 kernel.name.plain()

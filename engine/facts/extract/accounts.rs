@@ -23,7 +23,8 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
         ..4 if device.ops.start_up.len_ns() == 0 => return,
         ..4 => 0,
         // Where steps are told, what two or three of them have comes again.
-        _ if device.told.sure_steps().is_some() => 1,
+        ..40 if device.told.sure_steps().is_some() => 1,
+        40..100 if device.told.sure_steps().is_some() => 2,
         4..8 => 1,
         8..12 => 2,
         _ => MAX_ONCE_PIECE_COUNT,

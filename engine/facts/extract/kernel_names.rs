@@ -29,7 +29,7 @@ const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*k
 /// layout around a convolution of tensors that do not lie as tensor cores want them.
 const ROLES: &[(&str, Role)] = &[
     (
-        r"DeviceSelect|DeviceCompactInit|DevicePartition|DeviceReduce\w*Kernel|DeviceScan\w*Kernel|write_indices",
+        r"DeviceSelect|DeviceCompactInit|DevicePartition|write_indices",
         Role::Selection,
     ),
     (r"(?i)index_elementwise|_gather_kernel|index_put|indexSelect|masked_(select|scatter)", Role::Gather),
