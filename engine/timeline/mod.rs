@@ -13,6 +13,7 @@ pub mod details;
 pub mod interval;
 pub mod kernel_profiles;
 pub mod locations;
+pub mod modules;
 pub mod names;
 pub mod samples;
 pub mod times;

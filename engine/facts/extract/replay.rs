@@ -42,7 +42,9 @@ pub struct Predicted {
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     let steps = steps::steady(device);
-    if let Err(none) = played(context, device, steps, |replay| set(replay, &mut part.device)) {
+    let played = played(context, device, steps, |replay| set(replay, &mut part.device));
+    part.device.set("is_replayed", played.is_ok());
+    if let Err(none) = played {
         part.device.set("replay_refused", none.id());
     }
 }
