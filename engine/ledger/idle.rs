@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::accounts::{Account, ByAccount};
+use super::activity::Activity;
 use super::ahead::Won;
-use super::host::Activity;
 use super::ops::{OpKind, OpRef};
 use super::reading::{Drained, Piece, RangeIdle, RangeReading, TimeSum};
 use crate::timeline::interval::Interval;

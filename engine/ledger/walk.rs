@@ -7,8 +7,9 @@ use std::ops::Range;
 use foldhash::HashMap;
 
 use super::accounts::Account;
+use super::activity::Activity;
 use super::ahead::{Done, Lead};
-use super::host::{Activity, Calls};
+use super::host::Calls;
 use super::idle::{BesideCopies, Copies, IdleReading, SPACING_NS, Stretch};
 use super::open_ranges::OpenRanges;
 use super::ops::{DeviceOps, OpKind};

@@ -2,6 +2,7 @@
 
 use regex::Regex;
 
+use crate::facts::store::Entity;
 use crate::replay::Role;
 use crate::text::cut;
 use crate::timeline::Timeline;
@@ -17,6 +18,18 @@ pub(super) struct Traits {
     pub(super) precision: Option<&'static str>,
     /// What it tells a replay.
     pub(super) role: Role,
+}
+
+impl Traits {
+    /// As facts of a kernel.
+    pub(super) fn set(self, facts: &mut Entity) {
+        facts.set("is_communication", self.is_communication);
+        facts.set("is_matrix_product", self.is_matrix_product);
+        facts.set("is_tensor_copy", self.is_tensor_copy);
+        facts.set("is_transpose", self.is_transpose);
+        facts.set("is_elementwise", self.is_elementwise);
+        facts.set_some("precision", self.precision);
+    }
 }
 
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
