@@ -14,6 +14,7 @@ pub mod interval;
 pub mod kernel_profiles;
 pub mod locations;
 pub mod names;
+pub mod output;
 pub mod samples;
 pub mod times;
 pub mod union;
