@@ -38,8 +38,9 @@ pub const MAX_OPEN_RANGE_COUNT: usize = 200;
 pub const MAX_CPU_SAMPLE_COUNT: usize = 2_000_000;
 /// Functions of one sampled call stack, the innermost; those further out are not told.
 pub const MAX_STACK_FRAME_COUNT: usize = 256;
-/// GPUs, more than any machine has: each has tables of its own; operations on further ones are dropped and counted.
-pub const MAX_DEVICE_COUNT: usize = 128;
+/// GPUs, more than any machine has, parts of GPUs (MIG) counted: each has tables of its own, and what the host did meanwhile is
+/// looked at for each; operations on further ones are dropped and counted.
+pub const MAX_DEVICE_COUNT: usize = 64;
 /// Bytes of one cell of a database.
 pub const MAX_CELL_BYTES: i32 = 128 << 20;
 /// Bytes of one statement of a database's schema.
