@@ -248,7 +248,16 @@ fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
         let longest = *longest;
         for (thread, queries) in &stretches.queries {
             let queries = Some(queries);
-            questions.push(Question { thread: *thread, device, storms, slow_steps, longest, queries, window, start_up });
+            questions.push(Question {
+                thread: *thread,
+                device,
+                storms,
+                slow_steps,
+                longest,
+                queries,
+                window,
+                start_up,
+            });
         }
         if let Some(thread) = main_thread.filter(|main| !stretches.index_of.contains_key(main)) {
             questions.push(Question { thread, device, storms, slow_steps, longest, queries: None, window, start_up });
@@ -350,7 +359,9 @@ impl<'all> Cursor<'all> {
             done: Done::default(),
             lead: Lead::default(),
             process: timeline.process_of(question.thread),
-            open_ranges: ranges.filter(|_| question.queries.is_some()).map(OpenRanges::new),
+            open_ranges: ranges
+                .filter(|_| question.queries.is_some())
+                .map(|ranges| OpenRanges::new(ranges, timeline.devices.len())),
             places: timeline.call_locations.of_thread(question.thread).map(LocationCursor::new),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
             stacked: StackedCursor::new(&timeline.os_stacks, question.thread),

@@ -363,7 +363,7 @@ fn steps(path: &Path, kernels: i64, count: i64) {
 
 /// Kernels on as many GPUs as are told apart.
 fn on_gpus() -> String {
-    KERNELS.replace("PID, 0,", "PID, n % 64,")
+    KERNELS.replace("PID, 0,", "PID, n % 32,")
 }
 
 /// Every kernel of a step is launched by a thread of its own.
@@ -386,7 +386,7 @@ fn played_streams(path: &Path, rows: i64) {
 
 fn played_gpus(path: &Path, rows: i64) {
     write(path, rows, &[&on_gpus(), LAUNCHES]);
-    steps(path, 640, rows / 640);
+    steps(path, 320, rows / 320);
 }
 
 /// Overheads of all threads, while all GPUs wait for hundreds of them.
