@@ -359,7 +359,9 @@ impl<'all> Cursor<'all> {
             done: Done::default(),
             lead: Lead::default(),
             process: timeline.process_of(question.thread),
-            open_ranges: ranges.filter(|_| question.queries.is_some()).map(OpenRanges::new),
+            open_ranges: ranges
+                .filter(|_| question.queries.is_some())
+                .map(|ranges| OpenRanges::new(ranges, timeline.devices.len())),
             places: timeline.call_locations.of_thread(question.thread).map(LocationCursor::new),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
             stacked: StackedCursor::new(&timeline.os_stacks, question.thread),
