@@ -37,7 +37,7 @@ pub(super) struct Arguments {
 impl Task {
     pub(super) fn work(&self) -> Work {
         let Self::Write(arguments) = self;
-        Work::of(arguments.reading.ncu.iter().chain([&arguments.report]))
+        arguments.reading.work([&arguments.report])
     }
 }
 

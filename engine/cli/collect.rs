@@ -47,7 +47,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn work(&self) -> Work {
-        Work::of(self.reading.ncu.iter().chain(&self.report))
+        self.reading.work(&self.report)
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn work(&self) -> Work {
-        Work::of(self.reports.iter().chain(&self.base).chain(&self.head).chain(&self.reading.ncu))
+        self.reading.work(self.reports.iter().chain(&self.base).chain(&self.head))
     }
 }
 

@@ -154,6 +154,11 @@ struct Reading {
 }
 
 impl Reading {
+    /// What is to be read: reports, and what tells more of their kernels.
+    fn work<'paths>(&'paths self, reports: impl IntoIterator<Item = &'paths PathBuf>) -> Work {
+        Work::of(reports.into_iter().chain(&self.ncu))
+    }
+
     fn options(&self) -> analysis::Reading {
         let mut limits = Limits::default();
         for (name, value) in &self.limits {

@@ -117,7 +117,7 @@ impl Args for Changes {
 
 impl Arguments {
     pub(super) fn work(&self) -> Work {
-        Work::of([&self.report])
+        self.reading.work([&self.report])
     }
 }
 

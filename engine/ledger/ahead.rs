@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::accounts::Account;
-use super::host::Activity;
+use super::activity::Activity;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId};
 

@@ -2,11 +2,12 @@
 //!
 //! [`accounts`] is the table of what time is booked under. [`ops`] lists what a device ran, and [`sweep`] walks the list once
 //! and hands each moment to exactly one account. The moments in which nothing ran are read on the thread that ended them:
-//! [`compiling`] tells where threads compile or load code, [`host`] lays the thread out, where `dispatch` tells what prepares a launch; [`walk`] brings both together, `open_ranges`
-//! tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are what comes of
+//! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out,
+//! where `dispatch` tells what prepares a launch; [`walk`] brings both together, `open_ranges` tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are what comes of
 //! it.
 
 pub mod accounts;
+mod activity;
 mod ahead;
 pub mod compiling;
 mod dispatch;
@@ -19,9 +20,10 @@ pub mod sweep;
 pub mod walk;
 
 pub use accounts::{Account, Breakdown};
-pub use host::{Activity, Calls};
+pub use activity::Activity;
+pub use host::Calls;
 pub use idle::{IdleReading, Stretch};
 pub use ops::{DeviceOps, Op, OpKind, OpRef, Scope};
-pub use reading::{MAX_ONCE_PIECE_COUNT, TimeSum};
+pub use reading::{MAX_ONCE_PIECE_COUNT, START_UP_PIECES, TimeSum};
 pub use sweep::Moment;
 pub use walk::Stretches;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::spans;
+use super::{markup, spans};
 use crate::compare::signed;
 use crate::history::{ChangePoint, History, Point, TimeOf, Trend};
 use crate::text::spans::Sentence;
@@ -304,17 +304,5 @@ const fn what(of: TimeOf) -> &'static str {
 
 /// Text for content and attributes of HTML.
 fn html(text: &str) -> String {
-    let text = escape::plain(text);
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            _ => out.push(c),
-        }
-    }
-    out
+    markup::escaped(&escape::plain(text))
 }

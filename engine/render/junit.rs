@@ -1,5 +1,6 @@
 //! JUnit's XML: gates and findings as tests. What ends the run with exit code 1 is a failed test, and nothing else is.
 
+use super::markup;
 use super::notes::{Level, Note, Notes};
 use crate::compare::State;
 use crate::gates::{Gate, GateOutcome};
@@ -60,19 +61,10 @@ fn output(text: &str) -> String {
 
 /// Text for content and attributes; characters that XML does not allow are left out.
 fn xml(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
-            '\t' | '\n' | '\r' => out.push(' '),
-            '\u{fffe}' | '\u{ffff}' => {}
-            c if c.is_control() => {}
-            c => out.push(c),
-        }
-    }
-    out
+    let allowed = |c: char| match c {
+        '\t' | '\n' | '\r' => Some(' '),
+        '\u{fffe}' | '\u{ffff}' => None,
+        c => (!c.is_control()).then_some(c),
+    };
+    markup::escaped(&text.chars().filter_map(allowed).collect::<String>())
 }

@@ -13,6 +13,7 @@ pub mod history;
 mod json;
 mod junit;
 mod markdown;
+mod markup;
 mod notes;
 mod rule_list;
 mod rule_page;

@@ -193,12 +193,7 @@ fn set_kernel(facts: &mut Entity, name: &str, profiles: &[&KernelProfile], patte
     facts.set_some("sum_ns", sum_of(profiles));
     facts.set_some("attributed_ns", sum_of(profiles));
     if let Some(traits) = patterns.map(|patterns| patterns.traits(name, full_name)) {
-        facts.set("is_communication", traits.is_communication);
-        facts.set("is_matrix_product", traits.is_matrix_product);
-        facts.set("is_tensor_copy", traits.is_tensor_copy);
-        facts.set("is_transpose", traits.is_transpose);
-        facts.set("is_elementwise", traits.is_elementwise);
-        facts.set_some("precision", traits.precision);
+        traits.set(facts);
     }
 }
 

@@ -203,12 +203,7 @@ fn set(
     facts.set("longest_start_ns", launches.longest_start_ns);
     facts.set("stream_count", launches.streams.len() as i64);
     let traits = context.traits.get(name as usize).copied().unwrap_or_default();
-    facts.set("is_communication", traits.is_communication);
-    facts.set("is_matrix_product", traits.is_matrix_product);
-    facts.set("is_tensor_copy", traits.is_tensor_copy);
-    facts.set("is_transpose", traits.is_transpose);
-    facts.set("is_elementwise", traits.is_elementwise);
-    facts.set_some("precision", traits.precision);
+    traits.set(facts);
     moments(timeline, device, &tally, facts);
     geometry(timeline, device, &launches, facts);
 }

@@ -5,6 +5,7 @@ mod ahead;
 mod allocations;
 mod call_rounds;
 mod collectives;
+mod compiled;
 mod copies;
 mod culprits;
 mod device;
@@ -26,10 +27,12 @@ mod products;
 mod profile;
 mod projection;
 mod ranges;
+mod reach;
 mod readbacks;
 mod replay;
 mod round_trips;
 mod run;
+mod scope;
 mod sequence;
 mod source_lines;
 mod stats;
@@ -50,70 +53,17 @@ use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::Change;
-use crate::source;
-use crate::text::nearest::most_alike_first;
-use crate::text::number;
 use crate::timeline::interval::Interval;
-use crate::timeline::{Capability, DeviceProperties, NONE, ThreadRanges, Timeline};
+use crate::timeline::{DeviceProperties, NONE, Timeline};
 use kernel_names::Traits;
 pub use kernel_profiles::{extract_profiles, join};
 use launch_shapes::LaunchShapes;
 use phases::Told;
 pub use phases::View;
 pub use replay::{Predicted, WhatIf};
+pub use scope::ScopeError;
 use storms::Storms;
 use tally::Tally;
-
-/// Why nothing can be looked at in the way that was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ScopeError {
-    /// No operation lies in the window.
-    #[error(
-        "no GPU operation lies in the window that was asked for; the operations of this report lie between {} and {}",
-        number::instant(*first_ns),
-        number::instant(*last_ns)
-    )]
-    Empty {
-        /// When the first operation begins.
-        first_ns: i64,
-        /// When the last one ends.
-        last_ns: i64,
-    },
-    /// No range has that name, or not that many.
-    #[error("the report has {found} range(s) named '{name}', number {number} was asked for; {hint}")]
-    NoSuchRange {
-        /// The name asked for.
-        name: String,
-        /// The number asked for.
-        number: usize,
-        /// How many there are.
-        found: usize,
-        /// Names that are there.
-        hint: String,
-    },
-    /// No range with that name holds GPU work.
-    #[error("no GPU operation was launched inside ranges named '{name}'; names that the report has: {names}")]
-    NoSuchStep {
-        /// The name asked for.
-        name: String,
-        /// Names that are there.
-        names: String,
-    },
-    /// Nothing repeats, so that no phases are told.
-    #[error("the report shows no phase '{phase}': nothing in it repeats, or it has none")]
-    NoSuchPhase {
-        /// The phase asked for.
-        phase: &'static str,
-    },
-    /// The range launched nothing.
-    #[error("no GPU operation was launched inside range '{name}' (number {number})")]
-    NothingLaunched {
-        /// The name asked for.
-        name: String,
-        /// The number asked for.
-        number: usize,
-    },
-}
 
 /// What every group of facts is extracted from.
 struct Context<'timeline> {
@@ -257,6 +207,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     call_rounds::extract(context, device, &mut part.device);
     collectives::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
+    compiled::extract(context, device, &mut part.device);
 }
 
 fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
@@ -350,7 +301,7 @@ impl<'timeline> Context<'timeline> {
         let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
         let (calls, mut ops) =
             parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
-        apply_scope(timeline, &mut ops, scope)?;
+        scope::apply(timeline, &mut ops, scope)?;
         let mut told = phases::tell(timeline, &mut ops, view)?;
         let launch_shapes = LaunchShapes::new(timeline);
         let busiest = calls.busiest_threads(timeline);
@@ -478,88 +429,4 @@ fn processes_among(timeline: &Timeline, ops: impl Iterator<Item = Op>) -> Vec<u3
     processes.sort_unstable();
     processes.dedup();
     processes
-}
-
-/// Narrows the windows; devices of which nothing is left are dropped.
-fn apply_scope(timeline: &Timeline, devices: &mut Vec<DeviceOps>, scope: &Scope) -> Result<(), ScopeError> {
-    let first_ns = devices.iter().map(|device| device.window.start).min();
-    let last_ns = devices.iter().map(|device| device.window.end).max();
-    let (Some(first_ns), Some(last_ns)) = (first_ns, last_ns) else { return Ok(()) };
-    match scope {
-        Scope::All => return Ok(()),
-        Scope::Times { start, end } => {
-            let to = Interval::new(start.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX));
-            devices.retain_mut(|device| device.narrow(to));
-        }
-        Scope::Range { name, number } => {
-            let (range, thread) = find_range(timeline, name, *number)?;
-            // What its own thread launched; where that launched nothing, such as in a range around work that other
-            // threads do, what its process launched.
-            let by_thread = |call: u32| timeline.api.thread[call as usize] == thread;
-            let process = timeline.process_of(thread);
-            let by_process = |call: u32| timeline.process_of(timeline.api.thread[call as usize]) == process;
-            let has_own = devices.iter().any(|device| launched_in(timeline, device, range, by_thread).is_some());
-            devices.retain_mut(|device| {
-                let launched = if has_own {
-                    launched_in(timeline, device, range, by_thread)
-                } else {
-                    launched_in(timeline, device, range, by_process)
-                };
-                launched.is_some_and(|launched| device.narrow(launched))
-            });
-            if devices.is_empty() {
-                return Err(ScopeError::NothingLaunched { name: name.clone(), number: *number });
-            }
-        }
-    }
-    if devices.is_empty() { Err(ScopeError::Empty { first_ns, last_ns }) } else { Ok(()) }
-}
-
-/// When a range was entered and left, and by which thread.
-fn find_range(timeline: &Timeline, name: &str, number: usize) -> Result<(Interval, u32), ScopeError> {
-    let ranges = &timeline.ranges;
-    let wanted = timeline.names.find(name);
-    let is_wanted =
-        |label: &u32| wanted.is_some() && ranges.labels.get(*label as usize).map(|label| label.name) == wanted;
-    let of_thread = |of: &ThreadRanges| {
-        let fitting = of.times.iter().zip(&of.label).filter(|(_, label)| is_wanted(label));
-        fitting.map(|(times, _)| (times, of.thread)).collect::<Vec<_>>()
-    };
-    let mut found: Vec<(Interval, u32)> = ranges.threads.iter().flat_map(of_thread).collect();
-    found.sort_by_key(|(times, thread)| (times.start, *thread));
-    let wanted = number.checked_sub(1).and_then(|index| found.get(index)).copied();
-    wanted.ok_or_else(|| ScopeError::NoSuchRange {
-        name: name.to_owned(),
-        number,
-        found: found.len(),
-        hint: range_hint(timeline, name),
-    })
-}
-
-/// The ranges whose names are nearest to one that is not there.
-fn range_hint(timeline: &Timeline, name: &str) -> String {
-    let known = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
-    match most_alike_first(name, known).as_slice() {
-        [] => {
-            let how = source::how_to_capture(timeline.source.format, &[Capability::Nvtx]);
-            let how = how.map_or_else(String::new, |how| format!(": capture them with {how}"));
-            format!("the report has no ranges{how}")
-        }
-        names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
-    }
-}
-
-/// From the first start to the last end of what was launched on a device within a range, by calls that count.
-fn launched_in(
-    timeline: &Timeline,
-    device: &DeviceOps,
-    range: Interval,
-    counts: impl Fn(u32) -> bool,
-) -> Option<Interval> {
-    let launched = device.all_ops(timeline).filter(|op| {
-        let Some(call) = op.call(timeline) else { return false };
-        let start = timeline.api.times.start(call as usize);
-        range.start <= start && start < range.end && counts(call)
-    });
-    launched.map(|op| op.interval()).reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
 }

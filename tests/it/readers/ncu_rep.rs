@@ -3,15 +3,14 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use coldspot::analysis::Reading;
 use coldspot::facts::Facts;
 use coldspot::source::ReadOptions;
 use tempfile::TempDir;
 
-use crate::support::{cli, kernels, temp};
+use crate::support::{cli, kernels, program, temp};
 
 /// A folder with a report, an ncu and a page that it may print.
 struct Stage {
@@ -38,24 +37,13 @@ impl Stage {
             "#!/bin/sh\nhere=$(dirname \"$0\")\n[ \"$1 $3 $4 $5 $#\" = '--import --csv --page raw 5' ] || exit 9\n\
              in=$2\npwd > \"$here/scratch\"\n{print}\n"
         );
-        fs::write(self.file("ncu.txt"), script).unwrap();
-        // Copied by another process: a program that this one has open for writing, or a fork of it, cannot be run.
-        let copy = "cp ncu.txt ncu && chmod 755 ncu";
-        assert!(Command::new("sh").args(["-c", copy]).current_dir(&self.folder).status().unwrap().success());
-        self.file("ncu")
+        program::script(self.folder.path(), "ncu", &script)
     }
 
     fn read(&self, ncu: PathBuf) -> Result<Facts, String> {
         let options = ReadOptions { ncu: Some(ncu), ..ReadOptions::default() };
         let reading = Reading { options, ..Reading::default() };
         reading.facts(&self.report).map_err(|error| cli::redact(&error.to_string(), self.folder.path()))
-    }
-
-    fn assert_scratch_is_gone(&self) {
-        let scratch = fs::read_to_string(self.file("scratch")).unwrap();
-        let scratch = Path::new(scratch.trim()).parent().unwrap();
-        assert!(scratch.file_name().unwrap().to_string_lossy().starts_with("coldspot-"));
-        assert!(!scratch.exists(), "{} is left behind", scratch.display());
     }
 }
 
@@ -68,7 +56,7 @@ fn a_printed_report_gives_the_facts_of_its_page() {
         let printed = stage.read(stage.ncu(print)).unwrap();
         let page = Reading::default().facts(&stage.file("page.csv")).unwrap();
         assert_eq!(format!("{printed:?}"), format!("{page:?}"));
-        stage.assert_scratch_is_gone();
+        program::assert_scratch_is_gone(stage.folder.path());
         assert!(!stage.file("pwned").exists());
     }
 }
@@ -85,7 +73,7 @@ fn what_ncu_does_not_print_is_told_with_its_reason() {
         "head -1 \"$here/page.csv\"",
     ] {
         messages.push(stage.read(stage.ncu(print)).unwrap_err());
-        stage.assert_scratch_is_gone();
+        program::assert_scratch_is_gone(stage.folder.path());
     }
     insta::assert_snapshot!(messages.join("\n"));
 }

@@ -3,14 +3,14 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use coldspot::source::{ReadError, ReadOptions};
 use tempfile::TempDir;
 
 use crate::support::analysis::{facts, facts_of, timeline, try_timeline};
-use crate::support::{cli, damage, temp};
+use crate::support::{cli, damage, program, temp};
 
 const VERSION: &str = "2025.5.2.266";
 
@@ -40,11 +40,7 @@ impl Stage {
              [ \"$1 $2 $3 $4 $#\" = 'export --type sqlite --output 6' ] || exit 9\n\
              out=$5; in=$6\npwd > \"$here/scratch\"\n{export}\n"
         );
-        fs::write(self.file("nsys.txt"), script).unwrap();
-        // Copied by another process: a program that this one has open for writing, or a fork of it, cannot be run.
-        let copy = "cp nsys.txt nsys && chmod 755 nsys";
-        assert!(Command::new("sh").args(["-c", copy]).current_dir(&self.folder).status().unwrap().success());
-        self.file("nsys")
+        program::script(self.folder.path(), "nsys", &script)
     }
 
     fn read(&self, nsys: PathBuf) -> Result<coldspot::timeline::Timeline, ReadError> {
@@ -57,13 +53,6 @@ impl Stage {
         assert!(matches!(error, ReadError::Export { .. }), "{error:?}");
         cli::redact(&error.to_string(), self.folder.path())
     }
-
-    fn assert_scratch_is_gone(&self) {
-        let scratch = fs::read_to_string(self.file("scratch")).unwrap();
-        let scratch = Path::new(scratch.trim()).parent().unwrap();
-        assert!(scratch.file_name().unwrap().to_string_lossy().starts_with("coldspot-"));
-        assert!(!scratch.exists(), "{} is left behind", scratch.display());
-    }
 }
 
 #[test]
@@ -75,7 +64,7 @@ fn an_exported_report_gives_the_facts_of_its_export() {
     let whole = facts(&stage.file("whole.sqlite"));
     assert!(whole.iter().count() > 3);
     assert_eq!(format!("{exported:?}"), format!("{whole:?}"));
-    stage.assert_scratch_is_gone();
+    program::assert_scratch_is_gone(stage.folder.path());
 }
 
 #[test]
@@ -127,7 +116,7 @@ fn failed_exports_are_never_read_and_leave_nothing() {
         "printf 'SQLite format 3\\0' > \"$out\"".to_owned(),
     ] {
         messages.push(stage.message(VERSION, &export));
-        stage.assert_scratch_is_gone();
+        program::assert_scratch_is_gone(stage.folder.path());
     }
     insta::assert_snapshot!(messages.join("\n"));
 }

@@ -17,6 +17,8 @@ pub mod mutate;
 pub mod mutate_pages;
 pub mod mutate_text;
 pub mod packed;
+#[cfg(unix)]
+pub mod program;
 pub mod project;
 pub mod recording;
 mod simulate;
