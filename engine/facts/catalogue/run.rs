@@ -206,6 +206,13 @@ pub(super) const RUN: &[Fact] = &[
         "Mentions of names beyond the limit of different names, taken for one; absent when none.",
     ),
     fact(
+        "merged_thread_count",
+        Int,
+        Report,
+        Extensive,
+        "Mentions of threads and streams beyond the limits, taken for no thread or for another stream; absent when none.",
+    ),
+    fact(
         "omitted_entity_count",
         Int,
         Report,
