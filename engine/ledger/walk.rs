@@ -388,6 +388,10 @@ impl<'all> Cursor<'all> {
         self.reading.win(self.process, trigger, won);
         if self.began_waiting {
             self.reading.waited_launch_ns += done.launch_ns();
+        } else if won.sum_ns == 0
+            && let Some((waits, won)) = self.lead.win_launches(done.launch_ns())
+        {
+            self.reading.win(self.process, waits, won);
         }
         if query.copies.is_any() && won.sum_ns > 0 {
             self.reading.won_beside_copies.push(BesideCopies { copies: query.copies, idle_ns: won.sum_ns });
