@@ -35,14 +35,14 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "Steps of the steady state in which a process of the device compiles code for 1 ms and more. Absent where no steps are told.",
+        "Steps of the steady state in which a process of the device compiles code for 1 ms and more; 0 where no steps are told.",
     ),
     fact(
         "compiled_region_count",
         Int,
         Nvtx,
         Extensive,
-        "How often code of `torch.compile` is entered within the steps of the steady state, by the ranges `Torch-Compiled Region`; absent, as the other facts of them, without any.",
+        "How often code of `torch.compile` is entered within the steps of the steady state, by the ranges `Torch-Compiled Region`; without any, the other facts of them are absent.",
     ),
     fact(
         "compiled_function_count",
@@ -77,14 +77,14 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "How often `torch.compile` looks for compiled code that fits, within the steps of the steady state; absent without any.",
+        "How often `torch.compile` looks for compiled code that fits, within the steps of the steady state.",
     ),
     fact(
         "eager_lookup_count",
         Int,
         Nvtx,
         Extensive,
-        "How often it then runs the function in eager mode.",
+        "How often it then runs the function in eager mode; absent where it looks for none.",
     ),
     fact(
         "graph_break_count",
