@@ -1,5 +1,7 @@
 //! The part of a recording that is played again: consecutive steps with the calls that asked for them.
 
+use std::collections::BTreeSet;
+
 use foldhash::HashMap;
 
 use super::{NoReplay, Subject};
@@ -13,6 +15,10 @@ use crate::timeline::{NONE, ThreadRanges};
 
 /// Calls and operations that are played again at most: a representative part of the steady state.
 const MAX_EVENT_COUNT: usize = 30_000;
+/// GPUs up to which each has as many; of more, each is played again with a smaller part, as all of them are in it.
+const USUAL_DEVICE_COUNT: usize = 8;
+/// Threads that are played again at most: each is held against all others where it was silent.
+const MAX_THREAD_COUNT: usize = 256;
 /// Steps that are played again at most.
 const MAX_STEP_COUNT: usize = 100;
 /// Queries of a loop that polls, at least.
@@ -89,6 +95,7 @@ impl Part {
             return Err(NoReplay::NoCalls);
         }
         let mut count = subject.steps.len().min(MAX_STEP_COUNT);
+        let most = MAX_EVENT_COUNT * USUAL_DEVICE_COUNT / subject.devices.len().max(USUAL_DEVICE_COUNT);
         loop {
             if count < 2 {
                 return Err(NoReplay::TooLong);
@@ -96,10 +103,12 @@ impl Part {
             let first = (subject.steps.len() - count) / 2;
             let steps = &subject.steps[first..first + count];
             let host = HostSteps::new(steps).ok_or(NoReplay::NoSteps)?;
-            let calls = threads.iter().map(|thread| calls_within(subject, *thread, host.whole()).len()).sum::<usize>();
+            let calls_of = |thread: &u32| calls_within(subject, *thread, host.whole()).len();
+            let calls = threads.iter().map(calls_of).sum::<usize>();
+            let callers = threads.iter().filter(|thread| calls_of(thread) > 0).count();
             let begun = |device: &&DeviceOps| device.begun_in(subject.timeline, host.on_devices()).len();
             let ops = subject.devices.iter().map(begun).sum::<usize>();
-            if calls.max(ops) <= MAX_EVENT_COUNT {
+            if calls.max(ops) <= most && callers <= MAX_THREAD_COUNT {
                 let part = Self::collect(subject, &threads, &host);
                 return if part.is_known() { Ok(part) } else { Err(NoReplay::NoCalls) };
             }
@@ -121,6 +130,9 @@ impl Part {
         for thread in &threads {
             let first = part.calls.len();
             part.add_thread(subject, *thread, host.whole(), &mut call_of);
+            if part.calls.len() == first {
+                continue;
+            }
             part.note_blocked(subject, *thread, first);
             part.note_operators(subject, *thread, first);
             part.threads.push(first..part.calls.len());
@@ -234,8 +246,8 @@ impl Part {
 
     fn add_ops(&mut self, subject: &Subject<'_>, host: &HostSteps, call_of: &HashMap<u32, u32>) {
         let within = host.on_devices();
-        let threads: Vec<u32> = self.calls.iter().map(|call| call.thread).collect();
-        let processes: Vec<u32> = threads.iter().map(|thread| subject.timeline.process_of(*thread)).collect();
+        let threads = self.calls.iter().map(|call| call.thread);
+        let processes: BTreeSet<u32> = threads.map(|thread| subject.timeline.process_of(thread)).collect();
         for device in subject.devices {
             for op in device.begun_in(subject.timeline, within) {
                 let call = op.call(subject.timeline).and_then(|call| call_of.get(&call)).copied().unwrap_or(NONE);
@@ -337,13 +349,11 @@ fn threads(subject: &Subject<'_>) -> Vec<u32> {
         subject.steps.first().map_or(0, |step| step.device.start),
         subject.steps.first().map_or(0, |step| step.device.end),
     );
-    let mut processes: Vec<u32> = device
+    let processes: BTreeSet<u32> = device
         .begun_in(timeline, within)
         .filter_map(|op| timeline.streams.get(op.stream(timeline) as usize))
         .map(|stream| stream.process)
         .collect();
-    processes.sort_unstable();
-    processes.dedup();
     let is_own = |thread: &u32| {
         let process = timeline.process_of(*thread);
         processes.contains(&process) || processes.contains(&NONE)

@@ -14,6 +14,7 @@ pub mod interval;
 pub mod kernel_profiles;
 mod loading;
 pub mod locations;
+pub mod modules;
 pub mod names;
 pub mod samples;
 pub mod times;
@@ -155,7 +156,7 @@ pub struct DeviceProperties {
 }
 
 /// How a stream relates to the legacy default stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum StreamKind {
     /// The legacy default stream itself.
     Default,

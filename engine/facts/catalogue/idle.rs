@@ -110,6 +110,13 @@ pub(super) const DETAIL: &[Fact] = &[
         "Calls in the window that put a function of the host into a stream.",
     ),
     fact(
+        "graphics_map_call_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Calls in the window that map resources of a graphics API (OpenGL, Vulkan, Direct3D), whose work runs on the same GPU.",
+    ),
+    fact(
         "device_allocation_count",
         Int,
         CudaApi,

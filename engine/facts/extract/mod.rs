@@ -27,6 +27,7 @@ mod products;
 mod profile;
 mod projection;
 mod ranges;
+mod reach;
 mod readbacks;
 mod replay;
 mod round_trips;
