@@ -171,7 +171,7 @@ pub(super) const RUN: &[Fact] = &[
         "CUDA graph launches recorded as a whole, with their kernels hidden.",
     ),
     fact(
-        "rank",
+        "rank_number",
         Int,
         Report,
         Incomparable,

@@ -54,7 +54,7 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
         facts.set("launch_call_count", launches.count() as i64 - failed_launches(context));
         errors(context, facts);
     }
-    facts.set_some("rank", timeline.details.rank);
+    facts.set_some("rank_number", timeline.details.rank);
     facts.set_some("world_size_count", timeline.details.world_size);
     facts.set_some("distributed_backend", timeline.details.backend.as_deref());
     facts.set_some("gpu_vendor", timeline.source.gpu_vendor.map(GpuVendor::id));
