@@ -91,7 +91,7 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
         (
             of_devices("too_deep_range_count"),
             "range",
-            "entered while 200 were open on the thread: not told of idle time.",
+            "pushed while 200 were open on its thread: idle time is not told by it.",
         ),
     ];
     let reached = counts.into_iter().filter(|(count, _, _)| *count > 0);

@@ -16,6 +16,7 @@ mod loading;
 pub mod locations;
 pub mod modules;
 pub mod names;
+pub mod output;
 pub mod samples;
 pub mod times;
 pub mod union;

@@ -390,6 +390,13 @@ const STEPS: &[Fact] = &[
         "How often the work repeats: steps; where nothing tells them, launches of the kernel, or of graphs, that are launched most often.",
     ),
     fact(
+        "repeated_work_share",
+        Float,
+        CudaTrace,
+        Intensive,
+        "The share of the time of kernels and graphs that is in kernels launched at least five times, or in graphs where these are; all of it where steps are told. Absent without kernels and graphs.",
+    ),
+    fact(
         "phase",
         Choice(&["set-up", "warm-up", "steady", "tear-down"]),
         CudaTrace,

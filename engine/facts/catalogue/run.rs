@@ -7,7 +7,7 @@ use crate::facts::extract::framework::FRAMEWORKS;
 use crate::source::FORMAT_IDS;
 use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, KernelProfile, Nvtx, Report};
 use crate::timeline::GpuVendor;
-use crate::timeline::capture::OUTPUT_ERROR_KINDS;
+use crate::timeline::output::KINDS;
 
 pub(super) const RUN: &[Fact] = &[
     fact("format", Choice(&FORMAT_IDS), Report, Incomparable, "The format of the report."),
@@ -129,10 +129,17 @@ pub(super) const RUN: &[Fact] = &[
     ),
     fact(
         "output_error",
-        Choice(&OUTPUT_ERROR_KINDS),
+        Choice(&KINDS),
         Report,
         Incomparable,
         "The kind of error that the recorded end of the program's output tells of, of a fixed list; absent when it tells of none, or was not recorded. The output itself is never told.",
+    ),
+    fact(
+        "output_ends_in_error",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether that error ended the program: its output ends with an exception that nothing caught, a crash, or a fatal error. Absent without an error.",
     ),
     fact(
         "is_wsl",

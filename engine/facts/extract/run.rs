@@ -91,7 +91,8 @@ fn errors(context: &Context<'_>, facts: &mut Entity) {
 fn surroundings(timeline: &Timeline, facts: &mut Entity) {
     let surroundings = &timeline.surroundings;
     facts.set("is_wsl", surroundings.is_wsl);
-    facts.set_some("output_error", surroundings.output_error);
+    facts.set_some("output_error", surroundings.output_error.map(|error| error.kind));
+    facts.set_some("output_ends_in_error", surroundings.output_error.map(|error| error.is_end));
     facts.set("device_records_arrived", surroundings.has_device_records);
     let managed = timeline.names.find("cudaMallocManaged").into_iter().chain(timeline.names.find("cuMemAllocManaged"));
     let managed: Vec<NameId> = managed.collect();

@@ -16,6 +16,7 @@ mod ids;
 mod info;
 mod metrics;
 mod notices;
+mod output;
 mod rep;
 mod rows;
 mod samples;
