@@ -26,6 +26,10 @@ pub const MAX_ENTITY_OF_KIND_COUNT: usize = 8_000;
 /// Different launches (kernel, grid, block) that are told apart: each GPU has a table of them. Further ones of a kernel are
 /// taken for one of unknown width.
 pub const MAX_LAUNCH_SHAPE_COUNT: usize = 100_000;
+/// Threads: what further ones do is told of no thread. A job of a thousand processes has a hundredth.
+pub const MAX_THREAD_COUNT: usize = 100_000;
+/// Streams: further ones are taken for the first of their process on the device.
+pub const MAX_STREAM_COUNT: usize = 100_000;
 /// Processes with facts of their own: the first by their ids.
 pub const MAX_PROCESS_COUNT: usize = 1_000;
 /// Ranges that are open at once on a thread; deeper ones explain no idle time.
@@ -67,7 +71,8 @@ pub const MAX_COLUMN_COUNT: i32 = 1_000;
 
 /// Bytes that a compressed trace may inflate to, beside [`MAX_INFLATION`] times its size; the rest is not read.
 pub const MAX_INFLATED_BASE_BYTES: u64 = 128 * MIB;
-/// Times the size of a compressed trace that it may inflate to; real ones reach 40.
+/// Times the size of a compressed trace that it may inflate to; real ones reach 40. What reading takes is held to the same bytes,
+/// where short and broken events count for more than their own.
 pub const MAX_INFLATION: u64 = 100;
 /// Bytes that a trace compressed with Zstandard may have its decoder keep: the usual levels take 8 MiB at most.
 pub const MAX_WINDOW_BYTES: u64 = 32 * MIB;
@@ -160,7 +165,7 @@ pub const MAX_RUN_TIME: Duration = Duration::from_secs(600);
 /// How much longer it may take for each GiB of the files that it reads.
 pub const MAX_RUN_TIME_PER_GIB: Duration = Duration::from_secs(120);
 /// Processor time that a run may take that reads reports.
-pub const MAX_RUN_PROCESSOR_TIME: Duration = Duration::from_secs(10);
+pub const MAX_RUN_PROCESSOR_TIME: Duration = Duration::from_secs(8);
 /// Bytes of the reports that another second of it is given for.
 pub const MIN_RUN_BYTES_PER_PROCESSOR_SECOND: u64 = 32 * MIB;
 /// Bytes of memory that a run may take that reads no report.
@@ -202,6 +207,7 @@ mod tests {
                 vec![count(MAX_ENTITY_OF_DEVICE_COUNT as u64), count(MAX_ENTITY_OF_KIND_COUNT as u64)],
             ),
             ("different launches", vec![count(MAX_LAUNCH_SHAPE_COUNT as u64)]),
+            ("threads, streams", vec![count(MAX_THREAD_COUNT as u64), count(MAX_STREAM_COUNT as u64)]),
             ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
             ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
             (

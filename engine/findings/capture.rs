@@ -79,6 +79,11 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
             "of names beyond the limit of different names: taken for one. `--limit names=N` raises it.",
         ),
         (
+            of_run("merged_thread_count"),
+            "thread or stream",
+            "beyond the limit: what these threads did is told of no thread, the operations of these streams of others.",
+        ),
+        (
             left_out,
             "kernel, stream, group of copies or process",
             "beyond the limit: counted in the sums, without facts of their own.",

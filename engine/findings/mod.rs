@@ -128,6 +128,10 @@ pub struct Finding {
     pub subject: Subject,
     /// The most that it can gain; absent where time cannot be claimed.
     pub gain: Option<Gain>,
+    /// What its subject alone can gain, where [`Self::is_together`] and no replay tells.
+    pub own_gain: Option<Gain>,
+    /// Whether the gain is that of its subject and of others of the same device, which [`Self::also`] names.
+    pub is_together: bool,
     /// How sure it is.
     pub confidence: Confidence,
     /// Why it is not surer.
@@ -189,6 +193,8 @@ pub struct ReplayedGain {
     pub expected_share: f64,
 }
 
+/// Less of a step is not worth a number.
+const LEAST_EXPECTED_SHARE: f64 = 0.001;
 /// With less than this left of a window, its ratio to the window is that of an accident.
 const LEAST_REST_NS: i64 = 1_000_000;
 /// Nor does a larger ratio say more than that nearly all of the window may be recovered.
@@ -224,9 +230,11 @@ impl Gain {
     /// How much it is, in words: `about 41 %, at most 47 %`, or `up to 4.46 s, 48 %`.
     pub fn words(&self) -> String {
         match self.replayed {
-            Some(replayed) => {
-                format!("about {}, at most {} of a step", percent(replayed.expected_share), percent(self.share))
-            }
+            Some(replayed) => match (percent(replayed.expected_share), percent(self.share)) {
+                (expected, most) if expected == most => format!("about {most} of a step"),
+                (_, most) if replayed.expected_share < LEAST_EXPECTED_SHARE => format!("at most {most} of a step"),
+                (expected, most) => format!("about {expected}, at most {most} of a step"),
+            },
             None if self.share < 0.9995 => format!("up to {}, {}", duration(self.recoverable_ns), percent(self.share)),
             None => format!("up to {}, all of it", duration(self.recoverable_ns)),
         }

@@ -7,7 +7,7 @@ use super::fingerprint::Fingerprints;
 use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
 use crate::facts::{EntityId, EntityKind, Facts};
-use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT};
+use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, START_UP_PIECES};
 use crate::replay::STEP_FACT;
 use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
@@ -147,10 +147,10 @@ impl<'a> Context<'a> {
         found: &'b Match,
         prints: &Fingerprints<'_>,
     ) -> Occurrence<'b> {
-        let gain = self.gain(entity, found);
-        let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.weighing_share()));
         let info = &self.rules[rule];
-        let once = self.once(entity, found).or(info.once.then_some(1)).filter(|_| gain.is_some());
+        let once = self.once(entity, found).or(info.once.then_some(1)).filter(|_| found.estimate.is_some());
+        let gain = self.gain(entity, found, once.is_some());
+        let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.weighing_share()));
         let is_rare = once.is_some() || !self.repeats(entity);
         let is_small = gain.as_ref().is_some_and(|gain| gain.share < LEAST_ONCE_SHARE);
         let most_severity = match (is_rare, once.is_some() && is_small) {
@@ -179,12 +179,13 @@ impl<'a> Context<'a> {
     }
 
     /// The claim, held against the window of the entity's device; of all devices together for the run and for processes.
-    fn gain(&self, entity: EntityId, found: &Match) -> Option<Gain> {
+    /// What occurs once is no part of a step.
+    fn gain(&self, entity: EntityId, found: &Match, is_once: bool) -> Option<Gain> {
         let estimate = found.estimate.as_ref()?;
         let window_ns: i64 = match self.facts.related(entity, EntityKind::Device) {
             Some(device) => {
                 let device = self.facts.get(device);
-                if let Some(replayed) = &estimate.replayed {
+                if let Some(replayed) = estimate.replayed.as_ref().filter(|_| !is_once) {
                     let steady_ns = device.int("steady_ns").filter(|steady_ns| *steady_ns > 0);
                     let steady_ns = steady_ns.or(device.int("window_ns"))?;
                     let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
@@ -223,7 +224,10 @@ impl<'a> Context<'a> {
         };
         let most = device.int("repeat_count").unwrap_or(0) / REPEATS_A_PIECE;
         let is_rare = |times: &i64| (1..=most.min(MAX_ONCE_PIECE_COUNT as i64)).contains(times);
-        times.filter(is_rare).or_else(|| device.int(account.once_count_fact()).filter(|count| *count > 0))
+        // Pieces of idle time are no copies: what many copies leave behind comes again with them.
+        let is_of_many = entity.kind == EntityKind::CopyGroup && account.top() == Account::Idle && times > Some(most);
+        let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0);
+        times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count == START_UP_PIECES))
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {

@@ -6,14 +6,17 @@ use super::occurrence::{Context, Occurrence, chain, fixed_severity, ranked_ns, s
 use super::source::evidence;
 use super::{Also, Finding, Gain};
 use crate::facts::EntityKind;
-use crate::ledger::Account;
-use crate::rules::outcome::{Confidence, Match, Severity};
+use crate::ledger::{Account, START_UP_PIECES};
+use crate::rules::outcome::{Confidence, Severity};
 use crate::rules::{Reference, RuleInfo, Status};
 use crate::text::number::duration;
 use crate::text::spans::Sentence;
 
 /// What repeats comes before what occurs once, unless that costs so many times more.
 const MUCH_MORE: i64 = 10;
+
+/// Who has this part of what a group claims has all of it that matters.
+const NEARLY_ALL: f64 = 0.9;
 
 /// The occurrences that are shown, grouped by rule.
 pub(super) struct Ranking<'a> {
@@ -89,14 +92,18 @@ impl<'a> Ranking<'a> {
     fn finding(&self, group: &[usize], symptoms: Vec<Finding>) -> Finding {
         let best = &self.occurrences[group[0]];
         let (rule, found) = (self.context.rule(best), best.found);
-        let gain = self.gain_together(group);
+        let together = self.gain_together(group);
+        let own = self.own_part(group, together.as_ref());
+        let is_together = own < NEARLY_ALL;
+        // Where the first is nearly all of it, its own number is the one to tell.
+        let gain = if is_together { together.clone() } else { best.gain.clone() };
         let is_measured_once = best.once.is_some() && !rule.once;
         Finding {
             rule: rule.id.clone(),
             title: rule.title.clone() + how_often(rule, best.once),
-            headline: headline(rule, found).own(how_often(rule, best.once)),
+            headline: self.headline(best, is_together).own(how_often(rule, best.once)),
             category: rule.category.clone(),
-            severity: self.severity(group, gain.as_ref()),
+            severity: self.severity(group, together.as_ref()),
             once: best.once.is_some(),
             // Of what stands by itself, `brief` decides.
             is_brief: true,
@@ -105,6 +112,8 @@ impl<'a> Ranking<'a> {
             fingerprint: best.fingerprint.clone(),
             subject: self.context.located(best),
             gain,
+            own_gain: best.gain.clone().filter(|gain| is_together && gain.replayed.is_none()),
+            is_together,
             confidence: if is_measured_once { found.confidence.min(Confidence::Medium) } else { found.confidence },
             because: found.because.clone(),
             summary: found.summary.clone(),
@@ -115,6 +124,36 @@ impl<'a> Ranking<'a> {
             references: self.references(rule),
             also: group[1..].iter().map(|index| self.also(&self.occurrences[*index])).collect(),
             symptoms,
+        }
+    }
+
+    /// The part of what a group claims on the device of its first that the first claims: 1 where it is alone.
+    fn own_part(&self, group: &[usize], together: Option<&Gain>) -> f64 {
+        let best = &self.occurrences[group[0]];
+        let device = |this: &Occurrence<'_>| self.context.facts.related(this.entity, EntityKind::Device);
+        match (together, &best.gain) {
+            (Some(together), Some(own)) if own.replayed.is_none() => {
+                own.recoverable_ns as f64 / together.recoverable_ns.max(1) as f64
+            }
+            (Some(_), Some(_)) => {
+                let its = group.iter().map(|index| &self.occurrences[*index]).filter(|this| device(this) == device(best));
+                let claims = its.filter_map(Occurrence::claimed_ns).fold(0_i64, i64::saturating_add);
+                best.claimed_ns().unwrap_or(0) as f64 / claims.max(1) as f64
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// The heading of a finding: the culprit's name, where the rule gives one. Of several entities the rule's own title, with the
+    /// kernel that has most of it.
+    fn headline(&self, best: &Occurrence<'_>, is_together: bool) -> Sentence {
+        let title = Sentence::default().own(&self.context.rule(best).title);
+        match &best.found.title {
+            Some(named) if !is_together => named.clone(),
+            Some(_) if self.context.facts.get(best.entity).kind == EntityKind::Kernel => {
+                title.own(", above all ").sentence(&self.context.subject(best).label)
+            }
+            _ => title,
         }
     }
 
@@ -182,17 +221,13 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// The heading of a finding: the culprit's name, where the rule gives one.
-fn headline(rule: &RuleInfo, found: &Match) -> Sentence {
-    found.title.clone().unwrap_or_else(|| Sentence::default().own(&rule.title))
-}
-
 /// How often what a rule found comes, after its title.
 fn how_often(rule: &RuleInfo, once: Option<i64>) -> &'static str {
     match once.filter(|_| !rule.once) {
         None => "",
         Some(1) => ", once",
         Some(2) => ", in two stretches",
+        Some(START_UP_PIECES) => ", at the start",
         Some(_) => ", in three stretches",
     }
 }

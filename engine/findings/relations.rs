@@ -105,7 +105,13 @@ impl Taken {
     /// The time that the symptom is about together with the causes; `None` when one of them claims no time.
     fn shared_ns(self, symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<i64> {
         let (own, explained) = (symptom.claimed_ns()?, self.explained_ns?);
-        Some(if are_apart(symptom, cause) { 0 } else { explained.min(own) })
+        if are_apart(symptom, cause) {
+            return Some(0);
+        }
+        Some(match share_of_replay(symptom, cause) {
+            Some(share) => (share * own as f64) as i64,
+            None => explained.min(own),
+        })
     }
 
     /// Whether what is left of a symptom does not matter.
@@ -114,18 +120,23 @@ impl Taken {
         if are_apart(symptom, cause) {
             return gain.recoverable_ns <= explained;
         }
-        // What a replay says cannot be divided: it goes with most of the time that is claimed, to a cause that wins as much.
-        let replayed = |of: &Occurrence<'_>| of.gain.as_ref()?.replayed.map(|replayed| replayed.expected_share);
-        if let (Some(own), Some(of_cause), Some(claimed)) =
-            (replayed(symptom), replayed(cause), &symptom.found.estimate)
-            && 2.0 * of_cause >= own
-            && claimed.recoverable_ns <= explained.saturating_mul(2)
-        {
+        if are_same_change(symptom, cause) || share_of_replay(symptom, cause).is_some_and(|share| share >= NEARLY_ALL) {
             return true;
         }
-        are_same_change(symptom, cause)
-            || severity_of(symptom.left_share(explained) * gain.weighing_share()) == Severity::Info
+        let shared_ns = self.shared_ns(symptom, cause).unwrap_or(explained);
+        severity_of(symptom.left_share(shared_ns) * gain.weighing_share()) == Severity::Info
     }
+}
+
+/// What is left beside so large a part of a gain is less than what gains vary by.
+const NEARLY_ALL: f64 = 0.8;
+
+/// The part of what is expected of a symptom that is expected of its cause, where both were played: whatever time the cause
+/// claims, it wins no more than that.
+fn share_of_replay(symptom: &Occurrence<'_>, cause: &Occurrence<'_>) -> Option<f64> {
+    let expected = |of: &Occurrence<'_>| Some(of.gain.as_ref()?.replayed?.expected_share);
+    let (own, of_cause) = (expected(symptom)?, expected(cause)?);
+    Some(if own > 0.0 { (of_cause / own).min(1.0) } else { 1.0 })
 }
 
 /// Whether two findings claim time of accounts that share none, such as idle time and copies.

@@ -95,8 +95,8 @@ const NAMING: [(EntityKind, &str, CodeKind); 8] = [
 
 /// A line of the program's own code that something comes from, as facts tell it. The names are hostile.
 struct Line<'a> {
-    file: &'a str,
-    number: i64,
+    /// The file, with the number of the line; absent where stacks name functions only.
+    line: Option<(&'a str, i64)>,
     /// As it is shown.
     place: String,
     share: f64,
@@ -115,29 +115,31 @@ fn line<'a>(entity: &'a Entity, info: &RuleInfo, found: &Match) -> Option<Line<'
 }
 
 fn of_calls(entity: &Entity) -> Option<Line<'_>> {
-    let (file, number) = (entity.text("source_file")?, entity.int("source_line")?);
-    let function = entity.text("source_function").map_or_else(String::new, |name| format!(" ({name})"));
+    let file = entity.text("source_file")?;
+    let place = match (entity.int("source_line"), entity.text("source_function")) {
+        (Some(number), Some(function)) => format!("{file}:{number} ({function})"),
+        (Some(number), None) => format!("{file}:{number}"),
+        (None, function) => format!("{} ({file})", function?),
+    };
     let words = match entity.kind {
         EntityKind::Kernel | EntityKind::LaunchShape => "Launched from ",
         _ => "Called from ",
     };
     Some(Line {
-        file,
-        number,
-        place: format!("{file}:{number}{function}"),
+        line: entity.int("source_line").map(|number| (file, number)),
+        place,
         share: share(entity, "source_share")?,
         is_in_project: entity.get("is_source_in_project") == Some(&FactValue::Bool(true)),
         words,
     })
 }
 
-/// Facts hold the line as it is shown: `train.py:118 (train_step)`.
+/// Facts hold the line as it is shown: `train.py:118 (train_step)`, or a function with its file: `load (app)`.
 fn of_account<'a>(entity: &'a Entity, stem: &str) -> Option<Line<'a>> {
     let place = entity.text(&format!("{stem}_source"))?;
-    let (file, number) = place.split(" (").next()?.rsplit_once(':')?;
+    let line = place.split(" (").next().and_then(|line| line.rsplit_once(':'));
     Some(Line {
-        file,
-        number: number.parse().ok()?,
+        line: line.and_then(|(file, number)| Some((file, number.parse().ok()?))),
         place: place.to_owned(),
         share: share(entity, &format!("{stem}_source_share"))?,
         is_in_project: entity.get(&format!("is_{stem}_source_in_project")) == Some(&FactValue::Bool(true)),
@@ -156,8 +158,9 @@ fn share(entity: &Entity, name: &str) -> Option<f64> {
 /// anybody: a file outside of the project is none.
 pub(super) fn location(entity: &Entity, info: &RuleInfo, found: &Match) -> Option<SourceLocation> {
     let line = line(entity, info, found).filter(|line| line.is_in_project)?;
-    let number = u32::try_from(line.number).ok().filter(|number| *number > 0)?;
-    Some(SourceLocation { file: paths::inside(line.file).ok()?, line: Some(number) })
+    let (file, number) = line.line?;
+    let number = u32::try_from(number).ok().filter(|number| *number > 0)?;
+    Some(SourceLocation { file: paths::inside(file).ok()?, line: Some(number) })
 }
 
 /// The same as evidence, for files outside of the project too.

@@ -155,7 +155,11 @@ fn is_captured(facts: &Facts, needs: Capability) -> bool {
     match needs {
         Capability::Report => true,
         Capability::CudaTrace | Capability::DeviceInfo => counts("gpu_op_count"),
-        Capability::CudaApi => counts("api_call_count"),
+        // Where it was asked for and holds none, asking again does not help.
+        Capability::CudaApi => {
+            let requested = run.and_then(|run| run.get("cuda_trace_requested")) == Some(&FactValue::Bool(true));
+            requested || counts("api_call_count")
+        }
         Capability::Nvtx => counts("range_count"),
         Capability::OsRuntime => counts("os_call_count"),
         Capability::GpuMetrics => counts("metric_sample_count"),

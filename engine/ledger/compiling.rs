@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::text::paths::file_name;
+use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::samples::{CpuSamples, Frame};
 use crate::timeline::{NONE, NameId, Timeline, Times};
@@ -18,7 +19,7 @@ pub enum CodeWork {
 }
 
 /// Who compiles, as a fact says it.
-pub const COMPILERS: [&str; 9] = ["xla", "triton", "inductor", "nvrtc", "ptx", "numba", "julia", "llvm", "other"];
+pub const COMPILERS: [&str; 10] = ["xla", "triton", "inductor", "dynamo", "nvrtc", "ptx", "numba", "julia", "llvm", "other"];
 
 /// Files of compilers, by how their names begin, and whose they are.
 const COMPILER_FILES: [(&str, &str); 11] = [
@@ -46,6 +47,26 @@ const COMPILER_FUNCTIONS: [(&str, &str); 9] = [
     ("llvm::", "llvm"),
     ("clang::", "llvm"),
 ];
+/// Files of Python in which code is compiled, by how their paths end, and the functions of each that do it; any where none is
+/// named. A function that only has such a name may run what was compiled, or only ask whether something is.
+const PYTHON_COMPILERS: [(&str, &[&str]); 13] = [
+    // Called where no compiled code fits.
+    ("torch/_dynamo/convert_frame.py", &[]),
+    ("torch/_dynamo/symbolic_convert.py", &[]),
+    ("torch/_functorch/aot_autograd.py", &["aot_module_simplified", "create_aot_dispatcher_function"]),
+    ("torch/_inductor/compile_fx.py", &["compile_fx", "compile_fx_inner", "codegen_and_compile", "bw_compiler", "fw_compiler"]),
+    ("torch/_inductor/async_compile.py", &["wait"]),
+    ("torch/_inductor/runtime/triton_heuristics.py", &["precompile", "autotune_to_one_config", "benchmark_all_configs"]),
+    ("torch/utils/cpp_extension.py", &["_jit_compile", "_write_ninja_file_and_build_library"]),
+    ("triton/compiler/compiler.py", &["compile"]),
+    ("triton/runtime/jit.py", &["_do_compile"]),
+    ("jax/_src/compiler.py", &["backend_compile", "compile_or_get_cached"]),
+    ("numba/core/dispatcher.py", &["compile"]),
+    ("numba/cuda/dispatcher.py", &["compile"]),
+    ("cupy/cuda/compiler.py", &["compile_using_nvrtc", "_compile_module_with_cache"]),
+];
+/// What PyTorch appends to the names of its compiler's own ranges.
+const OF_DYNAMO: &str = "(dynamo_timed)";
 /// Functions of the loader of libraries, by how their names begin.
 const LOADERS: [&str; 7] =
     ["_dl_open", "dl_open_worker", "_dl_map_object", "_dl_relocate_object", "dlopen", "__dlopen", "_dl_catch_"];
@@ -94,7 +115,11 @@ impl CodeStretches {
     /// Ranges that are called compiling.
     fn of_ranges(&mut self, timeline: &Timeline) {
         let labels = &timeline.ranges.labels;
-        let compiles: Vec<bool> = labels.iter().map(|label| is_compile_range(timeline.name(label.name))).collect();
+        let compiles = |label: &Label| {
+            let name = timeline.name(label.name);
+            if label.kind == RangeKind::PythonFrame { is_compile_frame(name) } else { is_compile_range(name) }
+        };
+        let compiles: Vec<bool> = labels.iter().map(compiles).collect();
         if !compiles.contains(&true) {
             return;
         }
@@ -208,10 +233,20 @@ fn is_compiler_file(file: &str) -> bool {
     COMPILER_FILES.iter().any(|(begin, _)| file.starts_with(begin))
 }
 
+/// Whether a function of Python, `file.py(12): function`, compiles.
+fn is_compile_frame(name: &str) -> bool {
+    let Some((place, function)) = name.rsplit_once(": ") else { return false };
+    let Some((path, _)) = place.rsplit_once('(') else { return false };
+    let of_file = PYTHON_COMPILERS.iter().find(|(end, _)| path.ends_with(end));
+    of_file.is_some_and(|(_, functions)| functions.is_empty() || functions.contains(&function))
+}
+
 /// Whether a range is called compiling: `XlaCompile`, `compile_fx`, and not `Torch-Compiled Region`, which runs what was compiled.
-/// Of a function of Python the file does not count.
 fn is_compile_range(name: &str) -> bool {
-    let name = name.rsplit(": ").next().unwrap_or(name).to_ascii_lowercase();
+    if name.ends_with(OF_DYNAMO) {
+        return true;
+    }
+    let name = name.to_ascii_lowercase();
     ["compile", "compiling", "compilation"].iter().any(|word| {
         name.match_indices(word)
             .any(|(at, _)| !name[at + word.len()..].starts_with('d') && !name[..at].ends_with("pre"))
@@ -227,13 +262,17 @@ pub fn compiler_of(name: &str) -> &'static str {
     if let Some((_, compiler)) = COMPILER_FUNCTIONS.iter().find(|(part, _)| name.contains(part)) {
         return compiler;
     }
-    const WORDS: [(&str, &str); 6] = [
+    const WORDS: [(&str, &str); 10] = [
         ("xla", "xla"),
         ("hlo", "xla"),
         ("triton", "triton"),
         ("inductor", "inductor"),
         ("compile_fx", "inductor"),
         ("nvrtc", "nvrtc"),
+        ("dynamo", "dynamo"),
+        ("torch/_functorch", "dynamo"),
+        ("numba", "numba"),
+        ("cupy", "nvrtc"),
     ];
     let name = name.to_ascii_lowercase();
     WORDS.iter().find(|(word, _)| name.contains(word)).map_or("other", |(_, compiler)| compiler)
@@ -245,11 +284,31 @@ mod tests {
 
     #[test]
     fn ranges_are_told_by_what_they_are_called() {
-        for name in ["XlaCompile", "Nvrtc::CompileProgram", "compile_fx", "jit_compile:#module=train#", "recompile"] {
+        for name in ["XlaCompile", "Nvrtc::CompileProgram", "compile_fx", "jit_compile:#module=train#", "recompile", "GraphLowering.run (dynamo_timed)"] {
             assert!(is_compile_range(name), "{name}");
         }
-        for name in ["Torch-Compiled Region: 0/0", "run_compiled", "precompile", "compile_fx.py(12): run", "forward"] {
+        for name in ["Torch-Compiled Region: 0/0", "run_compiled", "precompile", "## Call CompiledFxGraph fx ##", "forward"] {
             assert!(!is_compile_range(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn functions_of_python_compile_where_their_file_does() {
+        for name in [
+            "torch/_dynamo/convert_frame.py(1165): __call__",
+            "/venv/lib/python3.11/site-packages/torch/_inductor/compile_fx.py(601): compile_fx_inner",
+            "triton/compiler/compiler.py(226): compile",
+        ] {
+            assert!(is_compile_frame(name), "{name}");
+        }
+        for name in [
+            "torch/_dynamo/eval_frame.py(791): compile_wrapper",
+            "torch/compiler/__init__.py(90): is_compiling",
+            "torch/_inductor/compile_fx.py(12): run",
+            "gpu_worker.py(522): compile_or_warm_up_model",
+            "<built-in function compile>",
+        ] {
+            assert!(!is_compile_frame(name), "{name}");
         }
     }
 

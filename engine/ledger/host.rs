@@ -109,6 +109,11 @@ impl Calls {
         self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
     }
 
+    /// Where threads compile or load code.
+    pub const fn code(&self) -> &CodeStretches {
+        &self.code
+    }
+
     /// Whether it is recorded when a thread waits in the operating system.
     pub fn tells_blocking(&self, thread: u32) -> bool {
         let has = |rows: &[Vec<u32>]| rows.get(thread as usize).is_some_and(|rows| !rows.is_empty());

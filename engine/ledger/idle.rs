@@ -80,6 +80,8 @@ pub struct IdleReading {
     pub waited_launch_ns: i64,
     /// By activity, in the longest stretch.
     pub in_longest: ByAccount<i64>,
+    /// By activity and by trigger, before the work that repeats.
+    pub in_start_up: ByAccount<i64>,
     /// By activity, in steps that are slower than the others.
     pub in_slow_steps: ByAccount<i64>,
     /// The ranges that it lies in: by process and label.
@@ -162,6 +164,9 @@ impl IdleReading {
         }
         for (account, ns) in self.in_longest.iter_mut() {
             *ns += other.in_longest[account];
+        }
+        for (account, ns) in self.in_start_up.iter_mut() {
+            *ns += other.in_start_up[account];
         }
         self.too_deep_count += other.too_deep_count;
         self.beside_copies.extend(other.beside_copies);

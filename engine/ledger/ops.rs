@@ -114,6 +114,8 @@ pub struct DeviceOps {
     refs: Vec<OpRef>,
     /// Where facts are measured.
     pub window: Interval,
+    /// The begin of that, before the work that repeats: without length where there is no such part.
+    pub start_up: Interval,
 }
 
 /// What of the recording is looked at.
@@ -167,12 +169,13 @@ impl DeviceOps {
         let end = ops.iter().map(|op| op.end).max().unwrap_or(0);
         let mut refs = Vec::with_capacity(ops.len());
         refs.extend(ops.iter().map(|op| op.reference()));
-        Self { device, refs, window: Interval::new(start, end) }
+        Self { device, refs, window: Interval::new(start, end), start_up: Interval::default() }
     }
 
     /// Narrows the window; returns whether anything of it is left.
     pub fn narrow(&mut self, to: Interval) -> bool {
         self.window = self.window.clip(to);
+        self.start_up = Interval::default();
         self.window.len_ns() > 0
     }
 

@@ -38,6 +38,8 @@ pub struct TimeSum {
 
 /// Pieces of time, at most, that hold what occurs once.
 pub const MAX_ONCE_PIECE_COUNT: usize = 3;
+/// Stands for as many pieces as there are before the work that repeats.
+pub const START_UP_PIECES: i64 = 4;
 
 impl TimeSum {
     /// Adds a piece, which may begin where the last one ended.

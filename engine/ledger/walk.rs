@@ -32,6 +32,7 @@ pub struct Stretches<'all> {
     /// The index of each thread in `queries`.
     index_of: HashMap<u32, usize>,
     window: Interval,
+    start_up: Interval,
 }
 
 /// A stretch to be read on a thread.
@@ -88,6 +89,7 @@ impl<'all> Stretches<'all> {
             queries: Vec::new(),
             index_of: HashMap::default(),
             window: ops.window,
+            start_up: ops.start_up,
         }
     }
 
@@ -163,6 +165,8 @@ struct Question<'all> {
     queries: Option<&'all Queries>,
     /// The window: waits count within it.
     window: Interval,
+    /// The begin of that, before the work that repeats.
+    start_up: Interval,
 }
 
 impl Question<'_> {
@@ -240,13 +244,14 @@ fn walk_all(
 fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
     let mut questions = Vec::new();
     for (device, IdleDevice { stretches, storms, slow_steps, longest, main_thread }) in devices.iter().enumerate() {
-        let (window, longest) = (stretches.window, *longest);
+        let Stretches { window, start_up, .. } = *stretches;
+        let longest = *longest;
         for (thread, queries) in &stretches.queries {
             let queries = Some(queries);
-            questions.push(Question { thread: *thread, device, storms, slow_steps, longest, queries, window });
+            questions.push(Question { thread: *thread, device, storms, slow_steps, longest, queries, window, start_up });
         }
         if let Some(thread) = main_thread.filter(|main| !stretches.index_of.contains_key(main)) {
-            questions.push(Question { thread, device, storms, slow_steps, longest, queries: None, window });
+            questions.push(Question { thread, device, storms, slow_steps, longest, queries: None, window, start_up });
         }
     }
     questions
@@ -325,6 +330,7 @@ struct Cursor<'all> {
     samples: SampleCursor<'all>,
     stacked: StackedCursor<'all>,
     window: Interval,
+    start_up: Interval,
 }
 
 impl<'all> Cursor<'all> {
@@ -349,6 +355,7 @@ impl<'all> Cursor<'all> {
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
             stacked: StackedCursor::new(&timeline.os_stacks, question.thread),
             window: question.window,
+            start_up: question.start_up,
         }
     }
 
@@ -390,6 +397,9 @@ impl<'all> Cursor<'all> {
             let (trigger, trigger_name) = *self
                 .trigger
                 .get_or_insert_with(|| self.reading.begin(process, (query.stretch, query.is_guess), activity, name));
+            if is_first {
+                self.reading.in_start_up[trigger] += self.start_up.overlap_ns(query.stretch);
+            }
             self.place(part, activity.account(), is_first.then_some((trigger, query.stretch)));
             self.done.add(part, activity);
             let piece = Piece { interval: part, activity: activity.account(), trigger, trigger_name };
@@ -399,6 +409,7 @@ impl<'all> Cursor<'all> {
             }
             self.reading.in_longest[piece.activity] += self.longest.map_or(0, |longest| longest.overlap_ns(part));
             self.reading.in_slow_steps[piece.activity] += self.slow_steps.overlap_ns(part);
+            self.reading.in_start_up[piece.activity] += self.start_up.overlap_ns(part);
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }

@@ -9,8 +9,8 @@ use crate::report::{Report, ReviewReport};
 use crate::rules::CaptureNote;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
-use crate::text::number::{count, duration, instant, percent};
-use crate::text::plural::counted;
+use crate::text::number::{duration, instant, percent};
+use crate::text::plural::{counted, counted_as};
 use crate::text::spans::{Sentence, Span};
 use crate::text::words;
 
@@ -194,10 +194,10 @@ impl Page {
             if index == 0 {
                 self.heading("Kernels");
             }
-            let median = kernel.median_ns.map_or_else(String::new, |ns| format!(" × {}", duration(ns)));
-            let launches = format!("{}{median}", count(kernel.launch_count));
+            let median = kernel.median_ns.map_or_else(String::new, |ns| format!(", median {}", duration(ns)));
+            let launches = format!("{}{median}", counted_as(kernel.launch_count, "launch", "launches"));
             self.line(&format!(
-                "{:>7} {:>10}  {launches:<18} {}",
+                "{:>7} {:>10}  {launches:<32} {}",
                 percent(kernel.share),
                 duration(kernel.attributed_ns),
                 kernel.name.plain()
@@ -218,7 +218,7 @@ impl Page {
             self.finding(number, finding);
         }
         if !lines.is_empty() {
-            self.heading(if cards.is_empty() { "What to change first" } else { "Smaller" });
+            self.heading(if cards.is_empty() { "What to change first" } else { "Further" });
         }
         for finding in lines {
             let gain = finding.gain.as_ref().filter(|gain| gain.share >= 0.001);
@@ -237,13 +237,18 @@ impl Page {
         let rule = self.screen.paint(Colour::Dim, &format!("[{}]", finding.rule));
         let severity = self.screen.paint(Colour::of(finding.severity), finding.severity.name());
         self.wrap(&format!("{number}. "), &words_of(&finding.headline));
-        let gain = finding.gain.as_ref().map_or_else(String::new, |gain| format!("{}; ", gain.words()));
+        let together = if finding.is_together { ", together" } else { "" };
+        let gain = finding.gain.as_ref().map_or_else(String::new, |gain| format!("{}{together}; ", gain.words()));
         self.line(&format!("   {gain}{severity} severity, {} confidence {rule}", finding.confidence.name()));
         for sentence in &finding.evidence {
             self.wrap("   - ", &words_of(sentence));
         }
         self.part("do:   ", Some(&finding.advice));
         self.part("look: ", finding.look.as_ref());
+        if finding.is_together {
+            let own = finding.own_gain.as_ref().map_or_else(String::new, |gain| format!(", {}", gain.words()));
+            self.wrap("   most of it: ", &format!("{}{own}", words_of(&finding.subject.label)));
+        }
         for other in finding.also.iter().take(4) {
             self.wrap("   also: ", &words_of(&other.subject.label));
         }

@@ -70,6 +70,8 @@ struct Builder<'all> {
     usual: Usual,
     /// The operations of each stream, by start.
     of_stream: Vec<(u32, Vec<u32>)>,
+    /// Where each stream is among them.
+    stream_index: HashMap<u32, usize>,
     /// All operations by end.
     by_end: Vec<u32>,
     assumptions: Vec<Assumption>,
@@ -77,12 +79,21 @@ struct Builder<'all> {
     unexplained: Vec<(u32, i64)>,
 }
 
+/// Streams of one kind in one context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct LegacyKey {
+    process: u32,
+    device: u32,
+    context: i64,
+    kind: StreamKind,
+}
+
 impl<'all> Builder<'all> {
     fn new(timeline: &'all Timeline, part: Part) -> Self {
-        let mut index_of: HashMap<u32, usize> = HashMap::default();
+        let mut stream_index: HashMap<u32, usize> = HashMap::default();
         let mut of_stream: Vec<(u32, Vec<u32>)> = Vec::new();
         for (op, row) in (0_u32..).zip(&part.ops) {
-            let index = *index_of.entry(row.stream).or_insert_with(|| {
+            let index = *stream_index.entry(row.stream).or_insert_with(|| {
                 of_stream.push((row.stream, Vec::new()));
                 of_stream.len() - 1
             });
@@ -92,7 +103,16 @@ impl<'all> Builder<'all> {
         by_end.sort_by_key(|op| part.ops[*op as usize].end);
         let model = Model::new(part);
         let usual = Usual { spacing_ns: USUAL_SPACING_NS, launch_ns: USUAL_LAUNCH_NS, return_ns: USUAL_RETURN_NS };
-        Self { timeline, model, usual, of_stream, by_end, assumptions: Vec::new(), unexplained: Vec::new() }
+        Self {
+            timeline,
+            model,
+            usual,
+            of_stream,
+            stream_index,
+            by_end,
+            assumptions: Vec::new(),
+            unexplained: Vec::new(),
+        }
     }
 
     fn run(mut self) -> Built {
@@ -205,7 +225,7 @@ impl<'all> Builder<'all> {
     fn operations(&mut self) {
         // Of each stream: what runs last, by end, of those that began.
         let mut last: HashMap<u32, u32> = HashMap::default();
-        let blocking = self.blocking_streams();
+        let legacy = self.legacy_streams();
         for op in 0..self.model.part.ops.len() as u32 {
             let row = *self.model.op(op);
             let (start, end) = self.model.op_events[op as usize];
@@ -222,7 +242,7 @@ impl<'all> Builder<'all> {
             if let Some(before) = self.before_in_stream(&last, &row) {
                 waits.push((self.model.op_events[before as usize].1, self.usual.spacing_ns, Why::Stream));
             }
-            for before in self.legacy_before(&last, &row, &blocking) {
+            for before in self.legacy_before(&last, &row, &legacy) {
                 waits.push((self.model.op_events[before as usize].1, self.usual.spacing_ns, Why::Legacy));
             }
             self.settle_start(op, &mut waits);
@@ -289,40 +309,46 @@ impl<'all> Builder<'all> {
             return Some(before);
         }
         // Kernels of a graph run beside each other: that which ended last stands for what it waited for.
-        let (_, ops) = self.of_stream.iter().find(|(stream, _)| *stream == row.stream)?;
+        let (_, ops) = self.of_stream.get(*self.stream_index.get(&row.stream)?)?;
         let at = ops.partition_point(|op| self.model.op(*op).start < row.start);
         let before = ops[..at].iter().rev().take(MAX_LOOK_BACK).filter(|op| self.model.op(**op).end <= row.start);
         before.max_by_key(|op| self.model.op(**op).end).copied()
     }
 
-    /// By stream: whether it is the legacy default stream, or blocks on it.
-    fn blocking_streams(&self) -> HashMap<u32, StreamKind> {
-        let of = |(stream, _): &(u32, Vec<u32>)| {
-            let kind = self.timeline.streams.get(*stream as usize).map_or(StreamKind::Unknown, |stream| stream.kind);
-            (*stream, kind)
-        };
-        self.of_stream.iter().map(of).collect()
+    /// What tells of a stream which others wait for it, or it for them, because of the legacy default stream.
+    fn legacy_key(&self, stream: u32) -> Option<LegacyKey> {
+        let stream = self.timeline.streams.get(stream as usize)?;
+        Some(LegacyKey { process: stream.process, device: stream.device, context: stream.context, kind: stream.kind })
+    }
+
+    /// The streams of each context that are the legacy default stream, and those that block on it: the first of them.
+    fn legacy_streams(&self) -> HashMap<LegacyKey, Vec<u32>> {
+        let mut streams: HashMap<LegacyKey, Vec<u32>> = HashMap::default();
+        for (stream, _) in &self.of_stream {
+            if let Some(key) = self.legacy_key(*stream) {
+                let known = streams.entry(key).or_default();
+                known.extend(Some(*stream).filter(|_| known.len() < MAX_WAITED_STREAM_COUNT));
+            }
+        }
+        streams
     }
 
     /// What an operation waits for because of the legacy default stream.
-    fn legacy_before(&self, last: &HashMap<u32, u32>, row: &Op, kinds: &HashMap<u32, StreamKind>) -> Vec<u32> {
-        let own = kinds.get(&row.stream).copied().unwrap_or_default();
-        let wanted = match own {
+    fn legacy_before(&self, last: &HashMap<u32, u32>, row: &Op, streams: &HashMap<LegacyKey, Vec<u32>>) -> Vec<u32> {
+        let Some(own) = self.legacy_key(row.stream) else { return Vec::new() };
+        let kind = match own.kind {
             StreamKind::Default => StreamKind::Blocking,
             StreamKind::Blocking => StreamKind::Default,
             StreamKind::NonBlocking | StreamKind::Unknown => return Vec::new(),
         };
-        let context = |stream: u32| {
-            self.timeline.streams.get(stream as usize).map(|stream| (stream.process, stream.device, stream.context))
-        };
         let asked = self.model.call(row.call).start;
-        let is_wanted = |stream: &u32| kinds.get(stream) == Some(&wanted) && context(*stream) == context(row.stream);
-        let before = last.iter().filter(|(stream, _)| is_wanted(stream)).map(|(_, op)| *op);
+        let wanted = streams.get(&LegacyKey { kind, ..own }).map_or(&[][..], Vec::as_slice);
+        let before = wanted.iter().filter_map(|stream| last.get(stream)).copied();
         // Only what was asked for before.
         let before = before.filter(|op| {
             self.model.part.calls.get(self.model.op(*op).call as usize).is_none_or(|call| call.start < asked)
         });
-        let mut before: Vec<u32> = before.take(MAX_WAITED_STREAM_COUNT).collect();
+        let mut before: Vec<u32> = before.collect();
         before.sort_unstable();
         before
     }

@@ -1,17 +1,24 @@
 //! The part of a recording that is played again: consecutive steps with the calls that asked for them.
 
+use std::collections::BTreeSet;
+
 use foldhash::HashMap;
 
 use super::{NoReplay, Subject};
 use crate::ledger::{Activity, DeviceOps, OpKind};
 use crate::steps::Step;
-use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, HostMemory, RangeKind};
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
+use crate::timeline::{NONE, ThreadRanges};
 
 /// Calls and operations that are played again at most: a representative part of the steady state.
 const MAX_EVENT_COUNT: usize = 30_000;
+/// GPUs up to which each has as many; of more, each is played again with a smaller part, as all of them are in it.
+const USUAL_DEVICE_COUNT: usize = 8;
+/// Threads that are played again at most: each is held against all others where it was silent.
+const MAX_THREAD_COUNT: usize = 256;
 /// Steps that are played again at most.
 const MAX_STEP_COUNT: usize = 100;
 /// Queries of a loop that polls, at least.
@@ -88,6 +95,7 @@ impl Part {
             return Err(NoReplay::NoCalls);
         }
         let mut count = subject.steps.len().min(MAX_STEP_COUNT);
+        let most = MAX_EVENT_COUNT * USUAL_DEVICE_COUNT / subject.devices.len().max(USUAL_DEVICE_COUNT);
         loop {
             if count < 2 {
                 return Err(NoReplay::TooLong);
@@ -95,10 +103,12 @@ impl Part {
             let first = (subject.steps.len() - count) / 2;
             let steps = &subject.steps[first..first + count];
             let host = HostSteps::new(steps).ok_or(NoReplay::NoSteps)?;
-            let calls = threads.iter().map(|thread| calls_within(subject, *thread, host.whole()).len()).sum::<usize>();
+            let calls_of = |thread: &u32| calls_within(subject, *thread, host.whole()).len();
+            let calls = threads.iter().map(calls_of).sum::<usize>();
+            let callers = threads.iter().filter(|thread| calls_of(thread) > 0).count();
             let begun = |device: &&DeviceOps| device.begun_in(subject.timeline, host.on_devices()).len();
             let ops = subject.devices.iter().map(begun).sum::<usize>();
-            if calls.max(ops) <= MAX_EVENT_COUNT {
+            if calls.max(ops) <= most && callers <= MAX_THREAD_COUNT {
                 let part = Self::collect(subject, &threads, &host);
                 return if part.is_known() { Ok(part) } else { Err(NoReplay::NoCalls) };
             }
@@ -115,15 +125,20 @@ impl Part {
     fn collect(subject: &Subject<'_>, threads: &[u32], host: &HostSteps) -> Self {
         let mut part = Self { calls: Vec::new(), threads: Vec::new(), ops: Vec::new(), step_count: 0 };
         let mut call_of: HashMap<u32, u32> = HashMap::default();
-        for thread in threads {
+        let is_at_work = |thread: &&u32| !only_asks(subject, calls_within(subject, **thread, host.whole()));
+        let threads: Vec<u32> = threads.iter().filter(is_at_work).copied().collect();
+        for thread in &threads {
             let first = part.calls.len();
             part.add_thread(subject, *thread, host.whole(), &mut call_of);
+            if part.calls.len() == first {
+                continue;
+            }
             part.note_blocked(subject, *thread, first);
             part.note_operators(subject, *thread, first);
-            part.note_loading(subject, *thread, first);
             part.threads.push(first..part.calls.len());
         }
         part.add_ops(subject, host, &call_of);
+        part.note_loading(subject, &threads);
         part.step_count = host.marks.len() as u32 - 1;
         part
     }
@@ -181,27 +196,31 @@ impl Part {
         });
     }
 
-    /// How long the thread fetched data before each call.
-    fn note_loading(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
-        let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
+    /// How long each thread fetched data before each call. What a thread that asks for no work does meanwhile hands that data
+    /// on, as the thread that pins batches does: it waits for the same.
+    fn note_loading(&mut self, subject: &Subject<'_>, threads: &[u32]) {
         let is_loading = subject.timeline.loading_labels();
-        let own = &mut self.calls[first..];
-        let (mut next, mut until) = (1, i64::MIN);
-        for (times, label) in ranges.times.iter().zip(&ranges.label) {
-            // One within another is not counted twice.
-            if times.start < until || !is_loading.get(*label as usize).copied().unwrap_or(false) {
-                continue;
-            }
-            until = times.end;
-            while own.get(next).is_some_and(|call| call.start <= times.start) {
-                next += 1;
-            }
-            for index in next..own.len() {
-                let gap = Interval::new(own[index - 1].end, own[index].start);
-                if gap.start >= times.end {
-                    break;
-                }
-                own[index].loading_before_ns += gap.overlap_ns(times);
+        if !is_loading.contains(&true) {
+            return;
+        }
+        let ranges = &subject.timeline.ranges;
+        let of_thread = |thread: u32| ranges.of_thread(thread).map(|ranges| loading_of(ranges, &is_loading));
+        let own: Vec<Vec<Interval>> = threads.iter().map(|thread| of_thread(*thread).unwrap_or_default()).collect();
+        let process = |thread: &u32| subject.timeline.process_of(*thread);
+        let mut of_process: HashMap<u32, Vec<Interval>> = HashMap::default();
+        for (thread, loading) in threads.iter().zip(&own) {
+            of_process.entry(process(thread)).or_default().extend(loading);
+        }
+        let of_process: HashMap<u32, Union> =
+            of_process.into_iter().map(|(process, all)| (process, Union::of(all))).collect();
+        for ((positions, thread), loading) in self.threads.clone().into_iter().zip(threads).zip(&own) {
+            let calls = &mut self.calls[positions];
+            if !loading.is_empty() {
+                note_overlap(calls, loading.iter().copied());
+            } else if calls.iter().all(|call| call.op_count == 0)
+                && let Some(all) = of_process.get(&process(thread))
+            {
+                note_overlap(calls, all.parts());
             }
         }
     }
@@ -227,8 +246,8 @@ impl Part {
 
     fn add_ops(&mut self, subject: &Subject<'_>, host: &HostSteps, call_of: &HashMap<u32, u32>) {
         let within = host.on_devices();
-        let threads: Vec<u32> = self.calls.iter().map(|call| call.thread).collect();
-        let processes: Vec<u32> = threads.iter().map(|thread| subject.timeline.process_of(*thread)).collect();
+        let threads = self.calls.iter().map(|call| call.thread);
+        let processes: BTreeSet<u32> = threads.map(|thread| subject.timeline.process_of(thread)).collect();
         for device in subject.devices {
             for op in device.begun_in(subject.timeline, within) {
                 let call = op.call(subject.timeline).and_then(|call| call_of.get(&call)).copied().unwrap_or(NONE);
@@ -293,6 +312,35 @@ impl CopyOf {
     }
 }
 
+/// When a thread fetched data. One range within another is not counted twice.
+fn loading_of(ranges: &ThreadRanges, is_loading: &[bool]) -> Vec<Interval> {
+    let mut all: Vec<Interval> = Vec::new();
+    for (times, label) in ranges.times.iter().zip(&ranges.label) {
+        let is_inner = all.last().is_some_and(|last| times.start < last.end);
+        if !is_inner && is_loading.get(*label as usize) == Some(&true) {
+            all.push(times);
+        }
+    }
+    all
+}
+
+/// Adds what of the time before each call of a thread lies in some intervals.
+fn note_overlap(calls: &mut [Call], intervals: impl Iterator<Item = Interval>) {
+    let mut next = 1;
+    for times in intervals {
+        while calls.get(next).is_some_and(|call| call.start <= times.start) {
+            next += 1;
+        }
+        for index in next..calls.len() {
+            let gap = Interval::new(calls[index - 1].end, calls[index].start);
+            if gap.start >= times.end {
+                break;
+            }
+            calls[index].loading_before_ns += gap.overlap_ns(times);
+        }
+    }
+}
+
 /// The threads that call CUDA, of the processes that run work on the device.
 fn threads(subject: &Subject<'_>) -> Vec<u32> {
     let timeline = subject.timeline;
@@ -301,21 +349,22 @@ fn threads(subject: &Subject<'_>) -> Vec<u32> {
         subject.steps.first().map_or(0, |step| step.device.start),
         subject.steps.first().map_or(0, |step| step.device.end),
     );
-    let mut processes: Vec<u32> = device
+    let processes: BTreeSet<u32> = device
         .begun_in(timeline, within)
         .filter_map(|op| timeline.streams.get(op.stream(timeline) as usize))
         .map(|stream| stream.process)
         .collect();
-    processes.sort_unstable();
-    processes.dedup();
     let is_own = |thread: &u32| {
         let process = timeline.process_of(*thread);
         processes.contains(&process) || processes.contains(&NONE)
     };
-    // A thread that does nothing but ask, such as the watchdog of a library, sleeps between its queries: nothing waits for it.
-    let is_query = |call: &u32| subject.calls.class_of(timeline, *call) == ApiClass::Query;
-    let has_calls = |thread: &u32| !subject.calls.of_thread(*thread).iter().all(is_query);
+    let has_calls = |thread: &u32| !only_asks(subject, subject.calls.of_thread(*thread));
     (0..timeline.threads.len() as u32).filter(is_own).filter(has_calls).collect()
+}
+
+/// Whether a thread does nothing but ask, such as the watchdog of a library: it sleeps between its queries, nothing waits for it.
+fn only_asks(subject: &Subject<'_>, calls: &[u32]) -> bool {
+    calls.iter().all(|call| subject.calls.class_of(subject.timeline, *call) == ApiClass::Query)
 }
 
 /// The calls of a thread that begin within an interval.

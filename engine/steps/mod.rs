@@ -10,10 +10,12 @@ pub mod phases;
 mod ranges;
 mod region;
 mod sequence;
+mod start_up;
 mod step;
 
 pub use phases::{Phase, Phases};
 pub use ranges::{names, without_numbers};
+pub use start_up::start_up;
 pub use step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy, WARM_UP_FACTOR};
 
 use crate::ledger::DeviceOps;

@@ -7,6 +7,10 @@ use crate::ledger::DeviceOps;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
+/// More leading steps, of fewer than so many times as many, are no warm-up.
+const MAX_WARM_UP_STEPS: usize = 3;
+const WARM_UP_PART: usize = 10;
+
 /// A part of a device's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -70,6 +74,9 @@ impl Phases {
         let usual = median(steps.steps[run.clone()].iter().map(|step| step.device.len_ns()));
         let is_slow = |step: &&Step| step.device.len_ns() as f64 > WARM_UP_FACTOR * usual as f64;
         let warm_up_count = steps.steps[run.clone()].iter().take_while(is_slow).count();
+        // Many slow steps that get faster are a trend of the work itself.
+        let is_trend = warm_up_count > MAX_WARM_UP_STEPS.max(run.len() / WARM_UP_PART);
+        let warm_up_count = if is_trend { 0 } else { warm_up_count };
         let steady_steps = run.start + warm_up_count..run.end;
         if steady_steps.len() < MIN_STEP_COUNT - 1 {
             return None;

@@ -62,6 +62,8 @@ const VERBS: [(&str, &str); 14] = [
     ("use", "uses"),
     ("were", "was"),
 ];
+/// What 1 can be a measure in.
+const UNITS: [&str; 12] = ["s", "ms", "µs", "ns", "min", "B", "kB", "MB", "GB", "TB", "KiB", "MiB"];
 /// So many words may stand between a count and its noun: `1 small pinned copies`.
 const MAX_WORDS_BETWEEN: usize = 3;
 
@@ -81,7 +83,12 @@ pub fn agreeing(text: &str) -> Cow<'_, str> {
 
 /// Makes the first noun singular, and the verb behind it.
 fn agree(words: &mut [Cow<'_, str>]) {
-    let ends_phrase = |word: &str| word == "of" || !word.chars().all(|letter| letter.is_alphabetic() || letter == '-');
+    // A unit is no adjective, and what follows a verb or a noun that agrees already is something else.
+    let agrees = |word: &str| NOUNS.iter().chain(&VERBS).any(|(_, one)| word == *one);
+    let ends_phrase = |word: &str| {
+        let is_word = word.chars().all(|letter| letter.is_alphabetic() || letter == '-');
+        word == "of" || UNITS.contains(&word) || agrees(word) || !is_word
+    };
     for at in 0..words.len().min(MAX_WORDS_BETWEEN + 1) {
         if let Some(one) = singular(&words[at], &NOUNS) {
             let is_followed = words[at].chars().all(|letter| letter.is_alphabetic() || letter == '-');
@@ -122,6 +129,8 @@ mod tests {
     #[test]
     fn one_is_singular_and_all_else_is_plural() {
         assert_eq!(counted(1, "kernel"), "1 kernel");
+        assert_eq!(agreeing("1 of 1 launch has fewer blocks"), "1 of 1 launch has fewer blocks");
+        assert_eq!(agreeing("runs for 1 s on fewer blocks"), "runs for 1 s on fewer blocks");
         assert_eq!(counted(0_usize, "kernel"), "0 kernels");
         assert_eq!(counted(3_210, "kernel"), "3,210 kernels");
         assert_eq!(counted_as(2, "launch is", "launches are"), "2 launches are");

@@ -73,6 +73,8 @@ pub struct Reached {
     pub cut_name_count: u64,
     /// Mentions of names that were taken for one.
     pub merged_name_count: u64,
+    /// Mentions of threads that were taken for none, and of streams that were taken for others.
+    pub merged_thread_count: u64,
 }
 
 /// What is known of the machine and of how the program ended, beside events.

@@ -7,13 +7,14 @@ use foldhash::HashMap;
 use super::ThreadRanges;
 use crate::limits::MAX_OPEN_RANGE_COUNT;
 
-/// A line of the program's own code. The name of the file is hostile.
+/// A line of the program's own code, or a function where stacks name no lines. The names are hostile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceLocation {
     /// The file: relative to the project's folder where it lies in it, else its name without folders, which are private.
+    /// Without a line it is the program or the library that holds the function.
     pub file: String,
-    /// The line, counted from 1.
-    pub line: u32,
+    /// The line, counted from 1; absent where stacks name functions only.
+    pub line: Option<u32>,
     /// The function, where the stack names it.
     pub function: Option<String>,
     /// Whether the file lies in the project's folder.
@@ -22,8 +23,12 @@ pub struct SourceLocation {
 
 impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)?;
-        self.function.iter().try_for_each(|function| write!(f, " ({function})"))
+        match (self.line, &self.function) {
+            (Some(line), Some(function)) => write!(f, "{}:{line} ({function})", self.file),
+            (Some(line), None) => write!(f, "{}:{line}", self.file),
+            (None, Some(function)) => write!(f, "{function} ({})", self.file),
+            (None, None) => f.write_str(&self.file),
+        }
     }
 }
 

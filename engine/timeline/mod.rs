@@ -12,7 +12,9 @@ pub mod columns;
 pub mod details;
 pub mod interval;
 pub mod kernel_profiles;
+mod loading;
 pub mod locations;
+pub mod modules;
 pub mod names;
 pub mod output;
 pub mod samples;
@@ -155,7 +157,7 @@ pub struct DeviceProperties {
 }
 
 /// How a stream relates to the legacy default stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum StreamKind {
     /// The legacy default stream itself.
     Default,
@@ -241,15 +243,7 @@ pub struct PageFaults {
     pub count: i64,
 }
 
-/// How PyTorch begins the name of the range in which a loop fetches its next batch of data.
-const LOADING: &str = "enumerate(DataLoader)";
-
 impl Timeline {
-    /// By index of the label, whether its ranges fetch the next batch of data.
-    pub fn loading_labels(&self) -> Vec<bool> {
-        self.ranges.labels.iter().map(|label| self.name(label.name).starts_with(LOADING)).collect()
-    }
-
     /// The process that a thread belongs to.
     pub fn process_of(&self, thread: u32) -> u32 {
         self.threads.get(thread as usize).map_or(NONE, |thread| thread.process)

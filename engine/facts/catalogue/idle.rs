@@ -110,6 +110,13 @@ pub(super) const DETAIL: &[Fact] = &[
         "Calls in the window that put a function of the host into a stream.",
     ),
     fact(
+        "graphics_map_call_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Calls in the window that map resources of a graphics API (OpenGL, Vulkan, Direct3D), whose work runs on the same GPU.",
+    ),
+    fact(
         "device_allocation_count",
         Int,
         CudaApi,
@@ -148,7 +155,14 @@ pub(super) const DETAIL: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "How often a loop fetched its next batch of data, by the ranges `enumerate(DataLoader)` of PyTorch; without any, the other facts of data loading are absent.",
+        "How often a loop fetched its next batch of data, by the ranges `enumerate(DataLoader)` of PyTorch, or by ranges that the program or a library calls so (`data`, `load_batch`, `train_dataloader_next`), recur and launch no kernel; without any, the other facts of data loading are absent.",
+    ),
+    fact(
+        "data_loading_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "What these ranges are called; of several names the one with most idle time of the device.",
     ),
     fact("data_loading_ns", Int, Nvtx, Extensive, "Host time in that, summed."),
     fact("data_loading_longest_ns", Int, Nvtx, OneTime, "The longest of them."),
@@ -167,7 +181,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Bool,
         Nvtx,
         Incomparable,
-        "Whether the loop prepares each batch itself (`num_workers=0`); else worker processes do, and it waits for them.",
+        "Whether the loop prepares each batch itself (`num_workers=0`); else worker processes do, and it waits for them. Absent where neither names of ranges nor of threads tell.",
     ),
     fact(
         "data_loading_source",

@@ -1,12 +1,13 @@
 //! Facts of the replay: what would remain of a step without a cause.
 
-use super::FactType::{Choice, Float, Int};
+use super::FactType::{Bool, Choice, Float, Int};
 use super::Scaling::{Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::replay::Change;
-use crate::timeline::Capability::CudaApi;
+use crate::timeline::Capability::{CudaApi, CudaTrace};
 
 pub(super) const REPLAY: &[Fact] = &[
+    fact("is_replayed", Bool, CudaTrace, Incomparable, "Whether the steady state is played again, so that gains of a step are told."),
     fact(
         "replay_refused",
         Choice(&["no_calls", "no_steps", "too_long", "unexplained"]),

@@ -5,7 +5,7 @@ use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneT
 use super::{Fact, fact};
 use crate::facts::extract::framework::FRAMEWORKS;
 use crate::source::FORMAT_IDS;
-use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, KernelProfile, Report};
+use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, KernelProfile, Nvtx, Report};
 use crate::timeline::output::KINDS;
 
 pub(super) const RUN: &[Fact] = &[
@@ -168,6 +168,13 @@ pub(super) const RUN: &[Fact] = &[
         Extensive,
         "Samples of call stacks in which the program called CUDA, where not one call was recorded; absent where calls or no samples were recorded.",
     ),
+    fact(
+        "gpu_library",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The NVTX domain of a library that works on the GPU (TensorRT, NCCL, cuDNN, cuBLAS and others), where it marked ranges.",
+    ),
     fact("sampled_cuda_call", Text, CpuSamples, Incomparable, "The call of CUDA that most of those samples lie in."),
     fact(
         "graph_launch_count",
@@ -211,6 +218,13 @@ pub(super) const RUN: &[Fact] = &[
         Report,
         Extensive,
         "Mentions of names beyond the limit of different names, taken for one; absent when none.",
+    ),
+    fact(
+        "merged_thread_count",
+        Int,
+        Report,
+        Extensive,
+        "Mentions of threads and streams beyond the limits, taken for no thread or for another stream; absent when none.",
     ),
     fact(
         "omitted_entity_count",

@@ -1,9 +1,9 @@
-//! Facts of a device that a framework's profiler tells: its optimizer, its collectives, its memory.
+//! Facts of a device that a framework's profiler tells: its optimizer, what it compiled, its collectives, its memory.
 
 use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive};
 use super::{Fact, fact};
-use crate::timeline::Capability::{AllocatorMemory, CollectiveSizes, Nvtx};
+use crate::timeline::Capability::{AllocatorMemory, CallStacks, CollectiveSizes, Nvtx};
 
 pub(super) const TORCH: &[Fact] = &[
     fact(
@@ -29,6 +29,76 @@ pub(super) const TORCH: &[Fact] = &[
         Nvtx,
         ExtensiveWithGaps,
         "Idle time of the device while the launching thread is in a step of an optimizer.",
+    ),
+    fact(
+        "compiling_step_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Steps of the steady state in which a process of the device compiles code for 1 ms and more. Absent where no steps are told.",
+    ),
+    fact(
+        "compiled_region_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "How often code of `torch.compile` is entered within the steps of the steady state, by the ranges `Torch-Compiled Region`; absent, as the other facts of them, without any.",
+    ),
+    fact(
+        "compiled_function_count",
+        Int,
+        Nvtx,
+        Intensive,
+        "Different functions of the program, or parts of one between graph breaks, that were compiled, of those that are entered.",
+    ),
+    fact(
+        "recompiled_function_count",
+        Int,
+        Nvtx,
+        Intensive,
+        "Those of them that are entered as they were compiled a second time or later.",
+    ),
+    fact(
+        "graph_break_run_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "How often compiled code is left there for another piece of compiled code, which it enters before it ends: behind a graph break.",
+    ),
+    fact(
+        "idle_between_compiled_ns",
+        Int,
+        Nvtx,
+        ExtensiveWithGaps,
+        "Idle time of the device between two compiled graphs, forward or backward, that one thread runs in one step.",
+    ),
+    fact(
+        "compiled_lookup_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "How often `torch.compile` looks for compiled code that fits, within the steps of the steady state; absent without any.",
+    ),
+    fact(
+        "eager_lookup_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "How often it then runs the function in eager mode.",
+    ),
+    fact(
+        "graph_break_count",
+        Int,
+        CallStacks,
+        Intensive,
+        "Lines at which `torch.compile` leaves compiled code, by the functions in which it goes on behind them (`torch_dynamo_resume_in_…`); absent without any.",
+    ),
+    fact(
+        "graph_break_place",
+        Text,
+        CallStacks,
+        Incomparable,
+        "The first of these lines by file and number, as `layers.py:118 (forward)`.",
     ),
     fact(
         "collective_count",

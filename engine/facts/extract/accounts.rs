@@ -2,7 +2,7 @@
 
 use super::DeviceContext;
 use crate::facts::Entity;
-use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, OpKind, TimeSum};
+use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, OpKind, START_UP_PIECES, TimeSum};
 use crate::timeline::{Capability, NONE, NameId, Timeline};
 use foldhash::HashMap;
 
@@ -23,15 +23,23 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
     facts.set("repeat_count", repeat_count);
     facts.set_some("repeated_work_share", work_share);
     let most_pieces = match repeat_count {
-        ..4 => return,
+        ..4 if device.ops.start_up.len_ns() == 0 => return,
+        ..4 => 0,
         // Where steps are told, what two or three of them have comes again.
-        _ if device.told.sure_steps().is_some() => 1,
+        ..40 if device.told.sure_steps().is_some() => 1,
+        40..100 if device.told.sure_steps().is_some() => 2,
         4..8 => 1,
         8..12 => 2,
         _ => MAX_ONCE_PIECE_COUNT,
     };
     for account in Account::all().filter(|account| account.can_be_once() && is_told(timeline, device, *account)) {
         let pieces = pieces_of(device, account);
+        let before_ns = device.tally.in_start_up[account] + device.idle.in_start_up[account];
+        if before_ns > 0 && before_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 {
+            facts.set(account.once_fact(), before_ns);
+            facts.set(account.once_count_fact(), START_UP_PIECES);
+            continue;
+        }
         let mut held_ns = 0;
         let needed = pieces.longest_pieces_ns().into_iter().take(most_pieces).position(|length_ns| {
             held_ns += length_ns;
@@ -40,7 +48,7 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
         let needed = needed.filter(|_| pieces.sum_ns > 0);
         // The pieces of one stretch may be many: the host code between short calls.
         let in_longest_ns = device.idle.in_longest[account];
-        let is_one_stretch = in_longest_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 && in_longest_ns > 0;
+        let is_one_stretch = most_pieces > 0 && in_longest_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 && in_longest_ns > 0;
         let needed = if is_one_stretch { Some(0) } else { needed };
         let held_ns = if is_one_stretch { held_ns.max(in_longest_ns) } else { held_ns };
         facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });

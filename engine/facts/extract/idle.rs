@@ -56,7 +56,8 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
     let of_calls = |calls: [&str; 2]| calls.map(|call| names.find(call));
     let stream_waits = of_calls(["cudaStreamWaitEvent", "cuStreamWaitEvent"]);
     let host_functions = of_calls(["cudaLaunchHostFunc", "cuLaunchHostFunc"]);
-    let (mut copy_call_ns, mut stream_wait_count, mut host_function_count) = (0_i64, 0, 0);
+    let graphics = of_calls(["cudaGraphicsMapResources", "cuGraphicsMapResources"]);
+    let (mut copy_call_ns, mut stream_wait_count, mut host_function_count, mut graphics_count) = (0_i64, 0, 0, 0);
     for call in device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window))) {
         let inside = api.times.at(call as usize).clip(window);
         if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
@@ -65,9 +66,11 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
         let name = api.name.get(call as usize).copied();
         stream_wait_count += i64::from(stream_waits.contains(&name));
         host_function_count += i64::from(host_functions.contains(&name));
+        graphics_count += i64::from(name.is_some() && graphics.contains(&name));
     }
     facts.set("stream_wait_call_count", stream_wait_count);
     facts.set("host_function_call_count", host_function_count);
+    facts.set("graphics_map_call_count", graphics_count);
     facts.set("blocking_copy_call_ns", copy_call_ns);
 }
 

@@ -42,7 +42,7 @@ const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*k
 /// layout around a convolution of tensors that do not lie as tensor cores want them.
 const ROLES: &[(&str, Role)] = &[
     (
-        r"DeviceSelect|DeviceCompactInit|DevicePartition|DeviceReduce\w*Kernel|DeviceScan\w*Kernel|write_indices",
+        r"DeviceSelect|DeviceCompactInit|DevicePartition|write_indices",
         Role::Selection,
     ),
     (r"(?i)index_elementwise|_gather_kernel|index_put|indexSelect|masked_(select|scatter)", Role::Gather),
@@ -99,7 +99,9 @@ impl Patterns {
         // Some short names tell nothing (`Kernel2` of CUTLASS).
         let told =
             |name: &str| self.precisions.iter().find(|(pattern, _)| pattern.is_match(name)).map(|(_, name)| *name);
-        let precision = told(short).or_else(|| told(beginning(full)));
+        // `sgemm` is the name of the algorithm where the types of the data say otherwise.
+        let precision = told(short).map(|known| if known == "fp32" { of_types(full).unwrap_or(known) } else { known });
+        let precision = precision.or_else(|| told(beginning(full)));
         let precision = precision.filter(|_| is_matrix_product);
         let is_elementwise =
             !is_matrix_product && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full)));
@@ -121,6 +123,16 @@ impl Patterns {
             precision,
             role,
         }
+    }
+}
+
+/// The precision that the first template argument tells, where that is a type of 16 bits.
+fn of_types(full: &str) -> Option<&'static str> {
+    let (_, arguments) = full.split_once('<')?;
+    match arguments.split([',', '>']).next()?.trim() {
+        "__half" | "half" | "cutlass::half_t" | "c10::Half" => Some("fp16"),
+        "__nv_bfloat16" | "cutlass::bfloat16_t" | "c10::BFloat16" => Some("bf16"),
+        _ => None,
     }
 }
 
@@ -166,6 +178,11 @@ mod tests {
         let old = "cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1";
         assert_eq!(of(old).precision, Some("bf16"));
         assert_eq!(of("volta_h884gemm_64x64_ldg8_tn").precision, Some("fp16"));
+        let convolution = |of_type: &str| {
+            let full = format!("void implicit_convolve_sgemm<{of_type}, {of_type}, 1024, 5, 5, 3>(int, int)");
+            patterns.traits("implicit_convolve_sgemm", &full).precision
+        };
+        assert_eq!((convolution("float"), convolution("__half")), (Some("fp32"), Some("fp16")));
         assert_eq!(of("reduce_half_kernel").precision, None);
         assert_eq!(of("volta_scudnn_128x64_relu_interior_nn_v1").precision, Some("fp32"));
         assert_eq!(of("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1").precision, Some("bf16"));

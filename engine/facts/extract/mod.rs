@@ -5,6 +5,7 @@ mod ahead;
 mod allocations;
 mod call_rounds;
 mod collectives;
+mod compiled;
 mod copies;
 mod culprits;
 mod device;
@@ -26,6 +27,7 @@ mod products;
 mod profile;
 mod projection;
 mod ranges;
+mod reach;
 mod readbacks;
 mod replay;
 mod round_trips;
@@ -205,6 +207,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     call_rounds::extract(context, device, &mut part.device);
     collectives::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
+    compiled::extract(context, device, &mut part.device);
 }
 
 fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {

@@ -14,6 +14,9 @@ use crate::timeline::{Capability, Timeline};
 
 /// Where less than this share of the window lies outside of the steady state, the window is looked at as a whole.
 const LEAST_OUTSIDE_SHARE: f64 = 0.02;
+/// Rounds that may be no steps tell the steady state when they hold this share of the work, and leave this much of the window out.
+const UNSURE_WORK_SHARE: f64 = 0.5;
+const UNSURE_OUTSIDE_SHARE: f64 = 0.2;
 /// From so many medians on a step is slow.
 const SLOW_RATIO: f64 = 1.25;
 
@@ -68,6 +71,9 @@ impl Told {
         }
         let is_earlier = |step: &&steps::Step| step.device.start < ops.window.start;
         told.earlier_step_count = steps.iter().flat_map(|steps| &steps.steps).filter(is_earlier).count();
+        if told.measured.is_none() && !steps.as_ref().is_some_and(|steps| steps.certainty > Certainty::Low) {
+            ops.start_up = steps::start_up(timeline, ops).unwrap_or_default();
+        }
         told.steps = steps.map(|steps| within(steps, ops.window)).filter(|steps| !steps.steps.is_empty());
         let steady = told.steps.as_ref().map_or(&[][..], |steps| Phases::steady_of(ops.window, steps));
         let usual_ns = median(&mut steady.iter().map(|step| step.device.len_ns()).collect::<Vec<_>>()).unwrap_or(0);
@@ -86,9 +92,15 @@ fn within(mut steps: Steps, window: Interval) -> Steps {
 fn phases_of(timeline: &Timeline, ops: &DeviceOps, steps: Option<&Steps>) -> Option<Phases> {
     let sure = steps.filter(|steps| steps.certainty > Certainty::Low);
     let phases = sure.and_then(|steps| Phases::of_steps(ops.window, steps));
-    let phases = phases.or_else(|| Phases::of_region(timeline, ops))?;
-    let outside_ns = ops.window.len_ns() - phases.steady.len_ns();
-    (outside_ns as f64 >= LEAST_OUTSIDE_SHARE * ops.window.len_ns() as f64).then_some(phases)
+    let phases = phases.or_else(|| Phases::of_region(timeline, ops));
+    let outside_ns = |phases: &Phases| ops.window.len_ns() - phases.steady.len_ns();
+    let is_outside = |phases: &Phases, share: f64| outside_ns(phases) as f64 >= share * ops.window.len_ns() as f64;
+    if let Some(phases) = phases {
+        return Some(phases).filter(|phases| is_outside(phases, LEAST_OUTSIDE_SHARE));
+    }
+    // Whatever it is that repeats, when it is most of the work, the rest is no part of it.
+    let unsure = steps.filter(|steps| steps.work_share >= UNSURE_WORK_SHARE)?;
+    Phases::of_steps(ops.window, unsure).filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE))
 }
 
 /// The steps and phases of all devices, whose windows are narrowed to the phase that is asked for.

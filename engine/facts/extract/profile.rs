@@ -6,80 +6,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashMap;
 
 use crate::text::paths::{file_name, without_folders};
+use crate::timeline::modules;
 use crate::timeline::samples::Frame;
 use crate::timeline::{CpuSamples, NONE, NameId, Timeline};
 
 /// A function is told when at least this part of the weight lies in it, in percent.
 const MIN_PERCENT: i64 = 60;
-/// Functions that everything lies in: the beginnings of programs and threads.
-const ENTRIES: [&str; 12] = [
-    "main",
-    "MAIN_",
-    "_start",
-    "__libc_start_main",
-    "__libc_start_call_main",
-    "__libc_start_main_impl",
-    "start_thread",
-    "clone",
-    "clone3",
-    "__clone",
-    "__clone3",
-    "__GI___clone3",
-];
-/// Those of them in which something of the program's own can be.
-const PROGRAM_ENTRIES: [&str; 2] = ["main", "MAIN_"];
-/// The interpreter of Python, which tells nothing of what it interprets.
-const INTERPRETER: [&str; 8] =
-    ["Py", "_Py", "pymain_", "run_mod", "cfunction_", "method_vectorcall", "vectorcall_", "object_vacall"];
-/// Files of interpreters, by how their names begin.
-const INTERPRETER_FILES: [&str; 6] = ["python", "libpython", "java", "libjvm", "node", "julia"];
-/// Files of the system, by how their names begin: what they do, others ask for.
-const SYSTEM_FILES: [&str; 16] = [
-    "libc.",
-    "libc-",
-    "libm.",
-    "libm-",
-    "libpthread",
-    "libdl",
-    "librt",
-    "ld-",
-    "libstdc++",
-    "libc++",
-    "libgcc",
-    "[vdso]",
-    "[kernel",
-    "libToolsInjection",
-    "libcupti",
-    "libmvec",
-];
-/// Files of CUDA that calls of it lie in.
-const CUDA_FILES: [&str; 2] = ["libcuda.", "libcudart"];
-
 fn file_of(timeline: &Timeline, frame: Frame) -> &str {
     file_name(timeline.name(frame.module))
 }
 
-fn begins_with_any(text: &str, beginnings: &[&str]) -> bool {
-    beginnings.iter().any(|beginning| text.starts_with(beginning))
-}
-
 /// Whether a function belongs to the system or to the profiler.
 pub(super) fn is_system(timeline: &Timeline, frame: Frame) -> bool {
-    begins_with_any(file_of(timeline, frame), &SYSTEM_FILES)
+    modules::is_system(file_of(timeline, frame))
 }
 
 /// Whether it belongs to CUDA itself: its driver or its runtime.
 pub(super) fn is_cuda(timeline: &Timeline, frame: Frame) -> bool {
-    begins_with_any(file_of(timeline, frame), &CUDA_FILES)
+    modules::is_cuda(file_of(timeline, frame))
 }
 
 /// Whether it belongs to the system, to CUDA, or to an interpreter: what they do, others ask for.
 pub(super) fn is_plumbing(timeline: &Timeline, frame: Frame) -> bool {
-    let file = file_of(timeline, frame);
-    file.is_empty()
-        || is_system(timeline, frame)
-        || is_cuda(timeline, frame)
-        || begins_with_any(file, &INTERPRETER_FILES)
+    modules::is_plumbing(file_of(timeline, frame))
 }
 
 /// Indices of stacks, each with what it stands for.
@@ -164,7 +113,7 @@ impl<'all> Profile<'all> {
     }
 
     pub(super) fn name(&self, function: u32) -> String {
-        without_folders(self.timeline.name(self.frame(function).function))
+        without_folders(modules::without_arguments(self.timeline.name(self.frame(function).function)))
     }
 
     /// The file of a function, without its folder.
@@ -175,8 +124,7 @@ impl<'all> Profile<'all> {
 
     /// Whether a function belongs to the program itself, not to a library.
     pub(super) fn is_of_program(&self, frame: Frame) -> bool {
-        let file = file_of(self.timeline, frame);
-        !file.is_empty() && !file.starts_with('[') && !file.contains(".so")
+        modules::is_program(file_of(self.timeline, frame))
     }
 
     /// The deepest function that fits and that most lies in.
@@ -235,14 +183,13 @@ impl<'all> Profile<'all> {
 
     fn is_entry(&self, frame: Frame) -> bool {
         let name = self.timeline.name(frame.function);
-        let name = name.split('@').next().unwrap_or(name);
-        ENTRIES.contains(&name) && !(self.tells_entries && PROGRAM_ENTRIES.contains(&name))
+        modules::is_entry(name) && !(self.tells_entries && modules::is_program_entry(name))
     }
 
     /// Whether the name of a function says what is done: that of a program's beginning only where most of it is in itself.
     fn tells(&self, frame: Frame, held: Held) -> bool {
         let name = self.timeline.name(frame.function);
         let is_entry = self.is_entry(frame) && 2 * held.innermost < self.whole;
-        !name.is_empty() && !is_entry && !begins_with_any(name, &INTERPRETER)
+        !name.is_empty() && !is_entry && !modules::is_of_interpreter(name)
     }
 }

@@ -104,11 +104,14 @@ fn loading(timeline: &Timeline, device: &DeviceContext, groups: &[Group], facts:
     let is_loading = timeline.loading_labels();
     let of_loading = |group: &&Group| is_loading.get(group.label as usize).copied().unwrap_or(false);
     let mut all = Sums::default();
-    let mut is_in_process = true;
+    let mut has_workers = Some(false);
     for group in groups.iter().filter(of_loading) {
         all.merge(group.sums);
-        is_in_process &= name(timeline, group.label).contains("SingleProcess");
+        if has_workers != Some(true) {
+            has_workers = timeline.has_loading_workers(group.label).filter(|has| *has || has_workers.is_some());
+        }
     }
+    let main = groups.iter().filter(of_loading).max_by_key(|group| (group.sums.idle.idle_ns, Reverse(group.label)));
     facts.set("data_loading_count", all.count);
     if all.count == 0 {
         return;
@@ -117,7 +120,8 @@ fn loading(timeline: &Timeline, device: &DeviceContext, groups: &[Group], facts:
     facts.set("idle_data_loading_ns", all.idle.idle_ns);
     facts.set("idle_data_loading_host_ns", all.idle.host_ns);
     facts.set("idle_data_loading_blocked_ns", all.idle.blocked_ns);
-    facts.set("is_data_loaded_in_process", is_in_process);
+    facts.set_some("data_loading_range", main.map(|group| name(timeline, group.label)));
+    facts.set_some("is_data_loaded_in_process", has_workers.map(|has_workers| !has_workers));
     facts.set("data_loading_longest_ns", all.longest_ns);
     facts.set("data_loading_longest_start_ns", all.longest_start_ns);
     // Where most host code is of it, both come from one line.

@@ -1,6 +1,8 @@
 //! What would remain of a step without a cause, from the replay of the steady state.
 
-use super::{Context, DeviceContext, DevicePart, Parents, steps};
+use std::ops::Deref;
+
+use super::{Context, DeviceContext, DevicePart, Parents, reach, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
 use crate::replay::{Assumption, Change, Gain, NoReplay, Replay, Role, Subject};
@@ -40,12 +42,14 @@ pub struct Predicted {
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     let steps = steps::steady(device);
-    if let Err(none) = played(context, device, steps, |replay| set(replay, &mut part.device)) {
+    let played = played(context, device, steps, |replay| set(replay, &mut part.device));
+    part.device.set("is_replayed", played.is_ok());
+    if let Err(none) = played {
         part.device.set("replay_refused", none.id());
     }
 }
 
-fn set(replay: &Replay<'_>, facts: &mut Entity) {
+fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
     facts.set("replay_step_ns", replay.step_ns());
     facts.set("replay_least_step_ns", replay.least_step_ns());
     facts.set("replay_recorded_step_ns", replay.recorded_step_ns());
@@ -66,14 +70,14 @@ fn set(replay: &Replay<'_>, facts: &mut Entity) {
 /// expected of it is what it wins beyond the other, whose time that is; the ceiling stays.
 const BEYOND: [(Change, Change); 1] = [(Change::Graph, Change::LoadAhead)];
 
-fn beyond(replay: &Replay<'_>, change: Change, first: Change) -> Option<i64> {
+fn beyond(replay: &Bounded<'_, '_>, change: Change, first: Change) -> Option<i64> {
     let alone = replay.gain(&[first]).expected_ns;
     (alone > 0).then(|| (replay.gain(&[first, change]).expected_ns - alone).max(0))
 }
 
 pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> WhatIf {
     let steps = steps::steady(device);
-    let predicted = |replay: &Replay<'_>| Predicted {
+    let predicted = |replay: &Bounded<'_, '_>| Predicted {
         step_ns: replay.step_ns(),
         least_step_ns: replay.least_step_ns(),
         recorded_step_ns: replay.recorded_step_ns(),
@@ -92,7 +96,7 @@ fn played<T>(
     context: &Context<'_>,
     device: &DeviceContext,
     steps: &[Step],
-    then: impl FnOnce(&Replay<'_>) -> T,
+    then: impl FnOnce(&Bounded<'_, '_>) -> T,
 ) -> Result<T, NoReplay> {
     let devices: Vec<&DeviceOps> = context.devices.iter().map(|device| &device.ops).collect();
     let own = context.devices.iter().position(|other| other.ops.device == device.ops.device).unwrap_or(0);
@@ -105,5 +109,27 @@ fn played<T>(
         steps,
         roles: &roles,
     };
-    Replay::new(subject).map(|replay| then(&replay))
+    let replay = Replay::new(subject)?;
+    let bounds = reach::Bounds::new(device, steps, replay.recorded_step_ns());
+    Ok(then(&Bounded { replay, bounds }))
+}
+
+/// A replay whose gains are no larger than what the ledger says that they can be.
+struct Bounded<'all, 'bounds> {
+    replay: Replay<'all>,
+    bounds: reach::Bounds<'bounds>,
+}
+
+impl<'all> Deref for Bounded<'all, '_> {
+    type Target = Replay<'all>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.replay
+    }
+}
+
+impl Bounded<'_, '_> {
+    fn gain(&self, changes: &[Change]) -> Gain {
+        self.bounds.bound(changes, self.replay.gain(changes))
+    }
 }

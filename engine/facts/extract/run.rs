@@ -41,6 +41,7 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
         ("unread_row_count", reached.row_count),
         ("truncated_name_count", reached.cut_name_count),
         ("merged_name_count", reached.merged_name_count),
+        ("merged_thread_count", reached.merged_thread_count),
     ] {
         facts.set_some(name, i64::try_from(count).ok().filter(|count| *count > 0));
     }
@@ -60,6 +61,7 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set_some("framework_evidence", evidence);
     surroundings(timeline, facts);
     sampled_cuda(timeline, facts);
+    facts.set_some("gpu_library", gpu_library(timeline));
     notices(timeline, facts);
 }
 
@@ -98,10 +100,26 @@ fn surroundings(timeline: &Timeline, facts: &mut Entity) {
     }
 }
 
-/// Samples of calls of CUDA, where no call was recorded: the program called it all the same.
+/// Domains of libraries that work on the GPU, by how they begin.
+const GPU_LIBRARIES: [&str; 7] = ["TensorRT", "myelin", "NCCL", "cuDNN", "cuBLAS", "CCCL", "cuFFT"];
+
+/// The NVTX domain of a library that works on the GPU, where it marked ranges.
+fn gpu_library(timeline: &Timeline) -> Option<&str> {
+    let domains = timeline.ranges.domains.iter().map(|(_, _, name)| timeline.name(*name));
+    let is_of_gpu = |name: &&str| GPU_LIBRARIES.iter().any(|known| name.starts_with(known));
+    if timeline.ranges.is_empty() { None } else { domains.filter(is_of_gpu).min() }
+}
+
+/// Calls that the profiler makes in the program's place.
+const CALLS_OF_PROFILER: [&str; 2] = ["cuModuleGetLoadingMode", "cuCtxSynchronize"];
+/// How the functions begin that register kernels while libraries load: these are no calls of the program.
+const REGISTRATION: [&str; 4] = ["__cudaRegister", "__cudaUnregister", "__cudaInit", "__sti____cuda"];
+
+/// Samples of calls of CUDA, where no call of the program's was recorded: it called it all the same.
 fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
     let samples = &timeline.cpu_samples;
-    if !timeline.api.is_empty() || samples.is_empty() {
+    let is_of_program = |name: &NameId| !CALLS_OF_PROFILER.contains(&timeline.name(*name));
+    if timeline.api.name.iter().any(is_of_program) || samples.is_empty() {
         return;
     }
     let mut count = 0;
@@ -126,6 +144,10 @@ fn called_by_program(timeline: &Timeline, stack: &[u32]) -> Option<u32> {
     let frame_of = |function: &u32| timeline.cpu_samples.frames.get(*function as usize).copied();
     let outermost =
         stack.iter().rposition(|function| frame_of(function).is_some_and(|frame| is_cuda(timeline, frame)))?;
+    let name = timeline.name(frame_of(&stack[outermost])?.function);
+    if REGISTRATION.iter().any(|beginning| name.starts_with(beginning)) {
+        return None;
+    }
     let caller = stack.get(outermost + 1).and_then(frame_of)?;
     (caller.module != NONE && !is_system(timeline, caller)).then(|| stack[outermost])
 }

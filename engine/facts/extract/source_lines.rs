@@ -128,7 +128,7 @@ impl Times {
 fn set(context: &Context<'_>, location: u32, share: f64, entity: &mut Entity) {
     let Some(location) = context.timeline.call_locations.get(location) else { return };
     entity.set("source_file", location.file.as_str());
-    entity.set("source_line", i64::from(location.line));
+    entity.set_some("source_line", location.line.map(i64::from));
     entity.set_some("source_function", location.function.as_deref());
     entity.set("source_share", share);
     entity.set("is_source_in_project", location.is_in_project);

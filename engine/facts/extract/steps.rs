@@ -32,14 +32,17 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
 
 /// Whether they are steps of the program, and not merely something that repeats, such as one kernel.
 fn are_told(steps: &Steps) -> bool {
-    let is_more_than_one =
-        || median_of(&steps.steps, |step| i64::from(step.launch_count)).is_some_and(|count| count > 1);
-    steps.certainty > Certainty::Low && (are_marked(steps) || is_more_than_one())
+    steps.certainty > Certainty::Low && (are_marked(steps) || holds_several(steps))
 }
 
 /// The steps of the steady state, however sure they are: what repeats has a price, whatever it is called.
 pub(super) fn steady(device: &DeviceContext) -> &[Step] {
     device.told.steps.as_ref().map_or(&[], |steps| Phases::steady_of(device.window(), steps))
+}
+
+/// Whether most steps hold more than one launch.
+fn holds_several(steps: &Steps) -> bool {
+    median_of(&steps.steps, |step| i64::from(step.launch_count)).is_some_and(|count| count > 1)
 }
 
 /// What more the host does in slow steps than in others while the device is idle, by what it does.

@@ -86,6 +86,9 @@ pub(super) struct Tally {
     pub(super) sums: Sums,
     /// The pieces of the accounts of copies and memsets: of each operation its own.
     pub(super) pieces: ByAccount<TimeSum>,
+    /// How much of each account lies before the work that repeats.
+    pub(super) in_start_up: ByAccount<i64>,
+    start_up: Interval,
     /// The operation that owns the last of them.
     last_owner: Option<OpRef>,
     /// The copy account by the group that owns each moment.
@@ -143,7 +146,7 @@ impl Tally {
         let properties = timeline.devices.get(device.device as usize).and_then(|device| device.properties.as_ref());
         let fits: Vec<Fit> = timeline.geometries.iter().map(|geometry| fit(properties, *geometry)).collect();
         let sm_count = properties.and_then(|properties| properties.sm_count);
-        let mut tally = Self::default();
+        let mut tally = Self { start_up: device.start_up, ..Self::default() };
         sweep(timeline, device, |moment| {
             let shape = moment.owner.and_then(|owner| launch_shape(timeline, shapes, owner));
             tally.account(timeline, moment, shape);
@@ -212,6 +215,7 @@ impl Tally {
         let is_same = self.last_owner.replace(owner.reference()) == Some(owner.reference());
         for account in accounts {
             self.pieces[*account].add_part(interval, is_same);
+            self.in_start_up[*account] += self.start_up.overlap_ns(interval);
         }
     }
 

@@ -154,8 +154,9 @@ impl Group {
     /// What is won when all run at the same time.
     fn turns(&self) -> Turns {
         let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return Turns::default() };
-        let longest = self.parts.iter().map(|part| part.op.interval().len_ns()).max().unwrap_or(0);
-        let ns = last.op.end - first.op.start - longest;
+        let lengths = || self.parts.iter().map(|part| part.op.interval().len_ns());
+        // What lies between them is not won: the host may have been late.
+        let ns = lengths().fold(0, i64::saturating_add) - lengths().max().unwrap_or(0);
         let row = Interval { start: first.op.start, end: last.op.end };
         Turns { count: self.parts.len() as i64 - 1, ns, longest: Some(row), longest_won_ns: ns }
     }
@@ -179,6 +180,11 @@ impl ByCause {
         };
         turns.add(group.turns());
     }
+}
+
+/// Whether the call that asked for an operation came before a moment; so where it was not recorded.
+fn was_asked_for_before(timeline: &Timeline, op: Op, moment: i64) -> bool {
+    op.call(timeline).is_none_or(|call| timeline.api.times.start(call as usize) < moment)
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
@@ -207,7 +213,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let are_kernels = |last: Part| [last, part].iter().all(|part| matches!(part.use_of, Use::Blocks(_)));
         let cause = last.map_or(Cause::Unknown, |last| {
             let waits = [last.stream, part.stream].map(|stream| kind(stream) != Some(StreamKind::NonBlocking));
-            match has_legacy_between && waits == [true; 2] {
+            match has_legacy_between && waits == [true; 2] && was_asked_for_before(timeline, op, last.op.end) {
                 true => Cause::LegacyStream,
                 false if are_kernels(last) => calls.between(timeline, last.op, op),
                 false => Cause::Unknown,

@@ -18,6 +18,9 @@ pub(super) struct Finding<'a> {
     subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gain: Option<Gain<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    own_gain: Option<Gain<'a>>,
+    together: bool,
     confidence: &'static str,
     because: &'a [String],
     summary: Text,
@@ -94,6 +97,8 @@ impl<'a> Finding<'a> {
             experimental: finding.is_experimental,
             subject: Subject::new(&finding.subject),
             gain: finding.gain.as_ref().map(Gain::new),
+            own_gain: finding.own_gain.as_ref().map(Gain::new),
+            together: finding.is_together,
             confidence: finding.confidence.name(),
             because: &finding.because,
             summary: (&finding.summary).into(),

@@ -1,5 +1,7 @@
 //! Changes of copies between host and device: pinned, batched, beside other work.
 
+use std::collections::BTreeMap;
+
 use foldhash::HashMap;
 
 use super::super::model::{Play, What, Why};
@@ -212,7 +214,7 @@ impl Play<'_> {
         }
         let mut lasts: Vec<Vec<u32>> = vec![Vec::new(); step_count];
         for ops in by_stream(&model.part.ops) {
-            let mut last: HashMap<(u32, bool), u32> = HashMap::default();
+            let mut last: BTreeMap<(u32, bool), u32> = BTreeMap::new();
             for op in ops {
                 let row = model.op(op);
                 last.insert((row.step, row.lane.is_some()), op);

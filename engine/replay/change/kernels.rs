@@ -11,6 +11,8 @@ use super::{Extent, by_stream};
 const LEAST_KERNEL_NS: i64 = 2_000;
 /// A kernel with few blocks that is shorter than this is no concern.
 const MIN_NARROW_NS: i64 = 20_000;
+/// A kernel during which more of the device is filled than this many times its own share runs beside others.
+const ALONE_RATIO: f64 = 1.2;
 /// Of the SMs that a larger grid brings, what they win.
 const GRID_EFFICIENCY: f64 = 0.9;
 /// Of the time of exposed communication, what overlapping it costs the compute beside it. Measured on the machine of docs/gains.md.
@@ -87,17 +89,38 @@ impl Play<'_> {
     }
 
     pub(super) fn full_grid(&mut self, extent: Extent, setting: &Setting<'_>) {
-        self.set_runs(|_, op, run_ns| {
-            let share = f64::from(setting.share_of(op));
-            // A library chose the grids of its matrix products: whether they can be larger is not to be seen.
-            let is_own = extent == Extent::Ceiling || !matches!(setting.role_of(op), Role::Product | Role::Fp32Product);
-            let is_narrow = share > 0.0 && share < 1.0 && run_ns >= MIN_NARROW_NS && is_own;
+        let filled = self.filled(setting);
+        self.set_runs(|index, op, run_ns| {
+            let own = f64::from(setting.share_of(op));
+            // Kernels that run at once share what is free.
+            let share = filled.get(index as usize).copied().unwrap_or(0.0).max(own);
+            // A library chose the grids of its matrix products, and who runs kernels beside each other filled the device in
+            // another way: whether grids can be larger is not to be seen.
+            let is_library = matches!(setting.role_of(op), Role::Product | Role::Fp32Product);
+            let is_likely = !is_library && share <= ALONE_RATIO * own;
+            let is_narrow = own > 0.0 && share < 1.0 && run_ns >= MIN_NARROW_NS;
             let (share, least) = match extent {
                 Extent::Expected => ((share / GRID_EFFICIENCY).min(1.0), 2 * LEAST_KERNEL_NS),
                 Extent::Ceiling => (share, 0),
             };
-            is_narrow.then(|| ((run_ns as f64 * share) as i64).max(least))
+            let is_widened = is_narrow && (is_likely || extent == Extent::Ceiling);
+            is_widened.then(|| ((run_ns as f64 * share) as i64).max(least))
         });
+    }
+
+    /// Of each operation: what share of the SMs of its device had a block of any kernel while it ran, in the mean.
+    fn filled(&self, setting: &Setting<'_>) -> Vec<f64> {
+        let ops = &self.model.part.ops;
+        let mut edges: HashMap<u32, Vec<(i64, f64)>> = HashMap::default();
+        for op in ops {
+            let share = f64::from(setting.share_of(op));
+            if share > 0.0 && op.end > op.start {
+                edges.entry(op.device).or_default().extend([(op.start, share), (op.end, -share)]);
+            }
+        }
+        let sums: HashMap<u32, Filling> =
+            edges.into_iter().map(|(device, edges)| (device, Filling::new(edges))).collect();
+        ops.iter().map(|op| sums.get(&op.device).map_or(0.0, |filling| filling.mean(op.start, op.end))).collect()
     }
 
     pub(super) fn lower_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
@@ -197,5 +220,41 @@ impl Play<'_> {
             let exposed_ns = exposed.get(&op).copied()?;
             Some(run_ns - ((1.0 - cost) * exposed_ns as f64) as i64)
         });
+    }
+}
+
+/// How full a device is over time.
+struct Filling {
+    /// Moments at which that changes, with the share that is filled from then on, and its integral up to then.
+    parts: Vec<(i64, f64, f64)>,
+}
+
+impl Filling {
+    /// From what begins and ends, and how much of the device it fills.
+    fn new(mut edges: Vec<(i64, f64)>) -> Self {
+        edges.sort_by_key(|(time, _)| *time);
+        let mut parts: Vec<(i64, f64, f64)> = Vec::with_capacity(edges.len());
+        let mut sum = 0.0;
+        for (time, change) in edges {
+            sum += change;
+            match parts.last_mut().filter(|last| last.0 == time) {
+                Some(last) => last.1 = f64::min(sum, 1.0),
+                None => {
+                    let integral = parts.last().map_or(0.0, |last| last.2 + last.1 * (time - last.0) as f64);
+                    parts.push((time, f64::min(sum, 1.0), integral));
+                }
+            }
+        }
+        Self { parts }
+    }
+
+    fn integral(&self, time: i64) -> f64 {
+        let before = self.parts.partition_point(|part| part.0 <= time).checked_sub(1);
+        before.map_or(0.0, |index| self.parts[index].2 + self.parts[index].1 * (time - self.parts[index].0) as f64)
+    }
+
+    /// The mean from one moment to another.
+    fn mean(&self, start: i64, end: i64) -> f64 {
+        (self.integral(end) - self.integral(start)) / (end - start).max(1) as f64
     }
 }

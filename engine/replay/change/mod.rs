@@ -90,7 +90,7 @@ changes! {
 
 impl Change {
     /// Whether it takes work of the host away, which varies from run to run.
-    pub(super) const fn is_of_host(self) -> bool {
+    pub const fn is_of_host(self) -> bool {
         matches!(
             self,
             Self::CacheAllocations

@@ -64,7 +64,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
         Ending::CutOff => "The file ends before the trace does".to_owned(),
         Ending::Damaged(why) => format!("The file is damaged, and ends before the trace does ({why})"),
         Ending::BeyondBudget => {
-            "The file inflates to more than a trace of its size can; its end was not read".to_owned()
+            "Reading the file takes more than a trace of its size can; its end was not read".to_owned()
         }
         Ending::BeyondMemory => "The trace takes more memory than one of its size can; its end was not read".to_owned(),
     };

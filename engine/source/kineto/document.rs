@@ -74,7 +74,15 @@ pub(super) struct Found {
     pub(super) seen_count: u64,
     /// Events with a duration that were handed on.
     pub(super) event_count: u64,
+    /// Bytes that were read for nothing: of broken events, each time that they were read.
+    vain_bytes: u64,
+    /// Bytes of the pieces, those that come again in the next one too.
+    piece_bytes: u64,
 }
+
+/// Whole bytes that an object of the list counts for, however short it is, and that a byte counts for that is read for nothing.
+const WORK_OF_AN_OBJECT: u64 = 64;
+const WORK_OF_A_VAIN_BYTE: u64 = 3;
 
 impl Found {
     pub(super) fn merge(&mut self, other: Self) {
@@ -84,6 +92,13 @@ impl Found {
         self.is_bare |= other.is_bare;
         self.seen_count += other.seen_count;
         self.event_count += other.event_count;
+        self.vain_bytes += other.vain_bytes;
+        self.piece_bytes += other.piece_bytes;
+    }
+
+    /// What reading took, in bytes of an ordinary trace.
+    pub(super) const fn work_bytes(&self) -> u64 {
+        self.piece_bytes + self.vain_bytes * WORK_OF_A_VAIN_BYTE + self.seen_count * WORK_OF_AN_OBJECT
     }
 }
 
@@ -144,6 +159,7 @@ pub(super) fn read_piece<S: Sink>(
         }
         piece.state.debt = piece.state.debt.saturating_sub(piece.at - before);
     }
+    piece.found.piece_bytes = bytes.len() as u64;
     (piece.state, piece.at, piece.found)
 }
 
@@ -278,6 +294,7 @@ impl<'a, S: Sink> Piece<'a, S> {
             Err(Fault::End) if end == self.bytes.len() && !self.is_last => Err(Failure { fault: Fault::End, at: end }),
             _ => {
                 self.state.debt += cursor.at() - self.at;
+                self.found.vain_bytes += (cursor.at() - self.at) as u64;
                 Err(Failure { fault: Fault::Syntax, at: broken_at })
             }
         }
@@ -306,6 +323,7 @@ impl<'a, S: Sink> Piece<'a, S> {
             Fault::Syntax => Problem::Stray,
         });
         let distance = failure.at.saturating_sub(self.at);
+        self.found.vain_bytes += distance as u64;
         if distance <= LOOK_BACK && self.state.debt <= MAX_DEBT {
             self.at += 1;
             self.state.debt += distance;

@@ -89,19 +89,21 @@ fn near_miss(head: Head<'_>) -> Option<NearMiss> {
 fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
     let unreadable = |problem| unreadable(path, problem);
     let mut source = Source::open(path).map_err(|error| unreadable(Unreadable::Io(error)))?;
-    let (position, most_held_bytes) = (source.progress(), source.most_held_bytes());
+    let position = source.progress();
+    let (most_held_bytes, most_work_bytes) = (source.most_held_bytes(), source.most_work_bytes());
     let limits = options.limits;
     let threads = Threads::new(options.threads).at_most(usize::MAX);
     let mut builder = Builder::new(limits);
-    let (mut count, mut has_gpu_events, mut is_full) = (0_u64, false, false);
+    let (mut count, mut has_gpu_events, mut is_full, mut is_beyond_work) = (0_u64, false, false, false);
     let (mut places, mut details) = (Places::default(), details::Found::default());
     let make = |frame| Part::new(limits, frame);
-    let take = |part: Part| {
+    let take = |part: Part, work_bytes| {
         has_gpu_events |= part.has_gpu_events;
+        is_beyond_work = work_bytes > most_work_bytes;
         builder.skip_rows(part.beyond);
         if count.saturating_add(part.count) > limits.rows {
             builder.skip_rows(part.count);
-            return ControlFlow::Continue(());
+            return if is_beyond_work { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         }
         count += part.count;
         places.merge(part.places);
@@ -110,10 +112,10 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
         let held_bytes = builder.held_bytes() + places.held_bytes() + details.held_bytes();
         is_full = held_bytes > most_held_bytes;
-        if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if is_full || is_beyond_work { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut summary = pipeline::read(&mut source, threads, make, take).map_err(unreadable)?;
-    if source.is_beyond_budget() {
+    if source.is_beyond_budget() || is_beyond_work {
         summary.ending = Ending::BeyondBudget;
     }
     if is_full {

@@ -35,7 +35,7 @@ impl Source {
         let file = Counted { file, position: Arc::clone(&position) };
         let mut reader = BufReader::with_capacity(BUFFER, file);
         let first = reader.fill_buf()?;
-        let budget = MAX_INFLATED_BASE_BYTES.saturating_add(size.saturating_mul(MAX_INFLATION));
+        let budget = inflated_bytes(size);
         let (bytes, left): (Box<dyn Read + Send>, u64) = if first.starts_with(GZIP) {
             (Box::new(MultiGzDecoder::new(reader)), budget)
         } else if is_zstd(first) {
@@ -57,10 +57,19 @@ impl Source {
         MAX_HELD_BASE_BYTES.saturating_add(self.size.saturating_mul(MAX_HELD_PER_BYTE))
     }
 
+    /// What reading this file may take, in bytes of an ordinary trace, whether it is compressed or not.
+    pub(super) const fn most_work_bytes(&self) -> u64 {
+        inflated_bytes(self.size)
+    }
+
     /// Whether reading ended because the trace inflates to more than its size can account for.
     pub(super) const fn is_beyond_budget(&self) -> bool {
         self.is_beyond_budget
     }
+}
+
+const fn inflated_bytes(size: u64) -> u64 {
+    MAX_INFLATED_BASE_BYTES.saturating_add(size.saturating_mul(MAX_INFLATION))
 }
 
 /// A file that counts what is read of it.

@@ -65,7 +65,7 @@ struct Guess<S> {
 }
 
 /// Reads a trace: `make` makes a sink for a block, of what the first events tell; `take` is handed each sink, in the order
-/// of the file, until it wants no more.
+/// of the file, and what reading took until then, in bytes of an ordinary trace, until it wants no more.
 ///
 /// # Errors
 /// When nothing in it is an event of the PyTorch Profiler.
@@ -73,7 +73,7 @@ pub(super) fn read<S: Sink>(
     source: impl Read + Send,
     threads: usize,
     make: impl Fn(Frame) -> S + Sync,
-    take: impl FnMut(S) -> ControlFlow<()>,
+    take: impl FnMut(S, u64) -> ControlFlow<()>,
 ) -> Result<Summary, Unreadable> {
     read_in_blocks(source, (threads, BLOCK), make, take)
 }
@@ -83,7 +83,7 @@ pub(super) fn read_in_blocks<S: Sink>(
     source: impl Read + Send,
     (threads, block_size): (usize, usize),
     make: impl Fn(Frame) -> S + Sync,
-    take: impl FnMut(S) -> ControlFlow<()>,
+    take: impl FnMut(S, u64) -> ControlFlow<()>,
 ) -> Result<Summary, Unreadable> {
     let threads = threads.max(1);
     let mut source = source;
@@ -211,7 +211,7 @@ fn guess_blocks<S: Sink>(
 }
 
 /// Takes blocks in their order, and reads those again that were guessed wrong.
-struct Order<'a, S, M: Fn() -> S, T: FnMut(S) -> ControlFlow<()>> {
+struct Order<'a, S, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> {
     state: State,
     /// Bytes of the blocks so far that belong to something that is not whole yet.
     rest: Vec<u8>,
@@ -221,7 +221,7 @@ struct Order<'a, S, M: Fn() -> S, T: FnMut(S) -> ControlFlow<()>> {
     take: T,
 }
 
-impl<S: Sink, M: Fn() -> S, T: FnMut(S) -> ControlFlow<()>> Order<'_, S, M, T> {
+impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M, T> {
     /// Blocks that come early wait. Each is given back to be filled again. Once no more is wanted none is, so that the
     /// other threads come to their end.
     fn take_all(&mut self, guesses: Receiver<Guess<S>>, empties: &Sender<Vec<u8>>) {
@@ -245,7 +245,7 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S) -> ControlFlow<()>> Order<'_, S, M, T> {
         if start == self.state && self.rest.is_empty() {
             self.found.merge(found);
             self.state = end;
-            let wants_more = (self.take)(sink);
+            let wants_more = (self.take)(sink, self.found.work_bytes());
             self.rest.extend_from_slice(block.bytes.get(used..).unwrap_or_default());
             return (block.bytes, wants_more);
         }
@@ -254,7 +254,7 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S) -> ControlFlow<()>> Order<'_, S, M, T> {
         let (end, used, found) = read_piece(&self.rest, (self.state, block.is_last), self.origin, &mut sink);
         self.found.merge(found);
         self.state = end;
-        let wants_more = (self.take)(sink);
+        let wants_more = (self.take)(sink, self.found.work_bytes());
         self.rest.drain(..used.min(self.rest.len()));
         (block.bytes, wants_more)
     }

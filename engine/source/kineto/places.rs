@@ -223,7 +223,7 @@ impl<'a> Frame<'a> {
         };
         let file = paths::inside(&file).ok()?;
         let function = Some(self.function.to_owned()).filter(|name| *name != MODULE && !name.is_empty());
-        Some(SourceLocation { file, line: self.line, function, is_in_project })
+        Some(SourceLocation { file, line: Some(self.line), function, is_in_project })
     }
 }
 

@@ -39,7 +39,7 @@ impl Lines {
 
 fn read_with(bytes: &[u8], block: usize) -> Result<(Lines, Summary), Unreadable> {
     let mut all = Lines::default();
-    let summary = read_in_blocks(bytes, (2, block), |_| Lines::default(), |part| all.add(part))?;
+    let summary = read_in_blocks(bytes, (2, block), |_| Lines::default(), |part, _| all.add(part))?;
     Ok((all, summary))
 }
 
@@ -343,7 +343,7 @@ fn a_source_that_fails_is_taken_up_to_there() {
     let half = &whole.as_bytes()[..whole.len() / 2];
     let mut all = Lines::default();
     let source = Bytes::new(half.to_vec()).chain(Failing);
-    let summary = read_in_blocks(source, (2, 1_000), |_| Lines::default(), |part| all.add(part)).unwrap();
+    let summary = read_in_blocks(source, (2, 1_000), |_| Lines::default(), |part, _| all.add(part)).unwrap();
     assert_eq!(summary.ending, Ending::Damaged("bad sector".to_owned()));
     assert!(all.kernels() > KERNELS / 3);
 }
@@ -362,7 +362,7 @@ fn read_file(bytes: &[u8]) -> Result<(Lines, Summary), Unreadable> {
     std::fs::write(&path, bytes).unwrap();
     let mut all = Lines::default();
     let source = Source::open(&path).unwrap();
-    let summary = super::pipeline::read(source, 2, |_| Lines::default(), |part| all.add(part));
+    let summary = super::pipeline::read(source, 2, |_| Lines::default(), |part, _| all.add(part));
     std::fs::remove_file(&path).unwrap();
     Ok((all, summary?))
 }

@@ -1,17 +1,18 @@
 //! Call stacks of API calls, of reports that were captured with them (`--cudabacktrace`, `--python-backtrace`): the line in
-//! the program's own code that each call came from. Reports without stacks cost one look at the list of tables.
+//! the program's own code that each call came from, or the function, where frames name no lines. Reports without stacks cost one look at the list of tables.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use foldhash::{HashMap, HashSet};
 use rusqlite::Connection;
 
-use super::database::Schema;
-use super::frames::{self, MAX_BYTES};
+use super::database::{Cells, Schema};
+use super::frames::{self, MAX_BYTES, Rank};
 use super::info::has_rows;
 use super::rows::Table;
 use crate::timeline::builder::Limits;
-use crate::timeline::{CallLocations, SourceLocation, Timeline};
+use crate::timeline::{CallLocations, SourceLocation, ThreadRanges, Timeline};
 
 const CHAINS: &str = "CUDA_CALLCHAINS";
 /// The class of rows that repeat a call to hang its stack on: they begin before it and have its thread and correlation id.
@@ -67,70 +68,111 @@ pub(super) fn locations(
     if !has_rows(db, schema, CHAINS)? || !schema.has("StringIds") {
         return Ok(Located::default());
     }
-    let (list, frames) = frames(db, schema, root, limits)?;
-    if frames.is_empty() {
+    let frames = Frames::read(db, schema, root, limits)?;
+    if frames.list.is_empty() {
         return Ok(Located::default());
     }
     let chains = chains(db, schema, &frames, limits)?;
     let beyond = schema.count(db, CHAINS)?.saturating_sub(limits.rows);
     let calls = calls(db, schema, &chains, limits)?;
     let starts = starts(db, schema, &calls, limits)?;
-    let of_call =
-        timeline.api.times.iter().zip(&timeline.api.thread).zip(0_u32..).filter_map(|((times, thread), call)| {
-            let thread = timeline.threads.get(*thread as usize)?;
-            Some((call, *starts.get(&(thread.id, times.start))?))
-        });
-    let of_call = of_call.collect();
-    Ok(Located { locations: CallLocations::new(list, of_call), beyond })
+    let (mut of_call, mut threads) = (HashMap::default(), BTreeMap::new());
+    for (call, (times, thread)) in (0_u32..).zip(timeline.api.times.iter().zip(&timeline.api.thread)) {
+        let id = timeline.threads.get(*thread as usize).map(|thread| thread.id);
+        if let Some(location) = id.and_then(|id| starts.get(&(id, times.start))) {
+            of_call.insert(call, *location);
+            let ranges = threads.entry(*thread).or_insert_with(|| ThreadRanges { thread: *thread, ..Default::default() });
+            ranges.times.push(times);
+            ranges.label.push(*location);
+        }
+    }
+    let mut threads: Vec<ThreadRanges> = threads.into_values().collect();
+    threads.iter_mut().for_each(ThreadRanges::sort);
+    Ok(Located { locations: CallLocations::new(frames.list, of_call).with_threads(threads), beyond })
 }
 
-/// All source locations that strings of the report name, and which string names which.
-fn frames(
+/// What a row of a stack holds: the ids of the function's name, where it has one, and of its file.
+type FrameKey = (Option<i64>, Option<i64>);
+
+const ROW: [&str; 5] = ["id", "stackDepth", "symbol", "module", "unresolved"];
+
+/// The function and the file that a row names.
+fn key(cells: &Cells<'_>) -> FrameKey {
+    let is_named = cells.int(4).unwrap_or(0) == 0;
+    (cells.int(2).filter(|_| is_named), cells.int(3))
+}
+
+/// The frames that say who made a call.
+#[derive(Default)]
+struct Frames {
+    list: Vec<SourceLocation>,
+    told: HashMap<FrameKey, (Rank, u32)>,
+}
+
+impl Frames {
+    fn read(db: &Connection, schema: &Schema, root: Option<&Path>, limits: &Limits) -> rusqlite::Result<Self> {
+        let mut keys: HashSet<FrameKey> = HashSet::default();
+        schema.each(db, &schema.select(CHAINS, &ROW), limits.rows, |cells| {
+            if keys.len() < limits.names {
+                keys.insert(key(cells));
+            }
+        })?;
+        let texts = texts(db, schema, &keys, limits)?;
+        let mut keys: Vec<FrameKey> = keys.into_iter().collect();
+        keys.sort_unstable();
+        let mut indices: HashMap<SourceLocation, u32> = HashMap::default();
+        let mut frames = Self::default();
+        for key in keys {
+            let text = |id: Option<i64>| id.and_then(|id| texts.get(&id)).map(String::as_str);
+            let (symbol, module) = (text(key.0), text(key.1));
+            let line = [symbol, module].into_iter().flatten().find_map(|text| frames::location(text, root));
+            let function = || frames::function(symbol?, module?);
+            let Some((rank, location)) = line.map(|line| (Rank::Line, line)).or_else(function) else { continue };
+            let index = *indices.entry(location.clone()).or_insert_with(|| {
+                frames.list.push(location);
+                (frames.list.len() - 1) as u32
+            });
+            frames.told.insert(key, (rank, index));
+        }
+        Ok(frames)
+    }
+}
+
+/// The texts that frames name.
+fn texts(
     db: &Connection,
     schema: &Schema,
-    root: Option<&Path>,
+    keys: &HashSet<FrameKey>,
     limits: &Limits,
-) -> rusqlite::Result<(Vec<SourceLocation>, HashMap<i64, u32>)> {
-    let mut list: Vec<SourceLocation> = Vec::new();
-    let mut indices: HashMap<SourceLocation, u32> = HashMap::default();
-    let mut frames = HashMap::default();
+) -> rusqlite::Result<HashMap<i64, String>> {
+    let wanted: HashSet<i64> = keys.iter().flat_map(|(symbol, module)| [*symbol, *module]).flatten().collect();
+    let mut texts = HashMap::default();
     schema.each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
-        let (Some(id), Some(text)) = (cells.int(0), cells.text(1)) else { return };
-        let is_long = text.len() > MAX_BYTES.min(limits.name_bytes);
-        if is_long || list.len() >= limits.names {
-            return;
-        }
-        if let Some(location) = frames::location(text, root) {
-            let number = *indices.entry(location.clone()).or_insert_with(|| {
-                list.push(location);
-                (list.len() - 1) as u32
-            });
-            frames.insert(id, number);
-        }
+        let Some(id) = cells.int(0).filter(|id| wanted.contains(id)) else { return };
+        let Some(text) = cells.text(1).filter(|text| text.len() <= MAX_BYTES.min(limits.name_bytes)) else { return };
+        texts.insert(id, text.to_owned());
     })?;
-    Ok((list, frames))
+    Ok(texts)
 }
 
-/// The source location of each chain's innermost frame that has one.
+/// The source location of each chain: of the frame that says most, the innermost of several.
 fn chains(
     db: &Connection,
     schema: &Schema,
-    frames: &HashMap<i64, u32>,
+    frames: &Frames,
     limits: &Limits,
 ) -> rusqlite::Result<HashMap<i64, u32>> {
-    let mut innermost: HashMap<i64, (i64, u32)> = HashMap::default();
-    schema.each(db, &schema.select(CHAINS, &["id", "stackDepth", "symbol", "module"]), limits.rows, |cells| {
-        let named = |column: usize| cells.int(column).and_then(|string| frames.get(&string));
-        let (Some(id), Some(depth), Some(location)) = (cells.int(0), cells.int(1), named(2).or_else(|| named(3)))
+    let mut best: HashMap<i64, ((Rank, i64), u32)> = HashMap::default();
+    schema.each(db, &schema.select(CHAINS, &ROW), limits.rows, |cells| {
+        let (Some(id), Some(depth), Some((rank, location))) =
+            (cells.int(0), cells.int(1), frames.told.get(&key(cells)))
         else {
             return;
         };
-        let known = innermost.entry(id).or_insert((depth, *location));
-        if depth < known.0 {
-            *known = (depth, *location);
-        }
+        let found = ((*rank, depth), *location);
+        best.entry(id).and_modify(|known| *known = found.min(*known)).or_insert(found);
     })?;
-    Ok(innermost.into_iter().map(|(id, (_, location))| (id, location)).collect())
+    Ok(best.into_iter().map(|(id, (_, location))| (id, location)).collect())
 }
 
 /// The source locations of calls by thread and correlation id, which a call shares with the row that holds its stack.

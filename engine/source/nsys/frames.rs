@@ -1,13 +1,13 @@
 //! What the text of a stack's frame says of the line of code that it stands for.
 //!
 //! The documents of Nsight Systems do not say how it writes frames of Python, and no public report shows it. So only texts
-//! that can be read in one way count: `File "train.py", line 42` and `train.py:42`.
+//! that can be read in one way count: `File "train.py", line 42` and `train.py:42`. Frames of compiled code name functions only.
 
 use std::path::Path;
 
 use crate::source::own_code;
 use crate::text::paths;
-use crate::timeline::SourceLocation;
+use crate::timeline::{SourceLocation, modules};
 
 /// Longer texts are no frames: demangled names of C++ are, and they name no line.
 pub(super) const MAX_BYTES: usize = 4_096;
@@ -25,7 +25,7 @@ pub(super) fn location(text: &str, root: Option<&Path>) -> Option<SourceLocation
         Some(file) => (file, true),
         None => (paths::file_name(path).to_owned(), false),
     };
-    paths::inside(&file).ok().map(|file| SourceLocation { file, line, function: None, is_in_project })
+    paths::inside(&file).ok().map(|file| SourceLocation { file, line: Some(line), function: None, is_in_project })
 }
 
 /// A path with its line, when the text holds exactly one.
@@ -43,6 +43,39 @@ fn quoted(text: &str) -> Option<(&str, u32)> {
     let (_, rest) = text.split_once("File \"")?;
     let (path, rest) = rest.split_once('"')?;
     Some((path, number(rest.strip_prefix(", line ")?)?))
+}
+
+/// A function of a program or of a library that a frame names, without a line; `module` is the path of its file.
+pub(super) fn function(name: &str, module: &str) -> Option<(Rank, SourceLocation)> {
+    let file = paths::file_name(module);
+    let rank = match () {
+        () if modules::is_plumbing(file) || modules::is_of_interpreter(name) || !is_name(name) => return None,
+        () if modules::is_entry(name) && !modules::is_program_entry(name) => return None,
+        () if modules::is_entry(name) => Rank::Entry,
+        () if modules::is_program(file) => Rank::Program,
+        () => Rank::Library,
+    };
+    let file = paths::inside(file).ok()?;
+    let name = paths::without_folders(modules::without_arguments(name));
+    Some((rank, SourceLocation { file, line: None, function: Some(name), is_in_project: false }))
+}
+
+/// How much a frame says of who made a call: the first of a stack that says most is told, the innermost of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// A line of the program's own code.
+    Line,
+    /// A function of the program itself.
+    Program,
+    /// A function of a library that it uses.
+    Library,
+    /// The beginning of the program, in which everything lies.
+    Entry,
+}
+
+/// Where a name is not known the profiler writes an address, or what went wrong in brackets.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with("0x") && !text.starts_with('[')
 }
 
 /// Every `train.py:42`, in one pass: a text can be nothing but colons.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::Connection;
 
 use super::database::Schema;
+use super::frames::is_name;
 use super::info::has_rows;
 use crate::limits::{MAX_CPU_SAMPLE_COUNT, MAX_STACK_FRAME_COUNT};
 use crate::timeline::builder::{ABSURD_NS, Limits};
@@ -197,9 +198,4 @@ fn resolve(
     })?;
     let name = |id: &Option<i64>| id.and_then(|id| found.get(&id).copied()).unwrap_or(NONE);
     Ok(keys.iter().map(|(function, module)| Frame { function: name(function), module: name(module) }).collect())
-}
-
-/// Where a name is not known the profiler writes an address, or what went wrong in brackets.
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && !text.starts_with("0x") && !text.starts_with('[')
 }

@@ -39,8 +39,8 @@ impl Builder {
             (self.texts.len(), NAME_BYTES),
             (self.texts.byte_count(), BYTES_OF_A_TEXT_BYTE),
             (self.labels.list().len() + self.domains.len(), LABEL_BYTES),
-            (self.streams.list().len(), STREAM_BYTES),
-            (self.threads.list().len(), THREAD_BYTES),
+            (self.actors.streams().len(), STREAM_BYTES),
+            (self.actors.threads().len(), THREAD_BYTES),
         ];
         parts.into_iter().map(|(count, bytes)| count as u64 * bytes).fold(0, u64::saturating_add)
     }

@@ -123,6 +123,11 @@ impl<K: Copy + Eq + Hash> Intern<K> {
         index
     }
 
+    /// The same; `None` of a key that would be one more than there may be.
+    pub(super) fn index_within(&mut self, key: K, most: usize) -> Option<u32> {
+        (self.list.len() < most || self.has(key)).then(|| self.index(key))
+    }
+
     /// Whether a key has an index.
     pub(super) fn has(&self, key: K) -> bool {
         self.indices.find(self.seed.hash_one(key), |index| self.list.get(*index as usize) == Some(&key)).is_some()

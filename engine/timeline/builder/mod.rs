@@ -4,6 +4,7 @@
 //! filled, so that only a few exist beside the timeline. Until all are there, columns hold indices in tables of the
 //! recording's own keys; [`Builder::finish`] turns these into the timeline's own.
 
+mod actors;
 mod chunk;
 mod held;
 mod inventory;
@@ -27,6 +28,7 @@ pub use inventory::StreamInfo;
 pub use keys::{KernelKey, LabelKey, NameKey, StreamKey, TextKey, ThreadKey};
 pub use limits::Limits;
 
+use self::actors::Actors;
 use self::inventory::Inventory;
 use self::keys::{Intern, Keys};
 use self::names::{Interner, RawKernel, RawName, Strings};
@@ -44,8 +46,7 @@ pub struct Builder {
     names: Intern<RawName>,
     texts: Names,
     strings: Strings,
-    threads: Intern<ThreadKey>,
-    streams: Intern<StreamKey>,
+    actors: Actors,
     kernels: Intern<RawKernel>,
     labels: Intern<RawLabel>,
     /// By raw thread, those of no thread last.
@@ -153,11 +154,12 @@ impl Builder {
     }
 
     fn raw_indices(&mut self, keys: &Keys) -> RawIndices {
+        let reached = &mut self.timeline.reached;
         let mut raw = RawIndices {
             api_names: Vec::with_capacity(keys.api_names.list().len()),
             names: Vec::with_capacity(keys.names.list().len()),
-            threads: keys.threads.list().iter().map(|key| self.threads.index(*key)).collect(),
-            streams: keys.streams.list().iter().map(|key| self.streams.index(*key)).collect(),
+            threads: keys.threads.list().iter().map(|key| self.actors.thread(*key, reached)).collect(),
+            streams: keys.streams.list().iter().map(|key| self.actors.stream(*key, reached)).collect(),
             kernels: Vec::with_capacity(keys.kernels.list().len()),
             labels: Vec::with_capacity(keys.labels.list().len()),
         };
@@ -189,13 +191,13 @@ impl Builder {
 
     /// The processes that events name.
     pub fn process_keys(&self) -> BTreeSet<i64> {
-        let of_streams = self.streams.list().iter().filter_map(|key| key.process);
-        self.threads.list().iter().map(|key| key.process).chain(of_streams).collect()
+        let of_streams = self.actors.streams().iter().filter_map(|key| key.process);
+        self.actors.threads().iter().map(|key| key.process).chain(of_streams).collect()
     }
 
     /// The streams that events name.
     pub fn stream_keys(&self) -> BTreeSet<StreamKey> {
-        self.streams.list().iter().copied().collect()
+        self.actors.streams().iter().copied().collect()
     }
 
     /// Says what a process is; one that is never described has its key for an id.
@@ -232,9 +234,9 @@ impl Builder {
     /// The timeline of all that was handed in.
     pub fn finish(mut self) -> Timeline {
         self.seal();
-        let indices = self.inventory.fill(&mut self.timeline, self.threads.list(), self.streams.list());
-        let threads = indices.of_threads(self.threads.list());
-        let streams = indices.of_streams(self.streams.list());
+        let indices = self.inventory.fill(&mut self.timeline, self.actors.threads(), self.actors.streams());
+        let threads = indices.of_threads(self.actors.threads());
+        let streams = indices.of_streams(self.actors.streams());
         let (names, of_ranges) = self.resolve_names();
         self.resolve_host(&names, &threads);
         self.resolve_ops(&streams);
@@ -246,8 +248,7 @@ impl Builder {
 
     fn seal(&mut self) {
         self.names.seal();
-        self.threads.seal();
-        self.streams.seal();
+        self.actors.seal();
         self.kernels.seal();
         self.labels.seal();
     }

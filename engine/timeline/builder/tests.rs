@@ -1,6 +1,7 @@
 //! The builder, filled as a reader of a plain list of events would.
 
 use super::*;
+use crate::limits::{MAX_STREAM_COUNT, MAX_THREAD_COUNT};
 use crate::timeline::columns::{Direction, HostMemory, OverheadKind, RangeKind, ThreadState};
 use crate::timeline::interval::Interval;
 use crate::timeline::{Geometry, PageFaults, Stream, StreamKind, Thread};
@@ -176,4 +177,29 @@ fn names_beyond_the_limits_are_cut_or_merged() {
     let names: Vec<&str> = timeline.os_calls.name.iter().map(|name| timeline.name(*name)).collect();
     assert_eq!(names, ["lon", "b", "(another name)", "(another name)"]);
     assert_eq!((timeline.reached.cut_name_count, timeline.reached.merged_name_count), (1, 2));
+}
+
+#[test]
+fn threads_and_streams_beyond_the_limits_are_taken_for_none_and_for_others() {
+    let mut builder = Builder::new(Limits::default());
+    let mut chunk = builder.chunk("events");
+    let threads = MAX_THREAD_COUNT as i64 + 3;
+    for id in (0..threads).chain([0]) {
+        let thread = Some(ThreadKey { process: 1, id });
+        chunk.os_call(&CallEvent { start: id, end: id + 1, thread, name: NameKey::Missing });
+    }
+    let streams = MAX_STREAM_COUNT as i64 + 2;
+    for (number, process) in (0..streams).map(|number| (number, Some(1))).chain([(0, Some(2))]) {
+        let stream = StreamKey { process, device: 0, context: 0, stream: number };
+        chunk.memset(&OpEvent { start: number, end: number + 1, stream, correlation: None }, 1);
+    }
+    builder.take(chunk);
+    let timeline = builder.finish();
+    assert_eq!(timeline.reached.merged_thread_count, 3 + 3);
+    assert_eq!(timeline.threads.len(), MAX_THREAD_COUNT);
+    assert_eq!(timeline.os_calls.thread.iter().filter(|thread| **thread == NONE).count(), 3);
+    assert_eq!(timeline.os_calls.thread.last(), Some(&0), "a known one stays known");
+    assert_eq!(timeline.streams.len(), MAX_STREAM_COUNT);
+    assert_eq!(timeline.memsets.ops.stream[MAX_STREAM_COUNT..], [0, 0], "the process has others on the device");
+    assert_eq!(timeline.dropped[0].count, 1, "and that one has none");
 }

@@ -169,3 +169,24 @@ fn the_root_and_the_home_folder_are_no_project() {
     assert_eq!(of(project.path(), project.path()), json!(["loader.py", 12, false]));
     assert_eq!(of(Path::new("/"), elsewhere), json!(["loader.py", 12, false]));
 }
+
+#[test]
+fn stacks_of_compiled_code_name_the_function_that_made_a_call() {
+    for version in SchemaVersion::ALL {
+        let project = Project::empty();
+        scenario("native-call-stacks").write(version, &project.file("run.sqlite"));
+        let facts = project.facts();
+        let told = |kind: &str| {
+            let entity = &facts[kind][0];
+            json!([entity["source_function"], entity["source_file"], entity["source_line"], entity["source_share"]])
+        };
+        assert_eq!(told("kernels"), json!(["app::solve_all", "solver", null, 1.0]));
+        // A library asks for the wait, the program asked the library.
+        assert_eq!(told("sync_groups"), json!(["app::has_converged", "solver", null, 1.0]));
+        assert_eq!(facts["devices"][0]["idle_allocate_source"], "app::Buffer::grow (solver)");
+        let review = project.coldspot(&["review", "run.sqlite"]).success().out();
+        println!("{review}");
+        assert!(review.contains("Called from `app::has_converged (solver)`."), "{review}");
+        assert!(!review.contains("somebody"), "{review}");
+    }
+}

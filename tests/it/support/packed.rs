@@ -25,6 +25,8 @@ pub const CASES: &[(&str, Make)] = &[
     ("same-keys", same_keys),
     ("wide-window", wide_window),
     ("empty-members", empty_members),
+    ("empty-events", empty_events),
+    ("wide-events", wide_events),
 ];
 
 const START: &str = "{\"traceEvents\": [\n";
@@ -131,4 +133,28 @@ fn empty_members(path: &Path, rows: i64) {
     };
     let empty = member("").repeat(rows as usize * 10);
     std::fs::write(path, [member(&format!("{START}{KERNEL}")), empty, member("]}")].concat()).unwrap();
+}
+
+/// Members that hold nothing, so that a file may inflate to more: as many bytes as half of the rows' hundreds.
+fn pad(path: &Path, rows: i64) {
+    let mut empty = GzEncoder::new(Vec::new(), Compression::fast());
+    empty.write_all(b"").unwrap();
+    let empty = empty.finish().unwrap().repeat(rows as usize * 20);
+    File::options().append(true).open(path).unwrap().write_all(&empty).unwrap();
+}
+
+/// Events that could not be shorter.
+fn empty_events(path: &Path, rows: i64) {
+    pack(path, rows * 10, |_| ",{}".repeat(1_000));
+    pad(path, rows);
+}
+
+/// Events of as many members as fit, which are read once more for each block until they are whole.
+fn wide_events(path: &Path, rows: i64) {
+    pack(path, rows * 10, |number| match number % 4_000 {
+        0 => ",{\"ph\":\"X\"".into(),
+        3_999 => "}".into(),
+        _ => ",\"ts\":1".repeat(600),
+    });
+    pad(path, rows);
 }

@@ -1,0 +1,215 @@
+//! Facts of what `torch.compile` made: how many pieces a model is cut into, what the GPU loses between them, and in how many
+//! steps code is compiled anew.
+
+use std::collections::BTreeSet;
+
+use super::{Context, DeviceContext, steps};
+use crate::facts::Entity;
+use crate::ledger::compiling::CodeWork;
+use crate::text::paths::file_name;
+use crate::timeline::columns::RangeKind;
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
+use crate::timeline::{ThreadRanges, Timeline};
+
+/// How PyTorch begins the names of the ranges in which compiled code runs: `Torch-Compiled Region: 2/0` is the second function
+/// that was compiled, as it was compiled first.
+const REGION: &str = "Torch-Compiled Region";
+/// How it begins the names of those in which a graph runs, newer releases; older ones have this for forward graphs.
+const GRAPH: &str = "## Call CompiledFxGraph";
+const FUNCTION: &str = "CompiledFunction";
+/// Where it looks for compiled code that fits.
+const LOOKUP: &str = "TorchDynamo Cache Lookup";
+/// How PyTorch begins the names of the functions in which a model goes on behind a graph break: `…_in_forward_at_118`.
+const RESUMED: &str = "torch_dynamo_resume_in_";
+/// Shorter ones look code up.
+const LEAST_COMPILE_NS: i64 = 1_000_000;
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
+    if timeline.ranges.is_empty() {
+        return;
+    }
+    breaks(timeline, facts);
+    let steps: Vec<Interval> = steps::steady(device).iter().map(|step| step.host).collect();
+    if device.knows_host && !steps.is_empty() {
+        facts.set("compiling_step_count", compiling_step_count(context, device, &steps));
+    }
+    regions(timeline, device, &steps, facts);
+}
+
+/// Where graphs break, by the functions in which the model goes on.
+fn breaks(timeline: &Timeline, facts: &mut Entity) {
+    let labels = timeline.ranges.labels.iter().filter(|label| label.kind == RangeKind::PythonFrame);
+    let places: BTreeSet<Break<'_>> = labels.filter_map(|label| break_of(timeline.name(label.name))).collect();
+    if let Some(first) = places.first() {
+        facts.set("graph_break_count", places.len() as i64);
+        facts.set("graph_break_place", format!("{}:{} ({})", first.file, first.line, first.function));
+    }
+}
+
+/// A line after which a function goes on in eager mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Break<'a> {
+    file: &'a str,
+    line: u32,
+    function: &'a str,
+}
+
+/// Of `train.py(12): torch_dynamo_resume_in_forward_at_118`.
+fn break_of(frame: &str) -> Option<Break<'_>> {
+    let (place, function) = frame.rsplit_once("): ")?;
+    let (function, line) = function.strip_prefix(RESUMED)?.rsplit_once("_at_")?;
+    let (path, _) = place.rsplit_once('(')?;
+    Some(Break { file: file_name(path), line: line.parse().ok()?, function })
+}
+
+/// Steps in which a thread that launches the device's work compiles.
+fn compiling_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[Interval]) -> i64 {
+    let code = context.calls.code();
+    let rows = code.times.iter().zip(&code.thread).zip(&code.work);
+    let own = rows.filter(|((times, thread), work)| {
+        **work == CodeWork::Compile
+            && times.len_ns() >= LEAST_COMPILE_NS
+            && device.processes.contains(&context.timeline.process_of(**thread))
+    });
+    let compiling = Union::of(own.map(|((times, _), _)| times));
+    steps.iter().filter(|step| compiling.overlap_ns(**step) >= LEAST_COMPILE_NS).count() as i64
+}
+
+/// How often compiled code is looked for, entered, and left for another piece within steps, and for how long the device is idle
+/// between two pieces of one step.
+fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], facts: &mut Entity) {
+    let names = || timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
+    let mut signs: Vec<Option<Sign<'_>>> = names().map(sign_of).collect();
+    if signs.iter().all(Option::is_none) || steps.is_empty() {
+        return;
+    }
+    if !signs.contains(&Some(Sign::Graph)) {
+        names().zip(&mut signs).filter(|(name, _)| *name == FUNCTION).for_each(|(_, sign)| *sign = Some(Sign::Graph));
+    }
+    let mut all = Regions::new(device, steps, &signs);
+    let own = timeline.ranges.threads.iter();
+    let own = own.filter(|ranges| device.processes.contains(&timeline.process_of(ranges.thread)));
+    own.for_each(|ranges| all.of_thread(ranges));
+    if all.lookup_count > 0 {
+        facts.set("compiled_lookup_count", all.lookup_count);
+        facts.set("eager_lookup_count", (all.lookup_count - all.count).max(0));
+    }
+    if all.count == 0 {
+        return;
+    }
+    let functions: BTreeSet<&str> = all.met.iter().map(|met| met.function).collect();
+    facts.set("compiled_region_count", all.count);
+    facts.set("compiled_function_count", functions.len() as i64);
+    let is_again = |function: &&&str| all.met.iter().any(|met| met.function == **function && met.is_again);
+    facts.set("recompiled_function_count", functions.iter().filter(is_again).count() as i64);
+    facts.set("graph_break_run_count", all.nested_count);
+    facts.set("idle_between_compiled_ns", all.idle_ns);
+}
+
+/// What a range tells of compiled code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign<'a> {
+    /// Compiled code is looked for.
+    Lookup,
+    /// It runs, with what Python does around it.
+    Region(Compiled<'a>),
+    /// A compiled graph runs, forward or backward.
+    Graph,
+}
+
+fn sign_of(name: &str) -> Option<Sign<'_>> {
+    match name {
+        LOOKUP => Some(Sign::Lookup),
+        _ if name.starts_with(GRAPH) => Some(Sign::Graph),
+        _ => compiled_of(name).map(Sign::Region),
+    }
+}
+
+/// A function that was compiled, and which time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Compiled<'a> {
+    function: &'a str,
+    is_again: bool,
+}
+
+/// Older releases of PyTorch tell no numbers.
+fn compiled_of(name: &str) -> Option<Compiled<'_>> {
+    let id = name.strip_prefix(REGION)?.trim_start_matches(": ");
+    let (function, time) = id.split_once('/').unwrap_or((id, "0"));
+    Some(Compiled { function, is_again: time != "0" })
+}
+
+struct Regions<'all> {
+    device: &'all DeviceContext,
+    steps: &'all [Interval],
+    signs: &'all [Option<Sign<'all>>],
+    lookup_count: i64,
+    count: i64,
+    /// Of those, how many within another.
+    nested_count: i64,
+    met: BTreeSet<Compiled<'all>>,
+    idle_ns: i64,
+}
+
+impl<'all> Regions<'all> {
+    const fn new(device: &'all DeviceContext, steps: &'all [Interval], signs: &'all [Option<Sign<'all>>]) -> Self {
+        Self { device, steps, signs, lookup_count: 0, count: 0, nested_count: 0, met: BTreeSet::new(), idle_ns: 0 }
+    }
+
+    fn of_thread(&mut self, ranges: &ThreadRanges) {
+        let mut step = 0;
+        let mut region_end = i64::MIN;
+        let mut graph: Option<(usize, i64)> = None;
+        for (times, label) in ranges.times.iter().zip(&ranges.label) {
+            let Some(sign) = self.signs.get(*label as usize).copied().flatten() else { continue };
+            while self.steps.get(step).is_some_and(|step| step.end <= times.start) {
+                step += 1;
+            }
+            if self.steps.get(step).is_none_or(|step| times.start < step.start) {
+                continue;
+            }
+            match sign {
+                Sign::Lookup => self.lookup_count += 1,
+                Sign::Region(id) => {
+                    self.count += 1;
+                    self.nested_count += i64::from(times.start < region_end);
+                    region_end = region_end.max(times.end);
+                    self.met.insert(id);
+                }
+                // What lies within another is counted with it.
+                Sign::Graph if graph.is_some_and(|(_, end)| times.start < end) => {}
+                Sign::Graph => {
+                    if let Some((_, end)) = graph.filter(|(before, _)| *before == step) {
+                        let gap = Interval::new(end, times.start).clip(self.device.window());
+                        self.idle_ns += gap.len_ns() - self.device.busy_within(gap);
+                    }
+                    graph = Some((step, times.end));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graph_breaks_are_told_by_where_the_function_goes_on() {
+        let found = break_of("/home/me/model/layers.py(31): torch_dynamo_resume_in_forward_at_118");
+        assert_eq!(found, Some(Break { file: "layers.py", line: 118, function: "forward" }));
+        assert_eq!(break_of("layers.py(31): forward"), None);
+        assert_eq!(break_of("layers.py(31): torch_dynamo_resume_in_forward_at_x"), None);
+    }
+
+    #[test]
+    fn regions_tell_which_function_was_compiled_and_whether_again() {
+        let of = |name| compiled_of(name).map(|of| (of.function, of.is_again));
+        assert_eq!(of("Torch-Compiled Region: 2/0"), Some(("2", false)));
+        assert_eq!(of("Torch-Compiled Region: 2/3"), Some(("2", true)));
+        assert_eq!(of("Torch-Compiled Region"), Some(("", false)));
+        assert_eq!(of("CompiledFunction"), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! Where a program that marks no steps has begun its work: up to there it loads, warms up and runs everything for the first time.
+
+use foldhash::HashMap;
+
+use crate::ledger::{DeviceOps, OpKind};
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, Timeline};
+
+/// A kernel with fewer launches repeats nothing.
+const LEAST_LAUNCH_COUNT: u32 = 3;
+/// The kernels that repeat hold at least this share of the compute time, and this share of it comes after the start-up.
+const LEAST_SHARE: f64 = 0.5;
+/// The longest of them that hold this share together are what the program does.
+const MAIN_SHARE: f64 = 0.8;
+/// A start-up that is a smaller part of the window is none.
+const LEAST_WINDOW_SHARE: f64 = 0.02;
+
+/// The launches of one kernel with one launch geometry.
+#[derive(Debug, Clone, Copy)]
+struct Launched {
+    count: u32,
+    sum_ns: i64,
+    first: i64,
+}
+
+/// From the begin of the window to where each of the kernels that are most of the work, and that repeat, has run. `None` where
+/// that is at once, or where most of the work has passed by then.
+pub fn start_up(timeline: &Timeline, device: &DeviceOps) -> Option<Interval> {
+    let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
+    for op in device.in_window(timeline).filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Graph)) {
+        let key = match op.kind {
+            OpKind::Graph => (NONE, NONE),
+            _ => {
+                let shape = timeline.kernels.shape_of(op.index);
+                (shape.full_name, shape.geometry)
+            }
+        };
+        let first = Launched { count: 0, sum_ns: 0, first: op.start };
+        let launched = shapes.entry(key).or_insert(first);
+        launched.count += 1;
+        launched.sum_ns += op.interval().clip(device.window).len_ns();
+    }
+    let whole_ns: i64 = shapes.values().map(|launched| launched.sum_ns).sum();
+    let mut main: Vec<Launched> =
+        shapes.into_values().filter(|launched| launched.count >= LEAST_LAUNCH_COUNT).collect();
+    main.sort_by_key(|launched| (-launched.sum_ns, launched.first));
+    let repeating_ns: i64 = main.iter().map(|launched| launched.sum_ns).sum();
+    let is_part = |part_ns: i64, share: f64, of_ns: i64| part_ns as f64 >= share * of_ns as f64;
+    if whole_ns == 0 || !is_part(repeating_ns, LEAST_SHARE, whole_ns) {
+        return None;
+    }
+    let mut held_ns = 0;
+    let mut begun = device.window.start;
+    for launched in main {
+        if is_part(held_ns, MAIN_SHARE, repeating_ns) {
+            break;
+        }
+        held_ns += launched.sum_ns;
+        begun = begun.max(launched.first);
+    }
+    let start_up = Interval::new(device.window.start, begun);
+    let is_work = |kind: OpKind| matches!(kind, OpKind::Kernel | OpKind::Graph);
+    let rest = Interval::new(begun, device.window.end);
+    let after = device.in_window(timeline).filter(|op| is_work(op.kind)).map(|op| op.interval().overlap_ns(rest));
+    let is_long = is_part(start_up.len_ns(), LEAST_WINDOW_SHARE, device.window.len_ns());
+    (is_long && is_part(after.sum(), LEAST_SHARE, whole_ns)).then_some(start_up)
+}

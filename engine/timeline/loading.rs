@@ -1,0 +1,152 @@
+//! Ranges in which a loop fetches its next batch of data.
+
+use super::columns::RangeKind;
+use super::interval::Interval;
+use super::{NONE, Timeline};
+
+/// How PyTorch begins the name of such a range.
+const OF_PYTORCH: &str = "enumerate(DataLoader)";
+/// What programs call theirs, in small letters.
+const NAMES: [&str; 22] = [
+    "data",
+    "data load",
+    "data loading",
+    "data_loading",
+    "data_load",
+    "data time",
+    "data_time",
+    "data fetch",
+    "data_fetch",
+    "fetch data",
+    "fetch_data",
+    "get data",
+    "get_data",
+    "load data",
+    "load_data",
+    "load batch",
+    "load_batch",
+    "next batch",
+    "next_batch",
+    "get batch",
+    "get_batch",
+    "fetch_batch",
+];
+/// What stands somewhere in the names that libraries for training give theirs.
+const PARTS: [&str; 3] = ["dataloader", "data_loader", "dataloading"];
+/// Fewer ranges of a program's own name are no loop.
+const MIN_COUNT: usize = 3;
+/// Threads of PyTorch that worker processes hand their batches to, or that are theirs.
+const WORKER_THREADS: [&str; 2] = ["pt_data_pin", "pt_data_worker"];
+
+/// What tells that a range fetches data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// The framework named it.
+    Framework,
+    /// The program did.
+    Program,
+}
+
+impl Timeline {
+    /// By index of the label, whether its ranges fetch the next batch of data. Of ranges in each other the outer one counts.
+    pub fn loading_labels(&self) -> Vec<bool> {
+        let mut signs: Vec<Option<Sign>> = self.ranges.labels.iter().map(|_| None).collect();
+        for (sign, label) in signs.iter_mut().zip(&self.ranges.labels) {
+            let is_marked = matches!(label.kind, RangeKind::Nvtx | RangeKind::Annotation | RangeKind::Operator);
+            *sign = sign_of(self.name(label.name)).filter(|_| is_marked);
+        }
+        if signs.contains(&Some(Sign::Program)) {
+            self.drop_others(&mut signs);
+        }
+        signs.into_iter().map(|sign| sign.is_some()).collect()
+    }
+
+    /// Drops names that a program gave to something else: what launches kernels computes, and what lies within is counted.
+    fn drop_others(&self, signs: &mut [Option<Sign>]) {
+        let mut counts = vec![0; signs.len()];
+        let launches = self.kernel_launches();
+        for ranges in &self.ranges.threads {
+            for (times, label) in ranges.times.iter().zip(&ranges.label) {
+                let index = *label as usize;
+                if signs.get(index).copied().flatten() == Some(Sign::Program) {
+                    counts[index] += 1;
+                    if launches_within(&launches, ranges.thread, times) {
+                        signs[index] = None;
+                    }
+                }
+            }
+        }
+        for (sign, count) in signs.iter_mut().zip(counts) {
+            *sign = sign.filter(|sign| *sign == Sign::Framework || count >= MIN_COUNT);
+        }
+        for ranges in &self.ranges.threads {
+            let mut until = i64::MIN;
+            for (times, label) in ranges.times.iter().zip(&ranges.label) {
+                match signs.get_mut(*label as usize) {
+                    Some(sign) if sign.is_some() && times.start < until => *sign = None,
+                    Some(Some(_)) => until = times.end,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Which thread asked for kernels, and when; in order.
+    fn kernel_launches(&self) -> Vec<(u32, i64)> {
+        let calls = [&self.kernels.ops, &self.graphs.ops].into_iter().flat_map(|ops| &ops.call);
+        let of_call = |call: &u32| {
+            let call = *call as usize;
+            Some((*self.api.thread.get(call)?, self.api.times.get(call)?.start))
+        };
+        let mut launches: Vec<(u32, i64)> = calls.filter(|call| **call != NONE).filter_map(of_call).collect();
+        launches.sort_unstable();
+        launches
+    }
+
+    /// Whether worker processes prepare batches: told by the framework's own names of ranges and threads; `None` where these
+    /// do not say.
+    pub fn has_loading_workers(&self, label: u32) -> Option<bool> {
+        let name = self.ranges.labels.get(label as usize).map_or("", |label| self.name(label.name));
+        if name.starts_with(OF_PYTORCH) {
+            return Some(!name.contains("SingleProcess"));
+        }
+        let names = &self.surroundings.thread_names;
+        names.iter().any(|name| WORKER_THREADS.contains(&name.as_str())).then_some(true)
+    }
+}
+
+fn sign_of(name: &str) -> Option<Sign> {
+    if name.starts_with(OF_PYTORCH) {
+        return Some(Sign::Framework);
+    }
+    let name = name.trim().to_ascii_lowercase();
+    let is_so_called = NAMES.contains(&name.as_str()) || PARTS.iter().any(|part| name.contains(part));
+    is_so_called.then_some(Sign::Program)
+}
+
+fn launches_within(launches: &[(u32, i64)], thread: u32, times: Interval) -> bool {
+    let next = launches.partition_point(|launch| *launch < (thread, times.start));
+    launches.get(next).is_some_and(|(of, moment)| *of == thread && *moment < times.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_who_gave_them() {
+        assert_eq!(sign_of("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), Some(Sign::Framework));
+        for name in ["data", "Load batch", "[pl][profile][_TrainingEpochLoop].train_dataloader_next", "get_batch"] {
+            assert_eq!(sign_of(name), Some(Sign::Program), "{name}");
+        }
+        for name in ["database", "batch", "data parallel", "forward", "", "unload database"] {
+            assert_eq!(sign_of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_launches_between_its_ends_is_told() {
+        let of = |start, end| launches_within(&[(0, 15), (1, 10), (1, 20), (2, 0)], 1, Interval::new(start, end));
+        assert_eq!([of(0, 10), of(0, 11), of(11, 20), of(20, 21), of(21, 30)], [false, true, false, true, false]);
+    }
+}

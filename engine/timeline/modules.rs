@@ -1,0 +1,142 @@
+//! What the file of a function, and its name, tell of it: whether it is the program's own, a library's, or of those that only do
+//! what others ask for. Files are names without folders.
+
+/// Functions that everything lies in: the beginnings of programs and threads.
+const ENTRIES: [&str; 12] = [
+    "main",
+    "MAIN_",
+    "_start",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "__libc_start_main_impl",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+    "__GI___clone3",
+];
+/// Those of them in which something of the program's own can be.
+const PROGRAM_ENTRIES: [&str; 2] = ["main", "MAIN_"];
+/// The interpreter of Python, which tells nothing of what it interprets.
+const INTERPRETER: [&str; 8] =
+    ["Py", "_Py", "pymain_", "run_mod", "cfunction_", "method_vectorcall", "vectorcall_", "object_vacall"];
+/// Files of interpreters, by how their names begin.
+const INTERPRETER_FILES: [&str; 6] = ["python", "libpython", "java", "libjvm", "node", "julia"];
+/// Files of the system, by how their names begin: what they do, others ask for.
+const SYSTEM_FILES: [&str; 16] = [
+    "libc.",
+    "libc-",
+    "libm.",
+    "libm-",
+    "libpthread",
+    "libdl",
+    "librt",
+    "ld-",
+    "libstdc++",
+    "libc++",
+    "libgcc",
+    "[vdso]",
+    "[kernel",
+    "libToolsInjection",
+    "libcupti",
+    "libmvec",
+];
+/// Files of CUDA that calls of it lie in.
+const CUDA_FILES: [&str; 2] = ["libcuda.", "libcudart"];
+
+
+fn begins_with_any(text: &str, beginnings: &[&str]) -> bool {
+    beginnings.iter().any(|beginning| text.starts_with(beginning))
+}
+
+/// A function's name without the version that its symbol may have.
+fn plain(name: &str) -> &str {
+    name.split('@').next().unwrap_or(name)
+}
+
+/// Whether a file is of the system or of the profiler.
+pub fn is_system(file: &str) -> bool {
+    begins_with_any(file, &SYSTEM_FILES)
+}
+
+/// Whether it is of CUDA itself: its driver or its runtime.
+pub fn is_cuda(file: &str) -> bool {
+    begins_with_any(file, &CUDA_FILES)
+}
+
+/// Whether it is of the system, of CUDA, or an interpreter; or not known.
+pub fn is_plumbing(file: &str) -> bool {
+    file.is_empty() || is_system(file) || is_cuda(file) || begins_with_any(file, &INTERPRETER_FILES)
+}
+
+/// Whether it is the program itself, not a library.
+pub fn is_program(file: &str) -> bool {
+    !file.is_empty() && !file.starts_with('[') && !file.contains(".so")
+}
+
+/// Whether everything of a program or a thread lies in a function of this name.
+pub fn is_entry(name: &str) -> bool {
+    ENTRIES.contains(&plain(name))
+}
+
+/// Whether it is such a one in which something of the program's own can be.
+pub fn is_program_entry(name: &str) -> bool {
+    PROGRAM_ENTRIES.contains(&plain(name))
+}
+
+/// Whether it is of the interpreter of Python.
+pub fn is_of_interpreter(name: &str) -> bool {
+    begins_with_any(name, &INTERPRETER)
+}
+
+/// A function's name without its arguments: `load(Config const&)` is `load`.
+pub fn without_arguments(name: &str) -> &str {
+    let mut open_angles = 0_usize;
+    for (at, c) in name.char_indices() {
+        let before = &name[..at];
+        match c {
+            '<' if !before.ends_with("operator") && !before.ends_with("operator<") => open_angles += 1,
+            '>' if !before.ends_with('-') && !before.ends_with("operator") => open_angles = open_angles.saturating_sub(1),
+            '(' if open_angles == 0 && at > 0 => {
+                let is_of_name = before.ends_with("operator") || name[at..].starts_with("(anonymous namespace)");
+                if !is_of_name {
+                    return before;
+                }
+            }
+            _ => {}
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_named_without_its_arguments() {
+        for (name, expected) in [
+            ("load", "load"),
+            ("load(Config const&)", "load"),
+            ("app::Loader::load(std::string) const", "app::Loader::load"),
+            ("void run<float (*)(int)>(float*)", "void run<float (*)(int)>"),
+            ("(anonymous namespace)::step(int)", "(anonymous namespace)::step"),
+            ("app::(anonymous namespace)::step(int)", "app::(anonymous namespace)::step"),
+            ("Add::operator()(int)", "Add::operator()"),
+            ("operator<(A, B)", "operator<"),
+            ("(", "("),
+            ("", ""),
+        ] {
+            assert_eq!(without_arguments(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn files_tell_whose_a_function_is() {
+        assert!(is_program("train") && !is_program("libfoo.so.1") && !is_program("[vdso]") && !is_program(""));
+        assert!(is_plumbing("libcuda.so.550") && is_plumbing("libc.so.6") && is_plumbing("python3.12") && is_plumbing(""));
+        assert!(!is_plumbing("train") && !is_plumbing("libcublas.so.12"));
+        assert!(is_entry("main") && is_entry("clone3@@GLIBC_2.34") && !is_entry("main_loop"));
+    }
+}
