@@ -136,7 +136,8 @@ impl<'a> Ranking<'a> {
                 own.recoverable_ns as f64 / together.recoverable_ns.max(1) as f64
             }
             (Some(_), Some(_)) => {
-                let its = group.iter().map(|index| &self.occurrences[*index]).filter(|this| device(this) == device(best));
+                let its =
+                    group.iter().map(|index| &self.occurrences[*index]).filter(|this| device(this) == device(best));
                 let claims = its.filter_map(Occurrence::claimed_ns).fold(0_i64, i64::saturating_add);
                 best.claimed_ns().unwrap_or(0) as f64 / claims.max(1) as f64
             }

@@ -19,7 +19,8 @@ pub enum CodeWork {
 }
 
 /// Who compiles, as a fact says it.
-pub const COMPILERS: [&str; 10] = ["xla", "triton", "inductor", "dynamo", "nvrtc", "ptx", "numba", "julia", "llvm", "other"];
+pub const COMPILERS: [&str; 10] =
+    ["xla", "triton", "inductor", "dynamo", "nvrtc", "ptx", "numba", "julia", "llvm", "other"];
 
 /// Files of compilers, by how their names begin, and whose they are.
 const COMPILER_FILES: [(&str, &str); 11] = [
@@ -54,9 +55,15 @@ const PYTHON_COMPILERS: [(&str, &[&str]); 13] = [
     ("torch/_dynamo/convert_frame.py", &[]),
     ("torch/_dynamo/symbolic_convert.py", &[]),
     ("torch/_functorch/aot_autograd.py", &["aot_module_simplified", "create_aot_dispatcher_function"]),
-    ("torch/_inductor/compile_fx.py", &["compile_fx", "compile_fx_inner", "codegen_and_compile", "bw_compiler", "fw_compiler"]),
+    (
+        "torch/_inductor/compile_fx.py",
+        &["compile_fx", "compile_fx_inner", "codegen_and_compile", "bw_compiler", "fw_compiler"],
+    ),
     ("torch/_inductor/async_compile.py", &["wait"]),
-    ("torch/_inductor/runtime/triton_heuristics.py", &["precompile", "autotune_to_one_config", "benchmark_all_configs"]),
+    (
+        "torch/_inductor/runtime/triton_heuristics.py",
+        &["precompile", "autotune_to_one_config", "benchmark_all_configs"],
+    ),
     ("torch/utils/cpp_extension.py", &["_jit_compile", "_write_ninja_file_and_build_library"]),
     ("triton/compiler/compiler.py", &["compile"]),
     ("triton/runtime/jit.py", &["_do_compile"]),
@@ -284,10 +291,19 @@ mod tests {
 
     #[test]
     fn ranges_are_told_by_what_they_are_called() {
-        for name in ["XlaCompile", "Nvrtc::CompileProgram", "compile_fx", "jit_compile:#module=train#", "recompile", "GraphLowering.run (dynamo_timed)"] {
+        for name in [
+            "XlaCompile",
+            "Nvrtc::CompileProgram",
+            "compile_fx",
+            "jit_compile:#module=train#",
+            "recompile",
+            "GraphLowering.run (dynamo_timed)",
+        ] {
             assert!(is_compile_range(name), "{name}");
         }
-        for name in ["Torch-Compiled Region: 0/0", "run_compiled", "precompile", "## Call CompiledFxGraph fx ##", "forward"] {
+        for name in
+            ["Torch-Compiled Region: 0/0", "run_compiled", "precompile", "## Call CompiledFxGraph fx ##", "forward"]
+        {
             assert!(!is_compile_range(name), "{name}");
         }
     }

@@ -248,7 +248,16 @@ fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
         let longest = *longest;
         for (thread, queries) in &stretches.queries {
             let queries = Some(queries);
-            questions.push(Question { thread: *thread, device, storms, slow_steps, longest, queries, window, start_up });
+            questions.push(Question {
+                thread: *thread,
+                device,
+                storms,
+                slow_steps,
+                longest,
+                queries,
+                window,
+                start_up,
+            });
         }
         if let Some(thread) = main_thread.filter(|main| !stretches.index_of.contains_key(main)) {
             questions.push(Question { thread, device, storms, slow_steps, longest, queries: None, window, start_up });

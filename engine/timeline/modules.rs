@@ -45,7 +45,6 @@ const SYSTEM_FILES: [&str; 16] = [
 /// Files of CUDA that calls of it lie in.
 const CUDA_FILES: [&str; 2] = ["libcuda.", "libcudart"];
 
-
 fn begins_with_any(text: &str, beginnings: &[&str]) -> bool {
     beginnings.iter().any(|beginning| text.starts_with(beginning))
 }
@@ -97,7 +96,9 @@ pub fn without_arguments(name: &str) -> &str {
         let before = &name[..at];
         match c {
             '<' if !before.ends_with("operator") && !before.ends_with("operator<") => open_angles += 1,
-            '>' if !before.ends_with('-') && !before.ends_with("operator") => open_angles = open_angles.saturating_sub(1),
+            '>' if !before.ends_with('-') && !before.ends_with("operator") => {
+                open_angles = open_angles.saturating_sub(1)
+            }
             '(' if open_angles == 0 && at > 0 => {
                 let is_of_name = before.ends_with("operator") || name[at..].starts_with("(anonymous namespace)");
                 if !is_of_name {
@@ -135,7 +136,9 @@ mod tests {
     #[test]
     fn files_tell_whose_a_function_is() {
         assert!(is_program("train") && !is_program("libfoo.so.1") && !is_program("[vdso]") && !is_program(""));
-        assert!(is_plumbing("libcuda.so.550") && is_plumbing("libc.so.6") && is_plumbing("python3.12") && is_plumbing(""));
+        assert!(
+            is_plumbing("libcuda.so.550") && is_plumbing("libc.so.6") && is_plumbing("python3.12") && is_plumbing("")
+        );
         assert!(!is_plumbing("train") && !is_plumbing("libcublas.so.12"));
         assert!(is_entry("main") && is_entry("clone3@@GLIBC_2.34") && !is_entry("main_loop"));
     }

@@ -108,7 +108,7 @@ pub const TRACEBACK: &str = "Traceback (most recent call last)";
 const PROFILER_SYMBOL: &str = "libToolsInjectionProxy64.so: undefined symbol";
 
 /// The kinds that are looked for, the most telling first; those of one kind stand together.
-pub const SIGNS: [Sign; 69] = [
+pub const SIGNS: [Sign; 71] = [
     end(PROFILER_SYMBOL, "a symbol that the profiler's own library lacks"),
     error("CUDA out of memory", "out of GPU memory"),
     error("CUDA_ERROR_OUT_OF_MEMORY", "out of GPU memory"),
@@ -134,7 +134,9 @@ pub const SIGNS: [Sign; 69] = [
     error(INTERRUPT, INTERRUPT),
     end("Segmentation fault", "a segmentation fault"),
     end("SIGSEGV", "a segmentation fault"),
+    end("exited on signal 11", "a segmentation fault"),
     end("SIGABRT", "an abort"),
+    end("exited on signal", "an abort"),
     end("Aborted (core dumped)", "an abort"),
     end("Bus error", "a bus error"),
     exception("SyntaxError"),

@@ -7,7 +7,13 @@ use crate::replay::Change;
 use crate::timeline::Capability::{CudaApi, CudaTrace};
 
 pub(super) const REPLAY: &[Fact] = &[
-    fact("is_replayed", Bool, CudaTrace, Incomparable, "Whether the steady state is played again, so that gains of a step are told."),
+    fact(
+        "is_replayed",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether the steady state is played again, so that gains of a step are told.",
+    ),
     fact(
         "replay_refused",
         Choice(&["no_calls", "no_steps", "too_long", "unexplained"]),

@@ -13,7 +13,13 @@ pub(super) const SOURCE: &[Fact] = &[
         Incomparable,
         "The file of the program's own code whose calls ask for most of its time: relative to the project's folder (that of coldspot.toml, else the working directory) where it lies below it, else without folders. Where stacks name functions but no lines, the program or library that the function is in. Absent when nothing has half of the time.",
     ),
-    fact("source_line", Int, CallStacks, Incomparable, "The line in that file, counted from 1. Absent where stacks name functions only."),
+    fact(
+        "source_line",
+        Int,
+        CallStacks,
+        Incomparable,
+        "The line in that file, counted from 1. Absent where stacks name functions only.",
+    ),
     fact(
         "source_function",
         Text,

@@ -79,13 +79,7 @@ pub(super) const TORCH: &[Fact] = &[
         Extensive,
         "How often `torch.compile` looks for compiled code that fits, within the steps of the steady state; absent without any.",
     ),
-    fact(
-        "eager_lookup_count",
-        Int,
-        Nvtx,
-        Extensive,
-        "How often it then runs the function in eager mode.",
-    ),
+    fact("eager_lookup_count", Int, Nvtx, Extensive, "How often it then runs the function in eager mode."),
     fact(
         "graph_break_count",
         Int,

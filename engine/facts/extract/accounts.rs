@@ -48,7 +48,8 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
         let needed = needed.filter(|_| pieces.sum_ns > 0);
         // The pieces of one stretch may be many: the host code between short calls.
         let in_longest_ns = device.idle.in_longest[account];
-        let is_one_stretch = most_pieces > 0 && in_longest_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 && in_longest_ns > 0;
+        let is_one_stretch =
+            most_pieces > 0 && in_longest_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 && in_longest_ns > 0;
         let needed = if is_one_stretch { Some(0) } else { needed };
         let held_ns = if is_one_stretch { held_ns.max(in_longest_ns) } else { held_ns };
         facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });

@@ -41,10 +41,7 @@ const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*k
 /// What else names tell a replay. CUB finds out which elements are chosen, and how many, before others move them; cuDNN changes the
 /// layout around a convolution of tensors that do not lie as tensor cores want them.
 const ROLES: &[(&str, Role)] = &[
-    (
-        r"DeviceSelect|DeviceCompactInit|DevicePartition|write_indices",
-        Role::Selection,
-    ),
+    (r"DeviceSelect|DeviceCompactInit|DevicePartition|write_indices", Role::Selection),
     (r"(?i)index_elementwise|_gather_kernel|index_put|indexSelect|masked_(select|scatter)", Role::Gather),
     (r"(?i)nchwToNhwc|nhwcToNchw|nchwAddPadding", Role::ConvolutionLayout),
     (r"(?i)batch_?norm\w*_channels_last|bn_\w*nhwc", Role::Compute),

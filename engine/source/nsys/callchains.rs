@@ -81,7 +81,8 @@ pub(super) fn locations(
         let id = timeline.threads.get(*thread as usize).map(|thread| thread.id);
         if let Some(location) = id.and_then(|id| starts.get(&(id, times.start))) {
             of_call.insert(call, *location);
-            let ranges = threads.entry(*thread).or_insert_with(|| ThreadRanges { thread: *thread, ..Default::default() });
+            let ranges =
+                threads.entry(*thread).or_insert_with(|| ThreadRanges { thread: *thread, ..Default::default() });
             ranges.times.push(times);
             ranges.label.push(*location);
         }
@@ -156,12 +157,7 @@ fn texts(
 }
 
 /// The source location of each chain: of the frame that says most, the innermost of several.
-fn chains(
-    db: &Connection,
-    schema: &Schema,
-    frames: &Frames,
-    limits: &Limits,
-) -> rusqlite::Result<HashMap<i64, u32>> {
+fn chains(db: &Connection, schema: &Schema, frames: &Frames, limits: &Limits) -> rusqlite::Result<HashMap<i64, u32>> {
     let mut best: HashMap<i64, ((Rank, i64), u32)> = HashMap::default();
     schema.each(db, &schema.select(CHAINS, &ROW), limits.rows, |cells| {
         let (Some(id), Some(depth), Some((rank, location))) =
