@@ -16,6 +16,8 @@ use crate::text::number::DECISIVE_SHARES;
 /// What a finding is of from each of the decisive shares on.
 const SEVERITIES: [Severity; 3] = [Severity::High, Severity::Medium, Severity::Low];
 
+/// What occurs once and takes less of a window than this would hardly be seen in a run without a profiler.
+const LEAST_ONCE_SHARE: f64 = 0.03;
 /// The work repeats this often for each time that something is done once.
 const REPEATS_A_PIECE: i64 = 4;
 
@@ -150,7 +152,12 @@ impl<'a> Context<'a> {
         let gain = self.gain(entity, found, once.is_some());
         let by_gain = gain.as_ref().map_or(Severity::Info, |gain| severity_of(gain.weighing_share()));
         let is_rare = once.is_some() || !self.repeats(entity);
-        let most_severity = if is_rare { Severity::Medium } else { Severity::High };
+        let is_small = gain.as_ref().is_some_and(|gain| gain.share < LEAST_ONCE_SHARE);
+        let most_severity = match (is_rare, once.is_some() && is_small) {
+            (_, true) => Severity::Info,
+            (true, _) => Severity::Medium,
+            (false, _) => Severity::High,
+        };
         Occurrence {
             rule,
             entity,

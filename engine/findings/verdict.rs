@@ -12,6 +12,8 @@ use crate::text::spans::{Sentence, Span};
 const TOO_LITTLE: &str = "too-little-work";
 /// What does not come again and takes at least this share is told at the top all the same.
 const LARGE_ONCE_SHARE: f64 = 0.2;
+/// What can gain this share is worth a finding.
+const WORTH_SHARE: f64 = 0.01;
 /// With a smaller share of compute, silence is no praise.
 const WELL_USED: f64 = 0.85;
 /// A capture with fewer operations, in a smaller share of its time, holds next to no GPU work.
@@ -70,7 +72,10 @@ pub(super) fn verdict(
             }
             let is_news = |finding: &&Finding| finding.severity > Severity::Info && finding.capture_note.is_none();
             let unnumbered = findings.iter().find(is_news);
-            hidden(healthy(words, devices, counts, known), facts, unnumbered)
+            let is_once =
+                |finding: &Finding| finding.once && finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
+            let any_once = findings.iter().any(is_once);
+            hidden(healthy(words, devices, counts, known, any_once), facts, unnumbered)
         }
     }
 }
@@ -167,7 +172,14 @@ fn known_count(known: Option<&Known>) -> usize {
     known.map_or(0, |known| known.findings.iter().filter(is_counted).map(|known| known.entity_count).sum())
 }
 
-fn healthy(words: Sentence, devices: &[DeviceReview], counts: &Counts, known: Option<&Known>) -> Sentence {
+/// `any_once` says that something was found that does not come again, and takes as much.
+fn healthy(
+    words: Sentence,
+    devices: &[DeviceReview],
+    counts: &Counts,
+    known: Option<&Known>,
+    any_once: bool,
+) -> Sentence {
     let busy = spread(devices, |device| device.busy_ns);
     let compute = spread(devices, |device| device.compute_ns);
     let words = match devices {
@@ -185,7 +197,8 @@ fn healthy(words: Sentence, devices: &[DeviceReview], counts: &Counts, known: Op
         apart if apart > 0.01 => words.own(&format!(", {} with compute", span(compute))),
         _ => words,
     };
-    words.own(&format!("; {} that could gain 1 % of it ({}).", found(counts, known, compute.0), answers(counts, known)))
+    let that = if any_once { "that comes again and could" } else { "that could" };
+    words.own(&format!("; {} {that} gain 1 % of it ({}).", found(counts, known, compute.0), answers(counts, known)))
 }
 
 /// `no rule found anything`, where `computing` is the least share of compute.

@@ -38,7 +38,8 @@ pub fn percent(share: f64) -> String {
     let text = rounded_percent(share);
     let is_under = |limit: &f64| share < *limit && text == rounded_percent(*limit);
     match DECISIVE_SHARES.iter().any(is_under) {
-        true => finer_percent(share, &text),
+        // Rounded down, it stays under.
+        true => format!("{} %", trim(&format!("{:.1}", (share * 1_000.0).floor() / 10.0))),
         false => text,
     }
 }

@@ -1,7 +1,7 @@
 //! Facts of how far the host runs ahead of a device, and what keeps it from that.
 
-use super::FactType::Int;
-use super::Scaling::{Extensive, ExtensiveWithGaps, Intensive};
+use super::FactType::{Int, Text};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive};
 use super::{Fact, fact};
 use crate::timeline::Capability::CudaApi;
 
@@ -40,8 +40,9 @@ pub(super) const AHEAD: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "The time of the window that the thread which launches most of this device's work spends inside CUDA calls: not in waits and polls, and of copy calls only the part in which the device is idle.",
+        "The time of the window that the thread which launches most of this device's work spends inside CUDA calls: not in waits and polls, and of calls that copy or free only the part in which the device is idle.",
     ),
+    fact("host_call_longest", Text, CudaApi, Incomparable, "The API that takes the most of that time."),
     fact(
         "launch_to_start_median_ns",
         Int,

@@ -258,7 +258,7 @@ const COPIES: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "Copies of at most 64 bytes to the host that a blocking wait or the copy call itself follows on the same thread: values read back one at a time. Without those by which a library checks the kernels that it tries.",
+        "Copies of at most 16 KiB to the host that a blocking wait or the copy call itself follows on the same thread: small results read back one at a time. Without those by which a library checks the kernels that it tries.",
     ),
     fact(
         "scalar_readback_idle_ns",
@@ -388,6 +388,13 @@ const STEPS: &[Fact] = &[
         CudaTrace,
         Extensive,
         "How often the work repeats: steps; where nothing tells them, launches of the kernel, or of graphs, that are launched most often.",
+    ),
+    fact(
+        "repeated_work_share",
+        Float,
+        CudaTrace,
+        Intensive,
+        "The share of the time of kernels and graphs that is in kernels launched at least five times, or in graphs where these are; all of it where steps are told. Absent without kernels and graphs.",
     ),
     fact(
         "phase",

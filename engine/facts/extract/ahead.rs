@@ -1,9 +1,14 @@
 //! Facts of how far the host runs ahead of a device, and what keeps it from that.
 
+use std::cmp::Reverse;
+
+use foldhash::HashMap;
+
 use super::stats::median;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity};
+use crate::timeline::NameId;
 use crate::timeline::api::ApiClass;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
@@ -17,7 +22,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let launching = idle.sums[Account::IdleLaunch];
     facts.set("launch_bound_ns", launching.sum_ns - idle.waited_launch_ns);
     facts.set("idle_launch_piece_count", launching.count);
-    facts.set_some("host_call_ns", host_call_ns(context, device));
+    if let Some(inside) = host_calls(context, device) {
+        let sum_ns = inside.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
+        facts.set("host_call_ns", sum_ns);
+        let longest = inside.into_iter().map(|(name, ns)| (ns, Reverse(context.timeline.name(name)))).max();
+        facts.set_some("host_call_longest", longest.filter(|(ns, _)| *ns > 0).map(|(_, name)| name.0));
+    }
     facts.set_some("launch_to_start_median_ns", launch_to_start_median_ns(context, device));
 }
 
@@ -27,22 +37,35 @@ fn run_ahead_ns(device: &DeviceContext, trigger: Account) -> Option<i64> {
     device.overlap_ceiling().map(|ceiling| ceiling.min(sum))
 }
 
-fn host_call_ns(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
-    let window = device.window();
-    let (mut sum, mut last_end) = (0_i64, i64::MIN);
+/// The time that the launching thread spends inside CUDA calls, waits apart, by name.
+fn host_calls(context: &Context<'_>, device: &DeviceContext) -> Option<HashMap<NameId, i64>> {
+    let (timeline, window) = (context.timeline, device.window());
+    let mut inside: HashMap<NameId, i64> = HashMap::default();
+    let mut last_end = i64::MIN;
     for call in context.calls.of_thread(device.main_thread?) {
-        let times = context.timeline.api.times.at(*call as usize).clip(window);
+        let times = timeline.api.times.at(*call as usize).clip(window);
         // A call within another is part of that one.
         if times.len_ns() == 0 || times.start < last_end {
             continue;
         }
         last_end = times.end;
-        let is_wait = matches!(context.calls.class_of(context.timeline, *call), ApiClass::Wait(_) | ApiClass::Query);
+        let class = context.calls.class_of(timeline, *call);
+        if matches!(class, ApiClass::Wait(_) | ApiClass::Query) {
+            continue;
+        }
+        let name = timeline.api.name[*call as usize];
         let copies = context.calls.activity.get(*call as usize) == Some(&Activity::CopyCall);
-        let waiting = if copies { device.busy_within(times) } else { 0 };
-        sum += if is_wait { 0 } else { times.len_ns() - waiting };
+        // What frees memory waits for the work that may use it.
+        let frees = || class == ApiClass::Allocate && frees_at_once(timeline.name(name));
+        let waiting = if copies || frees() { device.busy_within(times) } else { 0 };
+        *inside.entry(name).or_default() += times.len_ns() - waiting;
     }
-    Some(sum)
+    Some(inside)
+}
+
+/// Whether a call frees memory, and not in the order of a stream.
+fn frees_at_once(name: &str) -> bool {
+    (name.contains("Free") || name.contains("Unregister")) && !name.contains("Async")
 }
 
 fn launch_to_start_median_ns(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {

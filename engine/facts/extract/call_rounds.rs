@@ -1,5 +1,6 @@
 //! Rounds of calls: the same few calls, over and over, on the thread that launches most work of a device.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::{Context, DeviceContext};
@@ -20,6 +21,8 @@ const ENOUGH: usize = 50;
 /// The part of the calls that must be like the one a round before.
 const LIKE_SHARE: f64 = 0.9;
 
+/// Calls that hold so much of the time are what it is.
+const MAIN_SHARE: f64 = 0.9;
 /// Names of calls are short; a report may hold others.
 const MAX_LISTED_BYTES: usize = 600;
 
@@ -95,15 +98,50 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("call_round_launch_count", count_of(&|class| class == ApiClass::Launch));
     facts.set("call_round_allocation_count", count_of(&|class| class == ApiClass::Allocate));
     facts.set("call_round_wait_count", count_of(&|class| matches!(class, ApiClass::Wait(_) | ApiClass::CopyBlocking)));
-    let all = calls[round.span.clone()].iter().map(|call| timeline.api.times.at(*call as usize));
-    let whole = all.clone().reduce(|a, b| Interval::new(a.start.min(b.start), a.end.max(b.end)));
-    let inside = all.map(|call| call.overlap_ns(window)).fold(0_i64, i64::saturating_add);
-    facts.set("call_round_call_ns", inside);
+    facts.set("call_round_free_count", round.names.iter().filter(|name| is_free(**name)).count() as i64);
+    let all = || calls[round.span.clone()].iter().map(|call| timeline.api.times.at(*call as usize));
+    let named = || names[round.span.clone()].iter().copied().zip(all().map(|call| call.overlap_ns(window)));
+    set_time(&round, named, |name| timeline.name(name), facts);
+    let whole = all().reduce(|a, b| Interval::new(a.start.min(b.start), a.end.max(b.end)));
     if let Some(whole) = whole.map(|whole| whole.clip(window)) {
         facts.set("call_round_idle_ns", whole.len_ns() - device.busy_within(whole));
         facts.set("call_round_ns", whole.len_ns());
         facts.set("call_round_start_ns", whole.start);
     }
+}
+
+/// The time in the calls of the rounds, and which of them takes the most. Others may stand between the rounds.
+fn set_time<'names, I: Iterator<Item = (NameId, i64)>>(
+    round: &Round,
+    calls: impl Fn() -> I,
+    text: impl Fn(NameId) -> &'names str,
+    facts: &mut Entity,
+) {
+    let mut names = round.names.clone();
+    names.sort_unstable();
+    names.dedup();
+    let of = |name: NameId| calls().filter(move |(of, _)| *of == name).map(|(_, ns)| ns);
+    let times: Vec<(i64, NameId)> =
+        names.into_iter().map(|name| (of(name).fold(0_i64, i64::saturating_add), name)).collect();
+    facts.set("call_round_call_ns", times.iter().map(|(ns, _)| *ns).fold(0_i64, i64::saturating_add));
+    let Some((most_ns, most)) = times.into_iter().max() else { return };
+    let mut lengths: Vec<i64> = of(most).collect();
+    lengths.sort_unstable_by_key(|ns| Reverse(*ns));
+    facts.set("call_round_longest_call", text(most));
+    facts.set("call_round_longest_call_ns", most_ns);
+    facts.set("call_round_longest_call_count", lengths.len() as i64);
+    facts.set("call_round_longest_call_main_count", main_count(&lengths, most_ns) as i64);
+}
+
+/// How many of these, the largest first, hold nine tenths of their sum.
+fn main_count(lengths: &[i64], sum: i64) -> usize {
+    let mut held = 0_i64;
+    let is_before = |length: &&i64| {
+        let is_missing = (held as f64) < MAIN_SHARE * sum as f64;
+        held = held.saturating_add(**length);
+        is_missing
+    };
+    lengths.iter().take_while(is_before).count()
 }
 
 /// `cudaMalloc, 2 cudaMemcpy, cudaLaunchKernel, cudaFree`.
@@ -131,6 +169,12 @@ mod tests {
         assert_eq!(sorted, [1, 2, 2, 3, 4]);
         assert_eq!((round.count(), round.span), (59, 17..312));
         assert_eq!(listed(&[1, 2, 2, 3], |name| ["", "a", "b", "c"][name as usize]), "a, 2 b, c");
+    }
+
+    #[test]
+    fn a_few_calls_may_hold_the_time() {
+        assert_eq!(main_count(&[50, 40, 5, 5], 100), 2);
+        assert_eq!((main_count(&[10, 10, 10], 30), main_count(&[], 0)), (3, 0));
     }
 
     #[test]

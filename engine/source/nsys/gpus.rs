@@ -141,13 +141,14 @@ fn complete(known: &mut DeviceProperties, other: DeviceProperties) {
 type Product = (&'static str, i64, (i64, i64));
 
 /// Products whose name tells how many SMs they have, by NVIDIA's data sheets. The first that fits counts.
-const PRODUCTS: [Product; 33] = [
+const PRODUCTS: [Product; 41] = [
     ("P100", 56, (6, 0)),
     ("GTX 1080 Ti", 28, (6, 1)),
     ("GTX 1080", 20, (6, 1)),
     ("GTX 1070", 15, (6, 1)),
     ("GTX 1060 6GB", 10, (6, 1)),
     ("GTX 1050 Ti", 6, (6, 1)),
+    ("TITAN Xp", 30, (6, 1)),
     ("V100", 80, (7, 0)),
     ("TITAN V", 80, (7, 0)),
     ("TITAN RTX", 72, (7, 5)),
@@ -158,6 +159,11 @@ const PRODUCTS: [Product; 33] = [
     ("RTX 2080", 46, (7, 5)),
     ("RTX 2070 SUPER", 40, (7, 5)),
     ("RTX 2070", 36, (7, 5)),
+    ("RTX 2060 SUPER", 34, (7, 5)),
+    ("RTX 2060", 30, (7, 5)),
+    ("GTX 1660 Ti", 24, (7, 5)),
+    ("GTX 1660 SUPER", 22, (7, 5)),
+    ("GTX 1660", 22, (7, 5)),
     ("Tesla T4", 40, (7, 5)),
     ("A100", 108, (8, 0)),
     ("A40", 84, (8, 6)),
@@ -168,7 +174,9 @@ const PRODUCTS: [Product; 33] = [
     ("RTX 3090 Ti", 84, (8, 6)),
     ("RTX 3090", 82, (8, 6)),
     ("RTX 3080 Ti", 80, (8, 6)),
+    ("RTX 3070 Ti", 48, (8, 6)),
     ("RTX 3070", 46, (8, 6)),
+    ("RTX 3060 Ti", 38, (8, 6)),
     ("L40S", 142, (8, 9)),
     ("L40", 142, (8, 9)),
     ("L4", 58, (8, 9)),
@@ -215,7 +223,10 @@ mod tests {
             ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
             ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None),
             ("NVIDIA A1000", None),
-            ("NVIDIA GeForce RTX 3070 Ti", None),
+            ("NVIDIA GeForce RTX 3070 Ti", Some(48)),
+            // On a desktop it has 14 SMs, in a laptop 16, under one name.
+            ("GeForce GTX 1650", None),
+            ("GeForce GTX 1660 SUPER", Some(22)),
             ("Xavier", None),
         ] {
             assert_eq!(sm_count(name), count, "{name}");

@@ -9,8 +9,9 @@ use rusqlite::Connection;
 use super::database::Schema;
 use super::ids::process_key;
 use super::info::has_rows;
+use super::output;
 use crate::text::{cut, paths};
-use crate::timeline::capture::OUTPUT_ERRORS;
+use crate::timeline::output::OutputError;
 use crate::timeline::{Names, Surroundings};
 
 /// Rows of the tables of processes, threads and output: far more than a machine has.
@@ -99,21 +100,22 @@ impl Reader<'_> {
         Ok(names.into_iter().collect())
     }
 
-    /// The kind of error that the end of the program's output tells of, of the fixed list.
-    fn output_error(&self) -> rusqlite::Result<Option<&'static str>> {
+    /// What the end of the program's output tells of an error.
+    fn output_error(&self) -> rusqlite::Result<Option<OutputError>> {
         let mut ids = Vec::new();
         if self.schema.has_column("ProcessStreams", "contentId") && self.schema.has("StringIds") {
             let sql = self.schema.select("ProcessStreams", &["contentId"]);
             self.schema.each(self.db, &sql, MAX_OUTPUTS, |cells| ids.extend(cells.int(0)))?;
         }
-        let mut found = None;
+        let mut found: Option<OutputError> = None;
         for id in ids {
             let sql = format!("SELECT substr(value, -{OUTPUT_BYTES}) FROM StringIds WHERE id = {id}");
             self.schema.each(self.db, &sql, 1, |cells| {
-                found = found.max(cells.text(0).and_then(kind_of_error));
+                let error = cells.text(0).and_then(output::error_of);
+                found = found.into_iter().chain(error).reduce(output::worse);
             })?;
         }
-        Ok(found.map(|std::cmp::Reverse(kind)| OUTPUT_ERRORS[kind].kind))
+        Ok(found)
     }
 
     /// Whether records came that the driver hands over in the buffers that also hold kernels and copies.
@@ -129,24 +131,4 @@ impl Reader<'_> {
 
 fn short(name: &str) -> String {
     cut::to_bytes(paths::file_name(name), MAX_NAME_BYTES).to_owned()
-}
-
-/// The index in the list of the most telling kind that an output has the words of; the first of the list is the greatest.
-fn kind_of_error(output: &str) -> Option<std::cmp::Reverse<usize>> {
-    OUTPUT_ERRORS.iter().position(|error| output.contains(error.words)).map(std::cmp::Reverse)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_are_told_by_fixed_words_the_most_telling_first() {
-        let of = |output: &str| kind_of_error(output).map(|kind| OUTPUT_ERRORS[kind.0].kind);
-        assert_eq!(of("step 1\nstep 2\n"), None);
-        let traceback = "Traceback (most recent call last):\n  File \"a.py\"\nKeyboardInterrupt\n";
-        assert_eq!(of(traceback), Some("KeyboardInterrupt"));
-        assert_eq!(of("torch.OutOfMemoryError: CUDA out of memory."), Some("out of GPU memory"));
-        assert_eq!(of("Traceback (most recent call last):\nMyError: x"), Some("a Python exception"));
-    }
 }

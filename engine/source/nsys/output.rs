@@ -1,0 +1,118 @@
+//! Which error a program's output tells of, by fixed words.
+
+use crate::timeline::output::{OutputError, SIGNS, TRACEBACK};
+
+/// What ends a program stands so near the end of its output: only what the runtime adds comes after it.
+const LAST_LINES: usize = 40;
+/// An exception is told in one line, and some of advice.
+const LINES_AFTER_EXCEPTION: usize = 20;
+/// What Python prints before an exception that did not end the program.
+const SURVIVED: [&str; 2] = ["Exception ignored in", "Exception in thread"];
+
+/// The error that one output tells of: what ended the program, else the most telling one.
+pub(super) fn error_of(output: &str) -> Option<OutputError> {
+    let lines: Vec<&str> = output.lines().map(of_rank).filter(|line| !line.trim().is_empty()).collect();
+    let kind_of = |lines: &[&str]| SIGNS.iter().find(|sign| lines.iter().any(|line| sign.is_in(line)));
+    match uncaught(&lines).or_else(|| fatal(&lines)) {
+        Some(end) => {
+            let kind = kind_of(end).or_else(|| kind_of(&[TRACEBACK]));
+            kind.map(|sign| OutputError { kind: sign.kind(), is_end: true })
+        }
+        None => kind_of(&lines).map(|sign| OutputError { kind: sign.kind(), is_end: false }),
+    }
+}
+
+/// The more telling of what two outputs of a run tell of.
+pub(super) fn worse(one: OutputError, other: OutputError) -> OutputError {
+    let rank = |error: &OutputError| (!error.is_end, SIGNS.iter().position(|sign| sign.kind() == error.kind));
+    if rank(&other) < rank(&one) { other } else { one }
+}
+
+/// A line without what a launcher of several processes puts before it.
+fn of_rank(line: &str) -> &str {
+    let rest = line.strip_prefix("[rank").and_then(|rest| rest.split_once("]: "));
+    rest.map_or(line, |(_, rest)| rest)
+}
+
+/// From an exception that nothing caught to the end of the output.
+fn uncaught<'a>(lines: &'a [&'a str]) -> Option<&'a [&'a str]> {
+    let begin = lines.iter().rposition(|line| line.starts_with(TRACEBACK))?;
+    let is_survived =
+        begin.checked_sub(1).is_some_and(|before| SURVIVED.iter().any(|said| lines[before].starts_with(said)));
+    let after = &lines[begin + 1..];
+    let exception = &after[after.iter().position(|line| !line.starts_with(char::is_whitespace))?..];
+    (!is_survived && exception.len() <= LINES_AFTER_EXCEPTION).then_some(exception)
+}
+
+/// From what ends a program to the end of the output.
+fn fatal<'a>(lines: &'a [&'a str]) -> Option<&'a [&'a str]> {
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    let begin = last.iter().position(|line| SIGNS.iter().any(|sign| sign.is_end() && sign.is_in(line)))?;
+    Some(&last[begin..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(output: &str) -> Option<(&'static str, bool)> {
+        error_of(output).map(|error| (error.kind, error.is_end))
+    }
+
+    #[test]
+    fn errors_are_told_by_fixed_words_the_most_telling_first() {
+        assert_eq!(of("step 1\nstep 2\n"), None);
+        assert_eq!(of("ImportError: a\nlost: CUDA_ERROR_OUT_OF_MEMORY\n"), Some(("out of GPU memory", false)));
+        assert_eq!(of("lib: symbol lookup error: /opt/libToolsInjectionProxy64.so: undefined symbol: x"), {
+            Some(("a symbol that the profiler's own library lacks", true))
+        });
+        assert_eq!(of("./a: symbol lookup error: libb.so: undefined symbol: x"), {
+            Some(("a symbol that no shared library has", true))
+        });
+    }
+
+    #[test]
+    fn an_exception_that_nothing_caught_ends_the_program() {
+        let traceback =
+            |last: &str| format!("start\nTraceback (most recent call last):\n  File \"a.py\"\n    f()\n{last}");
+        assert_eq!(of(&traceback("KeyboardInterrupt\n")), Some(("KeyboardInterrupt", true)));
+        assert_eq!(of(&traceback("ValueError: too many values")), Some(("ValueError", true)));
+        assert_eq!(of(&traceback("a.b.MyError: no RuntimeError")), Some(("a Python exception", true)));
+        assert_eq!(of(&traceback("torch.OutOfMemoryError: CUDA out of memory.")), Some(("out of GPU memory", true)));
+        // What came before it did not end the program.
+        assert_eq!(of(&format!("W failed: CUDA_ERROR_OUT_OF_MEMORY\n{}", traceback("KeyError: 1"))), {
+            Some(("KeyError", true))
+        });
+        let of_rank =
+            "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"a.py\"\n[rank0]: RuntimeError: x\n";
+        assert_eq!(of(of_rank), Some(("RuntimeError", true)));
+        // The program went on.
+        assert_eq!(of(&format!("{}{}", traceback("KeyError: 1\n"), "step\n".repeat(20))), Some(("KeyError", false)));
+        let survived = "Exception ignored in: <f>\nTraceback (most recent call last):\n  File \"a.py\"\nOSError: x\n";
+        assert_eq!(of(survived), Some(("OSError", false)));
+        assert_eq!(of("Traceback (most recent call last):\n  File"), Some(("a Python exception", false)));
+    }
+
+    #[test]
+    fn what_ends_a_program_stands_near_the_end() {
+        let fatal = "FATAL ERROR: variable in data clause is partially present on the device: name=a\n file:a.c\n";
+        assert_eq!(of(fatal), Some(("OpenACC data that is on the device in part", true)));
+        assert_eq!(of(" FATAL ERROR: no\n"), Some(("a fatal error", true)));
+        assert_eq!(of(&format!("FATAL ERROR: no\n{}", "step\n".repeat(40))), Some(("a fatal error", false)));
+        let other = "Accelerator Fatal Error: Failed to find device function 'f'!\nRebuild this file\n File: a.cpp\n";
+        assert_eq!(of(other), Some(("device code that was compiled for another GPU", true)));
+    }
+
+    #[test]
+    fn plain_lines_of_errors_are_no_results() {
+        assert_eq!(of("Error: Keygen failed."), Some(("an error", false)));
+        assert_eq!(of("error: 29.98\nerror: nan\nError (L2norm): 1e-11\nMax error: none\ncudaError: no error"), None);
+        assert_eq!(of("Error: Unexpected end of file at a.h:1"), Some(("a file that ends too early", false)));
+    }
+
+    #[test]
+    fn what_ended_the_program_is_worse() {
+        let [end, other] = ["FATAL ERROR: no", "CUDA out of memory"].map(|output| error_of(output).unwrap());
+        assert_eq!((worse(end, other), worse(other, end)), (end, end));
+    }
+}

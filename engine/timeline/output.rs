@@ -1,0 +1,193 @@
+//! The kinds of errors that a program's output can tell of. Nothing else is taken from an output, and never its text.
+
+/// An error that a program's output tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutputError {
+    /// The kind, of the fixed list.
+    pub kind: &'static str,
+    /// Whether the output ends with it, as it ended the program.
+    pub is_end: bool,
+}
+
+/// Where the words of an error stand in a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Anywhere,
+    /// At its beginning, and no number follows: programs print how exact their results are.
+    Beginning,
+    /// The name of an exception, at its beginning, with or without its module.
+    Exception,
+}
+
+/// Words that tell of an error.
+#[derive(Debug)]
+pub struct Sign {
+    words: &'static str,
+    kind: &'static str,
+    place: Place,
+    /// Whether a program that says so near the end of its output has ended thereby.
+    is_end: bool,
+}
+
+impl Sign {
+    /// What is said of it.
+    pub const fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// Whether a program that says so near the end of its output has ended thereby.
+    pub const fn is_end(&self) -> bool {
+        self.is_end
+    }
+
+    /// Whether a line of an output holds it.
+    pub fn is_in(&self, line: &str) -> bool {
+        if line.contains("no error") {
+            return false;
+        }
+        match self.place {
+            Place::Anywhere => line.contains(self.words),
+            Place::Beginning => line.trim_start().strip_prefix(self.words).is_some_and(|rest| {
+                let first = rest.split_whitespace().next().unwrap_or("");
+                first.starts_with(char::is_alphabetic) && first.parse::<f64>().is_err()
+            }),
+            Place::Exception => {
+                let name = line.split([':', ' ']).next().unwrap_or("");
+                name.strip_suffix(self.words).is_some_and(|module| module.is_empty() || module.ends_with('.'))
+            }
+        }
+    }
+}
+
+const fn sign(words: &'static str, kind: &'static str, place: Place, is_end: bool) -> Sign {
+    Sign { words, kind, place, is_end }
+}
+
+/// What may stand in the output of a program that goes on.
+const fn error(words: &'static str, kind: &'static str) -> Sign {
+    sign(words, kind, Place::Anywhere, false)
+}
+
+const fn line(words: &'static str, kind: &'static str) -> Sign {
+    sign(words, kind, Place::Beginning, false)
+}
+
+/// What ends a program.
+const fn end(words: &'static str, kind: &'static str) -> Sign {
+    sign(words, kind, Place::Anywhere, true)
+}
+
+/// An exception of Python, by its name.
+const fn exception(name: &'static str) -> Sign {
+    sign(name, name, Place::Exception, false)
+}
+
+/// What a user's interrupt leaves in the output of Python.
+pub const INTERRUPT: &str = "KeyboardInterrupt";
+/// What Python prints before an exception that nothing caught.
+pub const TRACEBACK: &str = "Traceback (most recent call last)";
+/// What the profiler's own library leaves where the system is too new for it.
+const PROFILER_SYMBOL: &str = "libToolsInjectionProxy64.so: undefined symbol";
+
+/// The kinds that are looked for, the most telling first; those of one kind stand together.
+pub const SIGNS: [Sign; 62] = [
+    end(PROFILER_SYMBOL, "a symbol that the profiler's own library lacks"),
+    error("CUDA out of memory", "out of GPU memory"),
+    error("CUDA_ERROR_OUT_OF_MEMORY", "out of GPU memory"),
+    error("cudaErrorMemoryAllocation", "out of GPU memory"),
+    end("GPUassert: out of memory", "out of GPU memory"),
+    error("no CUDA-capable device", "no CUDA-capable device"),
+    error("CUDA_ERROR_NO_DEVICE", "no CUDA-capable device"),
+    error("CUDA driver version is insufficient", "a driver too old for this CUDA"),
+    error("no kernel image is available", "no kernel image for this GPU"),
+    end("Failed to find device function", "device code that was compiled for another GPU"),
+    error("PTX was compiled with an unsupported toolchain", "PTX that this driver cannot compile"),
+    error("device-side assert", "a device-side assert"),
+    error("illegal memory access", "an illegal memory access on the GPU"),
+    error("misaligned address", "a misaligned address on the GPU"),
+    error("unspecified launch failure", "a launch failure"),
+    end("partially present on the device", "OpenACC data that is on the device in part"),
+    end("Accelerator Fatal Error", "a fatal error of the OpenACC runtime"),
+    end("GPUassert:", "a CUDA error"),
+    end("CUDA error at", "a CUDA error"),
+    error("CUDA error", "a CUDA error"),
+    error("CUDA Error", "a CUDA error"),
+    error("cudaError", "a CUDA error"),
+    error(INTERRUPT, INTERRUPT),
+    end("Segmentation fault", "a segmentation fault"),
+    end("SIGSEGV", "a segmentation fault"),
+    end("SIGABRT", "an abort"),
+    end("Aborted (core dumped)", "an abort"),
+    end("Bus error", "a bus error"),
+    exception("ModuleNotFoundError"),
+    exception("ImportError"),
+    exception("FileNotFoundError"),
+    end("error while loading shared libraries", "a shared library that was not found"),
+    end("symbol lookup error", "a symbol that no shared library has"),
+    end("terminate called after throwing", "an uncaught C++ exception"),
+    end("panicked at", "a Rust panic"),
+    end("ERROR: LoadError", "a Julia error"),
+    exception("RuntimeError"),
+    exception("ValueError"),
+    exception("TypeError"),
+    exception("AttributeError"),
+    exception("NameError"),
+    exception("KeyError"),
+    exception("IndexError"),
+    exception("AssertionError"),
+    exception("NotImplementedError"),
+    exception("ZeroDivisionError"),
+    exception("MemoryError"),
+    exception("OSError"),
+    error(TRACEBACK, "a Python exception"),
+    end("Assertion `", "a failed assertion"),
+    end("Check failed: ", "a failed check"),
+    error("Unexpected end of file", "a file that ends too early"),
+    error("unexpected end of file", "a file that ends too early"),
+    error("No such file or directory", "a file that was not found"),
+    error("command not found", "a command that was not found"),
+    sign("FATAL ERROR:", "a fatal error", Place::Beginning, true),
+    sign("Fatal error:", "a fatal error", Place::Beginning, true),
+    sign("FATAL:", "a fatal error", Place::Beginning, true),
+    line("ERROR:", "an error"),
+    line("Error:", "an error"),
+    line("error:", "an error"),
+    line("[ERROR]", "an error"),
+];
+
+/// Each kind once.
+pub const KINDS: [&str; KIND_COUNT] = {
+    let mut kinds = [""; KIND_COUNT];
+    let (mut index, mut count) = (0, 0);
+    while index < SIGNS.len() {
+        if is_new(index) {
+            kinds[count] = SIGNS[index].kind;
+            count += 1;
+        }
+        index += 1;
+    }
+    kinds
+};
+
+const KIND_COUNT: usize = {
+    let (mut index, mut count) = (0, 0);
+    while index < SIGNS.len() {
+        count += is_new(index) as usize;
+        index += 1;
+    }
+    count
+};
+
+/// Whether the sign of that index is the first of its kind.
+const fn is_new(index: usize) -> bool {
+    index == 0 || !is_same(SIGNS[index].kind, SIGNS[index - 1].kind)
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut index = 0;
+    while index < one.len() && index < other.len() && one[index] == other[index] {
+        index += 1;
+    }
+    index == one.len() && index == other.len()
+}
