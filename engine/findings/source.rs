@@ -88,6 +88,7 @@ const NAMING: [(EntityKind, &str, CodeKind); 9] = [
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
     (EntityKind::Device, "idle_blocked_range", CodeKind::Range),
     (EntityKind::Device, "exposed_copy_range", CodeKind::Range),
+    (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "step_name", CodeKind::Range),
     (EntityKind::Device, "tiny_kernel_storm_kernel", CodeKind::Kernel),
     (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),

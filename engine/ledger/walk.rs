@@ -361,7 +361,9 @@ impl<'all> Cursor<'all> {
             done: Done::default(),
             lead: Lead::default(),
             process: timeline.process_of(question.thread),
-            open_ranges: ranges.filter(|_| question.queries.is_some()).map(OpenRanges::new),
+            open_ranges: ranges
+                .filter(|_| question.queries.is_some())
+                .map(|ranges| OpenRanges::new(ranges, timeline.devices.len())),
             places: timeline.call_locations.of_thread(question.thread).map(LocationCursor::new),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
             stacked: StackedCursor::new(&timeline.os_stacks, question.thread),
@@ -388,6 +390,10 @@ impl<'all> Cursor<'all> {
         self.reading.win(self.process, trigger, won);
         if self.began_waiting {
             self.reading.waited_launch_ns += done.launch_ns();
+        } else if won.sum_ns == 0
+            && let Some((waits, won)) = self.lead.win_launches(done.launch_ns())
+        {
+            self.reading.win(self.process, waits, won);
         }
         if query.copies.is_any() && won.sum_ns > 0 {
             self.reading.won_beside_copies.push(BesideCopies { copies: query.copies, idle_ns: won.sum_ns });
