@@ -248,7 +248,11 @@ impl Page {
         self.part("do:   ", Some(&finding.advice));
         self.part("look: ", finding.look.as_ref());
         if finding.is_together {
-            let own = finding.own_gain.as_ref().filter(|gain| gain.replayed.is_none()).map_or_else(String::new, |gain| format!(", {}", gain.words()));
+            let own = finding
+                .own_gain
+                .as_ref()
+                .filter(|gain| gain.replayed.is_none())
+                .map_or_else(String::new, |gain| format!(", {}", gain.words()));
             self.wrap("   most of it: ", &format!("{}{own}", words_of(&finding.subject.label)));
         }
         for other in finding.also.iter().take(4) {

@@ -6,6 +6,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::launches::Launches;
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
+use crate::ledger::DeviceOps;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{ThreadRanges, Timeline};
@@ -18,6 +19,8 @@ const UNNAMED_INSIDE_SHARE: f64 = 0.8;
 const NAMED_WORK_SHARE: f64 = 0.1;
 /// The same of ranges that are not called steps.
 const UNNAMED_WORK_SHARE: f64 = 0.5;
+/// A first range that takes so many times as long as the second one is its warm-up.
+const WARM_UP_RATIO: i64 = 3;
 /// Of two ranges that hold nearly the same work, within this share, the outer one is the step.
 const SAME_WORK_SHARE: f64 = 0.05;
 
@@ -106,6 +109,22 @@ pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Opt
     let group = groups.max_by_key(inside_ns)?;
     let work_ns = inside_ns(&group);
     group.steps(launches, Certainty::High, work_ns)
+}
+
+/// When the second of two like ranges begins that hold most of the work, the first of which takes far longer: it loads, compiles
+/// and tries what the second one uses.
+pub(super) fn second_run(timeline: &Timeline, device: &DeviceOps) -> Option<i64> {
+    let launches = Launches::new(timeline, device)?;
+    let groups = groups(timeline, &launches, |rank| rank != Rank::Part);
+    let second_of = |group: &Group<'_>| {
+        let [first, second] = group.hosts[..] else { return None };
+        let work_ns = launches.work_ns(first) + launches.work_ns(second);
+        let is_warm_up = first.len_ns() >= second.len_ns().saturating_mul(WARM_UP_RATIO)
+            && launches.count(second) > 0
+            && work_ns as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64;
+        is_warm_up.then_some((work_ns, Reverse(second.start)))
+    };
+    groups.iter().filter_map(second_of).max().map(|(_, second)| second.0)
 }
 
 /// The names that `--step` may give, each once.

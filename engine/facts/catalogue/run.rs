@@ -89,7 +89,14 @@ pub(super) const RUN: &[Fact] = &[
         Incomparable,
         "Whether the user narrowed the window to a time span or a range.",
     ),
-    fact("launch_call_count", Int, CudaApi, Extensive, "CUDA API calls that launch a kernel or a graph."),
+    fact(
+        "launch_call_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "CUDA API calls that launch a kernel or a graph, without those that returned an error.",
+    ),
+    fact("failed_launch_count", Int, CudaApi, Extensive, "CUDA API calls that should launch, and returned an error."),
     fact(
         "cuda_trace_requested",
         Bool,

@@ -25,7 +25,8 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         is_told.then_some((ns, *label))
     };
     // Of what holds most of it the innermost: the shortest.
-    let told = ranges.times.iter().zip(&ranges.label).filter_map(holds).min_by_key(|(ns, label)| (*ns, Reverse(*label)));
+    let told =
+        ranges.times.iter().zip(&ranges.label).filter_map(holds).min_by_key(|(ns, label)| (*ns, Reverse(*label)));
     if let Some((ns, label)) = told.filter(|_| lead.len_ns() > 0) {
         facts.set("step_lead_range", told_name(timeline, label));
         facts.set("step_lead_range_ns", ns);

@@ -51,7 +51,9 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
     if !timeline.api.is_empty() {
         let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
-        facts.set("launch_call_count", launches.count() as i64 - failed_launches(context));
+        let failed = failed_launches(context);
+        facts.set("launch_call_count", launches.count() as i64 - failed);
+        facts.set("failed_launch_count", failed);
         errors(context, facts);
     }
     facts.set_some("rank_number", timeline.details.rank);
