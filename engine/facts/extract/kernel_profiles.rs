@@ -163,7 +163,7 @@ fn set_device(facts: &mut Entity, number: i64, kernels: &[&KernelProfile]) {
     if let Some((major, minor)) = kernels.iter().find_map(|kernel| kernel.compute_capability) {
         facts.set("compute_major", major);
         facts.set("compute_minor", minor);
-        let ratios = peaks::of((major, minor));
+        let ratios = peaks::of((major, minor), kernels.iter().find_map(|kernel| kernel.device_name.as_deref()));
         facts.set_some("half_peak_ratio", ratios.map(|ratios| ratios.half));
         facts.set_some("tf32_peak_ratio", ratios.and_then(|ratios| ratios.tf32));
     }
