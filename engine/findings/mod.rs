@@ -46,7 +46,7 @@ pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
 pub use unjudged::{Unjudged, UnjudgedRule};
-pub use work::{KernelLimit, KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
+pub use work::{GainStep, KernelLimit, KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
 
 /// One report, reviewed: a plain value that renderers print.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,7 +128,7 @@ pub struct Finding {
     pub subject: Subject,
     /// The most that it can gain; absent where time cannot be claimed.
     pub gain: Option<Gain>,
-    /// What its subject alone can gain, where [`Self::is_together`] and no replay tells.
+    /// What its subject alone can gain; a replay tells it of the whole device.
     pub own_gain: Option<Gain>,
     /// Whether the gain is that of its subject and of others of the same device, which [`Self::also`] names.
     pub is_together: bool,

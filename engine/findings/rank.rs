@@ -112,7 +112,7 @@ impl<'a> Ranking<'a> {
             fingerprint: best.fingerprint.clone(),
             subject: self.context.located(best),
             gain,
-            own_gain: best.gain.clone().filter(|gain| is_together && gain.replayed.is_none()),
+            own_gain: best.gain.clone(),
             is_together,
             confidence: if is_measured_once { found.confidence.min(Confidence::Medium) } else { found.confidence },
             because: found.because.clone(),

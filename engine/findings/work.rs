@@ -6,6 +6,7 @@ use super::is_of_kernels_alone;
 use super::part::{Part, parts_of};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::Account;
+use crate::replay::STEP_FACT;
 use crate::text::names;
 use crate::text::spans::Sentence;
 
@@ -103,6 +104,18 @@ pub struct StepWork {
     pub warm_up_count: i64,
 }
 
+/// The step that gains are told of, where it is not plain from the steps of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GainStep {
+    /// The mean step without what recording costs, nanoseconds.
+    pub step_ns: i64,
+    /// How many steps were played again.
+    pub count: i64,
+}
+
+/// The step of gains is told where it is longer or shorter than the median step by more than this share.
+const LEAST_STEP_DIFFERENCE: f64 = 0.02;
+
 /// The phase of a device's window that is judged, and those that are not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseWork {
@@ -199,6 +212,14 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
         occupancy: Occupancy::of(kernel),
         profile: None,
     })
+}
+
+/// The step that gains of a device are told of; `None` without a replay, and where it is as long as the median step.
+pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
+    let step = GainStep { step_ns: device.int(STEP_FACT)?, count: device.int("replay_step_count")? };
+    let is_median =
+        |median_ns: i64| (step.step_ns - median_ns).abs() as f64 <= LEAST_STEP_DIFFERENCE * median_ns as f64;
+    (!device.int("step_median_ns").is_some_and(is_median)).then_some(step)
 }
 
 /// The steps of a device; `None` where no range tells them.

@@ -23,7 +23,11 @@ fn waits_of(trigger: Account, name: NameId) -> Option<Waits> {
 
 /// The time that a thread spent in waits so far and that no stretch has won yet.
 #[derive(Debug, Default)]
-pub(super) struct Lead(BTreeMap<Waits, i64>);
+pub(super) struct Lead {
+    left_ns: BTreeMap<Waits, i64>,
+    /// The last that it waited in.
+    last: Option<Waits>,
+}
 
 /// What a stretch can win.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,13 +71,14 @@ impl Lead {
     /// Adds what a thread did for a while.
     pub(super) fn add(&mut self, activity: Activity, name: NameId, time: Interval) {
         if let Some(waits) = waits_of(activity.trigger(), name) {
-            *self.0.entry(waits).or_default() += time.len_ns();
+            *self.left_ns.entry(waits).or_default() += time.len_ns();
+            self.last = Some(waits);
         }
     }
 
     /// What a stretch that began in a wait can win; that is spent.
     pub(super) fn win(&mut self, (trigger, name): (Account, NameId), stretch: Interval, done: Done) -> Won {
-        let Some(left) = waits_of(trigger, name).and_then(|waits| self.0.get_mut(&waits)) else {
+        let Some(left) = waits_of(trigger, name).and_then(|waits| self.left_ns.get_mut(&waits)) else {
             return Won::default();
         };
         let most = stretch.len_ns() - done.other_causes_ns;
@@ -81,6 +86,18 @@ impl Lead {
         *left -= sum_ns;
         let part = if sum_ns < most { sum_ns as f64 / most as f64 } else { 1.0 };
         Won { sum_ns, launch_ns: (done.launch_ns as f64 * part) as i64 }
+    }
+}
+
+impl Lead {
+    /// What launching in a stretch that began in no wait can win from the last wait before it: the host lost its lead there, and
+    /// has not caught up. That is spent; with the waits that it is won from.
+    pub(super) fn win_launches(&mut self, launch_ns: i64) -> Option<((Account, NameId), Won)> {
+        let waits = self.last?;
+        let left = self.left_ns.get_mut(&waits)?;
+        let won_ns = launch_ns.min(*left);
+        *left -= won_ns;
+        (won_ns > 0).then_some((waits, Won { sum_ns: won_ns, launch_ns: won_ns }))
     }
 }
 
@@ -105,6 +122,17 @@ mod tests {
         assert_eq!(lead.win(SYNC, Interval::new(700, 800), launching(50)), Won::default());
         lead.add(Activity::Sync, 3, Interval::new(900, 910));
         assert_eq!(lead.win(SYNC, Interval::new(910, 990), Done::default()), Won { sum_ns: 10, launch_ns: 0 });
+    }
+
+    #[test]
+    fn launches_after_a_wait_are_late_until_its_length_is_spent() {
+        let mut lead = Lead::default();
+        assert_eq!(lead.win_launches(50), None);
+        lead.add(Activity::Sync, 3, Interval::new(0, 100));
+        lead.add(Activity::Launch, 5, Interval::new(100, 110));
+        assert_eq!(lead.win_launches(70), Some((SYNC, Won { sum_ns: 70, launch_ns: 70 })));
+        assert_eq!(lead.win_launches(70), Some((SYNC, Won { sum_ns: 30, launch_ns: 30 })));
+        assert_eq!(lead.win_launches(70), None);
     }
 
     #[test]

@@ -41,6 +41,8 @@ enum Rank {
 
 const STEPS: [&str; 5] = ["step", "steps", "timestep", "iter", "iteration"];
 const ROUNDS: [&str; 7] = ["batch", "minibatch", "token", "frame", "request", "round", "cycle"];
+/// How the names of ranges of communication begin: what one process says to others is a part of a step.
+const COMMUNICATION: [&str; 6] = ["nccl:", "gloo:", "hccl:", "xccl:", "ucc:", "record_param_comms"];
 /// What repeats inside a step, however often.
 const PARTS: [&str; 16] = [
     "layer",
@@ -87,6 +89,16 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
     let (group, work) = groups.into_iter().min_by_key(|(group, work)| (group.hosts.len(), Reverse(*work)))?;
     let certainty = if group.rank == Rank::Other { Certainty::Medium } else { Certainty::High };
     group.steps(launches, certainty, work).filter(|steps| steps.steps.len() >= MIN_STEP_COUNT)
+}
+
+/// Whether ranges that are called steps hold half of the work, too few of them to show what repeats: what repeats within them
+/// is then a part of a step.
+pub(super) fn has_few_steps(timeline: &Timeline, launches: &Launches) -> bool {
+    let all = groups(timeline, launches, |rank| rank == Rank::Step);
+    all.iter().filter(|group| group.hosts.len() < MIN_STEP_COUNT).any(|group| {
+        let inside: i64 = group.hosts.iter().map(|host| launches.work_ns(*host)).sum();
+        inside as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64
+    })
 }
 
 /// The steps that the user names: with or without its numbers.
@@ -231,7 +243,7 @@ impl<'timeline> Group<'timeline> {
 fn rank(plain: &str) -> Rank {
     let words = words(plain);
     let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    if plain.contains("::") || has(&PARTS) {
+    if plain.contains("::") || COMMUNICATION.iter().any(|begin| plain.starts_with(begin)) || has(&PARTS) {
         Rank::Part
     } else if has(&STEPS) {
         Rank::Step
@@ -294,6 +306,7 @@ mod tests {
             ("layer_3_step", Rank::Part),
             ("Optimizer.step#Adam.step", Rank::Part),
             ("aten::step", Rank::Part),
+            ("nccl:all_to_all", Rank::Part),
         ] {
             assert_eq!(rank(&without_numbers(name)), expected, "{name}");
         }

@@ -19,7 +19,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
 
 /// What of each account occurs once.
 pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    let Repeats { count: repeat_count, work_share } = Repeats::of(timeline, device);
+    let Repeats { count: repeat_count, usual_count, work_share } = Repeats::of(timeline, device);
     facts.set("repeat_count", repeat_count);
     facts.set_some("repeated_work_share", work_share);
     let most_pieces = match repeat_count {
@@ -35,6 +35,11 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
     for account in Account::all().filter(|account| account.can_be_once() && is_told(timeline, device, *account)) {
         let pieces = pieces_of(device, account);
         let before_ns = device.tally.in_start_up[account] + device.idle.in_start_up[account];
+        if account == Account::IdleBlocked && is_called_again(timeline, device) {
+            facts.set(account.once_fact(), 0);
+            facts.set(account.once_count_fact(), 0);
+            continue;
+        }
         if before_ns > 0 && before_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 {
             facts.set(account.once_fact(), before_ns);
             facts.set(account.once_count_fact(), START_UP_PIECES);
@@ -45,7 +50,9 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
             held_ns += length_ns;
             held_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64
         });
-        let needed = needed.filter(|_| pieces.sum_ns > 0);
+        // Between n rounds there are n - 1 pauses, which come again with them.
+        let is_between = |index: usize| usual_count > 1 && index as i64 + 1 >= usual_count - 1;
+        let needed = needed.filter(|index| pieces.sum_ns > 0 && !is_between(*index));
         // The pieces of one stretch may be many: the host code between short calls.
         let in_longest_ns = device.idle.in_longest[account];
         let is_one_stretch =
@@ -74,10 +81,25 @@ fn pieces_of(device: &DeviceContext, account: Account) -> TimeSum {
     if of_ops.count > 0 { of_ops } else { device.idle.sums[account] }
 }
 
+/// Whether the thread spends at least as long in the OS call that most of its blocked time lies in, before or after the window.
+fn is_called_again(timeline: &Timeline, device: &DeviceContext) -> bool {
+    let (Some(main), Some((call, sum))) = (device.main_thread, device.idle.main_call(timeline, Account::IdleBlocked))
+    else {
+        return false;
+    };
+    let calls = &timeline.os_calls;
+    let of_call = calls.times.iter().zip(&calls.thread).zip(&calls.name);
+    let of_call = of_call.filter(|((_, thread), name)| **thread == main && **name == call);
+    let outside = of_call.map(|((times, _), _)| times.len_ns() - times.overlap_ns(device.window()));
+    outside.fold(0, i64::saturating_add) >= sum.sum_ns
+}
+
 /// How the work of a device repeats.
 struct Repeats {
-    /// How often.
+    /// How often, at most.
     count: i64,
+    /// How often the kernels are launched that half of the kernel time lies in, at least.
+    usual_count: i64,
     /// The share of the time of kernels and graphs that is in those which come back often enough; absent without any.
     work_share: Option<f64>,
 }
@@ -101,10 +123,16 @@ impl Repeats {
         let share = (all_ns > 0).then(|| sum(REPEATED_LAUNCH_COUNT) as f64 / all_ns as f64);
         match device.told.sure_steps() {
             // All that lies in steps repeats.
-            Some(steps) => Self { count: steps.steps.len() as i64, work_share: share.map(|_| 1.0) },
+            Some(steps) => {
+                let count = steps.steps.len() as i64;
+                Self { count, usual_count: count, work_share: share.map(|_| 1.0) }
+            }
             None => {
                 let count = launches.values().map(|(count, _)| *count).max().unwrap_or(0);
-                Self { count, work_share: share }
+                let mut counts: Vec<i64> = launches.values().map(|(count, _)| *count).collect();
+                counts.sort_unstable();
+                let usual = counts.into_iter().rev().find(|count| 2 * i128::from(sum(*count)) >= i128::from(all_ns));
+                Self { count, usual_count: usual.unwrap_or(0), work_share: share }
             }
         }
     }

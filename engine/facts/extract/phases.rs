@@ -14,6 +14,10 @@ use crate::timeline::{Capability, Timeline};
 
 /// Where less than this share of the window lies outside of the steady state, the window is looked at as a whole.
 const LEAST_OUTSIDE_SHARE: f64 = 0.02;
+/// Rounds that nothing but launches tell take at least this share of the window.
+const LEAST_ROUNDS_SHARE: f64 = 0.2;
+/// After rounds that nothing but launches tell there is no more of the window than this.
+const MOST_AFTER_SHARE: f64 = 0.1;
 /// Rounds that may be no steps tell the steady state when they hold this share of the work, and leave this much of the window out.
 const UNSURE_WORK_SHARE: f64 = 0.5;
 const UNSURE_OUTSIDE_SHARE: f64 = 0.2;
@@ -73,7 +77,13 @@ impl Told {
         }
         let is_earlier = |step: &&steps::Step| step.device.start < ops.window.start;
         told.earlier_step_count = steps.iter().flat_map(|steps| &steps.steps).filter(is_earlier).count();
-        if told.measured.is_none() && !steps.as_ref().is_some_and(|steps| steps.certainty > Certainty::Low) {
+        // Rounds that take little of the window say nothing of it.
+        let is_much = |steps: &Steps| {
+            let ns = steps.steps.iter().map(|step| step.device.overlap_ns(ops.window)).fold(0, i64::saturating_add);
+            are_marked(steps) || ns as f64 >= LEAST_ROUNDS_SHARE * ops.window.len_ns() as f64
+        };
+        let steps = steps.filter(is_much);
+        if told.measured.is_none() && !steps.as_ref().is_some_and(are_marked) {
             ops.start_up = steps::start_up(timeline, ops).unwrap_or_default();
         }
         told.steps = steps.map(|steps| within(steps, ops.window)).filter(|steps| !steps.steps.is_empty());
@@ -100,7 +110,11 @@ fn within(mut steps: Steps, window: Interval) -> Steps {
 
 fn phases_of(timeline: &Timeline, ops: &DeviceOps, steps: Option<&Steps>) -> Option<Phases> {
     let sure = steps.filter(|steps| steps.certainty > Certainty::Low);
-    let phases = sure.and_then(|steps| Phases::of_steps(ops.window, steps));
+    let is_all = |phases: &Phases| phases.tear_down.len_ns() as f64 <= MOST_AFTER_SHARE * ops.window.len_ns() as f64;
+    // Of what launches tell, much that comes after it is no end but other work.
+    let fits = |steps: &Steps, phases: &Phases| are_marked(steps) || is_all(phases);
+    let of = |steps: &Steps| Phases::of_steps(ops.window, steps).filter(|phases| fits(steps, phases));
+    let phases = sure.and_then(of);
     let phases = phases.or_else(|| Phases::of_region(timeline, ops));
     let outside_ns = |phases: &Phases| ops.window.len_ns() - phases.steady.len_ns();
     let is_outside = |phases: &Phases, share: f64| outside_ns(phases) as f64 >= share * ops.window.len_ns() as f64;
@@ -109,7 +123,7 @@ fn phases_of(timeline: &Timeline, ops: &DeviceOps, steps: Option<&Steps>) -> Opt
     }
     // Whatever it is that repeats, when it is most of the work, the rest is no part of it.
     let unsure = steps.filter(|steps| steps.work_share >= UNSURE_WORK_SHARE)?;
-    Phases::of_steps(ops.window, unsure).filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE))
+    of(unsure).filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE))
 }
 
 /// The steps and phases of all devices, whose windows are narrowed to the phase that is asked for.
