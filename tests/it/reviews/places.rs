@@ -136,7 +136,9 @@ fn json_names_the_place_and_paths_begin_at_the_top_of_the_checkout() {
     let project = Project::with(SOURCES);
     let source = |project: &Project, arguments: &[&str]| {
         let json = project.coldspot(arguments).json();
-        let findings = json["findings"].as_array().unwrap().clone();
+        let mut findings = json["findings"].as_array().unwrap().clone();
+        let symptoms = findings.iter().filter_map(|finding| finding["symptoms"].as_array()).flatten().cloned();
+        findings.extend(symptoms.collect::<Vec<_>>());
         let finding = findings.iter().find(|finding| finding["rule"] == "host-bound").unwrap().clone();
         (finding["subject"]["source"].clone(), finding["source"].clone())
     };
