@@ -32,14 +32,17 @@ pub const MAX_THREAD_COUNT: usize = 100_000;
 pub const MAX_STREAM_COUNT: usize = 100_000;
 /// Processes with facts of their own: the first by their ids.
 pub const MAX_PROCESS_COUNT: usize = 1_000;
-/// Ranges that are open at once on a thread; deeper ones explain no idle time.
+/// Ranges that are open at once on a thread, of up to [`USUAL_DEVICE_COUNT`] GPUs; deeper ones explain no idle time.
 pub const MAX_OPEN_RANGE_COUNT: usize = 200;
+/// GPUs of an ordinary machine: what is looked at for each GPU may be as much for each of these, and less of more.
+pub const USUAL_DEVICE_COUNT: usize = 8;
 /// Samples of CPU call stacks over all GPUs, and as many calls of the OS with stacks: each GPU keeps those of its own idle time.
 pub const MAX_CPU_SAMPLE_COUNT: usize = 2_000_000;
 /// Functions of one sampled call stack, the innermost; those further out are not told.
 pub const MAX_STACK_FRAME_COUNT: usize = 256;
-/// GPUs, more than any machine has: each has tables of its own; operations on further ones are dropped and counted.
-pub const MAX_DEVICE_COUNT: usize = 128;
+/// GPUs, more than any machine has, parts of GPUs (MIG) counted: each has tables of its own, and what the host did meanwhile is
+/// looked at for each; operations on further ones are dropped and counted.
+pub const MAX_DEVICE_COUNT: usize = 32;
 /// Bytes of one cell of a database.
 pub const MAX_CELL_BYTES: i32 = 128 << 20;
 /// Bytes of one statement of a database's schema.
@@ -209,7 +212,7 @@ mod tests {
             ("different launches", vec![count(MAX_LAUNCH_SHAPE_COUNT as u64)]),
             ("threads, streams", vec![count(MAX_THREAD_COUNT as u64), count(MAX_STREAM_COUNT as u64)]),
             ("processes", vec![count(MAX_PROCESS_COUNT as u64)]),
-            ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64)]),
+            ("ranges open", vec![count(MAX_OPEN_RANGE_COUNT as u64), count(USUAL_DEVICE_COUNT as u64)]),
             (
                 "samples of CPU call stacks, OS calls",
                 vec![count(MAX_CPU_SAMPLE_COUNT as u64), count(MAX_STACK_FRAME_COUNT as u64)],

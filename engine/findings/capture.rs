@@ -91,7 +91,7 @@ fn limits(facts: &Facts, run: &Entity) -> Vec<Sentence> {
         (
             of_devices("too_deep_range_count"),
             "range",
-            "pushed while 200 were open on its thread: idle time is not told by it.",
+            "entered while as many were open on the thread as are followed: not told of idle time.",
         ),
     ];
     let reached = counts.into_iter().filter(|(count, _, _)| *count > 0);

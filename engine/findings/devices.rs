@@ -7,7 +7,7 @@ use super::occurrence::{Context, Occurrence};
 use super::part::{Part, ns_of, parts_of, split, unaccounted};
 use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
-use super::work::{self, KernelWork, PhaseWork, StepWork};
+use super::work::{self, GainStep, KernelWork, PhaseWork, StepWork};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, Breakdown};
 use crate::text::spans::Sentence;
@@ -37,6 +37,8 @@ pub struct DeviceReview {
     pub kernels: Vec<KernelWork>,
     /// The steps that its work repeats; absent where nothing tells them.
     pub steps: Option<StepWork>,
+    /// The step that gains are told of, where it is another; absent without a replay.
+    pub gain_step: Option<GainStep>,
     /// The phase that the window is; absent where it is the whole.
     pub phase: Option<PhaseWork>,
     /// The most that all findings together can gain here: never more than is in the accounts that they draw on.
@@ -81,6 +83,7 @@ fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
         parts,
         kernels: Vec::new(),
         steps: work::steps(device),
+        gain_step: work::gain_step(device),
         phase: None,
         recoverable_ns: 0,
         scores: Vec::new(),

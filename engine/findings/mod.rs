@@ -46,7 +46,7 @@ pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
 pub use unjudged::{Unjudged, UnjudgedRule};
-pub use work::{KernelLimit, KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
+pub use work::{GainStep, KernelLimit, KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
 
 /// One report, reviewed: a plain value that renderers print.
 #[derive(Debug, Clone, PartialEq)]

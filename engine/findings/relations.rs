@@ -108,10 +108,8 @@ impl Taken {
         if are_apart(symptom, cause) {
             return Some(0);
         }
-        Some(match share_of_replay(symptom, cause) {
-            Some(share) => (share * own as f64) as i64,
-            None => explained.min(own),
-        })
+        let of_replay = share_of_replay(symptom, cause).map_or(own, |share| (share * own as f64) as i64);
+        Some(explained.min(of_replay))
     }
 
     /// Whether what is left of a symptom does not matter.
@@ -120,7 +118,9 @@ impl Taken {
         if are_apart(symptom, cause) {
             return gain.recoverable_ns <= explained;
         }
-        if are_same_change(symptom, cause) || share_of_replay(symptom, cause).is_some_and(|share| share >= NEARLY_ALL) {
+        let claimed = symptom.claimed_ns().unwrap_or(0);
+        let wins_as_much = share_of_replay(symptom, cause).is_some_and(|share| share >= NEARLY_ALL);
+        if are_same_change(symptom, cause) || (wins_as_much && claimed <= explained.saturating_mul(2)) {
             return true;
         }
         let shared_ns = self.shared_ns(symptom, cause).unwrap_or(explained);

@@ -82,8 +82,9 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 8] = [
+const NAMING: [(EntityKind, &str, CodeKind); 9] = [
     (EntityKind::SyncGroup, "range", CodeKind::Range),
+    (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
     (EntityKind::Device, "idle_blocked_range", CodeKind::Range),
     (EntityKind::Device, "exposed_copy_range", CodeKind::Range),

@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use super::is_of_kernels_alone;
 use super::part::{Part, parts_of};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
+use crate::ledger::Account;
+use crate::replay::STEP_FACT;
 use crate::text::names;
 use crate::text::spans::Sentence;
 
@@ -102,6 +104,18 @@ pub struct StepWork {
     pub warm_up_count: i64,
 }
 
+/// The step that gains are told of, where it is not plain from the steps of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GainStep {
+    /// The mean step without what recording costs, nanoseconds.
+    pub step_ns: i64,
+    /// How many steps were played again.
+    pub count: i64,
+}
+
+/// The step of gains is told where it is longer or shorter than the median step by more than this share.
+const LEAST_STEP_DIFFERENCE: f64 = 0.02;
+
 /// The phase of a device's window that is judged, and those that are not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseWork {
@@ -129,6 +143,8 @@ pub struct PhaseBefore {
 /// Parts that are listed of a phase, and the smallest share of it that is worth a word.
 const LISTED_PARTS: usize = 3;
 const LEAST_PART_SHARE: f64 = 0.1;
+/// Compute of a phase is worth a word from this share of what the steady state computes.
+const LEAST_COMPUTE_SHARE: f64 = 0.2;
 
 /// The phase of a device that is judged; `None` where the whole window is.
 pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
@@ -140,18 +156,23 @@ pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
         .map(|(_, phase)| phase)
         .collect();
     own.sort_by_key(|phase| phase.int("start_ns"));
+    let compute_ns = device.int(Account::Compute.fact()).unwrap_or(0);
     Some(PhaseWork {
         judged,
         whole_ns: device.int("whole_window_ns")?,
-        before: own.into_iter().filter_map(before).collect(),
+        before: own.into_iter().filter_map(|phase| before(phase, compute_ns)).collect(),
         tear_down_ns: device.int("tear_down_ns"),
     })
 }
 
-fn before(phase: &Entity) -> Option<PhaseBefore> {
+/// `steady_compute_ns` is what the GPU computes in the steady state: a phase that computes a good part of that may be work as well.
+fn before(phase: &Entity, steady_compute_ns: i64) -> Option<PhaseBefore> {
     let duration_ns = phase.int("duration_ns").filter(|ns| *ns > 0)?;
     let mut parts = parts_of(phase, duration_ns);
-    parts.retain(|part| part.share >= LEAST_PART_SHARE);
+    let is_work = |part: &Part| {
+        part.account == Account::Compute.id() && part.ns as f64 >= LEAST_COMPUTE_SHARE * steady_compute_ns as f64
+    };
+    parts.retain(|part| part.share >= LEAST_PART_SHARE || is_work(part));
     parts.sort_by_key(|part| Reverse(part.ns));
     parts.truncate(LISTED_PARTS);
     Some(PhaseBefore { name: phase.text("name")?.to_owned(), duration_ns, parts })
@@ -191,6 +212,14 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
         occupancy: Occupancy::of(kernel),
         profile: None,
     })
+}
+
+/// The step that gains of a device are told of; `None` without a replay, and where it is as long as the median step.
+pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
+    let step = GainStep { step_ns: device.int(STEP_FACT)?, count: device.int("replay_step_count")? };
+    let is_median =
+        |median_ns: i64| (step.step_ns - median_ns).abs() as f64 <= LEAST_STEP_DIFFERENCE * median_ns as f64;
+    (!device.int("step_median_ns").is_some_and(is_median)).then_some(step)
 }
 
 /// The steps of a device; `None` where no range tells them.

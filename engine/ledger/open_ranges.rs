@@ -2,7 +2,7 @@
 
 use super::accounts::Account;
 use super::reading::{Piece, RangeReading};
-use crate::limits::MAX_OPEN_RANGE_COUNT;
+use crate::limits::{MAX_OPEN_RANGE_COUNT, USUAL_DEVICE_COUNT};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, ThreadRanges};
 
@@ -30,6 +30,8 @@ pub(super) struct OpenRanges<'timeline> {
     next: usize,
     /// When the next range is entered; `i64::MAX` when none is left.
     next_start: i64,
+    /// How many may be open at once.
+    most_open: usize,
     /// In the order in which they were entered.
     open: Vec<Open>,
     /// When the first of them ends.
@@ -39,9 +41,11 @@ pub(super) struct OpenRanges<'timeline> {
 }
 
 impl<'timeline> OpenRanges<'timeline> {
-    pub(super) fn new(ranges: &'timeline ThreadRanges) -> Self {
+    /// Of a thread, while so many devices are idle.
+    pub(super) fn new(ranges: &'timeline ThreadRanges, device_count: usize) -> Self {
         Self {
             ranges,
+            most_open: MAX_OPEN_RANGE_COUNT * USUAL_DEVICE_COUNT / device_count.max(USUAL_DEVICE_COUNT),
             next: 0,
             next_start: ranges.times.get(0).map_or(i64::MAX, |first| first.start),
             open: Vec::new(),
@@ -100,10 +104,10 @@ impl<'timeline> OpenRanges<'timeline> {
     }
 
     fn enter(&mut self, range: Interval, label: u32, now: i64) {
-        if self.open.len() >= MAX_OPEN_RANGE_COUNT {
+        if self.open.len() >= self.most_open {
             self.close(now);
         }
-        if self.open.len() >= MAX_OPEN_RANGE_COUNT {
+        if self.open.len() >= self.most_open {
             self.reading.too_deep_count += 1;
             return;
         }
@@ -184,7 +188,7 @@ mod tests {
             let activities = [Account::IdleHost, Account::IdleSync, Account::IdleBlocked];
             let pieces: Vec<Piece> = cuts.windows(2).zip(activities.iter().cycle()).filter(|(pair, _)| pair[0] % 3 > 0)
                 .map(|(pair, activity)| piece(pair[0], pair[1], *activity)).collect();
-            let mut open = OpenRanges::new(&ranges);
+            let mut open = OpenRanges::new(&ranges, 1);
             pieces.iter().for_each(|piece| open.take(piece));
             let reading = open.finish();
             // Of each moment of idle time what the thread did, and the labels that were open, the innermost last.
@@ -222,7 +226,7 @@ mod tests {
     fn ranges_too_deep_are_counted_and_explain_nothing() {
         let all: Vec<Range> = (0..300).map(|depth| (depth, 1_000, u32::from(depth >= 250))).collect();
         let ranges = ranges(&all);
-        let mut open = OpenRanges::new(&ranges);
+        let mut open = OpenRanges::new(&ranges, 1);
         open.take(&piece(400, 500, Account::IdleHost));
         let reading = open.finish();
         assert_eq!((reading.too_deep_count, reading.idle.get(&1)), (100, None));

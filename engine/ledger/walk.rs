@@ -10,14 +10,14 @@ use super::accounts::Account;
 use super::activity::Activity;
 use super::ahead::{Done, Lead};
 use super::host::Calls;
-use super::idle::{BesideCopies, Copies, IdleReading, SPACING_NS, Stretch};
+use super::idle::{AMD_SPACING_NS, BesideCopies, Copies, IdleReading, SPACING_NS, Stretch};
 use super::open_ranges::OpenRanges;
 use super::ops::{DeviceOps, OpKind};
 use super::reading::Piece;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
-use crate::timeline::{CpuSamples, LocationCursor, NONE, NameId, StackedCalls, Timeline, Times};
+use crate::timeline::{CpuSamples, GpuVendor, LocationCursor, NONE, NameId, StackedCalls, Timeline, Times};
 
 /// Batches of threads that are walked side by side.
 const MAX_BATCHES: usize = 256;
@@ -116,7 +116,9 @@ impl<'all> Stretches<'all> {
         let thread = api.thread.get(call as usize).copied().filter(|thread| *thread != NONE);
         let returned = api.times.get(call as usize).map_or(whole.end, |call| call.end).clamp(whole.start, whole.end);
         let queued = Interval::new(returned, whole.end);
-        let spacing = Interval::new(whole.end - queued.len_ns().min(SPACING_NS), whole.end);
+        let is_amd = self.timeline.source.gpu_vendor == Some(GpuVendor::Amd);
+        let ordinary_ns = if is_amd { AMD_SPACING_NS } else { SPACING_NS };
+        let spacing = Interval::new(whole.end - queued.len_ns().min(ordinary_ns), whole.end);
         self.reading.book(Account::IdleInterKernelGap, NONE, spacing);
         self.reading.book(Account::IdleQueue, NONE, Interval::new(queued.start, spacing.start));
         let host = Interval::new(whole.start, returned);
@@ -359,7 +361,9 @@ impl<'all> Cursor<'all> {
             done: Done::default(),
             lead: Lead::default(),
             process: timeline.process_of(question.thread),
-            open_ranges: ranges.filter(|_| question.queries.is_some()).map(OpenRanges::new),
+            open_ranges: ranges
+                .filter(|_| question.queries.is_some())
+                .map(|ranges| OpenRanges::new(ranges, timeline.devices.len())),
             places: timeline.call_locations.of_thread(question.thread).map(LocationCursor::new),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
             stacked: StackedCursor::new(&timeline.os_stacks, question.thread),

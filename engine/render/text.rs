@@ -4,7 +4,7 @@
 
 use super::bar;
 use super::json::{Part as Row, ReviewView};
-use crate::findings::{DeviceReview, Finding, Score};
+use crate::findings::{DeviceReview, Finding, Gain, Score};
 use crate::gates::Gate;
 use crate::report::ReviewReport;
 use crate::rules::CaptureNote;
@@ -153,7 +153,9 @@ impl Page {
         let headline = review.headline().unwrap_or(0);
         if let (Some(device), Some(drawn)) = (review.devices.get(headline), view.devices.get(headline)) {
             let (bar, rows) = (bar::bar(&drawn.parts, device.window_ns), bar::rows(&drawn.parts));
-            self.device(device, &bar, &rows, review.devices.len() == 1);
+            let is_replayed = |gain: &Gain| gain.replayed.is_some();
+            let tells_gains = review.findings.iter().any(|finding| finding.gain.as_ref().is_some_and(is_replayed));
+            self.device(device, &bar, &rows, (review.devices.len() == 1, tells_gains));
         }
         report.gates.gates.iter().for_each(|gate| self.gate(gate));
         self.findings(&review.findings);
@@ -192,10 +194,10 @@ impl Page {
         Some(format!("  {mark} {:>7}  {title} ({bound} {}{source})", percent(share), percent(score.target)))
     }
 
-    fn device(&mut self, device: &DeviceReview, bar: &str, rows: &[Row], is_only: bool) {
+    fn device(&mut self, device: &DeviceReview, bar: &str, rows: &[Row], (is_only, tells_gains): (bool, bool)) {
         self.heading("Where the time went");
         let label = if is_only { String::new() } else { format!("{}: ", device.label.plain()) };
-        self.wrap("", &format!("{label}{}", window(device)));
+        self.wrap("", &format!("{label}{}", window(device, tells_gains)));
         self.line(bar);
         for row in rows {
             let label = escape::plain(&row.label);
@@ -258,7 +260,11 @@ impl Page {
         self.part("do:   ", Some(&finding.advice));
         self.part("look: ", finding.look.as_ref());
         if finding.is_together {
-            let own = finding.own_gain.as_ref().filter(|gain| gain.replayed.is_none()).map_or_else(String::new, |gain| format!(", {}", gain.words()));
+            let own = finding
+                .own_gain
+                .as_ref()
+                .filter(|gain| gain.replayed.is_none())
+                .map_or_else(String::new, |gain| format!(", {}", gain.words()));
             self.wrap("   most of it: ", &format!("{}{own}", words_of(&finding.subject.label)));
         }
         for other in finding.also.iter().take(4) {
@@ -289,7 +295,7 @@ pub(super) fn words_of(sentence: &Sentence) -> String {
 }
 
 /// The window of a device, and what its work repeats.
-fn window(device: &DeviceReview) -> String {
+fn window(device: &DeviceReview, tells_gains: bool) -> String {
     let mut words = duration(device.window_ns);
     if let Some(start) = device.window_start_ns {
         words.push_str(&format!(" from {}", instant(start)));
@@ -313,6 +319,13 @@ fn window(device: &DeviceReview) -> String {
         ));
     }
     words.push('.');
+    if let Some(step) = device.gain_step.filter(|_| tells_gains) {
+        let of = if device.steps.as_ref().is_some_and(|steps| !steps.is_by_launches) { "step" } else { "round" };
+        words.push_str(&format!(
+            " Gains are told of a {of} of {}, in the mean and without what recording costs.",
+            duration(step.step_ns)
+        ));
+    }
     words
 }
 

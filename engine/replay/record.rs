@@ -6,6 +6,7 @@ use foldhash::HashMap;
 
 use super::{NoReplay, Subject};
 use crate::ledger::{Activity, DeviceOps, OpKind};
+use crate::limits::USUAL_DEVICE_COUNT;
 use crate::steps::Step;
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, HostMemory, RangeKind};
@@ -13,10 +14,9 @@ use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{NONE, ThreadRanges};
 
-/// Calls and operations that are played again at most: a representative part of the steady state.
+/// Calls and operations that are played again at most, of an ordinary number of GPUs: a representative part of the steady state.
+/// Each GPU has a replay of its own, in which all of them are.
 const MAX_EVENT_COUNT: usize = 30_000;
-/// GPUs up to which each has as many; of more, each is played again with a smaller part, as all of them are in it.
-const USUAL_DEVICE_COUNT: usize = 8;
 /// Threads that are played again at most: each is held against all others where it was silent.
 const MAX_THREAD_COUNT: usize = 256;
 /// Steps that are played again at most.

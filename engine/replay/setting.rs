@@ -9,6 +9,8 @@ use crate::timeline::DeviceProperties;
 
 /// Copies of at least so many bytes tell the rate of the link.
 const MIN_RATE_BYTES: i64 = 1 << 20;
+/// Threads that an SM of a data-centre GPU has room for; others have room for three quarters or half of that.
+const SM_THREAD_COUNT: i64 = 2_048;
 /// What pinned copies reach over PCIe x16, by generation, bytes a nanosecond.
 const PCIE3_RATE: f64 = 12.5;
 const PCIE4_RATE: f64 = 25.0;
@@ -55,6 +57,14 @@ impl Setting<'_> {
         let blocks = self.block_count(op);
         let sms = self.properties(op.device).and_then(|properties| properties.sm_count).unwrap_or(0);
         if blocks > 0 && sms > 0 { (blocks as f32 / sms as f32).min(1.0) } else { 0.0 }
+    }
+
+    /// The share of the threads that its device has room for; 0 where it is not known.
+    pub(super) fn thread_share_of(&self, op: &Op) -> f32 {
+        let geometry = (op.kind == OpKind::Kernel).then(|| self.subject.timeline.geometry_of(op.index)).flatten();
+        let threads = geometry.map_or(0, |geometry| geometry.grid_blocks.saturating_mul(geometry.block_threads));
+        let sms = self.properties(op.device).and_then(|properties| properties.sm_count).unwrap_or(0);
+        if threads > 0 && sms > 0 { (threads as f32 / (sms * SM_THREAD_COUNT) as f32).min(1.0) } else { 0.0 }
     }
 
     /// Blocks of the grid of a kernel; 0 where it is not known.

@@ -30,7 +30,12 @@ pub fn find(timeline: &Timeline, device: &DeviceOps, wanted: Option<&str>) -> Op
         return ranges::named(timeline, &launches, name);
     }
     let told = || ranges::find(timeline, &launches).or_else(|| region::find(timeline, &launches));
-    told().or_else(|| sequence::find(timeline, &launches))
+    let mut found = told().or_else(|| sequence::find(timeline, &launches))?;
+    // One step or two that the program marks show what a step is: what repeats within them is none.
+    if found.certainty < Certainty::High && ranges::has_few_steps(timeline, &launches) {
+        found.certainty = Certainty::Low;
+    }
+    Some(found)
 }
 
 #[cfg(test)]

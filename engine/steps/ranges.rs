@@ -6,6 +6,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::launches::Launches;
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
+use crate::ledger::DeviceOps;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{ThreadRanges, Timeline};
@@ -18,6 +19,8 @@ const UNNAMED_INSIDE_SHARE: f64 = 0.8;
 const NAMED_WORK_SHARE: f64 = 0.1;
 /// The same of ranges that are not called steps.
 const UNNAMED_WORK_SHARE: f64 = 0.5;
+/// A first range that takes so many times as long as the second one is its warm-up.
+const WARM_UP_RATIO: i64 = 3;
 /// Of two ranges that hold nearly the same work, within this share, the outer one is the step.
 const SAME_WORK_SHARE: f64 = 0.05;
 
@@ -38,6 +41,8 @@ enum Rank {
 
 const STEPS: [&str; 5] = ["step", "steps", "timestep", "iter", "iteration"];
 const ROUNDS: [&str; 7] = ["batch", "minibatch", "token", "frame", "request", "round", "cycle"];
+/// How the names of ranges of communication begin: what one process says to others is a part of a step.
+const COMMUNICATION: [&str; 6] = ["nccl:", "gloo:", "hccl:", "xccl:", "ucc:", "record_param_comms"];
 /// What repeats inside a step, however often.
 const PARTS: [&str; 16] = [
     "layer",
@@ -86,6 +91,16 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
     group.steps(launches, certainty, work).filter(|steps| steps.steps.len() >= MIN_STEP_COUNT)
 }
 
+/// Whether ranges that are called steps hold half of the work, too few of them to show what repeats: what repeats within them
+/// is then a part of a step.
+pub(super) fn has_few_steps(timeline: &Timeline, launches: &Launches) -> bool {
+    let all = groups(timeline, launches, |rank| rank == Rank::Step);
+    all.iter().filter(|group| group.hosts.len() < MIN_STEP_COUNT).any(|group| {
+        let inside: i64 = group.hosts.iter().map(|host| launches.work_ns(*host)).sum();
+        inside as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64
+    })
+}
+
 /// The steps that the user names: with or without its numbers.
 pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Option<Steps> {
     let wanted = without_numbers(name);
@@ -94,6 +109,22 @@ pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Opt
     let group = groups.max_by_key(inside_ns)?;
     let work_ns = inside_ns(&group);
     group.steps(launches, Certainty::High, work_ns)
+}
+
+/// When the second of two like ranges begins that hold most of the work, the first of which takes far longer: it loads, compiles
+/// and tries what the second one uses.
+pub(super) fn second_run(timeline: &Timeline, device: &DeviceOps) -> Option<i64> {
+    let launches = Launches::new(timeline, device)?;
+    let groups = groups(timeline, &launches, |rank| rank != Rank::Part);
+    let second_of = |group: &Group<'_>| {
+        let [first, second] = group.hosts[..] else { return None };
+        let work_ns = launches.work_ns(first) + launches.work_ns(second);
+        let is_warm_up = first.len_ns() >= second.len_ns().saturating_mul(WARM_UP_RATIO)
+            && launches.count(second) > 0
+            && work_ns as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64;
+        is_warm_up.then_some((work_ns, Reverse(second.start)))
+    };
+    groups.iter().filter_map(second_of).max().map(|(_, second)| second.0)
 }
 
 /// The names that `--step` may give, each once.
@@ -212,7 +243,7 @@ impl<'timeline> Group<'timeline> {
 fn rank(plain: &str) -> Rank {
     let words = words(plain);
     let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    if plain.contains("::") || has(&PARTS) {
+    if plain.contains("::") || COMMUNICATION.iter().any(|begin| plain.starts_with(begin)) || has(&PARTS) {
         Rank::Part
     } else if has(&STEPS) {
         Rank::Step
@@ -275,6 +306,7 @@ mod tests {
             ("layer_3_step", Rank::Part),
             ("Optimizer.step#Adam.step", Rank::Part),
             ("aten::step", Rank::Part),
+            ("nccl:all_to_all", Rank::Part),
         ] {
             assert_eq!(rank(&without_numbers(name)), expected, "{name}");
         }

@@ -2,6 +2,7 @@
 
 use foldhash::HashMap;
 
+use super::ranges;
 use crate::ledger::{DeviceOps, OpKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
@@ -23,9 +24,12 @@ struct Launched {
     first: i64,
 }
 
-/// From the begin of the window to where each of the kernels that are most of the work, and that repeat, has run. `None` where
+/// From the begin of the window to where the work of the program has begun: where a range comes a second time, and far faster; else where each of the kernels that are most of the work, and that repeat, has run. `None` where
 /// that is at once, or where most of the work has passed by then.
 pub fn start_up(timeline: &Timeline, device: &DeviceOps) -> Option<Interval> {
+    if let Some(second) = ranges::second_run(timeline, device).filter(|second| *second < device.window.end) {
+        return Some(Interval::new(device.window.start, second.max(device.window.start)));
+    }
     let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
     for op in device.in_window(timeline).filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Graph)) {
         let key = match op.kind {

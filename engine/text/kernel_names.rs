@@ -28,6 +28,7 @@ const CARRIERS: &[&str] = &[
     "distribution_nullary_kernel",
     "dynamic_kernel",
     "elementwise_kernel",
+    "elementwise_kernel_manual_unroll",
     "elementwise_kernel_with_index",
     "for_each_f",
     "forall_cuda_kernel",

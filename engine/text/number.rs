@@ -38,10 +38,16 @@ pub fn percent(share: f64) -> String {
     let text = rounded_percent(share);
     let is_under = |limit: &f64| share < *limit && text == rounded_percent(*limit);
     match DECISIVE_SHARES.iter().any(is_under) {
-        // Rounded down, it stays under.
-        true => format!("{} %", trim(&format!("{:.1}", (share * 1_000.0).floor() / 10.0))),
+        true => under(share, &text),
         false => text,
     }
+}
+
+/// With a decimal, rounded down where it would read as the limit all the same.
+fn under(share: f64, limit: &str) -> String {
+    let written = |percent: f64| format!("{} %", trim(&format!("{percent:.1}")));
+    let rounded = written(share * 100.0);
+    if rounded == limit { written((share * 1_000.0).floor() / 10.0) } else { rounded }
 }
 
 fn rounded_percent(share: f64) -> String {
@@ -303,6 +309,8 @@ mod tests {
             (0.004, "0.4 %"),
             (0.094, "9.4 %"),
             (0.0996, "10 %"),
+            (0.04996, "4.9 %"),
+            (0.1976, "19.8 %"),
             (0.05, "5 %"),
             (0.97, "97 %"),
             (0.998, "99.8 %"),

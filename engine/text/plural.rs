@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 38] = [
+const NOUNS: [(&str, &str); 39] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("calls", "call"),
@@ -20,6 +20,7 @@ const NOUNS: [(&str, &str); 38] = [
     ("kernels", "kernel"),
     ("lanes", "lane"),
     ("launches", "launch"),
+    ("lines", "line"),
     ("memsets", "memset"),
     ("migrations", "migration"),
     ("names", "name"),

@@ -14,8 +14,35 @@ pub struct Source {
     pub schema_version: Option<String>,
     /// The framework that was recorded, where the profiler is one of its own.
     pub framework: Option<&'static str>,
+    /// Whose GPUs were recorded, where the recording says.
+    pub gpu_vendor: Option<GpuVendor>,
     /// Whether the profiler was asked to record CUDA, where the recording says.
     pub cuda_requested: Option<bool>,
+}
+
+/// Who made the GPUs of a recording: what they take to start work, and the tools for them, differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GpuVendor {
+    /// They are called through CUDA.
+    Nvidia,
+    /// They are called through HIP.
+    Amd,
+    /// Neither: an accelerator of another maker.
+    Other,
+}
+
+impl GpuVendor {
+    /// The names of all of them.
+    pub const IDS: [&str; 3] = [Self::Nvidia.id(), Self::Amd.id(), Self::Other.id()];
+
+    /// Its name in facts.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Nvidia => "nvidia",
+            Self::Amd => "amd",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// How grave a notice is.

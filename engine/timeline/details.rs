@@ -17,6 +17,8 @@ pub struct Details {
     pub rank: Option<i64>,
     /// Processes of the job.
     pub world_size: Option<i64>,
+    /// What they communicate through. The text is hostile.
+    pub backend: Option<String>,
 }
 
 impl Details {

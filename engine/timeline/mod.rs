@@ -22,7 +22,7 @@ pub mod times;
 pub mod union;
 
 pub use capability::Capability;
-pub use capture::{Dropped, Notice, NoticeKind, NoticeLevel, Reached, Source, Surroundings};
+pub use capture::{Dropped, GpuVendor, Notice, NoticeKind, NoticeLevel, Reached, Source, Surroundings};
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OsCalls, Overheads, Ranges};
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles, Page};

@@ -19,14 +19,24 @@ enum Place {
     Exception,
 }
 
+/// Whether a program that says so has ended thereby.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ends {
+    /// It may go on.
+    Never,
+    /// When it is the last line of its output.
+    AsLastLine,
+    /// When it stands near the end of its output: what it says of where comes after it.
+    NearEnd,
+}
+
 /// Words that tell of an error.
 #[derive(Debug)]
 pub struct Sign {
     words: &'static str,
     kind: &'static str,
     place: Place,
-    /// Whether a program that says so near the end of its output has ended thereby.
-    is_end: bool,
+    ends: Ends,
 }
 
 impl Sign {
@@ -35,14 +45,14 @@ impl Sign {
         self.kind
     }
 
-    /// Whether a program that says so near the end of its output has ended thereby.
-    pub const fn is_end(&self) -> bool {
-        self.is_end
+    /// Whether a program that says so has ended thereby.
+    pub const fn ends(&self) -> Ends {
+        self.ends
     }
 
     /// Whether a line of an output holds it.
     pub fn is_in(&self, line: &str) -> bool {
-        if line.contains("no error") {
+        if NO_SIGNS.iter().any(|words| line.contains(words)) {
             return false;
         }
         match self.place {
@@ -59,27 +69,35 @@ impl Sign {
     }
 }
 
-const fn sign(words: &'static str, kind: &'static str, place: Place, is_end: bool) -> Sign {
-    Sign { words, kind, place, is_end }
+/// What libraries say of how they set up, and what says that all is well.
+const NO_SIGNS: [&str; 6] = ["no error", " INFO ", "[info]", "[INFO]", " WARN ", "Warning"];
+
+const fn sign(words: &'static str, kind: &'static str, place: Place, ends: Ends) -> Sign {
+    Sign { words, kind, place, ends }
 }
 
 /// What may stand in the output of a program that goes on.
 const fn error(words: &'static str, kind: &'static str) -> Sign {
-    sign(words, kind, Place::Anywhere, false)
+    sign(words, kind, Place::Anywhere, Ends::Never)
 }
 
 const fn line(words: &'static str, kind: &'static str) -> Sign {
-    sign(words, kind, Place::Beginning, false)
+    sign(words, kind, Place::Beginning, Ends::Never)
+}
+
+/// What ends a program when it says no more.
+const fn last(words: &'static str, kind: &'static str) -> Sign {
+    sign(words, kind, Place::Anywhere, Ends::AsLastLine)
 }
 
 /// What ends a program.
 const fn end(words: &'static str, kind: &'static str) -> Sign {
-    sign(words, kind, Place::Anywhere, true)
+    sign(words, kind, Place::Anywhere, Ends::NearEnd)
 }
 
 /// An exception of Python, by its name.
 const fn exception(name: &'static str) -> Sign {
-    sign(name, name, Place::Exception, false)
+    sign(name, name, Place::Exception, Ends::AsLastLine)
 }
 
 /// What a user's interrupt leaves in the output of Python.
@@ -90,7 +108,7 @@ pub const TRACEBACK: &str = "Traceback (most recent call last)";
 const PROFILER_SYMBOL: &str = "libToolsInjectionProxy64.so: undefined symbol";
 
 /// The kinds that are looked for, the most telling first; those of one kind stand together.
-pub const SIGNS: [Sign; 62] = [
+pub const SIGNS: [Sign; 71] = [
     end(PROFILER_SYMBOL, "a symbol that the profiler's own library lacks"),
     error("CUDA out of memory", "out of GPU memory"),
     error("CUDA_ERROR_OUT_OF_MEMORY", "out of GPU memory"),
@@ -116,9 +134,12 @@ pub const SIGNS: [Sign; 62] = [
     error(INTERRUPT, INTERRUPT),
     end("Segmentation fault", "a segmentation fault"),
     end("SIGSEGV", "a segmentation fault"),
+    end("exited on signal 11", "a segmentation fault"),
     end("SIGABRT", "an abort"),
+    end("exited on signal", "an abort"),
     end("Aborted (core dumped)", "an abort"),
     end("Bus error", "a bus error"),
+    exception("SyntaxError"),
     exception("ModuleNotFoundError"),
     exception("ImportError"),
     exception("FileNotFoundError"),
@@ -140,15 +161,21 @@ pub const SIGNS: [Sign; 62] = [
     exception("MemoryError"),
     exception("OSError"),
     error(TRACEBACK, "a Python exception"),
+    error("caught exception", "an exception"),
     end("Assertion `", "a failed assertion"),
     end("Check failed: ", "a failed check"),
     error("Unexpected end of file", "a file that ends too early"),
     error("unexpected end of file", "a file that ends too early"),
-    error("No such file or directory", "a file that was not found"),
+    last("No such file or directory", "a file that was not found"),
+    last("Couldn't open file", "a file that was not found"),
+    last("could not open file", "a file that was not found"),
+    last("Could not open file", "a file that was not found"),
+    last("Cannot open file", "a file that was not found"),
+    last("cannot open file", "a file that was not found"),
     error("command not found", "a command that was not found"),
-    sign("FATAL ERROR:", "a fatal error", Place::Beginning, true),
-    sign("Fatal error:", "a fatal error", Place::Beginning, true),
-    sign("FATAL:", "a fatal error", Place::Beginning, true),
+    sign("FATAL ERROR:", "a fatal error", Place::Beginning, Ends::NearEnd),
+    sign("Fatal error:", "a fatal error", Place::Beginning, Ends::NearEnd),
+    sign("FATAL:", "a fatal error", Place::Beginning, Ends::NearEnd),
     line("ERROR:", "an error"),
     line("Error:", "an error"),
     line("error:", "an error"),

@@ -258,7 +258,7 @@ const COPIES: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "Copies of at most 64 bytes to the host that a blocking wait or the copy call itself follows on the same thread: values read back one at a time. Without those by which a library checks the kernels that it tries.",
+        "Copies of at most 16 KiB to the host that a blocking wait or the copy call itself follows on the same thread: small results read back one at a time. Without those by which a library checks the kernels that it tries.",
     ),
     fact(
         "scalar_readback_idle_ns",

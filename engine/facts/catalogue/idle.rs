@@ -36,7 +36,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "Ranges entered while 200 were open on their thread, which explain no idle time; absent when none.",
+        "Ranges entered while as many were open on their thread as are followed (200), which explain no idle time; absent when none.",
     ),
     fact(
         "idle_host_uncorrelated_ns",

@@ -6,6 +6,7 @@ use super::{Fact, fact};
 use crate::facts::extract::framework::FRAMEWORKS;
 use crate::source::FORMAT_IDS;
 use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, KernelProfile, Nvtx, Report};
+use crate::timeline::GpuVendor;
 use crate::timeline::output::KINDS;
 
 pub(super) const RUN: &[Fact] = &[
@@ -88,7 +89,14 @@ pub(super) const RUN: &[Fact] = &[
         Incomparable,
         "Whether the user narrowed the window to a time span or a range.",
     ),
-    fact("launch_call_count", Int, CudaApi, Extensive, "CUDA API calls that launch a kernel or a graph."),
+    fact(
+        "launch_call_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "CUDA API calls that launch a kernel or a graph, without those that returned an error.",
+    ),
+    fact("failed_launch_count", Int, CudaApi, Extensive, "CUDA API calls that should launch, and returned an error."),
     fact(
         "cuda_trace_requested",
         Bool,
@@ -175,6 +183,28 @@ pub(super) const RUN: &[Fact] = &[
         Report,
         Extensive,
         "CUDA graph launches recorded as a whole, with their kernels hidden.",
+    ),
+    fact(
+        "rank_number",
+        Int,
+        Report,
+        Incomparable,
+        "The number of the recorded process in its job of several, by what PyTorch says of it; absent where it says nothing.",
+    ),
+    fact("world_size_count", Int, Report, Incomparable, "The processes of that job, ranks."),
+    fact(
+        "distributed_backend",
+        Text,
+        Report,
+        Incomparable,
+        "What these communicate through, as PyTorch calls it: `nccl`, `gloo`.",
+    ),
+    fact(
+        "gpu_vendor",
+        Choice(&GpuVendor::IDS),
+        Report,
+        Incomparable,
+        "Who made the GPUs, by the calls of their runtime: 'other' where they are neither CUDA's nor HIP's; absent where no call tells.",
     ),
     fact(
         "framework",

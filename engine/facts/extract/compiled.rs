@@ -27,14 +27,9 @@ const LEAST_COMPILE_NS: i64 = 1_000_000;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
-    if timeline.ranges.is_empty() {
-        return;
-    }
-    breaks(timeline, facts);
     let steps: Vec<Interval> = steps::steady(device).iter().map(|step| step.host).collect();
-    if device.knows_host && !steps.is_empty() {
-        facts.set("compiling_step_count", compiling_step_count(context, device, &steps));
-    }
+    facts.set("compiling_step_count", compiling_step_count(context, device, &steps));
+    breaks(timeline, facts);
     regions(timeline, device, &steps, facts);
 }
 
@@ -82,9 +77,6 @@ fn compiling_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[
 fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], facts: &mut Entity) {
     let names = || timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
     let mut signs: Vec<Option<Sign<'_>>> = names().map(sign_of).collect();
-    if signs.iter().all(Option::is_none) || steps.is_empty() {
-        return;
-    }
     if !signs.contains(&Some(Sign::Graph)) {
         names().zip(&mut signs).filter(|(name, _)| *name == FUNCTION).for_each(|(_, sign)| *sign = Some(Sign::Graph));
     }
@@ -92,15 +84,15 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     let own = timeline.ranges.threads.iter();
     let own = own.filter(|ranges| device.processes.contains(&timeline.process_of(ranges.thread)));
     own.for_each(|ranges| all.of_thread(ranges));
+    facts.set("compiled_lookup_count", all.lookup_count);
+    facts.set("compiled_region_count", all.count);
     if all.lookup_count > 0 {
-        facts.set("compiled_lookup_count", all.lookup_count);
         facts.set("eager_lookup_count", (all.lookup_count - all.count).max(0));
     }
     if all.count == 0 {
         return;
     }
     let functions: BTreeSet<&str> = all.met.iter().map(|met| met.function).collect();
-    facts.set("compiled_region_count", all.count);
     facts.set("compiled_function_count", functions.len() as i64);
     let is_again = |function: &&&str| all.met.iter().any(|met| met.function == **function && met.is_again);
     facts.set("recompiled_function_count", functions.iter().filter(is_again).count() as i64);

@@ -53,10 +53,9 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
 fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let (api, window) = (&context.timeline.api, device.window());
     let names = &context.timeline.names;
-    let of_calls = |calls: [&str; 2]| calls.map(|call| names.find(call));
-    let stream_waits = of_calls(["cudaStreamWaitEvent", "cuStreamWaitEvent"]);
-    let host_functions = of_calls(["cudaLaunchHostFunc", "cuLaunchHostFunc"]);
-    let graphics = of_calls(["cudaGraphicsMapResources", "cuGraphicsMapResources"]);
+    let of_calls = |call: &str| ["cuda", "cu", "hip"].map(|api| names.find(&format!("{api}{call}")));
+    let (stream_waits, host_functions) = (of_calls("StreamWaitEvent"), of_calls("LaunchHostFunc"));
+    let graphics = of_calls("GraphicsMapResources");
     let (mut copy_call_ns, mut stream_wait_count, mut host_function_count, mut graphics_count) = (0_i64, 0, 0, 0);
     for call in device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window))) {
         let inside = api.times.at(call as usize).clip(window);

@@ -37,6 +37,9 @@ const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_de
 const MATRIX: &str =
     r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
+/// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
+const FUSION: &str = r"^triton_\w+_fused_";
+const MOVING_FUSION: &str = r"^triton_poi_fused(_+(as_strided|cat|clone|contiguous|copy|expand|permute|reshape|select|slice|split|squeeze|stack|t|to_copy|transpose|unsafe_view|unsqueeze|view))+_\d+$";
 const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*kernel|triton_poi_";
 /// What else names tell a replay. CUB finds out which elements are chosen, and how many, before others move them; cuDNN changes the
 /// layout around a convolution of tensors that do not lie as tensor cores want them.
@@ -70,6 +73,8 @@ pub(super) struct Patterns {
     matrix: Regex,
     tensor_copy: Regex,
     transpose: Regex,
+    fusion: Regex,
+    moving_fusion: Regex,
     elementwise: Regex,
     precisions: Vec<(Regex, &'static str)>,
     roles: Vec<(Regex, Role)>,
@@ -85,6 +90,8 @@ impl Patterns {
             matrix: Regex::new(MATRIX).ok()?,
             tensor_copy: Regex::new(TENSOR_COPY).ok()?,
             transpose: Regex::new(TRANSPOSE).ok()?,
+            fusion: Regex::new(FUSION).ok()?,
+            moving_fusion: Regex::new(MOVING_FUSION).ok()?,
             elementwise: Regex::new(ELEMENTWISE).ok()?,
             precisions: precisions.collect::<Option<_>>()?,
             roles: roles.collect::<Option<_>>()?,
@@ -115,7 +122,8 @@ impl Patterns {
             is_communication: self.communication.is_match(short),
             is_matrix_product,
             is_tensor_copy: self.tensor_copy.is_match(short),
-            is_transpose: self.transpose.is_match(short),
+            is_transpose: self.transpose.is_match(short)
+                && (!self.fusion.is_match(short) || self.moving_fusion.is_match(short)),
             is_elementwise,
             precision,
             role,
@@ -189,5 +197,8 @@ mod tests {
             of("triton_poi_fused__to_copy_1").is_tensor_copy && !of("triton_poi_fused__to_copy_add_1").is_tensor_copy
         );
         assert!(!of("copy_if_kernel").is_tensor_copy);
+        assert!(of("triton_poi_fused__unsafe_view_clone_transpose_view_34").is_transpose);
+        assert!(!of("triton_red_fused_mean_mul_pow_rsqrt_transpose_view_31").is_transpose);
+        assert!(!of("triton_poi_fused__unsafe_view_clone_gelu_transpose_view_34").is_transpose);
     }
 }

@@ -21,6 +21,8 @@ const MOST_AFTER_SHARE: f64 = 0.1;
 /// Rounds that may be no steps tell the steady state when they hold this share of the work, and leave this much of the window out.
 const UNSURE_WORK_SHARE: f64 = 0.5;
 const UNSURE_OUTSIDE_SHARE: f64 = 0.2;
+/// Rounds of launches that together last for less of the window are no steps. Start-up may take forty times as long as a short loop.
+const LEAST_LOOP_SHARE: f64 = 0.005;
 /// From so many medians on a step is slow.
 const SLOW_RATIO: f64 = 1.25;
 
@@ -65,7 +67,7 @@ impl Told {
 
     /// The steps and phases of a device, whose window is narrowed to the phase that is asked for.
     fn new(timeline: &Timeline, ops: &mut DeviceOps, view: &View) -> Self {
-        let steps = steps::find(timeline, ops, view.step.as_deref());
+        let steps = steps::find(timeline, ops, view.step.as_deref()).filter(|steps| is_loop(steps, ops.window));
         let mut told = Self { whole_ns: ops.window.len_ns(), ..Self::default() };
         let phases = view.phase.and_then(|_| phases_of(timeline, ops, steps.as_ref()));
         if let (Some(phase), Some(phases)) = (view.phase, phases)
@@ -91,6 +93,13 @@ impl Told {
         told.slow_steps = Union::of(steady.iter().map(|step| step.device).filter(is_slow));
         told
     }
+}
+
+/// Whether steps may be what the program does: a sequence of launches that fills next to nothing of the window is a part of its set-up.
+fn is_loop(steps: &Steps, window: Interval) -> bool {
+    let first = steps.steps.first().map_or(0, |step| step.device.start);
+    let last = steps.steps.last().map_or(0, |step| step.device.end);
+    are_marked(steps) || (last - first) as f64 >= LEAST_LOOP_SHARE * window.len_ns() as f64
 }
 
 /// The steps that lie in a window.

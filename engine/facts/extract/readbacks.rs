@@ -11,8 +11,8 @@ use crate::timeline::Timeline;
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::Direction;
 
-/// A value read back is at most this long.
-const READBACK_BYTES: i64 = 64;
+/// A value or a few of them read back are at most this long: the wait costs more than the bytes.
+const READBACK_BYTES: i64 = 16 << 10;
 /// So many operations from a checking kernel on, that one included, are part of the check.
 const CHECKED_COUNT: usize = 4;
 /// A wait that begins this soon after a copy call waits for that copy.

@@ -110,7 +110,7 @@ fn played<T>(
         roles: &roles,
     };
     let replay = Replay::new(subject)?;
-    let bounds = reach::Bounds::new(device, steps, replay.recorded_step_ns());
+    let bounds = reach::Bounds::new(device, steps);
     Ok(then(&Bounded { replay, bounds }))
 }
 

@@ -11,7 +11,7 @@ use crate::limits::MAX_PROCESS_COUNT;
 use crate::text::paths::without_folders;
 use crate::timeline::api::{ApiClass, error_name};
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, NameId, NoticeKind, Timeline, Times};
+use crate::timeline::{GpuVendor, NONE, NameId, NoticeKind, Timeline, Times};
 
 /// CUDA's number of the error.
 const OUT_OF_MEMORY: u16 = 2;
@@ -51,9 +51,15 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
     if !timeline.api.is_empty() {
         let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
-        facts.set("launch_call_count", launches.count() as i64 - failed_launches(context));
+        let failed = failed_launches(context);
+        facts.set("launch_call_count", launches.count() as i64 - failed);
+        facts.set("failed_launch_count", failed);
         errors(context, facts);
     }
+    facts.set_some("rank_number", timeline.details.rank);
+    facts.set_some("world_size_count", timeline.details.world_size);
+    facts.set_some("distributed_backend", timeline.details.backend.as_deref());
+    facts.set_some("gpu_vendor", timeline.source.gpu_vendor.map(GpuVendor::id));
     let (framework, evidence) = framework::of(timeline);
     facts.set("framework", framework);
     facts.set_some("framework_evidence", evidence);

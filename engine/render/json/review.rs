@@ -50,6 +50,8 @@ pub(in crate::render) struct Device<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Steps>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    gain_step: Option<GainStep>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<Phase<'a>>,
     scores: Vec<Score<'a>>,
 }
@@ -85,6 +87,12 @@ struct Profile<'a> {
     occupancy_share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stall_reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct GainStep {
+    step_ns: i64,
+    count: i64,
 }
 
 #[derive(Serialize)]
@@ -270,6 +278,7 @@ impl<'a> Device<'a> {
             idle_began: device.triggers.iter().map(Part::new).collect(),
             kernels: device.kernels.iter().map(Kernel::new).collect(),
             steps: device.steps.as_ref().map(Steps::new),
+            gain_step: device.gain_step.map(|step| GainStep { step_ns: step.step_ns, count: step.count }),
             phase: device.phase.as_ref().map(Phase::new),
             scores: device.scores.iter().map(score).collect(),
         }

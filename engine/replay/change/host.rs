@@ -1,6 +1,6 @@
 //! Changes of what the host does: waits, allocations, launches, its own code.
 
-use super::super::model::{Play, What, Why};
+use super::super::model::{Edge, Play, What, Why};
 use super::super::record::{Op, TO_HOST};
 use super::super::setting::Setting;
 use super::Extent;
@@ -8,10 +8,12 @@ use crate::ledger::OpKind;
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
 
-/// Read-backs of at most so many bytes are single values.
-const MAX_SCALAR_BYTES: i64 = 4_096;
+/// Read-backs of at most so many bytes are small results: the wait costs more than the bytes.
+const MAX_SCALAR_BYTES: i64 = 16 << 10;
 /// Between two kernels of a graph. Measured on the machine of docs/gains.md.
 const GRAPH_SPACING_NS: i64 = 60;
+/// Between two operations of a graph one of which is a copy or a memset. Measured on the machine of docs/gains.md.
+const GRAPH_COPY_SPACING_NS: i64 = 300;
 /// The launch of a graph.
 const GRAPH_LAUNCH_NS: i64 = 8_000;
 /// Of host code that other threads or processes do, what stays: taking over what they made. Measured on the machine of docs/gains.md.
@@ -76,9 +78,11 @@ impl Play<'_> {
         }
     }
 
-    pub(super) fn cache_allocations(&mut self) {
-        let model = self.model;
-        self.free_calls(|call| (model.call(call).class == ApiClass::Allocate).then_some(0));
+    pub(super) fn cache_allocations(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let calls = &self.model.part.calls;
+        let is_gone: Vec<bool> = calls.iter().map(|call| call.class == ApiClass::Allocate).collect();
+        self.free_calls(|call| is_gone[call as usize].then_some(0));
+        self.close_gaps(&is_gone, extent, setting);
     }
 
     pub(super) fn load_ahead(&mut self, extent: Extent) {
@@ -118,7 +122,8 @@ impl Play<'_> {
     pub(super) fn graph(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
         let captured = self.captured(extent);
-        for edge in &mut self.edges {
+        let mut edges = std::mem::take(&mut self.edges);
+        for edge in &mut edges {
             match (edge.why, model.what[edge.to as usize]) {
                 (Why::Call | Why::Queue, What::CallEnd(call)) => match captured[call as usize] {
                     Captured::No => {}
@@ -133,7 +138,8 @@ impl Play<'_> {
                 (why, What::OpStart(op)) if captured.get(model.op(op).call as usize) != Some(&Captured::No) => {
                     let most_ns = match why {
                         Why::Launch => setting.launch_ns,
-                        Why::Stream if model.op(op).kind.is_kernel() => GRAPH_SPACING_NS,
+                        Why::Stream if self.is_kernel_after_kernel(edge, op) => GRAPH_SPACING_NS,
+                        Why::Stream => GRAPH_COPY_SPACING_NS,
                         _ => continue,
                     };
                     edge.lag_ns = edge.lag_ns.min(most_ns);
@@ -141,9 +147,19 @@ impl Play<'_> {
                 _ => {}
             }
         }
+        self.edges = edges;
         if extent == Extent::Ceiling {
             self.set_runs(|_, op, run_ns| (op.kind == OpKind::Kernel && run_ns < SMALL_KERNEL_NS).then_some(0));
         }
+    }
+
+    /// Whether both sides of an edge between operations are kernels.
+    fn is_kernel_after_kernel(&self, edge: &Edge, op: u32) -> bool {
+        let before = match self.model.what[edge.from as usize] {
+            What::OpStart(before) | What::OpEnd(before) => self.model.op(before).kind.is_kernel(),
+            _ => false,
+        };
+        before && self.model.op(op).kind.is_kernel()
     }
 
     /// What of the calls graphs hold: what a thread launches of a step with no call between that waits or allocates, which a

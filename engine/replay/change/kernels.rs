@@ -4,6 +4,7 @@ use foldhash::HashMap;
 
 use super::super::Role;
 use super::super::model::{Edge, Play, What, Why};
+use super::super::record::Op;
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
 
@@ -30,15 +31,21 @@ const MIN_CHAIN_COUNT: usize = 3;
 const MIN_MIXED_CHAIN_COUNT: usize = 6;
 
 impl Play<'_> {
-    pub(super) fn non_blocking_streams(&mut self, setting: &Setting<'_>) {
+    pub(super) fn non_blocking_streams(&mut self, extent: Extent, setting: &Setting<'_>) {
         self.edges.retain(|edge| edge.why != Why::Legacy);
-        self.take_turns(setting);
+        self.take_turns(extent, setting);
     }
 
-    /// Kernels that do not wait for each other share the device as far as they fit.
-    fn take_turns(&mut self, setting: &Setting<'_>) {
+    /// Kernels that do not wait for each other share the device as far as they fit: each SM runs blocks of one of them, where
+    /// they are not too short to matter; at best as many threads as it has room for.
+    fn take_turns(&mut self, extent: Extent, setting: &Setting<'_>) {
         self.turns.kernels = true;
-        self.shares = self.model.part.ops.iter().map(|op| setting.share_of(op)).collect();
+        let share = |op: &Op| match extent {
+            Extent::Expected if op.end - op.start < MIN_NARROW_NS => setting.thread_share_of(op),
+            Extent::Expected => setting.share_of(op),
+            Extent::Ceiling => setting.thread_share_of(op),
+        };
+        self.shares = self.model.part.ops.iter().map(share).collect();
     }
 
     pub(super) fn spread_streams(&mut self, extent: Extent, setting: &Setting<'_>) {
@@ -85,7 +92,7 @@ impl Play<'_> {
             let to = model.op_events[op as usize].0;
             self.edges.push(Edge { from, to, lag_ns: setting.spacing_ns, why: Why::Stream });
         }
-        self.take_turns(setting);
+        self.take_turns(extent, setting);
     }
 
     pub(super) fn full_grid(&mut self, extent: Extent, setting: &Setting<'_>) {

@@ -75,7 +75,7 @@ changes! {
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
     CacheAllocations "cache-allocations" "cache_allocations" "Memory is allocated once: calls that allocate and free take no time and wait for nothing."
-    NoSync "no-sync" "no_sync" "The host waits for nothing, and reads single values back only now and then."
+    NoSync "no-sync" "no_sync" "The host waits for nothing, and reads small results back only now and then."
     LoadAhead "load-ahead" "load_ahead" "Batches of data are there before they are asked for: other processes prepare them."
     HostAside "host-aside" "host_aside" "Host code between calls goes to other threads."
     NoBlocking "no-blocking" "no_blocking" "The threads that launch never wait in the operating system."
@@ -128,13 +128,13 @@ impl Play<'_> {
             Change::Fuse => self.fuse(extent, setting),
             Change::BatchCopies => self.batch_copies(extent, setting),
             Change::PinCopies => self.pin_copies(extent, setting),
-            Change::CacheAllocations => self.cache_allocations(),
+            Change::CacheAllocations => self.cache_allocations(extent, setting),
             Change::NoSync => self.no_sync(extent, setting),
             Change::LoadAhead => self.load_ahead(extent),
             Change::HostAside => self.host_aside(extent, setting),
             Change::NoBlocking => self.no_blocking(),
             Change::Graph => self.graph(extent, setting),
-            Change::NonBlockingStreams => self.non_blocking_streams(setting),
+            Change::NonBlockingStreams => self.non_blocking_streams(extent, setting),
             Change::SpreadStreams => self.spread_streams(extent, setting),
             Change::OverlapCopies => self.overlap_copies(extent, setting),
             Change::OverlapCommunication => self.overlap_communication(extent),

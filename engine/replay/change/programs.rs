@@ -107,6 +107,10 @@ impl Play<'_> {
         let is_dropped = |op: &Op| is_gone.get(op.call as usize) == Some(&true);
         self.drop_ops(is_dropped);
         self.free_launches(&is_gone, extent, setting);
+        if extent == Extent::Ceiling {
+            // Where sizes are known, work on many pieces can be one launch.
+            self.graph(extent, setting);
+        }
     }
 
     /// The calls around a read-back that choose, read and wait.

@@ -168,6 +168,7 @@ impl Judge<'_> {
         let (confidence, because) = self.confidence()?;
         let advice =
             self.report.framework.and_then(|name| code.advice.get(name)).or_else(|| code.advice.get("default"));
+        let look = code.look.as_ref().map(|text| self.print(text)).transpose()?;
         let title = code.title.as_ref().map(|text| self.print(text)).transpose()?;
         Ok(Match {
             title: title.map(Sentence::trimmed).filter(|title| !title.spans().is_empty()),
@@ -179,7 +180,7 @@ impl Judge<'_> {
             severity: self.severity()?,
             advice: advice.map(|text| self.print(text)).transpose()?.unwrap_or_default(),
             verify: self.print(&code.verify)?,
-            look: code.look.as_ref().map(|text| self.print(text)).transpose()?,
+            look: look.filter(|look| !look.plain().is_empty()),
         })
     }
 

@@ -6,7 +6,7 @@ use super::problems::Ending;
 use super::{FORMAT, RECORD_AGAIN, Summary};
 use crate::text::cut;
 use crate::timeline::builder::Builder;
-use crate::timeline::{DeviceProperties, Notice, NoticeKind, NoticeLevel, Source, Timeline};
+use crate::timeline::{DeviceProperties, GpuVendor, NameId, Notice, NoticeKind, NoticeLevel, Source, Timeline};
 
 /// GPUs that are taken in.
 const MAX_GPUS: usize = 1_024;
@@ -48,11 +48,26 @@ fn properties(device: &metadata::DeviceProperties) -> DeviceProperties {
     }
 }
 
+/// Told by the calls, which every trace with work of a GPU has; else by what the trace says of itself.
+fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendor> {
+    let mut names: Vec<NameId> = timeline.api.name.clone();
+    names.sort_unstable();
+    names.dedup();
+    let has = |prefix: &str| names.iter().any(|name| timeline.name(*name).starts_with(prefix));
+    if has("hip") || metadata.hip_runtime_version.is_some() {
+        return Some(GpuVendor::Amd);
+    }
+    let has_cuda = has("cuda") || has("cu") || metadata.cuda_runtime_version.is_some();
+    let is_other = || !names.is_empty() && !timeline.devices.is_empty();
+    if has_cuda { Some(GpuVendor::Nvidia) } else { is_other().then_some(GpuVendor::Other) }
+}
+
 /// Tells the timeline what it was made of.
 pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_gpu_events: bool) {
     timeline.source = Source {
         format: Some(FORMAT.id),
         framework: Some("pytorch"),
+        gpu_vendor: vendor(timeline, &summary.metadata),
         // A trace that was recorded without it has none of its calls.
         cuda_requested: (!has_gpu_events).then_some(false),
         ..Source::default()

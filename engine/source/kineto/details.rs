@@ -22,6 +22,8 @@ const MAX_NAME_COUNT: usize = 100;
 const MAX_NAME_BYTES: usize = 100;
 /// Devices whose memory is told.
 const MAX_DEVICE_COUNT: usize = 1_024;
+/// No job has more processes.
+const MAX_RANK_COUNT: i64 = 1 << 24;
 /// Bytes that one of each takes until the timeline is told, about.
 const OF_KERNEL_BYTES: u64 = 110;
 const OF_OPERATOR_BYTES: u64 = 130;
@@ -140,6 +142,7 @@ impl Found {
         let collectives = told.chain(self.kernels.iter().filter_map(asked)).collect();
         let product = |(times, id): &(Interval, i64)| Some((*times, *self.products.get(id)?));
         let memory = self.memory.into_iter();
+        let job = metadata.distributed.as_ref();
         timeline.details = Details {
             products: OfKernels::new(self.kernels.iter().filter_map(product).collect()),
             collectives: OfKernels::new(collectives),
@@ -150,8 +153,9 @@ impl Found {
                     allocated_bytes,
                 })
                 .collect(),
-            rank: metadata.distributed.as_ref().and_then(|job| job.rank),
-            world_size: metadata.distributed.as_ref().and_then(|job| job.world_size),
+            rank: job.and_then(|job| job.rank).filter(|rank| (0..MAX_RANK_COUNT).contains(rank)),
+            world_size: job.and_then(|job| job.world_size).filter(|size| (1..=MAX_RANK_COUNT).contains(size)),
+            backend: job.and_then(|job| Some(cut::to_bytes(job.backend.as_deref()?, MAX_NAME_BYTES).to_owned())),
         };
     }
 }

@@ -31,7 +31,7 @@ use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::parallel::Threads;
 use crate::timeline::builder::Builder;
 use crate::timeline::columns::OverheadKind;
-use crate::timeline::{Source, Timeline};
+use crate::timeline::{GpuVendor, Source, Timeline};
 
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 const EXPORT: &str = "Export the report with: nsys export --type sqlite FILE.nsys-rep";
@@ -152,7 +152,7 @@ fn read_database(
     let mut timeline = builder.finish();
     load_libraries(&mut timeline);
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
-    timeline.source = Source { format: Some(FORMAT.id), ..info.source };
+    timeline.source = Source { format: Some(FORMAT.id), gpu_vendor: Some(GpuVendor::Nvidia), ..info.source };
     timeline.metrics = metrics::read(&db, &schema)?;
     timeline.has_cpu_samples = info::has_rows(&db, &schema, samples::CHAINS)?;
     samples::read(&db, &schema, &mut timeline, limits)?;

@@ -1,6 +1,6 @@
 //! Which error a program's output tells of, by fixed words.
 
-use crate::timeline::output::{OutputError, SIGNS, TRACEBACK};
+use crate::timeline::output::{Ends, OutputError, SIGNS, TRACEBACK};
 
 /// What ends a program stands so near the end of its output: only what the runtime adds comes after it.
 const LAST_LINES: usize = 40;
@@ -46,8 +46,10 @@ fn uncaught<'a>(lines: &'a [&'a str]) -> Option<&'a [&'a str]> {
 
 /// From what ends a program to the end of the output.
 fn fatal<'a>(lines: &'a [&'a str]) -> Option<&'a [&'a str]> {
+    let ends = |line: &str, how: Ends| SIGNS.iter().any(|sign| sign.ends() >= how && sign.is_in(line));
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    let begin = last.iter().position(|line| SIGNS.iter().any(|sign| sign.is_end() && sign.is_in(line)))?;
+    let begin = last.iter().position(|line| ends(line, Ends::NearEnd));
+    let begin = begin.or_else(|| last.len().checked_sub(1).filter(|at| ends(last[*at], Ends::AsLastLine)))?;
     Some(&last[begin..])
 }
 
@@ -63,6 +65,11 @@ mod tests {
     fn errors_are_told_by_fixed_words_the_most_telling_first() {
         assert_eq!(of("step 1\nstep 2\n"), None);
         assert_eq!(of("ImportError: a\nlost: CUDA_ERROR_OUT_OF_MEMORY\n"), Some(("out of GPU memory", false)));
+        let plugin = "n:1 [0] NCCL INFO NET/Plugin : libnccl-net.so: cannot open: No such file or directory\n";
+        assert_eq!((of(plugin), of("DeprecationWarning: RuntimeError")), (None, None));
+        assert_eq!(of("sh: a: No such file or directory\nstep 1\n"), Some(("a file that was not found", false)));
+        assert_eq!(of("step 1\nCouldn't open file: a.weights"), Some(("a file that was not found", true)));
+        assert_eq!(of("  File \"a.py\", line 3\n    x =\nSyntaxError: invalid syntax"), Some(("SyntaxError", true)));
         assert_eq!(of("lib: symbol lookup error: /opt/libToolsInjectionProxy64.so: undefined symbol: x"), {
             Some(("a symbol that the profiler's own library lacks", true))
         });

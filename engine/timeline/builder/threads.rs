@@ -1,6 +1,7 @@
 //! What threads do that do not run, and overheads of all threads.
 
 use super::ops::Kept;
+use crate::limits::USUAL_DEVICE_COUNT;
 use crate::timeline::columns::{ThreadState, ThreadStates};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
@@ -36,7 +37,9 @@ impl SchedulerRows {
 pub(super) fn bound_overheads(timeline: &mut Timeline) -> u64 {
     const MAX_CELLS: usize = 4_000_000;
     let columns = &mut timeline.overheads;
-    let most = MAX_CELLS / timeline.threads.len().max(1);
+    // Each device looks at them.
+    let share = timeline.devices.len().div_ceil(USUAL_DEVICE_COUNT).max(1);
+    let most = MAX_CELLS / share / timeline.threads.len().max(1);
     let unnamed = columns.thread.iter().filter(|thread| **thread == NONE).count();
     if unnamed <= most {
         return 0;

@@ -6,10 +6,12 @@ use std::fmt::Write;
 use coldspot::analysis::Reading;
 use coldspot::facts::{EntityKind, Facts, catalogue};
 use coldspot::ledger::Account;
+use coldspot::limits::MAX_THREAD_COUNT;
 use coldspot::source::{Limits, ReadOptions};
+use rusqlite::Connection;
 
 use crate::support::analysis::{facts, facts_of, try_timeline};
-use crate::support::{Scenario, SchemaVersion, fixture, kernels, scenario_names, temp, trace};
+use crate::support::{Scenario, SchemaVersion, fixture, heavy, kernels, scenario_names, temp, trace};
 
 /// More kernels than get facts of their own, more ranges inside each other than are followed, and more processes than get
 /// facts of their own.
@@ -51,6 +53,21 @@ fn crowd() -> Facts {
     facts(&path)
 }
 
+/// More threads than are told apart.
+fn throng() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("throng.sqlite");
+    heavy::write(&path, 5, &[heavy::KERNELS, heavy::LAUNCHES]);
+    let ranges = format!(
+        "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {})
+         INSERT INTO NVTX_EVENTS SELECT n, n + 9, {} + n, 59, 'r', NULL, 0 FROM c;",
+        MAX_THREAD_COUNT,
+        heavy::PID
+    );
+    Connection::open(&path).unwrap().execute_batch(&ranges).unwrap();
+    facts(&path)
+}
+
 /// A report of which some rows, some names and the ends of names are left out.
 fn cut_short() -> Facts {
     let limits = Limits { rows: 100, name_bytes: 12, names: 5 };
@@ -87,6 +104,7 @@ fn names_in(facts: &Facts) -> BTreeSet<String> {
 fn every_fact_of_the_catalogue_is_set() {
     let mut set = names_in(&crowd());
     set.extend(names_in(&cut_short()));
+    set.extend(names_in(&throng()));
     set.extend(names_in(&profiled()));
     set.extend(names_in(&traced()));
     for name in scenario_names() {

@@ -38,6 +38,11 @@ pub const CASES: &[(&str, Make)] = &[
     ("correlations", correlations),
     ("cpu-samples", cpu_samples),
     ("deep-stacks", deep_stacks),
+    ("played-threads", played_threads),
+    ("played-streams", played_streams),
+    ("played-gpus", played_gpus),
+    ("overheads-of-gpus", overheads_of_gpus),
+    ("overlaps-of-gpus", overlaps_of_gpus),
 ];
 
 const TABLES: &str = "
@@ -346,4 +351,54 @@ fn deep_stacks(path: &Path, rows: i64) {
     Connection::open(path).unwrap().execute_batch(SAMPLES).unwrap();
     let samples = "COMPOSITE_EVENTS n, n * 100000 - 50000, TID";
     more(path, rows, &[samples, "SAMPLING_CALLCHAINS n % 10, n / 10, n % 3 + 1, n % 2 + 1"]);
+}
+
+/// Marked steps of so many kernels each.
+fn steps(path: &Path, kernels: i64, count: i64) {
+    let step = format!(
+        "NVTX_EVENTS n * {kernels} * 100000 - 6000, (n + 1) * {kernels} * 100000 - 7000, TID, 59, 'step', NULL, 0"
+    );
+    more(path, count, &[&step]);
+}
+
+/// Kernels on as many GPUs as are told apart.
+fn on_gpus() -> String {
+    KERNELS.replace("PID, 0,", "PID, n % 32,")
+}
+
+/// Every kernel of a step is launched by a thread of its own.
+fn played_threads(path: &Path, rows: i64) {
+    let rows = rows.min(30_000);
+    write(path, rows, &[KERNELS, &LAUNCHES.replace("TID", "PID + n")]);
+    steps(path, rows / 5, 5);
+}
+
+/// Each stream of a step has two kernels, which overlap, and waits for all of them by the rules of the default stream.
+fn played_streams(path: &Path, rows: i64) {
+    let rows = rows.min(30_000);
+    let kernels = KERNELS.replace("100000 + 1000", "100000 + 250000").replace("1, 7", &format!("1, n % {}", rows / 2));
+    write(path, rows, &[&kernels, LAUNCHES]);
+    let sql = "CREATE TABLE TARGET_INFO_CUDA_STREAM (processId, contextId, streamId, flag);";
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+    more(path, rows, &["TARGET_INFO_CUDA_STREAM 5, 1, n, 1 + n % 2"]);
+    steps(path, rows / 10, 10);
+}
+
+fn played_gpus(path: &Path, rows: i64) {
+    write(path, rows, &[&on_gpus(), LAUNCHES]);
+    steps(path, 320, rows / 320);
+}
+
+/// Overheads of all threads, while all GPUs wait for hundreds of them.
+fn overheads_of_gpus(path: &Path, rows: i64) {
+    let sql = "CREATE TABLE PROFILER_OVERHEAD (start, end, globalTid, nameId)";
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+    let overheads = "PROFILER_OVERHEAD n * 50000, n * 50000 + 900000000, NULL, 2";
+    write(path, rows, &[&on_gpus(), &LAUNCHES.replace("TID", "PID + n % 900"), overheads]);
+}
+
+/// Annotations of which two hundred are open at once, while all GPUs wait.
+fn overlaps_of_gpus(path: &Path, rows: i64) {
+    let ranges = "NVTX_EVENTS n * 90000, n * 90000 + 17900000, TID, 60, 'r' || (n % 5000), NULL, 0";
+    write(path, rows, &[&on_gpus(), LAUNCHES, ranges]);
 }

@@ -74,6 +74,7 @@ fn framed_step(number: i64) -> String {
         event("python_function", "PIL/Image.py(2220): resize", 1, 3, 380, ""),
         event("python_function", "train.py(40): train_step", 1, 410, 60, ""),
         event("python_function", "torch/nn/functional.py(1): linear", 1, 411, 50, ""),
+        event("python_function", "train.py(40): torch_dynamo_resume_in_train_step_at_44", 1, 462, 4, ""),
         event("cpu_op", "aten::linear", 1, 412, 40, &format!(r#""Sequence number": {number}, "Fwd thread id": 0"#)),
         call("cudaLaunchKernel", 1, 420, first),
         on_gpu("kernel", "forward_kernel", 430, 100, first, grid),
@@ -100,7 +101,9 @@ fn framed_step(number: i64) -> String {
 /// A trace of so many such steps.
 pub fn framed_trace(steps: i64) -> String {
     let events: Vec<String> = (0..steps).map(framed_step).collect();
-    format!("{{\"deviceProperties\": [{DEVICE}], \"traceEvents\": [\n  {}\n]}}\n", events.join(",\n  "))
+    let job = r#"{"rank": 1, "world_size": 2, "backend": "nccl"}"#;
+    let events = events.join(",\n  ");
+    format!("{{\"deviceProperties\": [{DEVICE}], \"distributedInfo\": {job}, \"traceEvents\": [\n  {events}\n]}}\n")
 }
 
 /// The same text with every occurrence of a part replaced, at least one.
