@@ -4,7 +4,7 @@
 
 use super::bar;
 use super::json::{Part as Row, ReviewView};
-use crate::findings::{DeviceReview, Finding, Gain, Score};
+use crate::findings::{DeviceReview, Finding, Score};
 use crate::gates::Gate;
 use crate::report::ReviewReport;
 use crate::rules::CaptureNote;
@@ -153,9 +153,7 @@ impl Page {
         let headline = review.headline().unwrap_or(0);
         if let (Some(device), Some(drawn)) = (review.devices.get(headline), view.devices.get(headline)) {
             let (bar, rows) = (bar::bar(&drawn.parts, device.window_ns), bar::rows(&drawn.parts));
-            let is_replayed = |gain: &Gain| gain.replayed.is_some();
-            let tells_gains = review.findings.iter().any(|finding| finding.gain.as_ref().is_some_and(is_replayed));
-            self.device(device, &bar, &rows, (review.devices.len() == 1, tells_gains));
+            self.device(device, &bar, &rows, review.devices.len() == 1);
         }
         report.gates.gates.iter().for_each(|gate| self.gate(gate));
         self.findings(&review.findings);
@@ -194,10 +192,10 @@ impl Page {
         Some(format!("  {mark} {:>7}  {title} ({bound} {}{source})", percent(share), percent(score.target)))
     }
 
-    fn device(&mut self, device: &DeviceReview, bar: &str, rows: &[Row], (is_only, tells_gains): (bool, bool)) {
+    fn device(&mut self, device: &DeviceReview, bar: &str, rows: &[Row], is_only: bool) {
         self.heading("Where the time went");
         let label = if is_only { String::new() } else { format!("{}: ", device.label.plain()) };
-        self.wrap("", &format!("{label}{}", window(device, tells_gains)));
+        self.wrap("", &format!("{label}{}", window(device)));
         self.line(bar);
         for row in rows {
             let label = escape::plain(&row.label);
@@ -295,7 +293,7 @@ pub(super) fn words_of(sentence: &Sentence) -> String {
 }
 
 /// The window of a device, and what its work repeats.
-fn window(device: &DeviceReview, tells_gains: bool) -> String {
+fn window(device: &DeviceReview) -> String {
     let mut words = duration(device.window_ns);
     if let Some(start) = device.window_start_ns {
         words.push_str(&format!(" from {}", instant(start)));
@@ -319,7 +317,7 @@ fn window(device: &DeviceReview, tells_gains: bool) -> String {
         ));
     }
     words.push('.');
-    if let Some(step) = device.gain_step.filter(|_| tells_gains) {
+    if let Some(step) = device.gain_step {
         let of = if device.steps.as_ref().is_some_and(|steps| !steps.is_by_launches) { "step" } else { "round" };
         words.push_str(&format!(
             " Gains are told of a {of} of {}, in the mean and without what recording costs.",

@@ -98,10 +98,13 @@ impl Setting<'_> {
     /// The peaks of TF32 and of bf16 or fp16 matrix products on tensor cores over that of fp32 without; NVIDIA's data sheets, dense.
     pub(super) fn tensor_ratios(&self) -> Option<(Option<f64>, f64)> {
         let device = self.subject.devices[self.subject.device].device;
-        match self.properties(device)?.compute_capability? {
-            (7, _) => Some((None, 8.0)),
+        let properties = self.properties(device)?;
+        let is_geforce = properties.name.as_deref().is_some_and(|name| name.contains("GeForce"));
+        match properties.compute_capability? {
+            (7, _) => Some((None, if is_geforce { 4.0 } else { 8.0 })),
             (8, 0) => Some((Some(8.0), 16.0)),
-            (8, _) => Some((Some(1.0), 2.0)),
+            (8, _) | (12, _) if is_geforce => Some((Some(1.0), 2.0)),
+            (8, _) | (12, _) => Some((Some(2.0), 4.0)),
             (9, _) => Some((Some(7.4), 14.8)),
             (10, _) => Some((Some(14.0), 28.0)),
             _ => None,

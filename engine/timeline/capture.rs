@@ -14,6 +14,8 @@ pub struct Source {
     pub schema_version: Option<String>,
     /// The framework that was recorded, where the profiler is one of its own.
     pub framework: Option<&'static str>,
+    /// GPUs that the recording lists, also those without work; absent where it lists none.
+    pub listed_gpu_count: Option<i64>,
     /// Whose GPUs were recorded, where the recording says.
     pub gpu_vendor: Option<GpuVendor>,
     /// Whether the profiler was asked to record CUDA, where the recording says.

@@ -5,7 +5,7 @@ use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneT
 use super::{Fact, fact};
 use crate::facts::extract::framework::FRAMEWORKS;
 use crate::source::FORMAT_IDS;
-use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, KernelProfile, Nvtx, Report};
+use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, DeviceInfo, KernelProfile, Nvtx, Report};
 use crate::timeline::GpuVendor;
 use crate::timeline::output::KINDS;
 
@@ -198,6 +198,13 @@ pub(super) const RUN: &[Fact] = &[
         Report,
         Incomparable,
         "What these communicate through, as PyTorch calls it: `nccl`, `gloo`.",
+    ),
+    fact(
+        "listed_gpu_count",
+        Int,
+        DeviceInfo,
+        Incomparable,
+        "GPUs that a trace of PyTorch lists, also those without work; absent where it lists none.",
     ),
     fact(
         "gpu_vendor",

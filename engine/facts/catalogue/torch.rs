@@ -1,7 +1,7 @@
 //! Facts of a device that a framework's profiler tells: its optimizer, what it compiled, its collectives, its memory.
 
 use super::FactType::{Float, Int, Text};
-use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::timeline::Capability::{AllocatorMemory, CallStacks, CollectiveSizes, Nvtx};
 
@@ -30,6 +30,21 @@ pub(super) const TORCH: &[Fact] = &[
         ExtensiveWithGaps,
         "Idle time of the device while the launching thread is in a step of an optimizer.",
     ),
+    fact(
+        "step_lead_ns",
+        Int,
+        Nvtx,
+        OneTime,
+        "From the begin of the step that PyTorch's profiler marks on the host to the first GPU operation of the window, where that step holds it: the GPU waits meanwhile, before the window. 0 where no step is marked, and where the window is a phase of what repeats.",
+    ),
+    fact(
+        "step_lead_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The innermost range or function of Python that holds at least half of that time, of the thread that marks the step.",
+    ),
+    fact("step_lead_range_ns", Int, Nvtx, OneTime, "How much of that time it holds."),
     fact(
         "compiling_step_count",
         Int,

@@ -18,6 +18,7 @@ mod kernel_profiles;
 mod kernels;
 mod launch_shapes;
 mod launches;
+mod lead;
 mod metrics;
 mod occupancy;
 mod optimizer;
@@ -208,6 +209,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     collectives::extract(context, device, &mut part.device);
     optimizer::extract(context, device, &mut part.device);
     compiled::extract(context, device, &mut part.device);
+    lead::extract(context.timeline, device, &mut part.device);
 }
 
 fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {

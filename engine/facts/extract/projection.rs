@@ -8,6 +8,7 @@ use super::{Context, DeviceContext};
 use crate::ledger::OpKind;
 use crate::limits::MAX_OPEN_RANGE_COUNT;
 use crate::text::folded::numbers_folded;
+use crate::timeline::columns::RangeKind;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
 
 /// A range is told when at least this part of the time lies in it.
@@ -25,8 +26,8 @@ impl Folded {
     pub(super) fn new(timeline: &Timeline) -> Self {
         let mut known: HashMap<String, u32> = HashMap::default();
         let (mut group_of, mut names): (Vec<u32>, Vec<String>) = (Vec::new(), Vec::new());
-        for label in &timeline.ranges.labels {
-            let name = timeline.name(label.name);
+        for label in 0..timeline.ranges.labels.len() as u32 {
+            let name = told_name(timeline, label);
             let folded = numbers_folded(name);
             let group = *known.entry(folded.clone()).or_insert_with(|| {
                 names.push(name.to_owned());
@@ -47,6 +48,16 @@ impl Folded {
     pub(super) fn name(&self, group: u32) -> &str {
         self.names.get(group as usize).map_or("", |name| name)
     }
+}
+
+/// What a range is called where it is told of: of a function of Python the folders of its file are left out, they are private.
+pub(super) fn told_name(timeline: &Timeline, label: u32) -> &str {
+    let Some(label) = timeline.ranges.labels.get(label as usize) else { return "" };
+    let name = timeline.name(label.name);
+    let is_frame = label.kind == RangeKind::PythonFrame;
+    let place = name.find('(').unwrap_or(name.len());
+    let folders = name.get(..place).and_then(|path| path.rfind('/')).map_or(0, |end| end + 1);
+    if is_frame { name.get(folders..).unwrap_or(name) } else { name }
 }
 
 /// Time in the ranges of a group.

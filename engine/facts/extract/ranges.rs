@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::projection::{Folded, InGroup, Projection, telling};
+use super::projection::{Folded, InGroup, Projection, telling, told_name};
 use super::{Context, DeviceContext, DevicePart, Parents, source_lines};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
@@ -120,7 +120,7 @@ fn loading(timeline: &Timeline, device: &DeviceContext, groups: &[Group], facts:
     facts.set("idle_data_loading_ns", all.idle.idle_ns);
     facts.set("idle_data_loading_host_ns", all.idle.host_ns);
     facts.set("idle_data_loading_blocked_ns", all.idle.blocked_ns);
-    facts.set_some("data_loading_range", main.map(|group| name(timeline, group.label)));
+    facts.set_some("data_loading_range", main.map(|group| told_name(timeline, group.label)));
     facts.set_some("is_data_loaded_in_process", has_workers.map(|has_workers| !has_workers));
     facts.set("data_loading_longest_ns", all.longest_ns);
     facts.set("data_loading_longest_start_ns", all.longest_start_ns);

@@ -133,7 +133,8 @@ impl Play<'_> {
     pub(super) fn lower_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
         let Some((tf32, half)) = setting.tensor_ratios() else { return };
         let factor = match extent {
-            Extent::Expected => (tf32.unwrap_or(half) * TENSOR_EFFICIENCY).max(1.0),
+            // Where TF32 is no faster, the next type is what one changes to.
+            Extent::Expected => (tf32.filter(|tf32| *tf32 > 1.0).unwrap_or(half) * TENSOR_EFFICIENCY).max(1.0),
             Extent::Ceiling => half.max(tf32.unwrap_or(0.0)),
         };
         self.set_runs(|_, op, run_ns| {

@@ -48,6 +48,18 @@ fn properties(device: &metadata::DeviceProperties) -> DeviceProperties {
     }
 }
 
+/// A process may list but one of the GPUs of its machine, by another number than its work has: where all that it lists are the
+/// same, the others are too.
+fn describe_unlisted(timeline: &mut Timeline, metadata: &metadata::Metadata) {
+    let mut listed = metadata.devices.iter().take(MAX_GPUS).map(properties);
+    let Some(first) = listed.next() else { return };
+    if first.name.is_some() && listed.all(|other| other == first) {
+        for device in timeline.devices.iter_mut().filter(|device| device.properties.is_none()) {
+            device.properties = Some(first.clone());
+        }
+    }
+}
+
 /// Told by the calls, which every trace with work of a GPU has; else by what the trace says of itself.
 fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendor> {
     let mut names: Vec<NameId> = timeline.api.name.clone();
@@ -67,12 +79,14 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
     timeline.source = Source {
         format: Some(FORMAT.id),
         framework: Some("pytorch"),
+        listed_gpu_count: Some(summary.metadata.devices.len() as i64).filter(|count| *count > 0),
         gpu_vendor: vendor(timeline, &summary.metadata),
         // A trace that was recorded without it has none of its calls.
         cuda_requested: (!has_gpu_events).then_some(false),
         ..Source::default()
     };
     timeline.lacks_calls = true;
+    describe_unlisted(timeline, &summary.metadata);
     timeline.begin_at_zero();
     let text = match &summary.ending {
         Ending::Whole => return,

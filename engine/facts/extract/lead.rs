@@ -1,0 +1,55 @@
+//! Facts of the time in which a step has begun on the host, and its first GPU operation has not: it lies before the window.
+
+use std::cmp::Reverse;
+
+use super::DeviceContext;
+use super::projection::told_name;
+use crate::facts::Entity;
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, ThreadRanges, Timeline};
+
+/// How the profiler of PyTorch begins the names of steps.
+const STEP: &str = "ProfilerStep";
+/// A range that holds a smaller part of it does not tell what it is.
+const MIN_SHARE: f64 = 0.5;
+
+pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    let labels = &timeline.ranges.labels;
+    let is_step: Vec<bool> = labels.iter().map(|label| timeline.name(label.name).starts_with(STEP)).collect();
+    let found = if device.told.is_phase() { None } else { find(timeline, device, &is_step) };
+    facts.set("step_lead_ns", found.map_or(0, |(_, lead)| lead.len_ns()));
+    let Some((ranges, lead)) = found else { return };
+    let holds = |(times, label): (Interval, &u32)| {
+        let ns = times.overlap_ns(lead);
+        let is_told = is_step.get(*label as usize) == Some(&false) && ns as f64 >= MIN_SHARE * lead.len_ns() as f64;
+        is_told.then_some((ns, *label))
+    };
+    // Of what holds most of it the innermost: the shortest.
+    let told =
+        ranges.times.iter().zip(&ranges.label).filter_map(holds).min_by_key(|(ns, label)| (*ns, Reverse(*label)));
+    if let Some((ns, label)) = told.filter(|_| lead.len_ns() > 0) {
+        facts.set("step_lead_range", told_name(timeline, label));
+        facts.set("step_lead_range_ns", ns);
+    }
+}
+
+/// The step that holds the first GPU operation: the ranges of its thread, and from its begin to that operation.
+fn find<'all>(
+    timeline: &'all Timeline,
+    device: &DeviceContext,
+    is_step: &[bool],
+) -> Option<(&'all ThreadRanges, Interval)> {
+    if !is_step.contains(&true) {
+        return None;
+    }
+    let first_op = device.window().start;
+    let is_own = |thread: u32| thread != NONE && device.processes.contains(&timeline.process_of(thread));
+    let lead = |ranges: &'all ThreadRanges| {
+        let rows = ranges.times.iter().zip(&ranges.label);
+        let mut steps = rows.filter(|(_, label)| is_step.get(**label as usize) == Some(&true));
+        let (step, _) = steps.find(|(step, _)| step.start <= first_op && step.end > first_op)?;
+        Some((ranges, Interval::new(step.start, first_op)))
+    };
+    let own = timeline.ranges.threads.iter().filter(|ranges| is_own(ranges.thread));
+    own.filter_map(lead).max_by_key(|(_, lead)| lead.len_ns())
+}
