@@ -114,6 +114,9 @@ pub const MAX_HISTORY_FILE_COUNT: usize = 10_000;
 /// Bytes of a baseline: it holds two lines a finding.
 pub const MAX_BASELINE_BYTES: u64 = 16 * MIB;
 
+/// Budgets of a coldspot.toml, and ignores: each is held against every kernel and finding.
+pub const MAX_CONFIG_ENTRY_COUNT: usize = 1_000;
+
 // What rules and templates may hold and do.
 
 /// Bytes of a rule file, of a template, or of a coldspot.toml.
@@ -261,6 +264,7 @@ mod tests {
     fn of_people_and_runs() -> Vec<Row> {
         vec![
             ("a rule file, a template, a coldspot.toml", vec![bytes(MAX_RULE_FILE_BYTES)]),
+            ("budgets of a coldspot.toml", vec![count(MAX_CONFIG_ENTRY_COUNT as u64)]),
             ("all folders of rules", vec![count(MAX_RULE_FOLDER_ENTRY_COUNT as u64), bytes(MAX_RULES_BYTES as u64)]),
             ("a folder of templates", vec![count(MAX_TEMPLATE_FILE_COUNT as u64)]),
             ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),

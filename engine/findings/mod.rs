@@ -347,7 +347,12 @@ pub fn review(
     let counted: Vec<&Occurrence<'_>> = occurrences.iter().filter(|this| this.ignore.is_none()).collect();
     let counts = Counts { ignored: occurrences.len() - counted.len(), ..Counts::of(rules, &judgements) };
     let capture = capture::notes(facts);
-    let devices = context.devices(scorecard, &counted);
+    let mut devices = context.devices(scorecard, &counted);
+    let is_replayed = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.replayed.is_some());
+    if !findings.iter().any(is_replayed) {
+        // Of what nothing is told, no length need be known.
+        devices.iter_mut().for_each(|device| device.gain_step = None);
+    }
     let silencing: Vec<&str> = suppressed.iter().map(|left_out| left_out.by.as_str()).collect();
     brief::mark(&mut findings, &devices);
     Review {

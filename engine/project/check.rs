@@ -7,6 +7,7 @@ use toml::Spanned;
 use crate::compare::Terms;
 use crate::findings::{Ignore, Scorecard};
 use crate::gates::{Budgets, FailOn, Threshold};
+use crate::limits::MAX_CONFIG_ENTRY_COUNT;
 use crate::rules::fault::{Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::{Library, Params, Rule};
@@ -31,7 +32,7 @@ pub(super) fn check(
         params: checker.params(file),
         severities: checker.severities(&raw.severity),
         off: checker.off(&raw.rules.off),
-        ignores: raw.ignore.iter().filter_map(|ignore| checker.ignore(ignore, today)).collect(),
+        ignores: checker.ignores(&raw.ignore, today),
         targets: checker.targets(file, scorecard),
         fail_on: raw.review.fail_on.as_ref().and_then(|word| checker.fail_on(word)),
         compare_fail_on: raw.compare.fail_on.as_ref().and_then(|word| checker.compare_fail_on(word)),
@@ -60,7 +61,7 @@ impl<'a> Checker<'a> {
 
     fn rule(&mut self, id: &Text) -> Option<&'a Rule> {
         let rule = self.library.rule(id.get_ref());
-        if rule.is_none() {
+        if rule.is_none() && !self.log.is_full() {
             let near = did_you_mean(id.get_ref(), self.library.rules().iter().map(Rule::id));
             self.log.at(id.span(), format!("there is no rule `{}`{near}", id.get_ref()));
         }
@@ -134,7 +135,7 @@ impl<'a> Checker<'a> {
         let mut targets = BTreeMap::new();
         for (id, value) in &file.raw.scorecard {
             let name = id.get_ref();
-            if !scorecard.ids().any(|known| known == name) {
+            if !self.log.is_full() && !scorecard.ids().any(|known| known == name) {
                 let near = did_you_mean(name, scorecard.ids());
                 self.log.at(id.span(), format!("the scorecard has no `{name}`{near}"));
             }
@@ -152,12 +153,19 @@ impl<'a> Checker<'a> {
         let mut budgets = Budgets::default();
         for (name, value) in raw {
             self.budget(&mut budgets, name.get_ref(), value.get_ref(), name.span());
+            if budgets.iter().count() > MAX_CONFIG_ENTRY_COUNT {
+                self.log.at(name.span(), format!("there are more than {MAX_CONFIG_ENTRY_COUNT} budgets"));
+                break;
+            }
         }
         budgets
     }
 
     /// `findings.new = 0` without quotes is a table in a table to TOML.
     fn budget(&mut self, budgets: &mut Budgets, name: &str, value: &toml::Value, span: std::ops::Range<usize>) {
+        if budgets.iter().count() > MAX_CONFIG_ENTRY_COUNT || self.log.is_full() {
+            return;
+        }
         let limit = match value {
             toml::Value::String(text) => text.clone(),
             toml::Value::Integer(number) => number.to_string(),
@@ -182,6 +190,13 @@ impl<'a> Checker<'a> {
         if let Err(error) = budgets.add(name, &limit) {
             self.log.at(span, error.to_string());
         }
+    }
+
+    fn ignores(&mut self, raw: &[RawIgnore], today: Date) -> Vec<Ignore> {
+        if let Some(beyond) = raw.get(MAX_CONFIG_ENTRY_COUNT) {
+            self.log.at(beyond.rule.span(), format!("there are more than {MAX_CONFIG_ENTRY_COUNT} ignores"));
+        }
+        raw.iter().take(MAX_CONFIG_ENTRY_COUNT).filter_map(|ignore| self.ignore(ignore, today)).collect()
     }
 
     fn ignore(&mut self, raw: &RawIgnore, today: Date) -> Option<Ignore> {

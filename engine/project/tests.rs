@@ -1,4 +1,5 @@
 use super::*;
+use crate::limits::MAX_CONFIG_ENTRY_COUNT;
 use crate::text::glob::Glob;
 
 fn library() -> Library {
@@ -154,4 +155,16 @@ fn the_nearest_file_above_is_found() {
     assert_eq!(find(&deep), Some(root.path().join(FILE_NAME)));
     std::fs::write(root.path().join("a").join(FILE_NAME), "").unwrap();
     assert_eq!(find(&deep), Some(root.path().join("a").join(FILE_NAME)));
+}
+
+#[test]
+fn what_is_held_against_every_finding_has_a_limit() {
+    let entries =
+        |one: &str| (0..=MAX_CONFIG_ENTRY_COUNT).map(|number| one.replace('N', &number.to_string())).collect();
+    let ignores: String = entries("[[ignore]]\nrule = \"sync-gap\"\nreason = \"N\"\n");
+    assert!(faults(&ignores)[0].ends_with("there are more than 1000 ignores"));
+    let budgets: String = entries("'kernel[\"kN\"].mean_ns' = \"+5%\"\n");
+    assert!(faults(&format!("[budgets]\n{budgets}"))[0].ends_with("there are more than 1000 budgets"));
+    let unknown: String = entries("\"no.such.number.N\" = 5\n");
+    assert_eq!(faults(&format!("[budgets]\n{unknown}")).len(), crate::limits::MAX_FAULT_COUNT);
 }

@@ -4,8 +4,9 @@
 
 use super::bar;
 use super::json::{Part as Row, ReviewView};
-use crate::findings::{DeviceReview, Finding, Gain, Score};
-use crate::report::{Report, ReviewReport};
+use crate::findings::{DeviceReview, Finding, Score};
+use crate::gates::Gate;
+use crate::report::ReviewReport;
 use crate::rules::CaptureNote;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
@@ -72,36 +73,52 @@ impl Colour {
     }
 }
 
-/// A report as text; of a comparison what Markdown says of it.
+/// A review as text.
 pub(super) fn text(report: &ReviewReport, screen: Screen) -> String {
-    let mut page = Page { screen, out: String::new() };
+    let mut page = Page::new(screen);
     page.review(report);
     page.out
 }
 
-/// Whether a report has a form of its own as text.
-pub(super) fn review_of(report: &Report) -> Option<&ReviewReport> {
-    match report {
-        Report::Review(review) => Some(review),
-        Report::Comparison(_) => None,
-    }
-}
-
 /// What has been printed so far.
-struct Page {
+pub(super) struct Page {
     screen: Screen,
     out: String,
 }
 
 impl Page {
-    fn line(&mut self, line: &str) {
+    pub(super) const fn new(screen: Screen) -> Self {
+        Self { screen, out: String::new() }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+
+    /// Of the whole page.
+    pub(super) fn title(&mut self, words: &str) {
+        let words = self.screen.paint(Colour::Bold, words);
+        self.line(&words);
+    }
+
+    /// A row of a table of four columns.
+    pub(super) fn row(&mut self, [name, base, head, change]: [&str; 4]) {
+        self.line(&format!("  {name:<32}{base:>12}{head:>12}  {change}"));
+    }
+
+    pub(super) fn gate(&mut self, gate: &Gate) {
+        let words = format!("{} ({}): {}; {}", gate.name, gate.limit, gate.outcome.name(), gate.says);
+        self.wrap("gate ", &escape::plain(&words));
+    }
+
+    pub(super) fn line(&mut self, line: &str) {
         // Logs of pipelines read lines, wherever they were broken.
         self.out.push_str(escape::no_command(line).trim_end());
         self.out.push('\n');
     }
 
     /// Words, broken at blanks; `first` begins the first line, the others are as far in.
-    fn wrap(&mut self, first: &str, words: &str) {
+    pub(super) fn wrap(&mut self, first: &str, words: &str) {
         let indent = " ".repeat(first.chars().count());
         let mut line = first.to_owned();
         let mut is_empty = true;
@@ -119,7 +136,7 @@ impl Page {
         self.line(&line);
     }
 
-    fn heading(&mut self, words: &str) {
+    pub(super) fn heading(&mut self, words: &str) {
         let words = self.screen.paint(Colour::Bold, words);
         self.line("");
         self.line(&words);
@@ -128,7 +145,7 @@ impl Page {
     fn review(&mut self, report: &ReviewReport) {
         let review = &report.review;
         let title = format!("coldspot: {}", escape::plain(&report.name));
-        self.line(&self.screen.paint(Colour::Bold, &title));
+        self.title(&title);
         self.line("");
         self.wrap("", &words_of(&review.verdict));
         self.scores(&review.devices);
@@ -136,16 +153,9 @@ impl Page {
         let headline = review.headline().unwrap_or(0);
         if let (Some(device), Some(drawn)) = (review.devices.get(headline), view.devices.get(headline)) {
             let (bar, rows) = (bar::bar(&drawn.parts, device.window_ns), bar::rows(&drawn.parts));
-            let is_replayed = |gain: &Gain| gain.replayed.is_some();
-            let tells_gains = review.findings.iter().any(|finding| finding.gain.as_ref().is_some_and(is_replayed));
-            self.device(device, &bar, &rows, (review.devices.len() == 1, tells_gains));
+            self.device(device, &bar, &rows, review.devices.len() == 1);
         }
-        for gate in &report.gates.gates {
-            self.wrap(
-                "gate ",
-                &escape::plain(&format!("{} ({}): {}; {}", gate.name, gate.limit, gate.outcome.name(), gate.says)),
-            );
-        }
+        report.gates.gates.iter().for_each(|gate| self.gate(gate));
         self.findings(&review.findings);
         if !review.capture.is_empty()
             && !review.findings.iter().any(|found| found.capture_note == Some(CaptureNote::Quoted))
@@ -182,10 +192,10 @@ impl Page {
         Some(format!("  {mark} {:>7}  {title} ({bound} {}{source})", percent(share), percent(score.target)))
     }
 
-    fn device(&mut self, device: &DeviceReview, bar: &str, rows: &[Row], (is_only, tells_gains): (bool, bool)) {
+    fn device(&mut self, device: &DeviceReview, bar: &str, rows: &[Row], is_only: bool) {
         self.heading("Where the time went");
         let label = if is_only { String::new() } else { format!("{}: ", device.label.plain()) };
-        self.wrap("", &format!("{label}{}", window(device, tells_gains)));
+        self.wrap("", &format!("{label}{}", window(device)));
         self.line(bar);
         for row in rows {
             let label = escape::plain(&row.label);
@@ -273,7 +283,7 @@ impl Page {
 }
 
 /// A sentence in which names of the recording stand out.
-fn words_of(sentence: &Sentence) -> String {
+pub(super) fn words_of(sentence: &Sentence) -> String {
     let each = sentence.spans().iter().map(|span| match span {
         Span::Own(own) => words::plain(own),
         Span::Value(text) => escape::plain(text),
@@ -283,7 +293,7 @@ fn words_of(sentence: &Sentence) -> String {
 }
 
 /// The window of a device, and what its work repeats.
-fn window(device: &DeviceReview, tells_gains: bool) -> String {
+fn window(device: &DeviceReview) -> String {
     let mut words = duration(device.window_ns);
     if let Some(start) = device.window_start_ns {
         words.push_str(&format!(" from {}", instant(start)));
@@ -307,7 +317,7 @@ fn window(device: &DeviceReview, tells_gains: bool) -> String {
         ));
     }
     words.push('.');
-    if let Some(step) = device.gain_step.filter(|_| tells_gains) {
+    if let Some(step) = device.gain_step {
         let of = if device.steps.as_ref().is_some_and(|steps| !steps.is_by_launches) { "step" } else { "round" };
         words.push_str(&format!(
             " Gains are told of a {of} of {}, in the mean and without what recording costs.",

@@ -22,7 +22,7 @@ pub struct Gain {
 const COST: Cost = Cost { call_ns: 1_200, operator_ns: 2_000 };
 const MOST_COST: Cost = Cost { call_ns: 3_700, operator_ns: 9_500 };
 /// What the host does takes this much longer in one run than in another: the spread of one program on one machine, docs/gains.md.
-const HOST_SPREAD: f64 = 1.15;
+pub const HOST_SPREAD: f64 = 1.15;
 
 /// Where steps would be shorter than this share without the most that recording may cost, the host decides how long they are.
 const HOST_BOUND_SHARE: f64 = 0.98;

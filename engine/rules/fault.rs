@@ -75,9 +75,14 @@ impl<'a> Log<'a> {
         self.source.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
+    /// Whether no further fault is noted: looking for one would be in vain.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.faults.len() >= MAX_FAULT_COUNT
+    }
+
     /// Notes a fault; those beyond the first ones are as good as said.
     pub(crate) fn at(&mut self, span: Range<usize>, message: impl Into<String>) {
-        if self.faults.len() >= MAX_FAULT_COUNT {
+        if self.is_full() {
             return;
         }
         let fault = Fault { file: self.file.to_owned(), line: self.line(&span), message: message.into() };

@@ -84,8 +84,8 @@ pub fn agreeing(text: &str) -> Cow<'_, str> {
 
 /// Makes the first noun singular, and the verb behind it.
 fn agree(words: &mut [Cow<'_, str>]) {
-    // A unit is no adjective, and what follows a verb or a noun that agrees already is something else.
-    let agrees = |word: &str| NOUNS.iter().chain(&VERBS).any(|(_, one)| word == *one);
+    // A unit is no adjective, and what follows a verb that agrees already is something else.
+    let agrees = |word: &str| VERBS.iter().any(|(_, one)| word == *one);
     let ends_phrase = |word: &str| {
         let is_word = word.chars().all(|letter| letter.is_alphabetic() || letter == '-');
         word == "of" || UNITS.contains(&word) || agrees(word) || !is_word

@@ -8,7 +8,7 @@ use super::kernel_names::Patterns;
 use super::peaks;
 use crate::facts::store::{Entity, EntityId, Facts};
 use crate::facts::{EntityKind, FactValue};
-use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_DEVICE_COUNT};
+use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::source::KERNELS_FORMAT_ID;
 use crate::text::kernel_identity::identity;
 use crate::text::kernel_names;
@@ -25,8 +25,9 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
     let mut left_out = devices.values().skip(MAX_DEVICE_COUNT).map(Vec::len).sum::<usize>();
     let device_count = devices.len().min(MAX_DEVICE_COUNT);
     let patterns = Patterns::new();
+    let most = (MAX_ENTITY_OF_KIND_COUNT / device_count.max(1)).min(MAX_ENTITY_OF_DEVICE_COUNT);
     for (number, kernels) in devices.into_iter().take(MAX_DEVICE_COUNT) {
-        left_out += set_devices_work(&mut facts, run, number, &kernels, patterns.as_ref());
+        left_out += set_devices_work(&mut facts, run, number, (&kernels, most), patterns.as_ref());
     }
     let facts_of_run = facts.get_mut(run);
     facts_of_run.set("format", KERNELS_FORMAT_ID);
@@ -42,12 +43,12 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
     facts
 }
 
-/// A device with its kernels and their launch shapes; returns how many of these are left out.
+/// A device with its kernels and their launch shapes, so many at most; returns how many of these are left out.
 fn set_devices_work(
     facts: &mut Facts,
     run: EntityId,
     number: i64,
-    profiles: &[&KernelProfile],
+    (profiles, most): (&[&KernelProfile], usize),
     patterns: Option<&Patterns>,
 ) -> usize {
     let key = format!("gpu{number}");
@@ -59,7 +60,7 @@ fn set_devices_work(
     }
     let mut kernels: Vec<(String, Vec<&KernelProfile>)> = kernels.into_iter().collect();
     kernels.sort_by_key(|(_, profiles)| Reverse(sum_of(profiles)));
-    let mut left = MAX_ENTITY_OF_DEVICE_COUNT;
+    let mut left = most;
     let mut left_out = 0;
     for (name, profiles) in kernels {
         if left == 0 {

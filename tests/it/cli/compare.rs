@@ -502,7 +502,7 @@ fn real_pairs_are_judged_as_an_expert_would() {
     let before_after = [report("005-h100x2-mfu-before.sqlite"), report("006-h100x2-mfu-after.sqlite")];
     coldspot(&["compare", &before_after[0], &before_after[1]]).code(5).stdout(
         contains("11 % fewer kernels are launched")
-            .and(contains("idle rose from 8.7 % to 19.8 % of the window"))
+            .and(contains("idle rose from 8.7 % to 19.7 % of the window"))
             .and(contains("a call takes as long as before for all of the kernel time"))
             .and(contains("Faster:").not()),
     );

@@ -61,7 +61,7 @@ fn throng() -> Facts {
     let ranges = format!(
         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {})
          INSERT INTO NVTX_EVENTS SELECT n, n + 9, {} + n, 59, 'r', NULL, 0 FROM c;",
-        MAX_THREAD_COUNT,
+        MAX_THREAD_COUNT + 1,
         heavy::PID
     );
     Connection::open(&path).unwrap().execute_batch(&ranges).unwrap();

@@ -1,6 +1,7 @@
 //! Pages of Nsight Compute, made by hand.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use super::mutate::Random;
 use super::mutate_text;
@@ -88,6 +89,24 @@ pub fn raw(kernels: &[(&str, &str, &str, &[Metric])]) -> String {
         quoted(&mut page, &mut own.into_iter().chain(metrics.iter().map(|metric| metric.2)));
     }
     page
+}
+
+/// As many kernels as rows, on more GPUs than there are.
+pub fn on_gpus(path: &Path, rows: i64) {
+    let mut page = format!("{IDENTITY},\"gpu__time_duration.sum\"\n");
+    page.push_str(&"\"\",".repeat(11));
+    page.push_str("\"ns\"\n");
+    for row in 0..rows * 3 {
+        let name = format!("k{row}<{}>(int)", "a::<".repeat(100));
+        let size = "(32, 1, 1)";
+        writeln!(
+            page,
+            "\"{row}\",\"5\",\"p\",\"h\",\"{name}\",\"1\",\"7\",\"{size}\",\"{size}\",\"{}\",\"9.0\",\"1000\"",
+            row % 64
+        )
+        .unwrap();
+    }
+    std::fs::write(path, page).unwrap();
 }
 
 /// One kernel whose stores are not coalesced.

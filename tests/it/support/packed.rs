@@ -8,6 +8,8 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use super::kernels;
+
 type Make = fn(&Path, i64);
 
 pub const CASES: &[(&str, Make)] = &[
@@ -27,6 +29,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("empty-members", empty_members),
     ("empty-events", empty_events),
     ("wide-events", wide_events),
+    ("profiled-gpus", kernels::on_gpus),
 ];
 
 const START: &str = "{\"traceEvents\": [\n";
