@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     /// Several runs of the head.
     #[arg(long, value_name = "REPORT", num_args = 1.., requires = "base", conflicts_with = "reports")]
     head: Vec<PathBuf>,
-    #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = format::parse, default_value = format::DEFAULT, help = format::help())]
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = format::parse, help = format::help())]
     formats: Vec<Printed>,
     /// End with exit code 1 when findings of this severity or above are new or worse, or the head is slower: high, medium, low or
     /// never, and slower or slower=3%, with commas between them. A severity alone fails a slower head, too. By default what
@@ -100,9 +100,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         [base, head] => (std::slice::from_ref(base), std::slice::from_ref(head)),
         _ => (arguments.base.as_slice(), arguments.head.as_slice()),
     };
-    format::check(&arguments.formats)?;
     let output = arguments.output.output.as_deref();
-    for file in format::files(&arguments.formats, output) {
+    let formats = format::or_default(arguments.formats.clone(), output);
+    format::check(&formats)?;
+    for file in format::files(&formats, output) {
         output::refuse_overwrite(base.iter().chain(head).map(PathBuf::as_path), Some(file))?;
     }
     let report = analysis.compare(base, head, &request)?;
@@ -110,7 +111,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if !arguments.reading.quiet {
         warn_of_ignores(&report.expired);
     }
-    format::write(&analysis, &Report::Comparison(Box::new(report)), &arguments.formats, output)?;
+    format::write(&analysis, &Report::Comparison(Box::new(report)), &formats, output)?;
     Ok(exit)
 }
 

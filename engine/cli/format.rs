@@ -22,9 +22,6 @@ pub(super) enum TextOrJson {
     Json,
 }
 
-/// The format that `compare` prints in by default.
-pub(super) const DEFAULT: &str = Format::Markdown.name();
-
 /// A format, and the file that it goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Printed {
@@ -54,7 +51,7 @@ pub(super) fn help() -> String {
     )
 }
 
-/// What a review is printed in where nothing is said: text on a terminal, Markdown elsewhere.
+/// What a report is printed in where nothing is said: text on a terminal, Markdown elsewhere.
 pub(super) fn or_default(printed: Vec<Printed>, output: Option<&Path>) -> Vec<Printed> {
     if !printed.is_empty() {
         return printed;

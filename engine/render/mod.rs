@@ -6,6 +6,7 @@ mod bar;
 mod codequality;
 pub mod collect;
 mod comment;
+mod comparison_text;
 pub mod facts;
 mod filters;
 mod github;
@@ -80,7 +81,7 @@ impl Format {
     pub const fn about(self) -> &'static str {
         match self {
             Self::Markdown => "For people and forges",
-            Self::Text(_) => "For a terminal; a comparison is printed as Markdown",
+            Self::Text(_) => "For a terminal",
             Self::Json => "One object; docs/json.md describes it",
             Self::Sarif => "SARIF 2.1.0, for code scanning",
             Self::Github => "Annotations of a GitHub workflow",
@@ -118,9 +119,9 @@ pub enum RenderError {
 pub fn render(report: &Report, format: Format, context: Context<'_>) -> Result<String, RenderError> {
     Ok(match format {
         Format::Markdown => context.templates.markdown(report)?,
-        Format::Text(screen) => match text::review_of(report) {
-            Some(review) => text::text(review, screen),
-            None => context.templates.markdown(report)?,
+        Format::Text(screen) => match report {
+            Report::Review(review) => text::text(review, screen),
+            Report::Comparison(comparison) => comparison_text::text(comparison, screen),
         },
         Format::Json => json::json(report)?,
         Format::Sarif => sarif::sarif(&Notes::of(report), context.library)?,

@@ -5,7 +5,8 @@
 use super::bar;
 use super::json::{Part as Row, ReviewView};
 use crate::findings::{DeviceReview, Finding, Score};
-use crate::report::{Report, ReviewReport};
+use crate::gates::Gate;
+use crate::report::ReviewReport;
 use crate::rules::CaptureNote;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
@@ -72,36 +73,52 @@ impl Colour {
     }
 }
 
-/// A report as text; of a comparison what Markdown says of it.
+/// A review as text.
 pub(super) fn text(report: &ReviewReport, screen: Screen) -> String {
-    let mut page = Page { screen, out: String::new() };
+    let mut page = Page::new(screen);
     page.review(report);
     page.out
 }
 
-/// Whether a report has a form of its own as text.
-pub(super) fn review_of(report: &Report) -> Option<&ReviewReport> {
-    match report {
-        Report::Review(review) => Some(review),
-        Report::Comparison(_) => None,
-    }
-}
-
 /// What has been printed so far.
-struct Page {
+pub(super) struct Page {
     screen: Screen,
     out: String,
 }
 
 impl Page {
-    fn line(&mut self, line: &str) {
+    pub(super) const fn new(screen: Screen) -> Self {
+        Self { screen, out: String::new() }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+
+    /// Of the whole page.
+    pub(super) fn title(&mut self, words: &str) {
+        let words = self.screen.paint(Colour::Bold, words);
+        self.line(&words);
+    }
+
+    /// A row of a table of four columns.
+    pub(super) fn row(&mut self, [name, base, head, change]: [&str; 4]) {
+        self.line(&format!("  {name:<32}{base:>12}{head:>12}  {change}"));
+    }
+
+    pub(super) fn gate(&mut self, gate: &Gate) {
+        let words = format!("{} ({}): {}; {}", gate.name, gate.limit, gate.outcome.name(), gate.says);
+        self.wrap("gate ", &escape::plain(&words));
+    }
+
+    pub(super) fn line(&mut self, line: &str) {
         // Logs of pipelines read lines, wherever they were broken.
         self.out.push_str(escape::no_command(line).trim_end());
         self.out.push('\n');
     }
 
     /// Words, broken at blanks; `first` begins the first line, the others are as far in.
-    fn wrap(&mut self, first: &str, words: &str) {
+    pub(super) fn wrap(&mut self, first: &str, words: &str) {
         let indent = " ".repeat(first.chars().count());
         let mut line = first.to_owned();
         let mut is_empty = true;
@@ -119,7 +136,7 @@ impl Page {
         self.line(&line);
     }
 
-    fn heading(&mut self, words: &str) {
+    pub(super) fn heading(&mut self, words: &str) {
         let words = self.screen.paint(Colour::Bold, words);
         self.line("");
         self.line(&words);
@@ -128,7 +145,7 @@ impl Page {
     fn review(&mut self, report: &ReviewReport) {
         let review = &report.review;
         let title = format!("coldspot: {}", escape::plain(&report.name));
-        self.line(&self.screen.paint(Colour::Bold, &title));
+        self.title(&title);
         self.line("");
         self.wrap("", &words_of(&review.verdict));
         self.scores(&review.devices);
@@ -138,12 +155,7 @@ impl Page {
             let (bar, rows) = (bar::bar(&drawn.parts, device.window_ns), bar::rows(&drawn.parts));
             self.device(device, &bar, &rows, review.devices.len() == 1);
         }
-        for gate in &report.gates.gates {
-            self.wrap(
-                "gate ",
-                &escape::plain(&format!("{} ({}): {}; {}", gate.name, gate.limit, gate.outcome.name(), gate.says)),
-            );
-        }
+        report.gates.gates.iter().for_each(|gate| self.gate(gate));
         self.findings(&review.findings);
         if !review.capture.is_empty()
             && !review.findings.iter().any(|found| found.capture_note == Some(CaptureNote::Quoted))
@@ -271,7 +283,7 @@ impl Page {
 }
 
 /// A sentence in which names of the recording stand out.
-fn words_of(sentence: &Sentence) -> String {
+pub(super) fn words_of(sentence: &Sentence) -> String {
     let each = sentence.spans().iter().map(|span| match span {
         Span::Own(own) => words::plain(own),
         Span::Value(text) => escape::plain(text),
