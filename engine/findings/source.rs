@@ -82,13 +82,14 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 9] = [
+const NAMING: [(EntityKind, &str, CodeKind); 10] = [
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
     (EntityKind::Device, "idle_blocked_range", CodeKind::Range),
     (EntityKind::Device, "exposed_copy_range", CodeKind::Range),
     (EntityKind::Device, "step_name", CodeKind::Range),
+    (EntityKind::Device, "step_lead_range", CodeKind::Range),
     (EntityKind::Device, "tiny_kernel_storm_kernel", CodeKind::Kernel),
     (EntityKind::Device, "underfilled_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tensor_copy_kernel", CodeKind::Kernel),
