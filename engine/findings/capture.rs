@@ -31,6 +31,7 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
                      leave `--kernel-name-base` and `--print-kernel-base` as they are.";
         notes.push(Sentence::default().own(words));
     }
+    notes.extend(cost_of_tracing(facts, run));
     let positive = |name: &str| run.int(name).filter(|count| *count > 0);
     if let Some(count) = positive("dropped_event_count") {
         let words = "that could not be used: broken or cut off, reversed or lost times, ids that refer to nothing, values of the wrong type.";
@@ -57,6 +58,26 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         notes.push(Sentence::default().own(words));
     }
     notes
+}
+
+/// Where the host decides how long a step takes, a smaller idle share of the window is not the matter.
+const HOST_BOUND_SHARE: f64 = 0.1;
+
+/// What the profiler of PyTorch costs, which records each operator of the host.
+fn cost_of_tracing(facts: &Facts, run: &Entity) -> Option<Sentence> {
+    let is_late = |device: &Entity| {
+        let share = |name: &str| Some(device.int(name)? as f64 / device.int("window_ns")? as f64);
+        share("idle_launch_ns").unwrap_or(0.0) + share("idle_host_ns").unwrap_or(0.0) >= HOST_BOUND_SHARE
+    };
+    let is_trace = run.text("format") == Some("kineto");
+    if !is_trace || !facts.of_kind(EntityKind::Device).any(|(_, device)| is_late(device)) {
+        return None;
+    }
+    let with =
+        run.text("costly_profiler_options").map_or_else(String::new, |options| format!(" (here with {options})"));
+    let words = "the profiler's own cost is in the times of the host: a traced step can take twice as long as one that is not. Time \
+                 one without it before you judge by how much a change helps.";
+    Some(Sentence::default().own(&format!("PyTorch's profiler records every operator{with}, and {words}")))
 }
 
 /// What was left out because a limit was reached, and the way out where there is one.

@@ -90,6 +90,11 @@ fn agree(words: &mut [Cow<'_, str>]) {
         let is_word = word.chars().all(|letter| letter.is_alphabetic() || letter == '-');
         word == "of" || UNITS.contains(&word) || agrees(word) || !is_word
     };
+    // `1 hold` counts what was named before.
+    if let Some(verb) = words.first().and_then(|verb| singular(verb, &VERBS)) {
+        words[0] = Cow::Owned(verb);
+        return;
+    }
     for at in 0..words.len().min(MAX_WORDS_BETWEEN + 1) {
         if let Some(one) = singular(&words[at], &NOUNS) {
             let is_followed = words[at].chars().all(|letter| letter.is_alphabetic() || letter == '-');
@@ -131,6 +136,7 @@ mod tests {
     fn one_is_singular_and_all_else_is_plural() {
         assert_eq!(counted(1, "kernel"), "1 kernel");
         assert_eq!(agreeing("1 of 1 launch has fewer blocks"), "1 of 1 launch has fewer blocks");
+        assert_eq!(agreeing("and 1 hold nine tenths"), "and 1 holds nine tenths");
         assert_eq!(agreeing("runs for 1 s on fewer blocks"), "runs for 1 s on fewer blocks");
         assert_eq!(counted(0_usize, "kernel"), "0 kernels");
         assert_eq!(counted(3_210, "kernel"), "3,210 kernels");

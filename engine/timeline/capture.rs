@@ -14,6 +14,8 @@ pub struct Source {
     pub schema_version: Option<String>,
     /// The framework that was recorded, where the profiler is one of its own.
     pub framework: Option<&'static str>,
+    /// What the profiler was told to record beside the events, each of which costs time, by its own names.
+    pub costly_options: Vec<&'static str>,
     /// GPUs that the recording lists, also those without work; absent where it lists none.
     pub listed_gpu_count: Option<i64>,
     /// Whose GPUs were recorded, where the recording says.

@@ -200,6 +200,13 @@ pub(super) const RUN: &[Fact] = &[
         "What these communicate through, as PyTorch calls it: `nccl`, `gloo`.",
     ),
     fact(
+        "costly_profiler_options",
+        Text,
+        Report,
+        Incomparable,
+        "What PyTorch's profiler recorded beside the events, each at some cost to the host: with_stack, record_shapes, profile_memory, with_modules. Absent where the trace names none.",
+    ),
+    fact(
         "listed_gpu_count",
         Int,
         DeviceInfo,

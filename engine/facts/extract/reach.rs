@@ -30,6 +30,9 @@ const IDLE_OF_HOST: &[Account] = &[
 const HOST_CODE: &[Account] = &[IdleHost, IdleLaunch, IdleInterKernelGap, IdleProfiler];
 /// The same of a host that waits in the operating system.
 const BLOCKED: &[Account] = &[IdleBlocked, IdleLaunch, IdleInterKernelGap, IdleProfiler];
+/// The same of a host that waits for the device: what it allocates, compiles or sets up takes its time all the same.
+const WAITING: &[Account] =
+    &[IdleSync, IdleQuery, IdleCopyCall, IdleHost, IdleLaunch, IdleInterKernelGap, IdleProfiler];
 const COPIES: &[Account] = &[ExposedCopy, ExposedMigration];
 /// Idle time while the host waits for copies, as it does for all.
 const WAITS: &[Account] = &[IdleSync, IdleQuery, IdleCopyCall];
@@ -84,6 +87,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
     Some(match (change, made) {
         (Change::HostAside, Made::Plainly) => &[HOST_CODE],
         (Change::NoBlocking, Made::Plainly) => &[BLOCKED],
+        (Change::NoSync, Made::Plainly) => &[WAITING],
         (
             Change::NoSync
             | Change::LoadAhead

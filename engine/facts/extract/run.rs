@@ -59,6 +59,8 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     facts.set_some("rank_number", timeline.details.rank);
     facts.set_some("world_size_count", timeline.details.world_size);
     facts.set_some("distributed_backend", timeline.details.backend.as_deref());
+    let options = timeline.source.costly_options.join(", ");
+    facts.set_some("costly_profiler_options", Some(options).filter(|options| !options.is_empty()));
     facts.set_some("listed_gpu_count", timeline.source.listed_gpu_count);
     facts.set_some("gpu_vendor", timeline.source.gpu_vendor.map(GpuVendor::id));
     let (framework, evidence) = framework::of(timeline);

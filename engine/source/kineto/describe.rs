@@ -48,6 +48,17 @@ fn properties(device: &metadata::DeviceProperties) -> DeviceProperties {
     }
 }
 
+/// What was recorded at some cost to the host.
+fn costly_options(metadata: &metadata::Metadata) -> Vec<&'static str> {
+    let options = [
+        ("with_stack", metadata.with_stack),
+        ("record_shapes", metadata.record_shapes),
+        ("profile_memory", metadata.profile_memory),
+        ("with_modules", metadata.with_modules),
+    ];
+    options.into_iter().filter(|(_, is_on)| *is_on == Some(true)).map(|(name, _)| name).collect()
+}
+
 /// A process may list but one of the GPUs of its machine, by another number than its work has: where all that it lists are the
 /// same, the others are too.
 fn describe_unlisted(timeline: &mut Timeline, metadata: &metadata::Metadata) {
@@ -79,6 +90,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
     timeline.source = Source {
         format: Some(FORMAT.id),
         framework: Some("pytorch"),
+        costly_options: costly_options(&summary.metadata),
         listed_gpu_count: Some(summary.metadata.devices.len() as i64).filter(|count| *count > 0),
         gpu_vendor: vendor(timeline, &summary.metadata),
         // A trace that was recorded without it has none of its calls.

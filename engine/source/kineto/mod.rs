@@ -78,6 +78,12 @@ fn near_miss(head: Head<'_>) -> Option<NearMiss> {
             hint: RECORD,
         });
     }
+    if head.bytes.starts_with(b"\xff\xfe") || head.bytes.starts_with(b"\xfe\xff") {
+        return Some(NearMiss {
+            found: "is text in UTF-16, and a trace is written in UTF-8",
+            hint: "Convert it: iconv -f UTF-16 -t UTF-8 trace.json > trace-utf8.json",
+        });
+    }
     let is_archive = head.bytes.starts_with(b"PK") && matches!(head.extension, "pt" | "pth");
     is_archive.then_some(NearMiss { found: "is a file of torch.save(), and no trace", hint: RECORD })
 }
@@ -137,7 +143,10 @@ fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
         Unreadable::Empty => "is empty".to_owned(),
         Unreadable::NotJson => "is no trace of the PyTorch Profiler: it is no JSON".to_owned(),
         Unreadable::NoEventList => "is JSON, but no trace of the PyTorch Profiler: it has no traceEvents".to_owned(),
-        Unreadable::NoEvents { seen: 0 } => "is a trace without events".to_owned(),
+        Unreadable::NoEvents { seen: 0 } => {
+            "holds a list, but no events of the PyTorch Profiler (export_memory_timeline() writes such files, which are no traces)"
+                .to_owned()
+        }
         Unreadable::NoEvents { seen: 1 } => {
             "has one entry in its traceEvents, and that is no event of the PyTorch Profiler that can be read".to_owned()
         }

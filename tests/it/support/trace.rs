@@ -103,7 +103,9 @@ pub fn framed_trace(steps: i64) -> String {
     let events: Vec<String> = (0..steps).map(framed_step).collect();
     let job = r#"{"rank": 1, "world_size": 2, "backend": "nccl"}"#;
     let events = events.join(",\n  ");
-    format!("{{\"deviceProperties\": [{DEVICE}], \"distributedInfo\": {job}, \"traceEvents\": [\n  {events}\n]}}\n")
+    format!(
+        "{{\"deviceProperties\": [{DEVICE}], \"distributedInfo\": {job}, \"with_stack\": 1, \"traceEvents\": [\n  {events}\n]}}\n"
+    )
 }
 
 /// The same text with every occurrence of a part replaced, at least one.
