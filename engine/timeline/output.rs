@@ -97,7 +97,7 @@ const fn end(words: &'static str, kind: &'static str) -> Sign {
 
 /// An exception of Python, by its name.
 const fn exception(name: &'static str) -> Sign {
-    sign(name, name, Place::Exception, Ends::AsLastLine)
+    sign(name, name, Place::Exception, Ends::Never)
 }
 
 /// What a user's interrupt leaves in the output of Python.
@@ -139,7 +139,8 @@ pub const SIGNS: [Sign; 71] = [
     end("exited on signal", "an abort"),
     end("Aborted (core dumped)", "an abort"),
     end("Bus error", "a bus error"),
-    exception("SyntaxError"),
+    // Of the program itself it comes without a traceback.
+    sign("SyntaxError", "SyntaxError", Place::Exception, Ends::AsLastLine),
     exception("ModuleNotFoundError"),
     exception("ImportError"),
     exception("FileNotFoundError"),
