@@ -154,10 +154,9 @@ fn empty_events(path: &Path, rows: i64) {
 
 /// Events of as many members as fit, which are read once more for each block until they are whole.
 fn wide_events(path: &Path, rows: i64) {
-    pack(path, rows * 10, |number| match number % 4_000 {
+    pack(path, rows * 2, |number| match number % 2_000 {
         0 => ",{\"ph\":\"X\"".into(),
-        3_999 => "}".into(),
+        1_999 => "}".into(),
         _ => ",\"ts\":1".repeat(600),
     });
-    pad(path, rows);
 }
