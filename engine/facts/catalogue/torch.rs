@@ -35,7 +35,7 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         Nvtx,
         OneTime,
-        "From the begin of the step that PyTorch's profiler marks on the host to the first GPU operation of the window, where that step holds it: the GPU waits meanwhile, before the window. 0 where no step is marked, and where the window is a phase of what repeats.",
+        "From the begin of the step that PyTorch's profiler marks on the host to the first GPU operation of the window, where that step holds it: the GPU waits meanwhile, before the window. 0 where no step is marked, and where steps repeat.",
     ),
     fact(
         "step_lead_range",

@@ -16,7 +16,9 @@ const MIN_SHARE: f64 = 0.5;
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let labels = &timeline.ranges.labels;
     let is_step: Vec<bool> = labels.iter().map(|label| timeline.name(label.name).starts_with(STEP)).collect();
-    let found = if device.told.is_phase() { None } else { find(timeline, device, &is_step) };
+    // Where steps repeat, what comes before the first of them is no part of the others.
+    let is_one = !device.told.is_phase() && device.told.sure_steps().is_none();
+    let found = is_one.then(|| find(timeline, device, &is_step)).flatten();
     facts.set("step_lead_ns", found.map_or(0, |(_, lead)| lead.len_ns()));
     let Some((ranges, lead)) = found else { return };
     let holds = |(times, label): (Interval, &u32)| {

@@ -144,7 +144,7 @@ fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
         Unreadable::NotJson => "is no trace of the PyTorch Profiler: it is no JSON".to_owned(),
         Unreadable::NoEventList => "is JSON, but no trace of the PyTorch Profiler: it has no traceEvents".to_owned(),
         Unreadable::NoEvents { seen: 0 } => {
-            "holds a list, but no events of the PyTorch Profiler (export_memory_timeline() writes such files, which are no traces)"
+            "is a list without events of the PyTorch Profiler (export_memory_timeline() writes such files, which are no traces)"
                 .to_owned()
         }
         Unreadable::NoEvents { seen: 1 } => {
