@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::number;
 
 /// What rules count: a noun of theirs ends in one of these.
-const NOUNS: [(&str, &str); 39] = [
+const NOUNS: [(&str, &str); 40] = [
     ("allocations", "allocation"),
     ("blocks", "block"),
     ("calls", "call"),
@@ -34,6 +34,7 @@ const NOUNS: [(&str, &str); 39] = [
     ("requests", "request"),
     ("read-backs", "read-back"),
     ("registers", "register"),
+    ("rounds", "round"),
     ("rows", "row"),
     ("samples", "sample"),
     ("sectors", "sector"),
