@@ -191,7 +191,7 @@ pub(super) const RUN: &[Fact] = &[
         Incomparable,
         "The number of the recorded process in its job of several, by what PyTorch says of it; absent where it says nothing.",
     ),
-    fact("world_size_count", Int, Report, Incomparable, "The processes of that job, ranks."),
+    fact("world_size_count", Int, Report, Intensive, "The processes of that job, ranks."),
     fact(
         "distributed_backend",
         Text,

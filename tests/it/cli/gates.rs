@@ -287,7 +287,7 @@ fn a_review_says_what_fails_on_findings() {
     };
     assert!(
         of("markdown")
-            .contains("| `fail-on` | `medium` | ✗ failed | 6 findings of severity medium or above, the first: "),
+            .contains("| `fail-on` | `medium` | ✗ failed | 5 findings of severity medium or above, the first: "),
         "{}",
         of("markdown")
     );
