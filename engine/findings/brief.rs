@@ -13,6 +13,9 @@ const BUSY_SHARE: f64 = 0.90;
 /// Beside a finding ten times as large, another can wait until that one is mended.
 const LEAST_OF_LARGEST: f64 = 0.1;
 
+/// What does not come again and is a smaller part of the window can wait as well.
+const LEAST_SHARE_ONCE: f64 = 0.1;
+
 /// More than these nobody works on before the next recording.
 const MAX_TOLD_COUNT: usize = 4;
 
@@ -27,6 +30,7 @@ pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
             // What the capture was missing is said of the capture.
             None if finding.severity == Severity::Low && finding.capture_note == Some(CaptureNote::Repeated) => true,
             Some(share) if finding.severity > severity_of(share) => false,
+            Some(share) if finding.once && told > 0 && share < LEAST_SHARE_ONCE => true,
             Some(share) => share < least_share(finding, devices).max(LEAST_OF_LARGEST * largest),
             None => finding.severity == Severity::Low && !is_first,
         };
@@ -69,6 +73,21 @@ mod tests {
         }
         mark(&mut findings, &devices);
         findings.iter().map(|finding| finding.is_brief).collect()
+    }
+
+    #[test]
+    fn what_occurs_once_is_brief_behind_what_repeats() {
+        let review = two_gpus().review();
+        let gain = |share: f64| Some(Gain::new((share * 1e9) as i64, 1_000_000_000, "idle".to_owned(), String::new()));
+        let once = |share: f64| Finding {
+            severity: Severity::Low,
+            gain: gain(share),
+            once: true,
+            ..review.findings[0].clone()
+        };
+        let mut findings = vec![once(0.06), once(0.06), once(0.2)];
+        mark(&mut findings, &[]);
+        assert_eq!(findings.iter().map(|finding| finding.is_brief).collect::<Vec<_>>(), [false, true, false]);
     }
 
     #[test]

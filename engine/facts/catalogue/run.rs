@@ -210,7 +210,7 @@ pub(super) const RUN: &[Fact] = &[
         "listed_gpu_count",
         Int,
         DeviceInfo,
-        Incomparable,
+        Intensive,
         "GPUs that a trace of PyTorch lists, also those without work; absent where it lists none.",
     ),
     fact(
