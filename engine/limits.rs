@@ -40,7 +40,7 @@ pub const USUAL_DEVICE_COUNT: usize = 8;
 pub const MAX_CPU_SAMPLE_COUNT: usize = 2_000_000;
 /// Functions of one sampled call stack, the innermost; those further out are not told.
 pub const MAX_STACK_FRAME_COUNT: usize = 256;
-/// GPUs, more than any machine has, parts of GPUs (MIG) counted: each has tables of its own, and what the host did meanwhile is
+/// GPUs, twice as many as the largest usual machine has: each has tables of its own, and what the host did meanwhile is
 /// looked at for each; operations on further ones are dropped and counted.
 pub const MAX_DEVICE_COUNT: usize = 32;
 /// Bytes of one cell of a database.

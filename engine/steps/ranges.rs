@@ -21,6 +21,8 @@ const NAMED_WORK_SHARE: f64 = 0.1;
 const UNNAMED_WORK_SHARE: f64 = 0.5;
 /// A first range that takes so many times as long as the second one is its warm-up.
 const WARM_UP_RATIO: i64 = 3;
+/// A warm-up keeps the device busy for a smaller part of its time than what it warms up: this part of that at most.
+const MOST_BUSY_OF_WARM_UP: f64 = 0.9;
 /// Of two ranges that hold nearly the same work, within this share, the outer one is the step.
 const SAME_WORK_SHARE: f64 = 0.05;
 
@@ -95,7 +97,9 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
 /// is then a part of a step.
 pub(super) fn has_few_steps(timeline: &Timeline, launches: &Launches) -> bool {
     let all = groups(timeline, launches, |rank| rank == Rank::Step);
-    all.iter().filter(|group| group.hosts.len() < MIN_STEP_COUNT).any(|group| {
+    // One range around the whole loop is no step.
+    let is_loop = |group: &&Group<'_>| group.hosts.len() == 1 && group.name.to_ascii_lowercase().contains("steps");
+    all.iter().filter(|group| group.hosts.len() < MIN_STEP_COUNT && !is_loop(group)).any(|group| {
         let inside: i64 = group.hosts.iter().map(|host| launches.work_ns(*host)).sum();
         inside as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64
     })
@@ -118,9 +122,12 @@ pub(super) fn second_run(timeline: &Timeline, device: &DeviceOps) -> Option<i64>
     let groups = groups(timeline, &launches, |rank| rank != Rank::Part);
     let second_of = |group: &Group<'_>| {
         let [first, second] = group.hosts[..] else { return None };
-        let work_ns = launches.work_ns(first) + launches.work_ns(second);
+        let (first_ns, second_ns) = (launches.work_ns(first), launches.work_ns(second));
+        let work_ns = first_ns.saturating_add(second_ns);
+        let busy = |host: Interval, work_ns: i64| work_ns as f64 / host.len_ns().max(1) as f64;
         let is_warm_up = first.len_ns() >= second.len_ns().saturating_mul(WARM_UP_RATIO)
-            && launches.count(second) > 0
+            && second_ns > 0
+            && busy(first, first_ns) <= MOST_BUSY_OF_WARM_UP * busy(second, second_ns)
             && work_ns as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64;
         is_warm_up.then_some((work_ns, Reverse(second.start)))
     };

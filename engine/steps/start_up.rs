@@ -24,11 +24,14 @@ struct Launched {
     first: i64,
 }
 
-/// From the begin of the window to where the work of the program has begun: where a range comes a second time, and far faster; else where each of the kernels that are most of the work, and that repeat, has run. `None` where
-/// that is at once, or where most of the work has passed by then.
+/// From the begin of the window to where the work of the program has begun: where a range comes a second time, and far faster;
+/// else where each of the kernels that are most of the work, and that repeat, has run. `None` where that is at once, or where
+/// most of the work has passed by then.
 pub fn start_up(timeline: &Timeline, device: &DeviceOps) -> Option<Interval> {
-    if let Some(second) = ranges::second_run(timeline, device).filter(|second| *second < device.window.end) {
-        return Some(Interval::new(device.window.start, second.max(device.window.start)));
+    let window = device.window;
+    let is_inside = |second: &i64| window.start < *second && *second < window.end;
+    if let Some(second) = ranges::second_run(timeline, device).filter(is_inside) {
+        return Some(Interval::new(window.start, second));
     }
     let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
     for op in device.in_window(timeline).filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Graph)) {
@@ -42,9 +45,9 @@ pub fn start_up(timeline: &Timeline, device: &DeviceOps) -> Option<Interval> {
         let first = Launched { count: 0, sum_ns: 0, first: op.start };
         let launched = shapes.entry(key).or_insert(first);
         launched.count += 1;
-        launched.sum_ns += op.interval().clip(device.window).len_ns();
+        launched.sum_ns = launched.sum_ns.saturating_add(op.interval().clip(device.window).len_ns());
     }
-    let whole_ns: i64 = shapes.values().map(|launched| launched.sum_ns).sum();
+    let whole_ns = shapes.values().fold(0_i64, |sum, launched| sum.saturating_add(launched.sum_ns));
     let mut main: Vec<Launched> =
         shapes.into_values().filter(|launched| launched.count >= LEAST_LAUNCH_COUNT).collect();
     main.sort_by_key(|launched| (-launched.sum_ns, launched.first));

@@ -108,7 +108,7 @@ pub const TRACEBACK: &str = "Traceback (most recent call last)";
 const PROFILER_SYMBOL: &str = "libToolsInjectionProxy64.so: undefined symbol";
 
 /// The kinds that are looked for, the most telling first; those of one kind stand together.
-pub const SIGNS: [Sign; 71] = [
+pub const SIGNS: [Sign; 73] = [
     end(PROFILER_SYMBOL, "a symbol that the profiler's own library lacks"),
     error("CUDA out of memory", "out of GPU memory"),
     error("CUDA_ERROR_OUT_OF_MEMORY", "out of GPU memory"),
@@ -136,9 +136,11 @@ pub const SIGNS: [Sign; 71] = [
     end("SIGSEGV", "a segmentation fault"),
     end("exited on signal 11", "a segmentation fault"),
     end("SIGABRT", "an abort"),
-    end("exited on signal", "an abort"),
+    end("exited on signal 6", "an abort"),
+    end("exited on signal", "a signal"),
     end("Aborted (core dumped)", "an abort"),
-    end("Bus error", "a bus error"),
+    end("Bus error (", "a bus error"),
+    last("Bus error", "a bus error"),
     // Of the program itself it comes without a traceback.
     sign("SyntaxError", "SyntaxError", Place::Exception, Ends::AsLastLine),
     exception("ModuleNotFoundError"),

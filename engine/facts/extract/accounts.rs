@@ -1,5 +1,7 @@
 //! The accounts of a device's window, as its facts.
 
+use std::cmp::Reverse;
+
 use super::DeviceContext;
 use crate::facts::Entity;
 use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, OpKind, START_UP_PIECES, TimeSum};
@@ -129,13 +131,21 @@ impl Repeats {
             }
             None => {
                 let count = launches.values().map(|(count, _)| *count).max().unwrap_or(0);
-                let mut counts: Vec<i64> = launches.values().map(|(count, _)| *count).collect();
-                counts.sort_unstable();
-                let usual = counts.into_iter().rev().find(|count| 2 * i128::from(sum(*count)) >= i128::from(all_ns));
-                Self { count, usual_count: usual.unwrap_or(0), work_share: share }
+                Self { count, usual_count: usual_count(launches.into_values().collect(), all_ns), work_share: share }
             }
         }
     }
+}
+
+/// How often kernels are launched that half of the time of all lies in, at least: of the launches and the time of each.
+fn usual_count(mut launches: Vec<(i64, i64)>, all_ns: i64) -> i64 {
+    launches.sort_unstable_by_key(|(count, _)| Reverse(*count));
+    let mut held_ns = 0_i128;
+    let usual = launches.into_iter().find(|(_, ns)| {
+        held_ns += i128::from(*ns);
+        2 * held_ns >= i128::from(all_ns)
+    });
+    usual.map_or(0, |(count, _)| count)
 }
 
 /// Whether the recording tells an account.

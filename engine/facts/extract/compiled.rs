@@ -86,7 +86,8 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     own.for_each(|ranges| all.of_thread(ranges));
     facts.set("compiled_lookup_count", all.lookup_count);
     facts.set("compiled_region_count", all.count);
-    if all.lookup_count > 0 {
+    // PyTorch tells of lookups since 2.0, and of the regions behind them only later.
+    if all.lookup_count > 0 && (all.count > 0 || !signs.contains(&Some(Sign::Graph))) {
         facts.set("eager_lookup_count", (all.lookup_count - all.count).max(0));
     }
     if all.count == 0 {
@@ -94,8 +95,8 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     }
     let functions: BTreeSet<&str> = all.met.iter().map(|met| met.function).collect();
     facts.set("compiled_function_count", functions.len() as i64);
-    let is_again = |function: &&&str| all.met.iter().any(|met| met.function == **function && met.is_again);
-    facts.set("recompiled_function_count", functions.iter().filter(is_again).count() as i64);
+    let again: BTreeSet<&str> = all.met.iter().filter(|met| met.is_again).map(|met| met.function).collect();
+    facts.set("recompiled_function_count", again.len() as i64);
     facts.set("graph_break_run_count", all.nested_count);
     facts.set("idle_between_compiled_ns", all.idle_ns);
 }

@@ -55,8 +55,9 @@ pub(super) fn told_name(timeline: &Timeline, label: u32) -> &str {
     let Some(label) = timeline.ranges.labels.get(label as usize) else { return "" };
     let name = timeline.name(label.name);
     let is_frame = label.kind == RangeKind::PythonFrame;
-    let place = name.find('(').unwrap_or(name.len());
-    let folders = name.get(..place).and_then(|path| path.rfind('/')).map_or(0, |end| end + 1);
+    // `/folders/file.py(12): function`; folders may have brackets of their own.
+    let place = name.find("): ").and_then(|end| name.get(..end)?.rfind('(')).unwrap_or(name.len());
+    let folders = name.get(..place).and_then(|path| path.rfind(['/', '\\'])).map_or(0, |end| end + 1);
     if is_frame { name.get(folders..).unwrap_or(name) } else { name }
 }
 

@@ -141,7 +141,7 @@ fn complete(known: &mut DeviceProperties, other: DeviceProperties) {
 type Product = (&'static str, i64, (i64, i64));
 
 /// Products whose name tells how many SMs they have, by NVIDIA's data sheets. The first that fits counts.
-const PRODUCTS: [Product; 41] = [
+const PRODUCTS: [Product; 40] = [
     ("P100", 56, (6, 0)),
     ("GTX 1080 Ti", 28, (6, 1)),
     ("GTX 1080", 20, (6, 1)),
@@ -160,7 +160,6 @@ const PRODUCTS: [Product; 41] = [
     ("RTX 2070 SUPER", 40, (7, 5)),
     ("RTX 2070", 36, (7, 5)),
     ("RTX 2060 SUPER", 34, (7, 5)),
-    ("RTX 2060", 30, (7, 5)),
     ("GTX 1660 Ti", 24, (7, 5)),
     ("GTX 1660 SUPER", 22, (7, 5)),
     ("GTX 1660", 22, (7, 5)),
