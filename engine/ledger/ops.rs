@@ -37,9 +37,14 @@ impl OpKind {
         }
     }
 
+    /// Whether kernels run that compute.
+    pub const fn is_compute(self) -> bool {
+        matches!(self, Self::Kernel | Self::Graph)
+    }
+
     /// Whether kernels run: compute or communication.
     pub const fn is_kernel(self) -> bool {
-        matches!(self, Self::Kernel | Self::Graph | Self::Communication)
+        self.is_compute() || matches!(self, Self::Communication)
     }
 }
 

@@ -34,7 +34,7 @@ impl Launch {
 
 /// The operations of the process that launches most, by launch.
 #[derive(Debug)]
-pub(super) struct Launches {
+pub struct Launches {
     list: Vec<Launch>,
     /// The time of the operations before each one, and of all at last.
     work_ns: Vec<i64>,
@@ -60,7 +60,7 @@ const LEAST_COPY_BYTES: i64 = 4_096;
 
 impl Launches {
     /// `None` where nothing was launched.
-    pub(super) fn new(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
+    pub fn new(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
         let (process, has_calls) = main_process(timeline, device)?;
         let (mut list, mut symbols, mut names) = (Vec::new(), HashMap::default(), Vec::new());
         for op in device.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {

@@ -14,26 +14,24 @@ mod sequence;
 mod start_up;
 mod step;
 
+pub use launches::Launches;
 pub use phases::{Phase, Phases};
 pub use ranges::{names, without_numbers};
 pub use start_up::start_up;
 pub use step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy, WARM_UP_FACTOR};
 
-use crate::ledger::DeviceOps;
 use crate::timeline::Timeline;
-use launches::Launches;
 
-/// The steps of a device within its window; `wanted` is the name of the range that the user calls a step. `None` where
-/// nothing repeats.
-pub fn find(timeline: &Timeline, device: &DeviceOps, wanted: Option<&str>) -> Option<Steps> {
-    let launches = Launches::new(timeline, device)?;
+/// The steps that the launches of a device within its window tell; `wanted` is the name of the range that the user calls a step.
+/// `None` where nothing repeats.
+pub fn find(timeline: &Timeline, launches: &Launches, wanted: Option<&str>) -> Option<Steps> {
     if let Some(name) = wanted {
-        return ranges::named(timeline, &launches, name);
+        return ranges::named(timeline, launches, name);
     }
-    let told = || ranges::find(timeline, &launches).or_else(|| region::find(timeline, &launches));
-    let mut found = told().or_else(|| sequence::find(timeline, &launches))?;
+    let told = || ranges::find(timeline, launches).or_else(|| region::find(timeline, launches));
+    let mut found = told().or_else(|| sequence::find(timeline, launches))?;
     // One step or two that the program marks show what a step is: what repeats within them is none.
-    if found.certainty < Certainty::High && ranges::has_few_steps(timeline, &launches) {
+    if found.certainty < Certainty::High && ranges::has_few_steps(timeline, launches) {
         found.certainty = Certainty::Low;
     }
     Some(found)

@@ -6,7 +6,6 @@ use foldhash::{HashMap, HashSet};
 
 use super::launches::Launches;
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
-use crate::ledger::DeviceOps;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{ThreadRanges, Timeline};
@@ -117,9 +116,8 @@ pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Opt
 
 /// When the second of two like ranges begins that hold most of the work, the first of which takes far longer: it loads, compiles
 /// and tries what the second one uses.
-pub(super) fn second_run(timeline: &Timeline, device: &DeviceOps) -> Option<i64> {
-    let launches = Launches::new(timeline, device)?;
-    let groups = groups(timeline, &launches, |rank| rank != Rank::Part);
+pub(super) fn second_run(timeline: &Timeline, launches: &Launches) -> Option<i64> {
+    let groups = groups(timeline, launches, |rank| rank != Rank::Part);
     let second_of = |group: &Group<'_>| {
         let [first, second] = group.hosts[..] else { return None };
         let (first_ns, second_ns) = (launches.work_ns(first), launches.work_ns(second));

@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::ranges;
+use super::{Launches, ranges};
 use crate::ledger::{DeviceOps, OpKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
@@ -26,15 +26,16 @@ struct Launched {
 
 /// From the begin of the window to where the work of the program has begun: where a range comes a second time, and far faster;
 /// else where each of the kernels that are most of the work, and that repeat, has run. `None` where that is at once, or where
-/// most of the work has passed by then.
-pub fn start_up(timeline: &Timeline, device: &DeviceOps) -> Option<Interval> {
+/// most of the work has passed by then. `launches` are those of the device in its window, if it has any.
+pub fn start_up(timeline: &Timeline, device: &DeviceOps, launches: Option<&Launches>) -> Option<Interval> {
     let window = device.window;
     let is_inside = |second: &i64| window.start < *second && *second < window.end;
-    if let Some(second) = ranges::second_run(timeline, device).filter(is_inside) {
+    let second = launches.and_then(|launches| ranges::second_run(timeline, launches));
+    if let Some(second) = second.filter(is_inside) {
         return Some(Interval::new(window.start, second));
     }
     let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
-    for op in device.in_window(timeline).filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Graph)) {
+    for op in device.in_window(timeline).filter(|op| op.kind.is_compute()) {
         let key = match op.kind {
             OpKind::Graph => (NONE, NONE),
             _ => {
@@ -66,9 +67,8 @@ pub fn start_up(timeline: &Timeline, device: &DeviceOps) -> Option<Interval> {
         begun = begun.max(launched.first);
     }
     let start_up = Interval::new(device.window.start, begun);
-    let is_work = |kind: OpKind| matches!(kind, OpKind::Kernel | OpKind::Graph);
     let rest = Interval::new(begun, device.window.end);
-    let after = device.in_window(timeline).filter(|op| is_work(op.kind)).map(|op| op.interval().overlap_ns(rest));
+    let after = device.in_window(timeline).filter(|op| op.kind.is_compute()).map(|op| op.interval().overlap_ns(rest));
     let is_long = is_part(start_up.len_ns(), LEAST_WINDOW_SHARE, device.window.len_ns());
     (is_long && is_part(after.sum(), LEAST_SHARE, whole_ns)).then_some(start_up)
 }

@@ -1,12 +1,18 @@
 //! Steps of timelines that are written down as scripts.
 
 use super::*;
+use crate::ledger::DeviceOps;
 use crate::timeline::Geometry;
 use crate::timeline::builder::ThreadKey;
 use crate::timeline::builder::{
     Builder, CallEvent, Chunk, KernelKey, LabelKey, Limits, OpEvent, RangeEvent, StreamKey,
 };
 use crate::timeline::columns::{Direction, HostMemory, RangeKind};
+
+/// The steps of a device.
+fn find_in(timeline: &Timeline, ops: &DeviceOps, wanted: Option<&str>) -> Option<Steps> {
+    find(timeline, &Launches::new(timeline, ops)?, wanted)
+}
 
 const HOST: ThreadKey = ThreadKey { process: 7, id: 1 };
 
@@ -89,7 +95,7 @@ impl Program {
         builder.take(chunk);
         let timeline = builder.finish();
         let ops = DeviceOps::all(&timeline, &[]).remove(0);
-        let steps = find(&timeline, &ops, wanted);
+        let steps = find_in(&timeline, &ops, wanted);
         (timeline, ops, steps)
     }
 
@@ -203,8 +209,8 @@ fn the_user_may_name_the_step() {
     }
     let (timeline, ops, steps) = program.steps(Some("half0"));
     assert_eq!(steps.unwrap().name, "half#");
-    assert_eq!(find(&timeline, &ops, Some("third")), None);
-    assert_eq!(find(&timeline, &ops, None).unwrap().name, "step");
+    assert_eq!(find_in(&timeline, &ops, Some("third")), None);
+    assert_eq!(find_in(&timeline, &ops, None).unwrap().name, "step");
 }
 
 #[test]

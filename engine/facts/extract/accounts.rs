@@ -108,9 +108,16 @@ struct Repeats {
 
 impl Repeats {
     fn of(timeline: &Timeline, device: &DeviceContext) -> Self {
+        let mut kernels = device.ops.in_window(timeline).filter(|op| op.kind.is_kernel());
+        if let Some(steps) = device.told.sure_steps() {
+            // All that lies in steps repeats.
+            let count = steps.steps.len() as i64;
+            let work_share = kernels.any(|op| op.interval().len_ns() > 0).then_some(1.0);
+            return Self { count, usual_count: count, work_share };
+        }
         // By kernel, and of all graphs: launches, and their time.
         let mut launches: HashMap<(bool, NameId), (i64, i64)> = HashMap::default();
-        for op in device.ops.in_window(timeline).filter(|op| op.kind.is_kernel()) {
+        for op in kernels {
             let is_graph = op.kind == OpKind::Graph;
             let name = if is_graph { NONE } else { timeline.kernels.shape_of(op.index).name };
             let (count, sum_ns) = launches.entry((is_graph, name)).or_default();
@@ -123,17 +130,8 @@ impl Repeats {
         };
         let all_ns = sum(0);
         let share = (all_ns > 0).then(|| sum(REPEATED_LAUNCH_COUNT) as f64 / all_ns as f64);
-        match device.told.sure_steps() {
-            // All that lies in steps repeats.
-            Some(steps) => {
-                let count = steps.steps.len() as i64;
-                Self { count, usual_count: count, work_share: share.map(|_| 1.0) }
-            }
-            None => {
-                let count = launches.values().map(|(count, _)| *count).max().unwrap_or(0);
-                Self { count, usual_count: usual_count(launches.into_values().collect(), all_ns), work_share: share }
-            }
-        }
+        let count = launches.values().map(|(count, _)| *count).max().unwrap_or(0);
+        Self { count, usual_count: usual_count(launches.into_values().collect(), all_ns), work_share: share }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Breakdown, Calls, DeviceOps};
-use crate::steps::{self, Certainty, Phase, Phases, Steps, ToldBy};
+use crate::steps::{self, Certainty, Launches, Phase, Phases, Steps, ToldBy};
 use crate::text::nearest::most_alike_first;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -67,7 +67,9 @@ impl Told {
 
     /// The steps and phases of a device, whose window is narrowed to the phase that is asked for.
     fn new(timeline: &Timeline, ops: &mut DeviceOps, view: &View) -> Self {
-        let steps = steps::find(timeline, ops, view.step.as_deref()).filter(|steps| is_loop(steps, ops.window));
+        let launches = Launches::new(timeline, ops);
+        let steps = launches.as_ref().and_then(|launches| steps::find(timeline, launches, view.step.as_deref()));
+        let steps = steps.filter(|steps| is_loop(steps, ops.window));
         let mut told = Self { whole_ns: ops.window.len_ns(), ..Self::default() };
         let phases = view.phase.and_then(|_| phases_of(timeline, ops, steps.as_ref()));
         if let (Some(phase), Some(phases)) = (view.phase, phases)
@@ -85,7 +87,7 @@ impl Told {
         };
         let steps = steps.filter(is_much);
         if told.measured.is_none() && !steps.as_ref().is_some_and(are_marked) {
-            ops.start_up = steps::start_up(timeline, ops).unwrap_or_default();
+            ops.start_up = steps::start_up(timeline, ops, launches.as_ref()).unwrap_or_default();
         }
         told.steps = steps.map(|steps| within(steps, ops.window)).filter(|steps| !steps.steps.is_empty());
         let steady = told.steps.as_ref().map_or(&[][..], |steps| Phases::steady_of(ops.window, steps));
