@@ -80,8 +80,8 @@ pub struct IdleReading {
     /// Launching in stretches that waits explain: without those before it the host would have launched in time, or it was
     /// polling or waiting in the OS when the device went idle.
     pub waited_launch_ns: i64,
-    /// By activity, in the longest stretch.
-    pub in_longest: ByAccount<i64>,
+    /// By activity that was read on a thread: what of it lies in one stretch is a piece.
+    pub in_stretches: ByAccount<TimeSum>,
     /// By activity and by trigger, before the work that repeats.
     pub in_start_up: ByAccount<i64>,
     /// By activity, in steps that are slower than the others.
@@ -164,8 +164,8 @@ impl IdleReading {
         for (account, ns) in self.in_slow_steps.iter_mut() {
             *ns += other.in_slow_steps[account];
         }
-        for (account, ns) in self.in_longest.iter_mut() {
-            *ns += other.in_longest[account];
+        for (account, sum) in self.in_stretches.iter_mut() {
+            sum.merge(other.in_stretches[account]);
         }
         for (account, ns) in self.in_start_up.iter_mut() {
             *ns += other.in_start_up[account];

@@ -162,8 +162,6 @@ struct Question<'all> {
     storms: &'all Union,
     /// Its slow steps.
     slow_steps: &'all Union,
-    /// Its longest stretch.
-    longest: Option<Interval>,
     queries: Option<&'all Queries>,
     /// The window: waits count within it.
     window: Interval,
@@ -187,8 +185,6 @@ pub(crate) struct IdleDevice<'all> {
     pub(crate) storms: &'all Union,
     /// Its steps that are slower than the others.
     pub(crate) slow_steps: &'all Union,
-    /// Its longest stretch.
-    pub(crate) longest: Option<Interval>,
     /// The thread that launches most of its operations.
     pub(crate) main_thread: Option<u32>,
 }
@@ -245,24 +241,14 @@ fn walk_all(
 /// What every thread is asked. Flat: threads can be hundreds of thousands.
 fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
     let mut questions = Vec::new();
-    for (device, IdleDevice { stretches, storms, slow_steps, longest, main_thread }) in devices.iter().enumerate() {
+    for (device, IdleDevice { stretches, storms, slow_steps, main_thread }) in devices.iter().enumerate() {
         let Stretches { window, start_up, .. } = *stretches;
-        let longest = *longest;
         for (thread, queries) in &stretches.queries {
             let queries = Some(queries);
-            questions.push(Question {
-                thread: *thread,
-                device,
-                storms,
-                slow_steps,
-                longest,
-                queries,
-                window,
-                start_up,
-            });
+            questions.push(Question { thread: *thread, device, storms, slow_steps, queries, window, start_up });
         }
         if let Some(thread) = main_thread.filter(|main| !stretches.index_of.contains_key(main)) {
-            questions.push(Question { thread, device, storms, slow_steps, longest, queries: None, window, start_up });
+            questions.push(Question { thread, device, storms, slow_steps, queries: None, window, start_up });
         }
     }
     questions
@@ -322,7 +308,6 @@ struct Cursor<'all> {
     reading: IdleReading,
     storms: Follower<'all>,
     slow_steps: Follower<'all>,
-    longest: Option<Interval>,
     queries: Option<&'all Queries>,
     next: usize,
     /// The query that is looked at.
@@ -352,7 +337,6 @@ impl<'all> Cursor<'all> {
             reading: IdleReading::default(),
             storms: Follower::new(question.storms),
             slow_steps: Follower::new(question.slow_steps),
-            longest: question.longest,
             queries: question.queries,
             next: 0,
             query: question.queries.and_then(|queries| queries.get(0)),
@@ -424,7 +408,7 @@ impl<'all> Cursor<'all> {
             if piece.activity == Account::IdleLaunch {
                 self.reading.storm_launch_ns += self.storms.overlap_ns(part);
             }
-            self.reading.in_longest[piece.activity] += self.longest.map_or(0, |longest| longest.overlap_ns(part));
+            self.reading.in_stretches[piece.activity].add_of(query.stretch, part);
             self.reading.in_slow_steps[piece.activity] += self.slow_steps.overlap_ns(part);
             self.reading.in_start_up[piece.activity] += self.start_up.overlap_ns(part);
             if let Some(open_ranges) = &mut self.open_ranges {
