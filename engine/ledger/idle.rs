@@ -88,8 +88,10 @@ pub struct IdleReading {
     pub in_slow_steps: ByAccount<i64>,
     /// The ranges that it lies in: by process and label.
     pub ranges: BTreeMap<(u32, u32), RangeIdle>,
-    /// By activity, in stretches that began in a wait.
-    pub after_sync: ByAccount<i64>,
+    /// Host code in stretches that began in a wait.
+    pub host_after_sync_ns: i64,
+    /// Host code in stretches that began in a copy call that blocks.
+    pub host_after_copy_call_ns: i64,
     /// The ends of waits that the device went idle in: by process, call, and label of the innermost range or [`NONE`].
     pub after_waits: BTreeMap<(u32, NameId, u32), i64>,
     /// Ranges that explain nothing because too many were open.
@@ -158,9 +160,8 @@ impl IdleReading {
         for (key, time) in other.after_waits {
             *self.after_waits.entry(key).or_default() += time;
         }
-        for (account, ns) in self.after_sync.iter_mut() {
-            *ns += other.after_sync[account];
-        }
+        self.host_after_sync_ns += other.host_after_sync_ns;
+        self.host_after_copy_call_ns += other.host_after_copy_call_ns;
         for (account, ns) in self.in_slow_steps.iter_mut() {
             *ns += other.in_slow_steps[account];
         }
@@ -232,8 +233,10 @@ impl IdleReading {
         if is_guess {
             return;
         }
-        if piece.trigger == Account::AfterSync {
-            self.after_sync[piece.activity] += piece.interval.len_ns();
+        match (piece.activity, piece.trigger) {
+            (Account::IdleHost, Account::AfterSync) => self.host_after_sync_ns += piece.interval.len_ns(),
+            (Account::IdleHost, Account::AfterCopy) => self.host_after_copy_call_ns += piece.interval.len_ns(),
+            _ => {}
         }
         let drained = self.drained.entry((process, piece.trigger, piece.trigger_name)).or_default();
         match piece.activity {
