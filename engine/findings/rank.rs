@@ -13,8 +13,10 @@ use crate::rules::{Reference, RuleInfo, Status};
 use crate::text::number::duration;
 use crate::text::spans::Sentence;
 
-/// What repeats comes before what occurs once, unless that costs so many times more.
+/// What repeats comes before what occurs once, unless that is a large share and costs so many times more.
 const MUCH_MORE: i64 = 10;
+/// What does not come again and takes at least this share matters all the same.
+pub(super) const LARGE_ONCE_SHARE: f64 = 0.2;
 
 /// What is inside a kernel has no number. It comes before a gain that is as little, or as little sure, as long as a kernel that is
 /// faster by `FASTER` would gain more.
@@ -55,7 +57,9 @@ impl<'a> Ranking<'a> {
             })
             .collect();
         // Several entities of a rule gain more together than the best of them, by which the groups came.
-        let most_once_ns = findings.iter().filter(|(_, finding)| finding.once).filter_map(|(ns, _)| *ns).max();
+        let is_large = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= LARGE_ONCE_SHARE);
+        let large_once = findings.iter().filter(|(_, finding)| finding.once && is_large(finding));
+        let most_once_ns = large_once.filter_map(|(ns, _)| *ns).max();
         let least_ns = most_once_ns.unwrap_or(0) / MUCH_MORE;
         let inside = findings.iter().filter_map(|(_, finding)| self.share_inside(finding)).fold(0.0, f64::max);
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {

@@ -1,5 +1,6 @@
 //! The one sentence at the top.
 
+use super::rank::LARGE_ONCE_SHARE;
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, is_of_kernels_alone};
 use crate::facts::{EntityKind, Facts};
 use crate::rules::outcome::Severity;
@@ -10,8 +11,6 @@ use crate::text::spans::{Sentence, Span};
 
 /// The rule whose finding stands for all others.
 const TOO_LITTLE: &str = "too-little-work";
-/// What does not come again and takes at least this share is told at the top all the same.
-const LARGE_ONCE_SHARE: f64 = 0.2;
 /// What can gain this share is worth a finding.
 const WORTH_SHARE: f64 = 0.01;
 /// With a smaller share of compute, silence is no praise.
