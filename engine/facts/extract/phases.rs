@@ -170,7 +170,7 @@ pub(super) fn add_before(work: &PassWork<'_>, calls: &Calls, ops: &mut [DeviceOp
             ops.window = phases.of(phase);
             let (stretches, pass) = DevicePass::new(work, ops);
             let (storms, slow_steps) = (&pass.storms.parts, &Union::default());
-            let idle = IdleDevice { stretches, storms, slow_steps, longest: None, main_thread: pass.main_thread };
+            let idle = IdleDevice { stretches, storms, slow_steps, main_thread: pass.main_thread };
             let reading = walk::read(work.timeline, calls, vec![idle], work.threads).pop().unwrap_or_default();
             let mut sums: Sums = ByAccount::default();
             for (account, sum) in sums.iter_mut() {
