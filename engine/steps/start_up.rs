@@ -16,7 +16,16 @@ const MAIN_SHARE: f64 = 0.8;
 /// A start-up that is a smaller part of the window is none.
 const LEAST_WINDOW_SHARE: f64 = 0.02;
 
-/// The launches of one kernel with one launch geometry.
+/// What counts as one kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Same {
+    /// The name and the launch geometry.
+    Shape,
+    /// The name without its template: where the amount of work varies, so does the geometry.
+    Name,
+}
+
+/// The launches of one kernel.
 #[derive(Debug, Clone, Copy)]
 struct Launched {
     count: u32,
@@ -34,13 +43,21 @@ pub fn start_up(timeline: &Timeline, device: &DeviceOps, launches: Option<&Launc
     if let Some(second) = second.filter(is_inside) {
         return Some(Interval::new(window.start, second));
     }
+    by_kernels(timeline, device, Same::Shape).or_else(|| by_kernels(timeline, device, Same::Name))
+}
+
+/// Up to where each of the kernels that are most of the work, and that repeat, has run.
+fn by_kernels(timeline: &Timeline, device: &DeviceOps, same: Same) -> Option<Interval> {
     let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
     for op in device.in_window(timeline).filter(|op| op.kind.is_compute()) {
         let key = match op.kind {
             OpKind::Graph => (NONE, NONE),
             _ => {
                 let shape = timeline.kernels.shape_of(op.index);
-                (shape.full_name, shape.geometry)
+                match same {
+                    Same::Shape => (shape.full_name, shape.geometry),
+                    Same::Name => (shape.name, NONE),
+                }
             }
         };
         let first = Launched { count: 0, sum_ns: 0, first: op.start };
