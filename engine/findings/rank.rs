@@ -58,7 +58,9 @@ impl<'a> Ranking<'a> {
         let least_ns = most_once_ns.unwrap_or(0) / MUCH_MORE;
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
             None if finding.severity == Severity::High => (0, Reverse(0)),
-            Some(ranked_ns) if !finding.once && *ranked_ns >= least_ns => (1, Reverse(*ranked_ns)),
+            Some(ranked_ns) if !finding.once && finding.severity > Severity::Info && *ranked_ns >= least_ns => {
+                (1, Reverse(*ranked_ns))
+            }
             None if finding.severity == Severity::Medium => (2, Reverse(0)),
             Some(ranked_ns) => (3, Reverse(*ranked_ns)),
             None => (4, Reverse(0)),
