@@ -82,7 +82,8 @@ impl Told {
         {
             (told.measured, told.phases) = (Some(phase), Some(phases));
         }
-        let is_earlier = |step: &&steps::Step| step.device.start < ops.window.start;
+        // The first step may begin before the first operation, where the window begins.
+        let is_earlier = |step: &&steps::Step| step.device.end <= ops.window.start;
         told.earlier_step_count = steps.iter().flat_map(|steps| &steps.steps).filter(is_earlier).count();
         // Rounds that take little of the window say nothing of it.
         let is_much = |steps: &Steps| {
@@ -111,7 +112,7 @@ fn is_loop(steps: &Steps, window: Interval) -> bool {
 
 /// The steps that lie in a window.
 fn within(mut steps: Steps, window: Interval) -> Steps {
-    steps.steps.retain(|step| step.device.start >= window.start && step.device.end <= window.end);
+    steps.steps.retain(|step| step.device.end > window.start && step.device.end <= window.end);
     steps
 }
 
