@@ -43,7 +43,7 @@ pub fn sweep(timeline: &Timeline, device: &DeviceOps, mut visit: impl FnMut(&Mom
     let mut state = State::new(timeline);
     let window = device.window;
     // One without length holds no moment, and ends no idle stretch.
-    let mut pending = device.all_ops(timeline).filter(|op| op.end > op.start).peekable();
+    let mut pending = device.all_ops().filter(|op| op.end > op.start).peekable();
     let mut now = pending.peek().map_or(window.start, |op| op.start.min(window.start));
     while now < window.end {
         let next_start = pending.peek().map(|op| op.start);

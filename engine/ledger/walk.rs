@@ -491,7 +491,7 @@ fn hull_of(one: Interval, other: Interval) -> Interval {
 /// The thread that launches most operations of a device; of several, the first.
 pub fn main_thread(timeline: &Timeline, device: &DeviceOps) -> Option<u32> {
     let mut launches: BTreeMap<u32, usize> = BTreeMap::new();
-    for op in device.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
+    for op in device.in_window().filter(|op| op.kind != OpKind::Migration) {
         let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize)).copied();
         if let Some(thread) = thread.filter(|thread| *thread != NONE) {
             *launches.entry(thread).or_default() += 1;

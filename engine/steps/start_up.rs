@@ -35,7 +35,7 @@ pub fn start_up(timeline: &Timeline, device: &DeviceOps, launches: Option<&Launc
         return Some(Interval::new(window.start, second));
     }
     let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
-    for op in device.in_window(timeline).filter(|op| op.kind.is_compute()) {
+    for op in device.in_window().filter(|op| op.kind.is_compute()) {
         let key = match op.kind {
             OpKind::Graph => (NONE, NONE),
             _ => {
@@ -68,7 +68,7 @@ pub fn start_up(timeline: &Timeline, device: &DeviceOps, launches: Option<&Launc
     }
     let start_up = Interval::new(device.window.start, begun);
     let rest = Interval::new(begun, device.window.end);
-    let after = device.in_window(timeline).filter(|op| op.kind.is_compute()).map(|op| op.interval().overlap_ns(rest));
+    let after = device.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval().overlap_ns(rest));
     let is_long = is_part(start_up.len_ns(), LEAST_WINDOW_SHARE, device.window.len_ns());
     (is_long && is_part(after.sum(), LEAST_SHARE, whole_ns)).then_some(start_up)
 }

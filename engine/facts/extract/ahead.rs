@@ -71,7 +71,7 @@ fn frees_at_once(name: &str) -> bool {
 fn launch_to_start_median_ns(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
     let timeline = context.timeline;
     let mut first: Vec<(u32, i64)> =
-        device.ops.in_window(timeline).filter_map(|op| Some((op.call(timeline)?, op.start))).collect();
+        device.ops.in_window().filter_map(|op| Some((op.call(timeline)?, op.start))).collect();
     first.sort_unstable();
     first.dedup_by_key(|(call, _)| *call);
     let delay = |(call, start): (u32, i64)| start.saturating_sub(timeline.api.times.at(call as usize).start).max(0);

@@ -63,7 +63,7 @@ pub(super) fn extract(
 ) -> HashMap<CopyKey, usize> {
     let timeline = context.timeline;
     let mut groups: HashMap<CopyKey, Vec<Op>> = HashMap::default();
-    for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Copy) {
+    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Copy) {
         groups.entry(copy_key(timeline, op)).or_default().push(op);
     }
     let groups = groups.into_iter();
@@ -110,7 +110,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     let busy = Union::of(ops.iter().map(|op| op.interval().clip(window)));
     facts.set("count", ops.len() as i64);
     facts.set("bytes", clamped(bytes));
-    let first_kernel = device.ops.in_window(timeline).find(|op| op.kind.is_kernel());
+    let first_kernel = device.ops.in_window().find(|op| op.kind.is_kernel());
     if let Some(first) = first_kernel.map(|op| op.start) {
         let before = ops.iter().filter(|op| op.start < first);
         facts.set("before_first_kernel_bytes", clamped(bytes_of(timeline, before)));

@@ -76,7 +76,7 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
 /// How long each call that launched a kernel of this device took.
 fn launch_durations(context: &Context<'_>, device: &DeviceContext) -> Vec<i64> {
     let timeline = context.timeline;
-    let kernels = device.ops.in_window(timeline).filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Communication));
+    let kernels = device.ops.in_window().filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Communication));
     let mut calls: Vec<u32> = kernels.filter_map(|op| op.call(timeline)).collect();
     // The kernels of a graph share the call that launched it.
     calls.sort_unstable();

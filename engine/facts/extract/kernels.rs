@@ -100,7 +100,7 @@ fn tensor_copies(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
 fn sums(context: &Context<'_>, device: &DeviceContext) -> Vec<Sum> {
     let timeline = context.timeline;
     let mut of_shapes: Vec<(i64, i128)> = Vec::new();
-    for op in device.ops.in_window(timeline) {
+    for op in device.ops.in_window() {
         let Some(shape) = launch_shape(timeline, &context.launch_shapes, op) else { continue };
         let index = shape as usize;
         if index >= of_shapes.len() {
@@ -131,10 +131,10 @@ fn kernels(context: &Context<'_>, device: &DeviceContext, kept: &[Sum]) -> Vec<(
     let indices: HashMap<NameId, usize> = kept.iter().map(|kernel| kernel.name).zip(0..).collect();
     let index_of = |shape: u32| indices.get(&context.launch_shapes.get(shape)?.name).copied();
     let is_cut = kept.len() >= context.max_entities();
-    let migrations = device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Migration);
+    let migrations = device.ops.in_window().filter(|op| op.kind == OpKind::Migration);
     let migrations = Union::of(migrations.map(|op| op.interval()));
     let mut launches: HashMap<u32, Launches> = HashMap::default();
-    for op in device.ops.in_window(timeline) {
+    for op in device.ops.in_window() {
         let Some(shape) = launch_shape(timeline, &context.launch_shapes, op) else { continue };
         let part_ns = op.interval().clip(device.window()).len_ns();
         let is_migrating = migrations.len_ns() > 0 && migrations.overlap_ns(op.interval()) > 0;

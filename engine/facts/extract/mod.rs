@@ -415,8 +415,8 @@ fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
 
 /// The processes that run work in the window; in a window without work, those that run any at all.
 fn processes_of(timeline: &Timeline, ops: &DeviceOps) -> Vec<u32> {
-    let in_window = processes_among(timeline, ops.in_window(timeline));
-    if in_window.is_empty() { processes_among(timeline, ops.all_ops(timeline)) } else { in_window }
+    let in_window = processes_among(timeline, ops.in_window());
+    if in_window.is_empty() { processes_among(timeline, ops.all_ops()) } else { in_window }
 }
 
 fn processes_among(timeline: &Timeline, ops: impl Iterator<Item = Op>) -> Vec<u32> {

@@ -23,7 +23,7 @@ pub(super) fn extract(
 ) {
     let timeline = context.timeline;
     let mut kernels: HashMap<NameId, Numbers> = HashMap::default();
-    let launches = device.ops.in_window(timeline).filter_map(|op| kernel_name(timeline, op));
+    let launches = device.ops.in_window().filter_map(|op| kernel_name(timeline, op));
     for (number, name) in (1_i64..).zip(launches) {
         let numbers = kernels.entry(name).or_insert(Numbers { first: number, sum: 0, count: 0 });
         numbers.sum = numbers.sum.saturating_add(number);

@@ -163,7 +163,7 @@ impl Tally {
             }
         });
         tally.sums[Account::Window] = device.window.len_ns();
-        let kernels = device.in_window(timeline).filter(|op| op.kind == OpKind::Kernel);
+        let kernels = device.in_window().filter(|op| op.kind == OpKind::Kernel);
         let whole = kernels.map(|op| op.interval()).filter(|interval| interval.clip(device.window) == *interval);
         tally.shortest_kernel_ns = whole.map(Interval::len_ns).filter(|ns| *ns > 0).min();
         if let Some(sm_count) = sm_count {
