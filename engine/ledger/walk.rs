@@ -13,11 +13,12 @@ use super::host::Calls;
 use super::idle::{AMD_SPACING_NS, BesideCopies, Copies, IdleReading, SPACING_NS, Stretch};
 use super::open_ranges::OpenRanges;
 use super::ops::{DeviceOps, OpKind};
+use super::queries::{Queries, Query, QueryCursor};
 use super::reading::Piece;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
-use crate::timeline::{CpuSamples, GpuVendor, LocationCursor, NONE, NameId, StackedCalls, Timeline, Times};
+use crate::timeline::{CpuSamples, GpuVendor, LocationCursor, NONE, NameId, StackedCalls, Timeline};
 
 /// Batches of threads that are walked side by side.
 const MAX_BATCHES: usize = 256;
@@ -33,50 +34,6 @@ pub struct Stretches<'all> {
     index_of: HashMap<u32, usize>,
     window: Interval,
     start_up: Interval,
-}
-
-/// A stretch to be read on a thread.
-#[derive(Debug, Clone, Copy)]
-struct Query {
-    stretch: Interval,
-    /// The part of it that the thread has to explain: until the launch had returned.
-    host: Interval,
-    /// Whether the thread is only guessed: the operation that ends the stretch has no call.
-    is_guess: bool,
-    /// The copies that the stretch lies between.
-    copies: Copies,
-}
-
-/// Stretches to be read on one thread, in time order.
-#[derive(Debug, Default)]
-struct Queries {
-    stretches: Times,
-    hosts: Times,
-    /// The indices of those whose thread is guessed.
-    guesses: Vec<u32>,
-    /// The indices of those that a copy lies beside, with the copies.
-    copies: Vec<(u32, Copies)>,
-}
-
-impl Queries {
-    fn push(&mut self, query: Query) {
-        if query.is_guess {
-            self.guesses.push(self.stretches.len() as u32);
-        }
-        if query.copies.is_any() {
-            self.copies.push((self.stretches.len() as u32, query.copies));
-        }
-        self.stretches.push(query.stretch);
-        self.hosts.push(query.host);
-    }
-
-    fn get(&self, index: usize) -> Option<Query> {
-        let (stretch, host) = (self.stretches.get(index)?, self.hosts.get(index)?);
-        let is_guess = self.guesses.binary_search(&(index as u32)).is_ok();
-        let at = self.copies.binary_search_by_key(&(index as u32), |(index, _)| *index);
-        let copies = at.map_or_else(|_| Copies::default(), |at| self.copies[at].1);
-        Some(Query { stretch, host, is_guess, copies })
-    }
 }
 
 impl<'all> Stretches<'all> {
@@ -174,7 +131,7 @@ struct Question<'all> {
 impl Question<'_> {
     /// From the begin of the window to the end of what is asked: up to there waits can win something.
     fn hull(&self) -> Interval {
-        let last = self.queries.and_then(|queries| queries.hosts.last());
+        let last = self.queries.and_then(Queries::last_host);
         last.map_or(self.window, |last| hull_of(self.window, last))
     }
 }
@@ -323,8 +280,7 @@ struct Cursor<'all> {
     storms: Follower<'all>,
     slow_steps: Follower<'all>,
     longest: Option<Interval>,
-    queries: Option<&'all Queries>,
-    next: usize,
+    queries: Option<QueryCursor<'all>>,
     /// The query that is looked at.
     query: Option<Query>,
     /// Its trigger, once its first moment is known.
@@ -347,15 +303,15 @@ struct Cursor<'all> {
 impl<'all> Cursor<'all> {
     fn new(timeline: &'all Timeline, question: &Question<'all>) -> Self {
         let ranges = timeline.ranges.of_thread(question.thread);
+        let mut queries = question.queries.map(Queries::cursor);
         Self {
             device: question.device,
             reading: IdleReading::default(),
             storms: Follower::new(question.storms),
             slow_steps: Follower::new(question.slow_steps),
             longest: question.longest,
-            queries: question.queries,
-            next: 0,
-            query: question.queries.and_then(|queries| queries.get(0)),
+            query: queries.as_mut().and_then(QueryCursor::next),
+            queries,
             trigger: None,
             began_waiting: false,
             done: Done::default(),
@@ -376,8 +332,7 @@ impl<'all> Cursor<'all> {
     fn advance(&mut self, moment: i64) {
         while let Some(query) = self.query.filter(|query| query.host.end <= moment) {
             self.settle(query);
-            self.next += 1;
-            self.query = self.queries.and_then(|queries| queries.get(self.next));
+            self.query = self.queries.as_mut().and_then(QueryCursor::next);
         }
     }
 

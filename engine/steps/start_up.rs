@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::{Launches, ranges};
+use super::{Launches, Marks, ranges};
 use crate::ledger::{DeviceOps, OpKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
@@ -27,10 +27,15 @@ struct Launched {
 /// From the begin of the window to where the work of the program has begun: where a range comes a second time, and far faster;
 /// else where each of the kernels that are most of the work, and that repeat, has run. `None` where that is at once, or where
 /// most of the work has passed by then. `launches` are those of the device in its window, if it has any.
-pub fn start_up(timeline: &Timeline, device: &DeviceOps, launches: Option<&Launches>) -> Option<Interval> {
+pub fn start_up(
+    timeline: &Timeline,
+    marks: &Marks,
+    device: &DeviceOps,
+    launches: Option<&Launches>,
+) -> Option<Interval> {
     let window = device.window;
     let is_inside = |second: &i64| window.start < *second && *second < window.end;
-    let second = launches.and_then(|launches| ranges::second_run(timeline, launches));
+    let second = launches.and_then(|launches| ranges::second_run(marks, launches));
     if let Some(second) = second.filter(is_inside) {
         return Some(Interval::new(window.start, second));
     }

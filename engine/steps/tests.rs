@@ -11,7 +11,7 @@ use crate::timeline::columns::{Direction, HostMemory, RangeKind};
 
 /// The steps of a device.
 fn find_in(timeline: &Timeline, ops: &DeviceOps, wanted: Option<&str>) -> Option<Steps> {
-    find(timeline, &Launches::new(timeline, ops)?, wanted)
+    find(timeline, &Marks::new(timeline), &Launches::new(timeline, ops)?, wanted)
 }
 
 const HOST: ThreadKey = ThreadKey { process: 7, id: 1 };

@@ -17,6 +17,7 @@ pub mod locations;
 pub mod modules;
 pub mod names;
 pub mod output;
+mod peaks;
 pub mod samples;
 pub mod times;
 pub mod union;
@@ -28,6 +29,7 @@ pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles, Page};
 pub use locations::{CallLocations, LocationCursor, SourceLocation};
 pub use names::{NameId, Names};
+pub use peaks::{TensorRatios, tensor_ratios};
 pub use samples::{CpuSamples, StackedCalls};
 pub use times::Times;
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::stats::{clamped, median};
-use super::{Context, DeviceContext, peaks};
+use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
@@ -32,7 +32,7 @@ fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("sm_count", properties.sm_count);
     facts.set_some("compute_major", properties.compute_capability.map(|capability| capability.0));
     facts.set_some("compute_minor", properties.compute_capability.map(|capability| capability.1));
-    let ratios = properties.compute_capability.and_then(|capability| peaks::of(capability, properties.name.as_deref()));
+    let ratios = properties.tensor_ratios();
     facts.set_some("half_peak_ratio", ratios.map(|ratios| ratios.half));
     facts.set_some("tf32_peak_ratio", ratios.and_then(|ratios| ratios.tf32));
     facts.set_some("memory_bandwidth_gb_per_s", properties.memory_bandwidth.map(|rate| rate as f64 / 1e9));

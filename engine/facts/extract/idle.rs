@@ -1,5 +1,6 @@
 //! Facts of a device's idle time, beside its accounts.
 
+use super::by_index::Seen;
 use super::stats::median;
 use super::{Context, DeviceContext, allocations, culprits, source_lines};
 use crate::facts::Entity;
@@ -77,9 +78,8 @@ fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity)
 fn launch_durations(context: &Context<'_>, device: &DeviceContext) -> Vec<i64> {
     let timeline = context.timeline;
     let kernels = device.ops.in_window().filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Communication));
-    let mut calls: Vec<u32> = kernels.filter_map(|op| op.call(timeline)).collect();
     // The kernels of a graph share the call that launched it.
-    calls.sort_unstable();
-    calls.dedup();
-    calls.into_iter().map(|call| timeline.api.times.at(call as usize).len_ns()).collect()
+    let mut seen = Seen::default();
+    let calls = kernels.filter_map(|op| op.call(timeline)).filter(|call| seen.is_new(*call));
+    calls.map(|call| timeline.api.times.at(call as usize).len_ns()).collect()
 }

@@ -3,6 +3,7 @@
 mod accounts;
 mod ahead;
 mod allocations;
+mod by_index;
 mod call_rounds;
 mod collectives;
 mod compiled;
@@ -22,7 +23,6 @@ mod lead;
 mod metrics;
 mod occupancy;
 mod optimizer;
-mod peaks;
 mod phases;
 mod products;
 mod profile;
@@ -304,7 +304,7 @@ impl<'timeline> Context<'timeline> {
         let (calls, mut ops) =
             parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
         scope::apply(timeline, &mut ops, scope)?;
-        let mut told = phases::tell(timeline, &mut ops, view)?;
+        let mut told = phases::tell(timeline, &mut ops, view, threads)?;
         let launch_shapes = LaunchShapes::new(timeline);
         let busiest = calls.busiest_threads(timeline);
         let within = threads.within(ops.len());

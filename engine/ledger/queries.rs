@@ -1,0 +1,81 @@
+//! The idle stretches that one thread has to explain, kept small: a recording has them by the million.
+
+use super::idle::Copies;
+use crate::timeline::Times;
+use crate::timeline::interval::Interval;
+
+/// A stretch to be read on a thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Query {
+    pub(super) stretch: Interval,
+    /// The part of it that the thread has to explain: until the launch had returned.
+    pub(super) host: Interval,
+    /// Whether the thread is only guessed: the operation that ends the stretch has no call.
+    pub(super) is_guess: bool,
+    /// The copies that the stretch lies between.
+    pub(super) copies: Copies,
+}
+
+/// Stretches to be read on one thread, in time order.
+#[derive(Debug, Default)]
+pub(super) struct Queries {
+    stretches: Times,
+    hosts: Times,
+    /// The indices of those whose thread is guessed.
+    guesses: Vec<u32>,
+    /// The indices of those that a copy lies beside, with the copies.
+    copies: Vec<(u32, Copies)>,
+}
+
+impl Queries {
+    pub(super) fn push(&mut self, query: Query) {
+        if query.is_guess {
+            self.guesses.push(self.stretches.len() as u32);
+        }
+        if query.copies.is_any() {
+            self.copies.push((self.stretches.len() as u32, query.copies));
+        }
+        self.stretches.push(query.stretch);
+        self.hosts.push(query.host);
+    }
+
+    /// What of the last one the thread has to explain.
+    pub(super) fn last_host(&self) -> Option<Interval> {
+        self.hosts.last()
+    }
+
+    /// Reads them from the first one on.
+    pub(super) fn cursor(&self) -> QueryCursor<'_> {
+        QueryCursor { queries: self, next: 0, guesses: &self.guesses, copies: &self.copies }
+    }
+}
+
+/// Reads queries one after the other.
+#[derive(Debug)]
+pub(super) struct QueryCursor<'all> {
+    queries: &'all Queries,
+    next: usize,
+    /// What is left of these.
+    guesses: &'all [u32],
+    copies: &'all [(u32, Copies)],
+}
+
+impl QueryCursor<'_> {
+    pub(super) fn next(&mut self) -> Option<Query> {
+        let index = self.next;
+        let (stretch, host) = (self.queries.stretches.get(index)?, self.queries.hosts.get(index)?);
+        self.next += 1;
+        let mut query = Query { stretch, host, is_guess: false, copies: Copies::default() };
+        if let Some((guess, rest)) = self.guesses.split_first()
+            && *guess as usize == index
+        {
+            (query.is_guess, self.guesses) = (true, rest);
+        }
+        if let Some(((of, copies), rest)) = self.copies.split_first()
+            && *of as usize == index
+        {
+            (query.copies, self.copies) = (*copies, rest);
+        }
+        Some(query)
+    }
+}
