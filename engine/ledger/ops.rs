@@ -183,6 +183,11 @@ impl DeviceOps {
         self.ops.iter().copied()
     }
 
+    /// The same as a list.
+    pub(super) fn list(&self) -> &[Op] {
+        &self.ops
+    }
+
     /// The operations that touch the window.
     pub fn in_window(&self) -> impl Iterator<Item = Op> + Clone + '_ {
         let window = self.window;

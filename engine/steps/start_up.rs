@@ -24,6 +24,39 @@ struct Launched {
     first: i64,
 }
 
+impl Launched {
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.first = self.first.min(other.first);
+    }
+}
+
+/// The launches of each kernel with each launch geometry, and of all graphs.
+fn launched(timeline: &Timeline, device: &DeviceOps) -> HashMap<(u32, u32), Launched> {
+    // By index of what was launched; of graphs at last.
+    let shapes = &timeline.kernels.shapes;
+    let mut of_shapes: Vec<Option<Launched>> = vec![None; shapes.len() + 1];
+    for op in device.in_window().filter(|op| op.kind.is_compute()) {
+        let shape = match op.kind {
+            OpKind::Graph => None,
+            _ => timeline.kernels.shape.get(op.index as usize).map(|shape| *shape as usize),
+        };
+        let own = Launched { count: 1, sum_ns: op.interval().clip(device.window).len_ns(), first: op.start };
+        match &mut of_shapes[shape.map_or(shapes.len(), |shape| shape.min(shapes.len()))] {
+            Some(known) => known.merge(own),
+            none => *none = Some(own),
+        }
+    }
+    let mut launched: HashMap<(u32, u32), Launched> = HashMap::default();
+    for (index, own) in of_shapes.into_iter().enumerate() {
+        let Some(own) = own else { continue };
+        let key = shapes.get(index).map_or((NONE, NONE), |shape| (shape.full_name, shape.geometry));
+        launched.entry(key).and_modify(|known| known.merge(own)).or_insert(own);
+    }
+    launched
+}
+
 /// From the begin of the window to where the work of the program has begun: where a range comes a second time, and far faster;
 /// else where each of the kernels that are most of the work, and that repeat, has run. `None` where that is at once, or where
 /// most of the work has passed by then. `launches` are those of the device in its window, if it has any.
@@ -39,20 +72,7 @@ pub fn start_up(
     if let Some(second) = second.filter(is_inside) {
         return Some(Interval::new(window.start, second));
     }
-    let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
-    for op in device.in_window().filter(|op| op.kind.is_compute()) {
-        let key = match op.kind {
-            OpKind::Graph => (NONE, NONE),
-            _ => {
-                let shape = timeline.kernels.shape_of(op.index);
-                (shape.full_name, shape.geometry)
-            }
-        };
-        let first = Launched { count: 0, sum_ns: 0, first: op.start };
-        let launched = shapes.entry(key).or_insert(first);
-        launched.count += 1;
-        launched.sum_ns = launched.sum_ns.saturating_add(op.interval().clip(device.window).len_ns());
-    }
+    let shapes = launched(timeline, device);
     let whole_ns = shapes.values().fold(0_i64, |sum, launched| sum.saturating_add(launched.sum_ns));
     let mut main: Vec<Launched> =
         shapes.into_values().filter(|launched| launched.count >= LEAST_LAUNCH_COUNT).collect();

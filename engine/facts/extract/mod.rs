@@ -157,7 +157,6 @@ pub fn extract_view(
     let context = Context::new(timeline, scope, view, threads)?;
     let mut facts = Facts::default();
     let run = facts.add(EntityKind::Run, "run", &[]);
-    run::extract(&context, facts.get_mut(run));
     let processes = run::processes(&context, &mut facts, run);
     let mut parents = Vec::new();
     for device in &context.devices {
@@ -167,11 +166,19 @@ pub fn extract_view(
     }
     let devices = context.devices.iter().zip(&parents);
     let jobs: Vec<_> = devices.flat_map(|(device, parents)| GROUPS.map(|extract| (device, parents, extract))).collect();
-    let parts = parallel::map(threads, &jobs, |(device, parents, extract)| {
-        let mut part = DevicePart::new();
-        extract(&context, device, parents, &mut part);
-        part
-    });
+    let of_devices = || {
+        parallel::map(threads, &jobs, |(device, parents, extract)| {
+            let mut part = DevicePart::new();
+            extract(&context, device, parents, &mut part);
+            part
+        })
+    };
+    let of_host = || (run::extract(&context), run::api_uses(&context, &processes));
+    let ((of_run, of_processes), parts) = parallel::both(threads, of_host, of_devices);
+    facts.get_mut(run).take_facts(of_run);
+    for (process, entity) in of_processes {
+        facts.get_mut(process).take_facts(entity);
+    }
     for ((_, parents, _), part) in jobs.iter().zip(parts) {
         part.add_to(&mut facts, parents.device);
     }
@@ -299,10 +306,12 @@ impl Parents<'_> {
 
 impl<'timeline> Context<'timeline> {
     fn new(timeline: &'timeline Timeline, scope: &Scope, view: &View, threads: Threads) -> Result<Self, ScopeError> {
-        let traits = kernel_names::traits(timeline);
-        let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
-        let (calls, mut ops) =
-            parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
+        let operations = || {
+            let traits = kernel_names::traits(timeline);
+            let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
+            (DeviceOps::all(timeline, &is_communication), traits)
+        };
+        let (calls, (mut ops, traits)) = parallel::both(threads, || Calls::new(timeline), operations);
         scope::apply(timeline, &mut ops, scope)?;
         let mut told = phases::tell(timeline, &mut ops, view, threads)?;
         let launch_shapes = LaunchShapes::new(timeline);

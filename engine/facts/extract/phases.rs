@@ -72,7 +72,7 @@ impl Told {
         let steps = launches.as_ref().and_then(|launches| steps::find(timeline, marks, launches, view.step.as_deref()));
         let steps = steps.filter(|steps| is_loop(steps, ops.window));
         let mut told = Self { whole_ns: ops.window.len_ns(), ..Self::default() };
-        let phases = view.phase.and_then(|_| phases_of(timeline, ops, steps.as_ref()));
+        let phases = view.phase.and_then(|_| phases_of(timeline, ops, (launches.as_ref(), steps.as_ref())));
         if let (Some(phase), Some(phases)) = (view.phase, phases)
             && ops.narrow(phases.of(phase))
         {
@@ -111,14 +111,18 @@ fn within(mut steps: Steps, window: Interval) -> Steps {
     steps
 }
 
-fn phases_of(timeline: &Timeline, ops: &DeviceOps, steps: Option<&Steps>) -> Option<Phases> {
+fn phases_of(
+    timeline: &Timeline,
+    ops: &DeviceOps,
+    (launches, steps): (Option<&Launches>, Option<&Steps>),
+) -> Option<Phases> {
     let sure = steps.filter(|steps| steps.certainty > Certainty::Low);
     let is_all = |phases: &Phases| phases.tear_down.len_ns() as f64 <= MOST_AFTER_SHARE * ops.window.len_ns() as f64;
     // Of what launches tell, much that comes after it is no end but other work.
     let fits = |steps: &Steps, phases: &Phases| are_marked(steps) || is_all(phases);
     let of = |steps: &Steps| Phases::of_steps(ops.window, steps).filter(|phases| fits(steps, phases));
     let phases = sure.and_then(of);
-    let phases = phases.or_else(|| Phases::of_region(timeline, ops));
+    let phases = phases.or_else(|| Phases::of_region(timeline, launches?));
     let outside_ns = |phases: &Phases| ops.window.len_ns() - phases.steady.len_ns();
     let is_outside = |phases: &Phases, share: f64| outside_ns(phases) as f64 >= share * ops.window.len_ns() as f64;
     if let Some(phases) = phases {
