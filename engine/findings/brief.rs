@@ -24,7 +24,7 @@ pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
     let largest = findings.iter().filter_map(share).fold(0.0, f64::max);
     let mut is_first = true;
     let mut told = 0;
-    for finding in findings {
+    for finding in findings.iter_mut() {
         finding.is_brief = match share(finding) {
             _ if finding.severity == Severity::Info || told == MAX_TOLD_COUNT => true,
             // What the capture was missing is said of the capture.
@@ -36,6 +36,11 @@ pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
         };
         told += usize::from(!finding.is_brief);
         is_first = is_first && finding.severity == Severity::Info;
+    }
+    // What the review leads with is told before what ranks behind it.
+    let first = findings.iter().position(|finding| finding.severity > Severity::Info);
+    if let Some(first) = first.filter(|_| told > 0) {
+        findings[first].is_brief = false;
     }
 }
 

@@ -6,7 +6,7 @@ use super::Gain;
 use super::fingerprint::Fingerprints;
 use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
-use crate::facts::{EntityId, EntityKind, Facts};
+use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, START_UP_PIECES};
 use crate::replay::STEP_FACT;
 use crate::rules::RuleInfo;
@@ -20,6 +20,10 @@ const SEVERITIES: [Severity; 3] = [Severity::High, Severity::Medium, Severity::L
 const LEAST_ONCE_SHARE: f64 = 0.03;
 /// The work repeats this often for each time that something is done once.
 const REPEATS_A_PIECE: i64 = 4;
+/// Launches of one kernel are no steps: with fewer of them little tells what comes again.
+const LEAST_LAUNCHES: i64 = 10;
+/// Who copies this part of it before the first kernel loads what kernels work on.
+const NEARLY_ALL: f64 = 0.9;
 
 /// What a review is made from, beside the rules' answers.
 #[derive(Clone, Copy)]
@@ -222,11 +226,15 @@ impl<'a> Context<'a> {
             EntityKind::CopyGroup | EntityKind::SyncGroup => entity.int("count"),
             _ => None,
         };
-        let most = device.int("repeat_count").unwrap_or(0) / REPEATS_A_PIECE;
+        let least = if device.int("step_count").is_some() { REPEATS_A_PIECE } else { LEAST_LAUNCHES };
+        let most = device.int("repeat_count").filter(|count| *count >= least).unwrap_or(0) / REPEATS_A_PIECE;
         let is_rare = |times: &i64| (1..=most.min(MAX_ONCE_PIECE_COUNT as i64)).contains(times);
         // Pieces of idle time are no copies: what many copies leave behind comes again with them.
         let is_of_many = entity.kind == EntityKind::CopyGroup && account.top() == Account::Idle && times > Some(most);
         let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0);
+        if most > 0 && is_loaded_first(entity) {
+            return Some(START_UP_PIECES);
+        }
         times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count == START_UP_PIECES))
     }
 
@@ -287,6 +295,13 @@ impl<'a> Context<'a> {
         indices.sort_by(|a, b| self.order(&occurrences[*a], &occurrences[*b]));
         indices
     }
+}
+
+/// Whether a group of copies loads what the kernels that follow work on: a program copies so once, however long it computes.
+fn is_loaded_first(entity: &Entity) -> bool {
+    let (before, bytes) = (entity.int("before_first_kernel_bytes"), entity.int("bytes").filter(|bytes| *bytes > 0));
+    let share = before.zip(bytes).map(|(before, bytes)| before as f64 / bytes as f64);
+    share.is_some_and(|share| share >= NEARLY_ALL)
 }
 
 /// By what a gain about an entity is ranked. Where the steady state was played again, what has a bound alone counts half of it:

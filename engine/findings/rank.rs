@@ -1,4 +1,5 @@
-//! One finding a rule, in the order of what can be gained, symptoms under their causes.
+//! One finding a rule, two where some of it comes again and some occurs once, in the order of what can be gained, symptoms under
+//! their causes.
 
 use std::cmp::Reverse;
 
@@ -12,8 +13,15 @@ use crate::rules::{Reference, RuleInfo, Status};
 use crate::text::number::duration;
 use crate::text::spans::Sentence;
 
-/// What repeats comes before what occurs once, unless that costs so many times more.
+/// What repeats comes before what occurs once, unless that is a large share and costs so many times more.
 const MUCH_MORE: i64 = 10;
+/// What does not come again and takes at least this share matters all the same.
+pub(super) const LARGE_ONCE_SHARE: f64 = 0.2;
+
+/// What is inside a kernel has no number. It comes before a gain that is as little, or as little sure, as long as a kernel that is
+/// faster by `FASTER` would gain more.
+const LITTLE_SHARE: f64 = 0.05;
+const FASTER: f64 = 0.2;
 
 /// Who has this part of what a group claims has all of it that matters.
 const NEARLY_ALL: f64 = 0.9;
@@ -29,7 +37,7 @@ impl<'a> Ranking<'a> {
         Self { context, occurrences }
     }
 
-    /// One finding a rule, symptoms under their causes, in order: of what is neither ignored nor known.
+    /// The findings, symptoms under their causes, in order: of what is neither ignored nor known.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let shown = self.context.sorted(self.occurrences, |this| this.is_shown());
         let (below, tops): (Vec<usize>, Vec<usize>) = shown.into_iter().partition(|index| self.cause(*index).is_some());
@@ -41,25 +49,40 @@ impl<'a> Ranking<'a> {
             .by_rule(&tops)
             .into_iter()
             .map(|group| {
-                let rule = self.occurrences[group[0]].rule;
                 let symptoms: Vec<usize> =
-                    below.iter().copied().filter(|index| self.occurrences[self.root(*index)].rule == rule).collect();
+                    below.iter().copied().filter(|index| group.contains(&self.root(*index))).collect();
                 let symptoms = self.by_rule(&symptoms).iter().map(|group| self.finding(group, Vec::new())).collect();
                 let finding = self.finding(&group, symptoms);
                 (ranked(&group, &finding), finding)
             })
             .collect();
         // Several entities of a rule gain more together than the best of them, by which the groups came.
-        let most_once_ns = findings.iter().filter(|(_, finding)| finding.once).filter_map(|(ns, _)| *ns).max();
+        let is_large = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= LARGE_ONCE_SHARE);
+        let large_once = findings.iter().filter(|(_, finding)| finding.once && is_large(finding));
+        let most_once_ns = large_once.filter_map(|(ns, _)| *ns).max();
         let least_ns = most_once_ns.unwrap_or(0) / MUCH_MORE;
+        let inside = findings.iter().filter_map(|(_, finding)| self.share_inside(finding)).fold(0.0, f64::max);
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
             None if finding.severity == Severity::High => (0, Reverse(0)),
+            Some(ranked_ns) if is_outweighed(finding, inside) => (5, Reverse(*ranked_ns)),
             Some(ranked_ns) if !finding.once && *ranked_ns >= least_ns => (1, Reverse(*ranked_ns)),
             None if finding.severity == Severity::Medium => (2, Reverse(0)),
             Some(ranked_ns) => (3, Reverse(*ranked_ns)),
-            None => (4, Reverse(0)),
+            None if self.share_inside(finding).is_some() => (4, Reverse(0)),
+            None => (6, Reverse(0)),
         });
         findings.into_iter().map(|(_, finding)| finding).collect()
+    }
+
+    /// The part of its device's window that a kernel takes whose finding has no number.
+    fn share_inside(&self, finding: &Finding) -> Option<f64> {
+        let has_number = finding.gain.is_some() || finding.severity != Severity::Low;
+        if has_number || finding.subject.kind != EntityKind::Kernel {
+            return None;
+        }
+        let (facts, kernel) = (self.context.facts, finding.subject.entity);
+        let window_ns = facts.get(facts.related(kernel, EntityKind::Device)?).int("window_ns").filter(|ns| *ns > 0)?;
+        Some(facts.get(kernel).int("attributed_ns")? as f64 / window_ns as f64)
     }
 
     /// What explains an occurrence, of those that are new: a new symptom of a known cause stands by itself.
@@ -72,15 +95,13 @@ impl<'a> Ranking<'a> {
         std::iter::successors(Some(index), |index| self.cause(*index)).last().unwrap_or(index)
     }
 
-    /// Groups by rule, in the order of each group's first.
+    /// Groups by rule, in the order of each group's first. What comes again stands apart from what occurs once: a sum of the two
+    /// says neither what a longer run would gain nor what this one did.
     fn by_rule(&self, indices: &[usize]) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
+        let kind = |index: usize| (self.occurrences[index].rule, self.occurrences[index].once.is_some());
         for &index in indices {
-            let rule = self.occurrences[index].rule;
-            match groups
-                .iter_mut()
-                .find(|group| group.first().is_some_and(|first| self.occurrences[*first].rule == rule))
-            {
+            match groups.iter_mut().find(|group| group.first().is_some_and(|first| kind(*first) == kind(index))) {
                 Some(group) => group.push(index),
                 None => groups.push(vec![index]),
             }
@@ -220,6 +241,12 @@ impl<'a> Ranking<'a> {
         let fitting: Vec<Reference> = rule.references.iter().filter(fits).cloned().collect();
         if fitting.is_empty() { rule.references.clone() } else { fitting }
     }
+}
+
+/// Whether a kernel that takes the share `inside` deserves the first look.
+fn is_outweighed(finding: &Finding, inside: f64) -> bool {
+    let is_little = |gain: &Gain| gain.share < LITTLE_SHARE || finding.confidence == Confidence::Low;
+    finding.gain.as_ref().is_some_and(|gain| gain.share < FASTER * inside && is_little(gain))
 }
 
 /// How often what a rule found comes, after its title.

@@ -1,5 +1,6 @@
 //! The one sentence at the top.
 
+use super::rank::LARGE_ONCE_SHARE;
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, is_of_kernels_alone};
 use crate::facts::{EntityKind, Facts};
 use crate::rules::outcome::Severity;
@@ -10,8 +11,6 @@ use crate::text::spans::{Sentence, Span};
 
 /// The rule whose finding stands for all others.
 const TOO_LITTLE: &str = "too-little-work";
-/// What does not come again and takes at least this share is told at the top all the same.
-const LARGE_ONCE_SHARE: f64 = 0.2;
 /// What can gain this share is worth a finding.
 const WORTH_SHARE: f64 = 0.01;
 /// With a smaller share of compute, silence is no praise.
@@ -60,6 +59,13 @@ pub(super) fn verdict(
         Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
         None => Sentence::default(),
     };
+    if let Some(inside) = before_any_gain(findings) {
+        return beside(
+            computing(words, devices, inside).own(". ").sentence(&inside.summary).own("."),
+            inside,
+            findings,
+        );
+    }
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => beside(loss(words, devices, finding, gain, known), finding, findings),
         None => {
@@ -121,10 +127,25 @@ fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> 
     Some(Sentence::default().own(&words))
 }
 
+/// What to look inside of, where that comes before all that has a number.
+fn before_any_gain(findings: &[Finding]) -> Option<&Finding> {
+    let mut told =
+        findings.iter().filter(|finding| finding.severity > Severity::Info && finding.capture_note.is_none());
+    let first = told.next().filter(|first| first.gain.is_none() && first.subject.kind == EntityKind::Kernel)?;
+    told.any(|finding| finding.gain.is_some()).then_some(first)
+}
+
 fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gain, known: Option<&Known>) -> Sentence {
+    let most = if known_count(known) > 0 { "; most to gain of what is new: " } else { "; most to gain: " };
+    let words = computing(words, devices, finding).own(most).sentence(&within(&finding.headline));
+    words.own(&format!(" ({}).", gain.words()))
+}
+
+/// How much of its window the GPU of a finding computes.
+fn computing(words: Sentence, devices: &[DeviceReview], finding: &Finding) -> Sentence {
     let device =
         devices.iter().find(|device| finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity));
-    let words = match device.or(devices.first().filter(|_| devices.len() == 1)) {
+    match device.or(devices.first().filter(|_| devices.len() == 1)) {
         Some(device) => words.sentence(&device.label).own(&format!(
             " computes {} of its {} {}",
             share(device.compute_ns, device),
@@ -132,10 +153,7 @@ fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gai
             window_of(device)
         )),
         None => words.own(&format!("{} GPUs ran work", devices.len())),
-    };
-    let most = if known_count(known) > 0 { "; most to gain of what is new: " } else { "; most to gain: " };
-    let words = words.own(most).sentence(&within(&finding.headline));
-    words.own(&format!(" ({}).", gain.words()))
+    }
 }
 
 /// What costs more than what repeats, and does not come again.

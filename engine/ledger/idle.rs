@@ -80,16 +80,18 @@ pub struct IdleReading {
     /// Launching in stretches that waits explain: without those before it the host would have launched in time, or it was
     /// polling or waiting in the OS when the device went idle.
     pub waited_launch_ns: i64,
-    /// By activity, in the longest stretch.
-    pub in_longest: ByAccount<i64>,
+    /// By activity that was read on a thread: what of it lies in one stretch is a piece.
+    pub in_stretches: ByAccount<TimeSum>,
     /// By activity and by trigger, before the work that repeats.
     pub in_start_up: ByAccount<i64>,
     /// By activity, in steps that are slower than the others.
     pub in_slow_steps: ByAccount<i64>,
     /// The ranges that it lies in: by process and label.
     pub ranges: BTreeMap<(u32, u32), RangeIdle>,
-    /// By activity, in stretches that began in a wait.
-    pub after_sync: ByAccount<i64>,
+    /// Host code in stretches that began in a wait.
+    pub host_after_sync_ns: i64,
+    /// Host code in stretches that began in a copy call that blocks.
+    pub host_after_copy_call_ns: i64,
     /// The ends of waits that the device went idle in: by process, call, and label of the innermost range or [`NONE`].
     pub after_waits: BTreeMap<(u32, NameId, u32), i64>,
     /// Ranges that explain nothing because too many were open.
@@ -158,14 +160,13 @@ impl IdleReading {
         for (key, time) in other.after_waits {
             *self.after_waits.entry(key).or_default() += time;
         }
-        for (account, ns) in self.after_sync.iter_mut() {
-            *ns += other.after_sync[account];
-        }
+        self.host_after_sync_ns += other.host_after_sync_ns;
+        self.host_after_copy_call_ns += other.host_after_copy_call_ns;
         for (account, ns) in self.in_slow_steps.iter_mut() {
             *ns += other.in_slow_steps[account];
         }
-        for (account, ns) in self.in_longest.iter_mut() {
-            *ns += other.in_longest[account];
+        for (account, sum) in self.in_stretches.iter_mut() {
+            sum.merge(other.in_stretches[account]);
         }
         for (account, ns) in self.in_start_up.iter_mut() {
             *ns += other.in_start_up[account];
@@ -232,8 +233,10 @@ impl IdleReading {
         if is_guess {
             return;
         }
-        if piece.trigger == Account::AfterSync {
-            self.after_sync[piece.activity] += piece.interval.len_ns();
+        match (piece.activity, piece.trigger) {
+            (Account::IdleHost, Account::AfterSync) => self.host_after_sync_ns += piece.interval.len_ns(),
+            (Account::IdleHost, Account::AfterCopy) => self.host_after_copy_call_ns += piece.interval.len_ns(),
+            _ => {}
         }
         let drained = self.drained.entry((process, piece.trigger, piece.trigger_name)).or_default();
         match piece.activity {

@@ -4,14 +4,23 @@ use super::idle::Copies;
 use crate::timeline::Times;
 use crate::timeline::interval::Interval;
 
+/// What ends a stretch without a call that asked for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guess {
+    /// Unified memory that moves.
+    Migration,
+    /// Work whose call was not recorded.
+    Unrecorded,
+}
+
 /// A stretch to be read on a thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Query {
     pub(super) stretch: Interval,
     /// The part of it that the thread has to explain: until the launch had returned.
     pub(super) host: Interval,
-    /// Whether the thread is only guessed: the operation that ends the stretch has no call.
-    pub(super) is_guess: bool,
+    /// Why the thread is only guessed, if it is.
+    pub(super) guess: Option<Guess>,
     /// The copies that the stretch lies between.
     pub(super) copies: Copies,
 }
@@ -21,16 +30,16 @@ pub(super) struct Query {
 pub(super) struct Queries {
     stretches: Times,
     hosts: Times,
-    /// The indices of those whose thread is guessed.
-    guesses: Vec<u32>,
+    /// The indices of those whose thread is guessed, and why.
+    guesses: Vec<(u32, Guess)>,
     /// The indices of those that a copy lies beside, with the copies.
     copies: Vec<(u32, Copies)>,
 }
 
 impl Queries {
     pub(super) fn push(&mut self, query: Query) {
-        if query.is_guess {
-            self.guesses.push(self.stretches.len() as u32);
+        if let Some(guess) = query.guess {
+            self.guesses.push((self.stretches.len() as u32, guess));
         }
         if query.copies.is_any() {
             self.copies.push((self.stretches.len() as u32, query.copies));
@@ -56,7 +65,7 @@ pub(super) struct QueryCursor<'all> {
     queries: &'all Queries,
     next: usize,
     /// What is left of these.
-    guesses: &'all [u32],
+    guesses: &'all [(u32, Guess)],
     copies: &'all [(u32, Copies)],
 }
 
@@ -65,11 +74,11 @@ impl QueryCursor<'_> {
         let index = self.next;
         let (stretch, host) = (self.queries.stretches.get(index)?, self.queries.hosts.get(index)?);
         self.next += 1;
-        let mut query = Query { stretch, host, is_guess: false, copies: Copies::default() };
-        if let Some((guess, rest)) = self.guesses.split_first()
-            && *guess as usize == index
+        let mut query = Query { stretch, host, guess: None, copies: Copies::default() };
+        if let Some(((of, guess), rest)) = self.guesses.split_first()
+            && *of as usize == index
         {
-            (query.is_guess, self.guesses) = (true, rest);
+            (query.guess, self.guesses) = (Some(*guess), rest);
         }
         if let Some(((of, copies), rest)) = self.copies.split_first()
             && *of as usize == index

@@ -68,6 +68,13 @@ impl TimeSum {
         }
     }
 
+    /// Adds a part of a whole: the parts of one are a piece.
+    pub(super) fn add_of(&mut self, whole: Interval, part: Interval) {
+        if part.len_ns() > 0 {
+            self.add_part(part, self.last.start >= whole.start);
+        }
+    }
+
     fn begin(&mut self, interval: Interval) {
         keep(&mut self.top_ns, self.last.len_ns());
         self.count += 1;

@@ -13,7 +13,7 @@ use super::host::Calls;
 use super::idle::{AMD_SPACING_NS, BesideCopies, Copies, IdleReading, SPACING_NS, Stretch};
 use super::open_ranges::OpenRanges;
 use super::ops::{DeviceOps, OpKind};
-use super::queries::{Queries, Query, QueryCursor};
+use super::queries::{Guess, Queries, Query, QueryCursor};
 use super::reading::Piece;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
@@ -86,7 +86,7 @@ impl<'all> Stretches<'all> {
         if thread.is_none() {
             self.reading.book_unknown(whole, host);
         }
-        let query = Query { stretch: whole, host, is_guess: false, copies: Copies::of(stretch) };
+        let query = Query { stretch: whole, host, guess: None, copies: Copies::of(stretch) };
         thread.map(|thread| (thread, query))
     }
 
@@ -105,8 +105,10 @@ impl<'all> Stretches<'all> {
         } else {
             self.reading.book_unknown(stretch.interval, stretch.interval);
         }
+        let moves = next.is_some_and(|op| op.kind == OpKind::Migration);
+        let why = if moves { Guess::Migration } else { Guess::Unrecorded };
         let (stretch, copies) = (stretch.interval, Copies::of(stretch));
-        guess.map(|thread| (thread, Query { stretch, host: stretch, is_guess: true, copies }))
+        guess.map(|thread| (thread, Query { stretch, host: stretch, guess: Some(why), copies }))
     }
 }
 
@@ -119,8 +121,6 @@ struct Question<'all> {
     storms: &'all Union,
     /// Its slow steps.
     slow_steps: &'all Union,
-    /// Its longest stretch.
-    longest: Option<Interval>,
     queries: Option<&'all Queries>,
     /// The window: waits count within it.
     window: Interval,
@@ -144,8 +144,6 @@ pub(crate) struct IdleDevice<'all> {
     pub(crate) storms: &'all Union,
     /// Its steps that are slower than the others.
     pub(crate) slow_steps: &'all Union,
-    /// Its longest stretch.
-    pub(crate) longest: Option<Interval>,
     /// The thread that launches most of its operations.
     pub(crate) main_thread: Option<u32>,
 }
@@ -202,24 +200,14 @@ fn walk_all(
 /// What every thread is asked. Flat: threads can be hundreds of thousands.
 fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
     let mut questions = Vec::new();
-    for (device, IdleDevice { stretches, storms, slow_steps, longest, main_thread }) in devices.iter().enumerate() {
+    for (device, IdleDevice { stretches, storms, slow_steps, main_thread }) in devices.iter().enumerate() {
         let Stretches { window, start_up, .. } = *stretches;
-        let longest = *longest;
         for (thread, queries) in &stretches.queries {
             let queries = Some(queries);
-            questions.push(Question {
-                thread: *thread,
-                device,
-                storms,
-                slow_steps,
-                longest,
-                queries,
-                window,
-                start_up,
-            });
+            questions.push(Question { thread: *thread, device, storms, slow_steps, queries, window, start_up });
         }
         if let Some(thread) = main_thread.filter(|main| !stretches.index_of.contains_key(main)) {
-            questions.push(Question { thread, device, storms, slow_steps, longest, queries: None, window, start_up });
+            questions.push(Question { thread, device, storms, slow_steps, queries: None, window, start_up });
         }
     }
     questions
@@ -279,7 +267,6 @@ struct Cursor<'all> {
     reading: IdleReading,
     storms: Follower<'all>,
     slow_steps: Follower<'all>,
-    longest: Option<Interval>,
     queries: Option<QueryCursor<'all>>,
     /// The query that is looked at.
     query: Option<Query>,
@@ -309,7 +296,6 @@ impl<'all> Cursor<'all> {
             reading: IdleReading::default(),
             storms: Follower::new(question.storms),
             slow_steps: Follower::new(question.slow_steps),
-            longest: question.longest,
             query: queries.as_mut().and_then(QueryCursor::next),
             queries,
             trigger: None,
@@ -340,7 +326,7 @@ impl<'all> Cursor<'all> {
     /// earlier if the host did.
     fn settle(&mut self, query: Query) {
         let done = std::mem::take(&mut self.done);
-        let Some(trigger) = self.trigger.take().filter(|_| !query.is_guess) else { return };
+        let Some(trigger) = self.trigger.take().filter(|_| query.guess.is_none()) else { return };
         let won = self.lead.win(trigger, query.stretch, done);
         self.reading.win(self.process, trigger, won);
         if self.began_waiting {
@@ -365,21 +351,25 @@ impl<'all> Cursor<'all> {
         self.advance(interval.start);
         while let Some(query) = self.query.filter(|query| query.stretch.start < interval.end) {
             let part = query.host.clip(interval);
+            let is_guess = query.guess.is_some();
+            // A call that launches nothing of this is one that moves the memory, as a prefetch is.
+            let moves = query.guess == Some(Guess::Migration) && activity == Activity::Launch && name != NONE;
+            let activity = if moves { Activity::CopyCall } else { activity };
             let is_first = self.trigger.is_none();
             let (trigger, trigger_name) = *self
                 .trigger
-                .get_or_insert_with(|| self.reading.begin(process, (query.stretch, query.is_guess), activity, name));
+                .get_or_insert_with(|| self.reading.begin(process, (query.stretch, is_guess), activity, name));
             if is_first {
                 self.reading.in_start_up[trigger] += self.start_up.overlap_ns(query.stretch);
             }
             self.place(part, activity.account(), is_first.then_some((trigger, query.stretch)));
             self.done.add(part, activity);
             let piece = Piece { interval: part, activity: activity.account(), trigger, trigger_name };
-            self.reading.take(process, (piece, query.is_guess), name);
+            self.reading.take(process, (piece, is_guess), name);
             if piece.activity == Account::IdleLaunch {
                 self.reading.storm_launch_ns += self.storms.overlap_ns(part);
             }
-            self.reading.in_longest[piece.activity] += self.longest.map_or(0, |longest| longest.overlap_ns(part));
+            self.reading.in_stretches[piece.activity].add_of(query.stretch, part);
             self.reading.in_slow_steps[piece.activity] += self.slow_steps.overlap_ns(part);
             self.reading.in_start_up[piece.activity] += self.start_up.overlap_ns(part);
             if let Some(open_ranges) = &mut self.open_ranges {
@@ -392,7 +382,7 @@ impl<'all> Cursor<'all> {
             {
                 *self.reading.stacked_ns.entry(call).or_default() += part.len_ns();
             }
-            if query.is_guess && activity == Activity::Host {
+            if is_guess && activity == Activity::Host {
                 self.reading.guessed_host_ns += part.len_ns();
             }
             if query.host.end > interval.end {

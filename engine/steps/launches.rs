@@ -25,6 +25,11 @@ impl Launch {
     pub(super) fn end(&self) -> i64 {
         self.start + i64::from(self.length_ns)
     }
+
+    /// The same; the end of time where it ran longer than is kept.
+    pub(super) fn end_at_most(&self) -> i64 {
+        if self.length_ns == u32::MAX { i64::MAX } else { self.end() }
+    }
 }
 
 /// The operations of the process that launches most, by launch.
@@ -36,6 +41,8 @@ pub struct Launches {
     pub(super) process: u32,
     /// The window of the device.
     pub(super) window: Interval,
+    /// Before this moment no step begins: the window's begin where it cuts what the device ran.
+    pub(super) begin_ns: i64,
     /// The name of each symbol, or [`NONE`].
     pub(super) names: Vec<u32>,
 }
@@ -77,7 +84,10 @@ impl Launches {
         for launch in &list {
             work_ns.push(work_ns[work_ns.len() - 1] + i64::from(launch.length_ns));
         }
-        (!list.is_empty()).then_some(Self { list, work_ns, process, window: device.window, names })
+        let window = device.window;
+        let is_cut = device.all_ops().next().is_some_and(|first| first.start < window.start);
+        let begin_ns = if is_cut { window.start } else { i64::MIN };
+        (!list.is_empty()).then_some(Self { list, work_ns, process, window, begin_ns, names })
     }
 
     pub(super) fn all(&self) -> &[Launch] {

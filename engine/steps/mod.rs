@@ -3,7 +3,8 @@
 //! A step is told by the outermost range that repeats and holds most of the GPU work ([`ranges`]), by the program's own
 //! `cudaProfilerStart` and `cudaProfilerStop` ([`region`]), or, where neither tells, by a sequence of launches that
 //! repeats ([`sequence`]). On the device a step lasts from the first operation that it launched to the first one that the
-//! next step launched; the host may be far ahead of that.
+//! next step launched; the host may be far ahead of that. Where the host is behind, and the device waits for a marked step, that
+//! wait is a part of the step that it waits for.
 
 mod launches;
 pub mod phases;

@@ -245,7 +245,7 @@ impl Group {
     }
 
     fn steps(&self, launches: &Launches, certainty: Certainty, work_ns: i64) -> Option<Steps> {
-        let steps = Steps::of_hosts(launches, self.hosts.iter().copied());
+        let steps = Steps::of_hosts(launches, ToldBy::Range, self.hosts.iter().copied());
         let work_share = work_ns as f64 / launches.all_work_ns().max(1) as f64;
         (!steps.is_empty()).then_some(Steps {
             name: self.name.clone(),

@@ -18,7 +18,7 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
     if regions.len() < MIN_STEP_COUNT || (inside as f64) < INSIDE_SHARE * between as f64 || 2 * inside < whole {
         return None;
     }
-    let steps = Steps::of_hosts(launches, regions);
+    let steps = Steps::of_hosts(launches, ToldBy::ProfilerCalls, regions);
     (steps.len() >= MIN_STEP_COUNT).then(|| Steps {
         name: "cudaProfilerStart".to_owned(),
         told_by: ToldBy::ProfilerCalls,

@@ -74,7 +74,11 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
         (0..launches.names.len()).filter_map(|symbol| text.find_loop(launches, symbol)).collect();
     loops.sort_by_key(|found| (found.round_count(), std::cmp::Reverse(found.pause_ns), found.symbol));
     let step = outermost(&loops)?;
-    let steps = Steps::of_hosts(launches, hosts(launches, &text.places[step.symbol as usize][step.first..=step.last]));
+    let steps = Steps::of_hosts(
+        launches,
+        ToldBy::Launches,
+        hosts(launches, &text.places[step.symbol as usize][step.first..=step.last]),
+    );
     let is_sure = step.same_share >= SAME_SHARES.1
         && step.round_count() >= SURE_ROUND_COUNT
         && (step.round_count() >= MANY_ROUND_COUNT || !text.may_be_layers(timeline, launches, &step));

@@ -16,7 +16,16 @@ const MAIN_SHARE: f64 = 0.8;
 /// A start-up that is a smaller part of the window is none.
 const LEAST_WINDOW_SHARE: f64 = 0.02;
 
-/// The launches of one kernel with one launch geometry.
+/// What counts as one kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Same {
+    /// The name and the launch geometry.
+    Shape,
+    /// The name without its template: where the amount of work varies, so does the geometry.
+    Name,
+}
+
+/// The launches of one kernel.
 #[derive(Debug, Clone, Copy)]
 struct Launched {
     count: u32,
@@ -32,27 +41,20 @@ impl Launched {
     }
 }
 
-/// The launches of each kernel with each launch geometry, and of all graphs.
-fn launched(timeline: &Timeline, device: &DeviceOps) -> HashMap<(u32, u32), Launched> {
-    // By index of what was launched; of graphs at last.
+/// The launches of each kernel with each launch geometry, by the index of what was launched, and of all graphs at last.
+fn launched(timeline: &Timeline, device: &DeviceOps) -> Vec<Option<Launched>> {
     let shapes = &timeline.kernels.shapes;
-    let mut of_shapes: Vec<Option<Launched>> = vec![None; shapes.len() + 1];
+    let mut launched: Vec<Option<Launched>> = vec![None; shapes.len() + 1];
     for op in device.in_window().filter(|op| op.kind.is_compute()) {
         let shape = match op.kind {
             OpKind::Graph => None,
             _ => timeline.kernels.shape.get(op.index as usize).map(|shape| *shape as usize),
         };
         let own = Launched { count: 1, sum_ns: op.interval().clip(device.window).len_ns(), first: op.start };
-        match &mut of_shapes[shape.map_or(shapes.len(), |shape| shape.min(shapes.len()))] {
+        match &mut launched[shape.map_or(shapes.len(), |shape| shape.min(shapes.len()))] {
             Some(known) => known.merge(own),
             none => *none = Some(own),
         }
-    }
-    let mut launched: HashMap<(u32, u32), Launched> = HashMap::default();
-    for (index, own) in of_shapes.into_iter().enumerate() {
-        let Some(own) = own else { continue };
-        let key = shapes.get(index).map_or((NONE, NONE), |shape| (shape.full_name, shape.geometry));
-        launched.entry(key).and_modify(|known| known.merge(own)).or_insert(own);
     }
     launched
 }
@@ -72,7 +74,27 @@ pub fn start_up(
     if let Some(second) = second.filter(is_inside) {
         return Some(Interval::new(window.start, second));
     }
-    let shapes = launched(timeline, device);
+    let launched = launched(timeline, device);
+    by_kernels(timeline, device, &launched, Same::Shape).or_else(|| by_kernels(timeline, device, &launched, Same::Name))
+}
+
+/// Up to where each of the kernels that are most of the work, and that repeat, has run.
+fn by_kernels(
+    timeline: &Timeline,
+    device: &DeviceOps,
+    launched: &[Option<Launched>],
+    same: Same,
+) -> Option<Interval> {
+    let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
+    for (index, own) in launched.iter().enumerate() {
+        let Some(own) = *own else { continue };
+        let key = match (timeline.kernels.shapes.get(index), same) {
+            (Some(shape), Same::Shape) => (shape.full_name, shape.geometry),
+            (Some(shape), Same::Name) => (shape.name, NONE),
+            (None, _) => (NONE, NONE),
+        };
+        shapes.entry(key).and_modify(|known| known.merge(own)).or_insert(own);
+    }
     let whole_ns = shapes.values().fold(0_i64, |sum, launched| sum.saturating_add(launched.sum_ns));
     let mut main: Vec<Launched> =
         shapes.into_values().filter(|launched| launched.count >= LEAST_LAUNCH_COUNT).collect();

@@ -64,7 +64,8 @@ pub struct Step {
     /// On the host: the range; from the launch of its first operation to that of the next step's where none tells.
     pub host: Interval,
     /// On the device: from its first operation to the next step's; to the end of its own last one before a pause and at the
-    /// end.
+    /// end. Where the program marks steps, each begins as soon as the host is in it and the device has done what came before:
+    /// the first one may begin before the window does.
     pub device: Interval,
     /// How many operations it launched.
     pub launch_count: u32,
@@ -93,7 +94,11 @@ pub struct Steps {
 
 impl Steps {
     /// Of stretches of the host, each of which launches a step; those that launch nothing are none.
-    pub(super) fn of_hosts(launches: &Launches, hosts: impl IntoIterator<Item = Interval>) -> Vec<Step> {
+    pub(super) fn of_hosts(
+        launches: &Launches,
+        told_by: ToldBy,
+        hosts: impl IntoIterator<Item = Interval>,
+    ) -> Vec<Step> {
         let of_host = |host: Interval| {
             let launched = launches.within(host);
             let first = launched.iter().map(|launch| launch.start).min()?;
@@ -107,8 +112,12 @@ impl Steps {
         steps.sort_by_key(|step| (step.device.start, step.host.start));
         steps.dedup_by_key(|step| step.device.start);
         begin_with_kernels(&mut steps);
+        if told_by != ToldBy::Launches {
+            begin_with_hosts(&mut steps, launches);
+        }
         join(&mut steps);
-        drop_cut(&mut steps, launches.window);
+        cut_first(&mut steps, launches.window);
+        drop_cut(&mut steps, launches);
         steps
     }
 
@@ -127,6 +136,31 @@ fn begin_with_kernels(steps: &mut [Step]) {
         for step in steps.iter_mut().skip(1) {
             step.device.start = step.first_kernel_ns;
         }
+    }
+}
+
+/// Lets each step begin as soon as the host is in it and the device has done what came before: it waits for this step's work
+/// from then on. The last one lasts as long as the host is in it.
+fn begin_with_hosts(steps: &mut [Step], launches: &Launches) {
+    let firsts: Vec<i64> = steps.iter().map(|step| step.device.start).collect();
+    if !firsts.is_sorted() {
+        return;
+    }
+    // By step, until when the device runs what begins before the step's first operation, after that of the step before.
+    let mut busy_until = vec![i64::MIN; steps.len()];
+    for launch in launches.all() {
+        let step = firsts.partition_point(|first| *first <= launch.start);
+        if let Some(until) = busy_until.get_mut(step) {
+            *until = (*until).max(launch.end_at_most());
+        }
+    }
+    let mut until = launches.begin_ns;
+    for (step, busy_until) in steps.iter_mut().zip(busy_until) {
+        until = until.max(busy_until);
+        step.device.start = step.host.start.max(until).min(step.device.start);
+    }
+    if let Some(last) = steps.last_mut() {
+        last.device.end = last.device.end.max(last.host.end.min(launches.window.end));
     }
 }
 
@@ -156,9 +190,20 @@ fn join(steps: &mut [Step]) {
     }
 }
 
+/// Lets the first step begin with the window where it would be far longer than the others: before the first operation of a
+/// recording the profiler starts as well, and what that takes is no part of a step.
+fn cut_first(steps: &mut [Step], window: Interval) {
+    let usual_ns = median(steps.iter().map(|step| step.device.len_ns()));
+    let is_long = |step: &Step| step.device.len_ns() as f64 > WARM_UP_FACTOR * usual_ns as f64;
+    if let Some(first) = steps.first_mut().filter(|first| is_long(first)) {
+        first.device.start = first.device.start.max(window.start);
+    }
+}
+
 /// Leaves out what the window or the recording cuts.
-fn drop_cut(steps: &mut Vec<Step>, window: Interval) {
-    steps.retain(|step| step.device.start >= window.start && step.device.end <= window.end);
+fn drop_cut(steps: &mut Vec<Step>, launches: &Launches) {
+    let (begin_ns, end_ns) = (launches.begin_ns, launches.window.end);
+    steps.retain(|step| step.device.start >= begin_ns && step.device.end <= end_ns);
     let usual = median(steps.iter().map(|step| i64::from(step.launch_count))) as f64;
     let is_cut = |step: &Step| f64::from(step.launch_count) < WHOLE_SHARE * usual;
     if steps.len() > MIN_STEP_COUNT && steps.last().is_some_and(is_cut) {

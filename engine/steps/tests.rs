@@ -225,7 +225,7 @@ fn the_programs_own_region_is_the_steady_state() {
     program.kernel("c", 10);
     let (timeline, ops, steps) = program.steps(None);
     assert_eq!(steps, None);
-    let phases = Phases::of_region(&timeline, &ops).unwrap();
+    let phases = Phases::of_region(&timeline, &Launches::new(&timeline, &ops).unwrap()).unwrap();
     assert!(phases.set_up.len_ns() > 5_000 && phases.tear_down.len_ns() > 0);
     assert!((2_000..3_000).contains(&phases.steady.len_ns()));
 }
@@ -255,4 +255,50 @@ fn steps_that_overlap_are_paced_by_their_kernels() {
         });
     }
     assert_eq!(program.told().unwrap().median_ns(), 1_000);
+}
+
+/// The steps of a loop that loads for so long before each, when the device has done the one before, and launches 2 µs of work.
+fn loading(loads_ns: [i64; 5]) -> (DeviceOps, Vec<Step>) {
+    let mut program = Program::new();
+    for (number, load_ns) in loads_ns.into_iter().enumerate() {
+        program.within(&format!("step {number}"), |program| {
+            program.pause(load_ns);
+            program.kernel("a", 1_000);
+            program.kernel("b", 1_000);
+        });
+    }
+    let (_, ops, steps) = program.steps(None);
+    (ops, steps.unwrap().steps)
+}
+
+fn lengths(steps: &[Step]) -> Vec<i64> {
+    steps.iter().map(|step| step.device.len_ns()).collect()
+}
+
+#[test]
+fn what_a_device_waits_for_is_of_the_step_that_it_waits_for() {
+    let (ops, steps) = loading([10_000, 10_000, 30_000, 10_000, 10_000]);
+    // The first launch takes 10 ns until its kernel begins.
+    assert_eq!(lengths(&steps), [12_010, 12_010, 32_010, 12_010, 12_010]);
+    assert!(steps[0].device.start < ops.window.start, "the first one waits before the window begins");
+    assert!(steps.windows(2).all(|pair| pair[0].device.end == pair[1].device.start), "steps leave nothing out");
+}
+
+#[test]
+fn what_comes_before_the_first_operation_of_a_recording_makes_no_step_long() {
+    let (ops, steps) = loading([500_000, 10_000, 10_000, 10_000, 10_000]);
+    assert_eq!(steps[0].device.start, ops.window.start);
+    assert_eq!(lengths(&steps), [2_000, 12_010, 12_010, 12_010, 12_010]);
+}
+
+#[test]
+fn a_device_that_is_behind_begins_a_step_when_it_has_done_the_one_before() {
+    let mut program = Program::new();
+    for number in 0..5 {
+        program.within(&format!("step {number}"), |program| program.kernel("a", 1_000));
+    }
+    let (_, ops, steps) = program.steps(None);
+    let steps = steps.unwrap().steps;
+    assert_eq!(lengths(&steps)[1..], [1_000; 4]);
+    assert_eq!(steps[4].device.end, ops.window.end);
 }

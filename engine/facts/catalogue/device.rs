@@ -127,6 +127,13 @@ const COUNTS: &[Fact] = &[
         Extensive,
         "Launches of kernels that only copy a tensor, into another type or another layout.",
     ),
+    fact(
+        "transpose_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Compute time that kernels own whose names are those of layout transposes, as for attributed_ns of a kernel.",
+    ),
     fact("tensor_copy_ns", Int, CudaTrace, Extensive, "Compute time that these own, as for attributed_ns of a kernel."),
     fact(
         "tensor_copy_kernel",

@@ -163,11 +163,18 @@ pub(super) const RUN: &[Fact] = &[
         "Whether the report holds synchronization or event records, which come in the same buffers as GPU operations.",
     ),
     fact(
+        "is_torn_down",
+        Bool,
+        CudaApi,
+        Incomparable,
+        "Whether the last calls that were recorded free, destroy and wait, and nothing else: the program came to its end.",
+    ),
+    fact(
         "sampled_cuda_count",
         Int,
         CpuSamples,
         Extensive,
-        "Samples of call stacks in which the program called CUDA, where not one call was recorded; absent where calls or no samples were recorded.",
+        "Samples of call stacks in which the program called CUDA, where no such call was recorded; beside recorded calls, those that launch, copy or wait. Absent where kernels or no samples were recorded.",
     ),
     fact(
         "gpu_library",

@@ -48,19 +48,16 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
             continue;
         }
         let mut held_ns = 0;
-        let needed = pieces.longest_pieces_ns().into_iter().take(most_pieces).position(|length_ns| {
+        // What one stretch holds may be many pieces: the host code between short calls.
+        let in_stretches = device.idle.in_stretches[account];
+        let parts = if in_stretches.count > 0 { in_stretches } else { pieces };
+        let needed = parts.longest_pieces_ns().into_iter().take(most_pieces).position(|length_ns| {
             held_ns += length_ns;
             held_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64
         });
         // Between n rounds there are n - 1 pauses, which come again with them.
         let is_between = |index: usize| usual_count > 1 && index as i64 + 1 >= usual_count - 1;
         let needed = needed.filter(|index| pieces.sum_ns > 0 && !is_between(*index));
-        // The pieces of one stretch may be many: the host code between short calls.
-        let in_longest_ns = device.idle.in_longest[account];
-        let is_one_stretch =
-            most_pieces > 0 && in_longest_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 && in_longest_ns > 0;
-        let needed = if is_one_stretch { Some(0) } else { needed };
-        let held_ns = if is_one_stretch { held_ns.max(in_longest_ns) } else { held_ns };
         facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });
         facts.set(account.once_count_fact(), needed.map_or(0, |index| index as i64 + 1));
     }

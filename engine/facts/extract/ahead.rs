@@ -19,7 +19,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let idle = &device.idle;
     facts.set_some("sync_run_ahead_ns", run_ahead_ns(device, Account::AfterSync));
     facts.set_some("blocking_copy_run_ahead_ns", run_ahead_ns(device, Account::AfterCopy));
-    facts.set("idle_host_after_sync_ns", idle.after_sync[Account::IdleHost]);
+    facts.set("idle_host_after_sync_ns", idle.host_after_sync_ns);
+    facts.set("idle_host_after_copy_call_ns", idle.host_after_copy_call_ns);
     let launching = idle.sums[Account::IdleLaunch];
     facts.set("launch_bound_ns", launching.sum_ns - idle.waited_launch_ns);
     facts.set("idle_launch_piece_count", launching.count);

@@ -92,6 +92,12 @@ fn tensor_copies(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
         let is_first = |(most_ns, _): &(i64, NameId)| *most_ns >= kernel.attributed_ns;
         most = most.filter(is_first).or(Some((kernel.attributed_ns, kernel.name)));
     }
+    let transposes = |name: NameId| {
+        let traits = context.traits.get(name as usize);
+        traits.is_some_and(|traits| traits.is_transpose && !traits.is_matrix_product)
+    };
+    let transposing = kernels.iter().filter(|kernel| transposes(kernel.name));
+    device.set("transpose_ns", transposing.fold(0_i64, |sum, kernel| sum.saturating_add(kernel.attributed_ns)));
     device.set("tensor_copy_launch_count", count);
     device.set("tensor_copy_ns", sum_ns);
     device.set_some("tensor_copy_kernel", most.map(|(_, name)| context.timeline.name(name)));

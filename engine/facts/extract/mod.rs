@@ -325,7 +325,6 @@ impl<'timeline> Context<'timeline> {
             stretches,
             storms: &pass.storms.parts,
             slow_steps: &told.slow_steps,
-            longest: pass.tally.longest_stretch,
             main_thread: pass.main_thread,
         });
         let readings = walk::read(timeline, &calls, idle.collect(), threads);

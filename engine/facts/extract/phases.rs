@@ -78,7 +78,8 @@ impl Told {
         {
             (told.measured, told.phases) = (Some(phase), Some(phases));
         }
-        let is_earlier = |step: &&steps::Step| step.device.start < ops.window.start;
+        // The first step may begin before the first operation, where the window begins.
+        let is_earlier = |step: &&steps::Step| step.device.end <= ops.window.start;
         told.earlier_step_count = steps.iter().flat_map(|steps| &steps.steps).filter(is_earlier).count();
         // Rounds that take little of the window say nothing of it.
         let is_much = |steps: &Steps| {
@@ -107,7 +108,7 @@ fn is_loop(steps: &Steps, window: Interval) -> bool {
 
 /// The steps that lie in a window.
 fn within(mut steps: Steps, window: Interval) -> Steps {
-    steps.steps.retain(|step| step.device.start >= window.start && step.device.end <= window.end);
+    steps.steps.retain(|step| step.device.end > window.start && step.device.end <= window.end);
     steps
 }
 
@@ -180,7 +181,7 @@ pub(super) fn add_before(work: &PassWork<'_>, calls: &Calls, ops: &mut [DeviceOp
             ops.window = phases.of(phase);
             let (stretches, pass) = DevicePass::new(work, ops);
             let (storms, slow_steps) = (&pass.storms.parts, &Union::default());
-            let idle = IdleDevice { stretches, storms, slow_steps, longest: None, main_thread: pass.main_thread };
+            let idle = IdleDevice { stretches, storms, slow_steps, main_thread: pass.main_thread };
             let reading = walk::read(work.timeline, calls, vec![idle], work.threads).pop().unwrap_or_default();
             let mut sums: Sums = ByAccount::default();
             for (account, sum) in sums.iter_mut() {

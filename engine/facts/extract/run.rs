@@ -1,6 +1,6 @@
 //! Facts of the run and of its processes.
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::profile::{is_cuda, is_system};
 use super::{Context, framework};
@@ -9,7 +9,7 @@ use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::Account;
 use crate::limits::MAX_PROCESS_COUNT;
 use crate::text::paths::without_folders;
-use crate::timeline::api::{ApiClass, error_name};
+use crate::timeline::api::{self, ApiClass, error_name};
 use crate::timeline::interval::Interval;
 use crate::timeline::{GpuVendor, NONE, NameId, NoticeKind, Timeline, Times};
 
@@ -56,6 +56,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
         let failed = failed_launches(context);
         facts.set("launch_call_count", launches.count() as i64 - failed);
         facts.set("failed_launch_count", failed);
+        facts.set("is_torn_down", is_torn_down(timeline));
         errors(context, facts);
     }
     facts.set_some("rank_number", timeline.details.rank);
@@ -125,17 +126,25 @@ const CALLS_OF_PROFILER: [&str; 2] = ["cuModuleGetLoadingMode", "cuCtxSynchroniz
 /// How the functions begin that register kernels while libraries load: these are no calls of the program.
 const REGISTRATION: [&str; 4] = ["__cudaRegister", "__cudaUnregister", "__cudaInit", "__sti____cuda"];
 
-/// Samples of calls of CUDA, where no call of the program's was recorded: it called it all the same.
+/// Samples of calls of CUDA that were not recorded, where no kernel was: the program called it all the same. Beside other calls of
+/// the program only those count that launch, copy or wait: of others, not each is recorded.
 fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
     let samples = &timeline.cpu_samples;
-    let is_of_program = |name: &NameId| !CALLS_OF_PROFILER.contains(&timeline.name(*name));
-    if timeline.api.name.iter().any(is_of_program) || samples.is_empty() {
+    if !timeline.kernels.ops.times.is_empty() || samples.is_empty() {
         return;
     }
+    let recorded: HashSet<NameId> = timeline.api.name.iter().copied().collect();
+    let is_of_program = |name: &NameId| !CALLS_OF_PROFILER.contains(&timeline.name(*name));
+    let any_recorded = recorded.iter().any(is_of_program);
+    let recorded: HashSet<&str> = recorded.iter().map(|name| timeline.name(*name)).collect();
+    let counts = |function: u32| {
+        let name = samples.frames.get(function as usize).map_or("", |frame| timeline.name(frame.function));
+        !any_recorded || (name.starts_with("cu") && works(name) && !recorded.contains(name))
+    };
     let mut count = 0;
     let mut functions: HashMap<u32, i64> = HashMap::default();
     for sample in 0..samples.len() {
-        if let Some(function) = called_by_program(timeline, samples.stack(sample)) {
+        if let Some(function) = called_by_program(timeline, samples.stack(sample)).filter(|function| counts(*function)) {
             count += 1;
             *functions.entry(function).or_default() += 1;
         }
@@ -147,6 +156,40 @@ fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
         name.starts_with("cu").then_some((count, std::cmp::Reverse(name)))
     });
     facts.set_some("sampled_cuda_call", named.max().map(|(_, name)| name.0));
+}
+
+/// Whether a call launches, copies or waits.
+fn works(name: &str) -> bool {
+    matches!(
+        api::classify(name),
+        ApiClass::Launch | ApiClass::CopyAsync | ApiClass::CopyBlocking | ApiClass::Memset | ApiClass::Wait(_)
+    )
+}
+
+/// The last calls of a program that ends in order.
+const LAST_CALL_COUNT: usize = 20;
+
+/// Whether what the program called last frees, destroys and waits, and nothing else: it came to its end.
+fn is_torn_down(timeline: &Timeline) -> bool {
+    let api = &timeline.api;
+    let mut calls: Vec<(i64, NameId)> =
+        api.times.iter().zip(&api.name).map(|(call, name)| (call.start, *name)).collect();
+    if calls.len() < LAST_CALL_COUNT {
+        return false;
+    }
+    let at = calls.len() - LAST_CALL_COUNT;
+    calls.select_nth_unstable(at);
+    let last = calls[at..].iter().map(|(_, name)| timeline.name(*name));
+    let undoes = |name: &str| ["Free", "Destroy", "Unregister", "Unload", "Release", "Reset"].iter().any(|part| name.contains(part));
+    let mut undone = 0;
+    for name in last {
+        if undoes(name) {
+            undone += 1;
+        } else if !matches!(api::classify(name), ApiClass::Wait(_) | ApiClass::Query) {
+            return false;
+        }
+    }
+    undone > 0
 }
 
 /// The outermost function of CUDA on a stack, where something else than the profiler and the beginnings of threads called it.

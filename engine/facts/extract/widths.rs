@@ -44,7 +44,8 @@ impl<'all> Narrow<'all> {
 /// Launches of many blocks that take at least this part of what those of few take show that more blocks do not shorten them.
 const SAME_SHARE: f64 = 0.8;
 
-/// What filling the GPU could win of a kernel by its facts: nothing where its own wider launches take as long.
+/// What filling the GPU could win of a kernel by its facts: nothing where its own wider launches take as long, nor of the time that
+/// unified memory takes to come.
 pub(super) fn loss_ns(kernel: &Entity) -> i64 {
     let median = |name| kernel.int(name).map(|ns| ns as f64);
     if let (Some(wide), Some(narrow)) = (median("wide_median_ns"), median("narrow_median_ns"))
@@ -53,7 +54,7 @@ pub(super) fn loss_ns(kernel: &Entity) -> i64 {
         return 0;
     }
     let of = |name| kernel.int(name).unwrap_or(0);
-    of("one_block_loss_ns").saturating_add(of("small_grid_loss_ns"))
+    of("one_block_loss_ns").saturating_add(of("small_grid_loss_ns")).saturating_sub(of("faulting_ns")).max(0)
 }
 
 /// Sets what the widths of a kernel's launches tell, where the number of SMs is known. No launch is taken to get shorter than
