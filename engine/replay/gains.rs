@@ -244,12 +244,13 @@ impl<'all> Replay<'all> {
 
     /// What is left of a step after changes.
     fn left(&self, changes: &[Change], extent: Extent, world: World) -> f64 {
-        let mut play = Play::new(&self.built.model);
-        match world {
-            World::Recorded => {}
-            World::Bare => play.edges.clone_from(&self.bare),
-            World::Barest => play.edges.clone_from(&self.barest),
-        }
+        let model = &self.built.model;
+        let edges = match world {
+            World::Recorded => &model.edges,
+            World::Bare => &self.bare,
+            World::Barest => &self.barest,
+        };
+        let mut play = Play::of(model, edges);
         // Always in one order, whatever order they are asked for in.
         for change in Change::ALL.iter().filter(|change| changes.contains(change)) {
             play.apply(*change, extent, &self.setting);
