@@ -53,6 +53,8 @@ struct Cost {
 /// first is the profiler's, and grows as the cost of whatever else is recorded does: with a host that is slow or busy. Measured on
 /// the machines of docs/gains.md.
 const BARE_LAUNCH_NS: f64 = 2_500.0;
+/// With GPUs of this compute capability and later. The hosts of older ones launch more slowly, profiler or not.
+const MEASURED_SINCE: i64 = 8;
 const COST_LAUNCH_NS: f64 = 4_300.0;
 /// The most that recording was seen to cost in this way.
 const MAX_COST_FACTOR: f64 = 4.0;
@@ -125,7 +127,8 @@ impl<'all> Replay<'all> {
         let recorded_ns = built.model.step_ns(&built.model.recorded);
         let (step_ns, least_ns) = (recorded_ns, recorded_ns);
         let mut replay = Self { built, setting, recorded_ns, step_ns, least_ns, bare: Vec::new(), barest: Vec::new() };
-        let cost = COST.on_host(&replay.built.model.part.calls);
+        let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
+        let cost = if is_measured { COST.on_host(&replay.built.model.part.calls) } else { COST };
         let play = replay.without_profiler(cost);
         let step_ns = play.model.step_ns(&play.times()).min(recorded_ns);
         (replay.bare, replay.step_ns) = (play.edges, step_ns);
@@ -244,12 +247,13 @@ impl<'all> Replay<'all> {
 
     /// What is left of a step after changes.
     fn left(&self, changes: &[Change], extent: Extent, world: World) -> f64 {
-        let mut play = Play::new(&self.built.model);
-        match world {
-            World::Recorded => {}
-            World::Bare => play.edges.clone_from(&self.bare),
-            World::Barest => play.edges.clone_from(&self.barest),
-        }
+        let model = &self.built.model;
+        let edges = match world {
+            World::Recorded => &model.edges,
+            World::Bare => &self.bare,
+            World::Barest => &self.barest,
+        };
+        let mut play = Play::of(model, edges);
         // Always in one order, whatever order they are asked for in.
         for change in Change::ALL.iter().filter(|change| changes.contains(change)) {
             play.apply(*change, extent, &self.setting);
@@ -278,6 +282,7 @@ mod tests {
             class: ApiClass::Launch,
             blocked_before_ns: 0,
             loading_before_ns: 0,
+            is_of_optimizer: false,
             traced_count: 1,
             operator_count: 0,
             first_op: NONE,
