@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::record::{Op, Part, TO_HOST};
 use super::{Role, Subject};
 use crate::ledger::OpKind;
-use crate::timeline::{DeviceProperties, TensorRatios};
+use crate::timeline::{DeviceProperties, TensorRatios, occupancy};
 
 /// Copies of at least so many bytes tell the rate of the link.
 const MIN_RATE_BYTES: i64 = 1 << 20;
@@ -65,6 +65,18 @@ impl Setting<'_> {
         let threads = geometry.map_or(0, |geometry| geometry.grid_blocks.saturating_mul(geometry.block_threads));
         let sms = self.properties(op.device).and_then(|properties| properties.sm_count).unwrap_or(0);
         if threads > 0 && sms > 0 { (threads as f32 / (sms * SM_THREAD_COUNT) as f32).min(1.0) } else { 0.0 }
+    }
+
+    /// The share of its device that the blocks of a kernel take, as many of them as fit on each SM at once by their threads,
+    /// registers and shared memory; 0 where it is not known. Kernels that each take all of it run one after the other.
+    pub(super) fn resident_share_of(&self, op: &Op) -> f32 {
+        let geometry = (op.kind == OpKind::Kernel).then(|| self.subject.timeline.geometry_of(op.index)).flatten();
+        let fit = geometry.zip(self.properties(op.device)).and_then(|(geometry, properties)| {
+            let on_sm = occupancy::theoretical(properties, geometry)?.blocks_per_sm;
+            let most = on_sm.saturating_mul(properties.sm_count?);
+            (most > 0).then(|| (geometry.grid_blocks as f32 / most as f32).min(1.0))
+        });
+        fit.unwrap_or_else(|| self.thread_share_of(op))
     }
 
     /// Blocks of the grid of a kernel; 0 where it is not known.

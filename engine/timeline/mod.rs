@@ -16,6 +16,7 @@ mod loading;
 pub mod locations;
 pub mod modules;
 pub mod names;
+pub(crate) mod occupancy;
 pub mod output;
 mod peaks;
 pub mod samples;

@@ -8,9 +8,10 @@ use super::by_index::ByIndex;
 use super::launches::{Launches, Shape, Spread};
 use super::stats::{clamped, median};
 use super::tally::{KernelTally, launch_shape};
-use super::{Context, DeviceContext, DevicePart, Parents, occupancy, widths};
+use super::{Context, DeviceContext, DevicePart, Parents, widths};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::OpKind;
+use crate::timeline::occupancy;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
 

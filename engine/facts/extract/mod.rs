@@ -21,7 +21,6 @@ mod launch_shapes;
 mod launches;
 mod lead;
 mod metrics;
-mod occupancy;
 mod optimizer;
 mod phases;
 mod products;
@@ -53,7 +52,7 @@ use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
-use crate::replay::Change;
+use crate::replay::{Change, Gain};
 use crate::timeline::interval::Interval;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
 use kernel_names::Traits;
@@ -153,6 +152,20 @@ pub fn extract_view(
     view: &View,
     threads: Option<usize>,
 ) -> Result<Facts, ScopeError> {
+    extract_view_then(timeline, scope, view, threads, |facts, _| facts)
+}
+
+/// The same for something that is done with the facts, and with what can be played again while the recording is at hand.
+///
+/// # Errors
+/// As for [`extract_view`].
+pub fn extract_view_then<T>(
+    timeline: &Timeline,
+    scope: &Scope,
+    view: &View,
+    threads: Option<usize>,
+    then: impl FnOnce(Facts, &Replays<'_>) -> T,
+) -> Result<T, ScopeError> {
     let threads = Threads::new(threads);
     let context = Context::new(timeline, scope, view, threads)?;
     let mut facts = Facts::default();
@@ -160,7 +173,7 @@ pub fn extract_view(
     let processes = run::processes(&context, &mut facts, run);
     let mut parents = Vec::new();
     for device in &context.devices {
-        let key = format!("gpu{}", timeline.devices[device.ops.device as usize].number);
+        let key = key_of(timeline.devices[device.ops.device as usize].number);
         let id = facts.add(EntityKind::Device, key.as_str(), &[run]);
         parents.push(Parents { run, device: id, key, processes: &processes });
     }
@@ -182,7 +195,28 @@ pub fn extract_view(
     for ((_, parents, _), part) in jobs.iter().zip(parts) {
         part.add_to(&mut facts, parents.device);
     }
-    Ok(facts)
+    Ok(then(facts, &Replays { context: &context }))
+}
+
+/// The replays of the devices of a recording.
+pub struct Replays<'all> {
+    context: &'all Context<'all>,
+}
+
+impl Replays<'_> {
+    /// How long a step of a device is, by the device's key in facts, and what changes gain of it together; `None` where it is
+    /// not played again.
+    pub fn together(&self, key: &str, changes: &[Change]) -> Option<(i64, Gain)> {
+        let number = |device: &DeviceContext| self.context.timeline.devices[device.ops.device as usize].number;
+        let device = self.context.devices.iter().find(|device| key_of(number(device)) == key)?;
+        let predicted = replay::what_if(self.context, device, changes).outcome.ok()?;
+        Some((predicted.step_ns, predicted.together))
+    }
+}
+
+/// The key of a device in facts.
+fn key_of(number: i64) -> String {
+    format!("gpu{number}")
 }
 
 /// What a step of each device would take after some changes, by the number of the device.
@@ -328,7 +362,7 @@ impl<'timeline> Context<'timeline> {
             main_thread: pass.main_thread,
         });
         let readings = walk::read(timeline, &calls, idle.collect(), threads);
-        let is_narrowed = *scope != Scope::All || told.iter().any(Told::is_phase);
+        let is_narrowed = *scope != Scope::All;
         let mut context = Self {
             timeline,
             calls,

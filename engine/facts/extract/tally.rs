@@ -4,7 +4,6 @@ use foldhash::HashMap;
 
 use super::by_index::ByIndex;
 use super::launch_shapes::{LANES_OF_SM, LaunchShape, LaunchShapes};
-use super::occupancy::{self, Occupancy};
 use super::stats::clamped;
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::idle::Stretch;
@@ -12,6 +11,7 @@ use crate::ledger::sweep::{kernel_geometry, sweep};
 use crate::ledger::{Account, DeviceOps, Moment, Op, OpKind, OpRef, TimeSum};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
+use crate::timeline::occupancy::{self, Occupancy};
 use crate::timeline::union::Union;
 use crate::timeline::{DeviceProperties, NONE, NameId, Timeline};
 

@@ -40,13 +40,12 @@ impl Play<'_> {
     /// Kernels that do not wait for each other share the device as far as they fit: each SM runs blocks of one of them, where
     /// they are not too short to matter; at best as many threads as it has room for.
     fn take_turns(&mut self, extent: Extent, setting: &Setting<'_>) {
-        self.turns.kernels = true;
         let share = |op: &Op| match extent {
             Extent::Expected if op.end - op.start < MIN_NARROW_NS => setting.thread_share_of(op),
             Extent::Expected => setting.share_of(op),
             Extent::Ceiling => setting.thread_share_of(op),
         };
-        self.shares = self.model.part.ops.iter().map(share).collect();
+        self.shares = self.model.part.ops.iter().map(share).collect::<Vec<f32>>().into();
     }
 
     pub(super) fn spread_streams(&mut self, extent: Extent, setting: &Setting<'_>) {
