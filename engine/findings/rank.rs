@@ -65,7 +65,9 @@ impl<'a> Ranking<'a> {
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
             None if finding.severity == Severity::High => (0, Reverse(0)),
             Some(ranked_ns) if is_outweighed(finding, inside) => (5, Reverse(*ranked_ns)),
-            Some(ranked_ns) if !finding.once && *ranked_ns >= least_ns => (1, Reverse(*ranked_ns)),
+            Some(ranked_ns) if !finding.once && finding.severity > Severity::Info && *ranked_ns >= least_ns => {
+                (1, Reverse(*ranked_ns))
+            }
             None if finding.severity == Severity::Medium => (2, Reverse(0)),
             Some(ranked_ns) => (3, Reverse(*ranked_ns)),
             None if self.share_inside(finding).is_some() => (4, Reverse(0)),

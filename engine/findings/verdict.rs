@@ -1,7 +1,7 @@
 //! The one sentence at the top.
 
 use super::rank::LARGE_ONCE_SHARE;
-use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, is_of_kernels_alone};
+use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
 use crate::facts::{EntityKind, Facts};
 use crate::rules::outcome::Severity;
 use crate::source::PRINT_ALL_COUNTERS;
@@ -260,14 +260,8 @@ fn span((least, most): (f64, f64)) -> String {
 }
 
 /// What the window is called: by the phase that it is.
-fn window_of(device: &DeviceReview) -> &'static str {
-    match device.phase.as_ref().map(|phase| phase.judged.as_str()) {
-        None => "window",
-        Some("set-up") => "set-up",
-        Some("warm-up") => "warm-up",
-        Some("tear-down") => "tear-down",
-        Some(_) => "steady state",
-    }
+fn window_of(device: &DeviceReview) -> &str {
+    device.phase.as_ref().map_or("window", PhaseWork::name)
 }
 
 fn share(ns: i64, device: &DeviceReview) -> String {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::is_of_kernels_alone;
 use super::part::{Part, parts_of};
-use crate::facts::{Entity, EntityId, EntityKind, Facts};
+use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 use crate::ledger::Account;
 use crate::replay::STEP_FACT;
 use crate::text::names;
@@ -121,12 +121,25 @@ const LEAST_STEP_DIFFERENCE: f64 = 0.02;
 pub struct PhaseWork {
     /// The one that is judged: `steady`, `set-up`, `warm-up`, `tear-down`.
     pub judged: String,
+    /// Whether it is what the program marks once with `cudaProfilerStart` and `cudaProfilerStop`.
+    pub is_profiled_region: bool,
     /// The length of the whole window.
     pub whole_ns: i64,
     /// The phases before the steady state, where that is judged: their cost occurs once.
     pub before: Vec<PhaseBefore>,
     /// How long the device's work goes on after the last step.
     pub tear_down_ns: Option<i64>,
+}
+
+impl PhaseWork {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        match self.judged.as_str() {
+            "steady" if self.is_profiled_region => "profiled region",
+            "steady" => "steady state",
+            other => other,
+        }
+    }
 }
 
 /// A phase before the steady state.
@@ -159,6 +172,7 @@ pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
     let compute_ns = device.int(Account::Compute.fact()).unwrap_or(0);
     Some(PhaseWork {
         judged,
+        is_profiled_region: device.get("is_profiled_region") == Some(&FactValue::Bool(true)),
         whole_ns: device.int("whole_window_ns")?,
         before: own.into_iter().filter_map(|phase| before(phase, compute_ns)).collect(),
         tear_down_ns: device.int("tear_down_ns"),

@@ -322,17 +322,13 @@ fn window(device: &DeviceReview) -> String {
         }
     }
     if let Some(phase) = &device.phase {
-        words.push_str(&format!(
-            "; of {} in all, the {}",
-            duration(phase.whole_ns),
-            if phase.judged == "steady" { "steady state" } else { &phase.judged }
-        ));
+        words.push_str(&format!("; of {} in all, the {}", duration(phase.whole_ns), phase.name()));
     }
     words.push('.');
     if let Some(step) = device.gain_step {
         let of = if device.steps.as_ref().is_some_and(|steps| !steps.is_by_launches) { "step" } else { "round" };
         words.push_str(&format!(
-            " Gains are told of a {of} of {}, in the mean of {} and without what recording costs.",
+            " Gains are told of a {of} of {}, the mean of {} that are played again, without what recording costs.",
             duration(step.step_ns),
             (step.count - 1).max(1)
         ));

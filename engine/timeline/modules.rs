@@ -24,7 +24,7 @@ const INTERPRETER: [&str; 8] =
 /// Files of interpreters, by how their names begin.
 const INTERPRETER_FILES: [&str; 6] = ["python", "libpython", "java", "libjvm", "node", "julia"];
 /// Files of the system, by how their names begin: what they do, others ask for.
-const SYSTEM_FILES: [&str; 16] = [
+const SYSTEM_FILES: [&str; 14] = [
     "libc.",
     "libc-",
     "libm.",
@@ -38,10 +38,10 @@ const SYSTEM_FILES: [&str; 16] = [
     "libgcc",
     "[vdso]",
     "[kernel",
-    "libToolsInjection",
-    "libcupti",
     "libmvec",
 ];
+/// Files of the profiler.
+const PROFILER_FILES: [&str; 2] = ["libToolsInjection", "libcupti"];
 /// Files of CUDA that calls of it lie in.
 const CUDA_FILES: [&str; 2] = ["libcuda.", "libcudart"];
 
@@ -56,7 +56,12 @@ fn plain(name: &str) -> &str {
 
 /// Whether a file is of the system or of the profiler.
 pub fn is_system(file: &str) -> bool {
-    begins_with_any(file, &SYSTEM_FILES)
+    begins_with_any(file, &SYSTEM_FILES) || is_profiler(file)
+}
+
+/// Whether it is of the profiler.
+pub fn is_profiler(file: &str) -> bool {
+    begins_with_any(file, &PROFILER_FILES)
 }
 
 /// Whether it is of CUDA itself: its driver or its runtime.

@@ -410,6 +410,13 @@ const STEPS: &[Fact] = &[
         Incomparable,
         "The phase that is measured; absent where the whole window is.",
     ),
+    fact(
+        "is_profiled_region",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether that phase is what the program marks with `cudaProfilerStart` and `cudaProfilerStop`, once.",
+    ),
     fact("whole_window_ns", Int, CudaTrace, OneTime, "The whole window, of which a phase is measured."),
     fact(
         "set_up_ns",

@@ -24,6 +24,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     host_calls(context, device, facts);
     allocations::extract(context, device, facts);
     culprits::extract(context.timeline, device, facts);
+    culprits::called_outside(context, device, facts);
     source_lines::of_idle(context.timeline, device, facts);
     let mut launches = launch_durations(context, device);
     facts.set_some("launch_call_median_ns", median(&mut launches));

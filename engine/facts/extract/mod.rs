@@ -353,7 +353,7 @@ impl<'timeline> Context<'timeline> {
             main_thread: pass.main_thread,
         });
         let readings = walk::read(timeline, &calls, idle.collect(), threads);
-        let is_narrowed = *scope != Scope::All || told.iter().any(Told::is_phase);
+        let is_narrowed = *scope != Scope::All;
         let mut context = Self {
             timeline,
             calls,

@@ -60,6 +60,11 @@ impl Told {
         self.measured.is_some()
     }
 
+    /// The whole window, of the one that is measured.
+    pub(super) fn whole(&self, window: Interval) -> Interval {
+        self.phases.as_ref().map_or(window, |phases| Interval::new(phases.set_up.start, phases.tear_down.end))
+    }
+
     /// The steps, where it is sure enough that they are what repeats.
     pub(super) fn sure_steps(&self) -> Option<&Steps> {
         self.steps.as_ref().filter(|steps| steps.certainty > Certainty::Low)
@@ -192,6 +197,7 @@ pub(super) fn extract(_: &Context<'_>, device: &DeviceContext, parents: &Parents
         part.device.set("earlier_step_count", told.earlier_step_count as i64);
     }
     if let Some(phases) = &told.phases {
+        part.device.set("is_profiled_region", measured == Phase::Steady && phases.steady_steps.is_empty());
         part.device.set("set_up_ns", phases.set_up.len_ns());
         part.device.set("before_steady_ns", phases.set_up.len_ns() + phases.warm_up.len_ns());
         part.device.set("tear_down_ns", phases.tear_down.len_ns());

@@ -26,6 +26,11 @@ pub(super) fn is_cuda(timeline: &Timeline, frame: Frame) -> bool {
     modules::is_cuda(file_of(timeline, frame))
 }
 
+/// Whether it belongs to the profiler.
+pub(super) fn is_profiler(timeline: &Timeline, frame: Frame) -> bool {
+    modules::is_profiler(file_of(timeline, frame))
+}
+
 /// Whether it belongs to the system, to CUDA, or to an interpreter: what they do, others ask for.
 pub(super) fn is_plumbing(timeline: &Timeline, frame: Frame) -> bool {
     modules::is_plumbing(file_of(timeline, frame))
@@ -64,6 +69,8 @@ pub(super) struct Profile<'all> {
     whole: i64,
     /// By the index of the function.
     held: HashMap<u32, Held>,
+    /// A function is told when at least this part of the weight lies in it, in percent.
+    least_percent: i64,
     /// Whether the beginning of a program may be told.
     tells_entries: bool,
 }
@@ -80,7 +87,13 @@ impl<'all> Profile<'all> {
             }
         }
         let whole = weighed.0.iter().map(|(_, weight)| *weight).sum();
-        Self { timeline, stacks, weighed, whole, held, tells_entries: false }
+        Self { timeline, stacks, weighed, whole, held, least_percent: MIN_PERCENT, tells_entries: false }
+    }
+
+    /// Tells of functions that hold less than most of it.
+    pub(super) const fn with_least_percent(mut self, percent: i64) -> Self {
+        self.least_percent = percent;
+        self
     }
 
     /// Tells of `main`, too, where nothing further in can be told.
@@ -168,7 +181,7 @@ impl<'all> Profile<'all> {
     fn innermost(&self, fits: impl Fn(Frame) -> bool, part: impl Fn(&'all [u32]) -> &'all [u32]) -> Option<(u32, i64)> {
         let is_candidate = |function: u32| {
             let (frame, held) = (self.frame(function), self.held(function));
-            held.weight * 100 >= self.whole * MIN_PERCENT && fits(frame) && self.tells(frame, held)
+            held.weight * 100 >= self.whole * self.least_percent && fits(frame) && self.tells(frame, held)
         };
         let candidates: BTreeSet<u32> = self.held.keys().copied().filter(|function| is_candidate(*function)).collect();
         let mut votes: BTreeMap<u32, i64> = BTreeMap::new();

@@ -141,7 +141,8 @@ fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
     let mut count = 0;
     let mut functions: HashMap<u32, i64> = HashMap::default();
     for sample in 0..samples.len() {
-        if let Some(function) = called_by_program(timeline, samples.stack(sample)).filter(|function| counts(*function)) {
+        if let Some(function) = called_by_program(timeline, samples.stack(sample)).filter(|function| counts(*function))
+        {
             count += 1;
             *functions.entry(function).or_default() += 1;
         }
@@ -177,7 +178,9 @@ fn is_torn_down(timeline: &Timeline) -> bool {
     let at = calls.len() - LAST_CALL_COUNT;
     calls.select_nth_unstable(at);
     let last = calls[at..].iter().map(|(_, name)| timeline.name(*name));
-    let undoes = |name: &str| ["Free", "Destroy", "Unregister", "Unload", "Release", "Reset"].iter().any(|part| name.contains(part));
+    let undoes = |name: &str| {
+        ["Free", "Destroy", "Unregister", "Unload", "Release", "Reset"].iter().any(|part| name.contains(part))
+    };
     let mut undone = 0;
     for name in last {
         if undoes(name) {

@@ -137,6 +137,7 @@ struct Steps {
 #[derive(Serialize)]
 struct Phase<'a> {
     judged: &'a str,
+    name: &'a str,
     whole_ns: i64,
     before: Vec<Before<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -350,6 +351,7 @@ impl<'a> Phase<'a> {
         };
         Self {
             judged: &phase.judged,
+            name: phase.name(),
             whole_ns: phase.whole_ns,
             before: phase.before.iter().map(before).collect(),
             tear_down_ns: phase.tear_down_ns,
