@@ -212,7 +212,8 @@ impl Play<'_> {
 
     /// Two buffers, or one more than there are streams already that take turns with their copies.
     fn buffer_count(&self) -> usize {
-        let fills = self.model.part.ops.iter().filter(|op| op.lane == Some(TO_DEVICE) && op.bytes > MAX_SMALL_COPY_BYTES);
+        let fills =
+            self.model.part.ops.iter().filter(|op| op.lane == Some(TO_DEVICE) && op.bytes > MAX_SMALL_COPY_BYTES);
         let streams: BTreeSet<u32> = fills.map(|op| op.stream).collect();
         streams.len() + 1
     }
@@ -250,7 +251,8 @@ impl Play<'_> {
         let thread = self.model.call(call).thread;
         let step = |row: &Call| self.model.part.ops.get(row.first_op as usize).map(|op| op.step);
         let own = |row: &&Call| row.op_count > 0;
-        let before = calls[..=call as usize].iter().rev().take_while(|row| row.thread == thread).find(own).and_then(step);
+        let before =
+            calls[..=call as usize].iter().rev().take_while(|row| row.thread == thread).find(own).and_then(step);
         let after = calls[call as usize + 1..].iter().take_while(|row| row.thread == thread).find(own).and_then(step);
         before != after
     }
