@@ -81,7 +81,13 @@ impl Analysis {
     /// # Errors
     /// When it cannot be read.
     pub fn review(&self, path: &Path, request: &Request) -> Result<ReviewReport, AnalysisError> {
-        Ok(self.review_facts(&self.reading.facts_for_review(path)?, &name_of(path), request))
+        self.reading.with_facts_for_review(path, |facts, replays| {
+            let mut report = self.review_facts(facts, &name_of(path), request);
+            if let Some(replays) = replays {
+                report.review.tell_together(|device, changes| replays.together(device, changes));
+            }
+            report
+        })
     }
 
     /// What to record beside a recording: what rules lack, and the kernels to look into.

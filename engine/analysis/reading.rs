@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::AnalysisError;
 use crate::facts::extract::{WhatIf, what_if};
-use crate::facts::{self, EntityKind, Facts, View, file};
+use crate::facts::{self, EntityKind, Facts, Replays, View, file};
 use crate::ledger::Scope;
 use crate::replay::Change;
 use crate::source::{self, Progress, ReadOptions, Recording};
@@ -105,8 +105,35 @@ impl Reading {
         self.part.unwrap_or(usual)
     }
 
+    /// Does something with the facts by which a recording is reviewed, and with its replays; those are absent of what is no
+    /// recording in time.
+    ///
+    /// # Errors
+    /// As for [`Self::facts`].
+    pub fn with_facts_for_review<T>(
+        &self,
+        path: &Path,
+        then: impl FnOnce(&Facts, Option<&Replays<'_>>) -> T,
+    ) -> Result<T, AnalysisError> {
+        self.with_facts(path, self.part_for_review(), |facts, replays| then(&facts, replays))
+    }
+
     fn facts_of(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
-        let mut facts = if file::is_facts_file(path) { self.saved(path)? } else { self.extracted(path, part)? };
+        self.with_facts(path, part, |facts, _| facts)
+    }
+
+    fn with_facts<T>(
+        &self,
+        path: &Path,
+        part: Part,
+        then: impl FnOnce(Facts, Option<&Replays<'_>>) -> T,
+    ) -> Result<T, AnalysisError> {
+        let done = |facts, replays: Option<&Replays<'_>>| Ok(then(self.completed(facts)?, replays));
+        if file::is_facts_file(path) { done(self.saved(path)?, None) } else { self.extracted(path, part, done)? }
+    }
+
+    /// Facts with what pages of Nsight Compute add, of the devices that are looked at.
+    fn completed(&self, mut facts: Facts) -> Result<Facts, AnalysisError> {
         for path in &self.profiles {
             self.join(&mut facts, path)?;
         }
@@ -127,7 +154,7 @@ impl Reading {
             // Kernels that were profiled one by one have no steps.
             Recording::Kernels(_) => return Err(AnalysisError::NoWindow { path: path.to_owned() }),
         };
-        let part = self.part.unwrap_or(Part::Whole);
+        let part = self.part_for_review();
         let answers = what_if(&timeline, &self.scope, &self.view(part), changes)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })?;
         let is_wanted = |answer: &WhatIf| self.device.is_none_or(|number| number == answer.device_number);
@@ -159,7 +186,12 @@ impl Reading {
         Ok(())
     }
 
-    fn extracted(&self, path: &Path, part: Part) -> Result<Facts, AnalysisError> {
+    fn extracted<T>(
+        &self,
+        path: &Path,
+        part: Part,
+        then: impl FnOnce(Facts, Option<&Replays<'_>>) -> T,
+    ) -> Result<T, AnalysisError> {
         let view = self.view(part);
         let progress = (self.progress)();
         let timeline = match source::read(path, &self.options, progress.as_ref())? {
@@ -167,9 +199,10 @@ impl Reading {
             Recording::Kernels(_) if self.scope != Scope::default() || self.part.is_some() || self.step.is_some() => {
                 return Err(AnalysisError::NoWindow { path: path.to_owned() });
             }
-            Recording::Kernels(profiles) => return Ok(facts::extract_profiles(&profiles)),
+            Recording::Kernels(profiles) => return Ok(then(facts::extract_profiles(&profiles), None)),
         };
-        facts::extract_view(&timeline, &self.scope, &view, self.options.threads)
+        let then = |facts, replays: &Replays<'_>| then(facts, Some(replays));
+        facts::extract_view_then(&timeline, &self.scope, &view, self.options.threads, then)
             .map_err(|error| AnalysisError::Scope { path: path.to_owned(), problem: error.to_string() })
     }
 }

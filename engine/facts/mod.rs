@@ -10,6 +10,8 @@ pub mod store;
 pub mod value;
 
 pub use catalogue::{EntityKind, Fact, FactType, Unit};
-pub use extract::{ScopeError, View, extract, extract_profiles, extract_view, extract_with, join};
+pub use extract::{
+    Replays, ScopeError, View, extract, extract_profiles, extract_view, extract_view_then, extract_with, join,
+};
 pub use store::{Entity, EntityId, Facts};
 pub use value::FactValue;

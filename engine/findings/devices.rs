@@ -7,6 +7,7 @@ use super::occurrence::{Context, Occurrence};
 use super::part::{Part, ns_of, parts_of, split, unaccounted};
 use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
+use super::together::Together;
 use super::work::{self, GainStep, KernelWork, PhaseWork, StepWork};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, Breakdown};
@@ -39,6 +40,9 @@ pub struct DeviceReview {
     pub steps: Option<StepWork>,
     /// The step that gains are told of, where it is another; absent without a replay.
     pub gain_step: Option<GainStep>,
+    /// What the advised changes win together: told of the device that most is said of, where there are several of them. Absent
+    /// without a recording to play again, as in facts files.
+    pub together: Option<Together>,
     /// The phase that the window is; absent where it is the whole.
     pub phase: Option<PhaseWork>,
     /// The most that all findings together can gain here: never more than is in the accounts that they draw on.
@@ -84,6 +88,7 @@ fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
         kernels: Vec::new(),
         steps: work::steps(device),
         gain_step: work::gain_step(device),
+        together: None,
         phase: None,
         recoverable_ns: 0,
         scores: Vec::new(),

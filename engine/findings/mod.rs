@@ -16,6 +16,7 @@ mod relations;
 mod scorecard;
 mod source;
 mod subject;
+mod together;
 mod unjudged;
 mod verdict;
 mod work;
@@ -25,6 +26,7 @@ use std::collections::BTreeSet;
 use foldhash::HashMap;
 
 use crate::facts::Facts;
+use crate::replay::Change;
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Replayed, Severity};
 use crate::rules::{CaptureNote, Reference, RuleInfo};
 use crate::source::KERNELS_FORMAT_ID;
@@ -45,6 +47,7 @@ pub use part::Part;
 pub use scorecard::{Score, Scorecard, ScorecardError};
 pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
+pub use together::Together;
 pub use unjudged::{Unjudged, UnjudgedRule};
 pub use work::{GainStep, KernelLimit, KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
 
@@ -185,6 +188,8 @@ pub struct Gain {
 /// What a change gains of a step, by replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReplayedGain {
+    /// The change.
+    pub change: Change,
     /// A step, nanoseconds.
     pub step_ns: i64,
     /// What a plain fix brings, nanoseconds a step.
@@ -206,7 +211,8 @@ impl Gain {
         let share = |ns: i64| ns as f64 / replayed.step_ns.max(1) as f64;
         let recoverable_ns = (share(replayed.ceiling_ns) * steady_ns as f64) as i64;
         let (step_ns, expected_ns) = (replayed.step_ns, replayed.expected_ns);
-        let replayed = ReplayedGain { step_ns, expected_ns, expected_share: share(expected_ns) };
+        let change = replayed.change;
+        let replayed = ReplayedGain { change, step_ns, expected_ns, expected_share: share(expected_ns) };
         Self { replayed: Some(replayed), ..Self::new(recoverable_ns, steady_ns, account, basis) }
     }
 

@@ -349,10 +349,14 @@ impl<'calls> Layout<'calls> {
             Source::new(Table::OffCpu, &timeline.thread_states.times, of(&calls.off_cpu_by_thread)),
             Source::new(Table::Code, &calls.code.times, of(&calls.code_by_thread)),
         ];
+        // A thread that is in a range is recorded, whether it calls anything yet or not.
+        let ranges = &timeline.ranges.threads;
+        let ranges = ranges.binary_search_by_key(&thread, |ranges| ranges.thread).ok().map(|index| &ranges[index]);
+        let first_range = ranges.and_then(|ranges| ranges.times.get(0)).map_or(i64::MAX, |first| first.start);
         Self {
             calls,
             timeline,
-            begins: sources.iter().map(|source| source.next_start).min().unwrap_or(i64::MAX),
+            begins: sources.iter().map(|source| source.next_start).fold(first_range, i64::min),
             sources,
             inside: Default::default(),
             is_inside: [false; Activity::COUNT],
@@ -422,7 +426,10 @@ impl<'calls> Layout<'calls> {
             while self.ends.peek().is_some_and(|Reverse(end)| *end <= now) {
                 self.ends.pop();
             }
-            let until = self.next_boundary(now).unwrap_or(within.end).min(within.end);
+            let mut until = self.next_boundary(now).unwrap_or(within.end).min(within.end);
+            if now < self.begins {
+                until = until.min(self.begins);
+            }
             let part = Interval::new(now, until).clip(within);
             if part.len_ns() > 0 {
                 let (activity, name) = self.doing(now);

@@ -157,6 +157,7 @@ impl Page {
         }
         report.gates.gates.iter().for_each(|gate| self.gate(gate));
         self.findings(&review.findings);
+        self.together(review.devices.get(headline));
         if !review.capture.is_empty()
             && !review.findings.iter().any(|found| found.capture_note == Some(CaptureNote::Quoted))
         {
@@ -244,6 +245,17 @@ impl Page {
         }
     }
 
+    fn together(&mut self, device: Option<&DeviceReview>) {
+        if let Some(together) = device.and_then(|device| device.together.as_ref()) {
+            self.line("");
+            let changes: Vec<&str> = together.changes.iter().map(|change| change.id()).collect();
+            self.wrap(
+                "",
+                &format!("All of these together: {} ({}, replayed at once).", together.words(), changes.join(", ")),
+            );
+        }
+    }
+
     fn finding(&mut self, number: usize, finding: &Finding) {
         self.line("");
         let rule = self.screen.paint(Colour::Dim, &format!("[{}]", finding.rule));
@@ -316,8 +328,9 @@ fn window(device: &DeviceReview) -> String {
     if let Some(step) = device.gain_step {
         let of = if device.steps.as_ref().is_some_and(|steps| !steps.is_by_launches) { "step" } else { "round" };
         words.push_str(&format!(
-            " Gains are told of a {of} of {}, the mean of those that are played again, without what recording costs.",
-            duration(step.step_ns)
+            " Gains are told of a {of} of {}, the mean of {} that are played again, without what recording costs.",
+            duration(step.step_ns),
+            (step.count - 1).max(1)
         ));
     }
     words

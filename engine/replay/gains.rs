@@ -1,11 +1,14 @@
 //! What each change could win of a step.
 
 use super::build::{Built, build};
-use super::change::{Change, Extent};
+use super::change::{Change, Extent, is_small_kernel};
 use super::model::{Edge, Play};
-use super::record::Part;
+use super::record::{Call, Op, Part};
 use super::setting::Setting;
 use super::{Assumption, NoReplay, Subject};
+use crate::timeline::api::ApiClass;
+use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 
 /// What a change could win of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,10 +22,22 @@ pub struct Gain {
 /// What recording a call, and an operator of a framework, costs the host: what tight loops of C++ pay under Nsight Systems and
 /// what inference with PyTorch pays under its own profiler, then the most that either was seen to cost, which training pays.
 /// Measured on the machine of docs/gains.md.
-const COST: Cost = Cost { call_ns: 1_200, operator_ns: 2_000 };
+const COST: Cost = Cost { call_ns: 1_200, operator_ns: 1_600 };
 const MOST_COST: Cost = Cost { call_ns: 3_700, operator_ns: 9_500 };
 /// What the host does takes this much longer in one run than in another: the spread of one program on one machine, docs/gains.md.
-pub const HOST_SPREAD: f64 = 1.15;
+const HOST_SPREAD: f64 = 1.15;
+/// The same of what calls take that allocate and free.
+const ALLOCATION_SPREAD: f64 = 1.45;
+
+/// How much longer what changes take away may take in another run.
+pub fn spread(changes: &[Change]) -> f64 {
+    let of = |change: &Change| match change {
+        Change::CacheAllocations => ALLOCATION_SPREAD,
+        change if change.is_of_host() => HOST_SPREAD,
+        _ => 1.0,
+    };
+    changes.iter().map(of).fold(1.0, f64::max)
+}
 
 /// Where steps would be shorter than this share without the most that recording may cost, the host decides how long they are.
 const HOST_BOUND_SHARE: f64 = 0.98;
@@ -32,6 +47,37 @@ const HOST_BOUND_SHARE: f64 = 0.98;
 struct Cost {
     call_ns: i64,
     operator_ns: i64,
+}
+
+/// What a launch takes at least without the profiler, and what it takes where recording costs [`COST`]. What it takes beyond the
+/// first is the profiler's, and grows as the cost of whatever else is recorded does: with a host that is slow or busy. Measured on
+/// the machines of docs/gains.md.
+const BARE_LAUNCH_NS: f64 = 2_500.0;
+const COST_LAUNCH_NS: f64 = 4_300.0;
+/// The most that recording was seen to cost in this way.
+const MAX_COST_FACTOR: f64 = 4.0;
+/// So few launches tell nothing.
+const MIN_LAUNCH_COUNT: usize = 20;
+
+impl Cost {
+    /// The same where launches are recorded to take as long as they do here.
+    fn on_host(self, calls: &[Call]) -> Self {
+        let is_launch = |call: &&Call| call.class == ApiClass::Launch && call.traced_count == 1 && call.op_count <= 1;
+        let mut launches: Vec<i64> = calls.iter().filter(is_launch).map(|call| call.end - call.start).collect();
+        if launches.len() < MIN_LAUNCH_COUNT {
+            return self;
+        }
+        // The lower quarter: others may have waited.
+        let at = launches.len() / 4;
+        let launch_ns = *launches.select_nth_unstable(at).1 as f64;
+        let factor = ((launch_ns - BARE_LAUNCH_NS) / (COST_LAUNCH_NS - BARE_LAUNCH_NS)).clamp(1.0, MAX_COST_FACTOR);
+        let of = |ns: i64| (ns as f64 * factor) as i64;
+        Self { call_ns: of(self.call_ns), operator_ns: of(self.operator_ns) }
+    }
+
+    fn max(self, other: Self) -> Self {
+        Self { call_ns: self.call_ns.max(other.call_ns), operator_ns: self.operator_ns.max(other.operator_ns) }
+    }
 }
 
 /// A recording that can be played again.
@@ -72,16 +118,18 @@ impl<'all> Replay<'all> {
             pinned: [None, None],
         };
         setting.measure(&part);
-        let built = build(subject.timeline, part)?;
+        let mut built = build(subject.timeline, part)?;
+        built.model.shares = built.model.part.ops.iter().map(|op| setting.resident_share_of(op)).collect();
         (setting.spacing_ns, setting.launch_ns, setting.return_ns) =
             (built.usual.spacing_ns, built.usual.launch_ns, built.usual.return_ns);
         let recorded_ns = built.model.step_ns(&built.model.recorded);
         let (step_ns, least_ns) = (recorded_ns, recorded_ns);
         let mut replay = Self { built, setting, recorded_ns, step_ns, least_ns, bare: Vec::new(), barest: Vec::new() };
-        let play = replay.without_profiler(COST);
+        let cost = COST.on_host(&replay.built.model.part.calls);
+        let play = replay.without_profiler(cost);
         let step_ns = play.model.step_ns(&play.times()).min(recorded_ns);
         (replay.bare, replay.step_ns) = (play.edges, step_ns);
-        let play = replay.without_profiler(MOST_COST);
+        let play = replay.without_profiler(MOST_COST.max(cost));
         let least_ns = play.model.step_ns(&play.times()).min(step_ns);
         (replay.barest, replay.least_ns) = (play.edges, least_ns);
         Ok(replay)
@@ -152,10 +200,29 @@ impl<'all> Replay<'all> {
         if self.least_ns < HOST_BOUND_SHARE * self.step_ns {
             ceiling_share = ceiling_share.max(share(left(Extent::Ceiling, World::Barest), self.least_ns));
         }
-        let spread = if changes.iter().any(|change| change.is_of_host()) { HOST_SPREAD } else { 1.0 };
+        let spread = spread(changes);
         let ceiling_share = (ceiling_share * spread).min(1.0 - (1.0 - ceiling_share) / spread);
-        let ceiling_ns = (ceiling_share * self.step_ns).max(self.exposed_ns(changes));
-        Gain { expected_ns: expected_ns as i64, ceiling_ns: ceiling_ns.max(expected_ns) as i64 }
+        let ceiling_ns = (ceiling_share * self.step_ns).max(self.exposed_ns(changes)).max(expected_ns);
+        let most_ns = if changes.iter().all(|change| change.is_of_idle_time()) {
+            let busy_ns = self.busy_ns(changes);
+            let idle_ns = (self.step_ns - busy_ns).max(0.0) * spread;
+            self.step_ns * idle_ns / (busy_ns + idle_ns).max(1.0)
+        } else {
+            f64::INFINITY
+        };
+        Gain { expected_ns: expected_ns.min(most_ns) as i64, ceiling_ns: ceiling_ns.min(most_ns) as i64 }
+    }
+
+    /// How long the device is busy in a step with what stays after changes that only take idle time away: kernels of a graph that
+    /// are small can become one.
+    fn busy_ns(&self, changes: &[Change]) -> f64 {
+        let model = &self.built.model;
+        let device = self.setting.subject.devices[self.setting.subject.device].device;
+        let vanishes = |op: &Op| changes.contains(&Change::Graph) && is_small_kernel(op, op.end - op.start);
+        let staying = model.part.ops.iter().filter(|op| op.device == device && !vanishes(op));
+        let busy = Union::of(staying.map(|op| Interval::new(op.start, op.end)));
+        let Some((played, count)) = model.recorded_span() else { return 0.0 };
+        busy.overlap_ns(played) as f64 / count as f64
     }
 
     /// Communication that runs alone in a step, where changes hide it: no dependency of this recording keeps it from going.
@@ -177,12 +244,13 @@ impl<'all> Replay<'all> {
 
     /// What is left of a step after changes.
     fn left(&self, changes: &[Change], extent: Extent, world: World) -> f64 {
-        let mut play = Play::new(&self.built.model);
-        match world {
-            World::Recorded => {}
-            World::Bare => play.edges.clone_from(&self.bare),
-            World::Barest => play.edges.clone_from(&self.barest),
-        }
+        let model = &self.built.model;
+        let edges = match world {
+            World::Recorded => &model.edges,
+            World::Bare => &self.bare,
+            World::Barest => &self.barest,
+        };
+        let mut play = Play::of(model, edges);
         // Always in one order, whatever order they are asked for in.
         for change in Change::ALL.iter().filter(|change| changes.contains(change)) {
             play.apply(*change, extent, &self.setting);
@@ -195,5 +263,36 @@ impl<'all> Replay<'all> {
         let mut lengths = play.model.lengths(&times);
         lengths.sort_unstable();
         lengths.get(lengths.len() / 2).map_or(step_ns, |median| step_ns.min(*median as f64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::NONE;
+
+    fn launches(count: i64, ns: i64) -> Vec<Call> {
+        let launch = |index: i64| Call {
+            start: 100_000 * index,
+            end: 100_000 * index + ns,
+            thread: 0,
+            class: ApiClass::Launch,
+            blocked_before_ns: 0,
+            loading_before_ns: 0,
+            traced_count: 1,
+            operator_count: 0,
+            first_op: NONE,
+            op_count: 1,
+        };
+        (0..count).map(launch).collect()
+    }
+
+    #[test]
+    fn recording_costs_more_on_a_host_whose_launches_take_longer() {
+        let cost = |count, ns| COST.on_host(&launches(count, ns)).call_ns;
+        assert_eq!(cost(100, 4_000), COST.call_ns);
+        assert_eq!(cost(100, 6_100), 2 * COST.call_ns);
+        assert_eq!(cost(100, 50_000), 4 * COST.call_ns, "no more than was seen");
+        assert_eq!(cost(10, 6_100), COST.call_ns, "a few launches tell nothing");
     }
 }

@@ -19,7 +19,7 @@ use crate::steps::Step;
 use crate::timeline::Timeline;
 
 pub use change::Change;
-pub use gains::{Gain, HOST_SPREAD, Replay};
+pub use gains::{Gain, Replay, spread};
 
 /// The fact of a device that holds what a step of the part played again takes: what gains are told of.
 pub const STEP_FACT: &str = "replay_step_ns";

@@ -1,5 +1,7 @@
 //! Events with the edges between them, and the playing of it.
 
+use std::borrow::Cow;
+
 use foldhash::HashMap;
 
 use super::record::{Call, Op, Part};
@@ -64,6 +66,9 @@ pub(super) struct Model {
     pub(super) op_events: Vec<(u32, u32)>,
     /// By the event that they lead to.
     pub(super) edges: Vec<Edge>,
+    /// What share of its device each kernel takes, by operation: kernels that were not recorded at once run at once as far as
+    /// they fit.
+    pub(super) shares: Vec<f32>,
 }
 
 /// What operations take turns at, beside what edges say.
@@ -71,8 +76,6 @@ pub(super) struct Model {
 pub(super) struct Turns {
     /// Copies of one direction take turns.
     pub(super) copies: bool,
-    /// Kernels that fill a device take turns; those that do not run together as far as they fit.
-    pub(super) kernels: bool,
 }
 
 impl Model {
@@ -102,7 +105,7 @@ impl Model {
         }
         let recorded = events.iter().map(|event| event.0).collect();
         let what = events.into_iter().map(|event| event.2).collect();
-        Self { part, recorded, what, call_events, op_events, edges: Vec::new() }
+        Self { part, recorded, what, call_events, op_events, edges: Vec::new(), shares: Vec::new() }
     }
 
     pub(super) fn call(&self, call: u32) -> &Call {
@@ -120,36 +123,42 @@ pub(super) struct Play<'model> {
     pub(super) model: &'model Model,
     pub(super) edges: Vec<Edge>,
     pub(super) turns: Turns,
-    /// What share of its device each kernel fills, by operation; empty where kernels take no turns.
-    pub(super) shares: Vec<f32>,
+    /// What share of its device each kernel fills, by operation. Kernels that fill a device take turns.
+    pub(super) shares: Cow<'model, [f32]>,
 }
 
 impl<'model> Play<'model> {
     pub(super) fn new(model: &'model Model) -> Self {
-        Self { model, edges: model.edges.clone(), turns: Turns::default(), shares: Vec::new() }
+        Self::of(model, &model.edges)
+    }
+
+    /// With other edges than those of the model.
+    pub(super) fn of(model: &'model Model, edges: &[Edge]) -> Self {
+        Self { model, edges: edges.to_vec(), turns: Turns::default(), shares: Cow::Borrowed(&model.shares) }
     }
 
     /// When each event comes.
     pub(super) fn times(&self) -> Vec<i64> {
         let mut times = vec![i64::MIN; self.model.recorded.len()];
+        let takes_turns = self.turns != Turns::default();
         let mut running = Running::default();
-        let mut edges = self.edges.iter().peekable();
+        let mut next = 0;
         for (position, what) in (0_u32..).zip(&self.model.what) {
             let mut time = i64::MIN;
-            while let Some(edge) = edges.next_if(|edge| edge.to == position) {
+            while let Some(edge) = self.edges.get(next).filter(|edge| edge.to == position) {
                 time = time.max(times[edge.from as usize].saturating_add(edge.lag_ns));
+                next += 1;
             }
             if time == i64::MIN {
                 // Nothing is known that it waits for: it stays where it was.
                 time = self.model.recorded[position as usize];
             }
-            if let What::OpStart(op) = what {
-                time = running.turn(self, *op, time);
+            match what {
+                What::OpStart(op) if takes_turns => time = running.turn(self, *op, time),
+                What::OpEnd(op) if takes_turns => running.end(self, *op, time),
+                _ => {}
             }
             times[position as usize] = time;
-            if let What::OpEnd(op) = what {
-                running.end(self, *op, time);
-            }
         }
         times
     }
@@ -192,9 +201,18 @@ impl Model {
 
     /// Nanoseconds of a step, of given times of events.
     pub(super) fn step_ns(&self, times: &[i64]) -> f64 {
+        self.span(times).map_or(0.0, |(span, count)| span.len_ns() as f64 / count as f64)
+    }
+
+    /// From the end of the first step to that of the last, as recorded, and how many steps that are.
+    pub(super) fn recorded_span(&self) -> Option<(Interval, usize)> {
+        self.span(&self.recorded)
+    }
+
+    fn span(&self, times: &[i64]) -> Option<(Interval, usize)> {
         let ends = self.completions(times);
-        let (Some(first), Some(last)) = (ends.first(), ends.last()) else { return 0.0 };
-        (last - first) as f64 / (ends.len() - 1).max(1) as f64
+        let (first, last) = (*ends.first()?, *ends.last()?);
+        Some((Interval::new(first, last), (ends.len() - 1).max(1)))
     }
 
     /// Of each step but the first how long it was, of given times of events.
@@ -224,7 +242,7 @@ impl Running {
             return time.max(free.map_or(i64::MIN, |(_, free)| *free));
         }
         let share = play.shares.get(op as usize).copied().unwrap_or(0.0);
-        if !play.turns.kernels || share <= 0.0 {
+        if share <= 0.0 {
             return time;
         }
         let device = model.op(op).device;
@@ -250,7 +268,7 @@ impl Running {
             }
         }
         let share = play.shares.get(op as usize).copied().unwrap_or(0.0);
-        if play.turns.kernels && share > 0.0 {
+        if share > 0.0 {
             let device = play.model.op(op).device;
             match self.kernels.iter_mut().find(|(known, _)| *known == device) {
                 Some((_, running)) => running.push((time, share)),

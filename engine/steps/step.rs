@@ -112,11 +112,12 @@ impl Steps {
         steps.sort_by_key(|step| (step.device.start, step.host.start));
         steps.dedup_by_key(|step| step.device.start);
         begin_with_kernels(&mut steps);
+        let first_op_ns = steps.first().map_or(0, |step| step.device.start);
         if told_by != ToldBy::Launches {
             begin_with_hosts(&mut steps, launches);
         }
         join(&mut steps);
-        cut_first(&mut steps, launches.window);
+        cut_first(&mut steps, first_op_ns);
         drop_cut(&mut steps, launches);
         steps
     }
@@ -190,13 +191,13 @@ fn join(steps: &mut [Step]) {
     }
 }
 
-/// Lets the first step begin with the window where it would be far longer than the others: before the first operation of a
-/// recording the profiler starts as well, and what that takes is no part of a step.
-fn cut_first(steps: &mut [Step], window: Interval) {
+/// Lets the first step begin with its first operation where it would be far longer than the others: what it waits for until
+/// then is for the most part the start of the profiler, which comes before the steps.
+fn cut_first(steps: &mut [Step], first_op_ns: i64) {
     let usual_ns = median(steps.iter().map(|step| step.device.len_ns()));
     let is_long = |step: &Step| step.device.len_ns() as f64 > WARM_UP_FACTOR * usual_ns as f64;
     if let Some(first) = steps.first_mut().filter(|first| is_long(first)) {
-        first.device.start = first.device.start.max(window.start);
+        first.device.start = first_op_ns;
     }
 }
 

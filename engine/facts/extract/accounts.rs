@@ -10,6 +10,9 @@ use foldhash::HashMap;
 
 /// A few pieces that hold this share of an account are what it is.
 const ONCE_SHARE: f64 = 0.8;
+/// A single pass is a cold one when the host loads, compiles and sets up for this share of it, and together with allocations for
+/// that share.
+const COLD_SHARES: (f64, f64) = (0.25, 0.5);
 /// A kernel that is launched as often repeats.
 const REPEATED_LAUNCH_COUNT: i64 = 5;
 
@@ -24,6 +27,14 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
     let Repeats { count: repeat_count, usual_count, work_share } = Repeats::of(timeline, device);
     facts.set("repeat_count", repeat_count);
     facts.set_some("repeated_work_share", work_share);
+    let once_accounts = || Account::all().filter(|account| account.can_be_once() && is_told(timeline, device, *account));
+    if is_cold(device) {
+        for account in once_accounts() {
+            facts.set(account.once_fact(), device.account_ns(account));
+            facts.set(account.once_count_fact(), START_UP_PIECES);
+        }
+        return;
+    }
     let most_pieces = match repeat_count {
         ..4 if device.ops.start_up.len_ns() == 0 => return,
         ..4 => 0,
@@ -34,7 +45,7 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
         8..12 => 2,
         _ => MAX_ONCE_PIECE_COUNT,
     };
-    for account in Account::all().filter(|account| account.can_be_once() && is_told(timeline, device, *account)) {
+    for account in once_accounts() {
         let pieces = pieces_of(device, account);
         let before_ns = device.tally.in_start_up[account] + device.idle.in_start_up[account];
         if account == Account::IdleBlocked && is_called_again(timeline, device) {
@@ -61,6 +72,20 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
         facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });
         facts.set(account.once_count_fact(), needed.map_or(0, |index| index as i64 + 1));
     }
+}
+
+/// Whether all that was recorded is one pass that does everything for the first time: nothing tells where the work would begin
+/// to repeat, and most of the time goes into what a second pass finds done.
+fn is_cold(device: &DeviceContext) -> bool {
+    let share = |accounts: &[Account]| {
+        let sum: i64 = accounts.iter().map(|account| device.account_ns(*account)).sum();
+        sum as f64 / device.window().len_ns().max(1) as f64
+    };
+    device.told.steps.is_none()
+        && !device.told.is_phase()
+        && device.ops.start_up.len_ns() == 0
+        && share(&[Account::IdleLoad, Account::IdleCompile, Account::IdleInit]) >= COLD_SHARES.0
+        && share(&[Account::IdleLoad, Account::IdleCompile, Account::IdleInit, Account::IdleAllocate]) >= COLD_SHARES.1
 }
 
 /// Where the longest piece of each account lies.
@@ -105,7 +130,7 @@ struct Repeats {
 
 impl Repeats {
     fn of(timeline: &Timeline, device: &DeviceContext) -> Self {
-        let mut kernels = device.ops.in_window(timeline).filter(|op| op.kind.is_kernel());
+        let mut kernels = device.ops.in_window().filter(|op| op.kind.is_kernel());
         if let Some(steps) = device.told.sure_steps() {
             // All that lies in steps repeats.
             let count = steps.steps.len() as i64;

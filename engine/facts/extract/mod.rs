@@ -3,6 +3,7 @@
 mod accounts;
 mod ahead;
 mod allocations;
+mod by_index;
 mod call_rounds;
 mod collectives;
 mod compiled;
@@ -20,9 +21,7 @@ mod launch_shapes;
 mod launches;
 mod lead;
 mod metrics;
-mod occupancy;
 mod optimizer;
-mod peaks;
 mod phases;
 mod products;
 mod profile;
@@ -53,7 +52,7 @@ use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
-use crate::replay::Change;
+use crate::replay::{Change, Gain};
 use crate::timeline::interval::Interval;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
 use kernel_names::Traits;
@@ -153,29 +152,71 @@ pub fn extract_view(
     view: &View,
     threads: Option<usize>,
 ) -> Result<Facts, ScopeError> {
+    extract_view_then(timeline, scope, view, threads, |facts, _| facts)
+}
+
+/// The same for something that is done with the facts, and with what can be played again while the recording is at hand.
+///
+/// # Errors
+/// As for [`extract_view`].
+pub fn extract_view_then<T>(
+    timeline: &Timeline,
+    scope: &Scope,
+    view: &View,
+    threads: Option<usize>,
+    then: impl FnOnce(Facts, &Replays<'_>) -> T,
+) -> Result<T, ScopeError> {
     let threads = Threads::new(threads);
     let context = Context::new(timeline, scope, view, threads)?;
     let mut facts = Facts::default();
     let run = facts.add(EntityKind::Run, "run", &[]);
-    run::extract(&context, facts.get_mut(run));
     let processes = run::processes(&context, &mut facts, run);
     let mut parents = Vec::new();
     for device in &context.devices {
-        let key = format!("gpu{}", timeline.devices[device.ops.device as usize].number);
+        let key = key_of(timeline.devices[device.ops.device as usize].number);
         let id = facts.add(EntityKind::Device, key.as_str(), &[run]);
         parents.push(Parents { run, device: id, key, processes: &processes });
     }
     let devices = context.devices.iter().zip(&parents);
     let jobs: Vec<_> = devices.flat_map(|(device, parents)| GROUPS.map(|extract| (device, parents, extract))).collect();
-    let parts = parallel::map(threads, &jobs, |(device, parents, extract)| {
-        let mut part = DevicePart::new();
-        extract(&context, device, parents, &mut part);
-        part
-    });
+    let of_devices = || {
+        parallel::map(threads, &jobs, |(device, parents, extract)| {
+            let mut part = DevicePart::new();
+            extract(&context, device, parents, &mut part);
+            part
+        })
+    };
+    let of_host = || (run::extract(&context), run::api_uses(&context, &processes));
+    let ((of_run, of_processes), parts) = parallel::both(threads, of_host, of_devices);
+    facts.get_mut(run).take_facts(of_run);
+    for (process, entity) in of_processes {
+        facts.get_mut(process).take_facts(entity);
+    }
     for ((_, parents, _), part) in jobs.iter().zip(parts) {
         part.add_to(&mut facts, parents.device);
     }
-    Ok(facts)
+    Ok(then(facts, &Replays { context: &context }))
+}
+
+/// The replays of the devices of a recording.
+pub struct Replays<'all> {
+    context: &'all Context<'all>,
+}
+
+impl Replays<'_> {
+    /// How long a step of a device is, by the device's key in facts, and what changes gain of it together; `None` where it is
+    /// not played again.
+    pub fn together(&self, key: &str, changes: &[Change]) -> Option<(i64, Gain)> {
+        let number = |device: &DeviceContext| self.context.timeline.devices[device.ops.device as usize].number;
+        let device = self.context.devices.iter().find(|device| key_of(number(device)) == key)?;
+        let predicted = replay::what_if(self.context, device, changes).outcome.ok()?;
+        Some((predicted.step_ns, predicted.together))
+    }
+}
+
+/// The key of a device in facts.
+fn key_of(number: i64) -> String {
+    format!("gpu{number}")
 }
 
 /// What a step of each device would take after some changes, by the number of the device.
@@ -299,12 +340,14 @@ impl Parents<'_> {
 
 impl<'timeline> Context<'timeline> {
     fn new(timeline: &'timeline Timeline, scope: &Scope, view: &View, threads: Threads) -> Result<Self, ScopeError> {
-        let traits = kernel_names::traits(timeline);
-        let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
-        let (calls, mut ops) =
-            parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
+        let operations = || {
+            let traits = kernel_names::traits(timeline);
+            let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
+            (DeviceOps::all(timeline, &is_communication), traits)
+        };
+        let (calls, (mut ops, traits)) = parallel::both(threads, || Calls::new(timeline), operations);
         scope::apply(timeline, &mut ops, scope)?;
-        let mut told = phases::tell(timeline, &mut ops, view)?;
+        let mut told = phases::tell(timeline, &mut ops, view, threads)?;
         let launch_shapes = LaunchShapes::new(timeline);
         let busiest = calls.busiest_threads(timeline);
         let within = threads.within(ops.len());
@@ -414,8 +457,8 @@ fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
 
 /// The processes that run work in the window; in a window without work, those that run any at all.
 fn processes_of(timeline: &Timeline, ops: &DeviceOps) -> Vec<u32> {
-    let in_window = processes_among(timeline, ops.in_window(timeline));
-    if in_window.is_empty() { processes_among(timeline, ops.all_ops(timeline)) } else { in_window }
+    let in_window = processes_among(timeline, ops.in_window());
+    if in_window.is_empty() { processes_among(timeline, ops.all_ops()) } else { in_window }
 }
 
 fn processes_among(timeline: &Timeline, ops: impl Iterator<Item = Op>) -> Vec<u32> {

@@ -7,7 +7,7 @@ use crate::ledger::Account::{
     IdleCompile, IdleCopyCall, IdleHost, IdleInit, IdleInterKernelGap, IdleLaunch, IdleLoad, IdleProfiler, IdleQuery,
     IdleSync, IdleUnknown,
 };
-use crate::replay::{Change, Gain, HOST_SPREAD};
+use crate::replay::{Change, Gain, spread};
 use crate::steps::Step;
 
 /// Idle time that another host would not leave: all but that of work which is launched and does not start.
@@ -62,8 +62,7 @@ impl<'device> Bounds<'device> {
     pub(super) fn bound(&self, changes: &[Change], gain: Gain) -> Gain {
         let most_ns = |made| self.most_ns(changes, made).unwrap_or(i64::MAX);
         // Another run may lose more to the host than this one.
-        let spread = if changes.iter().any(|change| change.is_of_host()) { HOST_SPREAD } else { 1.0 };
-        let ceiling_ns = gain.ceiling_ns.min((most_ns(Made::AsWellAsCanBe) as f64 * spread) as i64);
+        let ceiling_ns = gain.ceiling_ns.min((most_ns(Made::AsWellAsCanBe) as f64 * spread(changes)) as i64);
         Gain { expected_ns: gain.expected_ns.min(most_ns(Made::Plainly)).min(ceiling_ns), ceiling_ns }
     }
 

@@ -105,7 +105,7 @@ const LEAST_THREAD_SHARE: f64 = 0.1;
 /// The threads that launch a good part of the kernels in the legacy default stream.
 fn default_stream_threads(timeline: &Timeline, device: &DeviceContext) -> i64 {
     let mut launches: BTreeMap<u32, i64> = BTreeMap::new();
-    for op in device.ops.in_window(timeline).filter(|op| op.kind.is_kernel()) {
+    for op in device.ops.in_window().filter(|op| op.kind.is_kernel()) {
         let stream = timeline.streams.get(op.stream(timeline) as usize);
         let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize));
         if let (Some(StreamKind::Default), Some(thread)) = (stream.map(|stream| stream.kind), thread) {
@@ -119,7 +119,7 @@ fn default_stream_threads(timeline: &Timeline, device: &DeviceContext) -> i64 {
 /// What each stream ran, by its index.
 fn uses(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Use)> {
     let mut streams: Vec<Option<Use>> = vec![None; timeline.streams.len()];
-    for op in device.ops.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
+    for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
         let Some(stream) = streams.get_mut(op.stream(timeline) as usize) else { continue };
         let stream = stream.get_or_insert_default();
         let part = op.interval().clip(device.window());

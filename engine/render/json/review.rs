@@ -52,6 +52,8 @@ pub(in crate::render) struct Device<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     gain_step: Option<GainStep>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    together: Option<Together>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<Phase<'a>>,
     scores: Vec<Score<'a>>,
 }
@@ -93,6 +95,31 @@ struct Profile<'a> {
 struct GainStep {
     step_ns: i64,
     count: i64,
+}
+
+#[derive(Serialize)]
+struct Together {
+    changes: Vec<&'static str>,
+    step_ns: i64,
+    expected_ns: i64,
+    expected_share: f64,
+    ceiling_ns: i64,
+    ceiling_share: f64,
+    words: String,
+}
+
+impl Together {
+    fn new(together: &findings::Together) -> Self {
+        Self {
+            changes: together.changes.iter().map(|change| change.id()).collect(),
+            step_ns: together.step_ns,
+            expected_ns: together.expected_ns,
+            expected_share: together.expected_share(),
+            ceiling_ns: together.ceiling_ns,
+            ceiling_share: together.ceiling_share(),
+            words: together.words(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -280,6 +307,7 @@ impl<'a> Device<'a> {
             kernels: device.kernels.iter().map(Kernel::new).collect(),
             steps: device.steps.as_ref().map(Steps::new),
             gain_step: device.gain_step.map(|step| GainStep { step_ns: step.step_ns, count: step.count }),
+            together: device.together.as_ref().map(Together::new),
             phase: device.phase.as_ref().map(Phase::new),
             scores: device.scores.iter().map(score).collect(),
         }

@@ -149,7 +149,7 @@ impl Play<'_> {
         }
         self.edges = edges;
         if extent == Extent::Ceiling {
-            self.set_runs(|_, op, run_ns| (op.kind == OpKind::Kernel && run_ns < SMALL_KERNEL_NS).then_some(0));
+            self.set_runs(|_, op, run_ns| is_small_kernel(op, run_ns).then_some(0));
         }
     }
 
@@ -214,6 +214,11 @@ enum Captured {
     /// It stands for the launch of the graph.
     First,
     Later,
+}
+
+/// Whether an operation that takes so long can vanish in others.
+pub(in super::super) fn is_small_kernel(op: &Op, run_ns: i64) -> bool {
+    op.kind == OpKind::Kernel && run_ns < SMALL_KERNEL_NS
 }
 
 fn is_scalar_readback(op: &Op) -> bool {

@@ -7,6 +7,7 @@ use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
+use crate::timeline::TensorRatios;
 
 /// The least that a kernel takes.
 const LEAST_KERNEL_NS: i64 = 2_000;
@@ -39,13 +40,12 @@ impl Play<'_> {
     /// Kernels that do not wait for each other share the device as far as they fit: each SM runs blocks of one of them, where
     /// they are not too short to matter; at best as many threads as it has room for.
     fn take_turns(&mut self, extent: Extent, setting: &Setting<'_>) {
-        self.turns.kernels = true;
         let share = |op: &Op| match extent {
             Extent::Expected if op.end - op.start < MIN_NARROW_NS => setting.thread_share_of(op),
             Extent::Expected => setting.share_of(op),
             Extent::Ceiling => setting.thread_share_of(op),
         };
-        self.shares = self.model.part.ops.iter().map(share).collect();
+        self.shares = self.model.part.ops.iter().map(share).collect::<Vec<f32>>().into();
     }
 
     pub(super) fn spread_streams(&mut self, extent: Extent, setting: &Setting<'_>) {
@@ -131,7 +131,7 @@ impl Play<'_> {
     }
 
     pub(super) fn lower_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
-        let Some((tf32, half)) = setting.tensor_ratios() else { return };
+        let Some(TensorRatios { half, tf32 }) = setting.tensor_ratios() else { return };
         let factor = match extent {
             // Where TF32 is no faster, the next type is what one changes to.
             Extent::Expected => (tf32.filter(|tf32| *tf32 > 1.0).unwrap_or(half) * TENSOR_EFFICIENCY).max(1.0),

@@ -3,7 +3,7 @@
 //! The limits are the device's own; registers are given out by warp in units of 256, as on every GPU since Kepler, and
 //! each block takes 1 KiB of shared memory more on compute capability 8.0 and later (CUDA occupancy calculator).
 
-use crate::timeline::{DeviceProperties, Geometry};
+use super::{DeviceProperties, Geometry};
 
 const WARP: i64 = 32;
 const REGISTER_UNIT: i64 = 256;
@@ -13,16 +13,16 @@ const QUARTERS: i64 = 4;
 
 /// What a launch geometry allows on one SM.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Occupancy {
-    pub(super) blocks_per_sm: i64,
+pub(crate) struct Occupancy {
+    pub(crate) blocks_per_sm: i64,
     /// Warps resident, against the most that fit.
-    pub(super) share: f64,
+    pub(crate) share: f64,
     /// What keeps the share under 1.
-    pub(super) limiter: &'static str,
+    pub(crate) limiter: &'static str,
 }
 
 /// `None` when a limit that is needed, or the geometry, is not known.
-pub(super) fn theoretical(properties: &DeviceProperties, geometry: Geometry) -> Option<Occupancy> {
+pub(crate) fn theoretical(properties: &DeviceProperties, geometry: Geometry) -> Option<Occupancy> {
     let max_warps = properties.max_warps_per_sm?;
     // No GPU has blocks as large as this: a report that says so is not to be reckoned with.
     const ABSURD: i64 = 1 << 20;
