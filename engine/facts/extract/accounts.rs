@@ -27,7 +27,8 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
     let Repeats { count: repeat_count, usual_count, work_share } = Repeats::of(timeline, device);
     facts.set("repeat_count", repeat_count);
     facts.set_some("repeated_work_share", work_share);
-    let once_accounts = || Account::all().filter(|account| account.can_be_once() && is_told(timeline, device, *account));
+    let once_accounts =
+        || Account::all().filter(|account| account.can_be_once() && is_told(timeline, device, *account));
     if is_cold(device) {
         for account in once_accounts() {
             facts.set(account.once_fact(), device.account_ns(account));
