@@ -58,15 +58,24 @@ const MEASURED_SINCE: i64 = 8;
 const COST_LAUNCH_NS: f64 = 4_300.0;
 /// The most that recording was seen to cost in this way.
 const MAX_COST_FACTOR: f64 = 4.0;
-/// So few launches tell nothing.
+/// So few launches tell nothing, nor do those that are rare among other calls.
 const MIN_LAUNCH_COUNT: usize = 20;
+const MAX_CALLS_PER_LAUNCH: usize = 20;
 
 impl Cost {
     /// The same where launches are recorded to take as long as they do here.
     fn on_host(self, calls: &[Call]) -> Self {
-        let is_launch = |call: &&Call| call.class == ApiClass::Launch && call.traced_count == 1 && call.op_count <= 1;
-        let mut launches: Vec<i64> = calls.iter().filter(is_launch).map(|call| call.end - call.start).collect();
-        if launches.len() < MIN_LAUNCH_COUNT {
+        let is_launch = |call: &Call| call.class == ApiClass::Launch && call.traced_count == 1 && call.op_count <= 1;
+        // A launch after a wait is slow without the profiler as well.
+        let in_row = calls.windows(2).filter(|pair| {
+            let waits = matches!(
+                pair[0].class,
+                ApiClass::Wait(_) | ApiClass::Query | ApiClass::CopyBlocking | ApiClass::CopyAsync | ApiClass::Allocate
+            );
+            is_launch(&pair[1]) && pair[0].thread == pair[1].thread && !waits
+        });
+        let mut launches: Vec<i64> = in_row.map(|pair| pair[1].end - pair[1].start).collect();
+        if launches.len() < MIN_LAUNCH_COUNT.max(calls.len() / MAX_CALLS_PER_LAUNCH) {
             return self;
         }
         // The lower quarter: others may have waited.
