@@ -13,6 +13,8 @@ const ONCE_SHARE: f64 = 0.8;
 /// A single pass is a cold one when the host loads, compiles and sets up for this share of it, and together with allocations for
 /// that share.
 const COLD_SHARES: (f64, f64) = (0.25, 0.5);
+/// What follows a start-up that takes as much of the window is its end.
+const COLD_START_SHARE: f64 = 0.8;
 /// A kernel that is launched as often repeats.
 const REPEATED_LAUNCH_COUNT: i64 = 5;
 
@@ -82,9 +84,10 @@ fn is_cold(device: &DeviceContext) -> bool {
         let sum: i64 = accounts.iter().map(|account| device.account_ns(*account)).sum();
         sum as f64 / device.window().len_ns().max(1) as f64
     };
+    let start_up_share = device.ops.start_up.len_ns() as f64 / device.window().len_ns().max(1) as f64;
     device.told.steps.is_none()
         && !device.told.is_phase()
-        && device.ops.start_up.len_ns() == 0
+        && (start_up_share == 0.0 || start_up_share >= COLD_START_SHARE)
         && share(&[Account::IdleLoad, Account::IdleCompile, Account::IdleInit]) >= COLD_SHARES.0
         && share(&[Account::IdleLoad, Account::IdleCompile, Account::IdleInit, Account::IdleAllocate]) >= COLD_SHARES.1
 }
