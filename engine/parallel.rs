@@ -1,7 +1,6 @@
 //! Work on several threads with the results in the order of the items, whatever the number of threads.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many threads work at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,17 +25,21 @@ impl Threads {
 }
 
 /// Applies a function to every item, on no more threads than there are items.
-pub(crate) fn map<T: Sync, R: Send>(threads: Threads, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn map<I, R>(threads: Threads, items: I, work: impl Fn(I::Item) -> R + Sync) -> Vec<R>
+where
+    I: IntoIterator<IntoIter: ExactSizeIterator + Send>,
+    R: Send,
+{
+    let items = items.into_iter();
     let threads = threads.at_most(items.len());
     if threads < 2 {
-        return items.iter().map(work).collect();
+        return items.map(work).collect();
     }
-    let next = AtomicUsize::new(0);
     let results: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(items.len()));
+    let items = Mutex::new(items.enumerate());
+    let next = || items.lock().ok()?.next();
     let take = || {
-        while let Some((index, item)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|index| Some((index, items.get(index)?)))
-        {
+        while let Some((index, item)) = next() {
             let result = work(item);
             if let Ok(mut results) = results.lock() {
                 results.push((index, result));
@@ -77,6 +80,6 @@ mod tests {
             super::map(super::Threads::new(Some(3)), &items, |item| item * 2),
             items.iter().map(|item| item * 2).collect::<Vec<_>>()
         );
-        assert!(super::map(super::Threads::new(None), &[], |item: &u32| *item).is_empty());
+        assert!(super::map(super::Threads::new(None), &[] as &[u32], |item| *item).is_empty());
     }
 }

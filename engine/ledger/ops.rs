@@ -93,12 +93,6 @@ pub struct OpRef {
 }
 
 impl OpRef {
-    /// The same with its times.
-    pub fn op(self, timeline: &Timeline) -> Op {
-        let Interval { start, end } = self.kind.columns(timeline).times.get(self.index as usize).unwrap_or_default();
-        Op { start, end, index: self.index, kind: self.kind }
-    }
-
     /// The index of the API call that asked for it, if the report has it.
     pub fn call(self, timeline: &Timeline) -> Option<u32> {
         self.kind.columns(timeline).call.get(self.index as usize).copied().filter(|call| *call != NONE)
@@ -115,8 +109,9 @@ impl OpRef {
 pub struct DeviceOps {
     /// The index of the device.
     pub device: u32,
-    /// All its operations by start, then precedence, then index; also those outside the window.
-    refs: Vec<OpRef>,
+    /// All its operations by start, then precedence, then index; also those outside the window. They are gone through so often
+    /// that times are not looked up in their columns each time.
+    ops: Vec<Op>,
     /// Where facts are measured.
     pub window: Interval,
     /// The begin of that, before the work that repeats: without length where there is no such part.
@@ -172,9 +167,8 @@ impl DeviceOps {
         ops.sort_by_key(key);
         let start = ops.first().map_or(0, |op| op.start);
         let end = ops.iter().map(|op| op.end).max().unwrap_or(0);
-        let mut refs = Vec::with_capacity(ops.len());
-        refs.extend(ops.iter().map(|op| op.reference()));
-        Self { device, refs, window: Interval::new(start, end), start_up: Interval::default() }
+        ops.shrink_to_fit();
+        Self { device, ops, window: Interval::new(start, end), start_up: Interval::default() }
     }
 
     /// Narrows the window; returns whether anything of it is left.
@@ -185,26 +179,27 @@ impl DeviceOps {
     }
 
     /// All its operations by start, then precedence, then index; also those outside the window.
-    pub fn all_ops<'all>(&'all self, timeline: &'all Timeline) -> impl Iterator<Item = Op> + Clone + 'all {
-        self.refs.iter().map(|op| op.op(timeline))
+    pub fn all_ops(&self) -> impl Iterator<Item = Op> + Clone + '_ {
+        self.ops.iter().copied()
+    }
+
+    /// The same as a list.
+    pub(super) fn list(&self) -> &[Op] {
+        &self.ops
     }
 
     /// The operations that touch the window.
-    pub fn in_window<'all>(&'all self, timeline: &'all Timeline) -> impl Iterator<Item = Op> + Clone + 'all {
+    pub fn in_window(&self) -> impl Iterator<Item = Op> + Clone + '_ {
         let window = self.window;
-        let of_window = self.all_ops(timeline).take_while(move |op| op.start <= window.end);
-        of_window.filter(move |op| touches(*op, window))
+        let begun = self.ops.partition_point(|op| op.start <= window.end);
+        self.ops[..begun].iter().copied().filter(move |op| touches(*op, window))
     }
 
     /// The operations that begin within an interval.
-    pub fn begun_in<'all>(
-        &'all self,
-        timeline: &'all Timeline,
-        within: Interval,
-    ) -> impl ExactSizeIterator<Item = Op> + 'all {
-        let before = |moment: i64| self.refs.partition_point(|op| op.op(timeline).start < moment);
+    pub fn begun_in(&self, within: Interval) -> impl ExactSizeIterator<Item = Op> + '_ {
+        let before = |moment: i64| self.ops.partition_point(|op| op.start < moment);
         let first = before(within.start);
-        self.refs[first..before(within.end).max(first)].iter().map(|op| op.op(timeline))
+        self.ops[first..before(within.end).max(first)].iter().copied()
     }
 }
 

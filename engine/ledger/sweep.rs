@@ -40,23 +40,23 @@ pub struct Moment {
 /// Walks the operations and calls `visit` for every moment of the window, in time order. The moments are disjoint and
 /// cover the window.
 pub fn sweep(timeline: &Timeline, device: &DeviceOps, mut visit: impl FnMut(&Moment)) {
-    let mut state = State::new(timeline);
+    let mut state = State::new(timeline, device.list());
     let window = device.window;
     // One without length holds no moment, and ends no idle stretch.
-    let mut pending = device.all_ops(timeline).filter(|op| op.end > op.start).peekable();
-    let mut now = pending.peek().map_or(window.start, |op| op.start.min(window.start));
+    let mut pending = (0_u32..).zip(device.all_ops()).filter(|(_, op)| op.end > op.start).peekable();
+    let mut now = pending.peek().map_or(window.start, |(_, op)| op.start.min(window.start));
     while now < window.end {
-        let next_start = pending.peek().map(|op| op.start);
+        let next_start = pending.peek().map(|(_, op)| op.start);
         let next_end = state.next_end();
         let until = [next_start, next_end].into_iter().flatten().min().unwrap_or(window.end).max(now);
         let interval = Interval::new(now, until).clip(window);
         if interval.len_ns() > 0 {
-            visit(&state.moment(interval, pending.peek().copied()));
+            visit(&state.moment(interval, pending.peek().map(|(_, op)| *op)));
         }
         now = until;
         state.finish(now);
-        while let Some(op) = pending.next_if(|op| op.start <= now) {
-            state.begin(op);
+        while let Some((position, op)) = pending.next_if(|(_, op)| op.start <= now) {
+            state.begin(position, op);
         }
         if next_start.is_none() && next_end.is_none() {
             break;
@@ -66,10 +66,12 @@ pub fn sweep(timeline: &Timeline, device: &DeviceOps, mut visit: impl FnMut(&Mom
 
 struct State<'timeline> {
     timeline: &'timeline Timeline,
-    /// Running operations by end.
-    ends: BinaryHeap<Reverse<(i64, OpKey)>>,
-    /// Operations of each account by start, some of which may have ended: those are dropped when they come to the top.
-    owners: ByAccount<BinaryHeap<Reverse<OpKey>>>,
+    /// All operations, in the order in which they take precedence over others of their account.
+    ops: &'timeline [Op],
+    /// Running operations by end: their positions in the list.
+    ends: BinaryHeap<Reverse<(i64, u32)>>,
+    /// Operations of each account by position, some of which may have ended: those are dropped when they come to the top.
+    owners: ByAccount<BinaryHeap<Reverse<u32>>>,
     /// How many run, by kind.
     running: [u32; OpKind::ALL.len()],
     host_copies: u32,
@@ -79,21 +81,6 @@ struct State<'timeline> {
     kernel_streams: Counts,
     last_ended: Option<Op>,
     now: i64,
-}
-
-/// An operation in the order in which it takes precedence over others of its account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct OpKey {
-    start: i64,
-    kind: OpKind,
-    index: u32,
-    end: i64,
-}
-
-impl OpKey {
-    const fn op(self) -> Op {
-        Op { start: self.start, end: self.end, index: self.index, kind: self.kind }
-    }
 }
 
 /// How many of each thing run, and how many different things.
@@ -129,10 +116,11 @@ const fn account(kind: OpKind) -> Account {
 }
 
 impl<'timeline> State<'timeline> {
-    fn new(timeline: &'timeline Timeline) -> Self {
+    fn new(timeline: &'timeline Timeline, ops: &'timeline [Op]) -> Self {
         let counts = || Counts { each: vec![0; timeline.streams.len()], different: 0 };
         Self {
             timeline,
+            ops,
             ends: BinaryHeap::new(),
             owners: ByAccount::default(),
             running: [0; OpKind::ALL.len()],
@@ -150,19 +138,19 @@ impl<'timeline> State<'timeline> {
         self.ends.peek().map(|Reverse((end, _))| *end)
     }
 
-    fn begin(&mut self, op: Op) {
-        let key = OpKey { start: op.start, kind: op.kind, index: op.index, end: op.end };
-        self.ends.push(Reverse((op.end, key)));
-        self.owners[account(op.kind)].push(Reverse(key));
+    fn begin(&mut self, position: u32, op: Op) {
+        self.ends.push(Reverse((op.end, position)));
+        self.owners[account(op.kind)].push(Reverse(position));
         self.change(op, true);
     }
 
     fn finish(&mut self, now: i64) {
         self.now = now;
-        while let Some(Reverse((_, key))) = self.ends.peek().copied().filter(|Reverse((end, _))| *end <= now) {
+        while let Some(Reverse((_, position))) = self.ends.peek().copied().filter(|Reverse((end, _))| *end <= now) {
             self.ends.pop();
-            self.change(key.op(), false);
-            self.last_ended = Some(key.op());
+            let op = self.ops[position as usize];
+            self.change(op, false);
+            self.last_ended = Some(op);
         }
     }
 
@@ -204,10 +192,13 @@ impl<'timeline> State<'timeline> {
 
     fn owner(&mut self, account: Account) -> Option<Op> {
         let heap = &mut self.owners[account];
-        while heap.peek().is_some_and(|Reverse(key)| key.end <= self.now) {
+        loop {
+            let op = self.ops[heap.peek()?.0 as usize];
+            if op.end > self.now {
+                return Some(op);
+            }
             heap.pop();
         }
-        heap.peek().map(|Reverse(key)| key.op())
     }
 
     fn moment(&mut self, interval: Interval, next: Option<Op>) -> Moment {

@@ -13,11 +13,12 @@ use super::host::Calls;
 use super::idle::{AMD_SPACING_NS, BesideCopies, Copies, IdleReading, SPACING_NS, Stretch};
 use super::open_ranges::OpenRanges;
 use super::ops::{DeviceOps, OpKind};
+use super::queries::{Guess, Queries, Query, QueryCursor};
 use super::reading::Piece;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
-use crate::timeline::{CpuSamples, GpuVendor, LocationCursor, NONE, NameId, StackedCalls, Timeline, Times};
+use crate::timeline::{CpuSamples, GpuVendor, LocationCursor, NONE, NameId, StackedCalls, Timeline};
 
 /// Batches of threads that are walked side by side.
 const MAX_BATCHES: usize = 256;
@@ -33,60 +34,6 @@ pub struct Stretches<'all> {
     index_of: HashMap<u32, usize>,
     window: Interval,
     start_up: Interval,
-}
-
-/// What ends a stretch without a call that asked for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Guess {
-    /// Unified memory that moves.
-    Migration,
-    /// Work whose call was not recorded.
-    Unrecorded,
-}
-
-/// A stretch to be read on a thread.
-#[derive(Debug, Clone, Copy)]
-struct Query {
-    stretch: Interval,
-    /// The part of it that the thread has to explain: until the launch had returned.
-    host: Interval,
-    /// Why the thread is only guessed, if it is.
-    guess: Option<Guess>,
-    /// The copies that the stretch lies between.
-    copies: Copies,
-}
-
-/// Stretches to be read on one thread, in time order.
-#[derive(Debug, Default)]
-struct Queries {
-    stretches: Times,
-    hosts: Times,
-    /// The indices of those whose thread is guessed, and why.
-    guesses: Vec<(u32, Guess)>,
-    /// The indices of those that a copy lies beside, with the copies.
-    copies: Vec<(u32, Copies)>,
-}
-
-impl Queries {
-    fn push(&mut self, query: Query) {
-        if let Some(guess) = query.guess {
-            self.guesses.push((self.stretches.len() as u32, guess));
-        }
-        if query.copies.is_any() {
-            self.copies.push((self.stretches.len() as u32, query.copies));
-        }
-        self.stretches.push(query.stretch);
-        self.hosts.push(query.host);
-    }
-
-    fn get(&self, index: usize) -> Option<Query> {
-        let (stretch, host) = (self.stretches.get(index)?, self.hosts.get(index)?);
-        let guess = self.guesses.binary_search_by_key(&(index as u32), |(index, _)| *index).ok();
-        let guess = guess.map(|at| self.guesses[at].1);
-        let at = self.copies.binary_search_by_key(&(index as u32), |(index, _)| *index);
-        let copies = at.map_or_else(|_| Copies::default(), |at| self.copies[at].1);
-        Some(Query { stretch, host, guess, copies })
-    }
 }
 
 impl<'all> Stretches<'all> {
@@ -184,7 +131,7 @@ struct Question<'all> {
 impl Question<'_> {
     /// From the begin of the window to the end of what is asked: up to there waits can win something.
     fn hull(&self) -> Interval {
-        let last = self.queries.and_then(|queries| queries.hosts.last());
+        let last = self.queries.and_then(Queries::last_host);
         last.map_or(self.window, |last| hull_of(self.window, last))
     }
 }
@@ -320,8 +267,7 @@ struct Cursor<'all> {
     reading: IdleReading,
     storms: Follower<'all>,
     slow_steps: Follower<'all>,
-    queries: Option<&'all Queries>,
-    next: usize,
+    queries: Option<QueryCursor<'all>>,
     /// The query that is looked at.
     query: Option<Query>,
     /// Its trigger, once its first moment is known.
@@ -344,14 +290,14 @@ struct Cursor<'all> {
 impl<'all> Cursor<'all> {
     fn new(timeline: &'all Timeline, question: &Question<'all>) -> Self {
         let ranges = timeline.ranges.of_thread(question.thread);
+        let mut queries = question.queries.map(Queries::cursor);
         Self {
             device: question.device,
             reading: IdleReading::default(),
             storms: Follower::new(question.storms),
             slow_steps: Follower::new(question.slow_steps),
-            queries: question.queries,
-            next: 0,
-            query: question.queries.and_then(|queries| queries.get(0)),
+            query: queries.as_mut().and_then(QueryCursor::next),
+            queries,
             trigger: None,
             began_waiting: false,
             done: Done::default(),
@@ -372,8 +318,7 @@ impl<'all> Cursor<'all> {
     fn advance(&mut self, moment: i64) {
         while let Some(query) = self.query.filter(|query| query.host.end <= moment) {
             self.settle(query);
-            self.next += 1;
-            self.query = self.queries.and_then(|queries| queries.get(self.next));
+            self.query = self.queries.as_mut().and_then(QueryCursor::next);
         }
     }
 
@@ -491,7 +436,7 @@ fn hull_of(one: Interval, other: Interval) -> Interval {
 /// The thread that launches most operations of a device; of several, the first.
 pub fn main_thread(timeline: &Timeline, device: &DeviceOps) -> Option<u32> {
     let mut launches: BTreeMap<u32, usize> = BTreeMap::new();
-    for op in device.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
+    for op in device.in_window().filter(|op| op.kind != OpKind::Migration) {
         let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize)).copied();
         if let Some(thread) = thread.filter(|thread| *thread != NONE) {
             *launches.entry(thread).or_default() += 1;

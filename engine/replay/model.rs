@@ -129,30 +129,36 @@ pub(super) struct Play<'model> {
 
 impl<'model> Play<'model> {
     pub(super) fn new(model: &'model Model) -> Self {
-        Self { model, edges: model.edges.clone(), turns: Turns::default(), shares: Cow::Borrowed(&model.shares) }
+        Self::of(model, &model.edges)
+    }
+
+    /// With other edges than those of the model.
+    pub(super) fn of(model: &'model Model, edges: &[Edge]) -> Self {
+        Self { model, edges: edges.to_vec(), turns: Turns::default(), shares: Cow::Borrowed(&model.shares) }
     }
 
     /// When each event comes.
     pub(super) fn times(&self) -> Vec<i64> {
         let mut times = vec![i64::MIN; self.model.recorded.len()];
+        let takes_turns = self.turns != Turns::default();
         let mut running = Running::default();
-        let mut edges = self.edges.iter().peekable();
+        let mut next = 0;
         for (position, what) in (0_u32..).zip(&self.model.what) {
             let mut time = i64::MIN;
-            while let Some(edge) = edges.next_if(|edge| edge.to == position) {
+            while let Some(edge) = self.edges.get(next).filter(|edge| edge.to == position) {
                 time = time.max(times[edge.from as usize].saturating_add(edge.lag_ns));
+                next += 1;
             }
             if time == i64::MIN {
                 // Nothing is known that it waits for: it stays where it was.
                 time = self.model.recorded[position as usize];
             }
-            if let What::OpStart(op) = what {
-                time = running.turn(self, *op, time);
+            match what {
+                What::OpStart(op) if takes_turns => time = running.turn(self, *op, time),
+                What::OpEnd(op) if takes_turns => running.end(self, *op, time),
+                _ => {}
             }
             times[position as usize] = time;
-            if let What::OpEnd(op) = what {
-                running.end(self, *op, time);
-            }
         }
         times
     }

@@ -106,7 +106,7 @@ impl Part {
             let calls_of = |thread: &u32| calls_within(subject, *thread, host.whole()).len();
             let calls = threads.iter().map(calls_of).sum::<usize>();
             let callers = threads.iter().filter(|thread| calls_of(thread) > 0).count();
-            let begun = |device: &&DeviceOps| device.begun_in(subject.timeline, host.on_devices()).len();
+            let begun = |device: &&DeviceOps| device.begun_in(host.on_devices()).len();
             let ops = subject.devices.iter().map(begun).sum::<usize>();
             if calls.max(ops) <= most && callers <= MAX_THREAD_COUNT {
                 let part = Self::collect(subject, &threads, &host);
@@ -249,7 +249,7 @@ impl Part {
         let threads = self.calls.iter().map(|call| call.thread);
         let processes: BTreeSet<u32> = threads.map(|thread| subject.timeline.process_of(thread)).collect();
         for device in subject.devices {
-            for op in device.begun_in(subject.timeline, within) {
+            for op in device.begun_in(within) {
                 let call = op.call(subject.timeline).and_then(|call| call_of.get(&call)).copied().unwrap_or(NONE);
                 let stream = op.stream(subject.timeline);
                 let process = subject.timeline.streams.get(stream as usize).map_or(NONE, |stream| stream.process);
@@ -350,7 +350,7 @@ fn threads(subject: &Subject<'_>) -> Vec<u32> {
         subject.steps.first().map_or(0, |step| step.device.end),
     );
     let processes: BTreeSet<u32> = device
-        .begun_in(timeline, within)
+        .begun_in(within)
         .filter_map(|op| timeline.streams.get(op.stream(timeline) as usize))
         .map(|stream| stream.process)
         .collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::record::{Op, Part, TO_HOST};
 use super::{Role, Subject};
 use crate::ledger::OpKind;
-use crate::timeline::{DeviceProperties, occupancy};
+use crate::timeline::{DeviceProperties, TensorRatios, occupancy};
 
 /// Copies of at least so many bytes tell the rate of the link.
 const MIN_RATE_BYTES: i64 = 1 << 20;
@@ -107,20 +107,9 @@ impl Setting<'_> {
         self.subject.roles.get(name as usize).copied().unwrap_or_default()
     }
 
-    /// The peaks of TF32 and of bf16 or fp16 matrix products on tensor cores over that of fp32 without; NVIDIA's data sheets, dense.
-    pub(super) fn tensor_ratios(&self) -> Option<(Option<f64>, f64)> {
-        let device = self.subject.devices[self.subject.device].device;
-        let properties = self.properties(device)?;
-        let is_geforce = properties.name.as_deref().is_some_and(|name| name.contains("GeForce"));
-        match properties.compute_capability? {
-            (7, _) => Some((None, if is_geforce { 4.0 } else { 8.0 })),
-            (8, 0) => Some((Some(8.0), 16.0)),
-            (8, _) | (12, _) if is_geforce => Some((Some(1.0), 2.0)),
-            (8, _) | (12, _) => Some((Some(2.0), 4.0)),
-            (9, _) => Some((Some(7.4), 14.8)),
-            (10, _) => Some((Some(14.0), 28.0)),
-            _ => None,
-        }
+    /// The peaks of matrix products on tensor cores over that of fp32 without.
+    pub(super) fn tensor_ratios(&self) -> Option<TensorRatios> {
+        self.properties(self.subject.devices[self.subject.device].device)?.tensor_ratios()
     }
 
     /// Whether one process runs work on several devices, and broadcasts to them in most steps.

@@ -63,7 +63,7 @@ impl Launches {
     pub fn new(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
         let (process, has_calls) = main_process(timeline, device)?;
         let (mut list, mut symbols, mut names) = (Vec::new(), HashMap::default(), Vec::new());
-        for op in device.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
+        for op in device.in_window().filter(|op| op.kind != OpKind::Migration) {
             let at = match launched_at(timeline, op) {
                 Some((at, of)) if of == process => at,
                 None if !has_calls => op.start,
@@ -85,7 +85,7 @@ impl Launches {
             work_ns.push(work_ns[work_ns.len() - 1] + i64::from(launch.length_ns));
         }
         let window = device.window;
-        let is_cut = device.all_ops(timeline).next().is_some_and(|first| first.start < window.start);
+        let is_cut = device.all_ops().next().is_some_and(|first| first.start < window.start);
         let begin_ns = if is_cut { window.start } else { i64::MIN };
         (!list.is_empty()).then_some(Self { list, work_ns, process, window, begin_ns, names })
     }
@@ -140,7 +140,7 @@ fn launched_at(timeline: &Timeline, op: Op) -> Option<(i64, u32)> {
 fn main_process(timeline: &Timeline, device: &DeviceOps) -> Option<(u32, bool)> {
     let mut counts: HashMap<u32, usize> = HashMap::default();
     let mut is_any = false;
-    for op in device.in_window(timeline) {
+    for op in device.in_window() {
         is_any = true;
         if let Some((_, process)) = launched_at(timeline, op) {
             *counts.entry(process).or_default() += 1;

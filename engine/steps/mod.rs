@@ -16,7 +16,7 @@ mod step;
 
 pub use launches::Launches;
 pub use phases::{Phase, Phases};
-pub use ranges::{names, without_numbers};
+pub use ranges::{Marks, names, without_numbers};
 pub use start_up::start_up;
 pub use step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy, WARM_UP_FACTOR};
 
@@ -24,14 +24,14 @@ use crate::timeline::Timeline;
 
 /// The steps that the launches of a device within its window tell; `wanted` is the name of the range that the user calls a step.
 /// `None` where nothing repeats.
-pub fn find(timeline: &Timeline, launches: &Launches, wanted: Option<&str>) -> Option<Steps> {
+pub fn find(timeline: &Timeline, marks: &Marks, launches: &Launches, wanted: Option<&str>) -> Option<Steps> {
     if let Some(name) = wanted {
         return ranges::named(timeline, launches, name);
     }
-    let told = || ranges::find(timeline, launches).or_else(|| region::find(timeline, launches));
+    let told = || ranges::find(marks, launches).or_else(|| region::find(timeline, launches));
     let mut found = told().or_else(|| sequence::find(timeline, launches))?;
     // One step or two that the program marks show what a step is: what repeats within them is none.
-    if found.certainty < Certainty::High && ranges::has_few_steps(timeline, launches) {
+    if found.certainty < Certainty::High && ranges::has_few_steps(marks, launches) {
         found.certainty = Certainty::Low;
     }
     Some(found)

@@ -3,7 +3,6 @@
 use super::launches::Launches;
 use super::region;
 use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, WARM_UP_FACTOR, median};
-use crate::ledger::DeviceOps;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
@@ -93,14 +92,13 @@ impl Phases {
     }
 
     /// Of a window in which the program marks its own region, and nothing repeats.
-    pub fn of_region(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
-        let launches = Launches::new(timeline, device)?;
+    pub fn of_region(timeline: &Timeline, launches: &Launches) -> Option<Self> {
         let [region] = region::regions(timeline, launches.process)[..] else { return None };
         let launched = launches.within(region);
         let is_part = launched.len() < launches.all().len();
         let start = launched.iter().map(|launch| launch.start).min().filter(|_| is_part)?;
         let end = launched.iter().map(super::launches::Launch::end).max()?;
-        Some(Self::cut(device.window, start, Interval::new(start, end), 0..0, Certainty::High))
+        Some(Self::cut(launches.window, start, Interval::new(start, end), 0..0, Certainty::High))
     }
 
     fn cut(

@@ -8,7 +8,7 @@ use super::launches::Launches;
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
-use crate::timeline::{ThreadRanges, Timeline};
+use crate::timeline::Timeline;
 
 /// From the first to the last step, they launch at least this share of the work there.
 const NAMED_INSIDE_SHARE: f64 = 0.5;
@@ -66,10 +66,11 @@ const PARTS: [&str; 16] = [
 
 /// The ranges of one thread that are called the same, their numbers left out.
 #[derive(Debug)]
-struct Group<'timeline> {
+struct Group {
     name: String,
     rank: Rank,
-    ranges: &'timeline ThreadRanges,
+    thread: u32,
+    process: u32,
     hosts: Vec<Interval>,
     /// Whether a name with other numbers came a second time: what is counted anew lies in something that repeats.
     counts_anew: bool,
@@ -77,12 +78,28 @@ struct Group<'timeline> {
     seen: HashSet<u32>,
 }
 
+/// The ranges of a recording that may be steps, for all of its devices.
+#[derive(Debug)]
+pub struct Marks(Vec<Group>);
+
+impl Marks {
+    /// All but those that are parts of a step.
+    pub fn new(timeline: &Timeline) -> Self {
+        Self(groups(timeline, |rank| rank != Rank::Part))
+    }
+
+    /// Those of the process that launches.
+    fn of<'all>(&'all self, launches: &Launches) -> impl Iterator<Item = &'all Group> {
+        let process = launches.process;
+        self.0.iter().filter(move |group| group.process == process)
+    }
+}
+
 /// The steps that ranges tell.
-pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
-    let mut groups: Vec<(Group<'_>, i64)> = groups(timeline, launches, |rank| rank != Rank::Part)
-        .into_iter()
-        .filter_map(|group| group.work_ns(launches).map(|work| (group, work)))
-        .collect();
+pub(super) fn find(marks: &Marks, launches: &Launches) -> Option<Steps> {
+    let groups = marks.of(launches);
+    let mut groups: Vec<(&Group, i64)> =
+        groups.filter_map(|group| group.work_ns(launches).map(|work| (group, work))).collect();
     let rank = groups.iter().map(|(group, _)| group.rank).min()?;
     groups.retain(|(group, _)| group.rank == rank);
     let most = groups.iter().map(|(_, work)| *work).max()?;
@@ -94,21 +111,24 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
 
 /// Whether ranges that are called steps hold half of the work, too few of them to show what repeats: what repeats within them
 /// is then a part of a step.
-pub(super) fn has_few_steps(timeline: &Timeline, launches: &Launches) -> bool {
-    let all = groups(timeline, launches, |rank| rank == Rank::Step);
+pub(super) fn has_few_steps(marks: &Marks, launches: &Launches) -> bool {
+    let mut all = marks.of(launches).filter(|group| group.rank == Rank::Step);
     // One range around the whole loop is no step.
-    let is_loop = |group: &&Group<'_>| group.hosts.len() == 1 && group.name.to_ascii_lowercase().contains("steps");
-    all.iter().filter(|group| group.hosts.len() < MIN_STEP_COUNT && !is_loop(group)).any(|group| {
-        let inside: i64 = group.hosts.iter().map(|host| launches.work_ns(*host)).sum();
-        inside as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64
+    let is_loop = |group: &Group| group.hosts.len() == 1 && group.name.to_ascii_lowercase().contains("steps");
+    all.any(|group| {
+        let inside_ns = || group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
+        group.hosts.len() < MIN_STEP_COUNT
+            && !is_loop(group)
+            && inside_ns() as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64
     })
 }
 
 /// The steps that the user names: with or without its numbers.
 pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Option<Steps> {
     let wanted = without_numbers(name);
-    let groups = groups(timeline, launches, |_| true).into_iter().filter(|group| group.name == wanted);
-    let inside_ns = |group: &Group<'_>| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
+    let groups = groups(timeline, |_| true).into_iter();
+    let groups = groups.filter(|group| group.process == launches.process && group.name == wanted);
+    let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
     let group = groups.max_by_key(inside_ns)?;
     let work_ns = inside_ns(&group);
     group.steps(launches, Certainty::High, work_ns)
@@ -116,9 +136,8 @@ pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Opt
 
 /// When the second of two like ranges begins that hold most of the work, the first of which takes far longer: it loads, compiles
 /// and tries what the second one uses.
-pub(super) fn second_run(timeline: &Timeline, launches: &Launches) -> Option<i64> {
-    let groups = groups(timeline, launches, |rank| rank != Rank::Part);
-    let second_of = |group: &Group<'_>| {
+pub(super) fn second_run(marks: &Marks, launches: &Launches) -> Option<i64> {
+    let second_of = |group: &Group| {
         let [first, second] = group.hosts[..] else { return None };
         let (first_ns, second_ns) = (launches.work_ns(first), launches.work_ns(second));
         let work_ns = first_ns.saturating_add(second_ns);
@@ -129,7 +148,7 @@ pub(super) fn second_run(timeline: &Timeline, launches: &Launches) -> Option<i64
             && work_ns as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64;
         is_warm_up.then_some((work_ns, Reverse(second.start)))
     };
-    groups.iter().filter_map(second_of).max().map(|(_, second)| second.0)
+    marks.of(launches).filter_map(second_of).max().map(|(_, second)| second.0)
 }
 
 /// The names that `--step` may give, each once.
@@ -168,36 +187,32 @@ impl Plain {
     }
 }
 
-/// The ranges of the process that launches, by thread and name.
-fn groups<'timeline>(
-    timeline: &'timeline Timeline,
-    launches: &Launches,
-    is_meant: impl Fn(Rank) -> bool,
-) -> Vec<Group<'timeline>> {
-    let plain = Plain::new(timeline);
+/// The ranges by thread and name.
+fn groups(timeline: &Timeline, is_meant: impl Fn(Rank) -> bool) -> Vec<Group> {
+    let Plain { of_label, names } = Plain::new(timeline);
+    // Most ranges of a large recording are parts: they are passed over at once.
+    let meant: Vec<Option<usize>> =
+        of_label.into_iter().map(|name| names.get(name).filter(|(_, rank)| is_meant(*rank)).map(|_| name)).collect();
     let mut groups = Vec::new();
-    let threads = timeline.ranges.threads.iter();
-    for ranges in threads.filter(|ranges| timeline.process_of(ranges.thread) == launches.process) {
+    for ranges in &timeline.ranges.threads {
+        let process = timeline.process_of(ranges.thread);
         let mut index_of: HashMap<usize, usize> = HashMap::default();
-        for (host, label) in ranges.times.iter().zip(&ranges.label) {
-            let Some(name) = plain.of_label.get(*label as usize).copied() else { continue };
-            let (text, rank) = &plain.names[name];
-            if !is_meant(*rank) {
-                continue;
-            }
+        for (row, label) in ranges.label.iter().enumerate() {
+            let Some(name) = meant.get(*label as usize).copied().flatten() else { continue };
             let index = *index_of.entry(name).or_insert_with(|| {
-                groups.push(Group::new(text.clone(), *rank, ranges));
+                let (text, rank) = &names[name];
+                groups.push(Group::new(text.clone(), *rank, (ranges.thread, process)));
                 groups.len() - 1
             });
-            groups[index].add(host, *label);
+            groups[index].add(ranges.times.at(row), *label);
         }
     }
     groups
 }
 
-impl<'timeline> Group<'timeline> {
-    fn new(name: String, rank: Rank, ranges: &'timeline ThreadRanges) -> Self {
-        Self { name, rank, ranges, hosts: Vec::new(), counts_anew: false, seen: HashSet::default() }
+impl Group {
+    fn new(name: String, rank: Rank, (thread, process): (u32, u32)) -> Self {
+        Self { name, rank, thread, process, hosts: Vec::new(), counts_anew: false, seen: HashSet::default() }
     }
 
     /// Adds a range; one inside the last is a part of it.
@@ -229,15 +244,15 @@ impl<'timeline> Group<'timeline> {
         is_step.then_some(inside)
     }
 
-    fn steps(self, launches: &Launches, certainty: Certainty, work_ns: i64) -> Option<Steps> {
-        let steps = Steps::of_hosts(launches, ToldBy::Range, self.hosts);
+    fn steps(&self, launches: &Launches, certainty: Certainty, work_ns: i64) -> Option<Steps> {
+        let steps = Steps::of_hosts(launches, ToldBy::Range, self.hosts.iter().copied());
         let work_share = work_ns as f64 / launches.all_work_ns().max(1) as f64;
         (!steps.is_empty()).then_some(Steps {
-            name: self.name,
+            name: self.name.clone(),
             told_by: ToldBy::Range,
             certainty,
-            thread: self.ranges.thread,
-            process: launches.process,
+            thread: self.thread,
+            process: self.process,
             steps,
             work_share,
         })

@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::{Launches, ranges};
+use super::{Launches, Marks, ranges};
 use crate::ledger::{DeviceOps, OpKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
@@ -33,37 +33,67 @@ struct Launched {
     first: i64,
 }
 
+impl Launched {
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.first = self.first.min(other.first);
+    }
+}
+
+/// The launches of each kernel with each launch geometry, by the index of what was launched, and of all graphs at last.
+fn launched(timeline: &Timeline, device: &DeviceOps) -> Vec<Option<Launched>> {
+    let shapes = &timeline.kernels.shapes;
+    let mut launched: Vec<Option<Launched>> = vec![None; shapes.len() + 1];
+    for op in device.in_window().filter(|op| op.kind.is_compute()) {
+        let shape = match op.kind {
+            OpKind::Graph => None,
+            _ => timeline.kernels.shape.get(op.index as usize).map(|shape| *shape as usize),
+        };
+        let own = Launched { count: 1, sum_ns: op.interval().clip(device.window).len_ns(), first: op.start };
+        match &mut launched[shape.map_or(shapes.len(), |shape| shape.min(shapes.len()))] {
+            Some(known) => known.merge(own),
+            none => *none = Some(own),
+        }
+    }
+    launched
+}
+
 /// From the begin of the window to where the work of the program has begun: where a range comes a second time, and far faster;
 /// else where each of the kernels that are most of the work, and that repeat, has run. `None` where that is at once, or where
 /// most of the work has passed by then. `launches` are those of the device in its window, if it has any.
-pub fn start_up(timeline: &Timeline, device: &DeviceOps, launches: Option<&Launches>) -> Option<Interval> {
+pub fn start_up(
+    timeline: &Timeline,
+    marks: &Marks,
+    device: &DeviceOps,
+    launches: Option<&Launches>,
+) -> Option<Interval> {
     let window = device.window;
     let is_inside = |second: &i64| window.start < *second && *second < window.end;
-    let second = launches.and_then(|launches| ranges::second_run(timeline, launches));
+    let second = launches.and_then(|launches| ranges::second_run(marks, launches));
     if let Some(second) = second.filter(is_inside) {
         return Some(Interval::new(window.start, second));
     }
-    by_kernels(timeline, device, Same::Shape).or_else(|| by_kernels(timeline, device, Same::Name))
+    let launched = launched(timeline, device);
+    by_kernels(timeline, device, &launched, Same::Shape).or_else(|| by_kernels(timeline, device, &launched, Same::Name))
 }
 
 /// Up to where each of the kernels that are most of the work, and that repeat, has run.
-fn by_kernels(timeline: &Timeline, device: &DeviceOps, same: Same) -> Option<Interval> {
+fn by_kernels(
+    timeline: &Timeline,
+    device: &DeviceOps,
+    launched: &[Option<Launched>],
+    same: Same,
+) -> Option<Interval> {
     let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
-    for op in device.in_window(timeline).filter(|op| op.kind.is_compute()) {
-        let key = match op.kind {
-            OpKind::Graph => (NONE, NONE),
-            _ => {
-                let shape = timeline.kernels.shape_of(op.index);
-                match same {
-                    Same::Shape => (shape.full_name, shape.geometry),
-                    Same::Name => (shape.name, NONE),
-                }
-            }
+    for (index, own) in launched.iter().enumerate() {
+        let Some(own) = *own else { continue };
+        let key = match (timeline.kernels.shapes.get(index), same) {
+            (Some(shape), Same::Shape) => (shape.full_name, shape.geometry),
+            (Some(shape), Same::Name) => (shape.name, NONE),
+            (None, _) => (NONE, NONE),
         };
-        let first = Launched { count: 0, sum_ns: 0, first: op.start };
-        let launched = shapes.entry(key).or_insert(first);
-        launched.count += 1;
-        launched.sum_ns = launched.sum_ns.saturating_add(op.interval().clip(device.window).len_ns());
+        shapes.entry(key).and_modify(|known| known.merge(own)).or_insert(own);
     }
     let whole_ns = shapes.values().fold(0_i64, |sum, launched| sum.saturating_add(launched.sum_ns));
     let mut main: Vec<Launched> =
@@ -85,7 +115,7 @@ fn by_kernels(timeline: &Timeline, device: &DeviceOps, same: Same) -> Option<Int
     }
     let start_up = Interval::new(device.window.start, begun);
     let rest = Interval::new(begun, device.window.end);
-    let after = device.in_window(timeline).filter(|op| op.kind.is_compute()).map(|op| op.interval().overlap_ns(rest));
+    let after = device.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval().overlap_ns(rest));
     let is_long = is_part(start_up.len_ns(), LEAST_WINDOW_SHARE, device.window.len_ns());
     (is_long && is_part(after.sum(), LEAST_SHARE, whole_ns)).then_some(start_up)
 }

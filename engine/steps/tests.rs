@@ -11,7 +11,7 @@ use crate::timeline::columns::{Direction, HostMemory, RangeKind};
 
 /// The steps of a device.
 fn find_in(timeline: &Timeline, ops: &DeviceOps, wanted: Option<&str>) -> Option<Steps> {
-    find(timeline, &Launches::new(timeline, ops)?, wanted)
+    find(timeline, &Marks::new(timeline), &Launches::new(timeline, ops)?, wanted)
 }
 
 const HOST: ThreadKey = ThreadKey { process: 7, id: 1 };
@@ -225,7 +225,7 @@ fn the_programs_own_region_is_the_steady_state() {
     program.kernel("c", 10);
     let (timeline, ops, steps) = program.steps(None);
     assert_eq!(steps, None);
-    let phases = Phases::of_region(&timeline, &ops).unwrap();
+    let phases = Phases::of_region(&timeline, &Launches::new(&timeline, &ops).unwrap()).unwrap();
     assert!(phases.set_up.len_ns() > 5_000 && phases.tear_down.len_ns() > 0);
     assert!((2_000..3_000).contains(&phases.steady.len_ns()));
 }

@@ -18,6 +18,7 @@ pub mod modules;
 pub mod names;
 pub(crate) mod occupancy;
 pub mod output;
+mod peaks;
 pub mod samples;
 pub mod times;
 pub mod union;
@@ -29,6 +30,7 @@ pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles, Page};
 pub use locations::{CallLocations, LocationCursor, SourceLocation};
 pub use names::{NameId, Names};
+pub use peaks::{TensorRatios, tensor_ratios};
 pub use samples::{CpuSamples, StackedCalls};
 pub use times::Times;
 

@@ -81,6 +81,21 @@ impl Times {
         }
     }
 
+    /// Adds all of another list at the end.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let is_whole = |far: &Option<Box<Far>>| far.as_ref().is_some_and(|far| far.is_whole);
+        if !self.len.is_multiple_of(BLOCK) || is_whole(&self.far) || is_whole(&other.far) {
+            return self.extend(other.iter());
+        }
+        // Blocks begin where blocks begin: they are taken as they are.
+        self.words.extend_from_slice(&other.words);
+        if let Some(far) = &other.far {
+            let moved = far.list.iter().map(|(index, interval)| (self.len + index, *interval));
+            self.far.get_or_insert_default().list.extend(moved);
+        }
+        self.len += other.len;
+    }
+
     /// Takes the last one away.
     pub fn pop(&mut self) -> Option<Interval> {
         let index = self.len.checked_sub(1)?;
@@ -250,7 +265,14 @@ mod tests {
             }
             times.push(Interval::new(5, 9));
             all.push(Interval::new(5, 9));
-            prop_assert_eq!(times.iter().collect::<Vec<_>>(), all);
+            prop_assert_eq!(times.iter().collect::<Vec<_>>(), all.clone());
+            let mut twice: Times = all.iter().copied().take(all.len() / BLOCK * BLOCK).collect();
+            all.truncate(twice.len());
+            all.extend(times.iter());
+            twice.append(&times);
+            twice.push(Interval::new(7, 8));
+            all.push(Interval::new(7, 8));
+            prop_assert_eq!(twice.iter().collect::<Vec<_>>(), all);
         }
     }
 

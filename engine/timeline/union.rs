@@ -15,6 +15,10 @@ pub struct Union {
 
 /// Parts of a block.
 const BLOCK: usize = 64;
+/// Parts that are looked at one by one before all are searched.
+const NEAR: usize = 8;
+/// From so many times as many parts on, each of the fewer is looked for among the others.
+const MANY_TIMES: usize = 32;
 
 impl Union {
     /// The union of any intervals; those without length vanish.
@@ -62,16 +66,35 @@ impl Union {
 
     /// How long one interval overlaps it.
     pub fn overlap_ns(&self, with: Interval) -> i64 {
-        let first = self.parts.partition_point(0, |part| part.end <= with.start);
+        self.overlap_from(self.parts.partition_point(0, |part| part.end <= with.start), with)
+    }
+
+    /// The same, where the first part that ends after the interval begins is known.
+    fn overlap_from(&self, first: usize, with: Interval) -> i64 {
         match self.parts.get(first) {
             Some(part) if part.start < with.end && with.end <= part.end => part.overlap_ns(with),
             Some(part) if part.start < with.end && with.start < with.end => {
-                let last = self.parts.partition_point(first, |part| part.start < with.end) - 1;
+                let last = self.last_before(first, with.end);
                 let ends = if last == first { 0 } else { (with.start - part.start).max(0) };
-                self.before(last) - self.before(first) - ends + self.parts.at(last).overlap_ns(with)
+                self.between(first, last) - ends + self.parts.at(last).overlap_ns(with)
             }
             _ => 0,
         }
+    }
+
+    /// The last part that begins before a moment, which the one at `first` does. Mostly it is near.
+    fn last_before(&self, first: usize, moment: i64) -> usize {
+        let is_before = |part: Interval| part.start < moment;
+        let near = (first + 1..self.parts.len()).take(NEAR).find(|index| !is_before(self.parts.at(*index)));
+        near.unwrap_or_else(|| self.parts.partition_point(first, is_before)) - 1
+    }
+
+    /// The length of all parts from one to before another.
+    fn between(&self, first: usize, last: usize) -> i64 {
+        if last - first < BLOCK {
+            return (first..last).map(|index| self.parts.at(index).len_ns()).sum();
+        }
+        self.before(last) - self.before(first)
     }
 
     /// The length of all parts before one.
@@ -83,6 +106,10 @@ impl Union {
 
     /// How long the two overlap.
     pub fn common_ns(&self, other: &Self) -> i64 {
+        let (few, many) = if self.parts.len() < other.parts.len() { (self, other) } else { (other, self) };
+        if few.parts.len() < many.parts.len() / MANY_TIMES {
+            return few.parts().map(|part| many.overlap_ns(part)).sum();
+        }
         let (mut left, mut right, mut total) = (0, 0, 0);
         while let (Some(a), Some(b)) = (self.parts.get(left), other.parts.get(right)) {
             total += a.overlap_ns(b);
@@ -111,12 +138,10 @@ impl<'union> Follower<'union> {
 
     /// How long an interval overlaps the union; it does not start before the last one asked about.
     pub fn overlap_ns(&mut self, with: Interval) -> i64 {
-        let parts = &self.union.parts;
-        while parts.get(self.next).is_some_and(|part| part.end <= with.start) {
+        while self.union.parts.get(self.next).is_some_and(|part| part.end <= with.start) {
             self.next += 1;
         }
-        let touched = (self.next..parts.len()).map(|index| parts.at(index)).take_while(|part| part.start < with.end);
-        touched.map(|part| part.overlap_ns(with)).sum()
+        self.union.overlap_from(self.next, with)
     }
 }
 

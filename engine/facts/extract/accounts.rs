@@ -131,7 +131,7 @@ struct Repeats {
 
 impl Repeats {
     fn of(timeline: &Timeline, device: &DeviceContext) -> Self {
-        let mut kernels = device.ops.in_window(timeline).filter(|op| op.kind.is_kernel());
+        let mut kernels = device.ops.in_window().filter(|op| op.kind.is_kernel());
         if let Some(steps) = device.told.sure_steps() {
             // All that lies in steps repeats.
             let count = steps.steps.len() as i64;

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
+use super::by_index::Seen;
 use super::stats::median;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
@@ -71,10 +72,10 @@ fn frees_at_once(name: &str) -> bool {
 
 fn launch_to_start_median_ns(context: &Context<'_>, device: &DeviceContext) -> Option<i64> {
     let timeline = context.timeline;
-    let mut first: Vec<(u32, i64)> =
-        device.ops.in_window(timeline).filter_map(|op| Some((op.call(timeline)?, op.start))).collect();
-    first.sort_unstable();
-    first.dedup_by_key(|(call, _)| *call);
+    let mut seen = Seen::default();
+    // Operations come by start: what comes first of a call began first.
+    let first = device.ops.in_window().filter_map(|op| Some((op.call(timeline)?, op.start)));
+    let first = first.filter(|(call, _)| seen.is_new(*call));
     let delay = |(call, start): (u32, i64)| start.saturating_sub(timeline.api.times.at(call as usize).start).max(0);
-    median(&mut first.into_iter().map(delay).collect::<Vec<i64>>())
+    median(&mut first.map(delay).collect::<Vec<i64>>())
 }

@@ -20,7 +20,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     let mut durations: BTreeMap<Collective, Vec<i64>> = BTreeMap::new();
-    for op in device.ops.in_window(timeline) {
+    for op in device.ops.in_window() {
         if let Some(collective) = timeline.details.collectives.of(op.interval()) {
             durations.entry(collective).or_default().push(op.end - op.start);
         }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use foldhash::{HashMap, HashSet};
 
 use super::device::pinned_gb_per_s;
+use super::by_index::Seen;
 use super::stats::{clamped, median};
 use super::tally::{CopyKey, copy_key};
 use super::{Context, DeviceContext, DevicePart, Parents};
@@ -13,7 +14,8 @@ use crate::facts::{Entity, EntityKind};
 use crate::ledger::{Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, HostMemory};
-use crate::timeline::union::Union;
+use crate::timeline::interval::Interval;
+use crate::timeline::union::{Follower, Union};
 use crate::timeline::{NONE, Timeline};
 
 /// A copy no larger than this is small: the driver handles it apart, and starting it costs more than moving it.
@@ -63,7 +65,7 @@ pub(super) fn extract(
 ) -> HashMap<CopyKey, usize> {
     let timeline = context.timeline;
     let mut groups: HashMap<CopyKey, Vec<Op>> = HashMap::default();
-    for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Copy) {
+    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Copy) {
         groups.entry(copy_key(timeline, op)).or_default().push(op);
     }
     let groups = groups.into_iter();
@@ -110,7 +112,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     let busy = Union::of(ops.iter().map(|op| op.interval().clip(window)));
     facts.set("count", ops.len() as i64);
     facts.set("bytes", clamped(bytes));
-    let first_kernel = device.ops.in_window(timeline).find(|op| op.kind.is_kernel());
+    let first_kernel = device.ops.in_window().find(|op| op.kind.is_kernel());
     if let Some(first) = first_kernel.map(|op| op.start) {
         let before = ops.iter().filter(|op| op.start < first);
         facts.set("before_first_kernel_bytes", clamped(bytes_of(timeline, before)));
@@ -168,18 +170,19 @@ fn times(timeline: &Timeline, ops: &[Op], facts: &mut Entity) {
 /// What the host spent in the calls that asked for the copies.
 fn host_calls(context: &Context<'_>, device: &DeviceContext, ops: &[Op], facts: &mut Entity) {
     let api = &context.timeline.api;
-    let mut calls: Vec<u32> = ops.iter().filter_map(|op| op.call(context.timeline)).collect();
-    calls.sort_unstable();
-    calls.dedup();
+    let mut seen = Seen::default();
+    let calls = ops.iter().filter_map(|op| op.call(context.timeline)).filter(|call| seen.is_new(*call));
+    let mut calls: Vec<Interval> = calls.map(|call| api.times.at(call as usize)).collect();
     if calls.is_empty() {
         return;
     }
-    let intervals = calls.iter().map(|call| api.times.at(*call as usize));
+    calls.sort_unstable();
+    let mut busy = Follower::new(&device.tally.busy);
     let (mut sum, mut idle, mut longest) = (0_i64, 0_i64, 0_i64);
-    for interval in intervals {
+    for interval in calls {
         let inside = interval.clip(device.window());
         sum = sum.saturating_add(inside.len_ns());
-        idle = idle.saturating_add(inside.len_ns() - device.busy_within(inside));
+        idle = idle.saturating_add(inside.len_ns() - busy.overlap_ns(inside));
         longest = longest.max(interval.len_ns());
     }
     facts.set("call_ns", sum);

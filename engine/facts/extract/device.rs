@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::stats::{clamped, median};
-use super::{Context, DeviceContext, peaks};
+use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
@@ -32,7 +32,7 @@ fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {
     facts.set_some("sm_count", properties.sm_count);
     facts.set_some("compute_major", properties.compute_capability.map(|capability| capability.0));
     facts.set_some("compute_minor", properties.compute_capability.map(|capability| capability.1));
-    let ratios = properties.compute_capability.and_then(|capability| peaks::of(capability, properties.name.as_deref()));
+    let ratios = properties.tensor_ratios();
     facts.set_some("half_peak_ratio", ratios.map(|ratios| ratios.half));
     facts.set_some("tf32_peak_ratio", ratios.and_then(|ratios| ratios.tf32));
     facts.set_some("memory_bandwidth_gb_per_s", properties.memory_bandwidth.map(|rate| rate as f64 / 1e9));
@@ -58,7 +58,7 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let mut totals = [Total::default(); OpKind::ALL.len()];
     let mut graphs = Vec::new();
     let mut durations = Vec::new();
-    for op in device.ops.in_window(timeline) {
+    for op in device.ops.in_window() {
         let part = op.interval().clip(device.window());
         let total = &mut totals[op.kind as usize];
         total.count += 1;
@@ -102,7 +102,7 @@ fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let (mut eviction_count, mut evicted) = (0, 0_i128);
     let mut knows_causes = false;
     let mut first = None;
-    for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Migration) {
+    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Migration) {
         first = first.or(Some(op.start));
         let index = op.index as usize;
         let bytes = i128::from(migrations.bytes[index]);
@@ -139,7 +139,7 @@ const LINK_BYTES: i128 = 10_000_000;
 /// The rate that pinned copies of a direction reach on a device, in 1e9 bytes a second.
 pub(super) fn pinned_gb_per_s(timeline: &Timeline, device: &DeviceContext, direction: Direction) -> Option<f64> {
     let copies = &timeline.copies;
-    let of_link = device.ops.in_window(timeline).filter(|op| {
+    let of_link = device.ops.in_window().filter(|op| {
         let index = op.index as usize;
         op.kind == OpKind::Copy
             && copies.direction[index] == direction
@@ -157,7 +157,7 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let columns = &timeline.copies;
     let pageable = device
         .ops
-        .in_window(timeline)
+        .in_window()
         .filter(|op| op.kind == OpKind::Copy && columns.host_memory[op.index as usize] == HostMemory::Pageable);
     let pageable: Vec<i128> = pageable.map(|op| i128::from(columns.bytes[op.index as usize])).collect();
     facts.set("pageable_copy_count", pageable.len() as i64);

@@ -39,7 +39,7 @@ impl Rows {
         let mut rows = Self::default();
         let mut row: Vec<Op> = Vec::new();
         let mut last_end = i64::MIN;
-        for op in device.ops.in_window(timeline) {
+        for op in device.ops.in_window() {
             if !is_short(timeline, op) {
                 rows.close(timeline, &mut row, device.window());
                 last_end = i64::MIN;

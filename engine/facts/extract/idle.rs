@@ -1,5 +1,6 @@
 //! Facts of a device's idle time, beside its accounts.
 
+use super::by_index::{ByIndex, Seen};
 use super::stats::median;
 use super::{Context, DeviceContext, allocations, culprits, source_lines};
 use crate::facts::Entity;
@@ -53,34 +54,33 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
 /// The host's side of blocking copies, and calls that make work wait for other work, over all threads of the processes on this device.
 fn host_calls(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let (api, window) = (&context.timeline.api, device.window());
-    let names = &context.timeline.names;
-    let of_calls = |call: &str| ["cuda", "cu", "hip"].map(|api| names.find(&format!("{api}{call}")));
-    let (stream_waits, host_functions) = (of_calls("StreamWaitEvent"), of_calls("LaunchHostFunc"));
-    let graphics = of_calls("GraphicsMapResources");
-    let (mut copy_call_ns, mut stream_wait_count, mut host_function_count, mut graphics_count) = (0_i64, 0, 0, 0);
+    let mut counts: ByIndex<i64> = ByIndex::default();
+    let mut copy_call_ns = 0_i64;
     for call in device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window))) {
-        let inside = api.times.at(call as usize).clip(window);
         if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
-            copy_call_ns = copy_call_ns.saturating_add(inside.len_ns());
+            copy_call_ns = copy_call_ns.saturating_add(api.times.at(call as usize).overlap_ns(window));
         }
-        let name = api.name.get(call as usize).copied();
-        stream_wait_count += i64::from(stream_waits.contains(&name));
-        host_function_count += i64::from(host_functions.contains(&name));
-        graphics_count += i64::from(name.is_some() && graphics.contains(&name));
+        if let Some(name) = api.name.get(call as usize) {
+            *counts.of(*name, i64::default) += 1;
+        }
     }
-    facts.set("stream_wait_call_count", stream_wait_count);
-    facts.set("host_function_call_count", host_function_count);
-    facts.set("graphics_map_call_count", graphics_count);
+    let names = &context.timeline.names;
+    let count_of = |call: &str| {
+        let of_apis = ["cuda", "cu", "hip"].map(|api| names.find(&format!("{api}{call}")));
+        of_apis.into_iter().flatten().filter_map(|name| counts.get(name)).sum::<i64>()
+    };
+    facts.set("stream_wait_call_count", count_of("StreamWaitEvent"));
+    facts.set("host_function_call_count", count_of("LaunchHostFunc"));
+    facts.set("graphics_map_call_count", count_of("GraphicsMapResources"));
     facts.set("blocking_copy_call_ns", copy_call_ns);
 }
 
 /// How long each call that launched a kernel of this device took.
 fn launch_durations(context: &Context<'_>, device: &DeviceContext) -> Vec<i64> {
     let timeline = context.timeline;
-    let kernels = device.ops.in_window(timeline).filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Communication));
-    let mut calls: Vec<u32> = kernels.filter_map(|op| op.call(timeline)).collect();
+    let kernels = device.ops.in_window().filter(|op| matches!(op.kind, OpKind::Kernel | OpKind::Communication));
     // The kernels of a graph share the call that launched it.
-    calls.sort_unstable();
-    calls.dedup();
-    calls.into_iter().map(|call| timeline.api.times.at(call as usize).len_ns()).collect()
+    let mut seen = Seen::default();
+    let calls = kernels.filter_map(|op| op.call(timeline)).filter(|call| seen.is_new(*call));
+    calls.map(|call| timeline.api.times.at(call as usize).len_ns()).collect()
 }

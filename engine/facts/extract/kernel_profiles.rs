@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 
 use super::kernel_counters::{set_profile, whole};
 use super::kernel_names::Patterns;
-use super::peaks;
 use crate::facts::store::{Entity, EntityId, Facts};
 use crate::facts::{EntityKind, FactValue};
 use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::source::KERNELS_FORMAT_ID;
 use crate::text::kernel_identity::identity;
 use crate::text::kernel_names;
-use crate::timeline::{Counter, KernelProfile, KernelProfiles, Page};
+use crate::timeline::{Counter, KernelProfile, KernelProfiles, Page, tensor_ratios};
 
 /// The facts of profiled kernels alone. The window of a device is the time of its profiled launches.
 pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
@@ -163,7 +162,7 @@ fn set_device(facts: &mut Entity, number: i64, kernels: &[&KernelProfile]) {
     if let Some((major, minor)) = kernels.iter().find_map(|kernel| kernel.compute_capability) {
         facts.set("compute_major", major);
         facts.set("compute_minor", minor);
-        let ratios = peaks::of((major, minor), kernels.iter().find_map(|kernel| kernel.device_name.as_deref()));
+        let ratios = tensor_ratios((major, minor), kernels.iter().find_map(|kernel| kernel.device_name.as_deref()));
         facts.set_some("half_peak_ratio", ratios.map(|ratios| ratios.half));
         facts.set_some("tf32_peak_ratio", ratios.and_then(|ratios| ratios.tf32));
     }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use foldhash::{HashMap, HashSet};
 
+use super::by_index::ByIndex;
 use super::launches::{Launches, Shape, Spread};
 use super::stats::{clamped, median};
 use super::tally::{KernelTally, launch_shape};
@@ -106,19 +107,16 @@ fn tensor_copies(context: &Context<'_>, kernels: &[Sum], device: &mut Entity) {
 /// The sums of each kernel with launches in the window.
 fn sums(context: &Context<'_>, device: &DeviceContext) -> Vec<Sum> {
     let timeline = context.timeline;
-    let mut of_shapes: Vec<(i64, i128)> = Vec::new();
-    for op in device.ops.in_window(timeline) {
+    let mut of_shapes: ByIndex<(i64, i128)> = ByIndex::default();
+    for op in device.ops.in_window() {
         let Some(shape) = launch_shape(timeline, &context.launch_shapes, op) else { continue };
-        let index = shape as usize;
-        if index >= of_shapes.len() {
-            of_shapes.resize(index + 1, (0, 0));
-        }
-        of_shapes[index].0 += 1;
-        of_shapes[index].1 += i128::from(op.interval().clip(device.window()).len_ns());
+        let (launch_count, sum_ns) = of_shapes.of(shape, Default::default);
+        *launch_count += 1;
+        *sum_ns += i128::from(op.interval().clip(device.window()).len_ns());
     }
     let mut indices: HashMap<NameId, usize> = HashMap::default();
     let mut sums: Vec<Sum> = Vec::new();
-    for (index, (launch_count, sum_ns)) in (0..).zip(of_shapes).filter(|(_, (launch_count, _))| *launch_count > 0) {
+    for (index, (launch_count, sum_ns)) in of_shapes.into_list() {
         let Some(shape) = context.launch_shapes.get(index) else { continue };
         let attributed_ns = device.tally.kernels.get(index).map_or(0, |tally| tally.attributed_ns);
         let at = *indices.entry(shape.name).or_insert(sums.len());
@@ -138,22 +136,22 @@ fn kernels(context: &Context<'_>, device: &DeviceContext, kept: &[Sum]) -> Vec<(
     let indices: HashMap<NameId, usize> = kept.iter().map(|kernel| kernel.name).zip(0..).collect();
     let index_of = |shape: u32| indices.get(&context.launch_shapes.get(shape)?.name).copied();
     let is_cut = kept.len() >= context.max_entities();
-    let migrations = device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Migration);
+    let migrations = device.ops.in_window().filter(|op| op.kind == OpKind::Migration);
     let migrations = Union::of(migrations.map(|op| op.interval()));
-    let mut launches: HashMap<u32, Launches> = HashMap::default();
-    for op in device.ops.in_window(timeline) {
+    let mut launches: ByIndex<Launches> = ByIndex::default();
+    for op in device.ops.in_window() {
         let Some(shape) = launch_shape(timeline, &context.launch_shapes, op) else { continue };
         let part_ns = op.interval().clip(device.window()).len_ns();
         let is_migrating = migrations.len_ns() > 0 && migrations.overlap_ns(op.interval()) > 0;
         if is_cut && index_of(shape).is_none() {
             continue;
         }
-        launches.entry(shape).or_insert_with(|| Launches::new(op.start)).add(timeline, op, part_ns, is_migrating);
+        launches.of(shape, || Launches::new(op.start)).add(timeline, op, part_ns, is_migrating);
     }
     let mut kernels: Vec<(NameId, Vec<Shape>)> = kept.iter().map(|kernel| (kernel.name, Vec::new())).collect();
-    for (index, launches) in launches {
+    for (index, launches) in launches.into_list() {
         let Some((shape, at)) = context.launch_shapes.get(index).zip(index_of(index)) else { continue };
-        let tally = device.tally.kernels.get(index).unwrap_or_default();
+        let tally = device.tally.kernels.get(index).copied().unwrap_or_default();
         kernels[at].1.push(Shape { shape, launches, tally });
     }
     kernels.iter_mut().for_each(|(_, shapes)| shapes.sort_by_key(|shape| shape.shape));
@@ -183,7 +181,7 @@ fn shape_entity(context: &Context<'_>, device: &DeviceContext, parents: &Parents
     facts.set("max_ns", launches.longest_ns);
     facts.set("longest_start_ns", launches.longest_start_ns);
     moments(timeline, device, &of.tally, &mut facts);
-    geometry(timeline, device, &of.launches, &mut facts);
+    geometry(timeline, device, &mut of.launches, &mut facts);
     facts
 }
 
@@ -212,7 +210,7 @@ fn set(
     let traits = context.traits.get(name as usize).copied().unwrap_or_default();
     traits.set(facts);
     moments(timeline, device, &tally, facts);
-    geometry(timeline, device, &launches, facts);
+    geometry(timeline, device, &mut launches, facts);
 }
 
 /// What the moments of a kernel, or of a launch shape, add up to.
@@ -226,7 +224,7 @@ fn moments(timeline: &Timeline, device: &DeviceContext, tally: &KernelTally, fac
 }
 
 /// Of the launch geometry that most of its time was spent with.
-fn geometry(timeline: &Timeline, device: &DeviceContext, launches: &Launches, facts: &mut Entity) {
+fn geometry(timeline: &Timeline, device: &DeviceContext, launches: &mut Launches, facts: &mut Entity) {
     let Some(geometry) = launches.main_geometry(timeline) else { return };
     facts.set_some("grid_block_count", positive(geometry.grid_blocks));
     facts.set_some("block_thread_count", positive(geometry.block_threads));

@@ -52,8 +52,48 @@ pub(super) struct Launches {
     pub(super) longest_function: NameId,
     pub(super) first_start_ns: i64,
     pub(super) streams: HashSet<u32>,
-    /// Time by index of the launch geometry.
-    geometries: HashMap<u32, i128>,
+    last_stream: Option<u32>,
+    geometries: Geometries,
+}
+
+/// Time by index of the launch geometry.
+#[derive(Debug, Default)]
+struct Geometries {
+    sums: HashMap<u32, i128>,
+    /// The last one, which mostly is the next as well, with what is not yet added to its sum.
+    last: Option<(u32, i128)>,
+}
+
+impl Geometries {
+    fn add(&mut self, geometry: u32, ns: i128) {
+        match &mut self.last {
+            Some((last, sum_ns)) if *last == geometry => *sum_ns += ns,
+            last => {
+                let before = last.replace((geometry, ns));
+                self.settle(before);
+            }
+        }
+    }
+
+    fn settle(&mut self, last: Option<(u32, i128)>) {
+        if let Some((geometry, ns)) = last {
+            *self.sums.entry(geometry).or_default() += ns;
+        }
+    }
+
+    fn absorb(&mut self, mut other: Self) {
+        self.settle(other.last.take());
+        for (geometry, ns) in other.sums {
+            self.settle(Some((geometry, ns)));
+        }
+    }
+
+    /// The one with most time.
+    fn main(&mut self) -> Option<u32> {
+        let last = self.last.take();
+        self.settle(last);
+        self.sums.iter().max_by_key(|(index, ns)| (**ns, Reverse(**index))).map(|(index, _)| *index)
+    }
 }
 
 impl Launches {
@@ -69,9 +109,12 @@ impl Launches {
         }
         self.sum_ns += i128::from(part_ns);
         self.min_ns = self.min_ns.min(part_ns);
-        self.streams.insert(op.stream(timeline));
+        let stream = op.stream(timeline);
+        if self.last_stream.replace(stream) != Some(stream) {
+            self.streams.insert(stream);
+        }
         let shape = timeline.kernels.shape_of(op.index);
-        *self.geometries.entry(shape.geometry).or_default() += i128::from(part_ns);
+        self.geometries.add(shape.geometry, i128::from(part_ns));
         if part_ns > self.longest_ns {
             self.longest_ns = part_ns;
             self.longest_start_ns = op.start;
@@ -88,9 +131,7 @@ impl Launches {
         self.min_ns = self.min_ns.min(other.min_ns);
         self.first_start_ns = self.first_start_ns.min(other.first_start_ns);
         self.streams.extend(other.streams);
-        for (geometry, time) in other.geometries {
-            *self.geometries.entry(geometry).or_default() += time;
-        }
+        self.geometries.absorb(other.geometries);
         if (other.longest_ns, Reverse(other.longest_start_ns)) > (self.longest_ns, Reverse(self.longest_start_ns)) {
             self.longest_ns = other.longest_ns;
             self.longest_start_ns = other.longest_start_ns;
@@ -100,9 +141,8 @@ impl Launches {
     }
 
     /// The launch geometry that most of the time was spent with.
-    pub(super) fn main_geometry(&self, timeline: &Timeline) -> Option<Geometry> {
-        let main = self.geometries.iter().max_by_key(|(index, time)| (**time, Reverse(**index)));
-        main.and_then(|(index, _)| timeline.geometries.get(*index as usize)).copied()
+    pub(super) fn main_geometry(&mut self, timeline: &Timeline) -> Option<Geometry> {
+        self.geometries.main().and_then(|index| timeline.geometries.get(index as usize)).copied()
     }
 }
 

@@ -46,7 +46,7 @@ fn find<'all>(
     }
     let first_op = device.window().start;
     // A narrowed window may begin in the middle of a step.
-    if device.ops.all_ops(timeline).next().is_none_or(|op| op.interval().start != first_op) {
+    if device.ops.all_ops().next().is_none_or(|op| op.interval().start != first_op) {
         return None;
     }
     let is_own = |thread: u32| thread != NONE && device.processes.contains(&timeline.process_of(thread));

@@ -3,6 +3,7 @@
 mod accounts;
 mod ahead;
 mod allocations;
+mod by_index;
 mod call_rounds;
 mod collectives;
 mod compiled;
@@ -21,7 +22,6 @@ mod launches;
 mod lead;
 mod metrics;
 mod optimizer;
-mod peaks;
 mod phases;
 mod products;
 mod profile;
@@ -170,7 +170,6 @@ pub fn extract_view_then<T>(
     let context = Context::new(timeline, scope, view, threads)?;
     let mut facts = Facts::default();
     let run = facts.add(EntityKind::Run, "run", &[]);
-    run::extract(&context, facts.get_mut(run));
     let processes = run::processes(&context, &mut facts, run);
     let mut parents = Vec::new();
     for device in &context.devices {
@@ -180,11 +179,19 @@ pub fn extract_view_then<T>(
     }
     let devices = context.devices.iter().zip(&parents);
     let jobs: Vec<_> = devices.flat_map(|(device, parents)| GROUPS.map(|extract| (device, parents, extract))).collect();
-    let parts = parallel::map(threads, &jobs, |(device, parents, extract)| {
-        let mut part = DevicePart::new();
-        extract(&context, device, parents, &mut part);
-        part
-    });
+    let of_devices = || {
+        parallel::map(threads, &jobs, |(device, parents, extract)| {
+            let mut part = DevicePart::new();
+            extract(&context, device, parents, &mut part);
+            part
+        })
+    };
+    let of_host = || (run::extract(&context), run::api_uses(&context, &processes));
+    let ((of_run, of_processes), parts) = parallel::both(threads, of_host, of_devices);
+    facts.get_mut(run).take_facts(of_run);
+    for (process, entity) in of_processes {
+        facts.get_mut(process).take_facts(entity);
+    }
     for ((_, parents, _), part) in jobs.iter().zip(parts) {
         part.add_to(&mut facts, parents.device);
     }
@@ -333,12 +340,14 @@ impl Parents<'_> {
 
 impl<'timeline> Context<'timeline> {
     fn new(timeline: &'timeline Timeline, scope: &Scope, view: &View, threads: Threads) -> Result<Self, ScopeError> {
-        let traits = kernel_names::traits(timeline);
-        let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
-        let (calls, mut ops) =
-            parallel::both(threads, || Calls::new(timeline), || DeviceOps::all(timeline, &is_communication));
+        let operations = || {
+            let traits = kernel_names::traits(timeline);
+            let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
+            (DeviceOps::all(timeline, &is_communication), traits)
+        };
+        let (calls, (mut ops, traits)) = parallel::both(threads, || Calls::new(timeline), operations);
         scope::apply(timeline, &mut ops, scope)?;
-        let mut told = phases::tell(timeline, &mut ops, view)?;
+        let mut told = phases::tell(timeline, &mut ops, view, threads)?;
         let launch_shapes = LaunchShapes::new(timeline);
         let busiest = calls.busiest_threads(timeline);
         let within = threads.within(ops.len());
@@ -448,8 +457,8 @@ fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
 
 /// The processes that run work in the window; in a window without work, those that run any at all.
 fn processes_of(timeline: &Timeline, ops: &DeviceOps) -> Vec<u32> {
-    let in_window = processes_among(timeline, ops.in_window(timeline));
-    if in_window.is_empty() { processes_among(timeline, ops.all_ops(timeline)) } else { in_window }
+    let in_window = processes_among(timeline, ops.in_window());
+    if in_window.is_empty() { processes_among(timeline, ops.all_ops()) } else { in_window }
 }
 
 fn processes_among(timeline: &Timeline, ops: impl Iterator<Item = Op>) -> Vec<u32> {

@@ -26,7 +26,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         times.get(before.checked_sub(1)?).filter(|range| range.end > at)
     };
     let (mut kernel_count, mut together_count, mut kernel_ns) = (0, 0, 0_i64);
-    for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Kernel) {
+    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Kernel) {
         let Some(call) = op.call(timeline) else { continue };
         let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
         if within(thread, timeline.api.times.start(call as usize)).is_none() {

@@ -6,7 +6,8 @@ use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Breakdown, Calls, DeviceOps};
-use crate::steps::{self, Certainty, Launches, Phase, Phases, Steps, ToldBy};
+use crate::parallel::{self, Threads};
+use crate::steps::{self, Certainty, Launches, Marks, Phase, Phases, Steps, ToldBy};
 use crate::text::nearest::most_alike_first;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -71,12 +72,12 @@ impl Told {
     }
 
     /// The steps and phases of a device, whose window is narrowed to the phase that is asked for.
-    fn new(timeline: &Timeline, ops: &mut DeviceOps, view: &View) -> Self {
+    fn new(timeline: &Timeline, marks: &Marks, ops: &mut DeviceOps, view: &View) -> Self {
         let launches = Launches::new(timeline, ops);
-        let steps = launches.as_ref().and_then(|launches| steps::find(timeline, launches, view.step.as_deref()));
+        let steps = launches.as_ref().and_then(|launches| steps::find(timeline, marks, launches, view.step.as_deref()));
         let steps = steps.filter(|steps| is_loop(steps, ops.window));
         let mut told = Self { whole_ns: ops.window.len_ns(), ..Self::default() };
-        let phases = view.phase.and_then(|_| phases_of(timeline, ops, steps.as_ref()));
+        let phases = view.phase.and_then(|_| phases_of(timeline, ops, (launches.as_ref(), steps.as_ref())));
         if let (Some(phase), Some(phases)) = (view.phase, phases)
             && ops.narrow(phases.of(phase))
         {
@@ -92,7 +93,7 @@ impl Told {
         };
         let steps = steps.filter(is_much);
         if told.measured.is_none() && !steps.as_ref().is_some_and(are_marked) {
-            ops.start_up = steps::start_up(timeline, ops, launches.as_ref()).unwrap_or_default();
+            ops.start_up = steps::start_up(timeline, marks, ops, launches.as_ref()).unwrap_or_default();
         }
         told.steps = steps.map(|steps| within(steps, ops.window)).filter(|steps| !steps.steps.is_empty());
         let steady = told.steps.as_ref().map_or(&[][..], |steps| Phases::steady_of(ops.window, steps));
@@ -116,14 +117,18 @@ fn within(mut steps: Steps, window: Interval) -> Steps {
     steps
 }
 
-fn phases_of(timeline: &Timeline, ops: &DeviceOps, steps: Option<&Steps>) -> Option<Phases> {
+fn phases_of(
+    timeline: &Timeline,
+    ops: &DeviceOps,
+    (launches, steps): (Option<&Launches>, Option<&Steps>),
+) -> Option<Phases> {
     let sure = steps.filter(|steps| steps.certainty > Certainty::Low);
     let is_all = |phases: &Phases| phases.tear_down.len_ns() as f64 <= MOST_AFTER_SHARE * ops.window.len_ns() as f64;
     // Of what launches tell, much that comes after it is no end but other work.
     let fits = |steps: &Steps, phases: &Phases| are_marked(steps) || is_all(phases);
     let of = |steps: &Steps| Phases::of_steps(ops.window, steps).filter(|phases| fits(steps, phases));
     let phases = sure.and_then(of);
-    let phases = phases.or_else(|| Phases::of_region(timeline, ops));
+    let phases = phases.or_else(|| Phases::of_region(timeline, launches?));
     let outside_ns = |phases: &Phases| ops.window.len_ns() - phases.steady.len_ns();
     let is_outside = |phases: &Phases, share: f64| outside_ns(phases) as f64 >= share * ops.window.len_ns() as f64;
     if let Some(phases) = phases {
@@ -135,8 +140,14 @@ fn phases_of(timeline: &Timeline, ops: &DeviceOps, steps: Option<&Steps>) -> Opt
 }
 
 /// The steps and phases of all devices, whose windows are narrowed to the phase that is asked for.
-pub(super) fn tell(timeline: &Timeline, ops: &mut Vec<DeviceOps>, view: &View) -> Result<Vec<Told>, ScopeError> {
-    let mut told: Vec<Told> = ops.iter_mut().map(|ops| Told::new(timeline, ops, view)).collect();
+pub(super) fn tell(
+    timeline: &Timeline,
+    ops: &mut Vec<DeviceOps>,
+    view: &View,
+    threads: Threads,
+) -> Result<Vec<Told>, ScopeError> {
+    let marks = Marks::new(timeline);
+    let mut told = parallel::map(threads, ops.iter_mut(), |ops| Told::new(timeline, &marks, ops, view));
     if let Some(name) = &view.step
         && told.iter().all(|told| told.steps.is_none())
     {

@@ -23,7 +23,7 @@ pub(super) fn extract(
     let timeline = context.timeline;
     let mut times: BTreeMap<(usize, Product), i64> = BTreeMap::new();
     if !timeline.details.products.is_empty() {
-        for op in device.ops.in_window(timeline) {
+        for op in device.ops.in_window() {
             let kernel = kernel_name(timeline, op).and_then(|name| kernels.get(&name));
             if let (Some(kernel), Some(product)) = (kernel, timeline.details.products.of(op.interval())) {
                 *times.entry((*kernel, product)).or_default() += op.end - op.start;

@@ -99,7 +99,7 @@ impl Projection {
         let timeline = context.timeline;
         let mut launched: Vec<Launched> = Vec::new();
         let mut projection = Self::default();
-        for op in device.ops.in_window(timeline) {
+        for op in device.ops.in_window() {
             let part = op.interval().clip(device.window());
             let is_copy = op.kind == OpKind::Copy;
             let exposed_ns = if is_copy { part.len_ns() - device.tally.kernels_run.overlap_ns(part) } else { 0 };

@@ -34,7 +34,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut readbacks = HashSet::default();
     let checkers = checkers(timeline);
     let mut since_checker = CHECKED_COUNT;
-    for op in device.ops.in_window(timeline) {
+    for op in device.ops.in_window() {
         since_checker = if is_checker(timeline, &checkers, op) { 0 } else { since_checker.saturating_add(1) };
         if op.kind != OpKind::Copy || since_checker < CHECKED_COUNT {
             continue;

@@ -36,7 +36,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let (timeline, window) = (context.timeline, device.window());
     let copies = &timeline.copies;
     let mut sizes: BTreeMap<i64, Size> = BTreeMap::new();
-    for op in device.ops.in_window(timeline).filter(|op| op.kind == OpKind::Copy) {
+    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Copy) {
         let index = op.index as usize;
         let bytes = copies.bytes[index];
         let is_pageable = copies.host_memory[index] == HostMemory::Pageable;

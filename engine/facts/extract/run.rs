@@ -16,8 +16,10 @@ use crate::timeline::{GpuVendor, NONE, NameId, NoticeKind, Timeline, Times};
 /// CUDA's number of the error.
 const OUT_OF_MEMORY: u16 = 2;
 
-pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
-    let timeline = context.timeline;
+/// The facts of the run.
+pub(super) fn extract(context: &Context<'_>) -> Entity {
+    let mut run = Entity::new(EntityKind::Run, String::new(), Vec::new());
+    let (timeline, facts) = (context.timeline, &mut run);
     facts.set_some("format", timeline.source.format);
     facts.set_some("product_version", timeline.source.product_version.clone());
     facts.set_some("schema_version", timeline.source.schema_version.clone());
@@ -71,6 +73,7 @@ pub(super) fn extract(context: &Context<'_>, facts: &mut Entity) {
     sampled_cuda(timeline, facts);
     facts.set_some("gpu_library", gpu_library(timeline));
     notices(timeline, facts);
+    run
 }
 
 /// Launches that returned an error, and launched nothing.
@@ -250,11 +253,20 @@ pub(super) fn processes(context: &Context<'_>, facts: &mut Facts, run: EntityId)
         let entity = facts.get_mut(id);
         entity.set("pid", known.pid);
         entity.set_some("name", known.name.clone());
-        if context.calls_of(process, None).next().is_some() {
-            api_use(context, process, entity);
-        }
     }
     ids
+}
+
+/// What the active processes did in CUDA.
+pub(super) fn api_uses(context: &Context<'_>, processes: &[Option<EntityId>]) -> Vec<(EntityId, Entity)> {
+    let known = (0_u32..).zip(processes).filter_map(|(process, id)| Some((process, (*id)?)));
+    let callers = known.filter(|(process, _)| context.calls_of(*process, None).next().is_some());
+    let uses = callers.map(|(process, id)| {
+        let mut entity = Entity::new(EntityKind::Process, String::new(), Vec::new());
+        api_use(context, process, &mut entity);
+        (id, entity)
+    });
+    uses.collect()
 }
 
 /// Calls, and the time inside them.

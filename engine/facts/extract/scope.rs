@@ -134,7 +134,7 @@ fn launched_in(
     range: Interval,
     counts: impl Fn(u32) -> bool,
 ) -> Option<Interval> {
-    let launched = device.all_ops(timeline).filter(|op| {
+    let launched = device.all_ops().filter(|op| {
         let Some(call) = op.call(timeline) else { return false };
         let start = timeline.api.times.start(call as usize);
         range.start <= start && start < range.end && counts(call)

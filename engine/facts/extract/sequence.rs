@@ -2,6 +2,7 @@
 
 use foldhash::HashMap;
 
+use super::by_index::ByIndex;
 use super::tally::kernel_name;
 use super::{Context, DeviceContext, DevicePart};
 use crate::timeline::NameId;
@@ -22,15 +23,15 @@ pub(super) fn extract(
     part: &mut DevicePart,
 ) {
     let timeline = context.timeline;
-    let mut kernels: HashMap<NameId, Numbers> = HashMap::default();
-    let launches = device.ops.in_window(timeline).filter_map(|op| kernel_name(timeline, op));
+    let mut kernels: ByIndex<Numbers> = ByIndex::default();
+    let launches = device.ops.in_window().filter_map(|op| kernel_name(timeline, op));
     for (number, name) in (1_i64..).zip(launches) {
-        let numbers = kernels.entry(name).or_insert(Numbers { first: number, sum: 0, count: 0 });
+        let numbers = kernels.of(name, || Numbers { first: number, sum: 0, count: 0 });
         numbers.sum = numbers.sum.saturating_add(number);
         numbers.count += 1;
     }
     for (name, index) in indices {
-        let (Some(numbers), Some(entity)) = (kernels.get(name), part.entities.get_mut(*index)) else { continue };
+        let (Some(numbers), Some(entity)) = (kernels.get(*name), part.entities.get_mut(*index)) else { continue };
         entity.set("first_launch_number", numbers.first);
         entity.set("mean_launch_number", numbers.sum / numbers.count);
     }

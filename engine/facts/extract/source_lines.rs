@@ -84,7 +84,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, groups: &Gr
 
 fn of_ops(context: &Context<'_>, device: &DeviceContext, groups: &Groups, times: &mut HashMap<usize, Times>) {
     let timeline = context.timeline;
-    for op in device.ops.in_window(timeline) {
+    for op in device.ops.in_window() {
         let entity = match kernel_name(timeline, op) {
             Some(name) => groups.kernels.get(&name),
             None if op.kind == OpKind::Copy => groups.copies.get(&copy_key(timeline, op)),

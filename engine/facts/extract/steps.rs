@@ -115,7 +115,7 @@ struct Content {
 impl Content {
     fn new(timeline: &Timeline, device: &DeviceContext, step: Interval) -> Self {
         let (mut kernel_count, mut copy_bytes) = (0, 0_i64);
-        for op in device.ops.begun_in(timeline, step) {
+        for op in device.ops.begun_in(step) {
             kernel_count += i64::from(op.kind.is_kernel());
             if op.kind == OpKind::Copy {
                 copy_bytes = copy_bytes.saturating_add(timeline.copies.bytes[op.index as usize]);

@@ -36,7 +36,7 @@ impl Storms {
         let mut storms = Self::default();
         let mut row: Vec<Op> = Vec::new();
         let mut last_end = i64::MIN;
-        for op in device.in_window(timeline).filter(|op| !is_filler(timeline, *op)) {
+        for op in device.in_window().filter(|op| !is_filler(timeline, *op)) {
             let is_short = op.kind == OpKind::Kernel && op.end - op.start <= SHORT_NS;
             if !is_short || op.start.saturating_sub(last_end) > APART_NS {
                 storms.close(timeline, &mut row, device.window);

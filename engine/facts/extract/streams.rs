@@ -101,7 +101,7 @@ fn of_device(context: &Context<'_>, device: &DeviceContext, totals: &Totals, fac
 /// What each stream ran, by its index.
 fn uses(timeline: &Timeline, device: &DeviceContext) -> Vec<(u32, Use)> {
     let mut streams: Vec<Option<Use>> = vec![None; timeline.streams.len()];
-    for op in device.ops.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
+    for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
         let Some(stream) = streams.get_mut(op.stream(timeline) as usize) else { continue };
         let stream = stream.get_or_insert_default();
         let part = op.interval().clip(device.window());

@@ -2,6 +2,7 @@
 
 use foldhash::HashMap;
 
+use super::by_index::ByIndex;
 use super::launch_shapes::{LANES_OF_SM, LaunchShape, LaunchShapes};
 use super::stats::clamped;
 use crate::ledger::accounts::{ByAccount, Sums};
@@ -40,37 +41,14 @@ impl KernelTally {
     }
 }
 
-/// What the moments of each launch shape add up to.
-#[derive(Debug, Default)]
-pub(super) struct KernelTallies {
-    /// Indices in `sums` by launch shape, [`NONE`] where it has none: every moment of every kernel is looked up.
-    index_of: Vec<u32>,
-    sums: Vec<(u32, KernelTally)>,
-}
+/// What the moments of each launch shape add up to, by its index.
+pub(super) type KernelTallies = ByIndex<KernelTally>;
 
 impl KernelTallies {
-    fn of(&mut self, shape: u32) -> &mut KernelTally {
-        if shape as usize >= self.index_of.len() {
-            self.index_of.resize(shape as usize + 1, NONE);
-        }
-        let index = &mut self.index_of[shape as usize];
-        if *index == NONE {
-            *index = self.sums.len() as u32;
-            self.sums.push((shape, KernelTally::default()));
-        }
-        &mut self.sums[*index as usize].1
-    }
-
-    /// Of a launch shape.
-    pub(super) fn get(&self, shape: u32) -> Option<KernelTally> {
-        let index = self.index_of.get(shape as usize)?;
-        self.sums.get(*index as usize).map(|(_, sums)| *sums)
-    }
-
     /// Of each kernel: all its launch shapes together.
     pub(super) fn by_kernel(&self, shapes: &LaunchShapes) -> HashMap<NameId, KernelTally> {
         let mut kernels: HashMap<NameId, KernelTally> = HashMap::default();
-        for (shape, sums) in &self.sums {
+        for (shape, sums) in self.iter() {
             if let Some(shape) = shapes.get(*shape) {
                 kernels.entry(shape.name).or_default().add(*sums);
             }
@@ -163,7 +141,7 @@ impl Tally {
             }
         });
         tally.sums[Account::Window] = device.window.len_ns();
-        let kernels = device.in_window(timeline).filter(|op| op.kind == OpKind::Kernel);
+        let kernels = device.in_window().filter(|op| op.kind == OpKind::Kernel);
         let whole = kernels.map(|op| op.interval()).filter(|interval| interval.clip(device.window) == *interval);
         tally.shortest_kernel_ns = whole.map(Interval::len_ns).filter(|ns| *ns > 0).min();
         if let Some(sm_count) = sm_count {
@@ -198,7 +176,7 @@ impl Tally {
             }
             Account::Compute | Account::ExposedCommunication => {
                 if let Some(shape) = shape {
-                    self.kernels.of(shape).attributed_ns += length;
+                    self.kernels.of(shape, KernelTally::default).attributed_ns += length;
                 }
                 if moment.account == Account::ExposedCommunication {
                     self.add_piece(&[moment.account], moment.interval, owner);
@@ -259,7 +237,7 @@ impl Tally {
             self.compute_without_host_copy_ns += length;
         }
         let Some(owner) = moment.owner else { return };
-        let mut kernel = shape.map(|(index, _)| self.kernels.of(index));
+        let mut kernel = shape.map(|(index, _)| self.kernels.of(index, KernelTally::default));
         if moment.migrations > 0 {
             self.sums[Account::Faulting] += length;
             if let Some(kernel) = &mut kernel {

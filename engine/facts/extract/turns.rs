@@ -195,7 +195,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut turns = ByCause::default();
     let mut group = Group::default();
     let (mut has_legacy_between, mut busy_until) = (false, i64::MIN);
-    for op in device.ops.in_window(timeline).filter(|op| op.kind != OpKind::Migration) {
+    for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
         if kind(op.stream(timeline)) == Some(StreamKind::Default) {
             has_legacy_between = true;
             continue;

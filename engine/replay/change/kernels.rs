@@ -7,6 +7,7 @@ use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
+use crate::timeline::TensorRatios;
 
 /// The least that a kernel takes.
 const LEAST_KERNEL_NS: i64 = 2_000;
@@ -130,7 +131,7 @@ impl Play<'_> {
     }
 
     pub(super) fn lower_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
-        let Some((tf32, half)) = setting.tensor_ratios() else { return };
+        let Some(TensorRatios { half, tf32 }) = setting.tensor_ratios() else { return };
         let factor = match extent {
             // Where TF32 is no faster, the next type is what one changes to.
             Extent::Expected => (tf32.filter(|tf32| *tf32 > 1.0).unwrap_or(half) * TENSOR_EFFICIENCY).max(1.0),

@@ -128,7 +128,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         summary.ending = Ending::BeyondMemory;
     }
     describe::describe(&mut builder, &summary);
-    let mut timeline = builder.finish();
+    let mut timeline = builder.finish_on(Threads::new(options.threads));
     places.describe(&mut timeline, options.root.as_deref());
     details.describe(&mut timeline, &summary.metadata);
     describe::describe_capture(&mut timeline, &summary, has_gpu_events);

@@ -149,7 +149,7 @@ fn read_database(
     describe::describe(&mut builder, &info);
     faults::read(&db, &schema, &mut builder)?;
     let processes = builder.process_keys();
-    let mut timeline = builder.finish();
+    let mut timeline = builder.finish_on(threads);
     load_libraries(&mut timeline);
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
     timeline.source = Source { format: Some(FORMAT.id), gpu_vendor: Some(GpuVendor::Nvidia), ..info.source };

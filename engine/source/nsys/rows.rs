@@ -353,7 +353,7 @@ fn library(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
 /// PyTorch appends a running number to the range of an operator: `aten::view, op_id = 17`.
 fn without_counters(text: &[u8]) -> &[u8] {
     const COUNTERS: [&[u8]; 2] = [b", op_id = ", b", seq = "];
-    let mut commas = text.iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(at, _)| at);
+    let mut commas = memchr::memchr_iter(b',', text);
     commas.find(|at| COUNTERS.iter().any(|counter| text[*at..].starts_with(counter))).map_or(text, |at| &text[..at])
 }
 

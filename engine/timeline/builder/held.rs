@@ -3,7 +3,7 @@
 use super::Builder;
 
 /// Bytes that one of each takes until its review is written, measured on recordings of nothing else, where columns grow.
-const OPERATION_BYTES: u64 = 144;
+const OPERATION_BYTES: u64 = 160;
 const HOST_EVENT_BYTES: u64 = 40;
 const KERNEL_BYTES: u64 = 440;
 const NAME_BYTES: u64 = 150;

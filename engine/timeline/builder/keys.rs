@@ -1,7 +1,7 @@
 //! How events name what they refer to, and interning of that within one chunk, so that chunks can be filled on several
 //! threads and joined afterwards.
 
-use std::hash::{BuildHasher, Hash};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use foldhash::HashMap;
@@ -35,7 +35,7 @@ pub struct StreamKey {
 }
 
 /// A name, as an event gives it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameKey {
     /// An id of the recording's table of strings; see [`super::Builder::define_string`].
     Id(i64),
@@ -43,6 +43,17 @@ pub enum NameKey {
     Text(TextKey),
     /// The recording gives none.
     Missing,
+}
+
+/// One number each: every row is looked up by some. At most two keys have the same.
+impl Hash for NameKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(match self {
+            Self::Id(id) => id.cast_unsigned(),
+            Self::Text(TextKey(text)) => !u64::from(*text),
+            Self::Missing => u64::MAX / 2,
+        });
+    }
 }
 
 impl NameKey {
@@ -68,7 +79,7 @@ pub struct KernelKey {
 }
 
 /// What a range is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LabelKey {
     /// Who marked it.
     pub kind: RangeKind,
@@ -76,6 +87,14 @@ pub struct LabelKey {
     pub domain: i64,
     /// Its text.
     pub name: NameKey,
+}
+
+/// The kind and the domain are one number, which at most as many keys share as there are kinds.
+impl Hash for LabelKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.domain.cast_unsigned().rotate_left(3) ^ self.kind as u64);
+        self.name.hash(state);
+    }
 }
 
 /// Indices of keys, in the order in which they are first seen.

@@ -35,6 +35,7 @@ use self::names::{Interner, RawKernel, RawName, Strings};
 use self::ranges::RawLabel;
 use self::threads::SchedulerRows;
 use super::columns::{ApiError, GpuOps, ThreadRanges};
+use crate::parallel::{self, Threads};
 use super::{DeviceProperties, Dropped, NONE, NameId, Names, Process, Timeline};
 
 /// All that was handed in so far.
@@ -131,21 +132,21 @@ impl Builder {
 
     fn take_host(&mut self, chunk: &Chunk, raw: &RawIndices) {
         let Timeline { api, os_calls, overheads, thread_states, .. } = &mut self.timeline;
-        api.times.extend(chunk.api.times.iter());
+        api.times.append(&chunk.api.times);
         api.thread.extend(all_at(&raw.threads, &chunk.api.thread));
         api.name.extend(all_at(&raw.api_names, &chunk.api.name));
         self.api_correlations.extend(&chunk.api_correlations);
         for error in &chunk.api.errors {
             *self.failed_calls.entry((at(&raw.api_names, error.call), error.code)).or_default() += error.count;
         }
-        os_calls.times.extend(chunk.os_calls.times.iter());
+        os_calls.times.append(&chunk.os_calls.times);
         os_calls.thread.extend(all_at(&raw.threads, &chunk.os_calls.thread));
         os_calls.name.extend(all_at(&raw.names, &chunk.os_calls.name));
-        overheads.times.extend(chunk.overheads.times.iter());
+        overheads.times.append(&chunk.overheads.times);
         overheads.thread.extend(all_at(&raw.threads, &chunk.overheads.thread));
         overheads.name.extend(all_at(&raw.names, &chunk.overheads.name));
         overheads.kind.extend(&chunk.overheads.kind);
-        thread_states.times.extend(chunk.thread_states.times.iter());
+        thread_states.times.append(&chunk.thread_states.times);
         thread_states.thread.extend(all_at(&raw.threads, &chunk.thread_states.thread));
         thread_states.state.extend(&chunk.thread_states.state);
         self.scheduler.at.extend(&chunk.scheduler.at);
@@ -232,15 +233,25 @@ impl Builder {
     }
 
     /// The timeline of all that was handed in.
-    pub fn finish(mut self) -> Timeline {
+    pub fn finish(self) -> Timeline {
+        self.finish_on(Threads::new(Some(1)))
+    }
+
+    /// The same on several threads; the timeline does not depend on their number.
+    pub(crate) fn finish_on(mut self, on: Threads) -> Timeline {
         self.seal();
         let indices = self.inventory.fill(&mut self.timeline, self.actors.threads(), self.actors.streams());
         let threads = indices.of_threads(self.actors.threads());
         let streams = indices.of_streams(self.actors.streams());
         let (names, of_ranges) = self.resolve_names();
-        self.resolve_host(&names, &threads);
-        self.resolve_ops(&streams);
-        self.resolve_ranges(&of_ranges, &threads);
+        let ranges = self.resolve_ranges(&of_ranges, &threads);
+        let resolve = || {
+            self.resolve_host(&names, &threads);
+            self.resolve_ops(&streams);
+        };
+        let (in_order, ()) = parallel::both(on, || ranges.in_order(&threads), resolve);
+        self.timeline.ranges.threads = in_order;
+        ranges::close(&mut self.timeline);
         let dropped = self.dropped.into_iter();
         self.timeline.dropped = dropped.map(|((events, reason), count)| Dropped { events, reason, count }).collect();
         self.timeline
@@ -285,7 +296,7 @@ impl Builder {
 }
 
 fn append(columns: &mut GpuOps, rows: &GpuOps, raw: &RawIndices) {
-    columns.times.extend(rows.times.iter());
+    columns.times.append(&rows.times);
     columns.stream.extend(all_at(&raw.streams, &rows.stream));
     columns.call.extend(&rows.call);
 }

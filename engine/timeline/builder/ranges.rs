@@ -72,26 +72,36 @@ impl RangeRows {
     }
 }
 
-impl Builder {
-    /// Ends ranges that were never left, and puts those of each thread in order.
-    pub(super) fn resolve_ranges(&mut self, names: &LabelNames, threads: &[u32]) {
-        let labels = self.resolve_labels(&names.labels);
-        let is_changed = labels.iter().zip(0..).any(|(label, raw)| *label != raw);
-        let timeline = &mut self.timeline;
-        let has_open = self.ranges.values().any(|ranges| ranges.times.has_open());
-        let end = if has_open { last_moment(timeline, self.ranges.values()) } else { 0 };
-        let mut all: Vec<ThreadRanges> = Vec::with_capacity(self.ranges.len());
-        for (thread, mut ranges) in std::mem::take(&mut self.ranges) {
+/// The ranges of all threads, before they are in order.
+pub(super) struct Unordered {
+    by_raw_thread: BTreeMap<u32, ThreadRanges>,
+    /// The timeline's index of each raw label; absent where all are the same.
+    labels: Option<Vec<u32>>,
+}
+
+impl Unordered {
+    /// Those of each thread in order; one that was never left holds all that begin after it.
+    pub(super) fn in_order(self, threads: &[u32]) -> Vec<ThreadRanges> {
+        let mut all: Vec<ThreadRanges> = Vec::with_capacity(self.by_raw_thread.len());
+        for (thread, mut ranges) in self.by_raw_thread {
             ranges.thread = at(threads, thread);
-            ranges.times.close(end);
-            if is_changed {
-                map(&mut ranges.label, &labels);
+            if let Some(labels) = &self.labels {
+                map(&mut ranges.label, labels);
             }
             ranges.sort();
             all.push(ranges);
         }
         all.sort_by_key(|ranges| ranges.thread);
-        timeline.ranges.threads = all;
+        all
+    }
+}
+
+impl Builder {
+    /// Takes the ranges out, and resolves their labels and domains.
+    pub(super) fn resolve_ranges(&mut self, names: &LabelNames, threads: &[u32]) -> Unordered {
+        let labels = self.resolve_labels(&names.labels);
+        let is_changed = labels.iter().zip(0..).any(|(label, raw)| *label != raw);
+        let timeline = &mut self.timeline;
         for ((thread, domain, _), name) in self.domains.iter().zip(&names.domains) {
             let process = timeline.process_of(at(threads, *thread));
             timeline.ranges.domains.push((process, *domain, *name));
@@ -99,6 +109,8 @@ impl Builder {
         // The first name of a domain counts.
         timeline.ranges.domains.sort_by_key(|(process, domain, _)| (*process, *domain));
         timeline.ranges.domains.dedup_by_key(|(process, domain, _)| (*process, *domain));
+        let labels = is_changed.then_some(labels);
+        Unordered { by_raw_thread: std::mem::take(&mut self.ranges), labels }
     }
 
     /// The timeline's index of each raw label. Those beyond the limit share one.
@@ -121,11 +133,19 @@ impl Builder {
     }
 }
 
+/// Ends ranges that were never left.
+pub(super) fn close(timeline: &mut Timeline) {
+    if timeline.ranges.threads.iter().any(|ranges| ranges.times.has_open()) {
+        let end = last_moment(timeline);
+        timeline.ranges.threads.iter_mut().for_each(|ranges| ranges.times.close(end));
+    }
+}
+
 /// The last event of the recording: a range that was never left lasts until then.
-fn last_moment<'all>(timeline: &Timeline, ranges: impl Iterator<Item = &'all ThreadRanges>) -> i64 {
+fn last_moment(timeline: &Timeline) -> i64 {
     let columns = timeline.op_and_call_times();
     let ends = columns.into_iter().flat_map(Times::iter).map(|times| times.end);
     let of_range = |range: Interval| if range.end == i64::MAX { range.start } else { range.end };
-    let left = ranges.flat_map(|ranges| ranges.times.iter()).map(of_range);
+    let left = timeline.ranges.threads.iter().flat_map(|ranges| ranges.times.iter()).map(of_range);
     ends.max().max(left.max()).unwrap_or(0)
 }

@@ -1,0 +1,90 @@
+//! The idle stretches that one thread has to explain, kept small: a recording has them by the million.
+
+use super::idle::Copies;
+use crate::timeline::Times;
+use crate::timeline::interval::Interval;
+
+/// What ends a stretch without a call that asked for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guess {
+    /// Unified memory that moves.
+    Migration,
+    /// Work whose call was not recorded.
+    Unrecorded,
+}
+
+/// A stretch to be read on a thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Query {
+    pub(super) stretch: Interval,
+    /// The part of it that the thread has to explain: until the launch had returned.
+    pub(super) host: Interval,
+    /// Why the thread is only guessed, if it is.
+    pub(super) guess: Option<Guess>,
+    /// The copies that the stretch lies between.
+    pub(super) copies: Copies,
+}
+
+/// Stretches to be read on one thread, in time order.
+#[derive(Debug, Default)]
+pub(super) struct Queries {
+    stretches: Times,
+    hosts: Times,
+    /// The indices of those whose thread is guessed, and why.
+    guesses: Vec<(u32, Guess)>,
+    /// The indices of those that a copy lies beside, with the copies.
+    copies: Vec<(u32, Copies)>,
+}
+
+impl Queries {
+    pub(super) fn push(&mut self, query: Query) {
+        if let Some(guess) = query.guess {
+            self.guesses.push((self.stretches.len() as u32, guess));
+        }
+        if query.copies.is_any() {
+            self.copies.push((self.stretches.len() as u32, query.copies));
+        }
+        self.stretches.push(query.stretch);
+        self.hosts.push(query.host);
+    }
+
+    /// What of the last one the thread has to explain.
+    pub(super) fn last_host(&self) -> Option<Interval> {
+        self.hosts.last()
+    }
+
+    /// Reads them from the first one on.
+    pub(super) fn cursor(&self) -> QueryCursor<'_> {
+        QueryCursor { queries: self, next: 0, guesses: &self.guesses, copies: &self.copies }
+    }
+}
+
+/// Reads queries one after the other.
+#[derive(Debug)]
+pub(super) struct QueryCursor<'all> {
+    queries: &'all Queries,
+    next: usize,
+    /// What is left of these.
+    guesses: &'all [(u32, Guess)],
+    copies: &'all [(u32, Copies)],
+}
+
+impl QueryCursor<'_> {
+    pub(super) fn next(&mut self) -> Option<Query> {
+        let index = self.next;
+        let (stretch, host) = (self.queries.stretches.get(index)?, self.queries.hosts.get(index)?);
+        self.next += 1;
+        let mut query = Query { stretch, host, guess: None, copies: Copies::default() };
+        if let Some(((of, guess), rest)) = self.guesses.split_first()
+            && *of as usize == index
+        {
+            (query.guess, self.guesses) = (Some(*guess), rest);
+        }
+        if let Some(((of, copies), rest)) = self.copies.split_first()
+            && *of as usize == index
+        {
+            (query.copies, self.copies) = (*copies, rest);
+        }
+        Some(query)
+    }
+}

@@ -1,0 +1,64 @@
+//! Peak rates of dense matrix products on tensor cores, against that of plain fp32.
+
+use super::DeviceProperties;
+
+/// How many times the peak rate of plain fp32 a GPU reaches on tensor cores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TensorRatios {
+    /// In fp16 or bf16 with sums in fp32.
+    pub half: f64,
+    /// In TF32; `None` where there is none.
+    pub tf32: Option<f64>,
+}
+
+/// By compute capability, as NVIDIA's data sheets give the rates of its GPUs, without sparsity: V100, T4, A100, A40, L40S, H100
+/// (989 and 495 over 67 TFLOPS), GB200 (2,500 and 1,250 over 80), RTX PRO 6000 Blackwell. `None` without tensor cores, or where no
+/// data sheet is known.
+pub fn tensor_ratios(compute_capability: (i64, i64), name: Option<&str>) -> Option<TensorRatios> {
+    let name = name.unwrap_or("");
+    let (half, tf32) = match compute_capability {
+        (7, 5) if LACKING.iter().any(|card| name.contains(card)) => return None,
+        (7, _) => (8.0, None),
+        (8, 0) => (16.0, Some(8.0)),
+        (8, 6 | 9) | (12, _) => (4.0, Some(2.0)),
+        (9, _) => (14.8, Some(7.4)),
+        (10, _) => (31.2, Some(15.6)),
+        _ => return None,
+    };
+    // Cards for games sum up in fp32 at half the rate of professional ones of the same generation.
+    let part = if name.contains("GeForce") { 0.5 } else { 1.0 };
+    Some(TensorRatios { half: part * half, tf32: tf32.map(|tf32: f64| part * tf32) })
+}
+
+impl DeviceProperties {
+    /// What its tensor cores reach; `None` where its compute capability is not known either.
+    pub fn tensor_ratios(&self) -> Option<TensorRatios> {
+        tensor_ratios(self.compute_capability?, self.name.as_deref())
+    }
+}
+
+/// Cards of the Turing generation that lack tensor cores.
+const LACKING: [&str; 8] = ["GTX 16", "MX450", "MX550", "T400", "T500", "T550", "T600", "T1000"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(compute_capability: (i64, i64), name: &str) -> Option<(f64, Option<f64>)> {
+        tensor_ratios(compute_capability, Some(name)).map(|ratios| (ratios.half, ratios.tf32))
+    }
+
+    #[test]
+    fn cards_for_games_reach_half() {
+        assert_eq!(of((8, 6), "NVIDIA GeForce RTX 3060"), Some((2.0, Some(1.0))));
+        assert_eq!(of((8, 6), "NVIDIA A40"), Some((4.0, Some(2.0))));
+        assert_eq!(of((7, 5), "NVIDIA GeForce RTX 2080 Ti"), Some((4.0, None)));
+    }
+
+    #[test]
+    fn not_all_of_a_generation_have_tensor_cores() {
+        assert_eq!(of((7, 5), "NVIDIA GeForce GTX 1660 Ti"), None);
+        assert_eq!(of((7, 5), "Tesla T4"), Some((8.0, None)));
+        assert_eq!(of((8, 7), "Orin"), None);
+    }
+}
