@@ -17,7 +17,7 @@ const LEAST_OF_LARGEST: f64 = 0.1;
 const LEAST_SHARE_ONCE: f64 = 0.1;
 
 /// More than these nobody works on before the next recording.
-const MAX_TOLD_COUNT: usize = 4;
+const MAX_TOLD_COUNT: usize = 3;
 
 /// Marks the findings that are told in a line. A severity that the rule's author fixes above what the gain gives is kept.
 pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
@@ -105,7 +105,7 @@ mod tests {
             [false, true, false]
         );
         assert_eq!(brief(&[(High, Some(0.8)), (High, Some(0.01)), (Info, None)], 0.5), [false, false, true]);
-        assert_eq!(brief(&[(High, Some(0.4)); 5], 0.5), [false, false, false, false, true]);
+        assert_eq!(brief(&[(High, Some(0.4)); 5], 0.5), [false, false, false, true, true]);
         assert_eq!(brief(&[(Info, None), (Low, None), (Low, None), (Medium, None)], 0.5), [true, false, true, false]);
     }
 }

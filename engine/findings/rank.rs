@@ -121,10 +121,13 @@ impl<'a> Ranking<'a> {
         // Where the first is nearly all of it, its own number is the one to tell.
         let gain = if is_together { together.clone() } else { best.gain.clone() };
         let is_measured_once = best.once.is_some() && !rule.once;
+        // What lies at the start on one side and at the end on the other is once, no more.
+        let is_alike = group.iter().all(|index| self.occurrences[*index].once == best.once);
+        let how_often = how_often(rule, if is_alike { best.once } else { best.once.map(|_| 1) });
         Finding {
             rule: rule.id.clone(),
-            title: rule.title.clone() + how_often(rule, best.once),
-            headline: self.headline(best, is_together).own(how_often(rule, best.once)),
+            title: rule.title.clone() + how_often,
+            headline: self.headline(best, is_together).own(how_often),
             category: rule.category.clone(),
             severity: self.severity(group, together.as_ref()),
             once: best.once.is_some(),

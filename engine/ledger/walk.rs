@@ -355,6 +355,9 @@ impl<'all> Cursor<'all> {
             // A call that launches nothing of this is one that moves the memory, as a prefetch is.
             let moves = query.guess == Some(Guess::Migration) && activity == Activity::Launch && name != NONE;
             let activity = if moves { Activity::CopyCall } else { activity };
+            // A wait for memory that moves in pieces: the device has what it is to do.
+            let is_queued = query.guess == Some(Guess::Migration) && activity == Activity::Sync;
+            let account = if is_queued { Account::IdleQueue } else { activity.account() };
             let is_first = self.trigger.is_none();
             let (trigger, trigger_name) = *self
                 .trigger
@@ -362,9 +365,9 @@ impl<'all> Cursor<'all> {
             if is_first {
                 self.reading.in_start_up[trigger] += self.start_up.overlap_ns(query.stretch);
             }
-            self.place(part, activity.account(), is_first.then_some((trigger, query.stretch)));
+            self.place(part, account, is_first.then_some((trigger, query.stretch)));
             self.done.add(part, activity);
-            let piece = Piece { interval: part, activity: activity.account(), trigger, trigger_name };
+            let piece = Piece { interval: part, activity: account, trigger, trigger_name };
             self.reading.take(process, (piece, is_guess), name);
             if piece.activity == Account::IdleLaunch {
                 self.reading.storm_launch_ns += self.storms.overlap_ns(part);
@@ -375,7 +378,6 @@ impl<'all> Cursor<'all> {
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }
-            let account = piece.activity;
             self.reading.samples[account].extend(self.samples.within(part));
             if account == Account::IdleBlocked
                 && let Some(call) = self.stacked.at(part)

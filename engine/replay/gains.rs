@@ -55,6 +55,8 @@ struct Cost {
 /// first is the profiler's, and grows as the cost of whatever else is recorded does: with a host that is slow or busy. Measured on
 /// the machines of docs/gains.md.
 const BARE_LAUNCH_NS: f64 = 2_500.0;
+/// With GPUs of this compute capability and later. The hosts of older ones launch more slowly, profiler or not.
+const MEASURED_SINCE: i64 = 8;
 const COST_LAUNCH_NS: f64 = 4_300.0;
 /// The most that recording was seen to cost in this way.
 const MAX_COST_FACTOR: f64 = 4.0;
@@ -136,7 +138,8 @@ impl<'all> Replay<'all> {
         let recorded_ns = built.model.step_ns(&built.model.recorded);
         let (step_ns, least_ns) = (recorded_ns, recorded_ns);
         let mut replay = Self { built, setting, recorded_ns, step_ns, least_ns, bare: Vec::new(), barest: Vec::new() };
-        let cost = COST.on_host(&replay.built.model.part.calls);
+        let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
+        let cost = if is_measured { COST.on_host(&replay.built.model.part.calls) } else { COST };
         let play = replay.without_profiler(cost);
         let step_ns = play.model.step_ns(&play.times()).min(recorded_ns);
         (replay.bare, replay.step_ns) = (play.edges, step_ns);
@@ -292,6 +295,7 @@ mod tests {
             class: ApiClass::Launch,
             blocked_before_ns: 0,
             loading_before_ns: 0,
+            is_of_optimizer: false,
             traced_count: 1,
             operator_count: 0,
             first_op: NONE,

@@ -6,9 +6,9 @@ use foldhash::{HashMap, HashSet};
 
 use super::launches::Launches;
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
+use crate::timeline::Timeline;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
-use crate::timeline::Timeline;
 
 /// From the first to the last step, they launch at least this share of the work there.
 const NAMED_INSIDE_SHARE: f64 = 0.5;

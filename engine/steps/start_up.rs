@@ -79,12 +79,7 @@ pub fn start_up(
 }
 
 /// Up to where each of the kernels that are most of the work, and that repeat, has run.
-fn by_kernels(
-    timeline: &Timeline,
-    device: &DeviceOps,
-    launched: &[Option<Launched>],
-    same: Same,
-) -> Option<Interval> {
+fn by_kernels(timeline: &Timeline, device: &DeviceOps, launched: &[Option<Launched>], same: Same) -> Option<Interval> {
     let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
     for (index, own) in launched.iter().enumerate() {
         let Some(own) = *own else { continue };

@@ -172,11 +172,12 @@ fn told(argument: &str, depth: usize) -> Option<&str> {
     carried.or_else(|| is_function(name).then_some(name))
 }
 
-/// Whether a name may be that of a function or functor: no number, no plain type, nothing that only holds data.
+/// Whether a name may be that of a function or functor: no number, no plain type, nothing that only holds data, nor the `main` that a
+/// lambda is written in.
 fn is_function(name: &str) -> bool {
     const PLAIN: &[&str] = &[
-        "true", "false", "int", "long", "short", "float", "double", "bool", "char", "unsigned", "signed", "void",
-        "const", "nullptr", "auto",
+        "main", "true", "false", "int", "long", "short", "float", "double", "bool", "char", "unsigned", "signed",
+        "void", "const", "nullptr", "auto",
     ];
     let word = name.split(' ').next().unwrap_or(name);
     let is_name = name.len() > 2 && name.starts_with(|c: char| c.is_alphabetic() || c == '_');
@@ -331,6 +332,10 @@ mod tests {
             (
                 format!("void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<{kineto}>(at::TensorIteratorBase&, {kineto} const&)::{{lambda(int)#1}}>(int)"),
                 "direct_copy_kernel_cuda",
+            ),
+            (
+                "void at::native::unrolled_elementwise_kernel<main::{lambda(float, float)#1}, at::detail::Array<char*, 3>>(int, T2)".to_owned(),
+                "unrolled_elementwise_kernel",
             ),
             (
                 "void at::native::vectorized_elementwise_kernel<(int)8, at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>>(int, T2, T3)".to_owned(),

@@ -83,6 +83,13 @@ pub(super) const STREAMS: &[Fact] = &[
         "The part of kernel time on the legacy default stream; absent when the export does not tell which stream that is.",
     ),
     fact(
+        "default_stream_thread_count",
+        Int,
+        CudaTrace,
+        Intensive,
+        "Threads that each launch at least 10 % of the kernels in the legacy default stream, which runs them one after the other.",
+    ),
+    fact(
         "blocking_stream_count",
         Int,
         CudaTrace,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashSet};
 
-use super::device::pinned_gb_per_s;
 use super::by_index::Seen;
+use super::device::pinned_gb_per_s;
 use super::stats::{clamped, median};
 use super::tally::{CopyKey, copy_key};
 use super::{Context, DeviceContext, DevicePart, Parents};

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
 
+use crate::text::kernel_names;
 use crate::text::paths::{file_name, without_folders};
 use crate::timeline::modules;
 use crate::timeline::samples::Frame;
@@ -12,6 +13,9 @@ use crate::timeline::{CpuSamples, NONE, NameId, Timeline};
 
 /// A function is told when at least this part of the weight lies in it, in percent.
 const MIN_PERCENT: i64 = 60;
+/// A longer name is told without its namespaces and template arguments.
+const MAX_NAME_CHARS: usize = 60;
+
 fn file_of(timeline: &Timeline, frame: Frame) -> &str {
     file_name(timeline.name(frame.module))
 }
@@ -126,7 +130,10 @@ impl<'all> Profile<'all> {
     }
 
     pub(super) fn name(&self, function: u32) -> String {
-        without_folders(modules::without_arguments(self.timeline.name(self.frame(function).function)))
+        let name = modules::without_arguments(self.timeline.name(self.frame(function).function));
+        // Template arguments say less than they take.
+        let name = if name.chars().count() > MAX_NAME_CHARS { kernel_names::function(name) } else { name };
+        without_folders(name)
     }
 
     /// The file of a function, without its folder.

@@ -14,7 +14,7 @@ use crate::timeline::{NONE, ThreadRanges, Timeline};
 /// A range is told when at least this part of the time lies in it.
 pub(super) const MIN_SHARE: f64 = 0.5;
 
-/// Labels whose names differ in numbers only, as one.
+/// Labels whose names differ in numbers only, or in what a framework works on, as one.
 pub(super) struct Folded {
     /// The index of each label's group.
     group_of: Vec<u32>,
@@ -28,7 +28,7 @@ impl Folded {
         let (mut group_of, mut names): (Vec<u32>, Vec<String>) = (Vec::new(), Vec::new());
         for label in 0..timeline.ranges.labels.len() as u32 {
             let name = told_name(timeline, label);
-            let folded = numbers_folded(name);
+            let folded = numbers_folded(without_object(name).as_deref().unwrap_or(name));
             let group = *known.entry(folded.clone()).or_insert_with(|| {
                 names.push(name.to_owned());
                 (names.len() - 1) as u32
@@ -48,6 +48,12 @@ impl Folded {
     pub(super) fn name(&self, group: u32) -> &str {
         self.names.get(group as usize).map_or("", |name| name)
     }
+}
+
+/// The name of a framework's function without what it works on: `FSDP::pre_forward (encoder.layer.3)`.
+fn without_object(name: &str) -> Option<String> {
+    let (function, object) = name.split_once(" (")?;
+    (function.contains("::") && !function.contains(' ') && object.ends_with(')')).then(|| format!("{function} (…)"))
 }
 
 /// What a range is called where it is told of: of a function of Python the folders of its file are left out, they are private.

@@ -35,8 +35,8 @@ use self::names::{Interner, RawKernel, RawName, Strings};
 use self::ranges::RawLabel;
 use self::threads::SchedulerRows;
 use super::columns::{ApiError, GpuOps, ThreadRanges};
-use crate::parallel::{self, Threads};
 use super::{DeviceProperties, Dropped, NONE, NameId, Names, Process, Timeline};
+use crate::parallel::{self, Threads};
 
 /// All that was handed in so far.
 #[derive(Debug, Default)]
