@@ -32,11 +32,7 @@ impl Together {
     /// How much it is, in words: `about 41 %, at most 47 % of a step`.
     pub fn words(&self) -> String {
         let (expected, most) = (percent(self.expected_share()), percent(self.ceiling_share()));
-        if expected == most {
-            format!("about {most} of a step")
-        } else {
-            format!("about {expected}, at most {most} of a step")
-        }
+        format!("about {expected}, at most {most} of a step")
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use foldhash::HashSet;
+
 use crate::text::paths::file_name;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
@@ -16,6 +18,8 @@ pub enum CodeWork {
     Compile,
     /// A library is loaded.
     Load,
+    /// A graph is recorded: what is launched meanwhile does not run yet.
+    Record,
 }
 
 /// Who compiles, as a fact says it.
@@ -74,6 +78,10 @@ const PYTHON_COMPILERS: [(&str, &[&str]); 13] = [
 ];
 /// What PyTorch appends to the names of its compiler's own ranges.
 const OF_DYNAMO: &str = "(dynamo_timed)";
+/// The one of them that compiles nothing: it records a graph.
+const GRAPH_RECORDER: &str = "CUDAGraph";
+/// How calls begin between which a thread records a graph, and those that end that; without the prefix of the API.
+const RECORDING: (&str, &str) = ("StreamBeginCapture", "StreamEndCapture");
 /// Functions of the loader of libraries, by how their names begin.
 const LOADERS: [&str; 7] =
     ["_dl_open", "dl_open_worker", "_dl_map_object", "_dl_relocate_object", "dlopen", "__dlopen", "_dl_catch_"];
@@ -109,6 +117,7 @@ impl CodeStretches {
         all.of_ranges(timeline);
         all.of_samples(timeline);
         all.of_waits(timeline);
+        all.of_graphs(timeline);
         all
     }
 
@@ -135,6 +144,33 @@ impl CodeStretches {
                 if compiles.get(*label as usize) == Some(&true) {
                     self.push(ranges.thread, times, CodeWork::Compile, labels[*label as usize].name);
                 }
+            }
+        }
+    }
+
+    /// From the call that begins to record a graph to the one that ends it.
+    fn of_graphs(&mut self, timeline: &Timeline) {
+        let api = &timeline.api;
+        let called = |what: &str| -> HashSet<NameId> {
+            (0..timeline.names.len() as NameId).filter(|name| is_call(timeline.name(*name), what)).collect()
+        };
+        let (begins, ends) = (called(RECORDING.0), called(RECORDING.1));
+        if begins.is_empty() {
+            return;
+        }
+        let mut marks: Vec<(u32, i64, NameId)> = Vec::new();
+        for ((times, name), thread) in api.times.iter().zip(&api.name).zip(&api.thread) {
+            if *thread != NONE && begins.contains(name) {
+                marks.push((*thread, times.start, *name));
+            } else if *thread != NONE && ends.contains(name) {
+                marks.push((*thread, times.end, NONE));
+            }
+        }
+        marks.sort_unstable();
+        for pair in marks.windows(2) {
+            let [(thread, start, name), (same, end, next)] = pair else { continue };
+            if thread == same && *name != NONE && *next == NONE {
+                self.push(*thread, Interval::new(*start, *end), CodeWork::Record, *name);
             }
         }
     }
@@ -215,6 +251,11 @@ impl CodeStretches {
     }
 }
 
+/// Whether a name is that of a call of CUDA or HIP, whose version may come behind it.
+fn is_call(name: &str, what: &str) -> bool {
+    ["cuda", "hip", "cu"].iter().any(|api| name.strip_prefix(api).is_some_and(|rest| rest.starts_with(what)))
+}
+
 /// Samples in a row of one kind of work.
 struct Run {
     work: CodeWork,
@@ -251,7 +292,7 @@ fn is_compile_frame(name: &str) -> bool {
 /// Whether a range is called compiling: `XlaCompile`, `compile_fx`, and not `Torch-Compiled Region`, which runs what was compiled.
 fn is_compile_range(name: &str) -> bool {
     if name.ends_with(OF_DYNAMO) {
-        return true;
+        return !name.starts_with(GRAPH_RECORDER);
     }
     let name = name.to_ascii_lowercase();
     ["compile", "compiling", "compilation"].iter().any(|word| {

@@ -350,8 +350,7 @@ impl<'calls> Layout<'calls> {
             Source::new(Table::Code, &calls.code.times, of(&calls.code_by_thread)),
         ];
         // A thread that is in a range is recorded, whether it calls anything yet or not.
-        let ranges = &timeline.ranges.threads;
-        let ranges = ranges.binary_search_by_key(&thread, |ranges| ranges.thread).ok().map(|index| &ranges[index]);
+        let ranges = timeline.ranges.of_thread(thread);
         let first_range = ranges.and_then(|ranges| ranges.times.get(0)).map_or(i64::MAX, |first| first.start);
         Self {
             calls,
@@ -387,6 +386,7 @@ impl<'calls> Layout<'calls> {
                 let activity = match self.calls.code.work[row] {
                     CodeWork::Compile => Activity::Compile,
                     CodeWork::Load => Activity::Load,
+                    CodeWork::Record => Activity::Init,
                 };
                 (activity, self.calls.code.name[row])
             }

@@ -53,18 +53,29 @@ struct Cost {
 /// first is the profiler's, and grows as the cost of whatever else is recorded does: with a host that is slow or busy. Measured on
 /// the machines of docs/gains.md.
 const BARE_LAUNCH_NS: f64 = 2_500.0;
+/// With GPUs of this compute capability and later. The hosts of older ones launch more slowly, profiler or not.
+const MEASURED_SINCE: i64 = 8;
 const COST_LAUNCH_NS: f64 = 4_300.0;
 /// The most that recording was seen to cost in this way.
 const MAX_COST_FACTOR: f64 = 4.0;
-/// So few launches tell nothing.
+/// So few launches tell nothing, nor do those that are rare among other calls.
 const MIN_LAUNCH_COUNT: usize = 20;
+const MAX_CALLS_PER_LAUNCH: usize = 20;
 
 impl Cost {
     /// The same where launches are recorded to take as long as they do here.
     fn on_host(self, calls: &[Call]) -> Self {
-        let is_launch = |call: &&Call| call.class == ApiClass::Launch && call.traced_count == 1 && call.op_count <= 1;
-        let mut launches: Vec<i64> = calls.iter().filter(is_launch).map(|call| call.end - call.start).collect();
-        if launches.len() < MIN_LAUNCH_COUNT {
+        let is_launch = |call: &Call| call.class == ApiClass::Launch && call.traced_count == 1 && call.op_count <= 1;
+        // A launch after a wait is slow without the profiler as well.
+        let in_row = calls.windows(2).filter(|pair| {
+            let waits = matches!(
+                pair[0].class,
+                ApiClass::Wait(_) | ApiClass::Query | ApiClass::CopyBlocking | ApiClass::CopyAsync | ApiClass::Allocate
+            );
+            is_launch(&pair[1]) && pair[0].thread == pair[1].thread && !waits
+        });
+        let mut launches: Vec<i64> = in_row.map(|pair| pair[1].end - pair[1].start).collect();
+        if launches.len() < MIN_LAUNCH_COUNT.max(calls.len() / MAX_CALLS_PER_LAUNCH) {
             return self;
         }
         // The lower quarter: others may have waited.
@@ -125,7 +136,8 @@ impl<'all> Replay<'all> {
         let recorded_ns = built.model.step_ns(&built.model.recorded);
         let (step_ns, least_ns) = (recorded_ns, recorded_ns);
         let mut replay = Self { built, setting, recorded_ns, step_ns, least_ns, bare: Vec::new(), barest: Vec::new() };
-        let cost = COST.on_host(&replay.built.model.part.calls);
+        let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
+        let cost = if is_measured { COST.on_host(&replay.built.model.part.calls) } else { COST };
         let play = replay.without_profiler(cost);
         let step_ns = play.model.step_ns(&play.times()).min(recorded_ns);
         (replay.bare, replay.step_ns) = (play.edges, step_ns);
@@ -279,6 +291,7 @@ mod tests {
             class: ApiClass::Launch,
             blocked_before_ns: 0,
             loading_before_ns: 0,
+            is_of_optimizer: false,
             traced_count: 1,
             operator_count: 0,
             first_op: NONE,

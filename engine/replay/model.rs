@@ -140,7 +140,7 @@ impl<'model> Play<'model> {
     /// When each event comes.
     pub(super) fn times(&self) -> Vec<i64> {
         let mut times = vec![i64::MIN; self.model.recorded.len()];
-        let takes_turns = self.turns != Turns::default();
+        let takes_turns = self.turns.copies || !self.shares.is_empty();
         let mut running = Running::default();
         let mut next = 0;
         for (position, what) in (0_u32..).zip(&self.model.what) {

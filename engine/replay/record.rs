@@ -21,6 +21,8 @@ const MAX_EVENT_COUNT: usize = 30_000;
 const MAX_THREAD_COUNT: usize = 256;
 /// Steps that are played again at most.
 const MAX_STEP_COUNT: usize = 100;
+/// How PyTorch begins the names of an optimizer's ranges: `Optimizer.step#SGD.step`.
+const OPTIMIZER: &str = "Optimizer.";
 /// Queries of a loop that polls, at least.
 const MIN_POLL_COUNT: u32 = 3;
 
@@ -39,6 +41,8 @@ pub(super) struct Call {
     /// Calls that are recorded in it, itself among them, and operators of the framework between it and the call before.
     pub(super) traced_count: u32,
     pub(super) operator_count: u32,
+    /// Whether it is made in a step of an optimizer, or while it clears gradients.
+    pub(super) is_of_optimizer: bool,
     /// The first operation that it asked for, and how many.
     pub(super) first_op: u32,
     pub(super) op_count: u32,
@@ -135,6 +139,7 @@ impl Part {
             }
             part.note_blocked(subject, *thread, first);
             part.note_operators(subject, *thread, first);
+            part.note_optimizer(subject, *thread, first);
             part.threads.push(first..part.calls.len());
         }
         part.add_ops(subject, host, &call_of);
@@ -169,6 +174,7 @@ impl Part {
                 loading_before_ns: 0,
                 traced_count: 1,
                 operator_count: 0,
+                is_of_optimizer: false,
                 first_op: NONE,
                 op_count: 0,
             };
@@ -241,6 +247,24 @@ impl Part {
             }
             let Some(call) = self.calls.get_mut(next) else { break };
             call.operator_count += u32::from(ranges.label.get(index).is_some_and(is_operator));
+        }
+    }
+
+    /// Which calls are an optimizer's.
+    fn note_optimizer(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
+        let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
+        let labels = &subject.timeline.ranges.labels;
+        let is_own: Vec<bool> =
+            labels.iter().map(|label| subject.timeline.name(label.name).starts_with(OPTIMIZER)).collect();
+        let own =
+            ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_own.get(**label as usize) == Some(&true));
+        let calls = &mut self.calls[first..];
+        let mut next = 0;
+        for (times, _) in own {
+            next += calls[next..].partition_point(|call| call.start < times.start);
+            let inside = calls[next..].partition_point(|call| call.start < times.end);
+            calls[next..next + inside].iter_mut().for_each(|call| call.is_of_optimizer = true);
+            next += inside;
         }
     }
 

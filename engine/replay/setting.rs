@@ -34,6 +34,11 @@ impl Setting<'_> {
         self.subject.timeline.devices.get(device as usize)?.properties.as_ref()
     }
 
+    /// That of the device whose steps are looked at.
+    pub(super) fn compute_capability(&self) -> Option<(i64, i64)> {
+        self.properties(self.subject.devices[self.subject.device].device)?.compute_capability
+    }
+
     /// The rate of pinned copies: measured here, else that of the usual link.
     pub(super) fn pinned_rate(&self, lane: Option<u8>) -> f64 {
         let measured =

@@ -9,9 +9,10 @@ const FOREIGN: [&str; 8] =
     ["site-packages", "dist-packages", "torch", "aten", "c10", "caffe2", "importlib", "torchinductor"];
 
 /// Packages that programs of PyTorch use: the profiler cuts off the folders that packages are installed in.
-const PACKAGES: &str = "IPython PIL absl accelerate albumentations apex bitsandbytes boto3 click colossalai cuda cupy cv2 \
+const PACKAGES: &str = "IPython PIL absl accelerate albumentations apex bitsandbytes boto3 click colab_kernel_launcher \
+    colossalai cuda cupy cv2 \
     datasets deepspeed detectron2 dgl diffusers einops evaluate fairscale fastai fire flash_attn flashinfer fsspec functorch \
-    h5py huggingface_hub hydra ignite ipykernel jax jaxlib joblib jsonargparse jupyter_client kornia lightning \
+    h5py huggingface_hub hydra ignite ipykernel ipykernel_launcher jax jaxlib joblib jsonargparse jupyter_client kornia lightning \
     lightning_fabric litgpt llvmlite lpips matplotlib megatron mlflow monai multiprocess networkx ninja nltk numba numpy \
     omegaconf onnx onnxruntime open_clip opt_einsum packaging pandas peft pkg_resources pluggy psutil pyarrow pydantic \
     pytest pytorch_lightning ray regex requests rich sacrebleu safetensors scipy seaborn sentencepiece setuptools sglang \
@@ -80,7 +81,13 @@ mod tests {
         ] {
             assert!(is_foreign(path), "{path}");
         }
-        for path in ["transformers/models/bert.py", "contextlib.py", "json/decoder.py", "tqdm/std.py"] {
+        for path in [
+            "transformers/models/bert.py",
+            "contextlib.py",
+            "colab_kernel_launcher.py",
+            "json/decoder.py",
+            "tqdm/std.py",
+        ] {
             assert!(is_package(path), "{path}");
         }
         for path in ["train.py", "model/layers.py", "/home/me/train.py", "profile.py"] {

@@ -21,7 +21,8 @@ pub(crate) struct Occupancy {
     pub(crate) limiter: &'static str,
 }
 
-/// `None` when a limit that is needed, or the geometry, is not known.
+/// `None` when a limit that is needed, or the geometry, is not known. Every kernel has registers: one without any is of a
+/// recording that does not tell them.
 pub(crate) fn theoretical(properties: &DeviceProperties, geometry: Geometry) -> Option<Occupancy> {
     let max_warps = properties.max_warps_per_sm?;
     // No GPU has blocks as large as this: a report that says so is not to be reckoned with.
@@ -48,7 +49,7 @@ pub(crate) fn theoretical(properties: &DeviceProperties, geometry: Geometry) -> 
 
 fn by_registers(properties: &DeviceProperties, geometry: Geometry, block_warps: i64) -> Option<i64> {
     if geometry.registers <= 0 {
-        return Some(i64::MAX);
+        return None;
     }
     let warp_registers = (geometry.registers.min(255) * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
     // Each quarter of an SM hands out its own registers.

@@ -42,6 +42,15 @@ const fn base_of(index: usize) -> usize {
     index / BLOCK * BLOCK_WORDS
 }
 
+/// The word of a row in a block of that base; `None` where it does not fit.
+#[inline]
+fn word_of(base: i64, interval: Interval) -> Option<u64> {
+    let (offset, length) = (interval.start.abs_diff(base), interval.end.abs_diff(interval.start));
+    let is_forward = base <= interval.start && interval.start <= interval.end;
+    let fits = is_forward && length < FAR && offset >> (u64::BITS - LENGTH_BITS) == 0;
+    fits.then_some(offset << LENGTH_BITS | length)
+}
+
 impl Times {
     /// How many there are.
     pub const fn len(&self) -> usize {
@@ -54,6 +63,7 @@ impl Times {
     }
 
     /// Adds one at the end.
+    #[inline]
     pub fn push(&mut self, interval: Interval) {
         let index = self.len;
         self.len += 1;
@@ -61,17 +71,14 @@ impl Times {
             self.words.push(interval.start.saturating_sub(REACH).cast_unsigned());
         }
         let base = self.words[base_of(index)].cast_signed();
-        let (offset, length) = (interval.start.abs_diff(base), interval.end.abs_diff(interval.start));
-        let is_forward = base <= interval.start && interval.start <= interval.end;
-        let is_whole = self.far.as_ref().is_some_and(|far| far.is_whole);
-        if !is_whole && is_forward && length < FAR && offset >> (u64::BITS - LENGTH_BITS) == 0 {
-            self.words.push(offset << LENGTH_BITS | length);
-        } else {
-            self.words.push(FAR);
+        let word = word_of(base, interval).filter(|_| self.far.as_ref().is_none_or(|far| !far.is_whole));
+        self.words.push(word.unwrap_or(FAR));
+        if word.is_none() {
             self.push_far(index, interval);
         }
     }
 
+    #[cold]
     fn push_far(&mut self, index: usize, interval: Interval) {
         let far = self.far.get_or_insert_default();
         far.list.push((index, interval));

@@ -105,7 +105,6 @@ struct Together {
     expected_share: f64,
     ceiling_ns: i64,
     ceiling_share: f64,
-    words: String,
 }
 
 impl Together {
@@ -117,7 +116,6 @@ impl Together {
             expected_share: together.expected_share(),
             ceiling_ns: together.ceiling_ns,
             ceiling_share: together.ceiling_share(),
-            words: together.words(),
         }
     }
 }

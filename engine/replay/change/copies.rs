@@ -1,11 +1,11 @@
 //! Changes of copies between host and device: pinned, batched, beside other work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
 
 use super::super::model::{Play, What, Why};
-use super::super::record::{Op, TO_DEVICE, TO_HOST};
+use super::super::record::{Call, Op, TO_DEVICE, TO_HOST};
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
 use crate::timeline::NONE;
@@ -17,6 +17,8 @@ const MAX_SMALL_COPY_BYTES: i64 = 64 << 10;
 const MIN_BATCH_COUNT: usize = 4;
 /// At what rate a host packs small pieces, bytes a nanosecond. Measured on the machine of docs/gains.md.
 const PACKING_RATE: f64 = 14.0;
+/// So many pieces in a step, at least.
+const MIN_PIECE_COUNT: u32 = 3;
 /// What a copy takes beside its bytes.
 const COPY_LATENCY_NS: i64 = 1_500;
 /// Of a kernel, the most that its last wave leaves to kernels of other streams. Measured on the machine of docs/gains.md.
@@ -144,7 +146,7 @@ impl Play<'_> {
     }
 
     pub(super) fn overlap_copies(&mut self, extent: Extent, setting: &Setting<'_>) {
-        self.overlap(if extent == Extent::Expected { 2 } else { usize::MAX }, setting);
+        self.overlap(if extent == Extent::Expected { self.buffer_count() } else { usize::MAX }, setting);
         if extent == Extent::Ceiling && self.turns.copies {
             // Kernels of several streams fill the last wave of each other.
             self.set_runs(|_, op, run_ns| {
@@ -161,6 +163,8 @@ impl Play<'_> {
             return;
         }
         self.turns.copies = true;
+        // Where a step has pieces of its own, they overlap each other, and the step still ends with a wait.
+        let pieces = if buffer_count == usize::MAX { None } else { self.pieces() };
         let mut edges = std::mem::take(&mut self.edges);
         edges.retain(|edge| {
             let of_stream = matches!(edge.why, Why::Stream | Why::Order | Why::Legacy);
@@ -168,7 +172,8 @@ impl Play<'_> {
                 What::OpStart(op) | What::OpEnd(op) => model.op(op).lane.is_some(),
                 _ => false,
             };
-            let waits = edge.why == Why::Sync && self.returning(edge).is_some();
+            let waits = edge.why == Why::Sync
+                && self.returning(edge).is_some_and(|call| pieces.is_none() || !self.ends_step(call));
             !(of_stream && (touches(edge.from) || touches(edge.to)) || waits)
         });
         self.edges = edges;
@@ -202,22 +207,70 @@ impl Play<'_> {
                 }
             }
         }
-        self.share_buffers(buffer_count);
+        self.share_buffers(buffer_count, pieces.as_ref());
     }
 
-    /// The first copies of a step wait for what was done with their buffers.
-    fn share_buffers(&mut self, buffer_count: usize) {
+    /// Two buffers, or one more than there are streams already that take turns with their copies.
+    fn buffer_count(&self) -> usize {
+        let fills =
+            self.model.part.ops.iter().filter(|op| op.lane == Some(TO_DEVICE) && op.bytes > MAX_SMALL_COPY_BYTES);
+        let streams: BTreeSet<u32> = fills.map(|op| op.stream).collect();
+        streams.len() + 1
+    }
+
+    /// Where a step works on piece after piece, each sent, worked on and sent back in one stream: the piece of each operation,
+    /// and how many there are.
+    fn pieces(&self) -> Option<(Vec<u32>, usize)> {
+        let part = &self.model.part;
+        let is_large = |op: &Op, lane| op.lane == Some(lane) && op.bytes > MAX_SMALL_COPY_BYTES;
+        let (mut piece, mut back_count) = (0, 0);
+        let mut pieces = Vec::with_capacity(part.ops.len());
+        let mut streams = part.ops.iter().filter(|op| op.lane.is_some()).map(|op| op.stream);
+        let stream = streams.next()?;
+        if streams.any(|other| other != stream) {
+            return None;
+        }
+        let mut is_sent = true;
+        for op in &part.ops {
+            if is_large(op, TO_DEVICE) {
+                piece += u32::from(is_sent);
+                is_sent = false;
+            } else {
+                back_count += u32::from(is_large(op, TO_HOST) && !is_sent);
+                is_sent |= is_large(op, TO_HOST);
+            }
+            pieces.push(piece);
+        }
+        let least = MIN_PIECE_COUNT * part.step_count;
+        (piece >= least && back_count >= least).then_some((pieces, piece as usize + 1))
+    }
+
+    /// Whether a call is the last of a step, so that the host waits there for what the step made.
+    fn ends_step(&self, call: u32) -> bool {
+        let calls = &self.model.part.calls;
+        let thread = self.model.call(call).thread;
+        let step = |row: &Call| self.model.part.ops.get(row.first_op as usize).map(|op| op.step);
+        let own = |row: &&Call| row.op_count > 0;
+        let before =
+            calls[..=call as usize].iter().rev().take_while(|row| row.thread == thread).find(own).and_then(step);
+        let after = calls[call as usize + 1..].iter().take_while(|row| row.thread == thread).find(own).and_then(step);
+        before != after
+    }
+
+    /// The first copies of a step, or of a piece of it, wait for what was done with their buffers.
+    fn share_buffers(&mut self, buffer_count: usize, pieces: Option<&(Vec<u32>, usize)>) {
         let model = self.model;
-        let step_count = model.part.step_count as usize;
-        if buffer_count >= step_count {
+        let unit_count = pieces.map_or(model.part.step_count as usize, |(_, count)| *count);
+        if buffer_count >= unit_count {
             return;
         }
-        let mut lasts: Vec<Vec<u32>> = vec![Vec::new(); step_count];
+        let unit = |op: u32| pieces.map_or(model.op(op).step, |(pieces, _)| pieces[op as usize]);
+        let mut lasts: Vec<Vec<u32>> = vec![Vec::new(); unit_count];
         for ops in by_stream(&model.part.ops) {
             let mut last: BTreeMap<(u32, bool), u32> = BTreeMap::new();
             for op in ops {
                 let row = model.op(op);
-                last.insert((row.step, row.lane.is_some()), op);
+                last.insert((unit(op), row.lane.is_some()), op);
             }
             for ((step, _), op) in last {
                 if let Some(lasts) = lasts.get_mut(step as usize).filter(|lasts| lasts.len() < 16) {
@@ -226,10 +279,11 @@ impl Play<'_> {
             }
         }
         for (op, row) in (0_u32..).zip(&model.part.ops) {
-            if row.lane != Some(TO_DEVICE) || row.call == NONE || (row.step as usize) < buffer_count {
+            let unit = unit(op) as usize;
+            if row.lane != Some(TO_DEVICE) || row.call == NONE || unit < buffer_count {
                 continue;
             }
-            for last in &lasts[row.step as usize - buffer_count] {
+            for last in &lasts[unit - buffer_count] {
                 self.add(model.op_events[*last as usize].1, model.op_events[op as usize].0, 0, Why::Buffer);
             }
         }

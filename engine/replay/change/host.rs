@@ -22,6 +22,8 @@ const HANDED_OVER_SHARE: f64 = 0.15;
 const MIN_GRAPH_LAUNCH_COUNT: usize = 10;
 /// Of the host code that leads to a call, so much stays at least when the call before it goes.
 const OWN_GAP_SHARE: f64 = 0.7;
+/// Launches between two reads that make one result, at most.
+const MAX_LAUNCHES_OF_RESULT: usize = 8;
 /// Kernels that are shorter can vanish in others.
 const SMALL_KERNEL_NS: i64 = 10_000;
 
@@ -38,10 +40,36 @@ impl Play<'_> {
         let model = self.model;
         let is_wait = |call: u32| matches!(model.call(call).class, ApiClass::Wait(_) | ApiClass::Query);
         let is_gone = |call: u32| is_wait(call) || self.reads_scalar(call);
-        let is_gone: Vec<bool> = (0..model.part.calls.len() as u32).map(is_gone).collect();
+        let mut is_gone: Vec<bool> = (0..model.part.calls.len() as u32).map(is_gone).collect();
+        if extent == Extent::Ceiling {
+            self.add_single_results(&mut is_gone);
+        }
         self.free_calls(|call| is_gone[call as usize].then_some(0));
-        self.drop_ops(is_scalar_readback);
+        self.drop_ops(|op| is_scalar_readback(op) || is_gone.get(op.call as usize) == Some(&true));
         self.close_gaps(&is_gone, extent, setting);
+    }
+
+    /// The few small kernels between two reads make the one result that is read: for all results at once they are one launch.
+    fn add_single_results(&self, is_gone: &mut [bool]) {
+        let model = self.model;
+        let asks = |call: &usize| model.part.calls[*call].op_count > 0;
+        let is_small = |call: usize| {
+            let row = &model.part.calls[call];
+            let op = model.part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1);
+            let is_small = |op: &Op| op.kind == OpKind::Memset || is_small_kernel(op, op.end - op.start);
+            op.is_some_and(is_small) || row.op_count == 0 && row.class == ApiClass::Other
+        };
+        for thread in &model.part.threads {
+            let mut first = None;
+            for read in thread.clone().filter(|call| self.reads_scalar(*call as u32)) {
+                if let Some(after) = first.replace(read + 1)
+                    && (after..read).filter(asks).count() <= MAX_LAUNCHES_OF_RESULT
+                    && (after..read).all(|call| is_gone[call] || is_small(call))
+                {
+                    is_gone[after..read].fill(true);
+                }
+            }
+        }
     }
 
     /// Takes the host code out that led to calls that are gone: of the code around them the longest stretch stays, as it leads

@@ -7,7 +7,7 @@ use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
-use crate::timeline::TensorRatios;
+use crate::timeline::{NONE, TensorRatios};
 
 /// The least that a kernel takes.
 const LEAST_KERNEL_NS: i64 = 2_000;
@@ -186,7 +186,10 @@ impl Play<'_> {
             let mut chain: Vec<u32> = Vec::new();
             let mut largest = 0;
             for op in ops {
-                let (row, role) = (model.op(op), setting.role_of(model.op(op)));
+                let row = model.op(op);
+                // What an optimizer does with one parameter after the other passes over no memory twice.
+                let is_of_optimizer = row.call != NONE && model.call(row.call).is_of_optimizer;
+                let role = if is_of_optimizer { Role::Compute } else { setting.role_of(row) };
                 let (is_elementwise, blocks) = (role == Role::Elementwise, setting.block_count(row));
                 let is_of_rows = role == Role::Reduction || is_elementwise && blocks <= largest / ROW_RATIO;
                 let is_alike = blocks.max(largest) <= ALIKE_RATIO * blocks.min(largest);

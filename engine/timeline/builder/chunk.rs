@@ -97,7 +97,6 @@ impl Chunk {
 
     /// Ends filling it. [`super::Builder::take`] does the same; this does it on the thread that filled it.
     pub fn seal(&mut self) {
-        self.ranges.group();
         self.keys.seal();
     }
 
@@ -205,9 +204,8 @@ impl Chunk {
     pub fn range(&mut self, range: &RangeEvent) {
         let end = range.end.unwrap_or(range.start);
         let Some(times) = checked(range.start, end, &mut self.dropped) else { return };
-        self.ranges.times.push(Interval::new(times.start, range.end.unwrap_or(i64::MAX)));
-        self.ranges.thread.push(self.keys.thread(range.thread));
-        self.ranges.label.push(self.keys.labels.index(range.label));
+        let times = Interval::new(times.start, range.end.unwrap_or(i64::MAX));
+        self.ranges.push(self.keys.thread(range.thread), times, self.keys.labels.index(range.label));
     }
 
     /// Names an NVTX domain of the thread's process. The first name of a domain counts.

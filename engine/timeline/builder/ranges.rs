@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use foldhash::HashMap;
-
 use super::keys::Intern;
 use super::names::{LabelNames, OTHER_NAME, RawName};
 use super::{Builder, at, map};
@@ -15,10 +13,17 @@ use crate::timeline::{NONE, NameId, Timeline, Times};
 /// The ranges of a chunk.
 #[derive(Debug, Default)]
 pub(super) struct RangeRows {
+    /// By the chunk's index of their thread.
+    by_thread: Vec<ThreadRows>,
+    of_none: ThreadRows,
+}
+
+/// The ranges of one thread, in the order in which they came.
+#[derive(Debug, Default)]
+struct ThreadRows {
     /// One that was never left ends at `i64::MAX`.
-    pub(super) times: Times,
-    pub(super) thread: Vec<u32>,
-    pub(super) label: Vec<u32>,
+    times: Times,
+    label: Vec<u32>,
 }
 
 /// What a range is called, before names are resolved.
@@ -30,44 +35,24 @@ pub(super) struct RawLabel {
 }
 
 impl RangeRows {
-    /// Brings the rows of each thread together, in the order in which they came.
-    pub(super) fn group(&mut self) {
-        if self.thread.is_sorted() {
-            return;
+    /// Adds a range of a thread, or of [`NONE`].
+    pub(super) fn push(&mut self, thread: u32, times: Interval, label: u32) {
+        let index = thread as usize;
+        if thread != NONE && index >= self.by_thread.len() {
+            self.by_thread.resize_with(index + 1, ThreadRows::default);
         }
-        let mut next: HashMap<u32, usize> = HashMap::default();
-        for thread in &self.thread {
-            *next.entry(*thread).or_default() += 1;
-        }
-        let mut counts: Vec<(u32, usize)> = next.iter().map(|(thread, count)| (*thread, *count)).collect();
-        counts.sort_unstable();
-        let mut first = 0;
-        for (thread, count) in counts {
-            next.insert(thread, first);
-            first += count;
-        }
-        let mut order = vec![0; self.thread.len()];
-        for (row, thread) in self.thread.iter().enumerate() {
-            if let Some(index) = next.get_mut(thread) {
-                order[*index] = row;
-                *index += 1;
-            }
-        }
-        self.times = order.iter().map(|row| self.times.at(*row)).collect();
-        self.label = order.iter().map(|row| self.label[*row]).collect();
-        self.thread.sort_unstable();
+        let rows = self.by_thread.get_mut(index).unwrap_or(&mut self.of_none);
+        rows.times.push(times);
+        rows.label.push(label);
     }
 
     /// Appends the rows to those of their threads.
     pub(super) fn append_to(&self, ranges: &mut BTreeMap<u32, ThreadRanges>, threads: &[u32], labels: &[u32]) {
-        let mut first = 0;
-        for run in self.thread.chunk_by(|a, b| a == b) {
-            let rows = first..first + run.len();
-            first += run.len();
-            let thread = run.first().map_or(NONE, |thread| at(threads, *thread));
-            let ranges = ranges.entry(thread).or_default();
-            ranges.times.extend(rows.clone().map(|row| self.times.at(row)));
-            ranges.label.extend(self.label[rows].iter().map(|label| at(labels, *label)));
+        let rows = (0_u32..).zip(&self.by_thread).chain([(NONE, &self.of_none)]);
+        for (thread, rows) in rows.filter(|(_, rows)| !rows.label.is_empty()) {
+            let ranges = ranges.entry(at(threads, thread)).or_default();
+            ranges.times.append(&rows.times);
+            ranges.label.extend(rows.label.iter().map(|label| at(labels, *label)));
         }
     }
 }

@@ -160,7 +160,7 @@ fn what_changes_win_together_is_what_whatif_says_of_them() {
     assert_eq!(played["ceiling_gain_ns"], told["ceiling_ns"]);
     let text = coldspot(&["review", &report, "--format", "text"]).success().out();
     let line = text.lines().find(|line| line.starts_with("All of these together: about")).expect("a line");
-    assert!(line.contains(told["words"].as_str().unwrap().split(',').next().unwrap()), "{line}");
+    assert!(line.contains("at most"), "{line}");
     let one = kept().join("v_reduce.sqlite").to_string_lossy().into_owned();
     let review = coldspot(&["review", &one, "--format", "json"]).success().json();
     assert!(review["devices"][0]["together"].is_null(), "of one change nothing more is told");
