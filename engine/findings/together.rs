@@ -1,5 +1,7 @@
 //! What the advised changes of a device win together: one replay with all of them, as gains do not add up.
 
+use foldhash::HashSet;
+
 use super::{Finding, LEAST_EXPECTED_SHARE, Review};
 use crate::replay::{Change, Gain};
 use crate::rules::outcome::Severity;
@@ -8,7 +10,9 @@ use crate::text::number::percent;
 /// What several changes win of a step together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
-    /// The changes that the findings of the device advise, each once.
+    /// The rules of the findings of the device that advise them, in the order of the findings.
+    pub rules: Vec<String>,
+    /// The changes, each once.
     pub changes: Vec<Change>,
     /// A step, nanoseconds.
     pub step_ns: i64,
@@ -46,15 +50,20 @@ impl Review {
                 && !finding.once
                 && finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity)
         };
-        let gains = self.findings.iter().filter(of_device).filter_map(|finding| finding.gain.as_ref());
-        let worth = gains.filter(|gain| gain.share >= LEAST_EXPECTED_SHARE);
-        let mut changes: Vec<Change> = worth.filter_map(|gain| Some(gain.replayed?.change)).collect();
+        let advised = self.findings.iter().filter(of_device).filter_map(|finding| {
+            let gain = finding.gain.as_ref().filter(|gain| gain.share >= LEAST_EXPECTED_SHARE)?;
+            Some((finding.rule.clone(), gain.replayed?.change))
+        });
+        let (mut rules, mut changes): (Vec<String>, Vec<Change>) = advised.unzip();
+        let mut known: HashSet<String> = HashSet::default();
+        rules.retain(|rule| known.insert(rule.clone()));
         changes.sort_unstable();
         changes.dedup();
         if changes.len() < 2 {
             return;
         }
         device.together = play(&device.key, &changes).map(|(step_ns, gain)| Together {
+            rules,
             changes,
             step_ns,
             expected_ns: gain.expected_ns,

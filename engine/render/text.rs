@@ -248,10 +248,10 @@ impl Page {
     fn together(&mut self, device: Option<&DeviceReview>) {
         if let Some(together) = device.and_then(|device| device.together.as_ref()) {
             self.line("");
-            let changes: Vec<&str> = together.changes.iter().map(|change| change.id()).collect();
+            let rules = together.rules.join(", ");
             self.wrap(
                 "",
-                &format!("All of these together: {} ({}, replayed at once).", together.words(), changes.join(", ")),
+                &format!("All of these together: {} ({rules}; replayed at once, not added).", together.words()),
             );
         }
     }

@@ -24,6 +24,8 @@ pub struct Gain {
 /// Measured on the machine of docs/gains.md.
 const COST: Cost = Cost { call_ns: 1_200, operator_ns: 1_600 };
 const MOST_COST: Cost = Cost { call_ns: 3_700, operator_ns: 9_500 };
+/// The same of an operator that is called where data is fetched: no autograd, and nothing for the device.
+const LOADING_OPERATOR_NS: i64 = 800;
 /// What the host does takes this much longer in one run than in another: the spread of one program on one machine, docs/gains.md.
 const HOST_SPREAD: f64 = 1.15;
 /// The same of what calls take that allocate and free.
@@ -149,14 +151,15 @@ impl<'all> Replay<'all> {
 
     fn without_profiler(&self, cost: Cost) -> Play<'_> {
         let mut play = Play::new(&self.built.model);
-        let gap = |operators: u32| i64::from(operators) * cost.operator_ns;
+        let operator_ns = |call: &Call| if call.loading_before_ns > 0 { LOADING_OPERATOR_NS } else { cost.operator_ns };
+        let gap = |call: &Call| i64::from(call.operator_count) * operator_ns(call);
         let calls = &self.built.model.part.calls;
         // What a call costs beyond its own length is paid after it.
         let rest = calls
             .iter()
             .map(|call| (i64::from(call.traced_count) * cost.call_ns - (call.end - call.start)).clamp(0, cost.call_ns));
         let of_gap =
-            calls.iter().zip(std::iter::once(0).chain(rest)).map(|(call, rest)| gap(call.operator_count) + rest);
+            calls.iter().zip(std::iter::once(0).chain(rest)).map(|(call, rest)| gap(call) + rest);
         let of_gap: Vec<i64> = of_gap.collect();
         play.without_profiler(cost.call_ns, &of_gap);
         play
@@ -218,7 +221,8 @@ impl<'all> Replay<'all> {
         let most_ns = if changes.iter().all(|change| change.is_of_idle_time()) {
             let busy_ns = self.busy_ns(changes);
             let idle_ns = (self.step_ns - busy_ns).max(0.0) * spread;
-            self.step_ns * idle_ns / (busy_ns + idle_ns).max(1.0)
+            let recorded = 1.0 - busy_ns / self.recorded_ns.max(1.0);
+            self.step_ns * (idle_ns / (busy_ns + idle_ns).max(1.0)).max(recorded)
         } else {
             f64::INFINITY
         };

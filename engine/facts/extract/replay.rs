@@ -68,7 +68,7 @@ fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
 
 /// A change that hides what another one takes away: with its launches gone, the host has time for its batches. What is
 /// expected of it is what it wins beyond the other, whose time that is; the ceiling stays.
-const BEYOND: [(Change, Change); 1] = [(Change::Graph, Change::LoadAhead)];
+const BEYOND: [(Change, Change); 2] = [(Change::Graph, Change::LoadAhead), (Change::ForEach, Change::LoadAhead)];
 
 fn beyond(replay: &Bounded<'_, '_>, change: Change, first: Change) -> Option<i64> {
     let alone = replay.gain(&[first]).expected_ns;

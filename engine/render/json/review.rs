@@ -52,7 +52,7 @@ pub(in crate::render) struct Device<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     gain_step: Option<GainStep>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    together: Option<Together>,
+    together: Option<Together<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<Phase<'a>>,
     scores: Vec<Score<'a>>,
@@ -98,7 +98,8 @@ struct GainStep {
 }
 
 #[derive(Serialize)]
-struct Together {
+struct Together<'a> {
+    rules: &'a [String],
     changes: Vec<&'static str>,
     step_ns: i64,
     expected_ns: i64,
@@ -107,9 +108,10 @@ struct Together {
     ceiling_share: f64,
 }
 
-impl Together {
-    fn new(together: &findings::Together) -> Self {
+impl<'a> Together<'a> {
+    fn new(together: &'a findings::Together) -> Self {
         Self {
+            rules: &together.rules,
             changes: together.changes.iter().map(|change| change.id()).collect(),
             step_ns: together.step_ns,
             expected_ns: together.expected_ns,
