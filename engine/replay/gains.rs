@@ -158,8 +158,7 @@ impl<'all> Replay<'all> {
         let rest = calls
             .iter()
             .map(|call| (i64::from(call.traced_count) * cost.call_ns - (call.end - call.start)).clamp(0, cost.call_ns));
-        let of_gap =
-            calls.iter().zip(std::iter::once(0).chain(rest)).map(|(call, rest)| gap(call) + rest);
+        let of_gap = calls.iter().zip(std::iter::once(0).chain(rest)).map(|(call, rest)| gap(call) + rest);
         let of_gap: Vec<i64> = of_gap.collect();
         play.without_profiler(cost.call_ns, &of_gap);
         play
