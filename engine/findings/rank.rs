@@ -187,9 +187,8 @@ impl<'a> Ranking<'a> {
     /// What shows it; with what is counted under another finding.
     fn evidence(&self, this: &Occurrence<'_>) -> Vec<Sentence> {
         let elsewhere = this.explained.map(|(cause, ns)| {
-            let title = &self.context.rule(&self.occurrences[cause]).title;
-            Sentence::default()
-                .own(&format!("{} of it belong to another finding, and are not counted here: {title}.", duration(ns)))
+            let rule = &self.context.rule(&self.occurrences[cause]).id;
+            Sentence::default().own(&format!("{} of it count under ", duration(ns))).code(rule).own(" alone.")
         });
         let found = this.found.evidence.iter().cloned();
         found

@@ -102,10 +102,7 @@ fn a_cause_takes_from_a_larger_finding_only_what_is_its_own() {
     let rest = review.findings.iter().find(|finding| finding.rule == "copy-bound").unwrap();
     assert_eq!(rest.severity, Severity::Medium);
     let last = rest.evidence.last().unwrap().plain();
-    assert_eq!(
-        last,
-        "3 s of it belong to another finding, and are not counted here: Copies wait on pageable host memory."
-    );
+    assert_eq!(last, "3 s of it count under pageable-copy alone.");
     assert_eq!(review.devices[0].recoverable_ns, 4_400_000_000 + 900_000_000 + 12_000_000);
     // No more than both are about.
     sample.rules[0].explains[0].shares = Some(FactRef { kind: EntityKind::Device, name: "idle_sync_ns" });

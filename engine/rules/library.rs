@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::read_inside;
 use crate::limits::{MAX_FAULT_COUNT, MAX_RULE_FOLDER_ENTRY_COUNT, MAX_RULES_BYTES};
+use crate::parallel::{self, Threads};
 
 use super::check::{Header, RulePath, check, relations};
 use super::fault::{Fault, Faults, Log};
@@ -54,6 +55,27 @@ impl RuleFile {
             replaces_builtin: false,
             is_own: false,
         }
+    }
+}
+
+/// What one rule file gives.
+struct Read {
+    header: Option<Header>,
+    rule: Option<Rule>,
+    faults: Vec<Fault>,
+}
+
+impl Read {
+    fn new(file: &RuleFile) -> Self {
+        let mut log = Log::new(&file.name, &file.source);
+        let raw = raw::read(&mut log);
+        let header = raw.as_ref().map(|raw| Header::new(raw, &file.name, |span| log.line(span)));
+        let rule = raw.and_then(|raw| check(&raw, &file.path, &mut log)).map(|rule| Rule {
+            info: RuleInfo { is_own: file.is_own, ..rule.info },
+            replaces_builtin: file.replaces_builtin,
+            ..rule
+        });
+        Self { header, rule, faults: log.faults }
     }
 }
 
@@ -122,18 +144,10 @@ impl Library {
         }
         let ids: BTreeSet<String> = files.keys().cloned().collect();
         let (mut rules, mut headers) = (Vec::new(), Vec::new());
-        for file in files.values() {
-            let mut log = Log::new(&file.name, &file.source);
-            if let Some(raw) = raw::read(&mut log) {
-                headers.push(Header::new(&raw, &file.name, |span| log.line(span)));
-                let rule = check(&raw, &file.path, &mut log);
-                rules.extend(rule.map(|rule| Rule {
-                    info: RuleInfo { is_own: file.is_own, ..rule.info },
-                    replaces_builtin: file.replaces_builtin,
-                    ..rule
-                }));
-            }
-            faults.append(&mut log.faults);
+        for read in parallel::map(Threads::new(None), files.values(), Read::new) {
+            headers.extend(read.header);
+            rules.extend(read.rule);
+            faults.extend(read.faults);
         }
         faults.extend(relations(&headers, &ids));
         Faults::check(faults)?;

@@ -10,7 +10,10 @@ use crate::timeline::Timeline;
 /// What a name tells. Names tell nothing certain: rules built on them say so.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Traits {
+    /// It communicates, whatever else it does.
     pub(super) is_communication: bool,
+    /// It is a collective of a library: what the ledger counts as communication.
+    pub(super) is_collective: bool,
     pub(super) is_matrix_product: bool,
     pub(super) is_tensor_copy: bool,
     pub(super) is_transpose: bool,
@@ -34,6 +37,9 @@ impl Traits {
 
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
 const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce";
+/// Of these, what the ledger counts as communication. What reduces in memory that GPUs share, in one launch, computes as it
+/// communicates.
+const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce";
 const MATRIX: &str =
     r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
@@ -70,6 +76,7 @@ const PRECISIONS: [(&str, &str); 8] = [
 
 pub(super) struct Patterns {
     communication: Regex,
+    collective: Regex,
     matrix: Regex,
     tensor_copy: Regex,
     transpose: Regex,
@@ -87,6 +94,7 @@ impl Patterns {
         let roles = ROLES.iter().map(|(pattern, role)| Some((Regex::new(pattern).ok()?, *role)));
         Some(Self {
             communication: Regex::new(COMMUNICATION).ok()?,
+            collective: Regex::new(COLLECTIVE).ok()?,
             matrix: Regex::new(MATRIX).ok()?,
             tensor_copy: Regex::new(TENSOR_COPY).ok()?,
             transpose: Regex::new(TRANSPOSE).ok()?,
@@ -120,6 +128,7 @@ impl Patterns {
         };
         Traits {
             is_communication: self.communication.is_match(short),
+            is_collective: self.collective.is_match(short),
             is_matrix_product,
             is_tensor_copy: self.tensor_copy.is_match(short),
             is_transpose: self.transpose.is_match(short)
@@ -173,7 +182,8 @@ mod tests {
         assert!(of("ncclDevKernel_AllReduce_Sum_f32_RING_LL").is_communication);
         assert!(of("ncclKernel_AllGather").is_communication);
         assert!(of("rcclGenericKernel").is_communication);
-        assert!(of("multimem_all_reduce_kernel").is_communication);
+        let multicast = of("multimem_all_reduce_kernel");
+        assert!(multicast.is_communication && !multicast.is_collective);
         assert!(!of("vectorized_elementwise_kernel").is_communication);
         assert!(of("vectorized_elementwise_kernel").is_elementwise);
         assert!(of("ampere_sgemm_128x64_tn").is_matrix_product);

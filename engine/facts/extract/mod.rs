@@ -342,8 +342,8 @@ impl<'timeline> Context<'timeline> {
     fn new(timeline: &'timeline Timeline, scope: &Scope, view: &View, threads: Threads) -> Result<Self, ScopeError> {
         let operations = || {
             let traits = kernel_names::traits(timeline);
-            let is_communication: Vec<bool> = traits.iter().map(|traits| traits.is_communication).collect();
-            (DeviceOps::all(timeline, &is_communication), traits)
+            let is_collective: Vec<bool> = traits.iter().map(|traits| traits.is_collective).collect();
+            (DeviceOps::all(timeline, &is_collective), traits)
         };
         let (calls, (mut ops, traits)) = parallel::both(threads, || Calls::new(timeline), operations);
         scope::apply(timeline, &mut ops, scope)?;

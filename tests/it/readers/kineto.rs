@@ -188,8 +188,6 @@ fn tolerance_ns(trace: &str, fact: &str) -> f64 {
     match (trace.get(..3), fact) {
         // Microseconds since 1970 went through floats there, which hold no nanoseconds that large.
         (Some("032"), "window_ns" | "idle_ns") => 1.0,
-        // Communication is nccl, rccl, hccl and cross_device_reduce there; here all-reduces by multicast are, too.
-        (Some("012"), "compute_ns" | "exposed_communication_ns") => f64::INFINITY,
         _ => 0.0,
     }
 }
