@@ -19,6 +19,8 @@ const MIN_BATCH_COUNT: usize = 4;
 const PACKING_RATE: f64 = 14.0;
 /// So many pieces in a step, at least.
 const MIN_PIECE_COUNT: u32 = 3;
+/// Calls between a wait and what was asked for before or after it, at most.
+const MAX_WAIT_DISTANCE: usize = 1_000;
 /// What a copy takes beside its bytes.
 const COPY_LATENCY_NS: i64 = 1_500;
 /// Of a kernel, the most that its last wave leaves to kernels of other streams. Measured on the machine of docs/gains.md.
@@ -250,10 +252,11 @@ impl Play<'_> {
         let calls = &self.model.part.calls;
         let thread = self.model.call(call).thread;
         let step = |row: &Call| self.model.part.ops.get(row.first_op as usize).map(|op| op.step);
-        let own = |row: &&Call| row.op_count > 0;
-        let before =
-            calls[..=call as usize].iter().rev().take_while(|row| row.thread == thread).find(own).and_then(step);
-        let after = calls[call as usize + 1..].iter().take_while(|row| row.thread == thread).find(own).and_then(step);
+        let of_thread = |row: &&Call| row.thread == thread;
+        let asks = |row: &&Call| row.op_count > 0;
+        let (before, after) = calls.split_at(call as usize);
+        let before = before.iter().rev().take(MAX_WAIT_DISTANCE).take_while(of_thread).find(asks).and_then(step);
+        let after = after.iter().skip(1).take(MAX_WAIT_DISTANCE).take_while(of_thread).find(asks).and_then(step);
         before != after
     }
 
