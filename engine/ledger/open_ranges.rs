@@ -1,7 +1,7 @@
 //! Which ranges of a thread were open while a device was idle, told in the same walk that tells what the thread did.
 
 use super::accounts::Account;
-use super::reading::{Piece, RangeReading};
+use super::reading::{Piece, RangeIdle, RangeReading};
 use crate::limits::{MAX_OPEN_RANGE_COUNT, USUAL_DEVICE_COUNT};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, ThreadRanges};
@@ -13,6 +13,8 @@ struct Open {
     label: u32,
     /// The sums when its label was opened; `None` where a range further out has the same label.
     since: Option<Totals>,
+    /// Idle time where it was the innermost. It is added to that of its label when the range is left, and not piece by piece.
+    innermost: Totals,
 }
 
 /// Idle time so far.
@@ -21,6 +23,17 @@ struct Totals {
     idle_ns: i64,
     host_ns: i64,
     blocked_ns: i64,
+}
+
+impl Totals {
+    fn add(&mut self, activity: Account, length_ns: i64) {
+        self.idle_ns += length_ns;
+        match activity {
+            Account::IdleHost => self.host_ns += length_ns,
+            Account::IdleBlocked => self.blocked_ns += length_ns,
+            _ => {}
+        }
+    }
 }
 
 /// The ranges of one thread that are open at a moment, and the idle time of one device in each.
@@ -73,18 +86,11 @@ impl<'timeline> OpenRanges<'timeline> {
     }
 
     fn book(&mut self, piece: &Piece, length_ns: i64) {
-        let host_ns = if piece.activity == Account::IdleHost { length_ns } else { 0 };
-        self.totals.idle_ns += length_ns;
-        self.totals.host_ns += host_ns;
-        let blocked_ns = if piece.activity == Account::IdleBlocked { length_ns } else { 0 };
-        self.totals.blocked_ns += blocked_ns;
-        let innermost = self.open.last().map_or(NONE, |open| open.label);
-        if innermost != NONE {
-            let sums = self.reading.idle.entry(innermost).or_default();
-            sums.innermost_idle_ns += length_ns;
-            sums.innermost_host_ns += host_ns;
-            sums.innermost_blocked_ns += blocked_ns;
-        }
+        self.totals.add(piece.activity, length_ns);
+        let innermost = self.open.last_mut().map_or(NONE, |open| {
+            open.innermost.add(piece.activity, length_ns);
+            open.label
+        });
         if piece.trigger == Account::AfterSync && piece.activity == Account::IdleSync {
             *self.reading.after_waits.entry((piece.trigger_name, innermost)).or_default() += length_ns;
         }
@@ -113,7 +119,12 @@ impl<'timeline> OpenRanges<'timeline> {
         }
         // One that ends by now is open no more, though it was not closed yet.
         let is_first = !self.open.iter().any(|open| open.label == label && open.end > now);
-        self.open.push(Open { end: range.end, label, since: is_first.then_some(self.totals) });
+        self.open.push(Open {
+            end: range.end,
+            label,
+            since: is_first.then_some(self.totals),
+            innermost: Totals::default(),
+        });
         self.first_end = self.first_end.min(range.end);
     }
 
@@ -133,17 +144,27 @@ impl<'timeline> OpenRanges<'timeline> {
         self.first_end = self.open.iter().map(|open| open.end).min().unwrap_or(i64::MAX);
     }
 
-    /// Adds up what passed since the label of a range was opened, unless it still is.
+    /// Adds up the idle time where a range was the innermost, and what passed since its label was opened, unless it still is.
     fn settle(&mut self, ended: Open) {
-        let Some(since) = ended.since else { return };
-        // Opened further in, and ends later.
-        if let Some(still) = self.open.iter_mut().find(|still| still.label == ended.label) {
-            still.since = Some(since);
-        } else if self.totals.idle_ns > since.idle_ns {
-            let sums = self.reading.idle.entry(ended.label).or_default();
-            sums.idle_ns += self.totals.idle_ns - since.idle_ns;
-            sums.host_ns += self.totals.host_ns - since.host_ns;
-            sums.blocked_ns += self.totals.blocked_ns - since.blocked_ns;
+        let Totals { idle_ns, host_ns, blocked_ns } = ended.innermost;
+        let mut sums = RangeIdle {
+            innermost_idle_ns: idle_ns,
+            innermost_host_ns: host_ns,
+            innermost_blocked_ns: blocked_ns,
+            ..RangeIdle::default()
+        };
+        if let Some(since) = ended.since {
+            // Opened further in, and ends later.
+            if let Some(still) = self.open.iter_mut().find(|still| still.label == ended.label) {
+                still.since = Some(since);
+            } else {
+                sums.idle_ns = self.totals.idle_ns - since.idle_ns;
+                sums.host_ns = self.totals.host_ns - since.host_ns;
+                sums.blocked_ns = self.totals.blocked_ns - since.blocked_ns;
+            }
+        }
+        if sums.idle_ns > 0 || sums.innermost_idle_ns > 0 {
+            self.reading.idle.entry(ended.label).or_default().merge(sums);
         }
     }
 
@@ -156,7 +177,6 @@ impl<'timeline> OpenRanges<'timeline> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::reading::RangeIdle;
     use proptest::prelude::*;
 
     /// Start, length, label.
