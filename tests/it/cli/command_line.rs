@@ -131,7 +131,9 @@ fn rules_are_listed_shown_and_tested() {
     assert_eq!(json["schema"], "coldspot.rules/1");
     let rules = json["rules"].as_array().unwrap();
     let copies = rules.iter().find(|rule| rule["id"] == "pageable-copy").unwrap();
-    assert_eq!((&copies["account"], &copies["params"][0]["unit"]), (&"exposed_copy".into(), &"share".into()));
+    let params = copies["params"].as_array().unwrap();
+    let least = params.iter().find(|param| param["name"] == "min_share").unwrap();
+    assert_eq!((&copies["account"], &least["unit"]), (&"exposed_copy".into(), &"share".into()));
     coldspot(&["rules", "test"]).success().stdout(contains("all pass"));
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     coldspot_in(root, &["rules", "check", "rules"]).success().stdout(contains("nothing wrong"));
