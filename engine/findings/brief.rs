@@ -2,6 +2,7 @@
 
 use super::occurrence::severity_of;
 use super::{DeviceReview, Finding};
+use crate::facts::EntityKind;
 use crate::rules::CaptureNote;
 use crate::rules::outcome::Severity;
 
@@ -24,9 +25,12 @@ pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
     let largest = findings.iter().filter_map(share).fold(0.0, f64::max);
     let mut is_first = true;
     let mut told = 0;
+    let mut is_inside_brief = false;
     for finding in findings.iter_mut() {
         finding.is_brief = match share(finding) {
             _ if finding.severity == Severity::Info || told == MAX_TOLD_COUNT => true,
+            // It ranks behind a kernel to look inside of, which is a line itself.
+            Some(_) if is_inside_brief => true,
             // What the capture was missing is said of the capture.
             None if finding.severity == Severity::Low && finding.capture_note == Some(CaptureNote::Repeated) => true,
             Some(share) if finding.severity > severity_of(share) => false,
@@ -35,6 +39,8 @@ pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
             None => finding.severity == Severity::Low && !is_first,
         };
         told += usize::from(!finding.is_brief);
+        let is_inside = finding.gain.is_none() && finding.subject.kind == EntityKind::Kernel;
+        is_inside_brief |= is_inside && finding.is_brief && finding.severity == Severity::Low;
         is_first = is_first && finding.severity == Severity::Info;
     }
     // What the review leads with is told before what ranks behind it.

@@ -117,7 +117,7 @@ impl<'a> Ranking<'a> {
         let (rule, found) = (self.context.rule(best), best.found);
         let together = self.gain_together(group);
         let own = self.own_part(group, together.as_ref());
-        let is_together = own < NEARLY_ALL;
+        let is_together = group.len() > 1 && own < NEARLY_ALL;
         // Where the first is nearly all of it, its own number is the one to tell.
         let gain = if is_together { together.clone() } else { best.gain.clone() };
         let is_measured_once = best.once.is_some() && !rule.once;

@@ -109,7 +109,7 @@ pub struct StepWork {
 pub struct GainStep {
     /// The mean step without what recording costs, nanoseconds.
     pub step_ns: i64,
-    /// How many steps were played again.
+    /// How many steps were played again; the first of them leads in, and is not in the mean.
     pub count: i64,
 }
 

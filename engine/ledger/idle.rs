@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use super::accounts::{Account, ByAccount};
-use super::activity::Activity;
 use super::ahead::Won;
 use super::ops::{OpKind, OpRef};
 use super::reading::{Drained, Piece, RangeIdle, RangeReading, TimeSum};
@@ -199,10 +198,9 @@ impl IdleReading {
         &mut self,
         process: u32,
         (stretch, is_guess): (Interval, bool),
-        activity: Activity,
+        trigger: Account,
         name: NameId,
     ) -> (Account, NameId) {
-        let trigger = activity.trigger();
         self.sums[trigger].add(stretch);
         if !is_guess {
             self.drained.entry((process, trigger, name)).or_default().stretches.add(stretch);

@@ -359,9 +359,10 @@ impl<'all> Cursor<'all> {
             let is_queued = query.guess == Some(Guess::Migration) && activity == Activity::Sync;
             let account = if is_queued { Account::IdleQueue } else { activity.account() };
             let is_first = self.trigger.is_none();
+            let asked = if is_queued { Account::AfterQueued } else { activity.trigger() };
             let (trigger, trigger_name) = *self
                 .trigger
-                .get_or_insert_with(|| self.reading.begin(process, (query.stretch, is_guess), activity, name));
+                .get_or_insert_with(|| self.reading.begin(process, (query.stretch, is_guess), asked, name));
             if is_first {
                 self.reading.in_start_up[trigger] += self.start_up.overlap_ns(query.stretch);
             }

@@ -249,10 +249,7 @@ impl Page {
         if let Some(together) = device.and_then(|device| device.together.as_ref()) {
             self.line("");
             let rules = together.rules.join(", ");
-            self.wrap(
-                "",
-                &format!("All of these together: {} ({rules}; replayed at once, not added).", together.words()),
-            );
+            self.wrap("", &format!("Together: {} ({rules}; replayed at once, not added).", together.words()));
         }
     }
 

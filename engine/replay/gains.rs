@@ -1,7 +1,7 @@
 //! What each change could win of a step.
 
 use super::build::{Built, build};
-use super::change::{Change, Extent, is_small_kernel};
+use super::change::{Change, Extent, is_scalar_readback, is_small_kernel};
 use super::model::{Edge, Play};
 use super::record::{Call, Op, Part};
 use super::setting::Setting;
@@ -216,7 +216,11 @@ impl<'all> Replay<'all> {
         }
         let spread = spread(changes);
         let ceiling_share = (ceiling_share * spread).min(1.0 - (1.0 - ceiling_share) / spread);
-        let ceiling_ns = (ceiling_share * self.step_ns).max(self.exposed_ns(changes)).max(expected_ns);
+        let (ceiling_ns, exposed_ns) = (ceiling_share * self.step_ns, self.exposed_ns(changes));
+        // What several changes win may come on top of what one of them hides.
+        let ceiling_ns =
+            if changes.len() > 1 { (ceiling_ns + exposed_ns).min(self.step_ns) } else { ceiling_ns.max(exposed_ns) };
+        let ceiling_ns = ceiling_ns.max(expected_ns);
         let most_ns = if changes.iter().all(|change| change.is_of_idle_time()) {
             let busy_ns = self.busy_ns(changes);
             let idle_ns = (self.step_ns - busy_ns).max(0.0) * spread;
@@ -229,11 +233,14 @@ impl<'all> Replay<'all> {
     }
 
     /// How long the device is busy in a step with what stays after changes that only take idle time away: kernels of a graph that
-    /// are small can become one.
+    /// are small can become one, and values that nobody waits for need not come back.
     fn busy_ns(&self, changes: &[Change]) -> f64 {
         let model = &self.built.model;
         let device = self.setting.subject.devices[self.setting.subject.device].device;
-        let vanishes = |op: &Op| changes.contains(&Change::Graph) && is_small_kernel(op, op.end - op.start);
+        let vanishes = |op: &Op| {
+            changes.contains(&Change::Graph) && is_small_kernel(op, op.end - op.start)
+                || changes.contains(&Change::NoSync) && is_scalar_readback(op)
+        };
         let staying = model.part.ops.iter().filter(|op| op.device == device && !vanishes(op));
         let busy = Union::of(staying.map(|op| Interval::new(op.start, op.end)));
         let Some((played, count)) = model.recorded_span() else { return 0.0 };

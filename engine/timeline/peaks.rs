@@ -12,7 +12,7 @@ pub struct TensorRatios {
 }
 
 /// By compute capability, as NVIDIA's data sheets give the rates of its GPUs, without sparsity: V100, T4, A100, A40, L40S, H100
-/// (989 and 495 over 67 TFLOPS), GB200 (2,500 and 1,250 over 80), RTX PRO 6000 Blackwell. `None` without tensor cores, or where no
+/// (989 and 495 over 67 TFLOPS), H20 (148 and 74 over 44), GB200 (2,500 and 1,250 over 80), RTX PRO 6000 Blackwell. `None` without tensor cores, or where no
 /// data sheet is known.
 pub fn tensor_ratios(compute_capability: (i64, i64), name: Option<&str>) -> Option<TensorRatios> {
     let name = name.unwrap_or("");
@@ -21,6 +21,7 @@ pub fn tensor_ratios(compute_capability: (i64, i64), name: Option<&str>) -> Opti
         (7, _) => (8.0, None),
         (8, 0) => (16.0, Some(8.0)),
         (8, 6 | 9) | (12, _) => (4.0, Some(2.0)),
+        (9, _) if name.contains("H20") && !name.contains("H200") => (3.4, Some(1.7)),
         (9, _) => (14.8, Some(7.4)),
         (10, _) => (31.2, Some(15.6)),
         _ => return None,
@@ -38,7 +39,7 @@ impl DeviceProperties {
 }
 
 /// Cards of the Turing generation that lack tensor cores.
-const LACKING: [&str; 8] = ["GTX 16", "MX450", "MX550", "T400", "T500", "T550", "T600", "T1000"];
+const LACKING: [&str; 10] = ["GTX 16", "MX450", "MX550", "T400", "T500", "T550", "T600", "T1000", "T1200", "T2000"];
 
 #[cfg(test)]
 mod tests {
@@ -59,6 +60,13 @@ mod tests {
     fn not_all_of_a_generation_have_tensor_cores() {
         assert_eq!(of((7, 5), "NVIDIA GeForce GTX 1660 Ti"), None);
         assert_eq!(of((7, 5), "Tesla T4"), Some((8.0, None)));
+        assert_eq!(of((7, 5), "Quadro T2000"), None);
         assert_eq!(of((8, 7), "Orin"), None);
+    }
+
+    #[test]
+    fn one_of_its_generation_has_less_of_them() {
+        assert_eq!(of((9, 0), "NVIDIA H20"), Some((3.4, Some(1.7))));
+        assert_eq!(of((9, 0), "NVIDIA H200"), Some((14.8, Some(7.4))));
     }
 }

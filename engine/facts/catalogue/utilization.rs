@@ -87,7 +87,7 @@ pub(super) const STREAMS: &[Fact] = &[
         Int,
         CudaTrace,
         Intensive,
-        "Threads that each launch at least 10 % of the kernels in the legacy default stream, which runs them one after the other.",
+        "Threads of one process that each launch at least 10 % of its kernels in the legacy default stream, which runs them one after the other: the most of any process. Absent where the report does not tell which stream that is.",
     ),
     fact(
         "blocking_stream_count",

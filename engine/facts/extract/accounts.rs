@@ -84,12 +84,20 @@ fn is_cold(device: &DeviceContext) -> bool {
         let sum: i64 = accounts.iter().map(|account| device.account_ns(*account)).sum();
         sum as f64 / device.window().len_ns().max(1) as f64
     };
+    // What is set up again and again, as a stream for each round, is no cold start.
+    let in_stretches = device.idle.in_stretches[Account::IdleInit].longest_pieces_ns().into_iter().sum::<i64>();
+    let is_few = 2 * in_stretches >= device.account_ns(Account::IdleInit);
+    let first_time: &[Account] = if is_few {
+        &[Account::IdleLoad, Account::IdleCompile, Account::IdleInit]
+    } else {
+        &[Account::IdleLoad, Account::IdleCompile]
+    };
     let start_up_share = device.ops.start_up.len_ns() as f64 / device.window().len_ns().max(1) as f64;
     device.told.steps.is_none()
         && !device.told.is_phase()
         && (start_up_share == 0.0 || start_up_share >= COLD_START_SHARE)
-        && share(&[Account::IdleLoad, Account::IdleCompile, Account::IdleInit]) >= COLD_SHARES.0
-        && share(&[Account::IdleLoad, Account::IdleCompile, Account::IdleInit, Account::IdleAllocate]) >= COLD_SHARES.1
+        && share(first_time) >= COLD_SHARES.0
+        && share(first_time) + share(&[Account::IdleAllocate]) >= COLD_SHARES.1
 }
 
 /// Where the longest piece of each account lies.

@@ -37,8 +37,8 @@ impl Traits {
 
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
 const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce";
-/// Of these, what the ledger counts as communication. What reduces in memory that GPUs share, in one launch, computes as it
-/// communicates.
+/// Of these, what the ledger counts as communication: kernels of the libraries, and vLLM's reduction across devices, which nothing but
+/// moves and adds. Others are named by NCCL's peers and count as compute, as they do in the sums of other tools.
 const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce";
 const MATRIX: &str =
     r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";

@@ -209,8 +209,7 @@ impl Replays<'_> {
     pub fn together(&self, key: &str, changes: &[Change]) -> Option<(i64, Gain)> {
         let number = |device: &DeviceContext| self.context.timeline.devices[device.ops.device as usize].number;
         let device = self.context.devices.iter().find(|device| key_of(number(device)) == key)?;
-        let predicted = replay::what_if(self.context, device, changes).outcome.ok()?;
-        Some((predicted.step_ns, predicted.together))
+        replay::together(self.context, device, changes)
     }
 }
 

@@ -87,15 +87,11 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
         (Change::HostAside, Made::Plainly) => &[HOST_CODE],
         (Change::NoBlocking, Made::Plainly) => &[BLOCKED],
         (Change::NoSync, Made::Plainly) => &[WAITING],
-        (
-            Change::NoSync
-            | Change::LoadAhead
-            | Change::HostAside
-            | Change::NoBlocking
-            | Change::Graph
-            | Change::CacheAllocations,
-            _,
-        ) => &[IDLE_OF_HOST],
+        // Values that are not read back need no copy.
+        (Change::NoSync, Made::AsWellAsCanBe) => &[IDLE_OF_HOST, COPIES],
+        (Change::LoadAhead | Change::HostAside | Change::NoBlocking | Change::Graph | Change::CacheAllocations, _) => {
+            &[IDLE_OF_HOST]
+        }
         (Change::BatchCopies | Change::PinCopies, _) => &[COPIES, IDLE_OF_HOST],
         (Change::OverlapCopies, Made::Plainly) => &[COPIES, WAITS],
         (Change::OverlapCommunication, _) => &[COMMUNICATION],

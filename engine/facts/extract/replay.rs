@@ -92,6 +92,11 @@ pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[
     WhatIf { device_number: number, outcome: played(context, device, steps, predicted) }
 }
 
+/// How long a step is, and what changes win of it together.
+pub(super) fn together(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> Option<(i64, Gain)> {
+    played(context, device, steps::steady(device), |replay| (replay.step_ns(), replay.gain(changes))).ok()
+}
+
 fn played<T>(
     context: &Context<'_>,
     device: &DeviceContext,

@@ -217,7 +217,7 @@ impl Play<'_> {
         let fills =
             self.model.part.ops.iter().filter(|op| op.lane == Some(TO_DEVICE) && op.bytes > MAX_SMALL_COPY_BYTES);
         let streams: BTreeSet<u32> = fills.map(|op| op.stream).collect();
-        streams.len() + 1
+        streams.len().max(1) + 1
     }
 
     /// Where a step works on piece after piece, each sent, worked on and sent back in one stream: the piece of each operation,

@@ -249,6 +249,7 @@ pub(in super::super) fn is_small_kernel(op: &Op, run_ns: i64) -> bool {
     op.kind == OpKind::Kernel && run_ns < SMALL_KERNEL_NS
 }
 
-fn is_scalar_readback(op: &Op) -> bool {
+/// Whether an operation brings a value or a few back to the host.
+pub(in super::super) fn is_scalar_readback(op: &Op) -> bool {
     op.lane == Some(TO_HOST) && op.bytes <= MAX_SCALAR_BYTES
 }

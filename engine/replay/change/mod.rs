@@ -10,7 +10,7 @@ use foldhash::HashMap;
 use super::model::{Edge, Play, What, Why};
 use super::record::Op;
 use super::setting::Setting;
-pub(super) use host::is_small_kernel;
+pub(super) use host::{is_scalar_readback, is_small_kernel};
 
 /// How much of it a change is taken to win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,7 +107,7 @@ impl Change {
         )
     }
 
-    /// Whether it takes nothing but time away in which the device has nothing to do.
+    /// Whether it takes little but time away in which the device has nothing to do.
     pub const fn is_of_idle_time(self) -> bool {
         matches!(
             self,

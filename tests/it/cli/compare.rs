@@ -246,7 +246,7 @@ fn a_facts_file_reviews_as_its_report_does() {
         let of_report = coldspot(&["review", &fixture(name)]).success().out();
         // Only a recording can be played again with all changes at once.
         let (together, rest): (Vec<&str>, Vec<&str>) =
-            of_report.split("\n\n").partition(|part| part.starts_with("All of these together: "));
+            of_report.split("\n\n").partition(|part| part.starts_with("Together: "));
         assert_eq!(of_file, rest.join("\n\n"));
         assert_eq!(together.len(), usize::from(name == "training-step.sqlite"));
     }

@@ -163,7 +163,7 @@ fn what_changes_win_together_is_what_whatif_says_of_them() {
     assert_eq!(played["expected_gain_ns"], told["expected_ns"]);
     assert_eq!(played["ceiling_gain_ns"], told["ceiling_ns"]);
     let text = coldspot(&["review", &report, "--format", "text"]).success().out();
-    let line = text.lines().find(|line| line.starts_with("All of these together: about")).expect("a line");
+    let line = text.lines().find(|line| line.starts_with("Together: about")).expect("a line");
     assert!(line.contains("at most"), "{line}");
     let one = kept().join("v_reduce.sqlite").to_string_lossy().into_owned();
     let review = coldspot(&["review", &one, "--format", "json"]).success().json();
@@ -350,7 +350,7 @@ fn page(rows: &[Row]) -> String {
 
 const AGAIN_HEAD: &str = "## Recorded again
 
-Other programs with other flaws and sizes, on machines of the same kind (NVIDIA H200, driver 13.0, 2026-11-21; C++ built by nvcc
+Other programs with other flaws and sizes, on machines of the same kind (NVIDIA H200, driver 13.0, 2026-11-21 and 22; C++ built by nvcc
 13.0 and recorded with Nsight Systems 2023.4.4, PyTorch 2.11 with torch.profiler), to see whether what was learned above holds. They
 were reviewed before anything was changed for them, four times:
 
@@ -362,11 +362,11 @@ were reviewed before anything was changed for them, four times:
 | the same | after they were learned from | 13 | 13 | 11 |
 | 23 others (`w_`) | before anything was changed for them | 16 | 15 | 10 |
 | the same | after they were learned from | 20 | 21 | 16 |
-| 24 others (`u_`, and 15 of PyTorch) | before anything was changed for them, by somebody else | 16 | 15 | 10 |
+| 24 others (`u_`, and 15 of PyTorch) | before anything was changed for them | 16 | 15 | 10 |
 | the same | after they were learned from | 17 | 18 | 11 |
 
 The last set has a slow host, whose work takes 5 to 20 % longer or shorter from process to process: the fixes of four of its programs
-gained less than 5 % in at least one of three or four runs. Its three controls stay under 5 %.
+gained less than 5 % in at least one of three or four runs of five loops each. Its three controls stay under 5 %.
 
 16 more were meant to have no flaw. Twelve stay quiet, one of which lost its kernels and is told so; in four others, which the host or element-wise kernels slow down, the review says
 so, where what was mended had gained nothing (`micro`, `v_mask`, `v_resnet`, `w_metrics`). The machine of the `w_` programs has a slower
