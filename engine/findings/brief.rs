@@ -2,7 +2,6 @@
 
 use super::occurrence::severity_of;
 use super::{DeviceReview, Finding};
-use crate::facts::EntityKind;
 use crate::rules::CaptureNote;
 use crate::rules::outcome::Severity;
 
@@ -39,8 +38,7 @@ pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
             None => finding.severity == Severity::Low && !is_first,
         };
         told += usize::from(!finding.is_brief);
-        let is_inside = finding.gain.is_none() && finding.subject.kind == EntityKind::Kernel;
-        is_inside_brief |= is_inside && finding.is_brief && finding.severity == Severity::Low;
+        is_inside_brief |= finding.looks_inside() && finding.is_brief && finding.severity == Severity::Low;
         is_first = is_first && finding.severity == Severity::Info;
     }
     // What the review leads with is told before what ranks behind it.

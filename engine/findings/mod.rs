@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 
-use crate::facts::Facts;
+use crate::facts::{EntityKind, Facts};
 use crate::replay::Change;
 use crate::rules::outcome::{Confidence, Judgement, Outcome, Replayed, Severity};
 use crate::rules::{CaptureNote, Reference, RuleInfo};
@@ -161,6 +161,11 @@ impl Finding {
     /// The gravest severity of it and of what it explains.
     pub fn worst(&self) -> Severity {
         self.symptoms.iter().map(Self::worst).fold(self.severity, Severity::max)
+    }
+
+    /// Whether it names a kernel to look inside of: what that gains has no number.
+    fn looks_inside(&self) -> bool {
+        self.gain.is_none() && self.subject.kind == EntityKind::Kernel
     }
 }
 

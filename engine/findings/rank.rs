@@ -78,8 +78,7 @@ impl<'a> Ranking<'a> {
 
     /// The part of its device's window that a kernel takes whose finding has no number.
     fn share_inside(&self, finding: &Finding) -> Option<f64> {
-        let has_number = finding.gain.is_some() || finding.severity != Severity::Low;
-        if has_number || finding.subject.kind != EntityKind::Kernel {
+        if !finding.looks_inside() || finding.severity != Severity::Low {
             return None;
         }
         let (facts, kernel) = (self.context.facts, finding.subject.entity);

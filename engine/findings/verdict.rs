@@ -34,16 +34,7 @@ pub(super) fn verdict(
     }
     let capture = findings.iter().find(|finding| finding.gain.is_none() && finding.severity == Severity::High);
     if devices.is_empty() {
-        let is_any = facts.of_kind(EntityKind::Device).next().is_some();
-        let words = Sentence::default().own(if is_any {
-            "The GPU work that was recorded has no length, so there is nothing to judge."
-        } else {
-            "No GPU work was recorded, so there is nothing to judge."
-        });
-        return match notes.first() {
-            Some(note) => words.own(" ").sentence(note),
-            None => words,
-        };
+        return nothing(facts, notes);
     }
     if let Some(next_to_nothing) = next_to_nothing(facts, devices) {
         return next_to_nothing;
@@ -60,11 +51,8 @@ pub(super) fn verdict(
         None => Sentence::default(),
     };
     if let Some(inside) = before_any_gain(findings) {
-        return beside(
-            computing(words, devices, inside).own(". ").sentence(&inside.summary).own("."),
-            inside,
-            findings,
-        );
+        let words = computing(words, devices, inside).own(". ").sentence(&inside.summary).own(".");
+        return beside(words, inside, findings);
     }
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => beside(loss(words, devices, finding, gain, known), finding, findings),
@@ -111,6 +99,20 @@ fn of_kernels(facts: &Facts, devices: &[DeviceReview], findings: &[Finding]) -> 
     }
 }
 
+/// No device has a window to judge.
+fn nothing(facts: &Facts, notes: &[Sentence]) -> Sentence {
+    let is_any = facts.of_kind(EntityKind::Device).next().is_some();
+    let words = Sentence::default().own(if is_any {
+        "The GPU work that was recorded has no length, so there is nothing to judge."
+    } else {
+        "No GPU work was recorded, so there is nothing to judge."
+    });
+    match notes.first() {
+        Some(note) => words.own(" ").sentence(note),
+        None => words,
+    }
+}
+
 /// A handful of operations in a long capture: the program's work was not recorded, whatever the shares say.
 fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> {
     let run = facts.run()?;
@@ -131,7 +133,7 @@ fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> 
 fn before_any_gain(findings: &[Finding]) -> Option<&Finding> {
     let mut told =
         findings.iter().filter(|finding| finding.severity > Severity::Info && finding.capture_note.is_none());
-    let first = told.next().filter(|first| first.gain.is_none() && first.subject.kind == EntityKind::Kernel)?;
+    let first = told.next().filter(|first| first.looks_inside())?;
     told.any(|finding| finding.gain.is_some()).then_some(first)
 }
 

@@ -55,9 +55,9 @@ struct Cost {
 /// first is the profiler's, and grows as the cost of whatever else is recorded does: with a host that is slow or busy. Measured on
 /// the machines of docs/gains.md.
 const BARE_LAUNCH_NS: f64 = 2_500.0;
-/// With GPUs of this compute capability and later. The hosts of older ones launch more slowly, profiler or not.
-const MEASURED_SINCE: i64 = 8;
 const COST_LAUNCH_NS: f64 = 4_300.0;
+/// That holds with GPUs of this compute capability and later. The hosts of older ones launch more slowly, profiler or not.
+const MEASURED_SINCE: i64 = 8;
 /// The most that recording was seen to cost in this way.
 const MAX_COST_FACTOR: f64 = 4.0;
 /// So few launches tell nothing, nor do those that are rare among other calls.
@@ -236,7 +236,7 @@ impl<'all> Replay<'all> {
     /// are small can become one, and values that nobody waits for need not come back.
     fn busy_ns(&self, changes: &[Change]) -> f64 {
         let model = &self.built.model;
-        let device = self.setting.subject.devices[self.setting.subject.device].device;
+        let device = self.setting.own_device();
         let vanishes = |op: &Op| {
             changes.contains(&Change::Graph) && is_small_kernel(op, op.end - op.start)
                 || changes.contains(&Change::NoSync) && is_scalar_readback(op)
@@ -258,7 +258,7 @@ impl<'all> Replay<'all> {
         if !changes.iter().any(hides) {
             return 0.0;
         }
-        let device = self.setting.subject.devices[self.setting.subject.device].device;
+        let device = self.setting.own_device();
         let own = model.exposed_communication().into_iter().filter(|(op, _)| model.op(*op).device == device);
         let exposed: i64 = own.map(|(_, ns)| ns).sum();
         (exposed as f64 / f64::from(self.step_count().max(1))).min(self.step_ns)

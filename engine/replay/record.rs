@@ -131,6 +131,7 @@ impl Part {
         let mut call_of: HashMap<u32, u32> = HashMap::default();
         let is_at_work = |thread: &&u32| !only_asks(subject, calls_within(subject, **thread, host.whole()));
         let threads: Vec<u32> = threads.iter().filter(is_at_work).copied().collect();
+        let is_optimizer = optimizer_labels(subject);
         for thread in &threads {
             let first = part.calls.len();
             part.add_thread(subject, *thread, host.whole(), &mut call_of);
@@ -139,7 +140,7 @@ impl Part {
             }
             part.note_blocked(subject, *thread, first);
             part.note_operators(subject, *thread, first);
-            part.note_optimizer(subject, *thread, first);
+            part.note_optimizer(subject, &is_optimizer, *thread, first);
             part.threads.push(first..part.calls.len());
         }
         part.add_ops(subject, host, &call_of);
@@ -250,14 +251,11 @@ impl Part {
         }
     }
 
-    /// Which calls are an optimizer's.
-    fn note_optimizer(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
+    /// Which calls are an optimizer's, whose ranges have the labels that are told.
+    fn note_optimizer(&mut self, subject: &Subject<'_>, is_optimizer: &[bool], thread: u32, first: usize) {
         let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
-        let labels = &subject.timeline.ranges.labels;
-        let is_own: Vec<bool> =
-            labels.iter().map(|label| subject.timeline.name(label.name).starts_with(OPTIMIZER)).collect();
-        let own =
-            ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_own.get(**label as usize) == Some(&true));
+        let is_own = |label: u32| is_optimizer.get(label as usize) == Some(&true);
+        let own = ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_own(**label));
         let calls = &mut self.calls[first..];
         let mut next = 0;
         for (times, _) in own {
@@ -363,6 +361,12 @@ fn note_overlap(calls: &mut [Call], intervals: impl Iterator<Item = Interval>) {
             calls[index].loading_before_ns += gap.overlap_ns(times);
         }
     }
+}
+
+/// Which labels of ranges are those of an optimizer.
+fn optimizer_labels(subject: &Subject<'_>) -> Vec<bool> {
+    let labels = subject.timeline.ranges.labels.iter();
+    labels.map(|label| subject.timeline.name(label.name).starts_with(OPTIMIZER)).collect()
 }
 
 /// The threads that call CUDA, of the processes that run work on the device.

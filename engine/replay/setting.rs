@@ -34,9 +34,14 @@ impl Setting<'_> {
         self.subject.timeline.devices.get(device as usize)?.properties.as_ref()
     }
 
-    /// That of the device whose steps are looked at.
+    /// The index of the device whose steps are looked at.
+    pub(super) fn own_device(&self) -> u32 {
+        self.subject.devices[self.subject.device].device
+    }
+
+    /// The compute capability of that device.
     pub(super) fn compute_capability(&self) -> Option<(i64, i64)> {
-        self.properties(self.subject.devices[self.subject.device].device)?.compute_capability
+        self.properties(self.own_device())?.compute_capability
     }
 
     /// The rate of pinned copies: measured here, else that of the usual link.
@@ -44,7 +49,7 @@ impl Setting<'_> {
         let measured =
             lane.and_then(|lane| self.pinned[usize::from(lane == TO_HOST)]).or(self.pinned[0]).or(self.pinned[1]);
         measured.unwrap_or_else(|| {
-            let device = self.subject.devices[self.subject.device].device;
+            let device = self.own_device();
             let major = self.properties(device).and_then(|properties| properties.compute_capability);
             match major {
                 Some((9.., _)) => PCIE5_RATE,
@@ -114,7 +119,7 @@ impl Setting<'_> {
 
     /// The peaks of matrix products on tensor cores over that of fp32 without.
     pub(super) fn tensor_ratios(&self) -> Option<TensorRatios> {
-        self.properties(self.subject.devices[self.subject.device].device)?.tensor_ratios()
+        self.properties(self.own_device())?.tensor_ratios()
     }
 
     /// Whether one process runs work on several devices, and broadcasts to them in most steps.

@@ -12,8 +12,8 @@ pub struct TensorRatios {
 }
 
 /// By compute capability, as NVIDIA's data sheets give the rates of its GPUs, without sparsity: V100, T4, A100, A40, L40S, H100
-/// (989 and 495 over 67 TFLOPS), H20 (148 and 74 over 44), GB200 (2,500 and 1,250 over 80), RTX PRO 6000 Blackwell. `None` without tensor cores, or where no
-/// data sheet is known.
+/// (989 and 495 over 67 TFLOPS), H20 (148 and 74 over 44), GB200 (2,500 and 1,250 over 80), RTX PRO 6000 Blackwell. `None` without
+/// tensor cores, or where no data sheet is known.
 pub fn tensor_ratios(compute_capability: (i64, i64), name: Option<&str>) -> Option<TensorRatios> {
     let name = name.unwrap_or("");
     let (half, tf32) = match compute_capability {

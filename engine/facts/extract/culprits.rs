@@ -145,6 +145,9 @@ pub(super) fn called_outside(context: &Context<'_>, device: &DeviceContext, fact
     for call in context.calls.of_thread(main) {
         let times = timeline.api.times.at(*call as usize);
         let outside_ns = times.len_ns() - times.overlap_ns(window);
+        if outside_ns == 0 {
+            continue;
+        }
         let sum = sums.entry(timeline.api.name[*call as usize]).or_default();
         *sum = sum.saturating_add(outside_ns);
     }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::HashMap;
+
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::OpKind;
@@ -107,17 +109,21 @@ const LEAST_THREAD_SHARE: f64 = 0.1;
 /// The threads of one process that launch a good part of its kernels in the legacy default stream: the most of any process, as
 /// each has a stream of its own.
 fn default_stream_threads(timeline: &Timeline, device: &DeviceContext) -> i64 {
-    let mut by_process: BTreeMap<u32, BTreeMap<u32, i64>> = BTreeMap::new();
+    let mut launches: HashMap<(u32, u32), i64> = HashMap::default();
     for op in device.ops.in_window().filter(|op| op.kind.is_kernel()) {
         let stream = timeline.streams.get(op.stream(timeline) as usize);
         let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize));
         if let (Some(stream), Some(thread)) = (stream.filter(|stream| stream.kind == StreamKind::Default), thread) {
-            *by_process.entry(stream.process).or_default().entry(*thread).or_default() += 1;
+            *launches.entry((stream.process, *thread)).or_default() += 1;
         }
     }
-    let busy_threads = |launches: &BTreeMap<u32, i64>| {
-        let all: i64 = launches.values().sum();
-        launches.values().filter(|count| **count as f64 >= LEAST_THREAD_SHARE * all as f64).count()
+    let mut by_process: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+    for ((process, _), count) in launches {
+        by_process.entry(process).or_default().push(count);
+    }
+    let busy_threads = |counts: &Vec<i64>| {
+        let all: i64 = counts.iter().sum();
+        counts.iter().filter(|count| **count as f64 >= LEAST_THREAD_SHARE * all as f64).count()
     };
     by_process.values().map(busy_threads).max().unwrap_or(0) as i64
 }

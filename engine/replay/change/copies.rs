@@ -275,8 +275,8 @@ impl Play<'_> {
                 let row = model.op(op);
                 last.insert((unit(op), row.lane.is_some()), op);
             }
-            for ((step, _), op) in last {
-                if let Some(lasts) = lasts.get_mut(step as usize).filter(|lasts| lasts.len() < 16) {
+            for ((unit, _), op) in last {
+                if let Some(lasts) = lasts.get_mut(unit as usize).filter(|lasts| lasts.len() < 16) {
                     lasts.push(op);
                 }
             }

@@ -56,8 +56,8 @@ impl Play<'_> {
         let is_small = |call: usize| {
             let row = &model.part.calls[call];
             let op = model.part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1);
-            let is_small = |op: &Op| op.kind == OpKind::Memset || is_small_kernel(op, op.end - op.start);
-            op.is_some_and(is_small) || row.op_count == 0 && row.class == ApiClass::Other
+            let can_vanish = |op: &Op| op.kind == OpKind::Memset || is_small_kernel(op, op.end - op.start);
+            op.is_some_and(can_vanish) || row.op_count == 0 && row.class == ApiClass::Other
         };
         for thread in &model.part.threads {
             let mut first = None;
