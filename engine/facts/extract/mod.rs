@@ -53,6 +53,7 @@ use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::{Change, Gain};
+use crate::text::cut;
 use crate::timeline::interval::Interval;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
 use kernel_names::Traits;
@@ -309,6 +310,9 @@ impl DevicePart {
     }
 }
 
+/// Bytes of a name in a key. Each entity has a key of its own, where names are shared.
+const MAX_KEY_BYTES: usize = 1 << 10;
+
 /// The entities that those of a device hang below.
 struct Parents<'facts> {
     run: EntityId,
@@ -322,7 +326,7 @@ struct Parents<'facts> {
 impl Parents<'_> {
     /// The key of an entity below the device.
     fn key_of(&self, name: &str) -> String {
-        format!("{}/{name}", self.key)
+        format!("{}/{}", self.key, cut::distinct(name, MAX_KEY_BYTES))
     }
 
     /// Below the device.
