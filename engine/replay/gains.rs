@@ -7,6 +7,7 @@ use super::change::{Change, Extent, is_scalar_readback, is_small_kernel};
 use super::model::{Edge, Play};
 use super::record::{Call, Op, Part};
 use super::setting::Setting;
+use super::waits::inner_wait_count;
 use super::{Assumption, NoReplay, Subject};
 use crate::timeline::api::ApiClass;
 use crate::timeline::interval::Interval;
@@ -184,6 +185,11 @@ impl<'all> Replay<'all> {
     /// How many steps are played again.
     pub fn step_count(&self) -> u32 {
         self.built.model.part.step_count
+    }
+
+    /// How often the host waits between launches of a step, in the mean.
+    pub fn inner_wait_count(&self) -> f64 {
+        inner_wait_count(&self.built.model)
     }
 
     /// How far steps are from those recorded when played again without what the model does not explain, as a share.

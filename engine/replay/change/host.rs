@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::super::Role;
 use super::super::model::{Edge, Play, What, Why};
 use super::super::record::{Op, TO_HOST};
 use super::super::setting::Setting;
@@ -45,8 +46,7 @@ impl Play<'_> {
         let is_wait = |call: u32| matches!(model.call(call).class, ApiClass::Wait(_) | ApiClass::Query);
         let is_gone = |call: u32| is_wait(call) || self.reads_scalar(call);
         let mut is_gone: Vec<bool> = (0..model.part.calls.len() as u32).map(is_gone).collect();
-        let least_count = if extent == Extent::Ceiling { 1 } else { MIN_RESULTS_IN_ROW };
-        self.add_single_results(&mut is_gone, least_count);
+        self.add_single_results(&mut is_gone, extent, setting);
         self.free_calls(|call| is_gone[call as usize].then_some(0));
         let is_dropped = |op: &Op| extent == Extent::Ceiling && is_gone.get(op.call as usize) == Some(&true);
         self.drop_ops(|op| is_scalar_readback(op) || is_dropped(op));
@@ -54,17 +54,20 @@ impl Play<'_> {
     }
 
     /// The few small kernels between two reads make the one result that is read: for all results at once they are one launch.
-    /// So it is where at least so many are made one after the other.
-    fn add_single_results(&self, is_gone: &mut [bool], least_count: usize) {
+    /// That is expected where many are made one after the other, unless it is elements that they choose: those are no results.
+    fn add_single_results(&self, is_gone: &mut [bool], extent: Extent, setting: &Setting<'_>) {
+        let is_ceiling = extent == Extent::Ceiling;
+        let least_count = if is_ceiling { 1 } else { MIN_RESULTS_IN_ROW };
+        let chooses = |call: usize| self.call_role(call, setting) == Some(Role::Selection);
         for thread in &self.model.part.threads {
             let mut in_row: Vec<Range<usize>> = Vec::new();
             let mut first = None;
             for read in thread.clone().filter(|call| self.reads_scalar(*call as u32)) {
                 let Some(after) = first.replace(read + 1) else { continue };
-                if !self.makes_one_result(after..read, is_gone) {
-                    settle_results(&mut in_row, is_gone, least_count);
-                } else {
+                if self.makes_one_result(after..read, is_gone) && (is_ceiling || !(after..read).any(chooses)) {
                     in_row.push(after..read);
+                } else {
+                    settle_results(&mut in_row, is_gone, least_count);
                 }
             }
             settle_results(&mut in_row, is_gone, least_count);
@@ -81,8 +84,8 @@ impl Play<'_> {
             let op = part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1);
             op.is_some_and(can_vanish) || row.op_count == 0 && row.class == ApiClass::Other
         };
-        calls.clone().filter(asks).count() <= MAX_LAUNCHES_OF_RESULT
-            && calls.into_iter().all(|call| is_gone[call] || is_small(call))
+        calls.clone().filter(asks).count() <= MAX_LAUNCHES_OF_RESULT && { calls }
+            .all(|call| is_gone[call] || is_small(call))
     }
 
     /// Takes the host code out that led to calls that are gone: of the code around them the longest stretch stays, as it leads
