@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use super::occurrence::{Context, Occurrence, chain, fixed_severity, ranked_ns, severity_of};
 use super::source::evidence;
-use super::{Also, Finding, Gain};
+use super::{Also, Finding, Gain, waits_first};
 use crate::facts::EntityKind;
 use crate::ledger::{Account, START_UP_PIECES};
 use crate::rules::outcome::{Confidence, Severity};
@@ -56,6 +56,7 @@ impl<'a> Ranking<'a> {
                 (ranked(&group, &finding), finding)
             })
             .collect();
+        waits_first::rank(self.context.facts, &mut findings);
         // Several entities of a rule gain more together than the best of them, by which the groups came.
         let is_large = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= LARGE_ONCE_SHARE);
         let large_once = findings.iter().filter(|(_, finding)| finding.once && is_large(finding));
