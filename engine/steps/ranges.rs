@@ -128,18 +128,24 @@ pub(super) fn has_few_steps(marks: &Marks, launches: &Launches) -> bool {
     })
 }
 
-/// Whether a range that the program enters once launched all the work, that of a loop and a good part before and after it: what
-/// repeats then is a part of one request, and what lies beside it no warm-up.
+/// Whether steps are parts of one request: a range that the program enters once launched all the work, that of the steps and a good
+/// part before and after them. What lies beside them is then no warm-up.
 pub(super) fn are_parts_of_one(marks: &Marks, launches: &Launches, steps: &Steps) -> bool {
     let (Some(first), Some(last)) = (steps.steps.first(), steps.steps.last()) else { return false };
-    let loop_host = Interval::new(first.host.start, last.host.end);
     let all_ns = launches.all_work_ns();
-    let beside_ns = all_ns - launches.work_ns(loop_host);
-    let holds_all = |group: &Group| {
+    let beside_ns = all_ns - launches.work_ns(Interval::new(first.host.start, last.host.end));
+    steps.told_by == ToldBy::Range
+        && beside_ns as f64 >= BESIDE_WORK_SHARE * all_ns as f64
+        && is_one_request(marks, launches)
+}
+
+/// Whether a range that the program enters once launched all the work.
+pub(super) fn is_one_request(marks: &Marks, launches: &Launches) -> bool {
+    let least_ns = WHOLE_WORK_SHARE * launches.all_work_ns() as f64;
+    marks.of(launches).any(|group| {
         let [whole] = group.hosts[..] else { return false };
-        whole.clip(loop_host) == loop_host && launches.work_ns(whole) as f64 >= WHOLE_WORK_SHARE * all_ns as f64
-    };
-    beside_ns as f64 >= BESIDE_WORK_SHARE * all_ns as f64 && marks.of(launches).any(holds_all)
+        launches.work_ns(whole) as f64 >= least_ns
+    })
 }
 
 /// The steps that the user names: with or without its numbers.
