@@ -136,16 +136,10 @@ pub(super) fn are_parts_of_one(marks: &Marks, launches: &Launches, steps: &Steps
     let beside_ns = all_ns - launches.work_ns(Interval::new(first.host.start, last.host.end));
     steps.told_by == ToldBy::Range
         && beside_ns as f64 >= BESIDE_WORK_SHARE * all_ns as f64
-        && is_one_request(marks, launches)
-}
-
-/// Whether a range that the program enters once launched all the work.
-pub(super) fn is_one_request(marks: &Marks, launches: &Launches) -> bool {
-    let least_ns = WHOLE_WORK_SHARE * launches.all_work_ns() as f64;
-    marks.of(launches).any(|group| {
-        let [whole] = group.hosts[..] else { return false };
-        launches.work_ns(whole) as f64 >= least_ns
-    })
+        && marks.of(launches).any(|group| {
+            let [whole] = group.hosts[..] else { return false };
+            launches.work_ns(whole) as f64 >= WHOLE_WORK_SHARE * all_ns as f64
+        })
 }
 
 /// The steps that the user names: with or without its numbers.

@@ -16,7 +16,7 @@ const MAIN_SHARE: f64 = 0.8;
 /// A start-up that is a smaller part of the window is none.
 const LEAST_WINDOW_SHARE: f64 = 0.02;
 
-/// A device that computes for this share of the time before the work that repeats is at work already.
+/// A device that computes for this share of the time before what repeats is at work already: not all of a pass repeats within it.
 const BUSY_SHARE: f64 = 0.25;
 
 /// What counts as one kernel.
@@ -64,7 +64,7 @@ fn launched(timeline: &Timeline, device: &DeviceOps) -> Vec<Option<Launched>> {
 
 /// From the begin of the window to where the work of the program has begun: where a range comes a second time, and far faster;
 /// else where each of the kernels that are most of the work, and that repeat, has run. `None` where that is at once, or where
-/// most of the work has passed by then, or where it is the first part of one request. `launches` are those of the device in its window, if it has any.
+/// most of the work has passed by then, or where the device is at work already. `launches` are those of the device in its window, if it has any.
 pub fn start_up(
     timeline: &Timeline,
     marks: &Marks,
@@ -79,8 +79,7 @@ pub fn start_up(
     }
     let launched = launched(timeline, device);
     let of = |same: Same| by_kernels(timeline, device, &launched, same);
-    let is_request = launches.is_some_and(|launches| ranges::is_one_request(marks, launches));
-    of(Same::Shape).or_else(|| of(Same::Name)).filter(|part| !is_request || !is_busy(device, *part))
+    of(Same::Shape).or_else(|| of(Same::Name)).filter(|part| !is_busy(device, *part))
 }
 
 /// Whether the device computes for a good part of an interval, as in work and not while a program begins.

@@ -34,8 +34,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     let mut sums = Sums::default();
     for ops in by_stream.values() {
-        let roles = ops.iter().map(|op| role(context, *op));
-        for found in written_out(roles).into_iter().filter(|found| works_on_batches(context, ops, *found)) {
+        let roles: Vec<Role> = ops.iter().map(|op| role(context, *op)).collect();
+        for found in written_out(&roles).into_iter().filter(|found| works_on_batches(context, ops, *found)) {
             sums.add(context, ops, found);
         }
     }
@@ -83,7 +83,7 @@ impl Sums {
         self.between_ns += between.iter().map(|op| op.end - op.start).sum::<i64>();
         let kernels = between.iter().filter(|op| op.kind == OpKind::Kernel);
         let shortest_ns = kernels.map(|op| op.end - op.start).min().unwrap_or(0);
-        for op in [found.before, found.after].into_iter().filter_map(|place| ops.get(place)) {
+        for op in found.products().filter_map(|place| ops.get(place)) {
             self.of_products_ns += WrittenOut::won_of_product_ns(op.end - op.start, shortest_ns);
         }
         for op in between {

@@ -169,13 +169,14 @@ impl Play<'_> {
                 Op { kind: OpKind::Memset, .. } | Op { kind: OpKind::Copy, lane: None, .. } => Role::Elementwise,
                 op => setting.role_of(op),
             };
-            for found in written_out(ops.iter().map(role)) {
+            let roles: Vec<Role> = ops.iter().map(role).collect();
+            for found in written_out(&roles) {
                 let run_ns = |op: u32| model.op(op).end - model.op(op).start;
                 let between = &ops[found.between()];
                 between.iter().for_each(|op| is_gone[*op as usize] = true);
                 let is_kernel = |op: &&u32| model.op(**op).kind == OpKind::Kernel;
                 let shortest_ns = between.iter().filter(is_kernel).map(|op| run_ns(*op)).min().unwrap_or(0);
-                for product in [ops[found.before], ops[found.after]] {
+                for product in found.products().map(|place| ops[place]) {
                     let won_ns = WrittenOut::won_of_product_ns(run_ns(product), shortest_ns);
                     let left_ns = run_of.entry(product).or_insert_with(|| run_ns(product));
                     *left_ns = (*left_ns - won_ns).max(0);
