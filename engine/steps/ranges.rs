@@ -27,6 +27,11 @@ const MOST_BUSY_OF_WARM_UP: f64 = 0.9;
 /// Of two ranges that hold nearly the same work, within this share, the outer one is the step.
 const SAME_WORK_SHARE: f64 = 0.05;
 
+/// A range that launched this share of the work launched all of it.
+const WHOLE_WORK_SHARE: f64 = 0.95;
+/// What a request computes beside its loop, at least, so that the loop is a part of it.
+const BESIDE_WORK_SHARE: f64 = 0.1;
+
 /// How much a name sounds like a step, the most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
@@ -123,6 +128,20 @@ pub(super) fn has_few_steps(marks: &Marks, launches: &Launches) -> bool {
             && !is_loop(group)
             && inside_ns() as f64 >= UNNAMED_WORK_SHARE * launches.all_work_ns() as f64
     })
+}
+
+/// Whether steps are parts of one request: a range that the program enters once launched all the work, that of the steps and a good
+/// part before and after them. What lies beside them is then no warm-up.
+pub(super) fn are_parts_of_one(marks: &Marks, launches: &Launches, steps: &Steps) -> bool {
+    let (Some(first), Some(last)) = (steps.steps.first(), steps.steps.last()) else { return false };
+    let all_ns = launches.all_work_ns();
+    let beside_ns = all_ns - launches.work_ns(Interval::new(first.host.start, last.host.end));
+    steps.told_by == ToldBy::Range
+        && beside_ns as f64 >= BESIDE_WORK_SHARE * all_ns as f64
+        && marks.of(launches).any(|group| {
+            let [whole] = group.hosts[..] else { return false };
+            launches.work_ns(whole) as f64 >= WHOLE_WORK_SHARE * all_ns as f64
+        })
 }
 
 /// The steps that the user names: with or without its numbers.

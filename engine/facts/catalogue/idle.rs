@@ -129,6 +129,22 @@ pub(super) const DETAIL: &[Fact] = &[
     fact("idle_query_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the polling time."),
     fact("idle_copy_call", Text, CudaApi, Incomparable, "The copy API that takes the largest part of that time."),
     fact(
+        "idle_queue_call",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The call that launched what most of the time after launches (idle_queue_ns) waits for.",
+    ),
+    fact("idle_queue_call_ns", Int, CudaApi, ExtensiveWithGaps, "How much of that time its operations end."),
+    fact(
+        "idle_queue_kernel",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The kernel that most of that time waits for, of the part that kernels end.",
+    ),
+    fact("idle_queue_kernel_ns", Int, CudaApi, ExtensiveWithGaps, "How much of that time this kernel ends."),
+    fact(
         "idle_blocked_call",
         Text,
         OsRuntime,

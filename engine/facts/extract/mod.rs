@@ -3,6 +3,7 @@
 mod accounts;
 mod ahead;
 mod allocations;
+mod attention;
 mod by_index;
 mod call_rounds;
 mod collectives;
@@ -243,6 +244,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     ahead::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
+    attention::extract(context, device, &mut part.device);
     fine_work::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     turns::extract(context, device, &mut part.device);

@@ -68,11 +68,15 @@ fn without_object(name: &str) -> Option<String> {
     (function.contains("::") && !function.contains(' ') && object.ends_with(')')).then(|| format!("{function} (…)"))
 }
 
-/// What a range is called where it is told of: of a function of Python the folders of its file are left out, they are private.
+/// What a range is called where it is told of: of a function of Python the folders of its file are left out, they are private, and
+/// of a built-in one where its object lay in memory.
 pub(super) fn told_name(timeline: &Timeline, label: u32) -> &str {
     let Some(label) = timeline.ranges.labels.get(label as usize) else { return "" };
     let name = timeline.name(label.name);
     let is_frame = label.kind == RangeKind::PythonFrame;
+    if let Some(object) = name.find(" object at 0x").filter(|_| is_frame) {
+        return name.get(..object).unwrap_or(name).trim_start_matches('<');
+    }
     // `/folders/file.py(12): function`; folders may have brackets of their own.
     let place = name.find("): ").and_then(|end| name.get(..end)?.rfind('(')).unwrap_or(name.len());
     let folders = name.get(..place).and_then(|path| path.rfind(['/', '\\'])).map_or(0, |end| end + 1);

@@ -139,9 +139,13 @@ struct Told<'all> {
     all_holding: BTreeSet<u32>,
 }
 
-/// The groups of ranges that hold all that repeats: steps, and what is entered once around them.
+/// The groups of ranges that hold the whole window, as the frames that begin a program do, or all that repeats: steps, and what is
+/// entered once around them.
 fn all_holding(device: &DeviceContext, groups: &[Group], folded: &Folded) -> BTreeSet<u32> {
-    let Some(steps) = device.told.sure_steps() else { return BTreeSet::new() };
+    let window_ns = device.window().len_ns();
+    let holds_window = groups.iter().filter(|group| group.sums.longest_ns >= window_ns);
+    let holding: BTreeSet<u32> = holds_window.filter_map(|group| folded.group_of(group.label)).collect();
+    let Some(steps) = device.told.sure_steps() else { return holding };
     let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
     for group in groups {
         if let Some(folded) = folded.group_of(group.label) {
@@ -152,6 +156,7 @@ fn all_holding(device: &DeviceContext, groups: &[Group], folded: &Folded) -> BTr
         .into_iter()
         .filter(|(group, count)| *count <= 1 || folded.name(*group) == steps.name)
         .map(|(group, _)| group)
+        .chain(holding)
         .collect()
 }
 

@@ -104,6 +104,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
             | Change::ForEach
             | Change::FixedShapes
             | Change::FullGrid
+            | Change::FuseAttention
             | Change::Fuse
             | Change::ProcessPerGpu
             | Change::SteadySteps,
