@@ -22,6 +22,7 @@ mod launches;
 mod lead;
 mod metrics;
 mod optimizer;
+mod pace;
 mod phases;
 mod products;
 mod profile;
@@ -265,6 +266,7 @@ fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Par
 fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     ranges::extract(context, device, parents, part);
     steps::extract(context, device, parents, part);
+    pace::extract(device, &mut part.device);
     phases::extract(context, device, parents, part);
 }
 
