@@ -18,8 +18,8 @@ const MUCH_MORE: i64 = 10;
 /// What does not come again and takes at least this share matters all the same.
 pub(super) const LARGE_ONCE_SHARE: f64 = 0.2;
 
-/// What is inside a kernel has no number. It comes before a gain that is as little, or as little sure, as long as a kernel that is
-/// faster by `FASTER` would gain more.
+/// What is inside kernels has no number. It comes before a gain that is as little, as little sure, or of what occurs once, as long as
+/// kernels that are faster by `FASTER` would gain more.
 const LITTLE_SHARE: f64 = 0.05;
 const FASTER: f64 = 0.2;
 
@@ -62,9 +62,13 @@ impl<'a> Ranking<'a> {
         let most_once_ns = large_once.filter_map(|(ns, _)| *ns).max();
         let least_ns = most_once_ns.unwrap_or(0) / MUCH_MORE;
         let inside = findings.iter().filter_map(|(_, finding)| self.share_inside(finding)).fold(0.0, f64::max);
+        let is_medium = |finding: &Finding| finding.gain.is_none() && finding.severity == Severity::Medium;
+        let any_medium = findings.iter().any(|(_, finding)| is_medium(finding));
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
             None if finding.severity == Severity::High => (0, Reverse(0)),
             Some(ranked_ns) if is_outweighed(finding, inside) => (5, Reverse(*ranked_ns)),
+            // What is known for sure comes first, though it has no number.
+            Some(ranked_ns) if finding.confidence == Confidence::Low && any_medium => (3, Reverse(*ranked_ns)),
             Some(ranked_ns) if !finding.once && finding.severity > Severity::Info && *ranked_ns >= least_ns => {
                 (1, Reverse(*ranked_ns))
             }
@@ -76,14 +80,16 @@ impl<'a> Ranking<'a> {
         findings.into_iter().map(|(_, finding)| finding).collect()
     }
 
-    /// The part of its device's window that a kernel takes whose finding has no number.
+    /// The part of its device's window that kernels take, where the finding of one of them has no number.
     fn share_inside(&self, finding: &Finding) -> Option<f64> {
         if !finding.looks_inside() || finding.severity != Severity::Low {
             return None;
         }
         let (facts, kernel) = (self.context.facts, finding.subject.entity);
-        let window_ns = facts.get(facts.related(kernel, EntityKind::Device)?).int("window_ns").filter(|ns| *ns > 0)?;
-        Some(facts.get(kernel).int("attributed_ns")? as f64 / window_ns as f64)
+        let device = facts.get(facts.related(kernel, EntityKind::Device)?);
+        let window_ns = device.int("window_ns").filter(|ns| *ns > 0)?;
+        let own_ns = facts.get(kernel).int("attributed_ns")?;
+        Some(device.int(Account::Compute.fact()).unwrap_or(0).max(own_ns) as f64 / window_ns as f64)
     }
 
     /// What explains an occurrence, of those that are new: a new symptom of a known cause stands by itself.
@@ -246,9 +252,10 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Whether a kernel that takes the share `inside` deserves the first look.
+/// Whether kernels that take the share `inside` deserve the first look.
 fn is_outweighed(finding: &Finding, inside: f64) -> bool {
-    let is_little = |gain: &Gain| gain.share < LITTLE_SHARE || finding.confidence == Confidence::Low;
+    let is_little =
+        |gain: &Gain| gain.share < LITTLE_SHARE || finding.once || finding.confidence == Confidence::Low;
     finding.gain.as_ref().is_some_and(|gain| gain.share < FASTER * inside && is_little(gain))
 }
 

@@ -77,6 +77,8 @@ struct Context<'timeline> {
     threads: Vec<Vec<u32>>,
     devices: Vec<DeviceContext>,
     is_narrowed: bool,
+    /// From the first to the last event of any kind.
+    recorded: Option<Interval>,
 }
 
 /// One device with everything that was tallied of it.
@@ -372,6 +374,7 @@ impl<'timeline> Context<'timeline> {
             threads: threads_of(timeline),
             devices: Vec::new(),
             is_narrowed,
+            recorded: run::recorded(timeline),
         };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes_of(timeline, &ops);

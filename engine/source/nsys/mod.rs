@@ -156,6 +156,9 @@ fn read_database(
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
     timeline.source = Source { format: Some(FORMAT.id), gpu_vendor: Some(GpuVendor::Nvidia), ..info.source };
     timeline.metrics = metrics::read(&db, &schema)?;
+    for series in &mut timeline.metrics {
+        series.gpu = info.gpu_numbers.get(&series.gpu).copied().unwrap_or(series.gpu);
+    }
     timeline.has_cpu_samples = info::has_rows(&db, &schema, samples::CHAINS)?;
     samples::read(&db, &schema, &mut timeline, limits)?;
     timeline.surroundings = surroundings::read(&db, &schema, &processes, &timeline.names)?;
