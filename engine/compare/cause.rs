@@ -1,10 +1,10 @@
 //! What explains a change: the accounts that moved with it, the findings and kernels behind them, and what moved against it.
 
 use super::calls::{CallChange, SameCalls};
-use super::finding::State;
 use super::ledger::{AccountChange, DeviceChange};
 use super::measure::Trend;
 use super::sides::Sides;
+use super::state::State;
 use super::verdict::Outcome;
 use super::{Measured, words};
 use crate::ledger::Account;

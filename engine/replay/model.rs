@@ -1,6 +1,8 @@
 //! Events with the edges between them, and the playing of it.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use foldhash::HashMap;
 
@@ -223,14 +225,53 @@ impl Model {
 
 /// Kernels that a device runs at once.
 const MAX_KERNELS_AT_ONCE: usize = 128;
+/// A device is full at all of it, give or take what rounding leaves.
+const FULL_MILLIONTHS: u64 = 1_001_000;
 
 /// What runs where operations take turns.
 #[derive(Debug, Default)]
 struct Running {
     /// When the engine of each device and direction is free.
     engines: Vec<((u32, u8), i64)>,
-    /// Kernels by device: their ends and shares.
-    kernels: Vec<(u32, Vec<(i64, f32)>)>,
+    /// What kernels fill, by device.
+    kernels: Vec<(u32, Filled)>,
+}
+
+/// The kernels that a device runs, and how much of it they fill.
+#[derive(Debug, Default)]
+struct Filled {
+    /// When each ends, and its share in millionths: sums of whole numbers stay exact however often one is taken off.
+    ends: BinaryHeap<Reverse<(i64, u64)>>,
+    sum_millionths: u64,
+}
+
+impl Filled {
+    /// When there is room for one more, at a time or later.
+    fn room_from(&mut self, share_millionths: u64, mut time: i64) -> i64 {
+        loop {
+            while let Some(Reverse((end, share))) = self.ends.peek().copied()
+                && end <= time
+            {
+                self.ends.pop();
+                self.sum_millionths -= share;
+            }
+            let is_full =
+                self.sum_millionths + share_millionths > FULL_MILLIONTHS || self.ends.len() >= MAX_KERNELS_AT_ONCE;
+            match self.ends.peek() {
+                Some(Reverse((next, _))) if is_full => time = *next,
+                _ => return time,
+            }
+        }
+    }
+
+    fn push(&mut self, end: i64, share_millionths: u64) {
+        self.ends.push(Reverse((end, share_millionths)));
+        self.sum_millionths += share_millionths;
+    }
+}
+
+fn millionths(share: f32) -> u64 {
+    (f64::from(share) * 1e6).round() as u64
 }
 
 impl Running {
@@ -246,17 +287,8 @@ impl Running {
             return time;
         }
         let device = model.op(op).device;
-        let Some((_, running)) = self.kernels.iter_mut().find(|(known, _)| *known == device) else { return time };
-        let mut time = time;
-        loop {
-            running.retain(|(end, _)| *end > time);
-            let taken: f32 = running.iter().map(|(_, share)| share).sum();
-            let next = running.iter().map(|(end, _)| *end).min();
-            match next {
-                Some(next) if taken + share > 1.001 || running.len() >= MAX_KERNELS_AT_ONCE => time = next,
-                _ => return time,
-            }
-        }
+        let filled = self.kernels.iter_mut().find(|(known, _)| *known == device);
+        filled.map_or(time, |(_, filled)| filled.room_from(millionths(share), time))
     }
 
     /// Notes that an operation ends.
@@ -270,10 +302,11 @@ impl Running {
         let share = play.shares.get(op as usize).copied().unwrap_or(0.0);
         if share > 0.0 {
             let device = play.model.op(op).device;
-            match self.kernels.iter_mut().find(|(known, _)| *known == device) {
-                Some((_, running)) => running.push((time, share)),
-                None => self.kernels.push((device, vec![(time, share)])),
-            }
+            let position = self.kernels.iter().position(|(known, _)| *known == device).unwrap_or_else(|| {
+                self.kernels.push((device, Filled::default()));
+                self.kernels.len() - 1
+            });
+            self.kernels[position].1.push(time, millionths(share));
         }
     }
 }

@@ -83,7 +83,7 @@ changes! {
     Graph "graph" "graph" "The calls of a step become one launch of a CUDA graph."
     NonBlockingStreams "non-blocking-streams" "non_blocking_streams" "No stream waits for the legacy default stream."
     SpreadStreams "spread-streams" "spread_streams" "Small kernels of one step run in streams of their own, as far as they fit together."
-    OverlapCopies "overlap-copies" "overlap_copies" "Copies between host and device run beside the work of other steps, with two buffers."
+    OverlapCopies "overlap-copies" "overlap_copies" "Copies between host and device run beside the work of other steps, with two buffers, or one more than streams take turns with already."
     OverlapCommunication "overlap-communication" "overlap_communication" "Communication runs beside compute, which it slows."
     ProcessPerGpu "process-per-gpu" "process_per_gpu" "Each GPU has a process of its own, and gradients are summed beside the backward pass."
     SteadySteps "steady-steps" "steady_steps" "Every step takes as long as the median step."
