@@ -45,17 +45,23 @@ fn bus_places(reader: &Reader<'_>) -> rusqlite::Result<BTreeMap<String, i64>> {
     let (mut places, mut is_whole) = (BTreeMap::new(), true);
     reader.rows("TARGET_INFO_GPU", &["id", "busLocation"], |cells| {
         let place = cells.text(1).filter(|place| !place.is_empty() && places.len() < MAX_GPUS);
-        let is_new = cells.int(0).zip(place).is_some_and(|(id, place)| {
-            places.insert(shortened(place).to_ascii_lowercase(), id).is_none()
-        });
+        let is_new = cells
+            .int(0)
+            .zip(place)
+            .is_some_and(|(id, place)| places.insert(shortened(place).to_ascii_lowercase(), id).is_none());
         is_whole &= is_new;
     })?;
     Ok(if is_whole { places } else { BTreeMap::new() })
 }
 
-/// Numbers GPUs in the order of the bus, as `nvidia-smi` and CUDA do. The profiler has an order of its own.
+/// Numbers GPUs as CUDA does; in the order of the bus, as `nvidia-smi` does, where processes see them under different numbers. The
+/// profiler has an order of its own.
 fn renumber(info: &mut Info, places: &BTreeMap<String, i64>) {
-    let numbers: HashMap<i64, i64> = places.values().copied().zip(0..).collect();
+    let by_cuda: BTreeMap<i64, i64> = info.gpus.iter().filter_map(|gpu| Some((gpu.ordinal?, gpu.id))).collect();
+    let is_whole = by_cuda.len() == info.gpus.len() && by_cuda.keys().copied().eq((0..).take(by_cuda.len()));
+    let in_order: Vec<i64> =
+        if is_whole { by_cuda.into_values().collect() } else { places.values().copied().collect() };
+    let numbers: HashMap<i64, i64> = in_order.into_iter().zip(0..).collect();
     if numbers.len() != info.gpus.len() || info.gpus.iter().any(|gpu| !numbers.contains_key(&gpu.id)) {
         return;
     }
@@ -265,8 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn gpus_are_numbered_as_they_sit_on_the_bus() {
-        let gpu = |id| Gpu { id, ordinal: None, properties: DeviceProperties::default() };
+    fn gpus_are_numbered_as_cuda_does_or_as_they_sit_on_the_bus() {
+        let gpu = |id, ordinal| Gpu { id, ordinal, properties: DeviceProperties::default() };
+        let mut info = Info { gpus: vec![gpu(0, Some(1)), gpu(1, Some(0))], ..Info::default() };
+        renumber(&mut info, &BTreeMap::new());
+        assert_eq!(info.gpu_numbers, HashMap::from_iter([(1, 0), (0, 1)]));
+        let gpu = |id| gpu(id, Some(0));
         let mut info = Info { gpus: vec![gpu(0), gpu(1)], ..Info::default() };
         info.ordinals.insert((7, 0), 1);
         let places = |of: &[(&str, i64)]| of.iter().map(|(place, id)| ((*place).to_owned(), *id)).collect();
