@@ -6,7 +6,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::by_index::ByIndex;
 use super::launches::{Launches, Shape, Spread};
-use super::stats::{clamped, median};
+use super::stats::{clamped, median_ns};
 use super::tally::{KernelTally, launch_shape};
 use super::{Context, DeviceContext, DevicePart, Parents, widths};
 use crate::facts::{Entity, EntityKind};
@@ -176,7 +176,7 @@ fn shape_entity(context: &Context<'_>, device: &DeviceContext, parents: &Parents
     facts.set("name", &timeline.shared_name(of.shape.name));
     facts.set("launch_count", launches.durations.len() as i64);
     facts.set("sum_ns", clamped(launches.sum_ns));
-    facts.set_some("median_ns", median(&mut launches.durations));
+    facts.set_some("median_ns", median_ns(&mut launches.durations));
     facts.set("min_ns", launches.min_ns);
     facts.set("max_ns", launches.longest_ns);
     facts.set("longest_start_ns", launches.longest_start_ns);
@@ -200,7 +200,7 @@ fn set(
     facts.set("launch_count", count);
     facts.set("sum_ns", clamped(launches.sum_ns));
     facts.set("mean_ns", clamped(launches.sum_ns / i128::from(count.max(1))));
-    facts.set_some("median_ns", median(&mut launches.durations));
+    facts.set_some("median_ns", median_ns(&mut launches.durations));
     facts.set("min_ns", launches.min_ns);
     facts.set("max_ns", launches.longest_ns);
     facts.set_some("spread_ns", launches.spread.deviation_ns());

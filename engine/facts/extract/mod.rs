@@ -23,6 +23,7 @@ mod launches;
 mod lead;
 mod metrics;
 mod optimizer;
+mod pace;
 mod phases;
 mod products;
 mod profile;
@@ -78,6 +79,8 @@ struct Context<'timeline> {
     threads: Vec<Vec<u32>>,
     devices: Vec<DeviceContext>,
     is_narrowed: bool,
+    /// From the first to the last event of any kind.
+    recorded: Option<Interval>,
 }
 
 /// One device with everything that was tallied of it.
@@ -268,6 +271,7 @@ fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Par
 fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     ranges::extract(context, device, parents, part);
     steps::extract(context, device, parents, part);
+    pace::extract(device, &mut part.device);
     phases::extract(context, device, parents, part);
 }
 
@@ -376,6 +380,7 @@ impl<'timeline> Context<'timeline> {
             threads: threads_of(timeline),
             devices: Vec::new(),
             is_narrowed,
+            recorded: run::recorded(timeline),
         };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes_of(timeline, &ops);
