@@ -68,6 +68,7 @@ pub(super) fn apply(timeline: &Timeline, devices: &mut Vec<DeviceOps>, scope: &S
         Scope::All => return Ok(()),
         Scope::Times { start, end } => {
             let to = Interval::new(start.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX));
+            devices.iter_mut().for_each(|device| device.asked_from_ns = to.start);
             devices.retain_mut(|device| device.narrow(to));
         }
         Scope::Range { name, number } => {
