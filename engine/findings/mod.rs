@@ -19,6 +19,7 @@ mod subject;
 mod together;
 mod unjudged;
 mod verdict;
+mod waits_first;
 mod work;
 
 use std::collections::BTreeSet;

@@ -218,19 +218,28 @@ impl<'a> Context<'a> {
     /// In how many pieces the cost of a finding comes, where these are no part of what repeats: what it is about is done up to
     /// three times while the work repeats more often, or the account that it claims is so.
     fn once(&self, entity: EntityId, found: &Match) -> Option<i64> {
-        let account = Account::parse(&found.estimate.as_ref()?.account)?;
+        let estimate = found.estimate.as_ref()?;
+        let account = Account::parse(&estimate.account)?;
+        let is_replayed = estimate.replayed.is_some_and(|replayed| replayed.expected_ns > 0);
         let device = self.facts.get(self.facts.related(entity, EntityKind::Device)?);
         let entity = self.facts.get(entity);
         let times = match entity.kind {
             EntityKind::Kernel => entity.int("launch_count"),
-            EntityKind::CopyGroup | EntityKind::SyncGroup => entity.int("count"),
+            EntityKind::CopyGroup => entity.int("count"),
+            EntityKind::SyncGroup => entity.int("call_count"),
             _ => None,
         };
         let least = if device.int("step_count").is_some() { REPEATS_A_PIECE } else { LEAST_LAUNCHES };
         let most = device.int("repeat_count").filter(|count| *count >= least).unwrap_or(0) / REPEATS_A_PIECE;
         let is_rare = |times: &i64| (1..=most.min(MAX_ONCE_PIECE_COUNT as i64)).contains(times);
         // Pieces of idle time are no copies: what many copies leave behind comes again with them.
-        let is_of_many = entity.kind == EntityKind::CopyGroup && account.top() == Account::Idle && times > Some(most);
+        // What is played without all of many waits comes again as well, wherever the device was idle.
+        let of_many = match entity.kind {
+            EntityKind::CopyGroup => account.top() == Account::Idle,
+            EntityKind::SyncGroup => is_replayed,
+            _ => false,
+        };
+        let is_of_many = of_many && times > Some(most);
         let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0);
         if most > 0 && is_loaded_first(entity) {
             return Some(START_UP_PIECES);

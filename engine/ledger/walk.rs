@@ -338,7 +338,7 @@ impl<'all> Cursor<'all> {
     fn settle(&mut self, query: Query) {
         let done = std::mem::take(&mut self.done);
         let Some(trigger) = self.trigger.take().filter(|_| query.guess.is_none()) else { return };
-        let won = self.lead.win(trigger, query.stretch, done);
+        let won = self.lead.win(trigger, query.of_host(), done);
         self.reading.win(self.process, trigger, won);
         if self.began_waiting {
             self.reading.waited_launch_ns += done.launch_ns();

@@ -1,10 +1,13 @@
 //! What each change could win of a step.
 
+use std::collections::BTreeMap;
+
 use super::build::{Built, build};
 use super::change::{Change, Extent, is_scalar_readback, is_small_kernel};
 use super::model::{Edge, Play};
 use super::record::{Call, Op, Part};
 use super::setting::Setting;
+use super::waits::inner_wait_count;
 use super::{Assumption, NoReplay, Subject};
 use crate::timeline::api::ApiClass;
 use crate::timeline::interval::Interval;
@@ -184,6 +187,11 @@ impl<'all> Replay<'all> {
         self.built.model.part.step_count
     }
 
+    /// How often the host waits between launches of a step, in the mean.
+    pub fn inner_wait_count(&self) -> f64 {
+        inner_wait_count(&self.built.model)
+    }
+
     /// How far steps are from those recorded when played again without what the model does not explain, as a share.
     pub fn distance_share(&self) -> f64 {
         self.built.distance_share
@@ -242,9 +250,13 @@ impl<'all> Replay<'all> {
                 || changes.contains(&Change::NoSync) && is_scalar_readback(op)
         };
         let staying = model.part.ops.iter().filter(|op| op.device == device && !vanishes(op));
-        let busy = Union::of(staying.map(|op| Interval::new(op.start, op.end)));
         let Some((played, count)) = model.recorded_span() else { return 0.0 };
-        busy.overlap_ns(played) as f64 / count as f64
+        // Without waits, what runs in one stream need not wait for what runs in another.
+        let is_one = |op: &Op| if changes.contains(&Change::NoSync) { op.stream } else { device };
+        let mut of_stream: BTreeMap<u32, Vec<Interval>> = BTreeMap::new();
+        staying.for_each(|op| of_stream.entry(is_one(op)).or_default().push(Interval::new(op.start, op.end)));
+        let busiest_ns = of_stream.into_values().map(|ops| Union::of(ops).overlap_ns(played)).max();
+        busiest_ns.unwrap_or(0) as f64 / count as f64
     }
 
     /// Communication that runs alone in a step, where changes hide it: no dependency of this recording keeps it from going.

@@ -512,6 +512,13 @@ const STEPS: &[Fact] = &[
         "Median length of a step, from its first GPU operation to that of the next.",
     ),
     fact(
+        "step_beat_ns",
+        Int,
+        CudaTrace,
+        Intensive,
+        "From the start of a step to the next one's, in the median, where steps begin as by a clock: one that begins late is followed by a shorter one. Of whatever repeats. Absent where each takes what it takes.",
+    ),
+    fact(
         "step_slowest_ns",
         Int,
         Nvtx,

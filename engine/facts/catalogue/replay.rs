@@ -50,6 +50,13 @@ pub(super) const REPLAY: &[Fact] = &[
         Intensive,
         "How far a step is from that recorded, in the mean, when it is played again without what the model does not explain.",
     ),
+    fact(
+        "replay_inner_wait_count",
+        Int,
+        CudaApi,
+        Intensive,
+        "How often the host waits for the device between launches of a step, in the mean, with launches before and after in that step. A CUDA graph ends at each such wait.",
+    ),
 ];
 
 /// Two facts a change. Differences that may be small: no sums over the work.

@@ -14,6 +14,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("idle_longest_ns", longest.len_ns());
         facts.set("idle_longest_start_ns", longest.start);
     }
+    culprits::recorded_outside(context, device, facts);
     if !device.knows_host {
         return;
     }

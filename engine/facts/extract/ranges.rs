@@ -204,7 +204,8 @@ fn entity(context: &Context<'_>, parents: &Parents<'_>, group: &Group) -> Entity
     let in_domain = domain.map_or_else(String::new, |domain| format!("{domain}:"));
     let key = parents.key_of(&format!("{}/{in_domain}{name}", context.pid_of(group.process)));
     let mut entity = Entity::new(EntityKind::Range, key, parents.of_process(group.process));
-    entity.set("name", name);
+    let of_label = timeline.ranges.labels.get(group.label as usize);
+    entity.set("name", &of_label.map(|label| timeline.shared_name(label.name)).unwrap_or_default());
     entity.set_some("domain", domain);
     entity.set("count", sums.count);
     entity.set("sum_ns", sums.sum_ns);

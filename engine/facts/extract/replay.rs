@@ -55,24 +55,31 @@ fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
     facts.set("replay_recorded_step_ns", replay.recorded_step_ns());
     facts.set("replay_step_count", i64::from(replay.step_count()));
     facts.set("replay_distance_share", replay.distance_share());
+    facts.set("replay_inner_wait_count", replay.inner_wait_count().round() as i64);
     for change in Change::ALL {
         let gain = replay.gain(&[*change]);
-        let expected_ns = match BEYOND.into_iter().find(|(of, _)| of == change) {
-            Some((_, first)) => beyond(replay, *change, first).unwrap_or(gain.expected_ns),
-            None => gain.expected_ns,
-        };
+        let expected_ns = beyond(replay, *change, gain.expected_ns);
         facts.set(change.expected_fact(), expected_ns);
         facts.set(change.ceiling_fact(), gain.ceiling_ns);
     }
 }
 
-/// A change that hides what another one takes away: with its launches gone, the host has time for its batches. What is
-/// expected of it is what it wins beyond the other, whose time that is; the ceiling stays.
-const BEYOND: [(Change, Change); 2] = [(Change::Graph, Change::LoadAhead), (Change::ForEach, Change::LoadAhead)];
+/// Changes that hide what others take away: a host that launches in no time has time for its batches, and makes up for what it
+/// waited. What is expected of them is what they win beyond the others, whose time that is; the ceiling stays.
+const BEYOND: [(Change, &[Change]); 2] =
+    [(Change::Graph, &[Change::LoadAhead, Change::PinCopies, Change::NoSync]), (Change::ForEach, &[Change::LoadAhead])];
 
-fn beyond(replay: &Bounded<'_, '_>, change: Change, first: Change) -> Option<i64> {
-    let alone = replay.gain(&[first]).expected_ns;
-    (alone > 0).then(|| (replay.gain(&[first, change]).expected_ns - alone).max(0))
+/// What is expected of a change beyond those whose time it hides, where it is `alone_ns` without them.
+fn beyond(replay: &Bounded<'_, '_>, change: Change, alone_ns: i64) -> i64 {
+    let Some((_, firsts)) = BEYOND.into_iter().find(|(of, _)| *of == change) else { return alone_ns };
+    let wins = |first: &Change| replay.gain(&[*first]).expected_ns > 0;
+    let mut all: Vec<Change> = firsts.iter().copied().filter(wins).collect();
+    if all.is_empty() {
+        return alone_ns;
+    }
+    let of_firsts = replay.gain(&all).expected_ns;
+    all.push(change);
+    (replay.gain(&all).expected_ns - of_firsts).clamp(0, alone_ns)
 }
 
 pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> WhatIf {

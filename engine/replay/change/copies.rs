@@ -9,7 +9,7 @@ use super::super::record::{Call, Op, TO_DEVICE, TO_HOST};
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
 use crate::timeline::NONE;
-use crate::timeline::api::ApiClass;
+use crate::timeline::api::{ApiClass, WaitsFor};
 
 /// Copies of at most so many bytes are small: they take longer to begin than to move.
 const MAX_SMALL_COPY_BYTES: i64 = 64 << 10;
@@ -25,6 +25,8 @@ const MAX_WAIT_DISTANCE: usize = 1_000;
 const COPY_LATENCY_NS: i64 = 1_500;
 /// Of a kernel, the most that its last wave leaves to kernels of other streams. Measured on the machine of docs/gains.md.
 const LAST_WAVE_SHARE: f64 = 0.08;
+/// An operator that copies waits by itself so soon after it has asked for the copy.
+const OWN_WAIT_NS: i64 = 50_000;
 /// An asynchronous call.
 const ASYNC_CALL_NS: i64 = 4_000;
 
@@ -66,10 +68,32 @@ impl Play<'_> {
             waits && extent == Extent::Expected
         });
         self.edges = edges;
+        let is_of_copy = self.waits_of_uploads();
+        self.free_calls(|call| is_of_copy[call as usize].then_some(0));
         if extent == Extent::Ceiling {
             // Pinned memory lets copies run beside kernels as well.
             self.overlap(usize::MAX, setting);
         }
+    }
+
+    /// Which calls are waits for an upload from pageable memory that the operator which copies makes by itself: a copy from pinned
+    /// memory that need not block has none. Only where operators are recorded: a program may wait for its own reasons.
+    fn waits_of_uploads(&self) -> Vec<bool> {
+        let model = self.model;
+        let mut is_wait = vec![false; model.part.calls.len()];
+        for thread in &model.part.threads {
+            if model.part.calls[thread.clone()].iter().all(|call| call.operator_count == 0) {
+                continue;
+            }
+            for call in thread.clone().skip(1) {
+                let (before, row) = (model.part.calls[call - 1], model.part.calls[call]);
+                let op = model.part.ops.get(before.first_op as usize).filter(|_| before.op_count == 1);
+                let is_upload = op.is_some_and(|op| is_large_pageable(op) && op.lane == Some(TO_DEVICE));
+                let is_own = row.operator_count == 0 && row.start - before.end < OWN_WAIT_NS;
+                is_wait[call] = is_upload && is_own && matches!(row.class, ApiClass::Wait(WaitsFor::Stream));
+            }
+        }
+        is_wait
     }
 
     pub(super) fn batch_copies(&mut self, extent: Extent, setting: &Setting<'_>) {

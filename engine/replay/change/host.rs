@@ -1,5 +1,8 @@
 //! Changes of what the host does: waits, allocations, launches, its own code.
 
+use std::ops::Range;
+
+use super::super::Role;
 use super::super::model::{Edge, Play, What, Why};
 use super::super::record::{Op, TO_HOST};
 use super::super::setting::Setting;
@@ -24,6 +27,8 @@ const MIN_GRAPH_LAUNCH_COUNT: usize = 10;
 const OWN_GAP_SHARE: f64 = 0.7;
 /// Launches between two reads that make one result, at most.
 const MAX_LAUNCHES_OF_RESULT: usize = 8;
+/// So many results that are made and read one after the other are a loop over what one operation could do at once.
+const MIN_RESULTS_IN_ROW: usize = 8;
 /// Kernels that are shorter can vanish in others.
 const SMALL_KERNEL_NS: i64 = 10_000;
 
@@ -41,35 +46,46 @@ impl Play<'_> {
         let is_wait = |call: u32| matches!(model.call(call).class, ApiClass::Wait(_) | ApiClass::Query);
         let is_gone = |call: u32| is_wait(call) || self.reads_scalar(call);
         let mut is_gone: Vec<bool> = (0..model.part.calls.len() as u32).map(is_gone).collect();
-        if extent == Extent::Ceiling {
-            self.add_single_results(&mut is_gone);
-        }
+        self.add_single_results(&mut is_gone, extent, setting);
         self.free_calls(|call| is_gone[call as usize].then_some(0));
-        self.drop_ops(|op| is_scalar_readback(op) || is_gone.get(op.call as usize) == Some(&true));
+        let is_dropped = |op: &Op| extent == Extent::Ceiling && is_gone.get(op.call as usize) == Some(&true);
+        self.drop_ops(|op| is_scalar_readback(op) || is_dropped(op));
         self.close_gaps(&is_gone, extent, setting);
     }
 
     /// The few small kernels between two reads make the one result that is read: for all results at once they are one launch.
-    fn add_single_results(&self, is_gone: &mut [bool]) {
-        let model = self.model;
-        let asks = |call: &usize| model.part.calls[*call].op_count > 0;
-        let is_small = |call: usize| {
-            let row = &model.part.calls[call];
-            let op = model.part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1);
-            let can_vanish = |op: &Op| op.kind == OpKind::Memset || is_small_kernel(op, op.end - op.start);
-            op.is_some_and(can_vanish) || row.op_count == 0 && row.class == ApiClass::Other
-        };
-        for thread in &model.part.threads {
+    /// That is expected where many are made one after the other, unless it is elements that they choose: those are no results.
+    fn add_single_results(&self, is_gone: &mut [bool], extent: Extent, setting: &Setting<'_>) {
+        let is_ceiling = extent == Extent::Ceiling;
+        let least_count = if is_ceiling { 1 } else { MIN_RESULTS_IN_ROW };
+        let chooses = |call: usize| self.call_role(call, setting) == Some(Role::Selection);
+        for thread in &self.model.part.threads {
+            let mut in_row: Vec<Range<usize>> = Vec::new();
             let mut first = None;
             for read in thread.clone().filter(|call| self.reads_scalar(*call as u32)) {
-                if let Some(after) = first.replace(read + 1)
-                    && (after..read).filter(asks).count() <= MAX_LAUNCHES_OF_RESULT
-                    && (after..read).all(|call| is_gone[call] || is_small(call))
-                {
-                    is_gone[after..read].fill(true);
+                let Some(after) = first.replace(read + 1) else { continue };
+                if self.makes_one_result(after..read, is_gone) && (is_ceiling || !(after..read).any(chooses)) {
+                    in_row.push(after..read);
+                } else {
+                    settle_results(&mut in_row, is_gone, least_count);
                 }
             }
+            settle_results(&mut in_row, is_gone, least_count);
         }
+    }
+
+    /// Whether calls between two reads launch nothing but the few small kernels of one result.
+    fn makes_one_result(&self, calls: Range<usize>, is_gone: &[bool]) -> bool {
+        let part = &self.model.part;
+        let asks = |call: &usize| part.calls[*call].op_count > 0;
+        let can_vanish = |op: &Op| op.kind == OpKind::Memset || is_small_kernel(op, op.end - op.start);
+        let is_small = |call: usize| {
+            let row = &part.calls[call];
+            let op = part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1);
+            op.is_some_and(can_vanish) || row.op_count == 0 && row.class == ApiClass::Other
+        };
+        calls.clone().filter(asks).count() <= MAX_LAUNCHES_OF_RESULT && { calls }
+            .all(|call| is_gone[call] || is_small(call))
     }
 
     /// Takes the host code out that led to calls that are gone: of the code around them the longest stretch stays, as it leads
@@ -233,6 +249,12 @@ impl Play<'_> {
             _ => false,
         }
     }
+}
+
+/// Lets the calls go that make results in a row, where there are enough of them.
+fn settle_results(in_row: &mut Vec<Range<usize>>, is_gone: &mut [bool], least_count: usize) {
+    let many = in_row.len() >= least_count;
+    in_row.drain(..).filter(|_| many).for_each(|calls| is_gone[calls].fill(true));
 }
 
 /// How a graph holds a call.

@@ -126,7 +126,7 @@ impl Play<'_> {
     }
 
     /// What the one operation of a call tells by its name; absent of a call that asked for none.
-    fn call_role(&self, call: usize, setting: &Setting<'_>) -> Option<Role> {
+    pub(super) fn call_role(&self, call: usize, setting: &Setting<'_>) -> Option<Role> {
         let row = &self.model.part.calls[call];
         let op = self.model.part.ops.get(row.first_op as usize).filter(|_| row.op_count > 0)?;
         Some(setting.role_of(op))

@@ -42,7 +42,7 @@ fn annotations_point_at_the_file_of_the_kernel_or_annotation() {
         github("host-bound")[0].starts_with("::warning file=src/loader/decode image.py,line=42,title="),
         "the first mapping that fits counts"
     );
-    assert!(github("tiny-kernels")[0].starts_with("::warning file=src/optimizer.py,title="), "by the whole name");
+    assert!(github("tiny-kernels")[0].starts_with("::notice file=src/optimizer.py,title="), "by the whole name");
     let products = github("fp32-matmul");
     assert_eq!(products.iter().filter(|line| line.contains("file=src/kernels.cu,line=7,")).count(), 1);
     assert_eq!(products.len(), 2, "{products:#?}");
