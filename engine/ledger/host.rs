@@ -273,8 +273,12 @@ fn mark_slow_setup(timeline: &Timeline, class: &[ApiClass], activity: &mut [Acti
 fn mark_first_frees(timeline: &Timeline, class: &[ApiClass], activity: &mut [Activity]) {
     let api = &timeline.api;
     let is_free = |name: NameId| memory_call(timeline.name(name)) == MemoryCall::DeviceFree;
-    let frees: HashSet<NameId> = (0_u32..).zip(class).filter(|(_, class)| **class == ApiClass::Allocate)
-        .map(|(name, _)| name).filter(|name| is_free(*name)).collect();
+    let frees: HashSet<NameId> = (0_u32..)
+        .zip(class)
+        .filter(|(_, class)| **class == ApiClass::Allocate)
+        .map(|(name, _)| name)
+        .filter(|name| is_free(*name))
+        .collect();
     let mut first: HashMap<u32, Vec<(i64, u32)>> = HashMap::default();
     let mut launches: HashMap<u32, Vec<i64>> = HashMap::default();
     for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0..) {
