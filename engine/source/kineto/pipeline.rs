@@ -210,6 +210,11 @@ fn guess_blocks<S: Sink>(
     }
 }
 
+/// What follows a whole trace, such as padding, changes nothing of it; a checksum that does not fit does.
+fn is_about_checksum(error: &io::Error) -> bool {
+    error.to_string().contains("checksum")
+}
+
 /// Takes blocks in their order, and reads those again that were guessed wrong.
 struct Order<'a, S, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> {
     state: State,
@@ -268,6 +273,7 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
         };
         let is_whole = state.is_done() || (found.is_bare && state.is_beyond_events());
         let ending = match fault {
+            Some(error) if is_whole && is_about_checksum(&error) => Ending::Changed,
             _ if is_whole => Ending::Whole,
             Some(error) => Ending::Damaged(error.to_string()),
             None => Ending::CutOff,
