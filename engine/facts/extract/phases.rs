@@ -145,7 +145,8 @@ fn phases_of(
         let outside = compute.map(|op| op.clip(ops.window).len_ns() - op.overlap_ns(phases.steady)).sum::<i64>();
         outside as f64 >= UNSURE_COMPUTE_SHARE * outside_ns(phases) as f64
     };
-    of(unsure).filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE) && !computes_outside(phases))
+    let with_neighbours = of(unsure).map(|phases| phases.with_neighbours(ops));
+    with_neighbours.filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE) && !computes_outside(phases))
 }
 
 /// The steps and phases of all devices, whose windows are narrowed to the phase that is asked for.
