@@ -97,7 +97,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
         (Change::BatchCopies | Change::PinCopies, _) => &[COPIES, IDLE_OF_HOST],
         (Change::OverlapCopies, Made::Plainly) => &[COPIES, WAITS],
         (Change::OverlapCommunication, _) => &[COMMUNICATION],
-        (Change::NonBlockingStreams | Change::SpreadStreams, _) => &[BUSY],
+        (Change::NonBlockingStreams | Change::UnorderedStreams | Change::SpreadStreams, _) => &[BUSY],
         // Where steps overlap, their kernels may as well, and copies both ways.
         (Change::OverlapCopies, Made::AsWellAsCanBe)
         | (
@@ -106,6 +106,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
             | Change::ForEach
             | Change::FixedShapes
             | Change::FullGrid
+            | Change::EvenGrid
             | Change::Fuse
             | Change::ProcessPerGpu
             | Change::SteadySteps,

@@ -24,7 +24,7 @@ const HANDED_OVER_SHARE: f64 = 0.15;
 /// Of host code, the least that operators of the CPU take where it is theirs.
 const OF_OPERATORS_SHARE: f64 = 0.5;
 /// A copy and the waits for it, at most.
-const MAX_CALLS_OF_COPY: usize = 3;
+const MAX_CALLS_OF_COPY: usize = 6;
 /// Fewer launches between two waits are not worth a graph.
 const MIN_GRAPH_LAUNCH_COUNT: usize = 10;
 /// Of the host code that leads to a call, so much stays at least when the call before it goes.
@@ -183,7 +183,10 @@ impl Play<'_> {
             let row = &part.calls[*call];
             part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1).and_then(|op| op.lane)
         };
-        let waits = |call: &usize| matches!(part.calls[*call].class, ApiClass::Wait(_));
+        let waits = |call: &usize| {
+            let row = &part.calls[*call];
+            row.op_count == 0 && matches!(row.class, ApiClass::Wait(_) | ApiClass::Query | ApiClass::Other)
+        };
         for thread in &part.threads {
             for call in thread.clone().filter(|call| is_moved[*call]) {
                 let before = (thread.start..call).rev().take(MAX_CALLS_OF_COPY);
@@ -193,8 +196,10 @@ impl Play<'_> {
                 }
                 let after = (call..thread.end).take(MAX_CALLS_OF_COPY);
                 let sent = after.take_while(|call| waits(call) || lane(call) == Some(TO_DEVICE));
-                if let Some(last) = sent.last().filter(|_| extent == Extent::Ceiling && lane(&call) == Some(TO_DEVICE)) {
-                    is_gone[call..=last].fill(true);
+                let sent: Vec<usize> = sent.collect();
+                let is_sent = sent.iter().any(|call| lane(call) == Some(TO_DEVICE));
+                if let Some(last) = sent.last().filter(|_| is_sent).filter(|_| extent == Extent::Ceiling) {
+                    is_gone[call..=*last].fill(true);
                 }
             }
         }
