@@ -2,6 +2,7 @@
 
 mod calls;
 mod cause;
+mod counts;
 mod finding;
 #[cfg(test)]
 mod finding_tests;
@@ -26,6 +27,7 @@ use crate::facts::EntityKind;
 use crate::text::spans::Sentence;
 
 pub use calls::CallChange;
+pub use counts::StateCounts;
 pub use finding::FindingChange;
 pub use interval::Interval;
 pub(crate) use interval::Spread;
@@ -37,7 +39,7 @@ pub use odd::OddRun;
 pub use runs::Run;
 pub(crate) use runs::devices_with_work;
 pub use sides::{Side, Sides};
-pub use state::{State, StateCounts};
+pub use state::State;
 pub use verdict::Outcome;
 pub(crate) use words::signed;
 pub use work::{Basis, Work};

@@ -132,13 +132,18 @@ fn facts_of(entities: RawEntities) -> Result<Facts, String> {
 /// No file that coldspot writes holds more of a kind: what rules say of each is kept.
 const fn most(kind: EntityKind) -> Option<usize> {
     match kind {
+        // There is one, and it is said when there are others.
+        EntityKind::Run => None,
         EntityKind::Device => Some(MAX_DEVICE_COUNT),
         EntityKind::Process
         | EntityKind::Stream
         | EntityKind::Kernel
         | EntityKind::LaunchShape
-        | EntityKind::CopyGroup => Some(MAX_ENTITY_OF_KIND_COUNT),
-        EntityKind::Run | EntityKind::SyncGroup | EntityKind::Range | EntityKind::Step | EntityKind::Phase => None,
+        | EntityKind::CopyGroup
+        | EntityKind::SyncGroup
+        | EntityKind::Range
+        | EntityKind::Step
+        | EntityKind::Phase => Some(MAX_ENTITY_OF_KIND_COUNT),
     }
 }
 

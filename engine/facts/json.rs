@@ -293,8 +293,8 @@ fn value_of(fact: &Fact, value: Scalar) -> Result<Option<FactValue>, String> {
         (FactType::Float, Scalar::Float(number)) => FactValue::Float(amount(number)?),
         // Tools that rewrite JSON may print 1.0 as 1.
         (FactType::Float, Scalar::Int(number)) => FactValue::Float(amount(number as f64)?),
-        (FactType::Text, Scalar::Text(text)) => FactValue::Text(text),
-        (FactType::Choice(known), Scalar::Text(text)) if known.contains(&text.as_str()) => FactValue::Text(text),
+        (FactType::Text, Scalar::Text(text)) => FactValue::Text(text.into()),
+        (FactType::Choice(known), Scalar::Text(text)) if known.contains(&text.as_str()) => FactValue::Text(text.into()),
         (FactType::Choice(_), Scalar::Text(_)) => return Ok(None),
         _ => return Err(format!("is not of type {}", fact.kind.name())),
     };

@@ -55,7 +55,13 @@ pub(super) fn verdict(
         return beside(words, inside, findings);
     }
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
-        Some((finding, gain)) => beside(loss(words, devices, finding, gain, known), finding, findings),
+        Some((finding, gain)) => {
+            let words = beside(loss(words, devices, finding, gain, known), finding, findings);
+            match before_that(findings) {
+                Some(before) => words.own(" ").sentence(&before.summary).own("."),
+                None => words,
+            }
+        }
         None => {
             let says_it_better = |finding: &&Finding| {
                 let is_shown = finding.gain.is_none() && finding.severity > Severity::Info;
@@ -135,6 +141,12 @@ fn before_any_gain(findings: &[Finding]) -> Option<&Finding> {
         findings.iter().filter(|finding| finding.severity > Severity::Info && finding.capture_note.is_none());
     let first = told.next().filter(|first| first.looks_inside())?;
     told.any(|finding| finding.gain.is_some()).then_some(first)
+}
+
+/// What comes before all that has a number, for sure and without one.
+fn before_that(findings: &[Finding]) -> Option<&Finding> {
+    let first = findings.iter().find(|finding| finding.severity > Severity::Info)?;
+    (first.gain.is_none() && first.severity == Severity::Medium).then_some(first)
 }
 
 fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gain, known: Option<&Known>) -> Sentence {

@@ -68,6 +68,8 @@ pub struct IdleReading {
     pub sums: ByAccount<TimeSum>,
     /// By activity and call.
     pub calls: BTreeMap<(Account, NameId), TimeSum>,
+    /// By kernel, for how long the device was idle although it had been launched, beyond the ordinary.
+    pub late_kernels: BTreeMap<NameId, i64>,
     /// By trigger and the call that the thread was in: process, trigger, call.
     pub drained: BTreeMap<(u32, Account, NameId), Drained>,
     /// Idle time read on a thread that was only guessed.
@@ -145,6 +147,9 @@ impl IdleReading {
         }
         for (key, sum) in other.calls {
             self.calls.entry(key).or_default().merge(sum);
+        }
+        for (kernel, ns) in other.late_kernels {
+            *self.late_kernels.entry(kernel).or_default() += ns;
         }
         for (key, drained) in other.drained {
             self.drained.entry(key).or_default().merge(drained);

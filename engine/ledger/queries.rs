@@ -25,6 +25,18 @@ pub(super) struct Query {
     pub(super) copies: Copies,
 }
 
+/// Work that starts later than this after its launch had returned waits for something else than the host. Where nothing is queued,
+/// it starts within some tens of microseconds.
+const LATE_START_NS: i64 = 50_000;
+
+impl Query {
+    /// The stretch as far as the host could have shortened it: without the time in which launched work did not start.
+    pub(super) fn of_host(&self) -> Interval {
+        let is_late = self.stretch.end - self.host.end > LATE_START_NS;
+        Interval::new(self.stretch.start, if is_late { self.host.end } else { self.stretch.end })
+    }
+}
+
 /// Stretches to be read on one thread, in time order.
 #[derive(Debug, Default)]
 pub(super) struct Queries {

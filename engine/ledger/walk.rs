@@ -12,7 +12,7 @@ use super::ahead::{Done, Lead};
 use super::host::Calls;
 use super::idle::{AMD_SPACING_NS, BesideCopies, Copies, IdleReading, SPACING_NS, Stretch};
 use super::open_ranges::OpenRanges;
-use super::ops::{DeviceOps, OpKind};
+use super::ops::{DeviceOps, OpKind, OpRef};
 use super::queries::{Guess, Queries, Query, QueryCursor};
 use super::reading::Piece;
 use crate::parallel::{self, Threads};
@@ -77,7 +77,7 @@ impl<'all> Stretches<'all> {
         let ordinary_ns = if is_amd { AMD_SPACING_NS } else { SPACING_NS };
         let spacing = Interval::new(whole.end - queued.len_ns().min(ordinary_ns), whole.end);
         self.reading.book(Account::IdleInterKernelGap, NONE, spacing);
-        self.reading.book(Account::IdleQueue, NONE, Interval::new(queued.start, spacing.start));
+        self.late(stretch.next, call, Interval::new(queued.start, spacing.start));
         let host = Interval::new(whole.start, returned);
         if host.len_ns() == 0 {
             self.reading.sums[Account::AfterQueued].add(whole);
@@ -88,6 +88,17 @@ impl<'all> Stretches<'all> {
         }
         let query = Query { stretch: whole, host, guess: None, copies: Copies::of(stretch) };
         thread.map(|thread| (thread, query))
+    }
+
+    /// Books how long an operation had been launched and did not begin, under the call that launched it and, of a kernel, its name.
+    fn late(&mut self, next: Option<OpRef>, call: u32, queued: Interval) {
+        let api = self.timeline.api.name.get(call as usize).copied().unwrap_or(NONE);
+        self.reading.book(Account::IdleQueue, api, queued);
+        let is_kernel = |op: &OpRef| matches!(op.kind, OpKind::Kernel | OpKind::Communication);
+        let kernel = next.filter(is_kernel).map(|op| self.timeline.kernels.shape_of(op.index).name);
+        if let Some(kernel) = kernel.filter(|kernel| *kernel != NONE && queued.len_ns() > 0) {
+            *self.reading.late_kernels.entry(kernel).or_default() += queued.len_ns();
+        }
     }
 
     /// What no call asked for is read on the busiest thread of its process, where it can be known.
@@ -327,7 +338,7 @@ impl<'all> Cursor<'all> {
     fn settle(&mut self, query: Query) {
         let done = std::mem::take(&mut self.done);
         let Some(trigger) = self.trigger.take().filter(|_| query.guess.is_none()) else { return };
-        let won = self.lead.win(trigger, query.stretch, done);
+        let won = self.lead.win(trigger, query.of_host(), done);
         self.reading.win(self.process, trigger, won);
         if self.began_waiting {
             self.reading.waited_launch_ns += done.launch_ns();

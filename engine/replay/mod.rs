@@ -7,6 +7,7 @@
 //! The method is that of Daydream (ATC 2020) and dPRO (MLSys 2022): edges carry what was recorded, a change takes edges or
 //! time away, and the longest way through what is left is the new time.
 
+pub mod attention;
 mod build;
 mod change;
 mod gains;
@@ -37,6 +38,8 @@ pub enum Role {
     Product,
     /// A kernel that reads and writes each element once.
     Elementwise,
+    /// It turns the rows of a matrix into weights.
+    Softmax,
     /// It sums up rows, as part of what is done with each element.
     Reduction,
     /// It finds out which elements are chosen, or how many.

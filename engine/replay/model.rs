@@ -9,6 +9,7 @@ use foldhash::HashMap;
 use super::record::{Call, Op, Part};
 use crate::ledger::OpKind;
 use crate::timeline::interval::Interval;
+use crate::timeline::occupancy::MAX_KERNELS_AT_ONCE;
 use crate::timeline::union::Union;
 
 /// A moment of the model: a call begins or returns, an operation begins or ends.
@@ -223,8 +224,6 @@ impl Model {
     }
 }
 
-/// Kernels that a device runs at once.
-const MAX_KERNELS_AT_ONCE: usize = 128;
 /// A device is full at all of it, give or take what rounding leaves.
 const FULL_MILLIONTHS: u64 = 1_001_000;
 

@@ -215,22 +215,20 @@ impl Part {
         }
         let ranges = &subject.timeline.ranges;
         let of_thread = |thread: u32| ranges.of_thread(thread).map(|ranges| loading_of(ranges, &is_loading));
-        let own: Vec<Vec<Interval>> = threads.iter().map(|thread| of_thread(*thread).unwrap_or_default()).collect();
+        let own: Vec<Union> = threads.iter().map(|thread| of_thread(*thread).unwrap_or_default()).collect();
         let process = |thread: &u32| subject.timeline.process_of(*thread);
         let mut of_process: HashMap<u32, Vec<Interval>> = HashMap::default();
         for (thread, loading) in threads.iter().zip(&own) {
-            of_process.entry(process(thread)).or_default().extend(loading);
+            of_process.entry(process(thread)).or_default().extend(loading.parts());
         }
         let of_process: HashMap<u32, Union> =
             of_process.into_iter().map(|(process, all)| (process, Union::of(all))).collect();
         for ((positions, thread), loading) in self.threads.clone().into_iter().zip(threads).zip(&own) {
             let calls = &mut self.calls[positions];
-            if !loading.is_empty() {
-                note_overlap(calls, loading.iter().copied());
-            } else if calls.iter().all(|call| call.op_count == 0)
-                && let Some(all) = of_process.get(&process(thread))
-            {
-                note_overlap(calls, all.parts());
+            let is_working = loading.len_ns() > 0 || calls.iter().any(|call| call.op_count > 0);
+            let loading = if is_working { Some(loading) } else { of_process.get(&process(thread)) };
+            if let Some(loading) = loading.filter(|loading| loading.len_ns() > 0) {
+                note_overlap(calls, loading);
             }
         }
     }
@@ -347,31 +345,17 @@ impl CopyOf {
 }
 
 /// When a thread fetched data. One range within another is not counted twice.
-fn loading_of(ranges: &ThreadRanges, is_loading: &[bool]) -> Vec<Interval> {
-    let mut all: Vec<Interval> = Vec::new();
-    for (times, label) in ranges.times.iter().zip(&ranges.label) {
-        let is_inner = all.last().is_some_and(|last| times.start < last.end);
-        if !is_inner && is_loading.get(*label as usize) == Some(&true) {
-            all.push(times);
-        }
-    }
-    all
+fn loading_of(ranges: &ThreadRanges, is_loading: &[bool]) -> Union {
+    let labelled = ranges.times.iter().zip(&ranges.label);
+    Union::of(labelled.filter(|(_, label)| is_loading.get(**label as usize) == Some(&true)).map(|(times, _)| times))
 }
 
-/// Adds what of the time before each call of a thread lies in some intervals.
-fn note_overlap(calls: &mut [Call], intervals: impl Iterator<Item = Interval>) {
-    let mut next = 1;
-    for times in intervals {
-        while calls.get(next).is_some_and(|call| call.start <= times.start) {
-            next += 1;
-        }
-        for index in next..calls.len() {
-            let gap = Interval::new(calls[index - 1].end, calls[index].start);
-            if gap.start >= times.end {
-                break;
-            }
-            calls[index].loading_before_ns += gap.overlap_ns(times);
-        }
+/// Notes what of the time before each call of a thread lies in a union, of which there may be far more parts than calls.
+fn note_overlap(calls: &mut [Call], union: &Union) {
+    let mut before = calls.first().map_or(0, |call| call.end);
+    for call in calls.iter_mut().skip(1) {
+        call.loading_before_ns = union.overlap_ns(Interval::new(before, call.start));
+        before = call.end;
     }
 }
 

@@ -38,7 +38,7 @@ fn value_of(fact: &FactValue) -> Value {
         FactValue::Bool(value) => Value::from(*value),
         FactValue::Int(value) => Value::from(*value),
         FactValue::Float(value) => Value::from(*value),
-        FactValue::Text(value) => Value::from(value.as_str()),
+        FactValue::Text(value) => Value::from(&**value),
     }
 }
 

@@ -30,6 +30,9 @@ pub fn find(timeline: &Timeline, marks: &Marks, launches: &Launches, wanted: Opt
     }
     let told = || ranges::find(marks, launches).or_else(|| region::find(timeline, launches));
     let mut found = told().or_else(|| sequence::find(timeline, launches))?;
+    if found.certainty < Certainty::High && ranges::are_parts_of_one(marks, launches, &found) {
+        return None;
+    }
     // One step or two that the program marks show what a step is: what repeats within them is none.
     if found.certainty < Certainty::High && ranges::has_few_steps(marks, launches) {
         found.certainty = Certainty::Low;

@@ -1,14 +1,16 @@
 //! Steps told from ranges that repeat: the outermost that holds most of the GPU work, before all those that are called steps.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
 use super::launches::Launches;
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
-use crate::timeline::Timeline;
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
+use crate::timeline::{NameId, Timeline};
 
 /// From the first to the last step, they launch at least this share of the work there.
 const NAMED_INSIDE_SHARE: f64 = 0.5;
@@ -24,6 +26,11 @@ const WARM_UP_RATIO: i64 = 3;
 const MOST_BUSY_OF_WARM_UP: f64 = 0.9;
 /// Of two ranges that hold nearly the same work, within this share, the outer one is the step.
 const SAME_WORK_SHARE: f64 = 0.05;
+
+/// A range that launched this share of the work launched all of it.
+const WHOLE_WORK_SHARE: f64 = 0.95;
+/// What a request computes beside its loop, at least, so that the loop is a part of it.
+const BESIDE_WORK_SHARE: f64 = 0.1;
 
 /// How much a name sounds like a step, the most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +74,7 @@ const PARTS: [&str; 16] = [
 /// The ranges of one thread that are called the same, their numbers left out.
 #[derive(Debug)]
 struct Group {
-    name: String,
+    name: Arc<str>,
     rank: Rank,
     thread: u32,
     process: u32,
@@ -123,11 +130,25 @@ pub(super) fn has_few_steps(marks: &Marks, launches: &Launches) -> bool {
     })
 }
 
+/// Whether steps are parts of one request: a range that the program enters once launched all the work, that of the steps and a good
+/// part before and after them. What lies beside them is then no warm-up.
+pub(super) fn are_parts_of_one(marks: &Marks, launches: &Launches, steps: &Steps) -> bool {
+    let (Some(first), Some(last)) = (steps.steps.first(), steps.steps.last()) else { return false };
+    let all_ns = launches.all_work_ns();
+    let beside_ns = all_ns - launches.work_ns(Interval::new(first.host.start, last.host.end));
+    steps.told_by == ToldBy::Range
+        && beside_ns as f64 >= BESIDE_WORK_SHARE * all_ns as f64
+        && marks.of(launches).any(|group| {
+            let [whole] = group.hosts[..] else { return false };
+            launches.work_ns(whole) as f64 >= WHOLE_WORK_SHARE * all_ns as f64
+        })
+}
+
 /// The steps that the user names: with or without its numbers.
 pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Option<Steps> {
     let wanted = without_numbers(name);
     let groups = groups(timeline, |_| true).into_iter();
-    let groups = groups.filter(|group| group.process == launches.process && group.name == wanted);
+    let groups = groups.filter(|group| group.process == launches.process && *group.name == *wanted);
     let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
     let group = groups.max_by_key(inside_ns)?;
     let work_ns = inside_ns(&group);
@@ -153,34 +174,39 @@ pub(super) fn second_run(marks: &Marks, launches: &Launches) -> Option<i64> {
 
 /// The names that `--step` may give, each once.
 pub fn names(timeline: &Timeline) -> Vec<String> {
-    let mut names: Vec<String> =
-        timeline.ranges.labels.iter().map(|label| without_numbers(timeline.name(label.name))).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    let ids: HashSet<NameId> = timeline.ranges.labels.iter().map(|label| label.name).collect();
+    let names: BTreeSet<String> = ids.into_iter().map(|id| without_numbers(timeline.name(id))).collect();
+    names.into_iter().collect()
 }
 
 /// What ranges are called, without their numbers.
 struct Plain {
     /// By label, the index of its name.
     of_label: Vec<usize>,
-    names: Vec<(String, Rank)>,
+    names: Vec<(Arc<str>, Rank)>,
 }
 
 impl Plain {
     fn new(timeline: &Timeline) -> Self {
-        let mut indices: HashMap<String, usize> = HashMap::default();
+        let mut indices: HashMap<Arc<str>, usize> = HashMap::default();
+        // A name may have a label in each of many domains.
+        let mut of_name: HashMap<NameId, usize> = HashMap::default();
         let mut plain = Self { of_label: Vec::new(), names: Vec::new() };
         for label in &timeline.ranges.labels {
-            let name = without_numbers(timeline.name(label.name));
+            if let Some(index) = of_name.get(&label.name) {
+                plain.of_label.push(*index);
+                continue;
+            }
+            let name: Arc<str> = without_numbers(timeline.name(label.name)).into();
             let rank = match label.kind {
                 RangeKind::Nvtx | RangeKind::Annotation => rank(&name),
                 RangeKind::Operator | RangeKind::Library | RangeKind::PythonFrame => Rank::Part,
             };
-            let index = *indices.entry(name.clone()).or_insert_with(|| {
+            let index = *indices.entry(Arc::clone(&name)).or_insert_with(|| {
                 plain.names.push((name, rank));
                 plain.names.len() - 1
             });
+            of_name.insert(label.name, index);
             plain.of_label.push(index);
         }
         plain
@@ -201,7 +227,7 @@ fn groups(timeline: &Timeline, is_meant: impl Fn(Rank) -> bool) -> Vec<Group> {
             let Some(name) = meant.get(*label as usize).copied().flatten() else { continue };
             let index = *index_of.entry(name).or_insert_with(|| {
                 let (text, rank) = &names[name];
-                groups.push(Group::new(text.clone(), *rank, (ranges.thread, process)));
+                groups.push(Group::new(Arc::clone(text), *rank, (ranges.thread, process)));
                 groups.len() - 1
             });
             groups[index].add(ranges.times.at(row), *label);
@@ -211,7 +237,7 @@ fn groups(timeline: &Timeline, is_meant: impl Fn(Rank) -> bool) -> Vec<Group> {
 }
 
 impl Group {
-    fn new(name: String, rank: Rank, (thread, process): (u32, u32)) -> Self {
+    fn new(name: Arc<str>, rank: Rank, (thread, process): (u32, u32)) -> Self {
         Self { name, rank, thread, process, hosts: Vec::new(), counts_anew: false, seen: HashSet::default() }
     }
 
@@ -248,7 +274,7 @@ impl Group {
         let steps = Steps::of_hosts(launches, ToldBy::Range, self.hosts.iter().copied());
         let work_share = work_ns as f64 / launches.all_work_ns().max(1) as f64;
         (!steps.is_empty()).then_some(Steps {
-            name: self.name.clone(),
+            name: self.name.to_string(),
             told_by: ToldBy::Range,
             certainty,
             thread: self.thread,

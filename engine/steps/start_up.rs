@@ -16,6 +16,9 @@ const MAIN_SHARE: f64 = 0.8;
 /// A start-up that is a smaller part of the window is none.
 const LEAST_WINDOW_SHARE: f64 = 0.02;
 
+/// A device that computes for this share of the time before what repeats is at work already: not all of a pass repeats within it.
+const BUSY_SHARE: f64 = 0.25;
+
 /// What counts as one kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Same {
@@ -61,7 +64,7 @@ fn launched(timeline: &Timeline, device: &DeviceOps) -> Vec<Option<Launched>> {
 
 /// From the begin of the window to where the work of the program has begun: where a range comes a second time, and far faster;
 /// else where each of the kernels that are most of the work, and that repeat, has run. `None` where that is at once, or where
-/// most of the work has passed by then. `launches` are those of the device in its window, if it has any.
+/// most of the work has passed by then, or where the device is at work already. `launches` are those of the device in its window, if it has any.
 pub fn start_up(
     timeline: &Timeline,
     marks: &Marks,
@@ -75,7 +78,14 @@ pub fn start_up(
         return Some(Interval::new(window.start, second));
     }
     let launched = launched(timeline, device);
-    by_kernels(timeline, device, &launched, Same::Shape).or_else(|| by_kernels(timeline, device, &launched, Same::Name))
+    let of = |same: Same| by_kernels(timeline, device, &launched, same);
+    of(Same::Shape).or_else(|| of(Same::Name)).filter(|part| !is_busy(device, *part))
+}
+
+/// Whether the device computes for a good part of an interval, as in work and not while a program begins.
+fn is_busy(device: &DeviceOps, part: Interval) -> bool {
+    let compute = device.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval().overlap_ns(part));
+    compute.sum::<i64>() as f64 >= BUSY_SHARE * part.len_ns() as f64
 }
 
 /// Up to where each of the kernels that are most of the work, and that repeat, has run.

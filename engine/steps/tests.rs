@@ -302,3 +302,23 @@ fn a_device_that_is_behind_begins_a_step_when_it_has_done_the_one_before() {
     assert_eq!(lengths(&steps)[1..], [1_000; 4]);
     assert_eq!(steps[4].device.end, ops.window.end);
 }
+
+/// A request of which four parts are alike, and `encoder_ns` of other work before them.
+fn request(encoder_ns: i64) -> Option<Steps> {
+    let mut program = Program::new();
+    program.within("model_inference", |program| {
+        program.kernel("encoder", encoder_ns);
+        for _ in 0..4 {
+            program.within("denoise", |program| program.train(3));
+        }
+        program.kernel("decoder", 50);
+    });
+    program.told()
+}
+
+#[test]
+fn what_repeats_within_one_request_is_a_part_of_it() {
+    assert_eq!(request(1_000), None);
+    // One range around a loop and hardly anything else says what the loop is for.
+    assert_eq!(request(10).unwrap().certainty, Certainty::Medium);
+}

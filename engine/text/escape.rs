@@ -60,11 +60,16 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
+/// A name as plain text, the middle of a long one cut out.
+pub fn short(name: &str) -> String {
+    shorten_middle(&plain(name), MAX_CHARS)
+}
+
 /// A code span that its content cannot end. Nothing in a code span is a mention or a link.
 ///
 /// A pipe would end a table's cell even there, and its escape would show outside of tables: it becomes `¦`.
 pub fn code(text: &str) -> String {
-    let content = shorten_middle(&plain(text), MAX_CHARS).replace('|', "¦");
+    let content = short(text).replace('|', "¦");
     if content.is_empty() {
         return "(no name)".to_owned();
     }

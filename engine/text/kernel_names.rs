@@ -3,8 +3,6 @@
 //! `elementwise_kernel<128, 2, …direct_copy_kernel_cuda(…)::[lambda…]…>` is `direct_copy_kernel_cuda` to whoever reads a profile
 //! of PyTorch: the template says how elements are walked, the functor what is done with them.
 
-use cpp_demangle::{DemangleNodeType, DemangleOptions, DemangleWrite, ParseOptions, Symbol};
-
 /// Templates that only carry another function: of launching (PyTorch, CUTLASS, cub and thrust, Kokkos, RAJA, AMReX, Composable
 /// Kernel), and what stands between these and the functor.
 const CARRIERS: &[&str] = &[
@@ -84,10 +82,6 @@ const DATA: &[&str] = &[
 
 /// Carriers within carriers; real names have four.
 const MAX_DEPTH: usize = 8;
-/// Longer mangled names stay as they are: real ones are shorter, and what they stand for can be far longer.
-const MAX_MANGLED_BYTES: usize = 4 << 10;
-/// Of a demangled name the rest is cut off.
-const MAX_DEMANGLED_BYTES: usize = 16 << 10;
 
 /// What people call a kernel: its function without return type, namespaces, template arguments and parameters; of a library's
 /// template that runs what it is given, the function that it is given. Never empty, unless the name is.
@@ -111,43 +105,9 @@ fn is_word(name: &str) -> bool {
     name.contains(|c: char| c.is_alphanumeric() || c == '_')
 }
 
-/// The C++ name that a mangled one stands for; `None` for any other name.
-pub fn demangled(name: &str) -> Option<String> {
-    if !name.starts_with("_Z") || name.len() > MAX_MANGLED_BYTES {
-        return None;
-    }
-    let bounds = ParseOptions::default().recursion_limit(RECURSIONS);
-    let symbol = Symbol::new_with_options(name, &bounds).ok()?;
-    let mut text = Bounded(String::new());
-    let options = DemangleOptions::default().recursion_limit(RECURSIONS);
-    // What did not fit is missed at the end, where types of parameters stand.
-    let outcome = symbol.structured_demangle(&mut text, &options);
-    (outcome.is_ok() || text.0.len() >= MAX_DEMANGLED_BYTES).then_some(text.0).filter(|text| !text.is_empty())
-}
-
 /// Whether a template only carries another function. CUTLASS and its users guard kernels by `enable_sm90_or_later<…>` and the like.
 fn is_carrier(name: &str) -> bool {
     CARRIERS.contains(&name) || name.starts_with("enable_")
-}
-
-/// Real names need about thirty.
-const RECURSIONS: u32 = 96;
-
-/// Text up to a length: a few bytes of a mangled name can stand for gigabytes.
-struct Bounded(String);
-
-impl DemangleWrite for Bounded {
-    fn push_demangle_node(&mut self, _: DemangleNodeType) {}
-
-    fn write_string(&mut self, text: &str) -> std::fmt::Result {
-        if self.0.len() >= MAX_DEMANGLED_BYTES {
-            return Err(std::fmt::Error);
-        }
-        self.0.push_str(super::cut::to_bytes(text, MAX_DEMANGLED_BYTES));
-        Ok(())
-    }
-
-    fn pop_demangle_node(&mut self) {}
 }
 
 /// What the template arguments of a carrier name first that is neither a type nor a number.
@@ -405,21 +365,6 @@ mod tests {
         for (name, called) in cases {
             assert_eq!(super::called(name), *called, "{name}");
         }
-    }
-
-    #[test]
-    fn mangled_names_are_read() {
-        let of = |name: &str| demangled(name).map(|name| called(&name));
-        assert_eq!(of("_Z6vecAddPKfS0_Pfi").as_deref(), Some("vecAdd"));
-        assert_eq!(
-            of("_ZN7cutlass7Kernel2I22cutlass_80_wmma_gemm_aEEvNT_6ParamsE").as_deref(),
-            Some("cutlass_80_wmma_gemm_a")
-        );
-        assert_eq!(of("vecAdd"), None);
-        assert_eq!(of("_Z"), None);
-        // Each `S_` stands for all before it.
-        let explosive = format!("_Z1f1aI{}E", "S_IS_".repeat(400));
-        assert!(of(&explosive).is_none_or(|name| name.len() <= MAX_DEMANGLED_BYTES));
     }
 
     proptest! {

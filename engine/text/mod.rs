@@ -8,6 +8,7 @@ pub mod glob;
 mod invisible;
 pub mod kernel_identity;
 pub mod kernel_names;
+pub mod mangled;
 pub mod names;
 pub mod nearest;
 pub mod number;

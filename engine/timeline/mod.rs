@@ -23,6 +23,8 @@ pub mod samples;
 pub mod times;
 pub mod union;
 
+use std::sync::Arc;
+
 pub use capability::Capability;
 pub use capture::{Dropped, GpuVendor, Notice, NoticeKind, NoticeLevel, Reached, Source, Surroundings};
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OsCalls, Overheads, Ranges};
@@ -260,6 +262,11 @@ impl Timeline {
     /// The name at an index.
     pub fn name(&self, id: NameId) -> &str {
         self.names.get(id)
+    }
+
+    /// The same, shared with whoever keeps it. Empty for an index that no name has.
+    pub(crate) fn shared_name(&self, id: NameId) -> Arc<str> {
+        self.names.shared(id).cloned().unwrap_or_default()
     }
 
     /// When GPU operations ran and calls were made: what a recording is as long as, ranges left out.

@@ -18,9 +18,11 @@ const ENTRIES: [&str; 12] = [
 ];
 /// Those of them in which something of the program's own can be.
 const PROGRAM_ENTRIES: [&str; 2] = ["main", "MAIN_"];
-/// The interpreter of Python, which tells nothing of what it interprets.
-const INTERPRETER: [&str; 8] =
-    ["Py", "_Py", "pymain_", "run_mod", "cfunction_", "method_vectorcall", "vectorcall_", "object_vacall"];
+/// Functions of the interpreter of Python, which tells nothing of what it interprets, by how their names begin.
+const INTERPRETER: [&str; 6] =
+    ["pymain_", "cfunction_call", "cfunction_vectorcall", "method_vectorcall", "vectorcall_", "object_vacall"];
+/// One of them by its whole name.
+const RUN_MOD: &str = "run_mod";
 /// Files of interpreters, by how their names begin.
 const INTERPRETER_FILES: [&str; 6] = ["python", "libpython", "java", "libjvm", "node", "julia"];
 /// Files of the system, by how their names begin: what they do, others ask for.
@@ -91,7 +93,15 @@ pub fn is_program_entry(name: &str) -> bool {
 
 /// Whether it is of the interpreter of Python.
 pub fn is_of_interpreter(name: &str) -> bool {
-    begins_with_any(name, &INTERPRETER)
+    is_python_api(name) || plain(name) == RUN_MOD || begins_with_any(name, &INTERPRETER)
+}
+
+/// Whether it is named as Python's own functions in C are: `Py_RunMain`, `PyObject_Call`, `_PyEval_EvalFrameDefault`.
+fn is_python_api(name: &str) -> bool {
+    let plain = plain(name);
+    let of_python = plain.strip_prefix('_').unwrap_or(plain).strip_prefix("Py");
+    let Some((module, _)) = of_python.and_then(|rest| rest.split_once('_')) else { return false };
+    module.chars().all(|c| c.is_ascii_alphanumeric()) && !module.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 /// A function's name without its arguments: `load(Config const&)` is `load`.
@@ -146,5 +156,15 @@ mod tests {
         );
         assert!(!is_plumbing("train") && !is_plumbing("libcublas.so.12"));
         assert!(is_entry("main") && is_entry("clone3@@GLIBC_2.34") && !is_entry("main_loop"));
+    }
+
+    #[test]
+    fn a_program_may_have_names_like_those_of_the_interpreter() {
+        for name in ["Py_RunMain", "PyObject_Call", "_PyEval_EvalFrameDefault", "_Py_HandleSystemExit", "run_mod"] {
+            assert!(is_of_interpreter(name), "{name}");
+        }
+        for name in ["Pyramid_build", "Pyramid::level", "run_model", "cfunction_table", "Python", "PyNet::forward"] {
+            assert!(!is_of_interpreter(name), "{name}");
+        }
     }
 }

@@ -5,6 +5,9 @@
 
 use super::{DeviceProperties, Geometry};
 
+/// Kernels that a device runs at once, since compute capability 3.5 but for some small ones (CUDA C++ Programming Guide, technical
+/// specifications per compute capability).
+pub(crate) const MAX_KERNELS_AT_ONCE: usize = 128;
 const WARP: i64 = 32;
 const REGISTER_UNIT: i64 = 256;
 const SHARED_UNIT: i64 = 128;

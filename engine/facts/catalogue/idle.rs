@@ -129,6 +129,22 @@ pub(super) const DETAIL: &[Fact] = &[
     fact("idle_query_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the polling time."),
     fact("idle_copy_call", Text, CudaApi, Incomparable, "The copy API that takes the largest part of that time."),
     fact(
+        "idle_queue_call",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The call that launched what most of the time after launches (idle_queue_ns) waits for.",
+    ),
+    fact("idle_queue_call_ns", Int, CudaApi, ExtensiveWithGaps, "How much of that time its operations end."),
+    fact(
+        "idle_queue_kernel",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The kernel that most of that time waits for, of the part that kernels end.",
+    ),
+    fact("idle_queue_kernel_ns", Int, CudaApi, ExtensiveWithGaps, "How much of that time this kernel ends."),
+    fact(
         "idle_blocked_call",
         Text,
         OsRuntime,
@@ -308,6 +324,20 @@ pub(super) const DETAIL: &[Fact] = &[
     ),
     fact("outside_call_ns", Int, CudaApi, OneTime, "The time in it."),
     fact(
+        "outside_before_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the first event of any kind to the first GPU operation of the whole window.",
+    ),
+    fact(
+        "outside_after_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the last GPU operation of the whole window to the last event of any kind.",
+    ),
+    fact(
         "outside_sample_count",
         Int,
         CpuSamples,
@@ -319,7 +349,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Text,
         CpuSamples,
         Incomparable,
-        "The deepest function that at least 25 % of those samples lie in, or in what it calls; else the library that 60 % lie in. Not of the system, of CUDA, or of an interpreter.",
+        "The deepest function that at least 25 % of those samples lie in, or in what it calls; else the library that 60 % lie in, else the function of the system. Not of CUDA, or of an interpreter.",
     ),
     fact("outside_function_share", Float, CpuSamples, Intensive, "The part of those samples in it."),
     fact(

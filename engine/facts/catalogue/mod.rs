@@ -157,7 +157,7 @@ impl FactType {
             | (Self::Int, FactValue::Int(_))
             | (Self::Float, FactValue::Float(_))
             | (Self::Text, FactValue::Text(_)) => true,
-            (Self::Choice(values), FactValue::Text(text)) => values.contains(&text.as_str()),
+            (Self::Choice(values), FactValue::Text(text)) => values.contains(&&**text),
             _ => false,
         }
     }

@@ -39,7 +39,13 @@ pub(super) const RUN: &[Fact] = &[
         Incomparable,
         "The version of the export's schema; exporters before 2022 do not say. For whoever looks into why facts are absent.",
     ),
-    fact("duration_ns", Int, Report, ExtensiveWithGaps, "From the first to the last event of any kind."),
+    fact(
+        "duration_ns",
+        Int,
+        Report,
+        ExtensiveWithGaps,
+        "How long was recorded: from the first to the last event of any kind, or longer by the profiler's own account.",
+    ),
     fact("device_count", Int, Report, Intensive, "GPUs that ran at least one operation."),
     fact(
         "device_compute_max_ns",

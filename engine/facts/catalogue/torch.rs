@@ -46,6 +46,14 @@ pub(super) const TORCH: &[Fact] = &[
     ),
     fact("step_lead_range_ns", Int, Nvtx, OneTime, "How much of that time it holds."),
     fact(
+        "first_batch_ns",
+        Int,
+        Nvtx,
+        OneTime,
+        "How long the program waits for batches of data before the first GPU operation of the recording: no window holds that. 0 where it waits for none.",
+    ),
+    fact("first_batch_range", Text, Nvtx, Incomparable, "The range of the longest of these waits."),
+    fact(
         "compiling_step_count",
         Int,
         Nvtx,

@@ -13,6 +13,7 @@ use crate::ledger::compiling::compiler_of;
 use crate::text::paths::{file_name, without_folders};
 use crate::timeline::interval::Interval;
 use crate::timeline::modules;
+use crate::timeline::samples::Frame;
 use crate::timeline::{NameId, ThreadState, Timeline};
 
 /// Fewer samples tell nothing.
@@ -158,6 +159,20 @@ pub(super) fn called_outside(context: &Context<'_>, device: &DeviceContext, fact
     }
 }
 
+/// Of the system, and not of the profiler: what the program's own `main` calls most may be a function of the C library.
+fn is_of_system(timeline: &Timeline, frame: Frame) -> bool {
+    is_system(timeline, frame) && !is_profiler(timeline, frame)
+}
+
+/// How much of the recording lies before the GPU's first work, and after its last.
+pub(super) fn recorded_outside(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let window = device.told.whole(device.window());
+    if let Some(all) = context.recorded {
+        facts.set("outside_before_ns", (window.start - all.start).max(0));
+        facts.set("outside_after_ns", (all.end - window.end).max(0));
+    }
+}
+
 /// What the launching thread does before the GPU's first work and after its last.
 fn sampled_outside(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let Some(main) = device.main_thread else { return };
@@ -179,6 +194,9 @@ fn sampled_outside(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
     } else if let Some((module, share)) = library() {
         facts.set("outside_function", file_name(timeline.name(module)));
         facts.set("outside_function_share", share);
+    } else if let Some(function) = profile.deepest(|frame| is_of_system(timeline, frame)) {
+        facts.set("outside_function", profile.name(function));
+        facts.set("outside_function_share", profile.share(function));
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("idle_longest_ns", longest.len_ns());
         facts.set("idle_longest_start_ns", longest.start);
     }
+    culprits::recorded_outside(context, device, facts);
     if !device.knows_host {
         return;
     }
@@ -46,9 +47,24 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
         facts.set_some(fact, idle.main_call(timeline, activity).map(|(call, _)| without_folders(timeline.name(call))));
     }
     facts.set_some("idle_blocked_call_ns", idle.main_call(timeline, Account::IdleBlocked).map(|(_, sum)| sum.sum_ns));
+    late(timeline, device, facts);
     facts.set("os_runtime_captured", !timeline.os_calls.times.is_empty());
     let one_time = [Account::IdleCompile, Account::IdleLoad, Account::IdleInit];
     facts.set("one_time_idle_ns", one_time.into_iter().map(|account| device.account_ns(account)).sum::<i64>());
+}
+
+/// What had been launched and did not begin.
+fn late(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    if let Some((call, sum)) = device.idle.main_call(timeline, Account::IdleQueue) {
+        facts.set("idle_queue_call", without_folders(timeline.name(call)));
+        facts.set("idle_queue_call_ns", sum.sum_ns);
+    }
+    let kernels = device.idle.late_kernels.iter();
+    let main = kernels.max_by_key(|(kernel, ns)| (**ns, std::cmp::Reverse(timeline.name(**kernel))));
+    if let Some((kernel, ns)) = main {
+        facts.set("idle_queue_kernel", timeline.name(*kernel));
+        facts.set("idle_queue_kernel_ns", *ns);
+    }
 }
 
 /// The host's side of blocking copies, and calls that make work wait for other work, over all threads of the processes on this device.

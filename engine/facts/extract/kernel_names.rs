@@ -56,8 +56,12 @@ const ROLES: &[(&str, Role)] = &[
     (r"(?i)batch_?norm\w*_channels_last|bn_\w*nhwc", Role::Compute),
     (r"(?i)batch_?norm|\bbn_(fw|bw)_", Role::Normalization),
     (r"(?i)nccl.*broadcast", Role::Broadcast),
+    (r"^fused_dropout_kernel", Role::Elementwise),
     (r"\breduce_kernel\b|\btriton_(red|per)_", Role::Reduction),
 ];
+/// What turns rows into weights, and what does more than that: a loss, the choice of experts, attention in one kernel.
+const SOFTMAX: &str = r"(?i)softmax";
+const NO_SOFTMAX: &str = r"(?i)log_?softmax|cross_?entropy|nll_loss|top_?k|gating|flash|fmha|attention|attn|mha_";
 /// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else. Not what joins tensors: that
 /// makes a new one.
 const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
@@ -83,6 +87,8 @@ pub(super) struct Patterns {
     fusion: Regex,
     moving_fusion: Regex,
     elementwise: Regex,
+    softmax: Regex,
+    no_softmax: Regex,
     precisions: Vec<(Regex, &'static str)>,
     roles: Vec<(Regex, Role)>,
 }
@@ -101,6 +107,8 @@ impl Patterns {
             fusion: Regex::new(FUSION).ok()?,
             moving_fusion: Regex::new(MOVING_FUSION).ok()?,
             elementwise: Regex::new(ELEMENTWISE).ok()?,
+            softmax: Regex::new(SOFTMAX).ok()?,
+            no_softmax: Regex::new(NO_SOFTMAX).ok()?,
             precisions: precisions.collect::<Option<_>>()?,
             roles: roles.collect::<Option<_>>()?,
         })
@@ -119,7 +127,9 @@ impl Patterns {
             !is_matrix_product && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full)));
         let tells = |pattern: &Regex| pattern.is_match(short) || pattern.is_match(beginning(full));
         let role = self.roles.iter().find(|(pattern, _)| tells(pattern)).map(|(_, role)| *role);
+        let is_softmax = tells(&self.softmax) && !tells(&self.no_softmax) && !is_matrix_product;
         let role = match role {
+            None | Some(Role::Reduction) if is_softmax => Role::Softmax,
             Some(role) => role,
             None if precision == Some("fp32") => Role::Fp32Product,
             None if is_matrix_product => Role::Product,
@@ -201,6 +211,19 @@ mod tests {
         assert_eq!(of("reduce_half_kernel").precision, None);
         assert_eq!(of("volta_scudnn_128x64_relu_interior_nn_v1").precision, Some("fp32"));
         assert_eq!(of("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1").precision, Some("bf16"));
+        for (name, role) in [
+            ("softmax_warp_forward", Role::Softmax),
+            ("softmax_warp_backward", Role::Softmax),
+            ("cunn_SoftMaxForwardReg", Role::Softmax),
+            ("triton_per_fused__softmax_add_3", Role::Softmax),
+            ("cunn_LogSoftMaxForward", Role::Compute),
+            ("topkGatingSoftmax", Role::Compute),
+            ("flash_fwd_softmax_kernel", Role::Compute),
+            ("gemm_softmax_fused", Role::Product),
+            ("fused_dropout_kernel_vec", Role::Elementwise),
+        ] {
+            assert_eq!(of(name).role, role, "{name}");
+        }
         assert!(of("nchwToNhwcKernel").is_transpose);
         assert!(of("direct_copy_kernel_cuda").is_tensor_copy && of("bfloat16_copy_kernel_cuda").is_tensor_copy);
         assert!(

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use foldhash::HashMap;
+
 use super::kernel_counters::{set_profile, whole};
 use super::kernel_names::Patterns;
 use crate::facts::store::{Entity, EntityId, Facts};
@@ -92,21 +94,84 @@ fn by_shape<'a>(profiles: &[&'a KernelProfile]) -> BTreeMap<(i64, i64), Vec<&'a 
     shapes
 }
 
-/// Profiles by what kernels are called, grid and block, each with the instance of a template that it is.
-type ByShape<'a> = BTreeMap<(String, i64, i64), Vec<(String, &'a KernelProfile)>>;
+/// What a profile is looked for by: what its kernel is called, the instance of a template that it is (of any, where that is
+/// absent), grid and block, and compute capability.
+type ProfileKey = (u32, Option<u32>, (i64, i64), OfGpu);
+
+/// Which GPU a profile is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum OfGpu {
+    Any,
+    /// Of this compute capability; absent for a profile that tells none.
+    Capability(Option<(i64, i64)>),
+}
+
+/// The longest profile of each key: a shape asks for a few of them, however many there are.
+#[derive(Default)]
+struct ByShape<'a> {
+    names: HashMap<String, u32>,
+    longest: HashMap<ProfileKey, &'a KernelProfile>,
+}
+
+impl<'a> ByShape<'a> {
+    fn new(profiles: &'a KernelProfiles) -> Self {
+        let mut by_shape = Self::default();
+        for profile in &profiles.kernels {
+            let name = by_shape.name(kernel_names::called(&profile.name));
+            let instance = by_shape.name(identity(&profile.name));
+            for instance in [None, Some(instance)] {
+                for gpu in [OfGpu::Any, OfGpu::Capability(profile.compute_capability)] {
+                    let key = (name, instance, (profile.grid_blocks, profile.block_threads), gpu);
+                    let known = by_shape.longest.entry(key).or_insert(profile);
+                    if duration_ns(profile) >= duration_ns(known) {
+                        *known = profile;
+                    }
+                }
+            }
+        }
+        by_shape
+    }
+
+    fn name(&mut self, name: String) -> u32 {
+        let next = self.names.len() as u32;
+        *self.names.entry(name).or_insert(next)
+    }
+
+    /// The profile that is of a launch shape. Of several instances of a template the one that the recording names, else the longest.
+    fn of(&self, facts: &Facts, shape: EntityId) -> Option<&'a KernelProfile> {
+        let related = |kind| facts.related(shape, kind).map(|id| facts.get(id));
+        let kernel = related(EntityKind::Kernel);
+        let capability =
+            related(EntityKind::Device).and_then(|device| device.int("compute_major").zip(device.int("compute_minor")));
+        let shape = facts.get(shape);
+        let size = shape.int("grid_block_count").zip(shape.int("block_thread_count"))?;
+        let name = *self.names.get(&kernel_names::called(shape.name()))?;
+        let instance = kernel.and_then(|kernel| kernel.text("full_name")).map(identity);
+        let instance = instance.and_then(|instance| self.names.get(&instance)).copied();
+        let gpus = match capability {
+            Some(known) => [OfGpu::Capability(Some(known)), OfGpu::Capability(None)],
+            None => [OfGpu::Any; 2],
+        };
+        let longest = |instance: Option<u32>| {
+            let found = gpus.iter().filter_map(|gpu| self.longest.get(&(name, instance, size, *gpu)).copied());
+            found.max_by_key(|profile| duration_ns(profile))
+        };
+        instance.and_then(|instance| longest(Some(instance))).or_else(|| longest(None))
+    }
+}
+
+fn duration_ns(profile: &KernelProfile) -> Option<i64> {
+    profile.counters.get(Counter::Duration).and_then(whole)
+}
 
 /// Facts of profiled kernels, beside those of a recording of the program: of each launch shape with a profile of its name,
 /// grid and block, on a GPU of the same compute capability. What the recording tells itself stays as it is.
 pub fn join(facts: &mut Facts, profiles: &KernelProfiles) {
-    let mut by_shape: ByShape<'_> = BTreeMap::new();
-    for profile in &profiles.kernels {
-        let key = (kernel_names::called(&profile.name), profile.grid_blocks, profile.block_threads);
-        by_shape.entry(key).or_default().push((identity(&profile.name), profile));
-    }
+    let by_shape = ByShape::new(profiles);
     let shapes: Vec<EntityId> = facts.of_kind(EntityKind::LaunchShape).map(|(id, _)| id).collect();
     let mut joined_count = 0_i64;
     for id in shapes {
-        let Some(profile) = profile_of(facts, id, &by_shape) else { continue };
+        let Some(profile) = by_shape.of(facts, id) else { continue };
         joined_count += 1;
         let shape = facts.get_mut(id);
         let known: Vec<(&str, FactValue)> = shape.facts().map(|(name, value)| (name, value.clone())).collect();
@@ -121,23 +186,6 @@ pub fn join(facts: &mut Facts, profiles: &KernelProfiles) {
         run.set("profile_page", page(profiles));
         run.set("joined_profile_count", run.int("joined_profile_count").unwrap_or(0).saturating_add(joined_count));
     }
-}
-
-/// The profile that is of a launch shape. Of several instances of a template the one that the recording names, else the longest.
-fn profile_of<'a>(facts: &Facts, id: EntityId, by_shape: &ByShape<'a>) -> Option<&'a KernelProfile> {
-    let shape = facts.get(id);
-    let (blocks, threads) = shape.int("grid_block_count").zip(shape.int("block_thread_count"))?;
-    let named = by_shape.get(&(kernel_names::called(shape.name()), blocks, threads))?;
-    let device = facts.related(id, EntityKind::Device).map(|device| facts.get(device));
-    let capability = device.and_then(|device| device.int("compute_major").zip(device.int("compute_minor")));
-    let is_of_gpu =
-        |profile: &KernelProfile| capability.zip(profile.compute_capability).is_none_or(|(known, own)| known == own);
-    let kernel = facts.related(id, EntityKind::Kernel).map(|kernel| facts.get(kernel));
-    let instance = kernel.and_then(|kernel| kernel.text("full_name")).map(identity);
-    let best = |(own, profile): &&(String, &KernelProfile)| {
-        (instance.as_ref() == Some(own), profile.counters.get(Counter::Duration).and_then(whole))
-    };
-    named.iter().filter(|(_, profile)| is_of_gpu(profile)).max_by_key(best).map(|(_, profile)| *profile)
 }
 
 const fn page(profiles: &KernelProfiles) -> &'static str {

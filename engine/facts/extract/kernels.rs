@@ -6,7 +6,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::by_index::ByIndex;
 use super::launches::{Launches, Shape, Spread};
-use super::stats::{clamped, median};
+use super::stats::{clamped, median_ns};
 use super::tally::{KernelTally, launch_shape};
 use super::{Context, DeviceContext, DevicePart, Parents, widths};
 use crate::facts::{Entity, EntityKind};
@@ -173,10 +173,10 @@ fn shape_entity(context: &Context<'_>, device: &DeviceContext, parents: &Parents
     let key = parents.key_of(&format!("{name}/{}x{}", of.shape.grid_blocks, of.shape.block_threads));
     let mut facts = Entity::new(EntityKind::LaunchShape, key, parents.of_device());
     let launches = &mut of.launches;
-    facts.set("name", name);
+    facts.set("name", &timeline.shared_name(of.shape.name));
     facts.set("launch_count", launches.durations.len() as i64);
     facts.set("sum_ns", clamped(launches.sum_ns));
-    facts.set_some("median_ns", median(&mut launches.durations));
+    facts.set_some("median_ns", median_ns(&mut launches.durations));
     facts.set("min_ns", launches.min_ns);
     facts.set("max_ns", launches.longest_ns);
     facts.set("longest_start_ns", launches.longest_start_ns);
@@ -194,13 +194,13 @@ fn set(
 ) {
     let timeline = context.timeline;
     let count = launches.durations.len() as i64;
-    facts.set("name", timeline.name(name));
-    facts.set("full_name", timeline.name(launches.longest_name));
-    facts.set("function", timeline.name(launches.longest_function));
+    facts.set("name", &timeline.shared_name(name));
+    facts.set("full_name", &timeline.shared_name(launches.longest_name));
+    facts.set("function", &timeline.shared_name(launches.longest_function));
     facts.set("launch_count", count);
     facts.set("sum_ns", clamped(launches.sum_ns));
     facts.set("mean_ns", clamped(launches.sum_ns / i128::from(count.max(1))));
-    facts.set_some("median_ns", median(&mut launches.durations));
+    facts.set_some("median_ns", median_ns(&mut launches.durations));
     facts.set("min_ns", launches.min_ns);
     facts.set("max_ns", launches.longest_ns);
     facts.set_some("spread_ns", launches.spread.deviation_ns());

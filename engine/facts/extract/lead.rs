@@ -14,6 +14,7 @@ const STEP: &str = "ProfilerStep";
 const MIN_SHARE: f64 = 0.5;
 
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    first_batch(timeline, device, facts);
     let labels = &timeline.ranges.labels;
     let is_step: Vec<bool> = labels.iter().map(|label| timeline.name(label.name).starts_with(STEP)).collect();
     // Where steps repeat, what comes before the first of them is no part of the others.
@@ -33,6 +34,28 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         facts.set("step_lead_range", told_name(timeline, label));
         facts.set("step_lead_range_ns", ns);
     }
+}
+
+/// How long the program waited for batches of data before all GPU work: no window holds that.
+fn first_batch(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    let Some(first_op) = device.ops.all_ops().next().map(|op| op.interval().start) else { return };
+    let is_loading = timeline.loading_labels();
+    let loads = |label: u32| is_loading.get(label as usize).copied().unwrap_or(false);
+    let mut longest: Option<(i64, u32)> = None;
+    let mut sum_ns = 0_i64;
+    for ranges in &timeline.ranges.threads {
+        if !device.processes.contains(&timeline.process_of(ranges.thread)) {
+            continue;
+        }
+        let before = ranges.times.iter().zip(&ranges.label).take_while(|(times, _)| times.start < first_op);
+        for (times, label) in before.filter(|(_, label)| loads(**label)) {
+            let ns = times.end.min(first_op) - times.start;
+            sum_ns = sum_ns.saturating_add(ns);
+            longest = longest.max(Some((ns, *label)));
+        }
+    }
+    facts.set("first_batch_ns", sum_ns);
+    facts.set_some("first_batch_range", longest.map(|(_, label)| told_name(timeline, label)));
 }
 
 /// The step that holds the first GPU operation: the ranges of its thread, and from its begin to that operation.

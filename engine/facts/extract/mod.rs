@@ -3,6 +3,7 @@
 mod accounts;
 mod ahead;
 mod allocations;
+mod attention;
 mod by_index;
 mod call_rounds;
 mod collectives;
@@ -22,6 +23,7 @@ mod launches;
 mod lead;
 mod metrics;
 mod optimizer;
+mod pace;
 mod phases;
 mod products;
 mod profile;
@@ -53,6 +55,7 @@ use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::{Change, Gain};
+use crate::text::cut;
 use crate::timeline::interval::Interval;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
 use kernel_names::Traits;
@@ -76,6 +79,8 @@ struct Context<'timeline> {
     threads: Vec<Vec<u32>>,
     devices: Vec<DeviceContext>,
     is_narrowed: bool,
+    /// From the first to the last event of any kind.
+    recorded: Option<Interval>,
 }
 
 /// One device with everything that was tallied of it.
@@ -242,6 +247,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     ahead::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
+    attention::extract(context, device, &mut part.device);
     fine_work::extract(context, device, &mut part.device);
     round_trips::extract(context, device, &mut part.device);
     turns::extract(context, device, &mut part.device);
@@ -265,6 +271,7 @@ fn groups_of_events(context: &Context<'_>, device: &DeviceContext, parents: &Par
 fn ranges_and_steps(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     ranges::extract(context, device, parents, part);
     steps::extract(context, device, parents, part);
+    pace::extract(device, &mut part.device);
     phases::extract(context, device, parents, part);
 }
 
@@ -309,6 +316,9 @@ impl DevicePart {
     }
 }
 
+/// Bytes of a name in a key. Each entity has a key of its own, where names are shared.
+const MAX_KEY_BYTES: usize = 1 << 10;
+
 /// The entities that those of a device hang below.
 struct Parents<'facts> {
     run: EntityId,
@@ -322,7 +332,7 @@ struct Parents<'facts> {
 impl Parents<'_> {
     /// The key of an entity below the device.
     fn key_of(&self, name: &str) -> String {
-        format!("{}/{name}", self.key)
+        format!("{}/{}", self.key, cut::distinct(name, MAX_KEY_BYTES))
     }
 
     /// Below the device.
@@ -370,6 +380,7 @@ impl<'timeline> Context<'timeline> {
             threads: threads_of(timeline),
             devices: Vec::new(),
             is_narrowed,
+            recorded: run::recorded(timeline),
         };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes_of(timeline, &ops);

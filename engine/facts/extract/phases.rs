@@ -22,6 +22,8 @@ const MOST_AFTER_SHARE: f64 = 0.1;
 /// Rounds that may be no steps tell the steady state when they hold this share of the work, and leave this much of the window out.
 const UNSURE_WORK_SHARE: f64 = 0.5;
 const UNSURE_OUTSIDE_SHARE: f64 = 0.2;
+/// Where the device computes for this share of the time outside of them, that is a part of the work.
+const UNSURE_COMPUTE_SHARE: f64 = 0.2;
 /// Rounds of launches that together last for less of the window are no steps. Start-up may take forty times as long as a short loop.
 const LEAST_LOOP_SHARE: f64 = 0.005;
 /// From so many medians on a step is slow.
@@ -134,9 +136,15 @@ fn phases_of(
     if let Some(phases) = phases {
         return Some(phases).filter(|phases| is_outside(phases, LEAST_OUTSIDE_SHARE));
     }
-    // Whatever it is that repeats, when it is most of the work, the rest is no part of it.
+    // Whatever it is that repeats, when it is most of the work, the rest is no part of it, unless the device is at work there too: the
+    // layers of a model repeat within one pass, which has more than layers.
     let unsure = steps.filter(|steps| steps.work_share >= UNSURE_WORK_SHARE)?;
-    of(unsure).filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE))
+    let computes_outside = |phases: &Phases| {
+        let compute = ops.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval());
+        let outside = compute.map(|op| op.clip(ops.window).len_ns() - op.overlap_ns(phases.steady)).sum::<i64>();
+        outside as f64 >= UNSURE_COMPUTE_SHARE * outside_ns(phases) as f64
+    };
+    of(unsure).filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE) && !computes_outside(phases))
 }
 
 /// The steps and phases of all devices, whose windows are narrowed to the phase that is asked for.

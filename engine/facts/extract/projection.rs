@@ -9,7 +9,7 @@ use crate::ledger::OpKind;
 use crate::limits::MAX_OPEN_RANGE_COUNT;
 use crate::text::folded::numbers_folded;
 use crate::timeline::columns::RangeKind;
-use crate::timeline::{NONE, ThreadRanges, Timeline};
+use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 
 /// A range is told when at least this part of the time lies in it.
 pub(super) const MIN_SHARE: f64 = 0.5;
@@ -25,8 +25,19 @@ pub(super) struct Folded {
 impl Folded {
     pub(super) fn new(timeline: &Timeline) -> Self {
         let mut known: HashMap<String, u32> = HashMap::default();
+        // A name may have a label in each of many domains.
+        let mut of_name: HashMap<(NameId, bool), u32> = HashMap::default();
         let (mut group_of, mut names): (Vec<u32>, Vec<String>) = (Vec::new(), Vec::new());
         for label in 0..timeline.ranges.labels.len() as u32 {
+            let key = timeline
+                .ranges
+                .labels
+                .get(label as usize)
+                .map(|label| (label.name, label.kind == RangeKind::PythonFrame));
+            if let Some(group) = key.and_then(|key| of_name.get(&key)) {
+                group_of.push(*group);
+                continue;
+            }
             let name = told_name(timeline, label);
             let folded = numbers_folded(without_object(name).as_deref().unwrap_or(name));
             let group = *known.entry(folded.clone()).or_insert_with(|| {
@@ -36,6 +47,7 @@ impl Folded {
             if let Some(known) = names.get_mut(group as usize).filter(|known| *known != name) {
                 *known = folded;
             }
+            of_name.extend(key.map(|key| (key, group)));
             group_of.push(group);
         }
         Self { group_of, names }
@@ -56,11 +68,15 @@ fn without_object(name: &str) -> Option<String> {
     (function.contains("::") && !function.contains(' ') && object.ends_with(')')).then(|| format!("{function} (…)"))
 }
 
-/// What a range is called where it is told of: of a function of Python the folders of its file are left out, they are private.
+/// What a range is called where it is told of: of a function of Python the folders of its file are left out, they are private, and
+/// of a built-in one where its object lay in memory.
 pub(super) fn told_name(timeline: &Timeline, label: u32) -> &str {
     let Some(label) = timeline.ranges.labels.get(label as usize) else { return "" };
     let name = timeline.name(label.name);
     let is_frame = label.kind == RangeKind::PythonFrame;
+    if let Some(object) = name.find(" object at 0x").filter(|_| is_frame) {
+        return name.get(..object).unwrap_or(name).trim_start_matches('<');
+    }
     // `/folders/file.py(12): function`; folders may have brackets of their own.
     let place = name.find("): ").and_then(|end| name.get(..end)?.rfind('(')).unwrap_or(name.len());
     let folders = name.get(..place).and_then(|path| path.rfind(['/', '\\'])).map_or(0, |end| end + 1);

@@ -139,9 +139,13 @@ struct Told<'all> {
     all_holding: BTreeSet<u32>,
 }
 
-/// The groups of ranges that hold all that repeats: steps, and what is entered once around them.
+/// The groups of ranges that hold the whole window, as the frames that begin a program do, or all that repeats: steps, and what is
+/// entered once around them.
 fn all_holding(device: &DeviceContext, groups: &[Group], folded: &Folded) -> BTreeSet<u32> {
-    let Some(steps) = device.told.sure_steps() else { return BTreeSet::new() };
+    let window_ns = device.window().len_ns();
+    let holds_window = groups.iter().filter(|group| group.sums.longest_ns >= window_ns);
+    let holding: BTreeSet<u32> = holds_window.filter_map(|group| folded.group_of(group.label)).collect();
+    let Some(steps) = device.told.sure_steps() else { return holding };
     let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
     for group in groups {
         if let Some(folded) = folded.group_of(group.label) {
@@ -152,6 +156,7 @@ fn all_holding(device: &DeviceContext, groups: &[Group], folded: &Folded) -> BTr
         .into_iter()
         .filter(|(group, count)| *count <= 1 || folded.name(*group) == steps.name)
         .map(|(group, _)| group)
+        .chain(holding)
         .collect()
 }
 
@@ -193,7 +198,8 @@ fn entity(context: &Context<'_>, parents: &Parents<'_>, group: &Group) -> Entity
     let in_domain = domain.map_or_else(String::new, |domain| format!("{domain}:"));
     let key = parents.key_of(&format!("{}/{in_domain}{name}", context.pid_of(group.process)));
     let mut entity = Entity::new(EntityKind::Range, key, parents.of_process(group.process));
-    entity.set("name", name);
+    let of_label = timeline.ranges.labels.get(group.label as usize);
+    entity.set("name", &of_label.map(|label| timeline.shared_name(label.name)).unwrap_or_default());
     entity.set_some("domain", domain);
     entity.set("count", sums.count);
     entity.set("sum_ns", sums.sum_ns);

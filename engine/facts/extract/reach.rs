@@ -107,6 +107,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
             | Change::FixedShapes
             | Change::FullGrid
             | Change::EvenGrid
+            | Change::FuseAttention
             | Change::Fuse
             | Change::ProcessPerGpu
             | Change::SteadySteps,

@@ -14,6 +14,8 @@ use crate::timeline::union::Union;
 const LEAST_BYTES: i64 = 1_000_000;
 /// Fewer rounds may be input and output.
 const ROUNDS: usize = 3;
+/// Halves of the copies one way, for each the other way, that are no more than input or output beside them.
+const MOST_EXCESS: usize = 3;
 /// Different sizes that are looked at: a program that keeps data on the host copies the same few.
 const MAX_SIZE_COUNT: usize = 1_000;
 
@@ -25,9 +27,11 @@ struct Size {
 }
 
 impl Size {
-    /// How often data of this size went to the device and came back.
+    /// How often data of this size went to the device and came back. Where it goes one way far more often, arrays of one size are
+    /// input and output.
     fn rounds(&self) -> usize {
-        self.to_device.len().min(self.to_host.len())
+        let (less, more) = (self.to_device.len().min(self.to_host.len()), self.to_device.len().max(self.to_host.len()));
+        if 2 * more > MOST_EXCESS * less { 0 } else { less }
     }
 }
 

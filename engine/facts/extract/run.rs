@@ -23,7 +23,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("format", timeline.source.format);
     facts.set_some("product_version", timeline.source.product_version.clone());
     facts.set_some("schema_version", timeline.source.schema_version.clone());
-    facts.set_some("duration_ns", duration(timeline));
+    facts.set_some("duration_ns", duration(context));
     facts.set("device_count", context.devices.len() as i64);
     let compute = || context.devices.iter().map(|device| device.account_ns(Account::Compute));
     facts.set_some("device_compute_max_ns", compute().max());
@@ -208,12 +208,18 @@ fn called_by_program(timeline: &Timeline, stack: &[u32]) -> Option<u32> {
     (caller.module != NONE && !is_system(timeline, caller)).then(|| stack[outermost])
 }
 
-fn duration(timeline: &Timeline) -> Option<i64> {
+/// From the first to the last event of any kind.
+pub(super) fn recorded(timeline: &Timeline) -> Option<Interval> {
     let columns = timeline.op_and_call_times();
     let ranges = timeline.ranges.threads.iter().map(|thread| &thread.times);
-    let all = columns.into_iter().chain(ranges).flat_map(Times::iter);
-    let whole = all.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))?;
-    Some(whole.end - whole.start)
+    let others = [&timeline.os_calls.times, &timeline.thread_states.times];
+    let all = columns.into_iter().chain(ranges).chain(others).flat_map(Times::iter);
+    all.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
+}
+
+fn duration(context: &Context<'_>) -> Option<i64> {
+    let captured_ns = context.timeline.surroundings.captured_ns.unwrap_or(0);
+    context.recorded.map(|all| all.len_ns().max(captured_ns))
 }
 
 /// Processes that called CUDA or ran GPU work.

@@ -8,6 +8,7 @@ use crate::ledger::{Op, OpKind};
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::Direction;
 use crate::timeline::interval::Interval;
+use crate::timeline::occupancy::MAX_KERNELS_AT_ONCE;
 use crate::timeline::{NameId, StreamKind, Timeline};
 
 /// What keeps the work of two streams from running at the same time.
@@ -147,6 +148,7 @@ impl Group {
         let is_apart = |other: &Part| other.stream != part.stream && other.op.end <= part.op.start;
         let shares_link = |other: &Part| matches!(other.use_of, Use::Link(_)) && other.use_of == part.use_of;
         blocks <= sm_count
+            && self.parts.len() < MAX_KERNELS_AT_ONCE
             && self.parts.iter().all(|other| is_apart(other) && !shares_link(other))
             && self.cause.is_none_or(|known| known == cause)
     }

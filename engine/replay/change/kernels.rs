@@ -3,10 +3,12 @@
 use foldhash::HashMap;
 
 use super::super::Role;
+use super::super::attention::{WrittenOut, written_out};
 use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
+use crate::ledger::OpKind;
 use crate::timeline::{NONE, TensorRatios};
 
 /// The least that a kernel takes.
@@ -169,6 +171,42 @@ impl Play<'_> {
             run_of.insert(chain[0], longest);
             chain[1..].iter().for_each(|op| is_gone[*op as usize] = true);
         }
+        self.take_away(&is_gone, &run_of, setting);
+    }
+
+    /// The kernels between two products go, and at best what it takes the products to write and read the matrix.
+    pub(super) fn fuse_attention(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let mut is_gone = vec![false; model.part.ops.len()];
+        let mut run_of: HashMap<u32, i64> = HashMap::default();
+        for ops in by_stream(&model.part.ops) {
+            let role = |op: &u32| match model.op(*op) {
+                Op { kind: OpKind::Memset, .. } | Op { kind: OpKind::Copy, lane: None, .. } => Role::Elementwise,
+                op => setting.role_of(op),
+            };
+            let roles: Vec<Role> = ops.iter().map(role).collect();
+            for found in written_out(&roles) {
+                let run_ns = |op: u32| model.op(op).end - model.op(op).start;
+                let between = &ops[found.between()];
+                between.iter().for_each(|op| is_gone[*op as usize] = true);
+                let is_kernel = |op: &&u32| model.op(**op).kind == OpKind::Kernel;
+                let shortest_ns = between.iter().filter(is_kernel).map(|op| run_ns(*op)).min().unwrap_or(0);
+                for product in found.products().map(|place| ops[place]) {
+                    let won_ns = WrittenOut::won_of_product_ns(run_ns(product), shortest_ns);
+                    let left_ns = run_of.entry(product).or_insert_with(|| run_ns(product));
+                    *left_ns = (*left_ns - won_ns).max(0);
+                }
+            }
+        }
+        if extent == Extent::Expected {
+            run_of.clear();
+        }
+        self.take_away(&is_gone, &run_of, setting);
+    }
+
+    /// Kernels go, with the calls that launched them alone, and others run for so long.
+    fn take_away(&mut self, is_gone: &[bool], run_of: &HashMap<u32, i64>, setting: &Setting<'_>) {
+        let model = self.model;
         for edge in &mut self.edges {
             match (edge.why, model.what[edge.to as usize]) {
                 (Why::Run, What::OpEnd(op)) if is_gone[op as usize] => edge.lag_ns = 0,

@@ -74,6 +74,7 @@ changes! {
     FullGrid "full-grid" "full_grid" "Kernels with fewer blocks than the GPU has SMs fill it."
     EvenGrid "even-grid" "even_grid" "Kernels that end in a wave of blocks which fills only part of the GPU fill it to their end."
     Fuse "fuse" "fuse" "Chains of element-wise kernels become one pass over memory."
+    FuseAttention "fuse-attention" "fuse_attention" "Attention that is written out becomes one kernel, which keeps no matrix of weights in memory."
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
     CacheAllocations "cache-allocations" "cache_allocations" "Memory is allocated once: calls that allocate and free take no time and wait for nothing."
@@ -137,6 +138,7 @@ impl Play<'_> {
             Change::ProcessPerGpu => self.process_per_gpu(extent, setting),
             Change::FullGrid => self.full_grid(extent, setting),
             Change::EvenGrid => self.even_grid(setting),
+            Change::FuseAttention => self.fuse_attention(extent, setting),
             Change::Fuse => self.fuse(extent, setting),
             Change::BatchCopies => self.batch_copies(extent, setting),
             Change::PinCopies => self.pin_copies(extent, setting),

@@ -217,7 +217,7 @@ fn typed(value: &toml::Value, kind: FactType) -> Option<FactValue> {
         // A whole number is a number too.
         (toml::Value::Integer(number), FactType::Float) => FactValue::Float(*number as f64),
         (toml::Value::Boolean(value), _) => FactValue::Bool(*value),
-        (toml::Value::String(text), _) => FactValue::Text(text.clone()),
+        (toml::Value::String(text), _) => text.as_str().into(),
         (toml::Value::Integer(number), _) => FactValue::Int(*number),
         (toml::Value::Float(number), _) if number.is_finite() => FactValue::Float(*number),
         _ => return None,

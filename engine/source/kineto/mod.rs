@@ -16,6 +16,7 @@ mod document;
 )]
 mod event;
 mod fill;
+mod grids;
 #[allow(
     dead_code,
     reason = "a trace is read whole; the timeline has no columns yet for memory, shapes and collectives"
@@ -129,6 +130,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     }
     describe::describe(&mut builder, &summary);
     let mut timeline = builder.finish_on(Threads::new(options.threads));
+    grids::count_blocks(&mut timeline);
     places.describe(&mut timeline, options.root.as_deref());
     details.describe(&mut timeline, &summary.metadata);
     describe::describe_capture(&mut timeline, &summary, has_gpu_events);

@@ -24,7 +24,7 @@ use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::files;
 use crate::limits::MAX_KERNEL_PROFILE_COUNT;
-use crate::text::{cut, kernel_names};
+use crate::text::{cut, mangled};
 use crate::timeline::{Counter, KernelProfile, KernelProfiles};
 
 const IMPORT: &str = "Print a report of Nsight Compute with: ncu --import FILE.ncu-rep --csv --page raw > kernels.csv";
@@ -174,11 +174,11 @@ impl Groups {
     fn add(&mut self, mut launch: Launch) {
         launch.counters.derive_excess();
         // A page can be printed with the names that the linker knows.
-        let full = kernel_names::demangled(&launch.name).unwrap_or_else(|| std::mem::take(&mut launch.name));
-        let name = cut::to_bytes(&full, self.name_bytes);
+        let full = mangled::demangled(&launch.name).unwrap_or_else(|| std::mem::take(&mut launch.name));
+        let name = cut::distinct(&full, self.name_bytes);
         self.profiles.cut_name_count += u64::from(name.len() < full.len());
         let key = Key {
-            name: name.to_owned(),
+            name: name.clone().into_owned(),
             device: launch.device,
             grid_blocks: launch.grid_blocks,
             block_threads: launch.block_threads,

@@ -1,5 +1,8 @@
 //! The tables of GPUs: that of today, that of the exporters of 2020 and 2021, and what is known of a GPU by its name.
 
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
 use rusqlite::Connection;
 
 use super::database::{Cells, Schema};
@@ -31,7 +34,42 @@ pub(super) fn read(db: &Connection, schema: &Schema, info: &mut Info) -> rusqlit
             gpu.properties.is_partition |= gpu.properties.sm_count.is_some();
             gpu.properties.sm_count = Some(count);
         }
-    })
+    })?;
+    let places = bus_places(reader)?;
+    renumber(info, &places);
+    Ok(())
+}
+
+/// Where each GPU sits on the bus, by its id; empty where a place is not known, or holds several, as parts of a GPU do.
+fn bus_places(reader: &Reader<'_>) -> rusqlite::Result<BTreeMap<String, i64>> {
+    let (mut places, mut is_whole) = (BTreeMap::new(), true);
+    reader.rows("TARGET_INFO_GPU", &["id", "busLocation"], |cells| {
+        let place = cells.text(1).filter(|place| !place.is_empty() && places.len() < MAX_GPUS);
+        let is_new = cells
+            .int(0)
+            .zip(place)
+            .is_some_and(|(id, place)| places.insert(shortened(place).to_ascii_lowercase(), id).is_none());
+        is_whole &= is_new;
+    })?;
+    Ok(if is_whole { places } else { BTreeMap::new() })
+}
+
+/// Numbers GPUs as CUDA does; in the order of the bus, as `nvidia-smi` does, where processes see them under different numbers. The
+/// profiler has an order of its own.
+fn renumber(info: &mut Info, places: &BTreeMap<String, i64>) {
+    let by_cuda: BTreeMap<i64, i64> = info.gpus.iter().filter_map(|gpu| Some((gpu.ordinal?, gpu.id))).collect();
+    let is_whole = by_cuda.len() == info.gpus.len() && by_cuda.keys().copied().eq((0..).take(by_cuda.len()));
+    let in_order: Vec<i64> =
+        if is_whole { by_cuda.into_values().collect() } else { places.values().copied().collect() };
+    let numbers: HashMap<i64, i64> = in_order.into_iter().zip(0..).collect();
+    if numbers.len() != info.gpus.len() || info.gpus.iter().any(|gpu| !numbers.contains_key(&gpu.id)) {
+        return;
+    }
+    let number = |id: &mut i64| *id = numbers.get(id).copied().unwrap_or(*id);
+    info.gpus.iter_mut().for_each(|gpu| number(&mut gpu.id));
+    info.ordinals.values_mut().for_each(number);
+    info.gpus.sort_by_key(|gpu| gpu.id);
+    info.gpu_numbers = numbers;
 }
 
 /// What a GPU cannot have is not known; products of these stay far from overflow.
@@ -230,6 +268,23 @@ mod tests {
         ] {
             assert_eq!(sm_count(name), count, "{name}");
         }
+    }
+
+    #[test]
+    fn gpus_are_numbered_as_cuda_does_or_as_they_sit_on_the_bus() {
+        let gpu = |id, ordinal| Gpu { id, ordinal, properties: DeviceProperties::default() };
+        let mut info = Info { gpus: vec![gpu(0, Some(1)), gpu(1, Some(0))], ..Info::default() };
+        renumber(&mut info, &BTreeMap::new());
+        assert_eq!(info.gpu_numbers, HashMap::from_iter([(1, 0), (0, 1)]));
+        let gpu = |id| gpu(id, Some(0));
+        let mut info = Info { gpus: vec![gpu(0), gpu(1)], ..Info::default() };
+        info.ordinals.insert((7, 0), 1);
+        let places = |of: &[(&str, i64)]| of.iter().map(|(place, id)| ((*place).to_owned(), *id)).collect();
+        renumber(&mut info, &places(&[("0000:01:00.0", 1)]));
+        assert_eq!(info.ordinals[&(7, 0)], 1);
+        renumber(&mut info, &places(&[("0000:41:00.0", 0), ("0000:01:00.0", 1)]));
+        assert_eq!(info.ordinals[&(7, 0)], 0);
+        assert_eq!(info.gpu_numbers, HashMap::from_iter([(1, 0), (0, 1)]));
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(super) struct Info {
     pub(super) process_names: HashMap<i64, String>,
     /// GPUs by their id in the report.
     pub(super) gpus: Vec<Gpu>,
+    /// The number of each GPU by its id in the report, where the two may differ.
+    pub(super) gpu_numbers: HashMap<i64, i64>,
     /// (pid, CUDA ordinal) to GPU id.
     pub(super) ordinals: HashMap<(i64, i64), i64>,
     /// (pid, context, stream) to kind.

@@ -26,12 +26,14 @@ mod surroundings;
 
 use std::path::Path;
 
+use foldhash::HashSet;
+
 use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::parallel::Threads;
 use crate::timeline::builder::Builder;
 use crate::timeline::columns::OverheadKind;
-use crate::timeline::{GpuVendor, Source, Timeline};
+use crate::timeline::{GpuVendor, NONE, NameId, Source, Timeline};
 
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 const EXPORT: &str = "Export the report with: nsys export --type sqlite FILE.nsys-rep";
@@ -154,6 +156,9 @@ fn read_database(
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
     timeline.source = Source { format: Some(FORMAT.id), gpu_vendor: Some(GpuVendor::Nvidia), ..info.source };
     timeline.metrics = metrics::read(&db, &schema)?;
+    for series in &mut timeline.metrics {
+        series.gpu = info.gpu_numbers.get(&series.gpu).copied().unwrap_or(series.gpu);
+    }
     timeline.has_cpu_samples = info::has_rows(&db, &schema, samples::CHAINS)?;
     samples::read(&db, &schema, &mut timeline, limits)?;
     timeline.surroundings = surroundings::read(&db, &schema, &processes, &timeline.names)?;
@@ -163,13 +168,27 @@ fn read_database(
     Ok(Content::Report(Box::new(timeline)))
 }
 
-/// The profiler files the loading of shared libraries under its overhead; the library would have been loaded without it.
+/// Libraries of the profiler, in the names of overhead rows.
+const PROFILER_LIBRARIES: [&str; 2] = ["libcupti", "libToolsInjection"];
+
+/// The profiler files the loading of shared libraries under its overhead; the library would have been loaded without it. What it
+/// then does with one that is there already is its own, as are its own libraries.
 fn load_libraries(timeline: &mut Timeline) {
-    let Timeline { overheads, names, .. } = timeline;
-    for (kind, name) in overheads.kind.iter_mut().zip(&overheads.name) {
-        let name = names.get(*name);
-        if *kind == OverheadKind::Profiler && (name.starts_with("dlopen") || name.starts_with("dlclose")) {
-            *kind = OverheadKind::Load;
+    let overheads = &timeline.overheads;
+    let mut in_order: Vec<usize> = (0..overheads.kind.len()).collect();
+    in_order.sort_by_key(|row| overheads.times.at(*row).start);
+    let mut loaded: HashSet<(u32, NameId)> = HashSet::default();
+    for row in in_order {
+        let (kind, name) = (timeline.overheads.kind[row], timeline.overheads.name[row]);
+        let text = timeline.name(name);
+        let library = ["dlopen(", "dlclose("].into_iter().find_map(|call| text.strip_prefix(call));
+        let Some(library) = library.filter(|_| kind == OverheadKind::Profiler) else { continue };
+        let is_own = PROFILER_LIBRARIES.iter().any(|own| library.starts_with(own));
+        let thread = timeline.overheads.thread[row];
+        let process = if thread == NONE { NONE } else { timeline.process_of(thread) };
+        let is_first = loaded.insert((process, name));
+        if is_first && !is_own {
+            timeline.overheads.kind[row] = OverheadKind::Load;
         }
     }
 }

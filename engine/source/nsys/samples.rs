@@ -185,13 +185,13 @@ fn resolve(
         let Some(id) = cells.int(0).filter(|id| wanted.contains(id)) else { return };
         let Some(text) = cells.text(1) else { return };
         let (text, is_cut) = limits.cut(text);
-        if !is_name(text) {
+        if !is_name(&text) {
             return;
         }
         reached.cut_name_count += u64::from(is_cut);
-        let has_room = names.len() < limits.names || names.find(text).is_some();
+        let has_room = names.len() < limits.names || names.find(&text).is_some();
         if has_room {
-            found.insert(id, names.intern(text));
+            found.insert(id, names.intern(text.into_owned()));
         }
         // A function beyond the limit is told from no other, so it is not told at all.
         reached.merged_name_count += u64::from(!has_room);

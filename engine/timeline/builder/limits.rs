@@ -1,6 +1,8 @@
 //! How much of a recording is taken in. Whatever is left out for it is counted in [`Reached`](crate::timeline::Reached) and said
 //! in the review.
 
+use std::borrow::Cow;
+
 use crate::limits::{MAX_NAME_BYTES, MAX_NAME_COUNT, MAX_ROW_COUNT};
 use crate::text::cut;
 
@@ -37,12 +39,9 @@ impl Limits {
         true
     }
 
-    /// The beginning of a name, cut between characters; and whether anything was cut.
-    pub(crate) fn cut<'text>(&self, text: &'text str) -> (&'text str, bool) {
-        if text.len() <= self.name_bytes {
-            return (text, false);
-        }
-        (cut::to_bytes(text, self.name_bytes), true)
+    /// The beginning of a name, cut between characters and told from others that begin alike; and whether anything was cut.
+    pub(crate) fn cut<'text>(&self, text: &'text str) -> (Cow<'text, str>, bool) {
+        (cut::distinct(text, self.name_bytes), text.len() > self.name_bytes)
     }
 }
 
@@ -53,8 +52,8 @@ mod tests {
     #[test]
     fn names_are_cut_between_characters() {
         let limits = Limits { name_bytes: 4, ..Limits::default() };
-        assert_eq!(limits.cut("abcd"), ("abcd", false));
-        assert_eq!(limits.cut("abcé"), ("abc", true));
-        assert_eq!(Limits { name_bytes: 0, ..limits }.cut("a"), ("", true));
+        assert_eq!(limits.cut("abcd"), ("abcd".into(), false));
+        assert_eq!(limits.cut("abcé"), ("abc".into(), true));
+        assert_eq!(Limits { name_bytes: 0, ..limits }.cut("a"), ("".into(), true));
     }
 }

@@ -7,13 +7,16 @@ use foldhash::{HashMap, HashSet};
 use super::Builder;
 use super::keys::{Intern, Keys, NameKey};
 use super::limits::Limits;
-use crate::text::kernel_names;
+use crate::limits::MAX_DEMANGLED_NAME_COUNT;
+use crate::text::{cut, kernel_names, mangled};
 use crate::timeline::api::normal_name;
 use crate::timeline::columns::KernelShape;
 use crate::timeline::{Geometry, NONE, NameId, Names, Reached};
 
 /// Stands for the names beyond the limit.
 pub(super) const OTHER_NAME: &str = "(another name)";
+/// Bytes of what a kernel is called, which is a word of its full name.
+const MAX_CALLED_BYTES: usize = 512;
 
 /// A name of the recording, before its table of strings is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,6 +77,8 @@ pub(super) struct Interner<'all> {
     pub(super) names: &'all mut Names,
     pub(super) limits: &'all Limits,
     pub(super) reached: &'all mut Reached,
+    /// How many names of kernels were demangled.
+    pub(super) demangled_count: usize,
 }
 
 impl Interner<'_> {
@@ -107,22 +112,32 @@ struct KernelNames {
 }
 
 impl Interner<'_> {
+    /// The name that a mangled one stands for; any other as it is.
+    fn demangled(&mut self, name: NameId) -> NameId {
+        if self.demangled_count >= MAX_DEMANGLED_NAME_COUNT {
+            return name;
+        }
+        let Some(text) = mangled::demangled(self.names.get(name)) else { return name };
+        self.demangled_count += 1;
+        self.intern(text)
+    }
+
     /// What people call a kernel of a short and a demangled name, and the function that it is. Either may be missing or mangled.
     fn kernel(&mut self, short: NameId, full: NameId) -> KernelNames {
         let is_given = |id: &NameId| !self.names.get(*id).is_empty();
         let Some(full) = [full, short].into_iter().find(is_given) else {
             return KernelNames { name: short, full_name: full, function: short };
         };
-        let full = match kernel_names::demangled(self.names.get(full)) {
-            Some(text) => self.intern(text),
-            None => full,
-        };
+        let full = self.demangled(full);
         let text = self.names.shared(full).cloned().unwrap_or_default();
         if &*text == OTHER_NAME {
             return KernelNames { name: full, full_name: full, function: full };
         }
-        let [name, function] = [kernel_names::called(&text), kernel_names::function(&text).to_owned()];
-        KernelNames { name: self.intern(name), full_name: full, function: self.intern(function) }
+        let called = kernel_names::called(&text);
+        let [name, function] = [&called, kernel_names::function(&text)];
+        let [name, function] =
+            [name, function].map(|name| self.intern(cut::distinct(name, MAX_CALLED_BYTES).into_owned()));
+        KernelNames { name, full_name: full, function }
     }
 }
 
@@ -144,14 +159,15 @@ impl Builder {
     pub fn define_string(&mut self, id: i64, text: &str) {
         let (text, is_cut) = self.limits.cut(text);
         self.timeline.reached.cut_name_count += u64::from(is_cut);
-        self.strings.0.insert(id, text.into());
+        self.strings.0.insert(id, text.as_ref().into());
     }
 
     /// Resolves the names of kernels, calls, and ranges: returns the timeline's index of each raw name, and the names of
     /// ranges.
     pub(super) fn resolve_names(&mut self) -> (Vec<NameId>, LabelNames) {
         let Self { names, texts, strings, kernels, labels, domains, timeline, limits, .. } = self;
-        let mut interner = Interner { names: &mut timeline.names, limits, reached: &mut timeline.reached };
+        let mut interner =
+            Interner { names: &mut timeline.names, limits, reached: &mut timeline.reached, demangled_count: 0 };
         // Those of kernels first: where there are too many names, they tell most.
         let mut geometries: HashMap<Geometry, u32> = HashMap::default();
         let mut of_kernels: HashMap<(RawName, RawName), KernelNames> = HashMap::default();

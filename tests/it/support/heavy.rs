@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-type Make = fn(&Path, i64);
+pub type Make = fn(&Path, i64);
 
 pub const CASES: &[(&str, Make)] = &[
     ("nested-ranges", nested_ranges),
@@ -71,7 +71,7 @@ pub fn write(path: &Path, rows: i64, inserts: &[&str]) {
 }
 
 /// As many rows of each SELECT.
-fn more(path: &Path, rows: i64, inserts: &[&str]) {
+pub fn more(path: &Path, rows: i64, inserts: &[&str]) {
     let db = Connection::open(path).unwrap();
     for insert in inserts {
         let (table, select) = insert.split_once(' ').unwrap();
@@ -354,7 +354,7 @@ fn deep_stacks(path: &Path, rows: i64) {
 }
 
 /// Marked steps of so many kernels each.
-fn steps(path: &Path, kernels: i64, count: i64) {
+pub fn steps(path: &Path, kernels: i64, count: i64) {
     let step = format!(
         "NVTX_EVENTS n * {kernels} * 100000 - 6000, (n + 1) * {kernels} * 100000 - 7000, TID, 59, 'step', NULL, 0"
     );

@@ -9,6 +9,7 @@ pub mod export;
 pub mod forge;
 pub mod formats;
 pub mod heavy;
+pub mod heavy_names;
 pub mod hostile;
 pub mod independent;
 pub mod kernels;

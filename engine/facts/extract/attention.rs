@@ -1,0 +1,101 @@
+//! Facts of attention that is written out: a softmax between two matrix products, where one kernel could do all.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::kernel_names::Traits;
+use super::tally::kernel_name;
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::{Op, OpKind};
+use crate::replay::Role;
+use crate::replay::attention::{WrittenOut, written_out};
+use crate::timeline::NameId;
+use crate::timeline::columns::Direction;
+
+/// What all of it adds up to on one device.
+#[derive(Default)]
+struct Sums {
+    count: i64,
+    between_ns: i64,
+    tensor_copy_ns: i64,
+    device_copy_ns: i64,
+    of_products_ns: i64,
+    /// How long each softmax ran.
+    softmax_ns: BTreeMap<NameId, i64>,
+}
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let mut by_stream: BTreeMap<u32, Vec<Op>> = BTreeMap::new();
+    if context.traits.iter().any(|traits| traits.role == Role::Softmax) {
+        for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
+            by_stream.entry(op.stream(context.timeline)).or_default().push(op);
+        }
+    }
+    let mut sums = Sums::default();
+    for ops in by_stream.values() {
+        let roles: Vec<Role> = ops.iter().map(|op| role(context, *op)).collect();
+        for found in written_out(&roles).into_iter().filter(|found| works_on_batches(context, ops, *found)) {
+            sums.add(context, ops, found);
+        }
+    }
+    facts.set("written_attention_count", sums.count);
+    if sums.count == 0 {
+        return;
+    }
+    facts.set("written_attention_ns", sums.between_ns);
+    facts.set("written_attention_tensor_copy_ns", sums.tensor_copy_ns);
+    facts.set("written_attention_device_copy_ns", sums.device_copy_ns);
+    facts.set("written_attention_product_ns", sums.of_products_ns);
+    let timeline = context.timeline;
+    let main = sums.softmax_ns.iter().max_by_key(|(name, ns)| (**ns, Reverse(timeline.name(**name))));
+    facts.set_some("written_attention_kernel", main.map(|(name, _)| timeline.name(*name)));
+}
+
+fn role(context: &Context<'_>, op: Op) -> Role {
+    match op.kind {
+        OpKind::Kernel => traits(context, op).map_or(Role::Compute, |traits| traits.role),
+        OpKind::Memset => Role::Elementwise,
+        OpKind::Copy if is_on_device(context, op) => Role::Elementwise,
+        _ => Role::Compute,
+    }
+}
+
+fn traits(context: &Context<'_>, op: Op) -> Option<Traits> {
+    context.traits.get(kernel_name(context.timeline, op)? as usize).copied()
+}
+
+fn is_on_device(context: &Context<'_>, op: Op) -> bool {
+    op.kind == OpKind::Copy
+        && context.timeline.copies.direction.get(op.index as usize) == Some(&Direction::DeviceToDevice)
+}
+
+/// Whether the second product may be one for each head: where sizes are known, one product of two plain matrices is none.
+fn works_on_batches(context: &Context<'_>, ops: &[Op], found: WrittenOut) -> bool {
+    let products = &context.timeline.details.products;
+    ops.get(found.after).and_then(|op| products.of(op.interval())).is_none_or(|product| product.batch > 1)
+}
+
+impl Sums {
+    fn add(&mut self, context: &Context<'_>, ops: &[Op], found: WrittenOut) {
+        let between = ops.get(found.between()).unwrap_or_default();
+        self.count += 1;
+        self.between_ns += between.iter().map(|op| op.end - op.start).sum::<i64>();
+        let kernels = between.iter().filter(|op| op.kind == OpKind::Kernel);
+        let shortest_ns = kernels.map(|op| op.end - op.start).min().unwrap_or(0);
+        for op in found.products().filter_map(|place| ops.get(place)) {
+            self.of_products_ns += WrittenOut::won_of_product_ns(op.end - op.start, shortest_ns);
+        }
+        for op in between {
+            let length_ns = op.end - op.start;
+            self.device_copy_ns += if is_on_device(context, *op) { length_ns } else { 0 };
+            let (Some(name), Some(traits)) = (kernel_name(context.timeline, *op), traits(context, *op)) else {
+                continue;
+            };
+            if traits.role == Role::Softmax {
+                *self.softmax_ns.entry(name).or_default() += length_ns;
+            }
+            self.tensor_copy_ns += if traits.is_tensor_copy { length_ns } else { 0 };
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Attention that is written out: a softmax between two matrix products, with what masks, scales and casts beside it.
+
+use super::Role;
+
+/// More kernels between two products are more than attention.
+const MAX_BETWEEN: usize = 12;
+
+/// Attention among the kernels of a stream, by their places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrittenOut {
+    /// The product before the softmax.
+    pub before: usize,
+    /// The product after it. What lies between the two works on the matrix that the first one wrote.
+    pub after: usize,
+    /// From the first to the last product that may write or read that matrix: those right beside these two do so in a backward pass.
+    pub products: (usize, usize),
+}
+
+impl WrittenOut {
+    /// What lies between the products.
+    pub const fn between(self) -> std::ops::Range<usize> {
+        self.before + 1..self.after
+    }
+
+    /// The products that may write or read the matrix.
+    pub fn products(self) -> impl Iterator<Item = usize> {
+        (self.products.0..=self.before).chain(self.after..=self.products.1)
+    }
+
+    /// How much of a product may go at most when it neither writes nor reads that matrix, by the shortest of the kernels between,
+    /// which reads the matrix and writes it.
+    pub fn won_of_product_ns(product_ns: i64, shortest_between_ns: i64) -> i64 {
+        product_ns.min(shortest_between_ns / 2)
+    }
+}
+
+/// All in the kernels of one stream, in their order. A product may end one and begin the next.
+pub fn written_out(roles: &[Role]) -> Vec<WrittenOut> {
+    let is_product = |place: usize| matches!(roles.get(place), Some(Role::Product | Role::Fp32Product));
+    let mut found = Vec::new();
+    let (mut product, mut has_softmax) = (None, false);
+    for (place, role) in roles.iter().enumerate() {
+        match role {
+            Role::Product | Role::Fp32Product => {
+                if let Some(before) = product.filter(|before| has_softmax && place - before <= MAX_BETWEEN + 1) {
+                    let first = before.checked_sub(1).filter(|place| is_product(*place)).unwrap_or(before);
+                    let last = if is_product(place + 1) { place + 1 } else { place };
+                    found.push(WrittenOut { before, after: place, products: (first, last) });
+                }
+                (product, has_softmax) = (Some(place), false);
+            }
+            Role::Softmax => has_softmax = true,
+            Role::Elementwise | Role::Gather => {}
+            _ => product = None,
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_softmax_between_two_products_is_attention() {
+        use Role::{Compute, Elementwise, Fp32Product, Product, Softmax};
+        let of = |roles: &[Role]| {
+            written_out(roles).into_iter().map(|found| (found.before, found.after)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[Product, Elementwise, Elementwise, Softmax, Elementwise, Product]), [(0, 5)]);
+        assert_eq!(of(&[Compute, Product, Softmax, Fp32Product, Softmax, Product]), [(1, 3), (3, 5)]);
+        // A choice of experts, a loss, and layers without a softmax.
+        assert_eq!(of(&[Product, Softmax, Compute, Product]), []);
+        assert_eq!(of(&[Softmax, Product, Elementwise, Product]), []);
+        let many: Vec<Role> = [Product].into_iter().chain([Softmax; MAX_BETWEEN + 1]).chain([Product]).collect();
+        assert_eq!(of(&many), []);
+        assert_eq!(of(&many[1..]), []);
+        let backward = written_out(&[Elementwise, Product, Product, Softmax, Product, Product, Compute]);
+        assert_eq!(backward[0].products().collect::<Vec<_>>(), [1, 2, 4, 5]);
+    }
+
+    #[test]
+    fn a_product_loses_no_more_than_it_takes() {
+        assert_eq!(WrittenOut::won_of_product_ns(80, 126), 63);
+        assert_eq!(WrittenOut::won_of_product_ns(50, 126), 50);
+    }
+}
