@@ -270,9 +270,10 @@ impl Inside {
     /// Whether kernels deserve a look before a finding: before one that is not sure if the kernel alone would gain more.
     fn outweighs(self, finding: &Finding) -> bool {
         finding.gain.as_ref().is_some_and(|gain| {
-            let is_little = gain.share < LITTLE_SHARE || finding.once;
-            is_little && gain.share < FASTER * self.compute
-                || finding.confidence == Confidence::Low && gain.share < FASTER * self.kernel
+            let share = gain.weighing_share();
+            let is_little = share < LITTLE_SHARE || finding.once;
+            is_little && share < FASTER * self.compute
+                || finding.confidence == Confidence::Low && share < FASTER * self.kernel
         })
     }
 }

@@ -325,7 +325,7 @@ fn window(device: &DeviceReview) -> String {
     if let Some(step) = device.gain_step {
         let of = if device.steps.as_ref().is_some_and(|steps| !steps.is_by_launches) { "step" } else { "round" };
         words.push_str(&format!(
-            " Gains are told of a {of} of {}, the mean of {} that are played again, without what recording costs.",
+            " Gains are of a {of} of {}, the mean of {} that are played again, without the cost of recording.",
             duration(step.step_ns),
             (step.count - 1).max(1)
         ));
