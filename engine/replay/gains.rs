@@ -33,11 +33,14 @@ const LOADING_OPERATOR_NS: i64 = 800;
 const HOST_SPREAD: f64 = 1.15;
 /// The same of what calls take that allocate and free.
 const ALLOCATION_SPREAD: f64 = 1.45;
+/// The same of copies from and to pageable memory, docs/gains.md.
+const PAGEABLE_SPREAD: f64 = 1.25;
 
 /// How much longer what changes take away may take in another run.
 pub fn spread(changes: &[Change]) -> f64 {
     let of = |change: &Change| match change {
         Change::CacheAllocations => ALLOCATION_SPREAD,
+        Change::PinCopies => PAGEABLE_SPREAD,
         change if change.is_of_host() => HOST_SPREAD,
         _ => 1.0,
     };
@@ -245,8 +248,14 @@ impl<'all> Replay<'all> {
     fn busy_ns(&self, changes: &[Change]) -> f64 {
         let model = &self.built.model;
         let device = self.setting.own_device();
+        let of_host = if changes.contains(&Change::HostAside) {
+            Play::of(model, &self.bare).copies_of_host_code(&self.setting)
+        } else {
+            Vec::new()
+        };
         let vanishes = |op: &Op| {
-            changes.contains(&Change::Graph) && is_small_kernel(op, op.end - op.start)
+            of_host.get(op.call as usize) == Some(&true)
+                || changes.contains(&Change::Graph) && is_small_kernel(op, op.end - op.start)
                 || changes.contains(&Change::NoSync) && is_scalar_readback(op)
         };
         let staying = model.part.ops.iter().filter(|op| op.device == device && !vanishes(op));
@@ -313,6 +322,7 @@ mod tests {
             class: ApiClass::Launch,
             blocked_before_ns: 0,
             loading_before_ns: 0,
+            cpu_operators_ns: 0,
             is_of_optimizer: false,
             traced_count: 1,
             operator_count: 0,

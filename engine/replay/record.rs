@@ -38,6 +38,8 @@ pub(super) struct Call {
     pub(super) blocked_before_ns: i64,
     /// What of the time before the call goes into fetching the next batch of data; nanoseconds.
     pub(super) loading_before_ns: i64,
+    /// What of it operators of the framework take that ask for nothing: they run on the CPU; nanoseconds.
+    pub(super) cpu_operators_ns: i64,
     /// Calls that are recorded in it, itself among them, and operators of the framework between it and the call before.
     pub(super) traced_count: u32,
     pub(super) operator_count: u32,
@@ -173,6 +175,7 @@ impl Part {
                 class,
                 blocked_before_ns: 0,
                 loading_before_ns: 0,
+                cpu_operators_ns: 0,
                 traced_count: 1,
                 operator_count: 0,
                 is_of_optimizer: false,
@@ -238,14 +241,23 @@ impl Part {
         let is_operator =
             |label: &u32| labels.get(*label as usize).is_some_and(|label| label.kind == RangeKind::Operator);
         let mut next = first + 1;
+        let mut told_until = i64::MIN;
         let from = ranges.times.partition_point(0, |range| range.start < begin);
         for index in from..ranges.times.len() {
-            let start = ranges.times.start(index);
+            let Interval { start, end } = ranges.times.at(index);
             while self.calls.get(next).is_some_and(|call| call.start <= start) {
                 next += 1;
             }
             let Some(call) = self.calls.get_mut(next) else { break };
-            call.operator_count += u32::from(ranges.label.get(index).is_some_and(is_operator));
+            if !ranges.label.get(index).is_some_and(is_operator) {
+                continue;
+            }
+            call.operator_count += 1;
+            // Of one within another the outer tells.
+            if start >= told_until && end <= call.start {
+                call.cpu_operators_ns += end - start;
+                told_until = end;
+            }
         }
     }
 

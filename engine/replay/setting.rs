@@ -11,6 +11,13 @@ use crate::timeline::{DeviceProperties, TensorRatios, occupancy};
 const MIN_RATE_BYTES: i64 = 1 << 20;
 /// Threads that an SM of a data-centre GPU has room for; others have room for three quarters or half of that.
 const SM_THREAD_COUNT: i64 = 2_048;
+/// Blocks of so many threads, as large as can be, fill an SM to its rate alone, though two of them find room.
+const LARGE_BLOCK_THREAD_COUNT: i64 = 1_024;
+const LARGE_BLOCKS_ON_SM: i64 = 2;
+/// So many blocks on an SM are few.
+const FEW_BLOCKS_ON_SM: i64 = 2;
+/// Of so many waves, blocks of unlike length fill the last.
+const FEW_WAVES: f64 = 2.0;
 /// What pinned copies reach over PCIe x16, by generation, bytes a nanosecond.
 const PCIE3_RATE: f64 = 12.5;
 const PCIE4_RATE: f64 = 25.0;
@@ -87,6 +94,21 @@ impl Setting<'_> {
             (most > 0).then(|| (geometry.grid_blocks as f32 / most as f32).min(1.0))
         });
         fit.unwrap_or_else(|| self.thread_share_of(op))
+    }
+
+    /// The share of the waves begun that the blocks of a kernel fill, where the last of few waves is not full, or where some SMs
+    /// get a large block more than others; absent where neither is so.
+    pub(super) fn filled_waves_share(&self, op: &Op) -> Option<f64> {
+        let geometry = (op.kind == OpKind::Kernel).then(|| self.subject.timeline.geometry_of(op.index)).flatten()?;
+        let properties = self.properties(op.device)?;
+        let blocks_per_sm = occupancy::theoretical(properties, geometry)?.blocks_per_sm;
+        let is_large = geometry.block_threads >= LARGE_BLOCK_THREAD_COUNT;
+        // Of many small blocks on an SM those of the last round have it to themselves, and end sooner.
+        let (most, at_once) = if is_large { (LARGE_BLOCKS_ON_SM, 1) } else { (FEW_BLOCKS_ON_SM, blocks_per_sm) };
+        let places = properties.sm_count?.saturating_mul(at_once);
+        let is_few = (1..=most).contains(&blocks_per_sm) && places > 0;
+        let waves = geometry.grid_blocks as f64 / places.max(1) as f64;
+        (is_few && waves > 1.0 && waves < FEW_WAVES).then(|| waves / waves.ceil())
     }
 
     /// Blocks of the grid of a kernel; 0 where it is not known.

@@ -8,6 +8,7 @@ use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Breakdown, Calls, DeviceOps};
 use crate::parallel::{self, Threads};
 use crate::steps::{self, Certainty, Launches, Marks, Phase, Phases, Steps, ToldBy};
+use crate::text::escape;
 use crate::text::nearest::most_alike_first;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -162,7 +163,7 @@ pub(super) fn tell(
     {
         let names = steps::names(timeline);
         let names = most_alike_first(name, names.iter().map(String::as_str));
-        let names = names.iter().take(5).map(|name| (*name).to_owned()).collect::<Vec<_>>().join(", ");
+        let names = names.iter().take(5).map(|name| escape::short(name)).collect::<Vec<_>>().join(", ");
         return Err(ScopeError::NoSuchStep { name: name.clone(), names });
     }
     // A device without steps of its own is looked at while the others are in that phase.

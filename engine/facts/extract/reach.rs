@@ -84,18 +84,20 @@ impl<'device> Bounds<'device> {
 /// Accounts of a window that a change reaches; absent where it makes kernels themselves faster, or moves work between devices.
 const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account]]> {
     Some(match (change, made) {
-        (Change::HostAside, Made::Plainly) => &[HOST_CODE],
+        // What operators of the CPU work on, and make, need not be copied where the device does it.
+        (Change::HostAside, Made::Plainly) => &[HOST_CODE, COPIES, WAITS],
+        (Change::HostAside, Made::AsWellAsCanBe) => &[IDLE_OF_HOST, COPIES],
         (Change::NoBlocking, Made::Plainly) => &[BLOCKED],
         (Change::NoSync, Made::Plainly) => &[WAITING],
         // Values that are not read back need no copy.
         (Change::NoSync, Made::AsWellAsCanBe) => &[IDLE_OF_HOST, COPIES],
-        (Change::LoadAhead | Change::HostAside | Change::NoBlocking | Change::Graph | Change::CacheAllocations, _) => {
+        (Change::LoadAhead | Change::NoBlocking | Change::Graph | Change::CacheAllocations, _) => {
             &[IDLE_OF_HOST]
         }
         (Change::BatchCopies | Change::PinCopies, _) => &[COPIES, IDLE_OF_HOST],
         (Change::OverlapCopies, Made::Plainly) => &[COPIES, WAITS],
         (Change::OverlapCommunication, _) => &[COMMUNICATION],
-        (Change::NonBlockingStreams | Change::SpreadStreams, _) => &[BUSY],
+        (Change::NonBlockingStreams | Change::UnorderedStreams | Change::SpreadStreams, _) => &[BUSY],
         // Where steps overlap, their kernels may as well, and copies both ways.
         (Change::OverlapCopies, Made::AsWellAsCanBe)
         | (
@@ -104,6 +106,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
             | Change::ForEach
             | Change::FixedShapes
             | Change::FullGrid
+            | Change::EvenGrid
             | Change::FuseAttention
             | Change::Fuse
             | Change::ProcessPerGpu

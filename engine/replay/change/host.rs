@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::Role;
 use super::super::model::{Edge, Play, What, Why};
-use super::super::record::{Op, TO_HOST};
+use super::super::record::{Op, TO_DEVICE, TO_HOST};
 use super::super::setting::Setting;
 use super::Extent;
 use crate::ledger::OpKind;
@@ -21,6 +21,10 @@ const GRAPH_COPY_SPACING_NS: i64 = 300;
 const GRAPH_LAUNCH_NS: i64 = 8_000;
 /// Of host code that other threads or processes do, what stays: taking over what they made. Measured on the machine of docs/gains.md.
 const HANDED_OVER_SHARE: f64 = 0.15;
+/// Of host code, the least that operators of the CPU take where it is theirs.
+const OF_OPERATORS_SHARE: f64 = 0.5;
+/// A copy and the waits for it, at most.
+const MAX_CALLS_OF_COPY: usize = 6;
 /// Fewer launches between two waits are not worth a graph.
 const MIN_GRAPH_LAUNCH_COUNT: usize = 10;
 /// Of the host code that leads to a call, so much stays at least when the call before it goes.
@@ -139,27 +143,85 @@ impl Play<'_> {
         }
     }
 
-    /// Host code between calls, less than what is launching, and less what handing its results over takes.
+    /// Host code between calls, less than what is launching, and less what handing its results over takes. What operators of the
+    /// CPU do the device can do, and then what they work on need not come back; at best what they make need not be sent either.
     pub(super) fn host_aside(&mut self, extent: Extent, setting: &Setting<'_>) {
         let left = if extent == Extent::Expected { HANDED_OVER_SHARE } else { 0.0 };
-        self.shorten_gaps(|gap_ns, blocked_ns| {
+        let is_moved = self.moved_to_device(setting);
+        let is_gone = self.kept_on_device(&is_moved, extent);
+        self.shorten_gaps(|call, gap_ns, blocked_ns| {
             let host_ns = gap_ns - blocked_ns;
-            let left_ns = (host_ns as f64 * left) as i64;
-            if host_ns >= setting.launch_gap_ns { blocked_ns + left_ns } else { gap_ns }
+            let left = if is_moved[call as usize] { 0.0 } else { left };
+            if host_ns >= setting.launch_gap_ns { blocked_ns + (host_ns as f64 * left) as i64 } else { gap_ns }
         });
+        if is_gone.contains(&true) {
+            self.free_calls(|call| is_gone[call as usize].then_some(0));
+            self.drop_ops(|op| is_gone.get(op.call as usize) == Some(&true));
+        }
+    }
+
+    /// Whether the host code before a call is mostly operators of the CPU.
+    fn moved_to_device(&self, setting: &Setting<'_>) -> Vec<bool> {
+        let model = self.model;
+        let mut is_moved = vec![false; model.part.calls.len()];
+        for edge in self.edges.iter().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
+            let What::CallStart(call) = model.what[edge.to as usize] else { continue };
+            let row = model.call(call);
+            let host_ns = edge.lag_ns - row.blocked_before_ns.min(edge.lag_ns);
+            is_moved[call as usize] = host_ns >= setting.launch_gap_ns
+                && row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64;
+        }
+        is_moved
+    }
+
+    /// Which calls go where operators of the CPU before some calls run on the device: copies that bring what they work on, with
+    /// the waits for them; at best those as well that send what they made.
+    fn kept_on_device(&self, is_moved: &[bool], extent: Extent) -> Vec<bool> {
+        let part = &self.model.part;
+        let mut is_gone = vec![false; part.calls.len()];
+        let lane = |call: &usize| {
+            let row = &part.calls[*call];
+            part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1).and_then(|op| op.lane)
+        };
+        let waits = |call: &usize| {
+            let row = &part.calls[*call];
+            row.op_count == 0 && matches!(row.class, ApiClass::Wait(_) | ApiClass::Query | ApiClass::Other)
+        };
+        for thread in &part.threads {
+            for call in thread.clone().filter(|call| is_moved[*call]) {
+                let before = (thread.start..call).rev().take(MAX_CALLS_OF_COPY);
+                let back = before.take_while(|call| waits(call) || lane(call) == Some(TO_HOST));
+                if let Some(first) = back.filter(|call| lane(call) == Some(TO_HOST)).last() {
+                    is_gone[first..call].fill(true);
+                }
+                let after = (call..thread.end).take(MAX_CALLS_OF_COPY);
+                let sent = after.take_while(|call| waits(call) || lane(call) == Some(TO_DEVICE));
+                let sent: Vec<usize> = sent.collect();
+                let is_sent = sent.iter().any(|call| lane(call) == Some(TO_DEVICE));
+                if let Some(last) = sent.last().filter(|_| is_sent).filter(|_| extent == Extent::Ceiling) {
+                    is_gone[call..=*last].fill(true);
+                }
+            }
+        }
+        is_gone
+    }
+
+    /// Which calls go with what operators of the CPU before some calls work on and make, at best.
+    pub(in super::super) fn copies_of_host_code(&self, setting: &Setting<'_>) -> Vec<bool> {
+        self.kept_on_device(&self.moved_to_device(setting), Extent::Ceiling)
     }
 
     pub(super) fn no_blocking(&mut self) {
-        self.shorten_gaps(|gap_ns, blocked_ns| gap_ns - blocked_ns);
+        self.shorten_gaps(|_, gap_ns, blocked_ns| gap_ns - blocked_ns);
     }
 
-    /// Sets the time between calls, from what it is and what of it the thread waits in the operating system.
-    fn shorten_gaps(&mut self, length: impl Fn(i64, i64) -> i64) {
+    /// Sets the time before calls, from what it is and what of it the thread waits in the operating system.
+    fn shorten_gaps(&mut self, mut length: impl FnMut(u32, i64, i64) -> i64) {
         let model = self.model;
         for edge in self.edges.iter_mut().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
             let What::CallStart(call) = model.what[edge.to as usize] else { continue };
             let blocked = model.call(call).blocked_before_ns.min(edge.lag_ns);
-            edge.lag_ns = length(edge.lag_ns, blocked).clamp(0, edge.lag_ns.max(0));
+            edge.lag_ns = length(call, edge.lag_ns, blocked).clamp(0, edge.lag_ns.max(0));
         }
     }
 

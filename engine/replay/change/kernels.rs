@@ -39,6 +39,21 @@ impl Play<'_> {
         self.take_turns(extent, setting);
     }
 
+    pub(super) fn unordered_streams(&mut self, extent: Extent, setting: &Setting<'_>) {
+        self.edges.retain(|edge| edge.why != Why::Order);
+        self.take_turns(extent, setting);
+    }
+
+    /// Of a kernel whose blocks all last equally long, the last wave takes as long as one that fills the device.
+    pub(super) fn even_grid(&mut self, setting: &Setting<'_>) {
+        self.set_runs(|_, op, run_ns| {
+            // The tiles of a matrix product are a library's choice.
+            let is_library = matches!(setting.role_of(op), Role::Product | Role::Fp32Product);
+            let share = setting.filled_waves_share(op).filter(|_| !is_library && run_ns >= MIN_NARROW_NS)?;
+            Some((run_ns as f64 * share) as i64)
+        });
+    }
+
     /// Kernels that do not wait for each other share the device as far as they fit: each SM runs blocks of one of them, where
     /// they are not too short to matter; at best as many threads as it has room for.
     fn take_turns(&mut self, extent: Extent, setting: &Setting<'_>) {

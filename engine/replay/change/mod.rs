@@ -72,6 +72,7 @@ changes! {
     ForEach "for-each" "for_each" "The few element-wise kernels that run for one tensor after another run once for all of them."
     FixedShapes "fixed-shapes" "fixed_shapes" "Masks take the place of chosen elements, whose number the host has to wait for."
     FullGrid "full-grid" "full_grid" "Kernels with fewer blocks than the GPU has SMs fill it."
+    EvenGrid "even-grid" "even_grid" "Kernels that end in a wave of blocks which fills only part of the GPU fill it to their end."
     Fuse "fuse" "fuse" "Chains of element-wise kernels become one pass over memory."
     FuseAttention "fuse-attention" "fuse_attention" "Attention that is written out becomes one kernel, which keeps no matrix of weights in memory."
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
@@ -83,6 +84,7 @@ changes! {
     NoBlocking "no-blocking" "no_blocking" "The threads that launch never wait in the operating system."
     Graph "graph" "graph" "The calls of a step become one launch of a CUDA graph."
     NonBlockingStreams "non-blocking-streams" "non_blocking_streams" "No stream waits for the legacy default stream."
+    UnorderedStreams "unordered-streams" "unordered_streams" "No stream waits for an event of another."
     SpreadStreams "spread-streams" "spread_streams" "Small kernels of one step run in streams of their own, as far as they fit together."
     OverlapCopies "overlap-copies" "overlap_copies" "Copies between host and device run beside the work of other steps, with two buffers, or one more than streams take turns with already."
     OverlapCommunication "overlap-communication" "overlap_communication" "Communication runs beside compute, which it slows."
@@ -135,6 +137,7 @@ impl Play<'_> {
             Change::FixedShapes => self.fixed_shapes(extent, setting),
             Change::ProcessPerGpu => self.process_per_gpu(extent, setting),
             Change::FullGrid => self.full_grid(extent, setting),
+            Change::EvenGrid => self.even_grid(setting),
             Change::FuseAttention => self.fuse_attention(extent, setting),
             Change::Fuse => self.fuse(extent, setting),
             Change::BatchCopies => self.batch_copies(extent, setting),
@@ -146,6 +149,7 @@ impl Play<'_> {
             Change::NoBlocking => self.no_blocking(),
             Change::Graph => self.graph(extent, setting),
             Change::NonBlockingStreams => self.non_blocking_streams(extent, setting),
+            Change::UnorderedStreams => self.unordered_streams(extent, setting),
             Change::SpreadStreams => self.spread_streams(extent, setting),
             Change::OverlapCopies => self.overlap_copies(extent, setting),
             Change::OverlapCommunication => self.overlap_communication(extent),

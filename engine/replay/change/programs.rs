@@ -18,6 +18,10 @@ const LISTED_TENSOR_NS: i64 = 1_500;
 const KERNEL_LATENCY_NS: i64 = 1_000;
 /// Of a kernel, what is left at least without that.
 const LEAST_DATA_SHARE: f64 = 0.3;
+/// The longest of a few kernels moves nearly all tensors of one; of more kernels, one for each so many, up to so many times as
+/// much. Measured on the machine of docs/gains.md.
+const KERNELS_A_TENSOR: f64 = 4.0;
+const MOST_TENSORS_RATIO: f64 = 2.4;
 /// Of the time of normalisation, what is left where channels lie together. Measured on the machine of docs/gains.md.
 const ORDERED_NORMALIZATION_SHARE: f64 = 0.4;
 /// Calls around a read-back that belong to a choice, at most.
@@ -46,7 +50,10 @@ impl Play<'_> {
                     let longest = ops.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0);
                     (longest - KERNEL_LATENCY_NS).max((longest as f64 * LEAST_DATA_SHARE) as i64)
                 };
-                let all = if extent == Extent::Expected { ops.chunks(repeats.period).map(pass).sum() } else { 0 };
+                let tensors = (repeats.period as f64 / KERNELS_A_TENSOR).clamp(1.0, MOST_TENSORS_RATIO);
+                let all: i64 = if extent == Extent::Expected { ops.chunks(repeats.period).map(pass).sum() } else { 0 };
+                let sum: i64 = ops.iter().map(|op| model.op(*op).end - model.op(*op).start).sum();
+                let all = ((all as f64 * tensors) as i64).min(sum);
                 for (index, op) in ops.iter().enumerate() {
                     runs[*op as usize] = Some(if index == 0 { all } else { 0 });
                     let call = model.op(*op).call as usize;
@@ -83,7 +90,7 @@ impl Play<'_> {
         self.close_gaps(is_gone, extent, setting);
     }
 
-    /// What chooses elements goes, with the host's wait for their number; at best what moves them as well.
+    /// What chooses elements goes, with the host's wait for their number and with what moves them.
     pub(super) fn fixed_shapes(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
         let mut is_gone = vec![false; model.part.calls.len()];
@@ -99,10 +106,8 @@ impl Play<'_> {
         if !is_gone.contains(&true) {
             return;
         }
-        if extent == Extent::Ceiling {
-            for (call, is_gone) in is_gone.iter_mut().enumerate() {
-                *is_gone |= self.call_role(call, setting) == Some(Role::Gather);
-            }
+        for (call, is_gone) in is_gone.iter_mut().enumerate() {
+            *is_gone |= self.call_role(call, setting) == Some(Role::Gather);
         }
         let is_dropped = |op: &Op| is_gone.get(op.call as usize) == Some(&true);
         self.drop_ops(is_dropped);
