@@ -160,9 +160,8 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
         copies.filter(move |op| columns.host_memory[op.index as usize] == memory)
     };
     // A copy of memory that is not known may be one.
-    let is_of_host = |op: &Op| {
-        matches!(columns.direction[op.index as usize], Direction::HostToDevice | Direction::DeviceToHost)
-    };
+    let is_of_host =
+        |op: &Op| matches!(columns.direction[op.index as usize], Direction::HostToDevice | Direction::DeviceToHost);
     if !of_memory(HostMemory::Unknown).any(|op| is_of_host(&op)) {
         let bytes = of_memory(HostMemory::Pageable).map(|op| i128::from(columns.bytes[op.index as usize]));
         facts.set("pageable_copy_count", of_memory(HostMemory::Pageable).count() as i64);
