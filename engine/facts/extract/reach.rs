@@ -91,9 +91,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
         (Change::NoSync, Made::Plainly) => &[WAITING],
         // Values that are not read back need no copy.
         (Change::NoSync, Made::AsWellAsCanBe) => &[IDLE_OF_HOST, COPIES],
-        (Change::LoadAhead | Change::NoBlocking | Change::Graph | Change::CacheAllocations, _) => {
-            &[IDLE_OF_HOST]
-        }
+        (Change::LoadAhead | Change::NoBlocking | Change::Graph | Change::CacheAllocations, _) => &[IDLE_OF_HOST],
         (Change::BatchCopies | Change::PinCopies, _) => &[COPIES, IDLE_OF_HOST],
         (Change::OverlapCopies, Made::Plainly) => &[COPIES, WAITS],
         (Change::OverlapCommunication, _) => &[COMMUNICATION],

@@ -168,8 +168,8 @@ impl Play<'_> {
             let What::CallStart(call) = model.what[edge.to as usize] else { continue };
             let row = model.call(call);
             let host_ns = edge.lag_ns - row.blocked_before_ns.min(edge.lag_ns);
-            is_moved[call as usize] = host_ns >= setting.launch_gap_ns
-                && row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64;
+            is_moved[call as usize] =
+                host_ns >= setting.launch_gap_ns && row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64;
         }
         is_moved
     }
