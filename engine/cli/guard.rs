@@ -14,6 +14,7 @@ use coldspot::limits::{
     MAX_PRINTING_BYTES, MAX_PRINTING_TIME, MAX_REPORT_RUN_BYTES, MAX_RUN_BYTES, MAX_RUN_BYTES_PER_BYTE,
     MAX_RUN_PROCESSOR_TIME, MAX_RUN_TIME, MAX_RUN_TIME_PER_GIB, MIN_RUN_BYTES_PER_PROCESSOR_SECOND,
 };
+use coldspot::source::{self, Packing};
 use cpu_time::ProcessTime;
 use memory_stats::memory_stats;
 
@@ -31,9 +32,6 @@ const GROWTH: u64 = 16;
 const INFLATED_GROWTH: u64 = 4;
 /// The same in memory: what is held of it is bounded by its size as it is stored.
 const INFLATED_GROWTH_IN_MEMORY: u64 = 1;
-/// The ends of the names of reports that are exported, and of those that are inflated.
-const EXPORTED: [&str; 3] = ["nsys-rep", "qdrep", "ncu-rep"];
-const INFLATED: [&str; 2] = ["gz", "zst"];
 
 /// How much a run may take.
 #[derive(Debug, Args)]
@@ -67,13 +65,10 @@ impl Work {
     fn byte_count(&self, exported: u64, inflated: u64) -> u64 {
         let sizes = self.reports.iter().map(|report| {
             let size = report.metadata().map_or(0, |found| found.len());
-            let ends_in = |ends: &[&str]| report.extension().is_some_and(|end| ends.iter().any(|known| end == *known));
-            let growth = if ends_in(&EXPORTED) {
-                exported
-            } else if ends_in(&INFLATED) {
-                inflated
-            } else {
-                1
+            let growth = match source::packing(report) {
+                Packing::Exported => exported,
+                Packing::Compressed => inflated,
+                Packing::Plain => 1,
             };
             size.saturating_mul(growth)
         });
@@ -217,12 +212,15 @@ mod tests {
         let none = Bounds::new(&usual, &Work::default());
         assert_eq!(none, Bounds { time: Some(MAX_RUN_TIME), processor_time: None, bytes: Some(MAX_RUN_BYTES) });
         let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str| {
+        let file = |name: &str, begin: &[u8]| {
             let path = folder.path().join(name);
-            std::fs::File::create(&path).unwrap().set_len(32 * MIB).unwrap();
+            std::fs::write(&path, begin).unwrap();
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(32 * MIB).unwrap();
             path
         };
-        let reports = [file("a.sqlite"), file("b.nsys-rep"), file("c.json.gz")];
+        // What a file is tells its bytes, not its name.
+        let reports =
+            [file("a.nsys-rep", b"SQLite format 3\0"), file("b", b"NVR\0"), file("c.json", &[0x1f, 0x8b, 8, 0])];
         let some = Bounds::new(&usual, &Work::of(&reports));
         assert_eq!(some.bytes, Some(MAX_REPORT_RUN_BYTES + 4 * (1 + 16 + 1) * 32 * MIB));
         assert_eq!(some.time, Some(Duration::from_secs(720)));

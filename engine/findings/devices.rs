@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::is_of_kernels_alone;
 use super::occurrence::{Context, Occurrence};
+use super::outside::outside;
 use super::part::{Part, ns_of, parts_of, split, unaccounted};
 use super::scorecard::{Score, Scorecard};
 use super::subject::device_label;
@@ -45,6 +46,8 @@ pub struct DeviceReview {
     pub together: Option<Together>,
     /// The phase that the window is; absent where it is the whole.
     pub phase: Option<PhaseWork>,
+    /// What of the recording lies outside of its work; absent where that covers nearly all of it.
+    pub outside: Option<Sentence>,
     /// The most that all findings together can gain here: never more than is in the accounts that they draw on.
     pub recoverable_ns: i64,
     /// Its scorecard.
@@ -62,6 +65,7 @@ impl Context<'_> {
                 scores: if is_of_kernels_alone(self.facts) { Vec::new() } else { scorecard.of(device) },
                 kernels: work::kernels(self.facts, id, device.int("window_ns").unwrap_or(0)),
                 phase: work::phase(self.facts, id),
+                outside: outside(self.facts, id),
                 ..review_of(id, device)
             })
             .collect()
@@ -90,6 +94,7 @@ fn review_of(entity: EntityId, device: &Entity) -> DeviceReview {
         gain_step: work::gain_step(device),
         together: None,
         phase: None,
+        outside: None,
         recoverable_ns: 0,
         scores: Vec::new(),
     }

@@ -10,6 +10,7 @@ mod idle_time;
 mod ignored;
 mod observation;
 mod occurrence;
+mod outside;
 mod part;
 mod rank;
 mod relations;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use crate::compare::{Rounds, devices_with_work, median};
 use crate::facts::Facts;
 use crate::findings::Review;
+use crate::limits::MAX_TREND_COUNT;
 use crate::rules::outcome::Severity;
 use crate::text::spans::Sentence;
 
@@ -170,38 +171,46 @@ impl Counts {
 
 /// Findings of the first run of each point.
 fn trends(groups: &[(Label, Vec<(f64, Recorded)>)]) -> Vec<Trend> {
-    let mut all: BTreeMap<String, Trend> = BTreeMap::new();
+    let mut all: BTreeMap<String, (Trend, BTreeMap<usize, f64>)> = BTreeMap::new();
     for (index, (_, runs)) in groups.iter().enumerate() {
         let Some((_, run)) = runs.first() else { continue };
         for seen in run.review.observations().iter().filter(|seen| seen.severity > Severity::Info) {
-            let trend = all.entry(seen.fingerprint.to_owned()).or_insert_with(|| Trend {
-                fingerprint: seen.fingerprint.to_owned(),
-                title: seen.finding.title.clone(),
-                subject: seen.subject.label.clone(),
-                severity: seen.severity,
-                shares: vec![None; groups.len()],
+            let (trend, shares) = all.entry(seen.fingerprint.to_owned()).or_insert_with(|| {
+                let trend = Trend {
+                    fingerprint: seen.fingerprint.to_owned(),
+                    title: seen.finding.title.clone(),
+                    subject: seen.subject.label.clone(),
+                    severity: seen.severity,
+                    shares: Vec::new(),
+                };
+                (trend, BTreeMap::new())
             });
             trend.severity = trend.severity.max(seen.severity);
-            if let Some(share) = trend.shares.get_mut(index) {
-                *share = Some(seen.gain.map_or(0.0, |gain| gain.share));
-            }
+            shares.insert(index, seen.gain.map_or(0.0, |gain| gain.share));
         }
     }
-    let mut moving: Vec<Trend> = all.into_values().filter(Trend::moves).collect();
-    moving.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| b.size().total_cmp(&a.size())));
-    moving
+    let mut moving: Vec<(Trend, BTreeMap<usize, f64>)> =
+        all.into_values().filter(|(_, shares)| moves(shares, groups.len())).collect();
+    let size = |shares: &BTreeMap<usize, f64>| range_of(shares, groups.len());
+    moving.sort_by(|(a, of_a), (b, of_b)| b.severity.cmp(&a.severity).then_with(|| size(of_b).total_cmp(&size(of_a))));
+    // Each has a share for each point: there are as many of both as a stranger likes.
+    moving.truncate(MAX_TREND_COUNT);
+    let whole = |(trend, shares): (Trend, BTreeMap<usize, f64>)| Trend {
+        shares: (0..groups.len()).map(|index| shares.get(&index).copied()).collect(),
+        ..trend
+    };
+    moving.into_iter().map(whole).collect()
 }
 
-impl Trend {
-    fn moves(&self) -> bool {
-        self.shares.iter().any(Option::is_none) || self.size() >= LEAST_SHARE
-    }
+/// Whether a finding comes, goes, or changes what it could gain, over so many points.
+fn moves(shares: &BTreeMap<usize, f64>, point_count: usize) -> bool {
+    shares.len() < point_count || range_of(shares, point_count) >= LEAST_SHARE
+}
 
-    /// Between the least and the most that it could gain.
-    fn size(&self) -> f64 {
-        let shares = || self.shares.iter().map(|share| share.unwrap_or(0.0));
-        shares().fold(0.0, f64::max) - shares().fold(f64::MAX, f64::min)
-    }
+/// Between the least and the most that a finding could gain: nothing where it is not there.
+fn range_of(shares: &BTreeMap<usize, f64>, point_count: usize) -> f64 {
+    let least = shares.values().copied().reduce(f64::min).filter(|_| shares.len() == point_count);
+    shares.values().copied().fold(0.0, f64::max) - least.unwrap_or(0.0)
 }
 
 #[cfg(test)]

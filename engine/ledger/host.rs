@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::activity::Activity;
 use super::compiling::{CodeStretches, CodeWork};
@@ -23,6 +23,13 @@ pub const SLOW_FIRST_LAUNCH_NS: i64 = 100_000;
 pub const SLOW_SETUP_NS: i64 = 1_000_000;
 /// How many times as long.
 pub const SLOW_SETUP_FACTOR: i64 = 20;
+
+/// A free that takes longer than this, among the first few of a process, waits for CUDA or a library to be set up.
+const SLOW_FIRST_FREE_NS: i64 = 10_000_000;
+/// So few are the first.
+const FIRST_FREE_COUNT: usize = 4;
+/// Calls that launch a graph.
+const GRAPH_LAUNCHES: [&str; 3] = ["cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch"];
 
 /// The API calls of a timeline, as activities, and by thread.
 #[derive(Debug)]
@@ -85,6 +92,7 @@ impl Calls {
         mark_copies(timeline, &mut activity);
         mark_first_launches(timeline, &mut activity);
         mark_slow_setup(timeline, &class, &mut activity);
+        mark_first_frees(timeline, &class, &mut activity);
         let overheads = ByThread::new(&timeline.overheads.thread, &timeline.overheads.times, count);
         let code = CodeStretches::new(timeline);
         let code_by_thread = ByThread::new(&code.thread, &code.times, count).of_thread;
@@ -202,8 +210,11 @@ fn mark_first_launches(timeline: &Timeline, activity: &mut [Activity]) {
     let times_of = |call: u32| timeline.api.times.get(call as usize);
     let start_of = |call: u32| times_of(call).map_or(i64::MAX, |call| call.start);
     let kernels = &timeline.kernels;
+    let graphs: Vec<NameId> = GRAPH_LAUNCHES.iter().filter_map(|name| timeline.names.find(name)).collect();
     for ((call, stream), kernel) in kernels.ops.call.iter().zip(&kernels.ops.stream).zip(0..) {
-        if *call == NONE {
+        // The launch of a graph takes its time for each of the many kernels in it, whenever it is.
+        let is_graph = || timeline.api.name.get(*call as usize).is_some_and(|name| graphs.contains(name));
+        if *call == NONE || is_graph() {
             continue;
         }
         let process = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
@@ -253,6 +264,40 @@ fn mark_slow_setup(timeline: &Timeline, class: &[ApiClass], activity: &mut [Acti
         let can_load = loads_lazily(timeline.name(name), class_of(name), of_name.count);
         if let Some(activity) = activity.get_mut(of_name.longest as usize).filter(|_| is_far_longer && can_load) {
             *activity = Activity::Load;
+        }
+    }
+}
+
+/// The first frees of a process, while most of its work lies ahead: nothing much was allocated that they could free. Libraries call
+/// `cudaFree` to have CUDA set up.
+fn mark_first_frees(timeline: &Timeline, class: &[ApiClass], activity: &mut [Activity]) {
+    let api = &timeline.api;
+    let is_free = |name: NameId| memory_call(timeline.name(name)) == MemoryCall::DeviceFree;
+    let frees: HashSet<NameId> = (0_u32..)
+        .zip(class)
+        .filter(|(_, class)| **class == ApiClass::Allocate)
+        .map(|(name, _)| name)
+        .filter(|name| is_free(*name))
+        .collect();
+    let mut first: HashMap<u32, Vec<(i64, u32)>> = HashMap::default();
+    let mut launches: HashMap<u32, Vec<i64>> = HashMap::default();
+    for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0..) {
+        let start = api.times.start(call as usize);
+        if frees.contains(name) {
+            first.entry(timeline.process_of(*thread)).or_default().push((start, call));
+        } else if class.get(*name as usize) == Some(&ApiClass::Launch) {
+            launches.entry(timeline.process_of(*thread)).or_default().push(start);
+        }
+    }
+    for (process, mut frees) in first {
+        frees.sort_unstable();
+        let launches = launches.get(&process).map_or(&[][..], Vec::as_slice);
+        for (start, call) in frees.into_iter().take(FIRST_FREE_COUNT) {
+            let is_slow = api.times.get(call as usize).is_some_and(|call| call.len_ns() >= SLOW_FIRST_FREE_NS);
+            let before = launches.iter().filter(|launch| **launch < start).count();
+            if let Some(activity) = activity.get_mut(call as usize).filter(|_| is_slow && 2 * before < launches.len()) {
+                *activity = Activity::Load;
+            }
         }
     }
 }

@@ -116,6 +116,8 @@ pub struct DeviceOps {
     pub window: Interval,
     /// The begin of that, before the work that repeats: without length where there is no such part.
     pub start_up: Interval,
+    /// Nothing before this is asked for, the host's part of a step included; `i64::MIN` where all is.
+    pub asked_from_ns: i64,
 }
 
 /// What of the recording is looked at.
@@ -168,7 +170,8 @@ impl DeviceOps {
         let start = ops.first().map_or(0, |op| op.start);
         let end = ops.iter().map(|op| op.end).max().unwrap_or(0);
         ops.shrink_to_fit();
-        Self { device, ops, window: Interval::new(start, end), start_up: Interval::default() }
+        let window = Interval::new(start, end);
+        Self { device, ops, window, start_up: Interval::default(), asked_from_ns: i64::MIN }
     }
 
     /// Narrows the window; returns whether anything of it is left.

@@ -330,6 +330,9 @@ fn window(device: &DeviceReview) -> String {
             (step.count - 1).max(1)
         ));
     }
+    if let Some(outside) = &device.outside {
+        words.push_str(&format!(" {}", words_of(outside)));
+    }
     words
 }
 

@@ -10,13 +10,39 @@ mod own_code;
 mod program;
 mod sniff;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use crate::files;
+use sniff::HEAD_BYTES;
 
 pub use crate::timeline::builder::Limits;
 use crate::timeline::{Capability, KernelProfiles, Timeline};
 pub use error::ReadError;
 pub use format::{CaptureCommand, Format, Language, Script};
 pub use ncu::{KernelFilter, PRINT_ALL_COUNTERS};
+
+/// How a file of a report is packed, by its first bytes: its name is whatever somebody gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// Not at all.
+    Plain,
+    /// It is inflated as it is read.
+    Compressed,
+    /// The profiler's own format, which its program exports first.
+    Exported,
+}
+
+/// How a file is packed; [`Packing::Plain`] for one that cannot be opened.
+pub fn packing(path: &Path) -> Packing {
+    let mut head = Vec::new();
+    let is_read = files::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    match is_read {
+        Ok(_) if nsys::rep::is_rep(&head) || ncu::is_rep(&head) => Packing::Exported,
+        Ok(_) if kineto::open::is_compressed(&head) => Packing::Compressed,
+        _ => Packing::Plain,
+    }
+}
 
 /// Every format. A new source is a row here and a folder beside this file.
 ///

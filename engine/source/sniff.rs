@@ -8,7 +8,7 @@ use super::format::{Format, Head, NearMiss, Reader};
 use crate::files;
 
 /// The bytes that are looked at.
-const HEAD_BYTES: u64 = 4_096;
+pub(super) const HEAD_BYTES: u64 = 4_096;
 
 /// Who of these reads the file.
 pub(super) fn sniff(path: &Path, formats: &[&Format]) -> Result<Reader, ReadError> {

@@ -41,7 +41,7 @@ pub struct Launches {
     pub(super) process: u32,
     /// The window of the device.
     pub(super) window: Interval,
-    /// Before this moment no step begins: the window's begin where it cuts what the device ran.
+    /// Before this moment no step begins: the window's begin where it cuts what the device ran, or what was asked for.
     pub(super) begin_ns: i64,
     /// The name of each symbol, or [`NONE`].
     pub(super) names: Vec<u32>,
@@ -86,7 +86,7 @@ impl Launches {
         }
         let window = device.window;
         let is_cut = device.all_ops().next().is_some_and(|first| first.start < window.start);
-        let begin_ns = if is_cut { window.start } else { i64::MIN };
+        let begin_ns = if is_cut { window.start } else { device.asked_from_ns };
         (!list.is_empty()).then_some(Self { list, work_ns, process, window, begin_ns, names })
     }
 

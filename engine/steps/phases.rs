@@ -3,12 +3,15 @@
 use super::launches::Launches;
 use super::region;
 use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, WARM_UP_FACTOR, median};
+use crate::ledger::DeviceOps;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
 /// More leading steps, of fewer than so many times as many, are no warm-up.
 const MAX_WARM_UP_STEPS: usize = 3;
 const WARM_UP_PART: usize = 10;
+/// A pause of the device of more than this part of the steady state parts it from what comes before and after.
+const PAUSE_PART: i64 = 4;
 
 /// A part of a device's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +87,26 @@ impl Phases {
         let steady =
             Interval::new(steps.steps[steady_steps.start].device.start, steps.steps[steady_steps.end - 1].device.end);
         Some(Self::cut(window, first, steady, steady_steps, steps.certainty))
+    }
+
+    /// The same with what lies close to the steady state taken into it: rounds that may be parts of one pass do not say that what the
+    /// device does right before and after them is no part of it.
+    #[must_use]
+    pub fn with_neighbours(self, device: &DeviceOps) -> Self {
+        let most_ns = self.steady.len_ns() / PAUSE_PART;
+        let (mut begin, mut busy_until) = (device.window.start, device.window.start);
+        let mut end = self.steady.end;
+        for op in device.in_window().map(|op| op.interval().clip(device.window)) {
+            if op.start <= self.steady.start && op.start - busy_until > most_ns {
+                begin = op.start;
+            }
+            busy_until = busy_until.max(op.end);
+            if op.start - end <= most_ns {
+                end = end.max(op.end);
+            }
+        }
+        let steady = Interval::new(begin.min(self.steady.start), end);
+        Self::cut(device.window, steady.start, steady, self.steady_steps, self.certainty)
     }
 
     /// The steps of the steady state of a window; none without enough of them.

@@ -79,7 +79,14 @@ pub fn start_up(
     }
     let launched = launched(timeline, device);
     let of = |same: Same| by_kernels(timeline, device, &launched, same);
-    of(Same::Shape).or_else(|| of(Same::Name)).filter(|part| !is_busy(device, *part))
+    let begun = match of(Same::Shape) {
+        Begun::NotRepeating => of(Same::Name),
+        begun => begun,
+    };
+    match begun {
+        Begun::After(part) if !is_busy(device, part) => Some(part),
+        _ => None,
+    }
 }
 
 /// Whether the device computes for a good part of an interval, as in work and not while a program begins.
@@ -88,8 +95,17 @@ fn is_busy(device: &DeviceOps, part: Interval) -> bool {
     compute.sum::<i64>() as f64 >= BUSY_SHARE * part.len_ns() as f64
 }
 
+/// When the work that repeats has begun.
+#[derive(Debug, Clone, Copy)]
+enum Begun {
+    /// Too little of the work repeats to tell.
+    NotRepeating,
+    AtOnce,
+    After(Interval),
+}
+
 /// Up to where each of the kernels that are most of the work, and that repeat, has run.
-fn by_kernels(timeline: &Timeline, device: &DeviceOps, launched: &[Option<Launched>], same: Same) -> Option<Interval> {
+fn by_kernels(timeline: &Timeline, device: &DeviceOps, launched: &[Option<Launched>], same: Same) -> Begun {
     let mut shapes: HashMap<(u32, u32), Launched> = HashMap::default();
     for (index, own) in launched.iter().enumerate() {
         let Some(own) = *own else { continue };
@@ -107,7 +123,7 @@ fn by_kernels(timeline: &Timeline, device: &DeviceOps, launched: &[Option<Launch
     let repeating_ns: i64 = main.iter().map(|launched| launched.sum_ns).sum();
     let is_part = |part_ns: i64, share: f64, of_ns: i64| part_ns as f64 >= share * of_ns as f64;
     if whole_ns == 0 || !is_part(repeating_ns, LEAST_SHARE, whole_ns) {
-        return None;
+        return Begun::NotRepeating;
     }
     let mut held_ns = 0;
     let mut begun = device.window.start;
@@ -122,5 +138,5 @@ fn by_kernels(timeline: &Timeline, device: &DeviceOps, launched: &[Option<Launch
     let rest = Interval::new(begun, device.window.end);
     let after = device.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval().overlap_ns(rest));
     let is_long = is_part(start_up.len_ns(), LEAST_WINDOW_SHARE, device.window.len_ns());
-    (is_long && is_part(after.sum(), LEAST_SHARE, whole_ns)).then_some(start_up)
+    if is_long && is_part(after.sum(), LEAST_SHARE, whole_ns) { Begun::After(start_up) } else { Begun::AtOnce }
 }

@@ -322,3 +322,27 @@ fn what_repeats_within_one_request_is_a_part_of_it() {
     // One range around a loop and hardly anything else says what the loop is for.
     assert_eq!(request(10).unwrap().certainty, Certainty::Medium);
 }
+
+#[test]
+fn what_lies_close_to_rounds_that_may_be_layers_stays_with_them() {
+    let mut program = Program::new();
+    program.kernel("load", 10);
+    program.pause(1_000_000);
+    program.kernel("embed", 900);
+    for _ in 0..6 {
+        program.kernel("gemm", 1_000);
+        program.kernel("norm", 100);
+    }
+    program.kernel("head", 700);
+    program.pause(2_000_000);
+    program.kernel("save", 10);
+    let (_, ops, steps) = program.steps(None);
+    let phases = Phases::of_steps(ops.window, &steps.unwrap()).unwrap();
+    let wider = phases.clone().with_neighbours(&ops);
+    let added = phases.steady.start - wider.steady.start;
+    assert!((900..1_000).contains(&added), "{phases:?} {wider:?}");
+    let lengths = |of: &Phases| Phase::ALL.map(|phase| of.of(phase).len_ns());
+    assert_eq!(lengths(&wider).iter().sum::<i64>(), ops.window.len_ns());
+    assert!(lengths(&wider)[0] > 1_000_000 && lengths(&wider)[3] > 2_000_000, "{wider:?}");
+    assert!(wider.steady.end >= phases.steady.end + 700, "{phases:?} {wider:?}");
+}

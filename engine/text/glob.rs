@@ -1,34 +1,49 @@
 //! Patterns over names: `*` stands for any characters, everything else for itself.
 
+use std::ops::Range;
+
 /// A pattern with `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Glob(String);
+pub struct Glob {
+    pattern: String,
+    /// Where the parts between stars stand in the pattern, the empty ones in the middle left out: the first and the last are what a
+    /// name begins and ends with.
+    parts: Vec<Range<usize>>,
+}
 
 impl Glob {
     /// Any text is a pattern.
     pub fn new(pattern: &str) -> Self {
-        Self(pattern.to_owned())
+        let mut parts = Vec::new();
+        let mut from = 0;
+        for part in pattern.split('*') {
+            let to = from + part.len();
+            if !part.is_empty() || from == 0 || to == pattern.len() {
+                parts.push(from..to);
+            }
+            from = to + 1;
+        }
+        Self { pattern: pattern.to_owned(), parts }
     }
 
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.pattern
     }
 
     /// Whether the whole name fits. What lies between two stars is found as early as it can be, which is right for
     /// patterns without other wildcards, and takes no longer than the name is.
     pub fn matches(&self, name: &str) -> bool {
-        let Some((first, rest)) = self.0.split_once('*') else { return self.0 == name };
-        let Some(mut left) = name.strip_prefix(first) else { return false };
-        let mut parts: Vec<&str> = rest.split('*').collect();
-        let last = parts.pop().unwrap_or_default();
-        for part in parts {
+        let part = |range: &Range<usize>| self.pattern.get(range.clone()).unwrap_or_default();
+        let [first, middle @ .., last] = self.parts.as_slice() else { return self.pattern == name };
+        let Some(mut left) = name.strip_prefix(part(first)) else { return false };
+        for part in middle.iter().map(part) {
             match left.find(part) {
                 Some(index) => left = &left[index + part.len()..],
                 None => return false,
             }
         }
-        left.ends_with(last)
+        left.ends_with(part(last))
     }
 }
 

@@ -89,6 +89,8 @@ pub fn called(demangled: &str) -> String {
     let function = function_of(demangled);
     let own = base(last_segment(function));
     let carried = if is_carrier(own) { carried(function, MAX_DEPTH) } else { None };
+    // `internal::gemvx::kernel` says what it is by its namespace.
+    let own = if own == "kernel" { last_two_segments(function) } else { own };
     let name = carried.unwrap_or(own).trim();
     if is_word(name) { name.to_owned() } else { demangled.to_owned() }
 }
@@ -142,8 +144,9 @@ fn is_function(name: &str) -> bool {
     let word = name.split(' ').next().unwrap_or(name);
     let is_name = name.len() > 2 && name.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let lower = name.to_ascii_lowercase();
-    let is_data =
-        ["iterator", "policy", "pointer", "_ptr", "metadata", "tensorinfo"].iter().any(|part| lower.contains(part));
+    let is_data = ["iterator", "policy", "pointer", "_ptr", "metadata", "tensorinfo", "params"]
+        .iter()
+        .any(|part| lower.contains(part));
     let is_sized = lower.ends_with("_t") && lower.contains("int");
     is_name && !is_data && !is_sized && !PLAIN.contains(&word) && !DATA.contains(&name)
 }
@@ -185,6 +188,17 @@ fn after_return_type(argument: &str) -> &str {
 /// The name behind the last `::` outside of brackets, with its template arguments.
 fn last_segment(function: &str) -> &str {
     split(function, "::").pop().unwrap_or(function)
+}
+
+/// The name with the namespace that it stands in, where that is a plain one.
+fn last_two_segments(function: &str) -> &str {
+    let parts = split(function, "::");
+    let own = parts.last().map_or(function, |own| base(own));
+    let Some(space) = parts.len().checked_sub(2).and_then(|index| parts.get(index)) else { return own };
+    let is_plain = !space.is_empty() && space.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let from = parts[..parts.len() - 2].iter().map(|part| part.len() + 2).sum::<usize>();
+    let to = from + space.len() + 2 + own.len();
+    function.get(from..to).filter(|_| is_plain).unwrap_or(own)
 }
 
 /// Without template arguments and parameters.
@@ -356,6 +370,11 @@ mod tests {
                 "void Kokkos::Impl::cuda_parallel_launch_local_memory<Kokkos::Impl::ParallelFor<Stencil, Kokkos::RangePolicy<Kokkos::Cuda>, Kokkos::Cuda>>(T1)".to_owned(),
                 "Stencil",
             ),
+            (
+                "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, __half, false, cublasGemvParamsEx<int, float> >(cublasGemvParamsEx<int, float>)".to_owned(),
+                "gemvx::kernel",
+            ),
+            ("kernel(int)".to_owned(), "kernel"),
             ("void vectorized_elementwise_kernel<4, float".to_owned(), "vectorized_elementwise_kernel"),
         ];
         assert_called(&cases);

@@ -50,7 +50,11 @@ pub fn most_alike_first<'a>(name: &str, known: impl IntoIterator<Item = &'a str>
     known.sort_unstable();
     known.dedup();
     let wanted = name.to_lowercase();
-    known.sort_by_key(|known| (!known.to_lowercase().contains(&wanted), strsim::levenshtein(known, name)));
+    known.sort_by_cached_key(|known| {
+        let is_short = known.len() <= MAX_COMPARED_BYTES && name.len() <= MAX_COMPARED_BYTES;
+        let distance = if is_short { strsim::levenshtein(known, name) } else { usize::MAX };
+        (!known.to_lowercase().contains(&wanted), distance)
+    });
     known
 }
 

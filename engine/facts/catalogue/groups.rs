@@ -152,6 +152,13 @@ pub(super) const SYNC_GROUP: &[Fact] = &[
         "The part of it in which this device was busy: the wait cost nothing here.",
     ),
     fact(
+        "read_after_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Calls that return less than 200 us before unified memory begins to move to the host: the code after them reads what the device wrote.",
+    ),
+    fact(
         "return_latency_ns",
         Int,
         CudaApi,

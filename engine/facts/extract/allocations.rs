@@ -32,6 +32,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     for ((_, name), sum) in device.idle.calls.iter().filter(|((account, _), _)| *account == Account::IdleAllocate) {
         by_kind[memory_call(timeline.name(*name)) as usize] += sum.sum_ns;
     }
+    // What page-locks memory and what undoes that are one habit.
+    let pinning_ns = by_kind[MemoryCall::HostPin as usize] + by_kind[MemoryCall::HostUnpin as usize];
+    by_kind[MemoryCall::HostPin as usize] = pinning_ns;
     let main = MemoryCall::ALL.into_iter().max_by_key(|kind| (by_kind[*kind as usize], std::cmp::Reverse(*kind)));
     if let Some(main) = main.filter(|main| by_kind[*main as usize] > 0) {
         facts.set("idle_allocate_kind", main.id());

@@ -40,6 +40,8 @@ const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_de
 /// Of these, what the ledger counts as communication: kernels of the libraries, and vLLM's reduction across devices, which nothing but
 /// moves and adds. Others are named by NCCL's peers and count as compute, as they do in the sums of other tools.
 const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce";
+/// Kernels of DeepEP, which send tokens to the GPUs of their experts and back: on few blocks, so that others compute beside them.
+const EXPERTS: &str = r"\b(deep_ep|ep::(internode|internode_ll|intranode))::";
 const MATRIX: &str =
     r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
@@ -81,6 +83,7 @@ const PRECISIONS: [(&str, &str); 8] = [
 pub(super) struct Patterns {
     communication: Regex,
     collective: Regex,
+    experts: Regex,
     matrix: Regex,
     tensor_copy: Regex,
     transpose: Regex,
@@ -101,6 +104,7 @@ impl Patterns {
         Some(Self {
             communication: Regex::new(COMMUNICATION).ok()?,
             collective: Regex::new(COLLECTIVE).ok()?,
+            experts: Regex::new(EXPERTS).ok()?,
             matrix: Regex::new(MATRIX).ok()?,
             tensor_copy: Regex::new(TENSOR_COPY).ok()?,
             transpose: Regex::new(TRANSPOSE).ok()?,
@@ -137,7 +141,7 @@ impl Patterns {
             None => Role::Compute,
         };
         Traits {
-            is_communication: self.communication.is_match(short),
+            is_communication: self.communication.is_match(short) || self.experts.is_match(beginning(full)),
             is_collective: self.collective.is_match(short),
             is_matrix_product,
             is_tensor_copy: self.tensor_copy.is_match(short),
@@ -194,6 +198,9 @@ mod tests {
         assert!(of("rcclGenericKernel").is_communication);
         let multicast = of("multimem_all_reduce_kernel");
         assert!(multicast.is_communication && !multicast.is_collective);
+        let combine = patterns.traits("combine", "void dpsk::ep::internode::combine<bool, 4>(int)");
+        assert!(combine.is_communication && !combine.is_collective);
+        assert!(!patterns.traits("combine", "void step::internode::combine(int)").is_communication);
         assert!(!of("vectorized_elementwise_kernel").is_communication);
         assert!(of("vectorized_elementwise_kernel").is_elementwise);
         assert!(of("ampere_sgemm_128x64_tn").is_matrix_product);

@@ -4,12 +4,11 @@ use std::cmp::Reverse;
 
 use super::DeviceContext;
 use super::projection::told_name;
+use super::ranges::STEP;
 use crate::facts::Entity;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
 
-/// How the profiler of PyTorch begins the names of steps.
-const STEP: &str = "ProfilerStep";
 /// A range that holds a smaller part of it does not tell what it is.
 const MIN_SHARE: f64 = 0.5;
 

@@ -8,6 +8,7 @@ use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Breakdown, Calls, DeviceOps};
 use crate::parallel::{self, Threads};
 use crate::steps::{self, Certainty, Launches, Marks, Phase, Phases, Steps, ToldBy};
+use crate::text::escape;
 use crate::text::nearest::most_alike_first;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -144,7 +145,8 @@ fn phases_of(
         let outside = compute.map(|op| op.clip(ops.window).len_ns() - op.overlap_ns(phases.steady)).sum::<i64>();
         outside as f64 >= UNSURE_COMPUTE_SHARE * outside_ns(phases) as f64
     };
-    of(unsure).filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE) && !computes_outside(phases))
+    let with_neighbours = of(unsure).map(|phases| phases.with_neighbours(ops));
+    with_neighbours.filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE) && !computes_outside(phases))
 }
 
 /// The steps and phases of all devices, whose windows are narrowed to the phase that is asked for.
@@ -161,7 +163,7 @@ pub(super) fn tell(
     {
         let names = steps::names(timeline);
         let names = most_alike_first(name, names.iter().map(String::as_str));
-        let names = names.iter().take(5).map(|name| (*name).to_owned()).collect::<Vec<_>>().join(", ");
+        let names = names.iter().take(5).map(|name| escape::short(name)).collect::<Vec<_>>().join(", ");
         return Err(ScopeError::NoSuchStep { name: name.clone(), names });
     }
     // A device without steps of its own is looked at while the others are in that phase.

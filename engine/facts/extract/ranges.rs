@@ -16,6 +16,9 @@ use crate::timeline::columns::RangeKind;
 /// names, and a reader looks at the ones that matter.
 const MAX_BY_TIME: usize = 100;
 
+/// How the profiler of PyTorch begins the names of steps.
+pub(super) const STEP: &str = "ProfilerStep";
+
 /// What the ranges of one label add up to on one device.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
@@ -144,7 +147,10 @@ struct Told<'all> {
 fn all_holding(device: &DeviceContext, groups: &[Group], folded: &Folded) -> BTreeSet<u32> {
     let window_ns = device.window().len_ns();
     let holds_window = groups.iter().filter(|group| group.sums.longest_ns >= window_ns);
-    let holding: BTreeSet<u32> = holds_window.filter_map(|group| folded.group_of(group.label)).collect();
+    let mut holding: BTreeSet<u32> = holds_window.filter_map(|group| folded.group_of(group.label)).collect();
+    // A step that the framework marks says nothing of what is in it.
+    let in_step = groups.iter().filter_map(|group| folded.group_of(group.label));
+    holding.extend(in_step.filter(|group| folded.name(*group).starts_with(STEP)));
     let Some(steps) = device.told.sure_steps() else { return holding };
     let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
     for group in groups {

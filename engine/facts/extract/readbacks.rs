@@ -64,13 +64,13 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 /// By index of the name, whether kernels of that name look for what another kernel wrote beside its buffers, as TensorFlow and
 /// XLA do when they try which algorithm is fastest. What is read back behind them is no value of the program.
 fn checkers(timeline: &Timeline) -> Vec<bool> {
-    let mut is_checker = vec![false; timeline.names.len()];
+    let mut is_checker = vec![None; timeline.names.len()];
     for shape in &timeline.kernels.shapes {
         if let Some(is_checker) = is_checker.get_mut(shape.name as usize) {
-            *is_checker = timeline.name(shape.name).contains("redzone_checker");
+            is_checker.get_or_insert_with(|| timeline.name(shape.name).contains("redzone_checker"));
         }
     }
-    is_checker
+    is_checker.into_iter().map(|is_checker| is_checker.unwrap_or(false)).collect()
 }
 
 fn is_checker(timeline: &Timeline, checkers: &[bool], op: Op) -> bool {

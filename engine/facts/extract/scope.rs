@@ -2,6 +2,7 @@
 
 use crate::ledger::{DeviceOps, Scope};
 use crate::source;
+use crate::text::escape;
 use crate::text::nearest::most_alike_first;
 use crate::text::number;
 use crate::timeline::interval::Interval;
@@ -67,6 +68,7 @@ pub(super) fn apply(timeline: &Timeline, devices: &mut Vec<DeviceOps>, scope: &S
         Scope::All => return Ok(()),
         Scope::Times { start, end } => {
             let to = Interval::new(start.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX));
+            devices.iter_mut().for_each(|device| device.asked_from_ns = to.start);
             devices.retain_mut(|device| device.narrow(to));
         }
         Scope::Range { name, number } => {
@@ -123,7 +125,10 @@ fn range_hint(timeline: &Timeline, name: &str) -> String {
             let how = how.map_or_else(String::new, |how| format!(": capture them with {how}"));
             format!("the report has no ranges{how}")
         }
-        names => format!("names that it has: {}", names.iter().take(5).copied().collect::<Vec<_>>().join(", ")),
+        names => format!(
+            "names that it has: {}",
+            names.iter().take(5).map(|name| escape::short(name)).collect::<Vec<_>>().join(", ")
+        ),
     }
 }
 

@@ -6,9 +6,10 @@ use foldhash::HashMap;
 
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
-use crate::ledger::Account;
 use crate::ledger::reading::Drained;
+use crate::ledger::{Account, OpKind};
 use crate::timeline::api::{ApiClass, WaitsFor};
+use crate::timeline::columns::Direction;
 use crate::timeline::{NameId, Timeline};
 
 #[derive(Debug, Default)]
@@ -16,7 +17,12 @@ struct Waits {
     count: i64,
     call_ns: i64,
     busy_ns: i64,
+    /// Those right before memory that moves to the host.
+    read_after_count: i64,
 }
+
+/// Memory that begins to move to the host so soon after a wait is read by the code after it.
+const READ_NS: i64 = 200_000;
 
 /// A process and the API that it waits in.
 pub(super) type Wait = (u32, NameId);
@@ -55,6 +61,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, wait: Wait, waits: &Waits,
     entity.set("call_count", waits.count);
     entity.set("call_ns", waits.call_ns);
     entity.set("call_busy_ns", waits.busy_ns);
+    entity.set("read_after_count", waits.read_after_count);
     let drained = device.idle.drained.get(&(process, Account::AfterSync, name)).copied().unwrap_or_default();
     drain(entity, drained, device.overlap_ceiling());
 }
@@ -69,6 +76,7 @@ const fn waits_for_name(waits_for: WaitsFor) -> &'static str {
 
 fn waits(context: &Context<'_>, device: &DeviceContext, process: u32) -> HashMap<NameId, Waits> {
     let (timeline, window) = (context.timeline, device.window());
+    let reads = reads(timeline, device);
     let mut groups: HashMap<NameId, Waits> = HashMap::default();
     for call in context.calls_of(process, Some(window)) {
         if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
@@ -79,8 +87,18 @@ fn waits(context: &Context<'_>, device: &DeviceContext, process: u32) -> HashMap
         waits.count += 1;
         waits.call_ns = waits.call_ns.saturating_add(part.len_ns());
         waits.busy_ns = waits.busy_ns.saturating_add(device.busy_within(part));
+        let returned = timeline.api.times.at(call as usize).end;
+        let next = reads.get(reads.partition_point(|read| *read < returned));
+        waits.read_after_count += i64::from(next.is_some_and(|read| read - returned <= READ_NS));
     }
     groups
+}
+
+/// When unified memory begins to move to the host, in time order.
+fn reads(timeline: &Timeline, device: &DeviceContext) -> Vec<i64> {
+    let moves = device.ops.in_window().filter(|op| op.kind == OpKind::Migration);
+    let direction = |index: u32| timeline.migrations.direction.get(index as usize).copied();
+    moves.filter(|op| direction(op.index) == Some(Direction::DeviceToHost)).map(|op| op.start).collect()
 }
 
 fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {

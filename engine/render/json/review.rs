@@ -55,6 +55,8 @@ pub(in crate::render) struct Device<'a> {
     together: Option<Together<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<Phase<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outside: Option<Text>,
     scores: Vec<Score<'a>>,
 }
 
@@ -309,6 +311,7 @@ impl<'a> Device<'a> {
             gain_step: device.gain_step.map(|step| GainStep { step_ns: step.step_ns, count: step.count }),
             together: device.together.as_ref().map(Together::new),
             phase: device.phase.as_ref().map(Phase::new),
+            outside: device.outside.as_ref().map(Text::from),
             scores: device.scores.iter().map(score).collect(),
         }
     }

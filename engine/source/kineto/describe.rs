@@ -102,6 +102,10 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
     timeline.begin_at_zero();
     let text = match &summary.ending {
         Ending::Whole => return,
+        Ending::Changed => {
+            "The file is damaged: its checksum is not that of the trace in it, so that anything in it may be wrong"
+                .to_owned()
+        }
         Ending::CutOff => "The file ends before the trace does".to_owned(),
         Ending::Damaged(why) => format!("The file is damaged, and ends before the trace does ({why})"),
         Ending::BeyondBudget => {

@@ -205,12 +205,18 @@ fn object<T: Default>(value: Value<'_>, set: fn(&mut T, &[u8], Value<'_>)) -> Op
     Some(out)
 }
 
+/// Items of one list of metadata: GPUs of a machine, groups of processes. Each takes far more than the three bytes that an empty one
+/// is written in.
+const MAX_LIST_ITEM_COUNT: usize = 4_096;
+
 fn list<T: Default>(value: Value<'_>, set: fn(&mut T, &[u8], Value<'_>)) -> Vec<T> {
     let Value::Nested(raw) = value else { return Vec::new() };
     let mut cursor = Cursor::new(raw, 0);
     let mut out = Vec::new();
     if cursor.expect(b'[').is_ok() {
-        while let Ok(Some(item)) = cursor.item() {
+        while out.len() < MAX_LIST_ITEM_COUNT
+            && let Ok(Some(item)) = cursor.item()
+        {
             out.extend(object(item, set));
         }
     }

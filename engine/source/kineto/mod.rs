@@ -23,7 +23,7 @@ mod grids;
 )]
 mod metadata;
 mod number;
-mod open;
+pub(super) mod open;
 mod pipeline;
 mod places;
 mod problems;

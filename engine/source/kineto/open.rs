@@ -97,7 +97,7 @@ impl Read for Source {
 }
 
 /// Whether a file that begins so is compressed in a way that is known.
-pub(super) fn is_compressed(first: &[u8]) -> bool {
+pub(in crate::source) fn is_compressed(first: &[u8]) -> bool {
     first.starts_with(GZIP) || is_zstd(first)
 }
 

@@ -87,7 +87,7 @@ pub(super) fn read_in_blocks<S: Sink>(
 ) -> Result<Summary, Unreadable> {
     let threads = threads.max(1);
     let mut source = source;
-    let (head, frame) = read_head(&mut source);
+    let (head, frame, fault_of_head) = read_head(&mut source);
     let origin = frame.map(|frame| frame.amid_ns);
     let frame = frame.unwrap_or_default();
     let source = io::Cursor::new(head).chain(source);
@@ -112,7 +112,7 @@ pub(super) fn read_in_blocks<S: Sink>(
         // A panic goes on as one.
         reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    order.summary(fault)
+    order.summary(fault.or(fault_of_head))
 }
 
 /// Starts and processes of the first events.
@@ -149,8 +149,8 @@ impl First {
     }
 }
 
-/// Reads as far as there is an event with a time; returns what was read, and what it tells.
-fn read_head(source: &mut impl Read) -> (Vec<u8>, Option<Frame>) {
+/// Reads as far as there is an event with a time; returns what was read, what it tells, and why it could not be read any further.
+fn read_head(source: &mut impl Read) -> (Vec<u8>, Option<Frame>, Option<io::Error>) {
     let mut head = Vec::new();
     loop {
         let wanted = head.len().max(BLOCK) as u64;
@@ -160,7 +160,7 @@ fn read_head(source: &mut impl Read) -> (Vec<u8>, Option<Frame>) {
         read_piece(&head, (State::START, is_last), None, &mut first);
         let frame = first.frame();
         if frame.is_some() || is_last || head.len() > MAX_TRACE_ITEM_BYTES {
-            return (head, frame);
+            return (head, frame, read.err());
         }
     }
 }
@@ -208,6 +208,11 @@ fn guess_blocks<S: Sink>(
             break;
         }
     }
+}
+
+/// What follows a whole trace, such as padding, changes nothing of it; a checksum that does not fit does.
+fn is_about_checksum(error: &io::Error) -> bool {
+    error.to_string().contains("checksum")
 }
 
 /// Takes blocks in their order, and reads those again that were guessed wrong.
@@ -268,6 +273,7 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
         };
         let is_whole = state.is_done() || (found.is_bare && state.is_beyond_events());
         let ending = match fault {
+            Some(error) if is_whole && is_about_checksum(&error) => Ending::Changed,
             _ if is_whole => Ending::Whole,
             Some(error) => Ending::Damaged(error.to_string()),
             None => Ending::CutOff,

@@ -63,6 +63,8 @@ impl Problem {
 pub(super) enum Ending {
     /// Where the document ends.
     Whole,
+    /// The same, but what was inflated is not what was compressed.
+    Changed,
     /// Within the document.
     CutOff,
     /// The compressed data cannot be inflated any further.

@@ -381,6 +381,11 @@ fn compressed_traces_are_read_as_far_as_they_inflate() {
     assert_eq!(read_file(&zstd(whole.as_bytes())).unwrap().0, plain);
     let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 1, 2];
     assert_eq!(read_file(&[&skipped[..], &zstd(one), &skipped, &zstd(two)].concat()).unwrap().0, plain);
+    let mut changed = gzipped.clone();
+    let checksum = changed.len() - 8;
+    changed[checksum] ^= 1;
+    let (lines, summary) = read_file(&changed).unwrap();
+    assert_eq!((lines, summary.ending), (read_file(whole.as_bytes()).unwrap().0, Ending::Changed));
     for bytes in [gzipped, zstd(whole.as_bytes())] {
         for end in (20..bytes.len()).step_by(37) {
             let Ok((lines, summary)) = read_file(&bytes[..end]) else { continue };

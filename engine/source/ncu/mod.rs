@@ -44,8 +44,13 @@ pub(super) const FORMAT: Format = Format {
     script: capture::script,
 };
 
+/// Whether a file begins as a report of Nsight Compute does that its program prints.
+pub(super) fn is_rep(head: &[u8]) -> bool {
+    head.starts_with(rep::MAGIC)
+}
+
 fn reader(head: &[u8]) -> Option<Reader> {
-    if head.starts_with(rep::MAGIC) {
+    if is_rep(head) {
         return Some(rep::read);
     }
     let is_page = head.split(|byte| *byte == b'\n').any(lines::is_header) || head.starts_with(b"==PROF==");

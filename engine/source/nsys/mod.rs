@@ -17,7 +17,7 @@ mod info;
 mod metrics;
 mod notices;
 mod output;
-mod rep;
+pub(super) mod rep;
 mod rows;
 mod samples;
 mod scan;

@@ -13,7 +13,7 @@ use self::version::Version;
 use crate::source::program::{self, RunError, Scratch};
 use crate::source::{Progress, ReadError, ReadOptions, Recording};
 
-pub(super) use self::version::is_rep;
+pub(in crate::source) use self::version::is_rep;
 
 /// The export, in the temporary folder, and what lies beside one that is not finished.
 const EXPORT: &str = "report.sqlite";

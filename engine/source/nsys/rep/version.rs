@@ -53,7 +53,7 @@ impl Version {
 }
 
 /// Whether a file begins as a report does.
-pub(in super::super) fn is_rep(head: &[u8]) -> bool {
+pub(in crate::source) fn is_rep(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
