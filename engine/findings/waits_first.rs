@@ -38,7 +38,7 @@ fn change_of(finding: &Finding) -> Option<Change> {
 fn is_wait_that_matters(finding: &Finding) -> bool {
     let ends_waits = matches!(
         change_of(finding),
-        Some(Change::NoSync | Change::PinCopies | Change::FixedShapes | Change::BatchCopies)
+        Some(Change::NoSync | Change::PinCopies | Change::BatchCopies)
     );
     let Some(gain) = finding.gain.as_ref().filter(|_| ends_waits && finding.severity > Severity::Info) else {
         return false;
