@@ -14,8 +14,8 @@ const GIB: u64 = 1 << 30;
 /// Rows that are read of one table; further ones are counted.
 pub const MAX_ROW_COUNT: u64 = 200_000_000;
 /// Bytes of one name; of the rest a mark stays, which tells it from others that begin alike. Those of kernels of public recordings
-/// have 2,587 at most. A name is told for each GPU, thread and launch shape that it came on.
-pub const MAX_NAME_BYTES: usize = 4 << 10;
+/// have 4,889 at most. A name is told for each GPU, thread and launch shape that it came on.
+pub const MAX_NAME_BYTES: usize = 8 << 10;
 /// Different names; further ones are taken for one.
 pub const MAX_NAME_COUNT: usize = 2_000_000;
 /// Names of kernels that are demangled; further ones stay as they are. Reading one takes tens of microseconds.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Review, is_of_kernels_alone};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
-use crate::source::{self, FORMAT_IDS, KERNELS_FORMAT_ID, KernelFilter, PRINT_ALL_COUNTERS, Script};
+use crate::source::{self, FORMAT_IDS, KERNELS_FORMAT_ID, KernelFilter, NameBase, PRINT_ALL_COUNTERS, Script};
 use crate::text::{escape, shell};
 use crate::timeline::Capability;
 
@@ -237,6 +237,15 @@ fn function_of(kernel: &Entity) -> &str {
     kernel.text("function").unwrap_or(kernel.name())
 }
 
+/// The functor that its template runs, where that is a word of its whole name.
+fn functor_of(kernel: &Entity) -> Option<&str> {
+    let (name, full_name) = (kernel.name(), kernel.text("full_name")?);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_plain = !name.is_empty() && name.len() <= LONGEST_FUNCTION && name.chars().all(is_word);
+    (is_plain && name != function_of(kernel) && full_name.split(|c| !is_word(c)).any(|word| word == name))
+        .then_some(name)
+}
+
 /// Whether a command line can hold the name of its function.
 fn is_usable(kernel: &Entity) -> bool {
     let function = function_of(kernel);
@@ -251,11 +260,17 @@ fn profile_of(device: &Entity, kernels: &[&Entity], report: &str) -> Option<Coll
     let least = launches().min()?;
     // At least 1: no kernel has fewer launches than the least.
     let round = all.saturating_add(least - 1) / least;
-    let mut functions: Vec<&str> = kernels.iter().map(|kernel| function_of(kernel)).collect();
-    functions.sort_unstable();
-    functions.dedup();
+    // A functor tells a kernel from the others of its template.
+    let base = if kernels.iter().any(|kernel| functor_of(kernel).is_some()) {
+        NameBase::Demangled
+    } else {
+        NameBase::Function
+    };
+    let mut names: Vec<&str> = kernels.iter().map(|kernel| functor_of(kernel).unwrap_or(function_of(kernel))).collect();
+    names.sort_unstable();
+    names.dedup();
     let skip_count = if all / round > SKIPPED_ROUNDS { round.saturating_mul(SKIPPED_ROUNDS) } else { 0 };
-    let filter = KernelFilter { functions: &functions, skip_count, launch_count: round.min(MOST_LAUNCHES) };
+    let filter = KernelFilter { names: &names, base, skip_count, launch_count: round.min(MOST_LAUNCHES) };
     let script = source::script_of_kernels(&filter);
     let window_ns = device.int("window_ns").filter(|ns| *ns > 0)?;
     let kernel = |kernel: &&Entity| KernelToProfile {

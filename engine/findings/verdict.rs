@@ -2,7 +2,7 @@
 
 use super::rank::LARGE_ONCE_SHARE;
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
-use crate::facts::{EntityKind, Facts};
+use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::rules::outcome::Severity;
 use crate::source::PRINT_ALL_COUNTERS;
 use crate::text::number::{duration, percent};
@@ -108,8 +108,13 @@ fn of_kernels(facts: &Facts, devices: &[DeviceReview], findings: &[Finding]) -> 
 /// No device has a window to judge.
 fn nothing(facts: &Facts, notes: &[Sentence]) -> Sentence {
     let is_any = facts.of_kind(EntityKind::Device).next().is_some();
+    let is_of_cpu = |run: &Entity| {
+        run.text("format") == Some("kineto") && run.get("cuda_trace_requested") == Some(&FactValue::Bool(false))
+    };
     let words = Sentence::default().own(if is_any {
         "The GPU work that was recorded has no length, so there is nothing to judge."
+    } else if facts.run().is_some_and(is_of_cpu) {
+        "The trace is CPU only: no GPU work was recorded, so there is nothing to judge."
     } else {
         "No GPU work was recorded, so there is nothing to judge."
     });

@@ -34,7 +34,7 @@ const HOST_SPREAD: f64 = 1.15;
 /// The same of what calls take that allocate and free.
 const ALLOCATION_SPREAD: f64 = 1.45;
 /// The same of copies from and to pageable memory, docs/gains.md.
-const PAGEABLE_SPREAD: f64 = 1.25;
+const PAGEABLE_SPREAD: f64 = 1.1;
 
 /// How much longer what changes take away may take in another run.
 pub fn spread(changes: &[Change]) -> f64 {

@@ -20,7 +20,7 @@ pub use crate::timeline::builder::Limits;
 use crate::timeline::{Capability, KernelProfiles, Timeline};
 pub use error::ReadError;
 pub use format::{CaptureCommand, Format, Language, Script};
-pub use ncu::{KernelFilter, PRINT_ALL_COUNTERS};
+pub use ncu::{KernelFilter, NameBase, PRINT_ALL_COUNTERS};
 
 /// How a file of a report is packed, by its first bytes: its name is whatever somebody gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -77,6 +77,8 @@ mod tests {
         let long = "a".repeat(1_000_000);
         assert_eq!(nearest(&long, [long.as_str()]), None);
         assert_eq!(nearest("aaaa", [long.as_str(), "aaab"]), Some("aaab"));
+        let [hold_it, do_not] = ["step", "other"].map(|name| name.to_owned() + &long);
+        assert_eq!(most_alike_first("step", [&*do_not, &*hold_it, "stop"]), [&*hold_it, "stop", &*do_not]);
     }
 
     #[test]

@@ -188,7 +188,7 @@ const COUNTS: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "Copies from or to pageable host memory. To check against other tools.",
+        "Copies from or to pageable host memory; absent where the report does not tell the memory of a copy. To check against other tools.",
     ),
     fact("pageable_copy_bytes", Int, CudaTrace, Extensive, "Bytes of those copies. To check against other tools."),
     fact("memset_count", Int, CudaTrace, Extensive, "Memsets."),

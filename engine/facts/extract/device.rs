@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::stats::{clamped, median};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::OpKind;
+use crate::ledger::{Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
 use crate::timeline::union::Union;
 use crate::timeline::{Device, Timeline};
@@ -155,13 +155,18 @@ pub(super) fn pinned_gb_per_s(timeline: &Timeline, device: &DeviceContext, direc
 fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let tally = &device.tally;
     let columns = &timeline.copies;
-    let pageable = device
-        .ops
-        .in_window()
-        .filter(|op| op.kind == OpKind::Copy && columns.host_memory[op.index as usize] == HostMemory::Pageable);
-    let pageable: Vec<i128> = pageable.map(|op| i128::from(columns.bytes[op.index as usize])).collect();
-    facts.set("pageable_copy_count", pageable.len() as i64);
-    facts.set("pageable_copy_bytes", clamped(pageable.iter().sum()));
+    let of_memory = |memory: HostMemory| {
+        let copies = device.ops.in_window().filter(|op| op.kind == OpKind::Copy);
+        copies.filter(move |op| columns.host_memory[op.index as usize] == memory)
+    };
+    // A copy of memory that is not known may be one.
+    let is_of_host =
+        |op: &Op| matches!(columns.direction[op.index as usize], Direction::HostToDevice | Direction::DeviceToHost);
+    if !of_memory(HostMemory::Unknown).any(|op| is_of_host(&op)) {
+        let bytes = of_memory(HostMemory::Pageable).map(|op| i128::from(columns.bytes[op.index as usize]));
+        facts.set("pageable_copy_count", of_memory(HostMemory::Pageable).count() as i64);
+        facts.set("pageable_copy_bytes", clamped(bytes.sum()));
+    }
     facts.set("copy_busy_ns", tally.copy_union_ns);
     facts.set("copy_overlapped_ns", tally.copy_overlapped_ns);
     if tally.copy_union_ns > 0 {

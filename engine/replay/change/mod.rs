@@ -164,7 +164,8 @@ impl Play<'_> {
         let model = self.model;
         for edge in &mut self.edges {
             let cost = match (edge.why, model.what[edge.to as usize]) {
-                (Why::Call, What::CallEnd(_)) => call_cost_ns,
+                // A wait that has seen the device done is recorded as well before it returns.
+                (Why::Call | Why::Sync, What::CallEnd(_)) => call_cost_ns,
                 (Why::Program | Why::HandOver, What::CallStart(call)) => {
                     of_gap.get(call as usize).copied().unwrap_or(0)
                 }

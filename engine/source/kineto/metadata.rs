@@ -228,6 +228,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_list_of_nothing_has_an_end() {
+        let json = format!("[{}{{}}] ,", "{},".repeat(2 * MAX_LIST_ITEM_COUNT));
+        let mut metadata = Metadata::default();
+        metadata.set(b"deviceProperties", Cursor::new(json.as_bytes(), 0).value().unwrap());
+        assert_eq!(metadata.devices.len(), MAX_LIST_ITEM_COUNT);
+    }
+
+    #[test]
     fn metadata_comes_in_several_spellings() {
         let mut metadata = Metadata::default();
         let mut set = |key: &str, json: &str| {

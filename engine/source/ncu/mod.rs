@@ -16,8 +16,8 @@ use std::path::Path;
 use csv::{ReaderBuilder, StringRecord};
 use foldhash::HashMap;
 
-pub use self::capture::KernelFilter;
 pub(super) use self::capture::script_of;
+pub use self::capture::{KernelFilter, NameBase};
 use self::lines::Rationed;
 use self::pages::{Columns, Launch, Row};
 use super::format::{Format, Head, NearMiss, Reader};
