@@ -20,7 +20,8 @@ pub(super) fn outside(facts: &Facts, device: EntityId) -> Option<Sentence> {
         return None;
     }
     let (recorded, before, after) = (duration(recorded_ns), duration(before_ns), duration(after_ns));
-    let words = format!("The capture lasts {recorded}: {before} before the GPU's first work, {after} after its last");
+    let words =
+        format!("What was recorded spans {recorded}: {before} before the GPU's first work, {after} after its last");
     let words = Sentence::default().own(&words);
     let words = match (device.text("outside_function"), device.number("outside_function_share")) {
         (Some(function), Some(share)) => {
@@ -63,7 +64,7 @@ mod tests {
         assert_eq!(
             told(&facts).as_deref(),
             Some(
-                "The capture lasts 10 s: 6 s before the GPU's first work, 3 s after its last; of the CPU samples there 50 % lie in \
+                "What was recorded spans 10 s: 6 s before the GPU's first work, 3 s after its last; of the CPU samples there 50 % lie in \
                  fill; cudaMalloc takes 900 ms."
             )
         );

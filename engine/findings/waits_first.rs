@@ -36,7 +36,7 @@ fn change_of(finding: &Finding) -> Option<Change> {
 
 /// Whether what a finding advises ends waits of the host within a step, and that is worth doing.
 fn is_wait_that_matters(finding: &Finding) -> bool {
-    let ends_waits = matches!(change_of(finding), Some(Change::NoSync | Change::PinCopies | Change::BatchCopies));
+    let ends_waits = matches!(change_of(finding), Some(Change::NoSync | Change::PinCopies));
     let Some(gain) = finding.gain.as_ref().filter(|_| ends_waits && finding.severity > Severity::Info) else {
         return false;
     };

@@ -292,10 +292,16 @@ fn mark_first_frees(timeline: &Timeline, class: &[ApiClass], activity: &mut [Act
     for (process, mut frees) in first {
         frees.sort_unstable();
         let launches = launches.get(&process).map_or(&[][..], Vec::as_slice);
+        let is_slow = |call: u32| api.times.get(call as usize).is_some_and(|call| call.len_ns() >= SLOW_FIRST_FREE_NS);
+        // Where slow ones go on, they free what was allocated.
+        if frees.iter().skip(FIRST_FREE_COUNT).any(|(_, call)| is_slow(*call)) {
+            continue;
+        }
         for (start, call) in frees.into_iter().take(FIRST_FREE_COUNT) {
-            let is_slow = api.times.get(call as usize).is_some_and(|call| call.len_ns() >= SLOW_FIRST_FREE_NS);
             let before = launches.iter().filter(|launch| **launch < start).count();
-            if let Some(activity) = activity.get_mut(call as usize).filter(|_| is_slow && 2 * before < launches.len()) {
+            if let Some(activity) =
+                activity.get_mut(call as usize).filter(|_| is_slow(call) && 2 * before < launches.len())
+            {
                 *activity = Activity::Load;
             }
         }

@@ -24,6 +24,8 @@ const UNNAMED_WORK_SHARE: f64 = 0.5;
 const WARM_UP_RATIO: i64 = 3;
 /// A warm-up keeps the device busy for a smaller part of its time than what it warms up: this part of that at most.
 const MOST_BUSY_OF_WARM_UP: f64 = 0.9;
+/// What repeats more often than this within one range is what the program is about, and the range its `main`.
+const MAX_PART_COUNT: usize = 10;
 /// Of two ranges that hold nearly the same work, within this share, the outer one is the step.
 const SAME_WORK_SHARE: f64 = 0.05;
 
@@ -137,6 +139,7 @@ pub(super) fn are_parts_of_one(marks: &Marks, launches: &Launches, steps: &Steps
     let all_ns = launches.all_work_ns();
     let beside_ns = all_ns - launches.work_ns(Interval::new(first.host.start, last.host.end));
     steps.told_by == ToldBy::Range
+        && steps.steps.len() <= MAX_PART_COUNT
         && beside_ns as f64 >= BESIDE_WORK_SHARE * all_ns as f64
         && marks.of(launches).any(|group| {
             let [whole] = group.hosts[..] else { return false };

@@ -144,9 +144,9 @@ fn is_function(name: &str) -> bool {
     let word = name.split(' ').next().unwrap_or(name);
     let is_name = name.len() > 2 && name.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let lower = name.to_ascii_lowercase();
-    let is_data = ["iterator", "policy", "pointer", "_ptr", "metadata", "tensorinfo", "params"]
-        .iter()
-        .any(|part| lower.contains(part));
+    let is_data =
+        ["iterator", "policy", "pointer", "_ptr", "metadata", "tensorinfo"].iter().any(|part| lower.contains(part));
+    let is_data = is_data || name.ends_with("Params") || name.ends_with("ParamsEx");
     let is_sized = lower.ends_with("_t") && lower.contains("int");
     is_name && !is_data && !is_sized && !PLAIN.contains(&word) && !DATA.contains(&name)
 }

@@ -13,14 +13,19 @@ const MIN_BOUND_BYTES: usize = 256;
 const MAX_RECURSION_COUNT: u32 = 96;
 /// The codes of `new`, `new[]`, `delete` and `delete[]`.
 const NEW_AND_DELETE: [&str; 4] = ["nw", "na", "dl", "da"];
-/// More of them take longer than a microsecond each.
-const MAX_NEW_AND_DELETE_COUNT: usize = 6;
+/// Each doubles the ways to read what follows: the bytes of the name, so many times doubled, may be no more than this.
+const MAX_WAYS_TIMES_BYTES: usize = 16 << 10;
 /// What expressions begin with: template arguments, `decltype`, array bounds, `noexcept`, vectors, integers of any width.
 const EXPRESSIONS: [&str; 7] = ["X", "DT", "Dt", "A", "DO", "Dv", "DB"];
 
+/// Whether a name begins as mangled ones do.
+pub fn is_mangled(name: &str) -> bool {
+    name.starts_with("_Z")
+}
+
 /// The C++ name that a mangled one stands for; `None` for any other name.
 pub fn demangled(name: &str) -> Option<String> {
-    if !name.starts_with("_Z") || name.len() > MAX_MANGLED_BYTES || may_explode(name) {
+    if !is_mangled(name) || name.len() > MAX_MANGLED_BYTES || may_explode(name) {
         return None;
     }
     let bounds = ParseOptions::default().recursion_limit(MAX_RECURSION_COUNT);
@@ -33,11 +38,11 @@ pub fn demangled(name: &str) -> Option<String> {
 }
 
 /// Whether a name may hold many `new` and `delete` expressions in each other. The parser tries several ways to read each, and the
-/// ways multiply: 67 bytes take it longer than anybody waits. A count of letters that may as well stand in identifiers is enough:
-/// of 692 names of public recordings three are refused for it. No other construct was found that multiplies.
+/// ways multiply: 67 bytes take it longer than anybody waits. A count of letters that may as well stand in identifiers is enough. No other construct was found that multiplies.
 fn may_explode(name: &str) -> bool {
     let count = NEW_AND_DELETE.iter().map(|code| name.matches(code).count()).sum::<usize>();
-    count > MAX_NEW_AND_DELETE_COUNT && EXPRESSIONS.iter().any(|code| name.contains(code))
+    let ways = 1_usize.checked_shl(u32::try_from(count).unwrap_or(u32::MAX)).unwrap_or(usize::MAX);
+    ways.saturating_mul(name.len()) > MAX_WAYS_TIMES_BYTES && EXPRESSIONS.iter().any(|code| name.contains(code))
 }
 
 /// Text up to a length.
@@ -83,6 +88,7 @@ mod tests {
         assert_eq!(of("_Z"), None);
         assert_eq!(of(&format!("_ZcvDT{}_", "nw".repeat(30))), None);
         assert_eq!(of(&format!("_Z1fIX{}E", "nadlT_".repeat(30))), None);
+        assert_eq!(of(&format!("_ZcvDT{}{}", "nw".repeat(6), "T_".repeat(1_990))), None);
         // Each `S_` stands for all before it.
         let explosive = format!("_Z1f1aI{}E", "S_IS_".repeat(400));
         assert!(of(&explosive).is_none_or(|name| name.len() <= 16 << 10));

@@ -119,8 +119,6 @@ pub struct Surroundings {
     pub thread_names: Vec<String>,
     /// What the program's output tells of an error.
     pub output_error: Option<OutputError>,
-    /// How long was recorded, by the profiler's own account, nanoseconds.
-    pub captured_ns: Option<i64>,
     /// Whether records came that the driver hands over in the buffers that also hold kernels and copies.
     pub has_device_records: bool,
 }

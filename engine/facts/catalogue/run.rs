@@ -44,7 +44,7 @@ pub(super) const RUN: &[Fact] = &[
         Int,
         Report,
         ExtensiveWithGaps,
-        "How long was recorded: from the first to the last event of any kind, or longer by the profiler's own account.",
+        "How long was recorded: from the first to the last event of any kind.",
     ),
     fact("device_count", Int, Report, Intensive, "GPUs that ran at least one operation."),
     fact(

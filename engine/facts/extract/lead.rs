@@ -7,6 +7,7 @@ use super::projection::told_name;
 use super::ranges::STEP;
 use crate::facts::Entity;
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{NONE, ThreadRanges, Timeline};
 
 /// A range that holds a smaller part of it does not tell what it is.
@@ -41,19 +42,21 @@ fn first_batch(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) 
     let is_loading = timeline.loading_labels();
     let loads = |label: u32| is_loading.get(label as usize).copied().unwrap_or(false);
     let mut longest: Option<(i64, u32)> = None;
-    let mut sum_ns = 0_i64;
+    let mut most_ns = 0;
     for ranges in &timeline.ranges.threads {
         if !device.processes.contains(&timeline.process_of(ranges.thread)) {
             continue;
         }
         let before = ranges.times.iter().zip(&ranges.label).take_while(|(times, _)| times.start < first_op);
-        for (times, label) in before.filter(|(_, label)| loads(**label)) {
-            let ns = times.end.min(first_op) - times.start;
-            sum_ns = sum_ns.saturating_add(ns);
-            longest = longest.max(Some((ns, *label)));
-        }
+        let loading: Vec<(Interval, u32)> = before
+            .filter(|(_, label)| loads(**label))
+            .map(|(times, label)| (Interval::new(times.start, times.end.min(first_op)), *label))
+            .collect();
+        // Threads that fetch ahead do so at once: the program waits as long as one of them.
+        most_ns = most_ns.max(Union::of(loading.iter().map(|(times, _)| *times)).len_ns());
+        longest = longest.max(loading.into_iter().map(|(times, label)| (times.len_ns(), label)).max());
     }
-    facts.set("first_batch_ns", sum_ns);
+    facts.set("first_batch_ns", most_ns);
     facts.set_some("first_batch_range", longest.map(|(_, label)| told_name(timeline, label)));
 }
 

@@ -17,6 +17,13 @@ const RUN: usize = 4;
 /// together differ by no more than so many times as one does. Where each takes what it takes, they differ by twice as much, the
 /// root of their number; where a clock says when each begins, by as much as one: a late one is followed by a shorter one.
 const MOST_GROWTH: f64 = 1.4;
+/// How much a step and the next go against each other at least: where a clock says when each begins, the next is shorter by what one is
+/// late. Steps that alternate do so as well, but every other one is alike.
+const LEAST_AGAINST: f64 = -0.1;
+/// How much every other step may be alike.
+const MOST_ALIKE: f64 = 0.35;
+/// Steps that differ by less than this differ by what starting them takes.
+const LEAST_DEVIATION_NS: f64 = 50_000.0;
 
 pub(super) fn extract(device: &DeviceContext, facts: &mut Entity) {
     let Some(steps) = &device.told.steps else { return };
@@ -42,7 +49,18 @@ fn beat_ns(starts: &[i64]) -> Option<i64> {
     let is_steady = spread_ns as f64 <= MOST_SPREAD * beat_ns as f64
         && kept.len() as f64 >= LEAST_KEPT_SHARE * intervals.len() as f64
         && runs.len() >= MIN_INTERVALS / 2;
-    (is_steady && deviation(&runs) <= MOST_GROWTH * deviation(&kept)).then_some(beat_ns)
+    let goes_against = correlation(&kept, 1) <= LEAST_AGAINST && correlation(&kept, 2) <= MOST_ALIKE;
+    let is_clock = deviation(&kept) >= LEAST_DEVIATION_NS && deviation(&runs) <= MOST_GROWTH * deviation(&kept);
+    (is_steady && goes_against && is_clock).then_some(beat_ns)
+}
+
+/// Of values with those that come so many places later, from -1 to 1.
+fn correlation(values: &[f64], places: usize) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let later = values.get(places..).unwrap_or_default();
+    let together: f64 = values.iter().zip(later).map(|(one, other)| (one - mean) * (other - mean)).sum();
+    let alone: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    if alone > 0.0 { together / alone } else { 0.0 }
 }
 
 /// The standard deviation.
@@ -68,6 +86,12 @@ mod tests {
         let starts: Vec<i64> = (0..60).map(|number| number * BEAT_NS + jitter(number)).collect();
         assert!(beat_ns(&starts).is_some_and(|ns| (ns - BEAT_NS).abs() < BEAT_NS / 20));
         assert_eq!(beat_ns(&starts[..20]), None);
+    }
+
+    #[test]
+    fn steps_that_alternate_keep_no_beat() {
+        let starts: Vec<i64> = (0..60).map(|number| number * BEAT_NS + number % 2 * 700_000).collect();
+        assert_eq!(beat_ns(&starts), None);
     }
 
     #[test]

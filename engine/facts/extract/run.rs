@@ -218,8 +218,7 @@ pub(super) fn recorded(timeline: &Timeline) -> Option<Interval> {
 }
 
 fn duration(context: &Context<'_>) -> Option<i64> {
-    let captured_ns = context.timeline.surroundings.captured_ns.unwrap_or(0);
-    context.recorded.map(|all| all.len_ns().max(captured_ns))
+    context.recorded.map(|all| all.len_ns())
 }
 
 /// Processes that called CUDA or ran GPU work.

@@ -9,7 +9,7 @@ use crate::facts::{Entity, EntityKind};
 use crate::ledger::reading::Drained;
 use crate::ledger::{Account, OpKind};
 use crate::timeline::api::{ApiClass, WaitsFor};
-use crate::timeline::columns::Direction;
+use crate::timeline::columns::{Direction, MigrationCause};
 use crate::timeline::{NameId, Timeline};
 
 #[derive(Debug, Default)]
@@ -36,10 +36,12 @@ pub(super) fn extract(
 ) -> HashMap<Wait, usize> {
     let timeline = context.timeline;
     let ranges = main_ranges(timeline, device);
+    let reads = reads(timeline, device);
     let mut entities = HashMap::default();
     for process in &device.processes {
-        let mut groups: Vec<(NameId, Waits)> = waits(context, device, *process).into_iter().collect();
+        let mut groups: Vec<(NameId, Waits)> = waits(context, device, *process, &reads).into_iter().collect();
         groups.sort_by_key(|(name, _)| timeline.name(*name));
+        part.keep(&mut groups, context.max_entities().saturating_sub(entities.len()));
         for (name, waits) in groups {
             let key = parents.key_of(&format!("{}/{}", context.pid_of(*process), timeline.name(name)));
             let mut entity = Entity::new(EntityKind::SyncGroup, key, parents.of_process(*process));
@@ -74,9 +76,8 @@ const fn waits_for_name(waits_for: WaitsFor) -> &'static str {
     }
 }
 
-fn waits(context: &Context<'_>, device: &DeviceContext, process: u32) -> HashMap<NameId, Waits> {
+fn waits(context: &Context<'_>, device: &DeviceContext, process: u32, reads: &[i64]) -> HashMap<NameId, Waits> {
     let (timeline, window) = (context.timeline, device.window());
-    let reads = reads(timeline, device);
     let mut groups: HashMap<NameId, Waits> = HashMap::default();
     for call in context.calls_of(process, Some(window)) {
         if !matches!(context.calls.class_of(timeline, call), ApiClass::Wait(_)) {
@@ -94,11 +95,16 @@ fn waits(context: &Context<'_>, device: &DeviceContext, process: u32) -> HashMap
     groups
 }
 
-/// When unified memory begins to move to the host, in time order.
+/// When unified memory begins to move to the host because the host reads it, in time order.
 fn reads(timeline: &Timeline, device: &DeviceContext) -> Vec<i64> {
     let moves = device.ops.in_window().filter(|op| op.kind == OpKind::Migration);
     let direction = |index: u32| timeline.migrations.direction.get(index as usize).copied();
-    moves.filter(|op| direction(op.index) == Some(Direction::DeviceToHost)).map(|op| op.start).collect()
+    let is_read = |index: u32| {
+        let cause = timeline.migrations.cause.get(index as usize);
+        matches!(cause, None | Some(MigrationCause::Fault | MigrationCause::Unknown))
+    };
+    let reads = moves.filter(|op| direction(op.index) == Some(Direction::DeviceToHost) && is_read(op.index));
+    reads.map(|op| op.start).collect()
 }
 
 fn drain(entity: &mut Entity, drained: Drained, ceiling: Option<i64>) {

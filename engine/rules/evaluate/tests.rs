@@ -343,7 +343,7 @@ fn all_rules_of_a_run_share_one_budget() {
     let (mut facts, ..) = report();
     let device = facts.of_kind(EntityKind::Device).next().unwrap().0;
     let run = facts.of_kind(EntityKind::Run).next().unwrap().0;
-    for index in 0..3_000 {
+    for index in 0..6_000 {
         let group = facts.add(EntityKind::SyncGroup, format!("g{index}"), &[device, run]);
         let entity = facts.get_mut(group);
         entity.set("waits_for", "stream");
@@ -353,7 +353,7 @@ fn all_rules_of_a_run_share_one_budget() {
         entity.set("call_count", 2);
     }
     let judgements = evaluate(&library, &facts, &Params::default());
-    assert!(judgements.len() < 3_000, "{}", judgements.len());
+    assert!(judgements.len() < 6_000, "{}", judgements.len());
     let last = judgements.last().map(|judgement| &judgement.outcome);
     assert!(matches!(last, Some(Outcome::Failed { message }) if message.contains("steps together")), "{last:?}");
     assert!(matches!(judgements[0].outcome, Outcome::Finding(_)));

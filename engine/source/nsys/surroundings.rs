@@ -24,9 +24,6 @@ const MAX_NAME_BYTES: usize = 100;
 const MAX_OUTPUTS: u64 = 16;
 const OUTPUT_BYTES: i64 = 64 << 10;
 
-/// No capture lasts longer: a year.
-const MAX_CAPTURED_NS: i64 = 366 * 86_400 * 1_000_000_000;
-
 /// Where the environment of the profiler's target and of processes stands.
 const ENVIRONMENTS: [&str; 2] = ["TARGET_INFO_SYSTEM_ENV", "META_DATA_CAPTURE"];
 /// What only Windows Subsystem for Linux sets.
@@ -47,7 +44,6 @@ pub(super) fn read(
         program_names: reader.program_names()?,
         thread_names: reader.thread_names(processes)?,
         output_error: reader.output_error()?,
-        captured_ns: reader.captured_ns()?,
         has_device_records: reader.has_device_records()?,
     })
 }
@@ -102,18 +98,6 @@ impl Reader<'_> {
             self.schema.each(self.db, &sql, 1, |cells| names.extend(cells.text(0).map(short)))?;
         }
         Ok(names.into_iter().collect())
-    }
-
-    /// How long was recorded, by the profiler's own account.
-    fn captured_ns(&self) -> rusqlite::Result<Option<i64>> {
-        let mut longest = None;
-        if self.schema.has_column("ANALYSIS_DETAILS", "duration") {
-            let sql = self.schema.select("ANALYSIS_DETAILS", &["duration"]);
-            self.schema.each(self.db, &sql, MAX_ROWS, |cells| {
-                longest = longest.max(cells.int(0).filter(|ns| (1..=MAX_CAPTURED_NS).contains(ns)));
-            })?;
-        }
-        Ok(longest)
     }
 
     /// What the end of the program's output tells of an error.

@@ -186,7 +186,8 @@ impl Builder {
 
     fn raw_name(&mut self, key: NameKey, keys: &Keys, is_api_name: bool) -> RawName {
         let Self { texts, limits, timeline, .. } = self;
-        let mut texts = Interner { names: texts, limits, reached: &mut timeline.reached, demangled_count: 0 };
+        let mut texts =
+            Interner { names: texts, limits, reached: &mut timeline.reached, demangled: HashMap::default() };
         RawName::of(key, keys, is_api_name, &mut texts)
     }
 

@@ -77,8 +77,8 @@ pub(super) struct Interner<'all> {
     pub(super) names: &'all mut Names,
     pub(super) limits: &'all Limits,
     pub(super) reached: &'all mut Reached,
-    /// How many names of kernels were demangled.
-    pub(super) demangled_count: usize,
+    /// What mangled names of kernels stand for: themselves where nobody can read them.
+    pub(super) demangled: HashMap<NameId, NameId>,
 }
 
 impl Interner<'_> {
@@ -114,12 +114,15 @@ struct KernelNames {
 impl Interner<'_> {
     /// The name that a mangled one stands for; any other as it is.
     fn demangled(&mut self, name: NameId) -> NameId {
-        if self.demangled_count >= MAX_DEMANGLED_NAME_COUNT {
+        if let Some(known) = self.demangled.get(&name) {
+            return *known;
+        }
+        if self.demangled.len() >= MAX_DEMANGLED_NAME_COUNT || !mangled::is_mangled(self.names.get(name)) {
             return name;
         }
-        let Some(text) = mangled::demangled(self.names.get(name)) else { return name };
-        self.demangled_count += 1;
-        self.intern(text)
+        let known = mangled::demangled(self.names.get(name)).map_or(name, |text| self.intern(text));
+        self.demangled.insert(name, known);
+        known
     }
 
     /// What people call a kernel of a short and a demangled name, and the function that it is. Either may be missing or mangled.
@@ -166,8 +169,12 @@ impl Builder {
     /// ranges.
     pub(super) fn resolve_names(&mut self) -> (Vec<NameId>, LabelNames) {
         let Self { names, texts, strings, kernels, labels, domains, timeline, limits, .. } = self;
-        let mut interner =
-            Interner { names: &mut timeline.names, limits, reached: &mut timeline.reached, demangled_count: 0 };
+        let mut interner = Interner {
+            names: &mut timeline.names,
+            limits,
+            reached: &mut timeline.reached,
+            demangled: HashMap::default(),
+        };
         // Those of kernels first: where there are too many names, they tell most.
         let mut geometries: HashMap<Geometry, u32> = HashMap::default();
         let mut of_kernels: HashMap<(RawName, RawName), KernelNames> = HashMap::default();

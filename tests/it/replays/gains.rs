@@ -204,6 +204,16 @@ impl Predicted {
     }
 }
 
+/// A profiler keeps the environment of what it records with the recording.
+#[test]
+fn kept_recordings_tell_nothing_of_the_machine_that_they_were_made_on() {
+    for entry in std::fs::read_dir(kept()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(!bytes.windows(4).any(|four| four == b"PWD="), "{}", path.display());
+    }
+}
+
 #[test]
 fn gains_of_kept_recordings_hold() {
     let folder = kept();
