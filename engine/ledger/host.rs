@@ -279,29 +279,40 @@ fn mark_first_frees(timeline: &Timeline, class: &[ApiClass], activity: &mut [Act
         .map(|(name, _)| name)
         .filter(|name| is_free(*name))
         .collect();
-    let mut first: HashMap<u32, Vec<(i64, u32)>> = HashMap::default();
-    let mut launches: HashMap<u32, Vec<i64>> = HashMap::default();
+    if frees.is_empty() {
+        return;
+    }
+    let mut of_process: HashMap<u32, Vec<(i64, u32)>> = HashMap::default();
     for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0..) {
-        let start = api.times.start(call as usize);
         if frees.contains(name) {
-            first.entry(timeline.process_of(*thread)).or_default().push((start, call));
-        } else if class.get(*name as usize) == Some(&ApiClass::Launch) {
-            launches.entry(timeline.process_of(*thread)).or_default().push(start);
+            of_process.entry(timeline.process_of(*thread)).or_default().push((api.times.start(call as usize), call));
         }
     }
-    for (process, mut frees) in first {
+    of_process.retain(|_, frees| {
         frees.sort_unstable();
-        let launches = launches.get(&process).map_or(&[][..], Vec::as_slice);
         let is_slow = |call: u32| api.times.get(call as usize).is_some_and(|call| call.len_ns() >= SLOW_FIRST_FREE_NS);
         // Where slow ones go on, they free what was allocated.
-        if frees.iter().skip(FIRST_FREE_COUNT).any(|(_, call)| is_slow(*call)) {
-            continue;
+        let goes_on = frees.iter().skip(FIRST_FREE_COUNT).any(|(_, call)| is_slow(*call));
+        frees.truncate(FIRST_FREE_COUNT);
+        frees.retain(|(_, call)| is_slow(*call));
+        !goes_on && !frees.is_empty()
+    });
+    // Few recordings have such frees: only then all launches are looked at.
+    if of_process.is_empty() {
+        return;
+    }
+    let mut launches: HashMap<u32, Vec<i64>> = of_process.keys().map(|process| (*process, Vec::new())).collect();
+    for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0_usize..) {
+        let is_launch = class.get(*name as usize) == Some(&ApiClass::Launch);
+        if let Some(starts) = launches.get_mut(&timeline.process_of(*thread)).filter(|_| is_launch) {
+            starts.push(api.times.start(call));
         }
-        for (start, call) in frees.into_iter().take(FIRST_FREE_COUNT) {
-            let before = launches.iter().filter(|launch| **launch < start).count();
-            if let Some(activity) =
-                activity.get_mut(call as usize).filter(|_| is_slow(call) && 2 * before < launches.len())
-            {
+    }
+    for (process, frees) in of_process {
+        let starts = launches.remove(&process).unwrap_or_default();
+        for (start, call) in frees {
+            let before = starts.iter().filter(|launch| **launch < start).count();
+            if let Some(activity) = activity.get_mut(call as usize).filter(|_| 2 * before < starts.len()) {
                 *activity = Activity::Load;
             }
         }
