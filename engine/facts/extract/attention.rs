@@ -35,7 +35,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut sums = Sums::default();
     for ops in by_stream.values() {
         let roles: Vec<Role> = ops.iter().map(|op| role(context, *op)).collect();
-        let is_of_heads = |place: usize| ops.get(place).is_none_or(|op| may_be_of_heads(context.timeline, op.interval()));
+        let is_of_heads =
+            |place: usize| ops.get(place).is_none_or(|op| may_be_of_heads(context.timeline, op.interval()));
         for found in written_out(&roles, is_of_heads) {
             sums.add(context, ops, found);
         }

@@ -2,9 +2,7 @@
 
 use super::super::Assumption;
 use super::super::model::Why;
-use super::{
-    Builder, MAX_LOOK_BACK, MAX_WAITED_STREAM_COUNT, RIGHT_BEFORE_NS, SILENT_NS, USUAL_RETURN_NS, quantile,
-};
+use super::{Builder, MAX_LOOK_BACK, MAX_WAITED_STREAM_COUNT, RIGHT_BEFORE_NS, SILENT_NS, USUAL_RETURN_NS, quantile};
 use crate::timeline::NONE;
 use crate::timeline::api::{ApiClass, WaitsFor};
 

@@ -110,7 +110,10 @@ impl Builder<'_> {
         before.find(|other| {
             let known = self.model.op(*other);
             let is_here = known.device == row.device && known.stream != row.stream;
-            is_here && known.start < row.start && known.end > row.start && asked_at(known).is_none_or(|call| call < asked)
+            is_here
+                && known.start < row.start
+                && known.end > row.start
+                && asked_at(known).is_none_or(|call| call < asked)
         })
     }
 

@@ -71,7 +71,8 @@ impl Trace {
     }
 
     fn write(&self, folder: &Path) -> PathBuf {
-        let device = r#"{"id":0,"name":"NVIDIA A100-SXM4-40GB","numSms":108,"computeMajor":8,"computeMinor":0,"warpSize":32}"#;
+        let device =
+            r#"{"id":0,"name":"NVIDIA A100-SXM4-40GB","numSms":108,"computeMajor":8,"computeMinor":0,"warpSize":32}"#;
         let path = folder.join("serial.json");
         let text = format!(r#"{{"deviceProperties":[{device}],"traceEvents":[{}]}}"#, self.events);
         fs::write(&path, text).unwrap();
