@@ -21,7 +21,7 @@ pub(super) const LARGE_ONCE_SHARE: f64 = 0.2;
 /// What is inside kernels has no number. It comes before a gain that is as little, as little sure, or of what occurs once, as long as
 /// kernels that are faster by `FASTER` would gain more.
 const LITTLE_SHARE: f64 = 0.05;
-const FASTER: f64 = 0.2;
+pub(super) const FASTER: f64 = 0.2;
 
 /// Who has this part of what a group claims has all of it that matters.
 const NEARLY_ALL: f64 = 0.9;

@@ -1,5 +1,6 @@
 //! The one sentence at the top.
 
+use super::outside::outside_first;
 use super::rank::LARGE_ONCE_SHARE;
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
@@ -11,6 +12,8 @@ use crate::text::spans::{Sentence, Span};
 
 /// The rule whose finding stands for all others.
 const TOO_LITTLE: &str = "too-little-work";
+/// The rule on what lies outside of the GPU's work.
+const OUTSIDE: &str = "short-gpu-window";
 /// What can gain this share is worth a finding.
 const WORTH_SHARE: f64 = 0.01;
 /// With a smaller share of compute, silence is no praise.
@@ -50,6 +53,13 @@ pub(super) fn verdict(
         Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
         None => Sentence::default(),
     };
+    let first = findings.iter().find(|finding| finding.severity > Severity::Info);
+    let device = first.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
+    let outside = outside_first(facts, device.unwrap_or(devices[0].entity), first);
+    let (words, is_outside_first) = match &outside {
+        Some(outside) => (words.sentence(outside), true),
+        None => (words, false),
+    };
     if let Some(inside) = before_any_gain(findings) {
         let words = computing(words, devices, inside).own(". ").sentence(&inside.summary).own(".");
         return beside(words, inside, findings);
@@ -57,7 +67,7 @@ pub(super) fn verdict(
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => {
             let words = beside(loss(words, devices, finding, gain, known), finding, findings);
-            match before_that(findings) {
+            match before_that(findings).filter(|before| !(is_outside_first && before.rule == OUTSIDE)) {
                 Some(before) => words.own(" ").sentence(&before.summary).own("."),
                 None => words,
             }
