@@ -14,8 +14,6 @@ const NAMED_SHARE: f64 = 0.1;
 /// From this share of the recording on, what lies outside comes before a first finding that gains less than `LITTLE` of the recording.
 const MOST: f64 = 0.5;
 const LITTLE: f64 = 0.05;
-/// A function that holds this part of the samples there says what it is.
-const FUNCTION_SHARE: f64 = 0.4;
 
 /// What lies outside of the work of a device.
 struct Outside<'facts> {
@@ -44,7 +42,7 @@ pub(super) fn outside_first(facts: &Facts, device: EntityId, first: Option<&Find
     };
     let recorded_ns = outside.recorded_ns as f64;
     let is_first = outside.ns() as f64 >= MOST * recorded_ns && gain_ns < LITTLE * recorded_ns;
-    is_first.then(|| outside.in_short()).flatten()
+    is_first.then(|| outside.in_short())
 }
 
 impl<'facts> Outside<'facts> {
@@ -61,9 +59,14 @@ impl<'facts> Outside<'facts> {
         self.before_ns.saturating_add(self.after_ns)
     }
 
+    /// How long the profiler holds the program up there.
+    fn profiler_ns(&self) -> i64 {
+        self.device.int("outside_profiler_ns").unwrap_or(0)
+    }
+
     /// The time in something, by its fact, where that is a good part.
     fn named_ns(&self, fact: &str) -> Option<i64> {
-        self.device.int(fact).filter(|ns| *ns as f64 >= NAMED_SHARE * self.ns() as f64)
+        self.device.int(fact).filter(|ns| *ns as f64 >= NAMED_SHARE * (self.ns() - self.profiler_ns()) as f64)
     }
 
     /// A call and the time in it, by their facts.
@@ -90,14 +93,20 @@ impl<'facts> Outside<'facts> {
         let mut words = Sentence::default().own(&words).own(".");
         let mut parts = Vec::new();
         if let Some(ns) = self.named_ns("outside_host_ns") {
-            parts.push(Sentence::default().own(&format!("{} of host code", duration(ns))));
+            let words = Sentence::default().own(&format!("{} of host code", duration(ns)));
+            parts.push(match self.function() {
+                Some((function, share)) => {
+                    words.own(&format!(" with {} of its CPU samples in ", percent(share))).code(function)
+                }
+                None => words,
+            });
+        }
+        if self.profiler_ns() as f64 >= NAMED_SHARE * self.ns() as f64 {
+            parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns()))));
         }
         let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");
         for (call, ns) in blocked.into_iter().chain(self.call("outside_call", "outside_call_ns")) {
             parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).code(call));
-        }
-        if let Some((function, share)) = self.function() {
-            parts.push(Sentence::default().own(&format!("{} of the CPU samples in ", percent(share))).code(function));
         }
         if let Some((range, ns)) = self.call("outside_range", "outside_range_ns") {
             parts.push(Sentence::default().own(&format!("{} in the range ", duration(ns))).code(range));
@@ -108,11 +117,13 @@ impl<'facts> Outside<'facts> {
         if parts.is_empty() { words } else { words.own(".") }
     }
 
-    /// `None` where nothing tells what it is: that it is start-up is nothing to look at first.
-    fn in_short(&self) -> Option<Sentence> {
+    /// What holds it, as far as the recording tells.
+    fn in_short(&self) -> Sentence {
         let (before, after) = (duration(self.before_ns), duration(self.after_ns));
         let place = match self.device.int("pause_ns") {
-            Some(pause_ns) => format!("outside of the work judged here, {} in one pause of the GPU", duration(pause_ns)),
+            Some(pause_ns) => {
+                format!("outside of the work judged here, {} in one pause of the GPU", duration(pause_ns))
+            }
             None => format!("outside of the GPU's work ({before} before it, {after} after)"),
         };
         let share = percent(self.ns() as f64 / self.recorded_ns as f64);
@@ -120,19 +131,29 @@ impl<'facts> Outside<'facts> {
         let words = Sentence::default().own(&words);
         let host = self.named_ns("outside_host_ns");
         let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");
+        let waits = blocked.is_some_and(|(_, ns)| host.is_none_or(|host| host < ns));
+        let range = self.call("outside_range", "outside_range_ns");
         let call = self.call("outside_call", "outside_call_ns");
-        let words = match (self.function().filter(|(_, share)| *share >= FUNCTION_SHARE), host, blocked, call) {
-            (Some((function, share)), ..) => {
-                words.own(&format!(", with {} of the CPU samples there in ", percent(share))).code(function)
-            }
-            (_, _, Some((call, ns)), _) if host.is_none_or(|host| host < ns) => {
-                words.own(&format!(", {} of it in ", duration(ns))).code(call)
-            }
-            (_, Some(ns), ..) => words.own(&format!(", {} of it in host code", duration(ns))),
-            (.., Some((call, ns))) => words.own(&format!(", {} of it in ", duration(ns))).code(call),
-            _ => return None,
+        let of_it = |words: Sentence, ns: i64, name: &str, what: &str| {
+            words.own(&format!(", {} of it in {what}", duration(ns))).code(name)
         };
-        Some(words.own(": look there first. "))
+        let words = match (range, blocked.filter(|_| waits), host, call) {
+            (Some((range, ns)), ..) => of_it(words, ns, range, "the range "),
+            (_, Some((call, ns)), ..) => of_it(words, ns, call, ""),
+            (_, _, Some(host), call) if call.is_none_or(|(_, ns)| ns <= host) => {
+                let words = words.own(&format!(", {} of it in host code", duration(host)));
+                match self.function() {
+                    Some((function, share)) => {
+                        words.own(&format!(" with {} of its CPU samples in ", percent(share))).code(function)
+                    }
+                    None => words,
+                }
+            }
+            // That is start-up: nothing to look at first.
+            (.., Some((call, ns))) => return of_it(words, ns, call, "").own(". "),
+            _ => return words.own("; what its launching thread does there was not recorded. "),
+        };
+        words.own(": look there first. ")
     }
 }
 
@@ -158,6 +179,7 @@ mod tests {
     #[test]
     fn what_lies_outside_is_told_with_what_took_it() {
         let (mut facts, device) = recorded();
+        facts.get_mut(device).set("outside_host_ns", 7_200_000_000_i64);
         facts.get_mut(device).set("outside_function", "fill");
         facts.get_mut(device).set("outside_function_share", 0.5);
         let told = |facts: &Facts| outside(facts, device).map(|words| words.plain());
@@ -165,11 +187,11 @@ mod tests {
             told(&facts).as_deref(),
             Some(
                 "What was recorded spans 10 s: 6 s before the GPU's first work, 3 s after its last. Of the launching thread there: \
-                 900 ms in cudaMalloc, 50 % of the CPU samples in fill."
+                 7.2 s of host code with 50 % of its CPU samples in fill, 900 ms in cudaMalloc."
             )
         );
         facts.get_mut(device).set("outside_call_ns", 899_000_000_i64);
-        assert!(told(&facts).is_some_and(|words| words.ends_with("there: 50 % of the CPU samples in fill.")));
+        assert!(told(&facts).is_some_and(|words| words.ends_with("samples in fill.")));
         facts.get_mut(device).set("window_ns", 9_000_000_000_i64);
         assert_eq!(told(&facts), None);
     }
@@ -179,18 +201,18 @@ mod tests {
         let (mut facts, device) = recorded();
         let told = |facts: &Facts| outside_first(facts, device, None).map(|words| words.plain());
         let begin = "90 % of the 10 s that were recorded lie outside of the GPU's work (6 s before it, 3 s after), ";
-        assert_eq!(told(&facts), Some(format!("{begin}900 ms of it in cudaMalloc: look there first. ")));
+        assert_eq!(told(&facts), Some(format!("{begin}900 ms of it in cudaMalloc. ")));
         facts.get_mut(device).set("outside_host_ns", 4_000_000_000_i64);
         assert_eq!(told(&facts), Some(format!("{begin}4 s of it in host code: look there first. ")));
-        facts.get_mut(device).set("outside_blocked_call", "getc");
-        facts.get_mut(device).set("outside_blocked_call_ns", 4_100_000_000_i64);
-        assert_eq!(told(&facts), Some(format!("{begin}4.1 s of it in getc: look there first. ")));
         facts.get_mut(device).set("outside_function", "fill");
         facts.get_mut(device).set("outside_function_share", 0.4);
         assert_eq!(
             told(&facts),
-            Some(format!("{begin}with 40 % of the CPU samples there in fill: look there first. "))
+            Some(format!("{begin}4 s of it in host code with 40 % of its CPU samples in fill: look there first. "))
         );
+        facts.get_mut(device).set("outside_blocked_call", "getc");
+        facts.get_mut(device).set("outside_blocked_call_ns", 4_100_000_000_i64);
+        assert_eq!(told(&facts), Some(format!("{begin}4.1 s of it in getc: look there first. ")));
         facts.get_mut(device).set("outside_before_ns", 2_000_000_000_i64);
         facts.get_mut(device).set("outside_after_ns", 2_999_000_000_i64);
         assert_eq!(told(&facts), None);

@@ -12,8 +12,8 @@ use crate::text::spans::{Sentence, Span};
 
 /// The rule whose finding stands for all others.
 const TOO_LITTLE: &str = "too-little-work";
-/// The rule on what lies outside of the GPU's work.
-const OUTSIDE: &str = "short-gpu-window";
+/// Rules that tell what the GPU's first work waits for.
+const TELL_BEFORE: [&str; 2] = ["late-first-work", "first-batch"];
 /// What can gain this share is worth a finding.
 const WORTH_SHARE: f64 = 0.01;
 /// With a smaller share of compute, silence is no praise.
@@ -55,7 +55,9 @@ pub(super) fn verdict(
     };
     let first = findings.iter().find(|finding| finding.severity > Severity::Info);
     let device = first.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
-    let outside = outside_first(facts, device.unwrap_or(devices[0].entity), first);
+    // Where a rule tells of the time before the first work, that says it better.
+    let is_told = findings.iter().any(|finding| TELL_BEFORE.contains(&finding.rule.as_str()));
+    let outside = outside_first(facts, device.unwrap_or(devices[0].entity), first).filter(|_| !is_told);
     let (words, is_outside_first) = match &outside {
         Some(outside) => (words.sentence(outside), true),
         None => (words, false),
@@ -67,7 +69,7 @@ pub(super) fn verdict(
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => {
             let words = beside(loss(words, devices, finding, gain, known), finding, findings);
-            match before_that(findings).filter(|before| !(is_outside_first && before.rule == OUTSIDE)) {
+            match before_that(findings).filter(|before| !(is_outside_first && before.looks_outside())) {
                 Some(before) => words.own(" ").sentence(&before.summary).own("."),
                 None => words,
             }

@@ -36,11 +36,25 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "How long the launching thread runs host code before the first GPU operation of the whole window, and after the last: in no recorded call.",
     ),
     fact(
+        "outside_profiler_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long the profiler holds it up there, as by its own set-up.",
+    ),
+    fact(
+        "outside_unknown_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "The time there before the first thing that was recorded of it, and after the last.",
+    ),
+    fact(
         "outside_blocked_call",
         Text,
         OsRuntime,
         Incomparable,
-        "The OS call that the launching thread spends most time in there, calls within CUDA APIs not among them.",
+        "The OS call that the launching thread spends most time in there, those of drivers and within CUDA APIs not among them.",
     ),
     fact("outside_blocked_call_ns", Int, OsRuntime, OneTime, "The time in it."),
     fact(
@@ -48,7 +62,7 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Text,
         CudaApi,
         Incomparable,
-        "The CUDA API, or what else loads or compiles code, that the launching thread spends most time in there.",
+        "The CUDA API, or what else sets CUDA up, loads or compiles code, that the launching thread spends most time in there.",
     ),
     fact("outside_call_ns", Int, CudaApi, OneTime, "The time in it."),
     fact(
@@ -59,19 +73,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "The innermost range of that thread that holds at least half of the time there, and none of the window.",
     ),
     fact("outside_range_ns", Int, Nvtx, OneTime, "How much of it."),
-    fact(
-        "outside_sample_count",
-        Int,
-        CpuSamples,
-        Extensive,
-        "Samples of the launching thread before the first GPU operation of the whole window, and after the last.",
-    ),
+    fact("outside_sample_count", Int, CpuSamples, Extensive, "Samples of the launching thread in that host code."),
     fact(
         "outside_function",
         Text,
         CpuSamples,
         Incomparable,
-        "The deepest function that at least 25 % of those samples lie in, or in what it calls; else the library that 60 % lie in, else the function of the system. Not of CUDA, or of an interpreter.",
+        "The deepest function that at least 40 % of those samples lie in, or in what it calls, not of CUDA or of an interpreter; else the file that 60 % lie in, else a function that 25 % lie in.",
     ),
     fact("outside_function_share", Float, CpuSamples, Intensive, "The part of those samples in it."),
 ];

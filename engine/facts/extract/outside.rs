@@ -18,6 +18,10 @@ use crate::timeline::{NONE, NameId, Timeline};
 
 /// A function is told that this part of the samples lies in, in percent: a program does several things there.
 const MIN_PERCENT: i64 = 25;
+/// A function that holds less is told only where the program itself does not hold most.
+const MAIN_SHARE: f64 = 0.4;
+/// The OS call of drivers.
+const DRIVER_CALL: &str = "ioctl";
 /// A range that holds a smaller part of it does not tell what it is.
 const MIN_RANGE_SHARE: f64 = 0.5;
 
@@ -32,26 +36,29 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("outside_before_ns", sides[0].len_ns().max(0));
     facts.set("outside_after_ns", sides[1].len_ns().max(0));
     let Some(main) = device.main_thread.filter(|_| device.knows_host) else { return };
-    activities(context, main, sides, facts);
+    let host = activities(context, main, sides, facts);
     ranges(context.timeline, main, window, sides, facts);
     if !context.timeline.cpu_samples.is_empty() {
-        sampled(context.timeline, main, window, facts);
+        sampled(context.timeline, main, &host, facts);
     }
 }
 
-/// How long the thread is in host code, in calls of the OS, and in which call of CUDA the longest.
-fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mut Entity) {
+/// How long the thread is in host code, in calls of the OS, and in which call of CUDA the longest; returns its host code by start.
+fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mut Entity) -> Vec<Interval> {
     let timeline = context.timeline;
-    let mut host_ns = 0_i64;
+    let driver = timeline.names.find(DRIVER_CALL);
+    let mut host = Vec::new();
+    let (mut profiler_ns, mut unknown_ns) = (0_i64, 0_i64);
     let (mut blocked, mut called): (HashMap<NameId, i64>, HashMap<NameId, i64>) = Default::default();
     for side in sides.into_iter().filter(|side| side.len_ns() > 0) {
         context.calls.lay_out(timeline, main, side, |part, activity, name| {
             let sums = match activity {
-                Activity::Host => {
-                    host_ns = host_ns.saturating_add(part.len_ns());
-                    return;
-                }
-                Activity::Unknown | Activity::OffCpu | Activity::Profiler => return,
+                Activity::Host => return host.push(part),
+                Activity::Unknown => return unknown_ns = unknown_ns.saturating_add(part.len_ns()),
+                Activity::Profiler => return profiler_ns = profiler_ns.saturating_add(part.len_ns()),
+                Activity::OffCpu => return,
+                // That is how the driver talks to the GPU: a part of setting CUDA up.
+                Activity::Blocked if Some(name) == driver => &mut called,
                 Activity::Blocked => &mut blocked,
                 _ => &mut called,
             };
@@ -59,7 +66,9 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
             *sum = sum.saturating_add(part.len_ns());
         });
     }
-    facts.set("outside_host_ns", host_ns);
+    facts.set("outside_host_ns", host.iter().map(|part| part.len_ns()).fold(0, i64::saturating_add));
+    facts.set("outside_profiler_ns", profiler_ns);
+    facts.set("outside_unknown_ns", unknown_ns);
     let most = |sums: HashMap<NameId, i64>| {
         let named = sums.into_iter().filter(|(name, _)| *name != NONE);
         named.max_by_key(|(name, ns)| (*ns, Reverse(timeline.name(*name))))
@@ -72,6 +81,7 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
         facts.set("outside_call", without_folders(timeline.name(name)));
         facts.set("outside_call_ns", ns);
     }
+    host
 }
 
 /// The innermost range of the thread that holds half of it, and not the device's work as well.
@@ -96,27 +106,34 @@ fn is_of_system(timeline: &Timeline, frame: Frame) -> bool {
     is_system(timeline, frame) && !is_profiler(timeline, frame)
 }
 
-/// What the launching thread does before the GPU's first work and after its last.
-fn sampled(timeline: &Timeline, main: u32, window: Interval, facts: &mut Entity) {
+/// Where the host code of the launching thread lies.
+fn sampled(timeline: &Timeline, main: u32, host: &[Interval], facts: &mut Entity) {
     let all = &timeline.cpu_samples;
-    let is_outside =
-        |sample: &usize| all.time_ns.get(*sample).is_some_and(|time| !(window.start..window.end).contains(time));
-    let samples: Vec<u32> = all.of_thread(main).filter(is_outside).map(|sample| sample as u32).collect();
+    let is_host = |sample: &usize| {
+        let Some(time) = all.time_ns.get(*sample) else { return false };
+        let begun = host.partition_point(|part| part.start <= *time);
+        begun.checked_sub(1).and_then(|last| host.get(last)).is_some_and(|part| *time < part.end)
+    };
+    let samples: Vec<u32> = all.of_thread(main).filter(is_host).map(|sample| sample as u32).collect();
     facts.set("outside_sample_count", samples.len() as i64);
     if samples.len() < MIN_SAMPLE_COUNT {
         return;
     }
     let profile = Profile::new(timeline, all, Weighed::samples(&samples)).with_least_percent(MIN_PERCENT);
-    // That most of it is in the program itself tells nothing.
-    let library = || profile.module().filter(|(module, _)| !modules::is_program(file_name(timeline.name(*module))));
-    if let Some(function) = profile.deepest(|frame| !is_plumbing(timeline, frame)) {
+    let function = profile.deepest(|frame| !is_plumbing(timeline, frame));
+    let module = profile.module().map(|(module, share)| (file_name(timeline.name(module)), share));
+    // That most of it is in the program itself tells less than a function, but more than one of a small part.
+    let own = module.filter(|(file, _)| modules::is_program(file));
+    let told = match function {
+        Some(function) if own.is_none() || profile.share(function) >= MAIN_SHARE => Some(function),
+        None if module.is_none() => profile.deepest(|frame| is_of_system(timeline, frame)),
+        _ => None,
+    };
+    if let Some(function) = told {
         facts.set("outside_function", profile.name(function));
         facts.set("outside_function_share", profile.share(function));
-    } else if let Some((module, share)) = library() {
-        facts.set("outside_function", file_name(timeline.name(module)));
+    } else if let Some((file, share)) = module {
+        facts.set("outside_function", file);
         facts.set("outside_function_share", share);
-    } else if let Some(function) = profile.deepest(|frame| is_of_system(timeline, frame)) {
-        facts.set("outside_function", profile.name(function));
-        facts.set("outside_function_share", profile.share(function));
     }
 }

@@ -208,12 +208,13 @@ fn called_by_program(timeline: &Timeline, stack: &[u32]) -> Option<u32> {
     (caller.module != NONE && !is_system(timeline, caller)).then(|| stack[outermost])
 }
 
-/// From the first to the last event of any kind.
+/// From the first to the last event of any kind. A wait in the OS that nothing ended may be said to end after the recording.
 pub(super) fn recorded(timeline: &Timeline) -> Option<Interval> {
-    let columns = timeline.op_and_call_times();
+    let [columns @ .., os_calls] = timeline.op_and_call_times();
     let ranges = timeline.ranges.threads.iter().map(|thread| &thread.times);
-    let others = [&timeline.os_calls.times, &timeline.thread_states.times];
-    let all = columns.into_iter().chain(ranges).chain(others).flat_map(Times::iter);
+    let begins = os_calls.iter().map(|call| Interval::new(call.start, call.start));
+    let all =
+        columns.into_iter().chain(ranges).chain([&timeline.thread_states.times]).flat_map(Times::iter).chain(begins);
     all.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
 }
 
