@@ -87,7 +87,13 @@ pub(super) fn verdict(
             let is_once =
                 |finding: &Finding| finding.once && finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
             let any_once = findings.iter().any(is_once);
-            hidden(healthy(words, devices, counts, known, any_once), facts, unnumbered)
+            let is_note = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
+            let beside = match (any_once, findings.iter().any(is_note)) {
+                (true, _) => "that comes again and could gain 1 % of it",
+                (false, true) => "beside what is told below",
+                (false, false) => "that could gain 1 % of it",
+            };
+            hidden(healthy(words, devices, counts, known, beside), facts, unnumbered)
         }
     }
 }
@@ -221,13 +227,13 @@ fn known_count(known: Option<&Known>) -> usize {
     known.map_or(0, |known| known.findings.iter().filter(is_counted).map(|known| known.entity_count).sum())
 }
 
-/// `any_once` says that something was found that does not come again, and takes as much.
+/// `beside` says what there is that is not found.
 fn healthy(
     words: Sentence,
     devices: &[DeviceReview],
     counts: &Counts,
     known: Option<&Known>,
-    any_once: bool,
+    beside: &str,
 ) -> Sentence {
     let busy = spread(devices, |device| device.busy_ns);
     let compute = spread(devices, |device| device.compute_ns);
@@ -246,8 +252,7 @@ fn healthy(
         apart if apart > 0.01 => words.own(&format!(", {} with compute", span(compute))),
         _ => words,
     };
-    let that = if any_once { "that comes again and could" } else { "that could" };
-    words.own(&format!("; {} {that} gain 1 % of it ({}).", found(counts, known, compute.0), answers(counts, known)))
+    words.own(&format!("; {} {beside} ({}).", found(counts, known, compute.0), answers(counts, known)))
 }
 
 /// `no rule found anything`, where `computing` is the least share of compute.

@@ -59,3 +59,47 @@ fn longest_of(device: &DeviceOps, hull: Interval) -> Interval {
     }
     if hull.end.saturating_sub(until) > longest.len_ns() { Interval::new(until, hull.end) } else { longest }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::timeline::Geometry;
+    use crate::timeline::builder::{Builder, KernelKey, OpEvent, StreamKey};
+
+    const PAUSE_NS: i64 = 1_000_000;
+
+    /// Kernels of 10 ns each, so many before a pause and after it.
+    fn device(before: i64, after: i64) -> Vec<DeviceOps> {
+        let mut builder = Builder::new(Limits::default());
+        let mut chunk = builder.chunk("events");
+        let name = chunk.text(b"solve").unwrap();
+        for index in 0..before + after {
+            let start = 20 * index + if index < before { 0 } else { PAUSE_NS };
+            let stream = StreamKey { process: Some(7), device: 0, context: 0, stream: 7 };
+            let op = OpEvent { start, end: start + 10, stream, correlation: None };
+            let geometry = Geometry { grid_blocks: 8, block_threads: 64, registers: 0, shared_memory_bytes: 0 };
+            chunk.kernel(&op, KernelKey { name, full_name: name, geometry });
+        }
+        builder.take(chunk);
+        DeviceOps::all(&builder.finish(), &[])
+    }
+
+    #[test]
+    fn the_side_that_holds_more_work_is_judged() {
+        let mut devices = device(5, 120);
+        let pause = cut(&mut devices).unwrap();
+        assert_eq!((pause.start, pause.end), (90, 100 + PAUSE_NS));
+        assert_eq!(devices[0].window, Interval::new(100 + PAUSE_NS, 2_490 + PAUSE_NS));
+        let mut devices = device(120, 5);
+        assert!(cut(&mut devices).is_some());
+        assert_eq!(devices[0].window, Interval::new(0, 2_390));
+    }
+
+    #[test]
+    fn a_pause_beside_little_or_much_else_parts_nothing() {
+        assert_eq!(cut(&mut device(5, 99)), None);
+        assert_eq!(cut(&mut device(5, 600)), None);
+        assert_eq!(cut(&mut device(0, 120)), None);
+    }
+}
