@@ -32,7 +32,7 @@ const SURE_ROUND_COUNT: usize = 5;
 const MANY_ROUND_COUNT: usize = 200;
 /// Rounds of a sweep over sizes: fewer than two thirds have a work within this factor of the median, and the largest has so many times
 /// the smallest.
-const SWEEP_RATIO: f64 = 1.5;
+const SWEEP_RATIO: f64 = 1.25;
 const SWEEP_RANGE: i64 = 8;
 /// What kernels of matrix products, convolutions and attention are called.
 const MATRIX_WORDS: [&str; 9] = ["gemm", "nvjet", "cutlass", "cudnn", "conv", "attention", "flash", "fmha", "softmax"];

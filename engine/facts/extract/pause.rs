@@ -63,7 +63,7 @@ fn longest_of(device: &DeviceOps, hull: Interval) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
+    use crate::timeline::builder::Limits;
     use crate::timeline::Geometry;
     use crate::timeline::builder::{Builder, KernelKey, OpEvent, StreamKey};
 
