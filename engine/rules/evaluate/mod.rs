@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
-use crate::limits::MAX_FINDING_OF_RULE_COUNT;
+use crate::limits::{MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT};
 use crate::replay::{Change, STEP_FACT};
 use crate::text::spans::Sentence;
 
@@ -48,19 +48,22 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
 #[derive(Default)]
 struct Found {
     of_devices: HashMap<Option<EntityId>, usize>,
+    count: usize,
     has_full: bool,
 }
 
 impl Found {
     fn has_enough(&self, facts: &Facts, id: EntityId) -> bool {
         let count = || self.of_devices.get(&related(facts, id)[EntityKind::Device as usize]).copied();
-        self.has_full && count().is_some_and(|count| count >= MAX_FINDING_OF_RULE_COUNT)
+        self.count >= MAX_FINDING_OF_RULE_IN_ALL_COUNT
+            || self.has_full && count().is_some_and(|count| count >= MAX_FINDING_OF_RULE_COUNT)
     }
 
     fn count(&mut self, facts: &Facts, id: EntityId, outcome: &Outcome) {
         if matches!(outcome, Outcome::Finding(_)) {
             let count = self.of_devices.entry(related(facts, id)[EntityKind::Device as usize]).or_default();
             *count += 1;
+            self.count += 1;
             self.has_full |= *count >= MAX_FINDING_OF_RULE_COUNT;
         }
     }
