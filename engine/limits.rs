@@ -164,9 +164,9 @@ pub const MAX_QUOTED_BYTES: usize = MIB as usize;
 pub const MAX_TEMPLATE_STEP_COUNT: u64 = 50_000_000;
 /// Bytes of a page: two hundred times a long one.
 pub const MAX_PAGE_BYTES: usize = 64 * MIB as usize;
-/// How long the printing of a page may take.
+/// How long templates of the user may print a page.
 pub const MAX_PRINTING_TIME: Duration = Duration::from_secs(60);
-/// Bytes that the printing may take beyond what was in use.
+/// Bytes that they may take beyond what was in use.
 pub const MAX_PRINTING_BYTES: u64 = 256 * MIB;
 
 // What a run may take in all, whatever else holds. The command line watches over it.
@@ -283,7 +283,10 @@ mod tests {
             ("bytes that one text of a rule quotes", vec![bytes(MAX_QUOTED_BYTES as u64)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),
-            ("time and memory of printing", vec![seconds(MAX_PRINTING_TIME), bytes(MAX_PRINTING_BYTES)]),
+            (
+                "time and memory of printing with templates of the user",
+                vec![seconds(MAX_PRINTING_TIME), bytes(MAX_PRINTING_BYTES)],
+            ),
             (
                 "time and memory of a run",
                 vec![
