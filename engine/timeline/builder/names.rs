@@ -15,8 +15,6 @@ use crate::timeline::{Geometry, NONE, NameId, Names, Reached};
 
 /// Stands for the names beyond the limit.
 pub(super) const OTHER_NAME: &str = "(another name)";
-/// Bytes of what a kernel is called, which is a word of its full name.
-const MAX_CALLED_BYTES: usize = 512;
 
 /// A name of the recording, before its table of strings is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -131,7 +129,7 @@ impl Interner<'_> {
         let called = kernel_names::called(&text);
         let [name, function] = [&called, kernel_names::function(&text)];
         let [name, function] =
-            [name, function].map(|name| self.intern(cut::distinct(name, MAX_CALLED_BYTES).into_owned()));
+            [name, function].map(|name| self.intern(cut::distinct(name, kernel_names::MAX_CALLED_BYTES).into_owned()));
         KernelNames { name, full_name: full, function }
     }
 }
