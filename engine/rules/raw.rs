@@ -348,6 +348,12 @@ pub(super) struct RawExpect {
     /// Words that the title of a finding holds.
     #[schemars(with = "Option<String>")]
     pub(super) title: Option<Text>,
+    /// Words that the evidence of a finding holds.
+    #[schemars(with = "Option<String>")]
+    pub(super) evidence: Option<Text>,
+    /// Words that the advice of a finding holds, for the framework that the facts name.
+    #[schemars(with = "Option<String>")]
+    pub(super) advice: Option<Text>,
 }
 
 /// The facts that a file gives of one kind of entity: of the one that the rule is asked about, or of several in a group.

@@ -424,6 +424,8 @@ pub(super) struct Expect {
     pub(super) missing: Option<Vec<String>>,
     pub(super) summary: Option<String>,
     pub(super) title: Option<String>,
+    pub(super) evidence: Option<String>,
+    pub(super) advice: Option<String>,
 }
 
 /// The outcomes that a test may expect.
