@@ -58,9 +58,8 @@ impl Rows {
     }
 
     fn close(&mut self, timeline: &Timeline, row: &mut Vec<Op>, window: Interval) {
-        let count = |bytes: fn(&Timeline, Op) -> Option<i64>| {
-            row.iter().filter(|op| bytes(timeline, **op).is_some()).count()
-        };
+        let count =
+            |bytes: fn(&Timeline, Op) -> Option<i64>| row.iter().filter(|op| bytes(timeline, **op).is_some()).count();
         let is_of_device = count(device_copy_bytes) * OF_DEVICE_COPIES >= row.len();
         if row.len() >= ENOUGH && (is_of_device || count(host_copy_bytes) * OF_COPIES >= row.len()) {
             let end = row.iter().map(|op| op.end).max().unwrap_or(0);

@@ -191,8 +191,8 @@ fn was_asked_for_before(timeline: &Timeline, op: Op, moment: i64) -> bool {
 
 /// The call of a copy to the device: such a copy needs no result of others, so that what its call waits for it waits for in vain.
 fn upload_call(timeline: &Timeline, op: Op) -> Option<Interval> {
-    let is_upload = op.kind == OpKind::Copy
-        && timeline.copies.direction.get(op.index as usize) == Some(&Direction::HostToDevice);
+    let is_upload =
+        op.kind == OpKind::Copy && timeline.copies.direction.get(op.index as usize) == Some(&Direction::HostToDevice);
     op.call(timeline).filter(|_| is_upload).map(|call| timeline.api.times.at(call as usize))
 }
 

@@ -3,8 +3,8 @@
 use super::super::Assumption;
 use super::super::model::Why;
 use super::{Builder, MAX_LOOK_BACK, MAX_WAITED_STREAM_COUNT, RIGHT_BEFORE_NS, SILENT_NS, USUAL_RETURN_NS, quantile};
-use crate::timeline::{NONE, StreamKind};
 use crate::timeline::api::{ApiClass, WaitsFor};
+use crate::timeline::{NONE, StreamKind};
 
 /// What a call that waits takes by itself at most.
 const WAITING_CALL_NS: i64 = 3_000;

@@ -199,19 +199,34 @@ impl Play<'_> {
             for call in thread.clone().filter(|call| is_moved[*call]) {
                 let before = (thread.start..call).rev().take(MAX_CALLS_OF_COPY);
                 let back = before.take_while(|call| waits(call) || lane(call) == Some(TO_HOST));
-                if let Some(first) = back.filter(|call| lane(call) == Some(TO_HOST)).last() {
+                if let Some(first) = back.filter(|call| lane(call) == Some(TO_HOST)).last()
+                    && self.outlasts(call, first..call)
+                {
                     is_gone[first..call].fill(true);
                 }
                 let after = (call..thread.end).take(MAX_CALLS_OF_COPY);
                 let sent = after.take_while(|call| waits(call) || lane(call) == Some(TO_DEVICE));
                 let sent: Vec<usize> = sent.collect();
                 let is_sent = sent.iter().any(|call| lane(call) == Some(TO_DEVICE));
-                if let Some(last) = sent.last().filter(|_| is_sent).filter(|_| extent == Extent::Ceiling) {
+                if let Some(last) = sent.last().filter(|_| is_sent).filter(|_| extent == Extent::Ceiling)
+                    && self.outlasts(call, call..*last + 1)
+                {
                     is_gone[call..=*last].fill(true);
                 }
             }
         }
         is_gone
+    }
+
+    /// Whether the host code before a call is operators of the CPU, or takes longer than what some calls copy: what is made or read
+    /// in less time is not what is copied.
+    fn outlasts(&self, call: usize, copies: Range<usize>) -> bool {
+        let part = &self.model.part;
+        let row = &part.calls[call];
+        let host_ns = call.checked_sub(1).map_or(0, |before| row.start - part.calls[before].end);
+        let ops = part.calls[copies].iter().filter_map(|call| part.ops.get(call.first_op as usize));
+        let copied_ns: i64 = ops.map(|op| op.end - op.start).sum();
+        row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64 || host_ns >= copied_ns
     }
 
     /// Which calls go with what operators of the CPU before some calls work on and make, at best.
