@@ -244,7 +244,7 @@ impl<'a> Context<'a> {
         if most > 0 && is_loaded_first(entity) {
             return Some(START_UP_PIECES);
         }
-        times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count == START_UP_PIECES))
+        times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count >= START_UP_PIECES))
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {

@@ -48,7 +48,7 @@ pub(super) fn verdict(
     }
     let words = match capture {
         Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
-        None => Sentence::default(),
+        None => lacking(facts),
     };
     if let Some(inside) = before_any_gain(findings) {
         let words = computing(words, devices, inside).own(". ").sentence(&inside.summary).own(".");
@@ -78,6 +78,16 @@ pub(super) fn verdict(
             hidden(healthy(words, devices, counts, known, any_once), facts, unnumbered)
         }
     }
+}
+
+/// What to know first where idle time may be work that was lost.
+fn lacking(facts: &Facts) -> Sentence {
+    let Some(run) = facts.run().filter(|run| run.get("lacks_gpu_work") == Some(&FactValue::Bool(true))) else {
+        return Sentence::default();
+    };
+    let lost = run.int("lost_launch_count").map(|lost| counted_as(lost, "launch has", "launches have"));
+    let why = lost.map_or_else(|| "the file is cut".to_owned(), |lost| format!("{lost} no work in the trace"));
+    Sentence::default().own(&format!("Read with care ({why}): "))
 }
 
 /// Kernels that were profiled one by one: which takes the time, and what slows it down.

@@ -41,7 +41,13 @@ pub(super) const AHEAD: &[Fact] = &[
         ExtensiveWithGaps,
         "The part of idle_launch_ns that no wait explains: without the blocking waits before it the host would not have launched in time either, and it was neither polling nor waiting in the OS when the device went idle.",
     ),
-    fact("idle_launch_piece_count", Int, CudaApi, Extensive, "The pieces of idle time that idle_launch_ns is made of."),
+    fact(
+        "idle_launch_stretch_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "The stretches of idle time that idle_launch_ns is a part of.",
+    ),
     fact(
         "host_call_ns",
         Int,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
 use crate::ledger::Account;
 use crate::replay::{Change, STEP_FACT};
+use crate::text::plural::counted_as;
 use crate::text::spans::Sentence;
 
 use super::budget::Budget;
@@ -63,15 +64,12 @@ pub(super) fn claimed(
     judge.claimed(estimate).ok()
 }
 
-/// Why little is sure of idle time where a part of the GPU's work was lost.
-const MAY_BE_WORK: &str = "Work of the GPU is missing from the recording: idle time may be work that was not recorded.";
-
 /// What all rules share.
 struct Report<'a> {
     facts: &'a Facts,
     entities: Entities<'a>,
     framework: Option<&'a str>,
-    /// Whether idle time may be work that was not recorded.
+    /// Whether idle time may be work that is missing.
     lacks_gpu_work: bool,
     printers: &'a Printers,
     budget: &'a Budget,
@@ -97,6 +95,17 @@ impl<'a> Report<'a> {
         let lacks_gpu_work = facts.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true));
         let (entities, printers) = (Entities::new(facts), library.printers());
         Self { facts, entities, framework, lacks_gpu_work, printers, budget }
+    }
+
+    /// Why little is sure of idle time where work of the GPU is missing.
+    fn lacking(&self) -> String {
+        match self.facts.run().and_then(|run| run.int("lost_launch_count")) {
+            Some(lost) => {
+                let lost = counted_as(lost, "launch has", "launches have");
+                format!("{lost} no work in the recording: idle time may be such work.")
+            }
+            None => "The file is cut: idle time may be work of the GPU that is missing.".to_owned(),
+        }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
@@ -206,9 +215,9 @@ impl Judge<'_> {
                 because.push(lower.because.clone());
             }
         }
-        if self.claims_idle_time() && self.report.lacks_gpu_work {
+        if self.report.lacks_gpu_work && self.claims_idle_time() {
             confidence = Confidence::Low;
-            because.push(MAY_BE_WORK.to_owned());
+            because.push(self.report.lacking());
         }
         Ok((confidence, because))
     }
