@@ -121,6 +121,8 @@ pub const MAX_BASELINE_BYTES: u64 = 16 * MIB;
 
 /// Budgets of a coldspot.toml, and ignores: each is held against every kernel and finding.
 pub const MAX_CONFIG_ENTRY_COUNT: usize = 1_000;
+/// Bytes of a pattern of a coldspot.toml.
+pub const MAX_PATTERN_BYTES: usize = 1_000;
 
 // What rules and templates may hold and do.
 
@@ -162,11 +164,13 @@ pub const MAX_TESTING_STEP_COUNT: u64 = 100_000_000;
 pub const MAX_QUOTED_BYTES: usize = MIB as usize;
 /// Steps of a template.
 pub const MAX_TEMPLATE_STEP_COUNT: u64 = 50_000_000;
+/// Findings of one rule on one device: of what comes after so many, each holds less than 1 % of any account.
+pub const MAX_FINDING_OF_RULE_COUNT: usize = 100;
 /// Bytes of a page: two hundred times a long one.
 pub const MAX_PAGE_BYTES: usize = 64 * MIB as usize;
-/// How long the printing of a page may take.
+/// How long templates of the user may print a page.
 pub const MAX_PRINTING_TIME: Duration = Duration::from_secs(60);
-/// Bytes that the printing may take beyond what was in use.
+/// Bytes that they may take beyond what was in use.
 pub const MAX_PRINTING_BYTES: u64 = 256 * MIB;
 
 // What a run may take in all, whatever else holds. The command line watches over it.
@@ -270,7 +274,7 @@ mod tests {
     fn of_people_and_runs() -> Vec<Row> {
         vec![
             ("a rule file, a template, a coldspot.toml", vec![bytes(MAX_RULE_FILE_BYTES)]),
-            ("budgets of a coldspot.toml", vec![count(MAX_CONFIG_ENTRY_COUNT as u64)]),
+            ("budgets of a coldspot.toml", vec![count(MAX_CONFIG_ENTRY_COUNT as u64), count(MAX_PATTERN_BYTES as u64)]),
             ("all folders of rules", vec![count(MAX_RULE_FOLDER_ENTRY_COUNT as u64), bytes(MAX_RULES_BYTES as u64)]),
             ("a folder of templates", vec![count(MAX_TEMPLATE_FILE_COUNT as u64)]),
             ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),
@@ -280,10 +284,14 @@ mod tests {
             ("macros, includes", vec![count(MAX_TEMPLATE_DEPTH as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
             ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT), count(MAX_TESTING_STEP_COUNT)]),
+            ("findings of one rule on one GPU", vec![count(MAX_FINDING_OF_RULE_COUNT as u64)]),
             ("bytes that one text of a rule quotes", vec![bytes(MAX_QUOTED_BYTES as u64)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),
-            ("time and memory of printing", vec![seconds(MAX_PRINTING_TIME), bytes(MAX_PRINTING_BYTES)]),
+            (
+                "time and memory of printing with templates of the user",
+                vec![seconds(MAX_PRINTING_TIME), bytes(MAX_PRINTING_BYTES)],
+            ),
             (
                 "time and memory of a run",
                 vec![

@@ -68,6 +68,11 @@ impl Analysis {
         Self { library, rules, templates, scorecard, config, policy, reading }
     }
 
+    /// Whether pages are printed by templates of the user, which may never end.
+    pub fn has_templates_of_user(&self) -> bool {
+        self.templates.are_replaced()
+    }
+
     /// The facts of a recording, or of a facts file.
     ///
     /// # Errors

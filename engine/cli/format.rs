@@ -108,9 +108,11 @@ pub(super) fn write(
     texts.iter().try_for_each(|(text, file)| output::write(text, *file))
 }
 
-/// The text of a report. The templates of the user may never end.
+/// The text of a report. The templates of the user may never end; what else prints has the bounds of the run.
 fn render(analysis: &Analysis, report: &Report, format: Format) -> Result<String, Failure> {
-    guard::while_printing(|| analysis.render(report, format)).map_err(|error| Failure::new(Exit::Rules, error))
+    let render = || analysis.render(report, format);
+    let rendered = if analysis.has_templates_of_user() { guard::while_printing(render) } else { render() };
+    rendered.map_err(|error| Failure::new(Exit::Rules, error))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

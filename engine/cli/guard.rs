@@ -164,7 +164,7 @@ fn end(exit: Exit, message: &str) -> ! {
 
 static PRINTING: Mutex<Option<Printing>> = Mutex::new(None);
 
-/// A page that is being printed: templates of the user have bounds of their own instead of those of the run.
+/// A page that templates of the user print: these have bounds of their own instead of those of the run.
 #[derive(Debug, Clone, Copy)]
 struct Printing {
     since: Instant,
@@ -189,7 +189,7 @@ impl Printing {
     }
 }
 
-/// Holds what prints a page to the bounds of printing.
+/// Holds what prints a page with templates of the user to the bounds of printing.
 pub(super) fn while_printing<T>(print: impl FnOnce() -> T) -> T {
     Printing::set(Some(Printing { since: Instant::now(), bytes_before: bytes_in_use() }));
     let printed = print();

@@ -176,6 +176,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::limits::MAX_NAME_BYTES;
     use crate::render::facts::facts_json;
 
     fn sample() -> Facts {
@@ -236,5 +237,23 @@ mod tests {
         let facts = load(&text).unwrap();
         let (_, run) = facts.of_kind(EntityKind::Run).next().unwrap();
         assert_eq!(run.text("framework"), None);
+    }
+
+    #[test]
+    fn texts_are_no_longer_than_names_of_recordings() {
+        let mut long = sample();
+        let [one, other] = ["a", "b"].map(|end| "x".repeat(MAX_NAME_BYTES) + end);
+        let run = long.of_kind(EntityKind::Run).next().unwrap().0;
+        for key in [&one, &other] {
+            let device = long.add(EntityKind::Device, key.as_str(), &[run]);
+            long.get_mut(device).set("name", one.as_str());
+            long.add(EntityKind::Stream, format!("{key} stream"), &[device, run]);
+        }
+        let read = load(&facts_json(&long).unwrap()).unwrap();
+        let devices: Vec<_> = read.of_kind(EntityKind::Device).skip(1).map(|(id, device)| (id, &device.key)).collect();
+        assert!(devices.iter().all(|(_, key)| key.len() <= MAX_NAME_BYTES) && devices[0].1 != devices[1].1);
+        assert!(read.get(devices[0].0).text("name").is_some_and(|name| name.len() <= MAX_NAME_BYTES));
+        let of_streams = read.of_kind(EntityKind::Stream).map(|(id, _)| read.related(id, EntityKind::Device));
+        assert!(of_streams.eq(devices.iter().map(|(id, _)| Some(*id))));
     }
 }

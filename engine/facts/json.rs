@@ -6,7 +6,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::catalogue::{self, EntityKind, Fact, FactType, Unit};
 use super::value::FactValue;
-use crate::limits::{MAX_FACTS_FILE_ENTITY_COUNT, MAX_FACTS_FILE_NUMBER_POWER};
+use crate::limits::{MAX_FACTS_FILE_ENTITY_COUNT, MAX_FACTS_FILE_NUMBER_POWER, MAX_NAME_BYTES};
+use crate::text::cut;
 
 /// An entity as the file has it.
 #[derive(Debug, Default)]
@@ -176,8 +177,8 @@ impl<'de> Visitor<'de> for EntityReader {
                 _ => object.next_value_seed(ScalarReader)?,
             };
             match (key, value) {
-                (Key::Id, Scalar::Text(text)) => entity.key = Some(text),
-                (Key::Ancestor(kind), Scalar::Text(text)) => entity.ancestors.push((kind, text)),
+                (Key::Id, Scalar::Text(text)) => entity.key = Some(as_name(text)),
+                (Key::Ancestor(kind), Scalar::Text(text)) => entity.ancestors.push((kind, as_name(text))),
                 (Key::Ancestor(kind), _) => entity.ancestors.push((kind, String::new())),
                 (Key::Fact(fact), value) => {
                     let value = value_of(fact, value).map_err(|problem| self.wrong(fact, problem))?;
@@ -284,6 +285,11 @@ impl<'de> Visitor<'de> for ScalarReader {
     }
 }
 
+/// A text as long as a name of a recording may be.
+fn as_name(text: String) -> String {
+    if text.len() > MAX_NAME_BYTES { cut::distinct(&text, MAX_NAME_BYTES).into_owned() } else { text }
+}
+
 /// A value of the fact's type; `None` for a word that this version does not know.
 fn value_of(fact: &Fact, value: Scalar) -> Result<Option<FactValue>, String> {
     let value = match (fact.kind, value) {
@@ -293,7 +299,7 @@ fn value_of(fact: &Fact, value: Scalar) -> Result<Option<FactValue>, String> {
         (FactType::Float, Scalar::Float(number)) => FactValue::Float(amount(number)?),
         // Tools that rewrite JSON may print 1.0 as 1.
         (FactType::Float, Scalar::Int(number)) => FactValue::Float(amount(number as f64)?),
-        (FactType::Text, Scalar::Text(text)) => FactValue::Text(text.into()),
+        (FactType::Text, Scalar::Text(text)) => FactValue::Text(as_name(text).into()),
         (FactType::Choice(known), Scalar::Text(text)) if known.contains(&text.as_str()) => FactValue::Text(text.into()),
         (FactType::Choice(_), Scalar::Text(_)) => return Ok(None),
         _ => return Err(format!("is not of type {}", fact.kind.name())),

@@ -49,23 +49,25 @@ struct Group {
 
 pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<Unjudged> {
     let mut asked = vec![0usize; rules.len()];
-    let mut groups: BTreeMap<(Option<String>, bool), Group> = BTreeMap::new();
+    // What many entities lack alike is looked at once.
+    let mut lacks: BTreeMap<(usize, &[String]), usize> = BTreeMap::new();
     for judgement in judgements {
         asked[judgement.rule] += 1;
         if let Outcome::Unknown { missing } = &judgement.outcome {
-            let key_needs_timeline = is_of_kernels_alone(facts) && missing.iter().any(|name| is_of_timeline(name));
-            let capture = match key_needs_timeline {
-                true => source::how_to_capture(None, &TIMELINE).map(|command| command.to_string()),
-                false => option(facts, &rules[judgement.rule], missing),
-            };
-            let group = groups.entry((capture, key_needs_timeline)).or_default();
-            *group.unknown.entry(judgement.rule).or_default() += 1;
-            group.missing.extend(missing.iter().cloned());
-            group.needs.extend(match key_needs_timeline {
-                true => TIMELINE.to_vec(),
-                false => wanted(facts, missing),
-            });
+            *lacks.entry((judgement.rule, missing)).or_default() += 1;
         }
+    }
+    let mut groups: BTreeMap<(Option<String>, bool), Group> = BTreeMap::new();
+    for ((rule, missing), count) in lacks {
+        let needs_timeline = is_of_kernels_alone(facts) && missing.iter().any(|name| is_of_timeline(name));
+        let (capture, needs) = match needs_timeline {
+            true => (source::how_to_capture(None, &TIMELINE).map(|command| command.to_string()), TIMELINE.to_vec()),
+            false => (option(facts, &rules[rule], missing), wanted(facts, missing)),
+        };
+        let group = groups.entry((capture, needs_timeline)).or_default();
+        *group.unknown.entry(rule).or_default() += count;
+        group.missing.extend(missing.iter().cloned());
+        group.needs.extend(needs);
     }
     let mut out: Vec<Unjudged> = groups
         .into_iter()

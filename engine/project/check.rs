@@ -7,7 +7,7 @@ use toml::Spanned;
 use crate::compare::Terms;
 use crate::findings::{Ignore, Scorecard};
 use crate::gates::{Budgets, FailOn, Threshold};
-use crate::limits::MAX_CONFIG_ENTRY_COUNT;
+use crate::limits::{MAX_CONFIG_ENTRY_COUNT, MAX_PATTERN_BYTES};
 use crate::rules::fault::{Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::{Library, Params, Rule};
@@ -206,6 +206,9 @@ impl<'a> Checker<'a> {
         if reason.is_none() {
             let span = raw.reason.as_ref().map_or(raw.rule.span(), Spanned::span);
             self.log.at(span, "an ignore needs a `reason`: it is shown in every review");
+        }
+        if let Some(long) = raw.entity.as_ref().filter(|pattern| pattern.get_ref().len() > MAX_PATTERN_BYTES) {
+            self.log.at(long.span(), format!("a pattern has at most {MAX_PATTERN_BYTES} bytes"));
         }
         let until = raw.until.as_ref().map(|until| (until, date(until.get_ref())));
         if let Some((written, None)) = until {

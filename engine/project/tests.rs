@@ -165,6 +165,8 @@ fn what_is_held_against_every_finding_has_a_limit() {
     assert!(faults(&ignores)[0].ends_with("there are more than 1000 ignores"));
     let budgets: String = entries("'kernel[\"kN\"].mean_ns' = \"+5%\"\n");
     assert!(faults(&format!("[budgets]\n{budgets}"))[0].ends_with("there are more than 1000 budgets"));
+    let long = format!("[[ignore]]\nrule = \"sync-gap\"\nreason = \"r\"\nentity = \"{}\"\n", "*a".repeat(501));
+    assert!(faults(&long)[0].ends_with("a pattern has at most 1000 bytes"));
     let unknown: String = entries("\"no.such.number.N\" = 5\n");
     assert_eq!(faults(&format!("[budgets]\n{unknown}")).len(), crate::limits::MAX_FAULT_COUNT);
 }

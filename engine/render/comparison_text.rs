@@ -15,7 +15,7 @@ pub(super) fn text(report: &ComparisonReport, screen: Screen) -> String {
     let comparison = &report.comparison;
     let mut page = Page::new(screen);
     let program = &report.about.program;
-    let of = if program.is_empty() { String::new() } else { format!(" {}", escape::plain(program)) };
+    let of = if program.is_empty() { String::new() } else { format!(" {}", escape::short(program)) };
     page.title(&format!("coldspot{of}: base against head"));
     page.line("");
     page.wrap("", &words_of(&comparison.verdict));
@@ -84,7 +84,7 @@ fn findings(page: &mut Page, findings: &[FindingChange]) {
     }
     page.heading("Findings");
     for finding in told.iter().take(MAX_LINES) {
-        let (title, subject) = (escape::plain(&finding.title), words_of(&finding.subject));
+        let (title, subject) = (escape::short(&finding.title), words_of(&finding.subject));
         let first = format!("  {}: ", finding.state.name());
         page.wrap(&first, &format!("{title} ({subject}) [{}]", finding.rule));
     }

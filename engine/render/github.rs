@@ -33,7 +33,7 @@ pub(super) fn github(notes: &Notes<'_>) -> String {
     for gate in notes.gates.gates.iter().filter(|gate| gate.outcome == GateOutcome::Passed) {
         let line = format!("gate {} ({}) passed: {}", gate.name, gate.limit, gate.says);
         // A plain line must not begin as a command.
-        lines.push(escape::plain(&line));
+        lines.push(escape::line(&line));
     }
     lines.extend(notes.remarks.iter().cloned());
     lines.iter().map(|line| format!("{line}\n")).collect()

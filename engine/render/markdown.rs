@@ -65,6 +65,7 @@ pub enum TemplateError {
 pub struct Templates {
     pub(super) env: Environment<'static>,
     scorecard: Scorecard,
+    are_replaced: bool,
 }
 
 impl Templates {
@@ -100,7 +101,12 @@ impl Templates {
             Some(scorecard) => scorecard,
             None => Scorecard::parse(include_str!("../../templates/scorecard.toml"), SCORECARD)?,
         };
-        Ok(Self { env, scorecard })
+        Ok(Self { env, scorecard, are_replaced: folder.is_some() })
+    }
+
+    /// Whether a folder of the user may have put templates in the place of built-in ones.
+    pub fn are_replaced(&self) -> bool {
+        self.are_replaced
     }
 
     /// The scorecard that reviews are made with.

@@ -78,8 +78,8 @@ impl<'a> Notes<'a> {
         let has_several = review.devices.len() > 1;
         let note = |seen: Observation<'_>| Note {
             rule: seen.finding.rule.clone(),
-            title: escape::plain(&seen.finding.title),
-            name: escape::plain(&seen.finding.title),
+            title: escape::line(&seen.finding.title),
+            name: escape::line(&seen.finding.title),
             what: what(&seen, has_several),
             advice: message(&[&seen.finding.advice.plain()]),
             level: seen.severity.into(),
@@ -92,8 +92,8 @@ impl<'a> Notes<'a> {
         };
         Self {
             title: "coldspot review",
-            reports: vec![escape::plain(name)],
-            verdict: escape::plain(&review.verdict.plain()),
+            reports: vec![escape::line(name)],
+            verdict: escape::line(&review.verdict.plain()),
             verdict_level: Level::Note,
             is_slower: false,
             notes: review.observations().into_iter().map(note).collect(),
@@ -113,8 +113,8 @@ impl<'a> Notes<'a> {
         };
         Self {
             title: "coldspot compare",
-            reports: comparison.head.iter().map(|name| escape::plain(name)).collect(),
-            verdict: escape::plain(&comparison.verdict.plain()),
+            reports: comparison.head.iter().map(|name| escape::line(name)).collect(),
+            verdict: escape::line(&comparison.verdict.plain()),
             verdict_level,
             notes: comparison.findings.iter().map(|finding| changed(finding, fail_on, each)).collect(),
             is_slower: comparison.outcome == Outcome::Slower,
@@ -152,7 +152,7 @@ fn what(seen: &Observation<'_>, has_several: bool) -> String {
     });
     let words = message(&[&seen.summary.plain(), &gain]);
     if has_several && seen.subject.device.is_some() {
-        format!("{}: {words}", escape::plain(&seen.subject.label.plain()))
+        format!("{}: {words}", escape::line(&seen.subject.label.plain()))
     } else {
         words
     }
@@ -161,7 +161,7 @@ fn what(seen: &Observation<'_>, has_several: bool) -> String {
 fn needing_base(gates: &Gates) -> Option<String> {
     let gates: Vec<String> = gates.needing_base.iter().map(|gate| format!("{} ({})", gate.name, gate.limit)).collect();
     let words = format!("gates that need a base are not evaluated in a review: {}", gates.join(", "));
-    (!gates.is_empty()).then(|| escape::plain(&words))
+    (!gates.is_empty()).then(|| escape::line(&words))
 }
 
 fn changed(finding: &FindingChange, least: Option<Severity>, each: &str) -> Note {
@@ -176,8 +176,8 @@ fn changed(finding: &FindingChange, least: Option<Severity>, each: &str) -> Note
     };
     Note {
         rule: finding.rule.clone(),
-        title: escape::plain(&format!("{}: {} ({})", finding.state.name(), finding.title, finding.subject.plain())),
-        name: escape::plain(&format!("{} ({})", finding.title, finding.subject.plain())),
+        title: escape::line(&format!("{}: {} ({})", finding.state.name(), finding.title, finding.subject.plain())),
+        name: escape::line(&format!("{} ({})", finding.title, finding.subject.plain())),
         what: message(&[&how_much(finding, each), &summary]),
         advice: message(&[&advice]),
         // What got better is good news, however grave it still is.
@@ -221,7 +221,7 @@ fn capital(words: &str) -> String {
 fn message(sentences: &[&str]) -> String {
     let words: Vec<String> = sentences
         .iter()
-        .map(|sentence| escape::plain(sentence))
+        .map(|sentence| escape::line(sentence))
         .filter(|sentence| !sentence.is_empty())
         .map(|sentence| if sentence.ends_with(['.', '!', '?']) { sentence } else { format!("{sentence}.") })
         .collect();

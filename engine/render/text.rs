@@ -1,6 +1,6 @@
 //! A review as text for a terminal: one screen, aligned, in colours where the terminal has them.
 //!
-//! Every word is printed through [`escape::plain`], so that no name of a recording can move the cursor.
+//! Every word is printed through [`escape`], so that no name of a recording can move the cursor.
 
 use super::bar;
 use super::json::{Part as Row, ReviewView};
@@ -108,7 +108,7 @@ impl Page {
 
     pub(super) fn gate(&mut self, gate: &Gate) {
         let words = format!("{} ({}): {}; {}", gate.name, gate.limit, gate.outcome.name(), gate.says);
-        self.wrap("gate ", &escape::plain(&words));
+        self.wrap("gate ", &escape::line(&words));
     }
 
     pub(super) fn line(&mut self, line: &str) {
@@ -144,7 +144,7 @@ impl Page {
 
     fn review(&mut self, report: &ReviewReport) {
         let review = &report.review;
-        let title = format!("coldspot: {}", escape::plain(&report.name));
+        let title = format!("coldspot: {}", escape::short(&report.name));
         self.title(&title);
         self.line("");
         self.wrap("", &words_of(&review.verdict));
@@ -188,8 +188,8 @@ impl Page {
         let (share, meets) = (score.share?, score.meets?);
         let mark = if meets { self.screen.paint(Colour::Green, "✓") } else { self.screen.paint(Colour::Red, "✗") };
         let bound = if score.is_floor { "at least" } else { "at most" };
-        let source = score.source.as_ref().map_or_else(String::new, |source| format!(", {}", escape::plain(source)));
-        let title = escape::plain(&score.title);
+        let source = score.source.as_ref().map_or_else(String::new, |source| format!(", {}", escape::short(source)));
+        let title = escape::short(&score.title);
         Some(format!("  {mark} {:>7}  {title} ({bound} {}{source})", percent(share), percent(score.target)))
     }
 
@@ -199,7 +199,7 @@ impl Page {
         self.wrap("", &format!("{label}{}", window(device)));
         self.line(bar);
         for row in rows {
-            let label = escape::plain(&row.label);
+            let label = escape::short(&row.label);
             self.line(&format!("{} {label:<32}{:>10} {:>7}", bar::sign(row.of), duration(row.ns), percent(row.share)));
         }
         let kernels = device.kernels.iter().enumerate().filter(|(index, kernel)| *index == 0 || kernel.share >= 0.01);
@@ -295,7 +295,7 @@ impl Page {
 pub(super) fn words_of(sentence: &Sentence) -> String {
     let each = sentence.spans().iter().map(|span| match span {
         Span::Own(own) => words::plain(own),
-        Span::Value(text) => escape::plain(text),
+        Span::Value(text) => escape::short(text),
         Span::Code(name) => format!("`{}`", escape::short(name)),
     });
     each.collect()

@@ -145,11 +145,17 @@ impl<'model> Play<'model> {
         let mut times = vec![i64::MIN; self.model.recorded.len()];
         let takes_turns = self.turns.copies || !self.shares.is_empty();
         let mut running = Running::default();
+        let runs = self.runs();
         let mut next = 0;
         for (position, what) in (0_u32..).zip(&self.model.what) {
             let mut time = i64::MIN;
             while let Some(edge) = self.edges.get(next).filter(|edge| edge.to == position) {
-                time = time.max(times[edge.from as usize].saturating_add(edge.lag_ns));
+                let lag_ns = match (edge.why, self.model.what[edge.from as usize]) {
+                    // What began beside an operation, as that made room, begins after it at the latest.
+                    (Why::Order, What::OpStart(op)) => edge.lag_ns.min(runs[op as usize]),
+                    _ => edge.lag_ns,
+                };
+                time = time.max(times[edge.from as usize].saturating_add(lag_ns));
                 next += 1;
             }
             if time == i64::MIN {
@@ -164,6 +170,17 @@ impl<'model> Play<'model> {
             times[position as usize] = time;
         }
         times
+    }
+
+    /// How long each operation runs.
+    fn runs(&self) -> Vec<i64> {
+        let mut runs = vec![i64::MAX; self.model.part.ops.len()];
+        for edge in self.edges.iter().filter(|edge| edge.why == Why::Run) {
+            if let What::OpEnd(op) = self.model.what[edge.to as usize] {
+                runs[op as usize] = edge.lag_ns;
+            }
+        }
+        runs
     }
 
     /// Puts edges in the order in which they are played, after some were added.

@@ -9,6 +9,8 @@ use super::invisible::is_invisible;
 pub(super) const JOINER: char = '\u{2060}';
 /// Longer strings keep both ends only.
 const MAX_CHARS: usize = 300;
+/// The same of lines: messages and annotations that quote several.
+const MAX_LINE_CHARS: usize = 4_000;
 pub(super) const MAX_HEX_CHARS: usize = 6;
 
 /// Without control, ANSI, invisible and bidirectional characters, on one line: for output that escapes by itself, and
@@ -65,6 +67,11 @@ pub fn short(name: &str) -> String {
     shorten_middle(&plain(name), MAX_CHARS)
 }
 
+/// The same of a line, which may hold several names.
+pub fn line(text: &str) -> String {
+    shorten_middle(&plain(text), MAX_LINE_CHARS)
+}
+
 /// A code span that its content cannot end. Nothing in a code span is a mention or a link.
 ///
 /// A pipe would end a table's cell even there, and its escape would show outside of tables: it becomes `¦`.
@@ -100,10 +107,11 @@ pub fn json(json: &str) -> String {
 }
 
 /// Messages for a terminal or the log of a pipeline, which quote reports, rules and templates: line breaks and the
-/// distances of words stay, for what is aligned; nothing is a command or hidden.
+/// distances of words stay, for what is aligned; nothing is a command or hidden, and long lines lose their middle.
 pub fn log(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
+        let line = shorten_middle(line, MAX_LINE_CHARS);
         let line: String = line.chars().filter(|c| *c == '\n' || *c == '\t' || !is_invisible(*c)).collect();
         // Pipelines look for commands behind blanks too.
         if line.trim_start().starts_with("::") {

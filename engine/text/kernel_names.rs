@@ -83,6 +83,9 @@ const DATA: &[&str] = &[
 /// Carriers within carriers; real names have four.
 const MAX_DEPTH: usize = 8;
 
+/// Bytes of what a kernel is called: recordings and profiles cut longer names alike.
+pub const MAX_CALLED_BYTES: usize = 512;
+
 /// What people call a kernel: its function without return type, namespaces, template arguments and parameters; of a library's
 /// template that runs what it is given, the function that it is given. Never empty, unless the name is.
 pub fn called(demangled: &str) -> String {

@@ -12,7 +12,7 @@ use crate::facts::{EntityKind, FactValue};
 use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::source::KERNELS_FORMAT_ID;
 use crate::text::kernel_identity::identity;
-use crate::text::kernel_names;
+use crate::text::{cut, kernel_names};
 use crate::timeline::{Counter, KernelProfile, KernelProfiles, Page, tensor_ratios};
 
 /// The facts of profiled kernels alone. The window of a device is the time of its profiled launches.
@@ -117,7 +117,9 @@ impl<'a> ByShape<'a> {
     fn new(profiles: &'a KernelProfiles) -> Self {
         let mut by_shape = Self::default();
         for profile in &profiles.kernels {
-            let name = by_shape.name(kernel_names::called(&profile.name));
+            // As a recording cuts what it calls a kernel.
+            let called = kernel_names::called(&profile.name);
+            let name = by_shape.name(cut::distinct(&called, kernel_names::MAX_CALLED_BYTES).into_owned());
             let instance = by_shape.name(identity(&profile.name));
             for instance in [None, Some(instance)] {
                 for gpu in [OfGpu::Any, OfGpu::Capability(profile.compute_capability)] {
@@ -145,7 +147,7 @@ impl<'a> ByShape<'a> {
             related(EntityKind::Device).and_then(|device| device.int("compute_major").zip(device.int("compute_minor")));
         let shape = facts.get(shape);
         let size = shape.int("grid_block_count").zip(shape.int("block_thread_count"))?;
-        let name = *self.names.get(&kernel_names::called(shape.name()))?;
+        let name = *self.names.get(shape.name()).or_else(|| self.names.get(&kernel_names::called(shape.name())))?;
         let instance = kernel.and_then(|kernel| kernel.text("full_name")).map(identity);
         let instance = instance.and_then(|instance| self.names.get(&instance)).copied();
         let gpus = match capability {

@@ -3,12 +3,13 @@
 use foldhash::HashMap;
 
 use super::super::Role;
-use super::super::attention::{WrittenOut, written_out};
+use super::super::attention::{WrittenOut, may_be_of_heads, written_out};
 use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
 use crate::ledger::OpKind;
+use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, TensorRatios};
 
 /// The least that a kernel takes.
@@ -185,7 +186,9 @@ impl Play<'_> {
                 op => setting.role_of(op),
             };
             let roles: Vec<Role> = ops.iter().map(role).collect();
-            for found in written_out(&roles) {
+            let interval = |op: u32| Interval::new(model.op(op).start, model.op(op).end);
+            let is_of_heads = |place: usize| may_be_of_heads(setting.subject.timeline, interval(ops[place]));
+            for found in written_out(&roles, is_of_heads) {
                 let run_ns = |op: u32| model.op(op).end - model.op(op).start;
                 let between = &ops[found.between()];
                 between.iter().for_each(|op| is_gone[*op as usize] = true);

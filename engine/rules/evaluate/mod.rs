@@ -4,8 +4,11 @@ mod groups;
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
+
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
 use crate::ledger::Account;
+use crate::limits::MAX_FINDING_OF_RULE_COUNT;
 use crate::replay::{Change, STEP_FACT};
 use crate::text::plural::counted_as;
 use crate::text::spans::Sentence;
@@ -18,7 +21,8 @@ use super::params::Params;
 use super::print::Printers;
 use super::rule::{EstimateCode, FactRef, Rule, Text};
 
-/// Judges every entity by every rule about its kind: in the order of the rules, then of the entities.
+/// Judges every entity by every rule about its kind: in the order of the rules, then of the entities. Once a rule has its most
+/// findings on a device, it is asked no more about entities of that device: they come in the order of their weight.
 ///
 /// A param that the user set to something that is no number makes the rule fail, not the evaluation.
 pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement> {
@@ -26,15 +30,42 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
     let report = Report::new(library, facts, &budget);
     let mut judgements = Vec::new();
     for (index, rule) in library.rules().iter().enumerate() {
-        let asked = Asked::new(rule, set);
+        let (asked, mut found) = (Asked::new(rule, set), Found::default());
         for (id, _) in facts.of_kind(rule.for_each()) {
-            judgements.push(Judgement { rule: index, entity: id, outcome: report.ask(&asked, id) });
+            if found.has_enough(facts, id) {
+                continue;
+            }
+            let outcome = report.ask(&asked, id);
+            found.count(facts, id, &outcome);
+            judgements.push(Judgement { rule: index, entity: id, outcome });
             if report.budget.is_empty() {
                 return judgements;
             }
         }
     }
     judgements
+}
+
+/// The findings of one rule, by device.
+#[derive(Default)]
+struct Found {
+    of_devices: HashMap<Option<EntityId>, usize>,
+    has_full: bool,
+}
+
+impl Found {
+    fn has_enough(&self, facts: &Facts, id: EntityId) -> bool {
+        let count = || self.of_devices.get(&related(facts, id)[EntityKind::Device as usize]).copied();
+        self.has_full && count().is_some_and(|count| count >= MAX_FINDING_OF_RULE_COUNT)
+    }
+
+    fn count(&mut self, facts: &Facts, id: EntityId, outcome: &Outcome) {
+        if matches!(outcome, Outcome::Finding(_)) {
+            let count = self.of_devices.entry(related(facts, id)[EntityKind::Device as usize]).or_default();
+            *count += 1;
+            self.has_full |= *count >= MAX_FINDING_OF_RULE_COUNT;
+        }
+    }
 }
 
 /// The outcome of one rule for one entity.

@@ -371,3 +371,28 @@ fn all_rules_of_a_run_share_one_budget() {
     assert!(matches!(last, Some(Outcome::Failed { message }) if message.contains("steps together")), "{last:?}");
     assert!(matches!(judgements[0].outcome, Outcome::Finding(_)));
 }
+
+#[test]
+fn a_rule_has_so_many_findings_on_a_device_and_no_more() {
+    let (mut facts, run, device, _) = report();
+    let other = facts.add(EntityKind::Device, "other", &[run]);
+    facts.get_mut(other).set("idle_after_sync_ns", 1_000);
+    for device in [device, other] {
+        for number in 0..MAX_FINDING_OF_RULE_COUNT + 100 {
+            let id = facts.add(EntityKind::SyncGroup, format!("{device:?} {number}"), &[device, run]);
+            for (name, number) in [("idle_after_ns", 100), ("call_ns", 100), ("call_count", 2)] {
+                facts.get_mut(id).set(name, number);
+            }
+            facts.get_mut(id).set("waits_for", "stream");
+            facts.get_mut(id).set("api", "a");
+        }
+    }
+    let judgements = evaluate(&library(), &facts, &Params::default());
+    let found = |device| {
+        let is_of_device = |judgement: &&Judgement| facts.related(judgement.entity, EntityKind::Device) == Some(device);
+        let findings = judgements.iter().filter(|judgement| matches!(judgement.outcome, Outcome::Finding(_)));
+        findings.filter(is_of_device).count()
+    };
+    assert_eq!([found(device), found(other)], [MAX_FINDING_OF_RULE_COUNT; 2]);
+    assert_eq!(judgements.len(), 2 * MAX_FINDING_OF_RULE_COUNT);
+}

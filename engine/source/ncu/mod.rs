@@ -12,6 +12,7 @@ mod rep;
 
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use csv::{ReaderBuilder, StringRecord};
 use foldhash::HashMap;
@@ -23,8 +24,9 @@ use self::pages::{Columns, Launch, Row};
 use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::files;
-use crate::limits::{MAX_DEMANGLED_NAME_COUNT, MAX_KERNEL_PROFILE_COUNT};
-use crate::text::{cut, mangled};
+use crate::limits::MAX_KERNEL_PROFILE_COUNT;
+use crate::text::cut;
+use crate::text::mangled::Demangler;
 use crate::timeline::{Counter, KernelProfile, KernelProfiles};
 
 const IMPORT: &str = "Print a report of Nsight Compute with: ncu --import FILE.ncu-rep --csv --page raw > kernels.csv";
@@ -169,8 +171,7 @@ struct Groups {
     profiles: KernelProfiles,
     known: HashMap<Key, usize>,
     name_bytes: usize,
-    /// What mangled names stand for: themselves where nobody can read them.
-    demangled: HashMap<String, String>,
+    demangler: Demangler,
 }
 
 impl Groups {
@@ -179,30 +180,15 @@ impl Groups {
             profiles: KernelProfiles::default(),
             known: HashMap::default(),
             name_bytes,
-            demangled: HashMap::default(),
+            demangler: Demangler::default(),
         }
-    }
-
-    /// The name that a mangled one stands for; any other as it is.
-    fn demangled(&mut self, name: String) -> String {
-        if !mangled::is_mangled(&name) {
-            return name;
-        }
-        if let Some(known) = self.demangled.get(&name) {
-            return known.clone();
-        }
-        if self.demangled.len() >= MAX_DEMANGLED_NAME_COUNT {
-            return name;
-        }
-        let known = mangled::demangled(&name).unwrap_or_else(|| name.clone());
-        self.demangled.insert(name, known.clone());
-        known
     }
 
     fn add(&mut self, mut launch: Launch) {
         launch.counters.derive_excess();
         // A page can be printed with the names that the linker knows.
-        let full = self.demangled(std::mem::take(&mut launch.name));
+        let printed: Arc<str> = std::mem::take(&mut launch.name).into();
+        let full = self.demangler.read(&printed).unwrap_or(printed);
         let name = cut::distinct(&full, self.name_bytes);
         self.profiles.cut_name_count += u64::from(name.len() < full.len());
         let key = Key {

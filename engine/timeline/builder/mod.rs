@@ -37,6 +37,7 @@ use self::threads::SchedulerRows;
 use super::columns::{ApiError, GpuOps, ThreadRanges};
 use super::{DeviceProperties, Dropped, NONE, NameId, Names, Process, Timeline};
 use crate::parallel::{self, Threads};
+use crate::text::mangled::Demangler;
 
 /// All that was handed in so far.
 #[derive(Debug, Default)]
@@ -187,7 +188,7 @@ impl Builder {
     fn raw_name(&mut self, key: NameKey, keys: &Keys, is_api_name: bool) -> RawName {
         let Self { texts, limits, timeline, .. } = self;
         let mut texts =
-            Interner { names: texts, limits, reached: &mut timeline.reached, demangled: HashMap::default() };
+            Interner { names: texts, limits, reached: &mut timeline.reached, demangler: Demangler::default() };
         RawName::of(key, keys, is_api_name, &mut texts)
     }
 

@@ -7,16 +7,14 @@ use foldhash::{HashMap, HashSet};
 use super::Builder;
 use super::keys::{Intern, Keys, NameKey};
 use super::limits::Limits;
-use crate::limits::MAX_DEMANGLED_NAME_COUNT;
-use crate::text::{cut, kernel_names, mangled};
+use crate::text::mangled::Demangler;
+use crate::text::{cut, kernel_names};
 use crate::timeline::api::normal_name;
 use crate::timeline::columns::KernelShape;
 use crate::timeline::{Geometry, NONE, NameId, Names, Reached};
 
 /// Stands for the names beyond the limit.
 pub(super) const OTHER_NAME: &str = "(another name)";
-/// Bytes of what a kernel is called, which is a word of its full name.
-const MAX_CALLED_BYTES: usize = 512;
 
 /// A name of the recording, before its table of strings is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,8 +75,7 @@ pub(super) struct Interner<'all> {
     pub(super) names: &'all mut Names,
     pub(super) limits: &'all Limits,
     pub(super) reached: &'all mut Reached,
-    /// What mangled names of kernels stand for: themselves where nobody can read them.
-    pub(super) demangled: HashMap<NameId, NameId>,
+    pub(super) demangler: Demangler,
 }
 
 impl Interner<'_> {
@@ -114,15 +111,8 @@ struct KernelNames {
 impl Interner<'_> {
     /// The name that a mangled one stands for; any other as it is.
     fn demangled(&mut self, name: NameId) -> NameId {
-        if let Some(known) = self.demangled.get(&name) {
-            return *known;
-        }
-        if self.demangled.len() >= MAX_DEMANGLED_NAME_COUNT || !mangled::is_mangled(self.names.get(name)) {
-            return name;
-        }
-        let known = mangled::demangled(self.names.get(name)).map_or(name, |text| self.intern(text));
-        self.demangled.insert(name, known);
-        known
+        let read = self.names.shared(name).and_then(|text| self.demangler.read(text));
+        read.map_or(name, |text| self.intern(text))
     }
 
     /// What people call a kernel of a short and a demangled name, and the function that it is. Either may be missing or mangled.
@@ -139,7 +129,7 @@ impl Interner<'_> {
         let called = kernel_names::called(&text);
         let [name, function] = [&called, kernel_names::function(&text)];
         let [name, function] =
-            [name, function].map(|name| self.intern(cut::distinct(name, MAX_CALLED_BYTES).into_owned()));
+            [name, function].map(|name| self.intern(cut::distinct(name, kernel_names::MAX_CALLED_BYTES).into_owned()));
         KernelNames { name, full_name: full, function }
     }
 }
@@ -173,7 +163,7 @@ impl Builder {
             names: &mut timeline.names,
             limits,
             reached: &mut timeline.reached,
-            demangled: HashMap::default(),
+            demangler: Demangler::default(),
         };
         // Those of kernels first: where there are too many names, they tell most.
         let mut geometries: HashMap<Geometry, u32> = HashMap::default();
