@@ -90,7 +90,7 @@ fn launches_without_their_work_are_counted_and_told() {
     assert_eq!((count, lacks), (Some(1), Some(false.into())));
     assert!(notice.contains("of what was recorded"), "{notice}");
     // A launch into a graph that is being recorded starts nothing.
-    let calls = r#"{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamBeginCapture", "pid": 99, "tid": 99, "ts": 1101, "dur": 0},
+    let calls = r#"{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamBeginCapture", "pid": 99, "tid": 99, "ts": 1100, "dur": 0},
       {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamEndCapture", "pid": 99, "tid": 99, "ts": 1499, "dur": 1},"#;
     let recorded = without_kernels(6, 1..5).replace("\"traceEvents\": [", &format!("\"traceEvents\": [{calls}"));
     assert_eq!(of(recorded).0, None);
