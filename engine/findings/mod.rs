@@ -169,6 +169,11 @@ impl Finding {
     fn looks_inside(&self) -> bool {
         self.gain.is_none() && self.subject.kind == EntityKind::Kernel
     }
+
+    /// Whether it says that the run's time lies outside of the GPU's work.
+    fn looks_outside(&self) -> bool {
+        self.rule == "short-gpu-window"
+    }
 }
 
 /// The most that a finding can gain, of one device's window.

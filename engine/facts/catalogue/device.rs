@@ -2,7 +2,7 @@
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, ahead, fact, idle, patterns, replay, torch, utilization};
+use super::{Fact, accounts, ahead, fact, idle, outside, patterns, replay, torch, utilization};
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CallStacks, CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
@@ -15,6 +15,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     accounts::of(Some(Breakdown::Activity)),
     accounts::of(Some(Breakdown::Trigger)),
     idle::DETAIL,
+    outside::OUTSIDE,
     ahead::AHEAD,
     COUNTS,
     COPIES,

@@ -62,6 +62,13 @@ pub(super) const RUN: &[Fact] = &[
         "The smallest compute_ns of all GPUs; absent when no GPU ran work.",
     ),
     fact(
+        "device_whole_compute_max_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How long the GPU that computes longest does so in all that was recorded, whichever part of it is measured; absent when no GPU ran work.",
+    ),
+    fact(
         "device_window_max_ns",
         Int,
         CudaTrace,
