@@ -249,7 +249,7 @@ impl<'a> Context<'a> {
         if most > 0 && is_loaded_first(entity) {
             return Some(START_UP_PIECES);
         }
-        times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count == START_UP_PIECES))
+        times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count >= START_UP_PIECES))
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {
@@ -318,12 +318,15 @@ fn is_loaded_first(entity: &Entity) -> bool {
     share.is_some_and(|share| share >= NEARLY_ALL)
 }
 
-/// By what a gain about an entity is ranked. Where the steady state was played again, what has a bound alone counts half of it:
-/// it is somewhere between nothing and that.
+/// By what a gain about an entity is ranked, in time of the window. Rounds that are played again may hold a part of it only. Where
+/// the steady state was played again, what has a bound alone counts half of it: it is somewhere between nothing and that.
 pub(super) fn ranked_ns(facts: &Facts, entity: EntityId, gain: &Gain) -> i64 {
     let device = facts.related(entity, EntityKind::Device).map(|device| facts.get(device));
     match (gain.replayed, device.and_then(|device| device.int("window_ns"))) {
-        (Some(replayed), Some(window_ns)) => (replayed.expected_share * window_ns as f64) as i64,
+        (Some(replayed), Some(window_ns)) => {
+            let covered = device.and_then(|device| device.number("replay_covered_share")).unwrap_or(1.0);
+            (replayed.expected_share * covered * window_ns as f64) as i64
+        }
         (None, Some(_)) if device.is_some_and(|device| device.int(STEP_FACT).is_some()) => gain.recoverable_ns / 2,
         _ => gain.recoverable_ns,
     }

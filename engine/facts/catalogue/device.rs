@@ -312,6 +312,13 @@ const COPIES: &[Fact] = &[
         "Copies of at most 16 KiB to the host that a blocking wait or the copy call itself follows on the same thread: small results read back one at a time. Without those by which a library checks the kernels that it tries.",
     ),
     fact(
+        "scalar_readback_wait_share",
+        Float,
+        CudaApi,
+        Intensive,
+        "The part of the time that the host spends in waits and in copy calls that hold it up which is for such copies; absent where it spends none.",
+    ),
+    fact(
         "scalar_readback_idle_ns",
         Int,
         CudaApi,

@@ -18,6 +18,7 @@ mod kernel_counters;
 mod kernel_names;
 mod kernel_profiles;
 mod kernels;
+mod late_starts;
 mod launch_shapes;
 mod launches;
 mod lead;
@@ -247,6 +248,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
     ahead::extract(context, device, &mut part.device);
+    late_starts::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
     attention::extract(context, device, &mut part.device);

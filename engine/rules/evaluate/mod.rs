@@ -7,8 +7,10 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
+use crate::ledger::Account;
 use crate::limits::{MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT};
 use crate::replay::{Change, STEP_FACT};
+use crate::text::plural::counted_as;
 use crate::text::spans::Sentence;
 
 use super::budget::Budget;
@@ -101,6 +103,8 @@ struct Report<'a> {
     facts: &'a Facts,
     entities: Entities<'a>,
     framework: Option<&'a str>,
+    /// Whether idle time may be work that is missing.
+    lacks_gpu_work: bool,
     printers: &'a Printers,
     budget: &'a Budget,
 }
@@ -122,7 +126,20 @@ impl<'a> Asked<'a> {
 impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts, budget: &'a Budget) -> Self {
         let framework = facts.run().and_then(|run| run.text("framework"));
-        Self { facts, entities: Entities::new(facts), framework, printers: library.printers(), budget }
+        let lacks_gpu_work = facts.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true));
+        let (entities, printers) = (Entities::new(facts), library.printers());
+        Self { facts, entities, framework, lacks_gpu_work, printers, budget }
+    }
+
+    /// Why little is sure of idle time where work of the GPU is missing.
+    fn lacking(&self) -> String {
+        match self.facts.run().and_then(|run| run.int("lost_launch_count")) {
+            Some(lost) => {
+                let lost = counted_as(lost, "launch has", "launches have");
+                format!("{lost} no work in the recording: idle time may be such work.")
+            }
+            None => "The file is cut: idle time may be work of the GPU that is missing.".to_owned(),
+        }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
@@ -232,7 +249,15 @@ impl Judge<'_> {
                 because.push(lower.because.clone());
             }
         }
+        if self.report.lacks_gpu_work && self.claims_idle_time() {
+            confidence = Confidence::Low;
+            because.push(self.report.lacking());
+        }
         Ok((confidence, because))
+    }
+
+    fn claims_idle_time(&self) -> bool {
+        self.rule.code.estimate.as_ref().is_some_and(|estimate| estimate.account.top() == Account::Idle)
     }
 
     /// That of the first condition that holds.

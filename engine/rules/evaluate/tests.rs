@@ -156,6 +156,19 @@ fn confidence_is_the_lowest_that_applies() {
 }
 
 #[test]
+fn little_is_sure_of_idle_time_where_work_of_the_gpu_is_missing() {
+    let (mut facts, run, _, group) = report();
+    facts.get_mut(group).set("range", "step");
+    facts.get_mut(run).set("lacks_gpu_work", false);
+    assert_eq!(found(&facts).confidence, Confidence::High);
+    facts.get_mut(run).set("lacks_gpu_work", true);
+    assert_eq!(found(&facts).confidence, Confidence::Low);
+    assert!(found(&facts).because[0].starts_with("The file is cut"));
+    facts.get_mut(run).set("lost_launch_count", 1_200);
+    assert!(found(&facts).because[0].starts_with("1,200 launches"), "{:?}", found(&facts).because);
+}
+
+#[test]
 fn advice_follows_the_framework() {
     let (mut facts, run, ..) = report();
     assert_eq!(found(&facts).advice.plain(), "Wait *less*.");
