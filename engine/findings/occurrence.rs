@@ -104,10 +104,15 @@ impl Occurrence<'_> {
     /// Takes out of the gain what something else explains.
     pub(super) fn take_explained(&mut self) {
         self.own_ns = self.own_ns.or(self.recoverable_ns());
-        let Some((_, taken_ns)) = self.explained else { return };
-        let left_share = self.left_share(taken_ns);
+        if let Some((_, taken_ns)) = self.explained {
+            self.take_part(self.left_share(taken_ns));
+        }
+    }
+
+    /// Leaves a part of the gain.
+    pub(super) fn take_part(&mut self, share: f64) {
         let Some(gain) = &mut self.gain else { return };
-        *gain = gain.part(left_share);
+        *gain = gain.part(share);
         if !self.is_severity_fixed {
             self.severity = severity_of(gain.weighing_share()).min(self.most_severity);
         }

@@ -6,6 +6,7 @@ use crate::facts::{Entity, EntityId, FactValue, Facts};
 use crate::ledger::Account;
 use crate::text::number::{duration, instant, percent};
 use crate::text::spans::Sentence;
+use crate::timeline::api::{MemoryCall, memory_call};
 
 /// Where the work covers this share of the recording, there is nothing to say.
 const NEARLY_ALL: f64 = 0.9;
@@ -119,12 +120,11 @@ impl<'facts> Outside<'facts> {
 
     /// What holds it, as far as the recording tells.
     fn in_short(&self) -> Sentence {
-        let (before, after) = (duration(self.before_ns), duration(self.after_ns));
         let place = match self.device.int("pause_ns") {
             Some(pause_ns) => {
                 format!("outside of the work judged here, {} in one pause of the GPU", duration(pause_ns))
             }
-            None => format!("outside of the GPU's work ({before} before it, {after} after)"),
+            None => "outside of the GPU's work".to_owned(),
         };
         let share = percent(self.ns() as f64 / self.recorded_ns as f64);
         let words = format!("{share} of the {} that were recorded lie {place}", duration(self.recorded_ns));
@@ -134,6 +134,8 @@ impl<'facts> Outside<'facts> {
         let waits = blocked.is_some_and(|(_, ns)| host.is_none_or(|host| host < ns));
         let range = self.call("outside_range", "outside_range_ns");
         let call = self.call("outside_call", "outside_call_ns");
+        // A range in which CUDA is set up holds no work of its own.
+        let range = range.filter(|(_, ns)| call.is_none_or(|(_, in_call)| 2 * in_call <= *ns));
         let of_it = |words: Sentence, ns: i64, name: &str, what: &str| {
             words.own(&format!(", {} of it in {what}", duration(ns))).code(name)
         };
@@ -149,9 +151,15 @@ impl<'facts> Outside<'facts> {
                     None => words,
                 }
             }
+            (.., Some((call, ns))) if memory_call(call) == MemoryCall::HostPin => {
+                of_it(words, ns, call, "").own(", which locks pages of the host")
+            }
             // That is start-up: nothing to look at first.
             (.., Some((call, ns))) => return of_it(words, ns, call, "").own(". "),
-            _ => return words.own("; what its launching thread does there was not recorded. "),
+            _ if self.named_ns("outside_unknown_ns").is_some() => {
+                return words.own("; what its launching thread does there was not recorded. ");
+            }
+            _ => return words.own(". "),
         };
         words.own(": look there first. ")
     }
@@ -200,8 +208,13 @@ mod tests {
     fn it_comes_first_where_the_first_finding_gains_little_of_it() {
         let (mut facts, device) = recorded();
         let told = |facts: &Facts| outside_first(facts, device, None).map(|words| words.plain());
-        let begin = "90 % of the 10 s that were recorded lie outside of the GPU's work (6 s before it, 3 s after), ";
+        let begin = "90 % of the 10 s that were recorded lie outside of the GPU's work, ";
         assert_eq!(told(&facts), Some(format!("{begin}900 ms of it in cudaMalloc. ")));
+        facts.get_mut(device).set("outside_call", "cudaHostAlloc");
+        assert_eq!(
+            told(&facts),
+            Some(format!("{begin}900 ms of it in cudaHostAlloc, which locks pages of the host: look there first. "))
+        );
         facts.get_mut(device).set("outside_host_ns", 4_000_000_000_i64);
         assert_eq!(told(&facts), Some(format!("{begin}4 s of it in host code: look there first. ")));
         facts.get_mut(device).set("outside_function", "fill");

@@ -274,7 +274,14 @@ const COPIES: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "How much of the exposed copies between host and device kernels could hide: the smaller of the exposed time and the compute time beside which no such copy runs.",
+        "How much of the exposed copies between host and device kernels could hide: of each direction the smaller of the exposed time and the compute time beside which no copy of that direction runs.",
+    ),
+    fact(
+        "both_ways_copy_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Time in which copies to the device and to the host run at once.",
     ),
     fact(
         "pipelined_copy_ns",

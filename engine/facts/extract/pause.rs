@@ -63,8 +63,8 @@ fn longest_of(device: &DeviceOps, hull: Interval) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::builder::Limits;
     use crate::timeline::Geometry;
+    use crate::timeline::builder::Limits;
     use crate::timeline::builder::{Builder, KernelKey, OpEvent, StreamKey};
 
     const PAUSE_NS: i64 = 1_000_000;

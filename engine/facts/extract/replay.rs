@@ -107,9 +107,10 @@ pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[
     WhatIf { device_number: number, outcome: played(context, device, steps, predicted) }
 }
 
-/// How long a step is, and what changes win of it together.
-pub(super) fn together(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> Option<(i64, Gain)> {
-    played(context, device, steps::steady(device), |replay| (replay.step_ns(), replay.gain(changes))).ok()
+/// How long a step is, and what changes win of it: each together with those before it.
+pub(super) fn together(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> Option<(i64, Vec<Gain>)> {
+    let gains = |replay: &Bounded<'_, '_>| (1..=changes.len()).map(|count| replay.gain(&changes[..count])).collect();
+    played(context, device, steps::steady(device), |replay| (replay.step_ns(), gains(replay))).ok()
 }
 
 fn played<T>(
