@@ -153,7 +153,7 @@ fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> 
     let counted = if operations == 1 { "1 operation".to_owned() } else { format!("{operations} operations") };
     let (window, length) = (duration(window_ns), duration(length_ns));
     let words = format!(
-        "Next to no GPU work was recorded: {counted}, {window} of a capture of {length}. That is too little to judge."
+        "Next to no GPU work was recorded: {counted}, {window} of {length} that were recorded. That is too little to judge."
     );
     Some(Sentence::default().own(&words))
 }
