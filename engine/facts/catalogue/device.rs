@@ -4,7 +4,7 @@ use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, accounts, ahead, copies, fact, idle, outside, patterns, replay, torch, utilization};
 use crate::ledger::Breakdown;
-use crate::timeline::Capability::{CallStacks, CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
 pub(super) const ALL: &[&[Fact]] = &[
     IDENTITY,
