@@ -7,7 +7,7 @@ use super::occurrence::{Context, Occurrence, chain, fixed_severity, ranked_ns, s
 use super::source::evidence;
 use super::{Also, Finding, Gain, waits_first};
 use crate::facts::EntityKind;
-use crate::ledger::{Account, START_UP_PIECES};
+use crate::ledger::{Account, COLD_PIECES, START_UP_PIECES};
 use crate::rules::outcome::{Confidence, Severity};
 use crate::rules::{Reference, RuleInfo, Status};
 use crate::text::number::duration;
@@ -284,7 +284,7 @@ impl Inside {
 fn how_often(rule: &RuleInfo, once: Option<i64>) -> &'static str {
     match once.filter(|_| !rule.once) {
         None => "",
-        Some(1) => ", once",
+        Some(1 | COLD_PIECES) => ", once",
         Some(2) => ", in two stretches",
         Some(START_UP_PIECES) => ", at the start",
         Some(_) => ", in three stretches",

@@ -51,7 +51,7 @@ pub(super) fn verdict(
     }
     let words = match capture {
         Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
-        None => Sentence::default(),
+        None => lacking(facts),
     };
     let first = findings.iter().find(|finding| finding.severity > Severity::Info);
     let device = first.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
@@ -96,6 +96,16 @@ pub(super) fn verdict(
             hidden(healthy(words, devices, counts, known, beside), facts, unnumbered)
         }
     }
+}
+
+/// What to know first where idle time may be work that was lost.
+fn lacking(facts: &Facts) -> Sentence {
+    let Some(run) = facts.run().filter(|run| run.get("lacks_gpu_work") == Some(&FactValue::Bool(true))) else {
+        return Sentence::default();
+    };
+    let lost = run.int("lost_launch_count").map(|lost| counted_as(lost, "launch has", "launches have"));
+    let why = lost.map_or_else(|| "the file is cut".to_owned(), |lost| format!("{lost} no work in the trace"));
+    Sentence::default().own(&format!("Read with care ({why}): "))
 }
 
 /// Kernels that were profiled one by one: which takes the time, and what slows it down.

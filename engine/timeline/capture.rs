@@ -22,6 +22,21 @@ pub struct Source {
     pub gpu_vendor: Option<GpuVendor>,
     /// Whether the profiler was asked to record CUDA, where the recording says.
     pub cuda_requested: Option<bool>,
+    /// Launches without the work that they started; absent where there are none, and where nobody looked.
+    pub lost_launches: Option<LostLaunches>,
+    /// Whether work of a GPU is missing amid what was recorded, so that idle time may be such work; absent where nobody looked.
+    pub lacks_gpu_work: Option<bool>,
+}
+
+/// Launches of a recording that holds what other calls started, but not what these did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostLaunches {
+    /// How many.
+    pub count: i64,
+    /// Launches in all.
+    pub launch_count: i64,
+    /// Whether so many come before calls whose work is there that idle time may be theirs.
+    pub is_amid: bool,
 }
 
 /// Who made the GPUs of a recording: what they take to start work, and the tools for them, differ.

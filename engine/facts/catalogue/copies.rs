@@ -48,7 +48,14 @@ pub(super) const COPIES: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "How much of the exposed copies between host and device kernels could hide: the smaller of the exposed time and the compute time beside which no such copy runs.",
+        "How much of the exposed copies between host and device kernels could hide: of each direction the smaller of the exposed time and the compute time beside which no copy of that direction runs.",
+    ),
+    fact(
+        "both_ways_copy_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Time in which copies to the device and to the host run at once.",
     ),
     fact(
         "pipelined_copy_ns",
@@ -77,6 +84,13 @@ pub(super) const COPIES: &[Fact] = &[
         CudaApi,
         Extensive,
         "Copies of at most 16 KiB to the host that a blocking wait or the copy call itself follows on the same thread: small results read back one at a time. Without those by which a library checks the kernels that it tries.",
+    ),
+    fact(
+        "scalar_readback_wait_share",
+        Float,
+        CudaApi,
+        Intensive,
+        "The part of the time that the host spends in waits and in copy calls that hold it up which is for such copies; absent where it spends none.",
     ),
     fact(
         "scalar_readback_idle_ns",

@@ -118,6 +118,20 @@ pub(super) const RUN: &[Fact] = &[
         "Whether the capture was set to record CUDA; exporters before 2023 do not say.",
     ),
     fact(
+        "lost_launch_count",
+        Int,
+        Report,
+        Extensive,
+        "Launches of a trace of the PyTorch Profiler that lacks what they started, although it holds other work of a GPU; absent when none.",
+    ),
+    fact(
+        "lacks_gpu_work",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether at least one launch of a hundred is such and comes before calls whose work is there, or the file is cut within an event: idle time may be work that is missing. Told of traces of the PyTorch Profiler.",
+    ),
+    fact(
         "api_error_count",
         Int,
         CudaApi,

@@ -3,8 +3,8 @@
 use super::super::Assumption;
 use super::super::model::Why;
 use super::{Builder, MAX_LOOK_BACK, MAX_WAITED_STREAM_COUNT, RIGHT_BEFORE_NS, SILENT_NS, USUAL_RETURN_NS, quantile};
-use crate::timeline::NONE;
 use crate::timeline::api::{ApiClass, WaitsFor};
+use crate::timeline::{NONE, StreamKind};
 
 /// What a call that waits takes by itself at most.
 const WAITING_CALL_NS: i64 = 3_000;
@@ -112,8 +112,17 @@ impl Builder<'_> {
         } else if op.start <= row.end {
             vec![(start, op.start, Why::Sync)]
         } else {
-            Vec::new()
+            self.default_stream(call, op.stream)
         }
+    }
+
+    /// A copy call of the legacy default stream that returns before its copy begins has waited for what ended meanwhile in the
+    /// streams that block on it.
+    fn default_stream(&self, call: u32, stream: u32) -> Vec<(u32, i64, Why)> {
+        let is_default =
+            self.timeline.streams.get(stream as usize).is_some_and(|stream| stream.kind == StreamKind::Default);
+        let waited = if is_default { self.implied(call) } else { Vec::new() };
+        waited.into_iter().map(|(event, at, _)| (event, at, Why::Legacy)).collect()
     }
 
     /// A call that frees or allocates waits for the device where all that was asked for ended during it.

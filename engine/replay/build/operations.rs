@@ -66,6 +66,7 @@ impl Builder<'_> {
         let ready = waits.iter().map(|(from, lag, _)| recorded(*from, &self.model) + lag.min(&SUDDEN_NS)).max();
         if ready.is_none_or(|ready| row.start - ready > SUDDEN_NS)
             && let Some(wait) = self.ordered_after(op)
+            && !waits.iter().any(|(from, _, _)| *from == wait.0)
         {
             waits.push(wait);
             self.assumptions.push(Assumption::OrderAcrossStreams);

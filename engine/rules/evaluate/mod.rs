@@ -7,8 +7,10 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
-use crate::limits::MAX_FINDING_OF_RULE_COUNT;
+use crate::ledger::Account;
+use crate::limits::{MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT};
 use crate::replay::{Change, STEP_FACT};
+use crate::text::plural::counted_as;
 use crate::text::spans::Sentence;
 
 use super::budget::Budget;
@@ -48,19 +50,22 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
 #[derive(Default)]
 struct Found {
     of_devices: HashMap<Option<EntityId>, usize>,
+    count: usize,
     has_full: bool,
 }
 
 impl Found {
     fn has_enough(&self, facts: &Facts, id: EntityId) -> bool {
         let count = || self.of_devices.get(&related(facts, id)[EntityKind::Device as usize]).copied();
-        self.has_full && count().is_some_and(|count| count >= MAX_FINDING_OF_RULE_COUNT)
+        self.count >= MAX_FINDING_OF_RULE_IN_ALL_COUNT
+            || self.has_full && count().is_some_and(|count| count >= MAX_FINDING_OF_RULE_COUNT)
     }
 
     fn count(&mut self, facts: &Facts, id: EntityId, outcome: &Outcome) {
         if matches!(outcome, Outcome::Finding(_)) {
             let count = self.of_devices.entry(related(facts, id)[EntityKind::Device as usize]).or_default();
             *count += 1;
+            self.count += 1;
             self.has_full |= *count >= MAX_FINDING_OF_RULE_COUNT;
         }
     }
@@ -98,6 +103,8 @@ struct Report<'a> {
     facts: &'a Facts,
     entities: Entities<'a>,
     framework: Option<&'a str>,
+    /// Whether idle time may be work that is missing.
+    lacks_gpu_work: bool,
     printers: &'a Printers,
     budget: &'a Budget,
 }
@@ -119,7 +126,20 @@ impl<'a> Asked<'a> {
 impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts, budget: &'a Budget) -> Self {
         let framework = facts.run().and_then(|run| run.text("framework"));
-        Self { facts, entities: Entities::new(facts), framework, printers: library.printers(), budget }
+        let lacks_gpu_work = facts.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true));
+        let (entities, printers) = (Entities::new(facts), library.printers());
+        Self { facts, entities, framework, lacks_gpu_work, printers, budget }
+    }
+
+    /// Why little is sure of idle time where work of the GPU is missing.
+    fn lacking(&self) -> String {
+        match self.facts.run().and_then(|run| run.int("lost_launch_count")) {
+            Some(lost) => {
+                let lost = counted_as(lost, "launch has", "launches have");
+                format!("{lost} no work in the recording: idle time may be such work.")
+            }
+            None => "The file is cut: idle time may be work of the GPU that is missing.".to_owned(),
+        }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
@@ -229,7 +249,15 @@ impl Judge<'_> {
                 because.push(lower.because.clone());
             }
         }
+        if self.report.lacks_gpu_work && self.claims_idle_time() {
+            confidence = Confidence::Low;
+            because.push(self.report.lacking());
+        }
         Ok((confidence, because))
+    }
+
+    fn claims_idle_time(&self) -> bool {
+        self.rule.code.estimate.as_ref().is_some_and(|estimate| estimate.account.top() == Account::Idle)
     }
 
     /// That of the first condition that holds.
@@ -252,19 +280,22 @@ impl Judge<'_> {
         };
         let account = estimate.account.id().to_owned();
         let is_replayed = estimate.replay_if.as_ref().map_or(Ok(true), |condition| self.scope.holds(condition))?;
-        let replayed = estimate.replay.filter(|_| is_replayed).and_then(|change| self.replayed(change));
         let (recoverable_ns, basis) = (claimed.clamp(0, bound), estimate.basis.clone());
+        let least_ns = if estimate.claim_holds { recoverable_ns } else { 0 };
+        let replayed = estimate.replay.filter(|_| is_replayed).and_then(|change| self.replayed(change, least_ns));
         Ok(Some(Estimate { recoverable_ns, account, basis, replayed }))
     }
 
-    /// What the replay of the device's steady state says of a change.
-    fn replayed(&self, change: Change) -> Option<Replayed> {
+    /// What the replay of the device's steady state says of a change; the most is no less than so much of the window.
+    fn replayed(&self, change: Change, least_ns: i64) -> Option<Replayed> {
         let ns = |name: &'static str| match self.value(FactRef { kind: EntityKind::Device, name }) {
             Some(FactValue::Int(ns)) => Some(*ns),
             _ => None,
         };
         let step_ns = ns(STEP_FACT).filter(|step_ns| *step_ns > 0)?;
-        let ceiling_ns = ns(change.ceiling_fact())?.clamp(0, step_ns);
+        let least_share =
+            ns("window_ns").filter(|ns| *ns > 0).map_or(0.0, |window_ns| least_ns as f64 / window_ns as f64);
+        let ceiling_ns = ns(change.ceiling_fact())?.max((least_share * step_ns as f64) as i64).clamp(0, step_ns);
         let expected_ns = ns(change.expected_fact())?.clamp(0, ceiling_ns);
         Some(Replayed { change, step_ns, expected_ns, ceiling_ns })
     }

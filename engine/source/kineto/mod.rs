@@ -17,6 +17,7 @@ mod document;
 mod event;
 mod fill;
 mod grids;
+mod lost;
 #[allow(
     dead_code,
     reason = "a trace is read whole; the timeline has no columns yet for memory, shapes and collectives"
@@ -65,8 +66,13 @@ pub(super) const FORMAT: Format = Format {
 fn reader(head: &[u8]) -> Option<Reader> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let has = |key: &[u8]| memchr::memmem::find(head, key).is_some();
-    let is_trace =
-        matches!(text, [b'{' | b'[', ..]) || is_compressed(head) || has(b"\"traceEvents\"") || has(b"\"ph\":");
+    // Behind lines of a log, what begins with a line of its own.
+    let is_trace = matches!(text, [b'{' | b'[', ..])
+        || is_compressed(head)
+        || has(b"\"traceEvents\"")
+        || has(b"\"ph\":")
+        || has(b"\n{\n")
+        || has(b"\n{\"");
     is_trace.then_some(read as Reader)
 }
 

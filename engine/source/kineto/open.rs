@@ -111,11 +111,31 @@ struct Frames<R: BufRead> {
     decoder: ruzstd::decoding::FrameDecoder,
     reader: R,
     is_open: bool,
+    /// Why the frame cannot be read any further; told once all before that is handed out.
+    fault: Option<io::Error>,
 }
+
+/// The header of a last block that holds nothing, and a checksum.
+const EMPTY_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: BufRead> Frames<R> {
     fn new(reader: R) -> Self {
-        Self { decoder: ruzstd::decoding::FrameDecoder::new(), reader, is_open: false }
+        Self { decoder: ruzstd::decoding::FrameDecoder::new(), reader, is_open: false, fault: None }
+    }
+
+    /// Inflates some more. Where that fails, the frame is given an end: until then the decoder keeps a window of what is whole.
+    fn inflate(&mut self) -> io::Result<()> {
+        let some = ruzstd::decoding::BlockDecodingStrategy::UptoBytes(BUFFER);
+        let Err(_) = self.decoder.decode_blocks(&mut self.reader, some) else { return Ok(()) };
+        let fault = damaged("what Zstandard compressed is cut off or damaged");
+        let all = ruzstd::decoding::BlockDecodingStrategy::All;
+        match self.decoder.decode_blocks(EMPTY_END.as_slice(), all) {
+            Ok(true) => {
+                self.fault = Some(fault);
+                Ok(())
+            }
+            _ => Err(fault),
+        }
     }
 }
 
@@ -132,9 +152,11 @@ impl<R: BufRead> Read for Frames<R> {
                 return Ok(count);
             }
             if self.is_open && !self.decoder.is_finished() {
-                let some = ruzstd::decoding::BlockDecodingStrategy::UptoBytes(BUFFER);
-                self.decoder.decode_blocks(&mut self.reader, some).map_err(damaged)?;
+                self.inflate()?;
                 continue;
+            }
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
             }
             if self.reader.fill_buf()?.is_empty() {
                 return Ok(0);
@@ -211,6 +233,19 @@ mod tests {
         let too_large = [b"\x28\xb5\x2f\xfd".as_slice(), &[0, 16 << 3, 1, 0, 0]].concat();
         let error = Frames::new(too_large.as_slice()).read(&mut [0; 9]).unwrap_err();
         assert!(error.to_string().contains("a window of over 32 MiB"), "{error}");
+    }
+
+    #[test]
+    fn what_is_whole_before_a_fault_is_handed_out() {
+        let text: Vec<u8> =
+            (0..120_000_u32).flat_map(|number| format!("{} ", number * 7_919 % 9_973).into_bytes()).collect();
+        let packed = ruzstd::encoding::compress_to_vec(text.as_slice(), ruzstd::encoding::CompressionLevel::Fastest);
+        for cut in [packed.len() / 2, packed.len() * 9 / 10] {
+            let mut out = Vec::new();
+            let error = Frames::new(&packed[..cut]).read_to_end(&mut out).unwrap_err();
+            assert!(error.to_string().contains("cut off or damaged"), "{error}");
+            assert!(!out.is_empty() && text.starts_with(&out), "{cut}: {} bytes", out.len());
+        }
     }
 
     #[test]

@@ -25,10 +25,14 @@ pub(super) enum Problem {
     AbsurdDuration,
     /// GPU work that names no device.
     NoDevice,
+    /// One half of an event, its beginning or its end, of a kind that is written whole.
+    Half,
+    /// It does not say what it is.
+    NoKind,
 }
 
 impl Problem {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Broken,
         Self::CutOff,
         Self::TooLarge,
@@ -39,6 +43,8 @@ impl Problem {
         Self::NegativeDuration,
         Self::AbsurdDuration,
         Self::NoDevice,
+        Self::Half,
+        Self::NoKind,
     ];
 
     /// In the words of the review.
@@ -54,6 +60,8 @@ impl Problem {
             Self::NegativeDuration => "ends before it starts",
             Self::AbsurdDuration => "lasts over a day",
             Self::NoDevice => "names no device",
+            Self::Half => "begins or ends apart from its other half",
+            Self::NoKind => "does not say what it is",
         }
     }
 }

@@ -64,11 +64,18 @@ impl<'a> Record<'a> {
         let activity = match self.phase {
             b'X' => self.lasting()?,
             b'i' | b'I' | b'M' => self.instant(),
+            b'B' if self.is_of_kind() => return Err(Problem::Half),
+            0 if self.is_of_kind() => return Err(Problem::NoKind),
             _ => None,
         };
         let Some(activity) = activity else { return Ok(None) };
         let (start_ns, duration_ns) = if self.phase == b'M' { (0, 0) } else { self.times(origin)? };
         Ok(Some(Event { start_ns, duration_ns, pid: self.pid, tid: self.tid, name: self.name, activity }))
+    }
+
+    /// Whether its category is one of those that are taken.
+    fn is_of_kind(&self) -> bool {
+        !matches!(self.lasting(), Ok(None))
     }
 
     fn times(&self, origin: Option<i64>) -> Result<(i64, i64), Problem> {
@@ -121,6 +128,8 @@ impl<'a> Record<'a> {
             }),
             b"overhead" => Activity::Overhead,
             b"Trace" => Activity::Recorded,
+            // Work of a GPU, or the call that asked for it.
+            b"" if self.args.correlation.is_some() => return Err(Problem::NoKind),
             _ => return Ok(None),
         }))
     }
