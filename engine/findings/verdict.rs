@@ -82,7 +82,10 @@ pub(super) fn verdict(
             if let Some(finding) = findings.iter().find(says_it_better) {
                 return words.sentence(&finding.summary).own(".");
             }
-            let is_news = |finding: &&Finding| finding.severity > Severity::Info && finding.capture_note.is_none();
+            let is_said = |finding: &Finding| is_outside_first && finding.looks_outside();
+            let is_news = |finding: &&Finding| {
+                finding.severity > Severity::Info && finding.capture_note.is_none() && !is_said(finding)
+            };
             let unnumbered = findings.iter().find(is_news);
             let is_once =
                 |finding: &Finding| finding.once && finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
