@@ -82,7 +82,10 @@ pub(super) fn verdict(
             if let Some(finding) = findings.iter().find(says_it_better) {
                 return words.sentence(&finding.summary).own(".");
             }
-            let is_news = |finding: &&Finding| finding.severity > Severity::Info && finding.capture_note.is_none();
+            let is_said = |finding: &Finding| is_outside_first && finding.looks_outside();
+            let is_news = |finding: &&Finding| {
+                finding.severity > Severity::Info && finding.capture_note.is_none() && !is_said(finding)
+            };
             let unnumbered = findings.iter().find(is_news);
             let is_once =
                 |finding: &Finding| finding.once && finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
@@ -163,7 +166,7 @@ fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> 
     let counted = if operations == 1 { "1 operation".to_owned() } else { format!("{operations} operations") };
     let (window, length) = (duration(window_ns), duration(length_ns));
     let words = format!(
-        "Next to no GPU work was recorded: {counted}, {window} of a capture of {length}. That is too little to judge."
+        "Next to no GPU work was recorded: {counted}, {window} of {length} that were recorded. That is too little to judge."
     );
     Some(Sentence::default().own(&words))
 }
