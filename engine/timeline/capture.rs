@@ -22,6 +22,8 @@ pub struct Source {
     pub gpu_vendor: Option<GpuVendor>,
     /// Whether the profiler was asked to record CUDA, where the recording says.
     pub cuda_requested: Option<bool>,
+    /// Whether work of the GPU is missing among what was recorded, so that idle time may be such work.
+    pub lacks_gpu_work: bool,
 }
 
 /// Who made the GPUs of a recording: what they take to start work, and the tools for them, differ.

@@ -111,6 +111,13 @@ pub(super) const RUN: &[Fact] = &[
         "Whether the capture was set to record CUDA; exporters before 2023 do not say.",
     ),
     fact(
+        "lacks_gpu_work",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether launches amid others have no work in the recording, at least one of a hundred: idle time may be work that was lost. Told of traces of the PyTorch Profiler.",
+    ),
+    fact(
         "api_error_count",
         Int,
         CudaApi,

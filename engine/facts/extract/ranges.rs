@@ -19,6 +19,17 @@ const MAX_BY_TIME: usize = 100;
 /// How the profiler of PyTorch begins the names of steps.
 pub(super) const STEP: &str = "ProfilerStep";
 
+/// Ranges that frameworks put around the program's model: what is in them tells more.
+const WRAPPERS: [&str; 7] = [
+    "DistributedDataParallel.forward",
+    "DataParallel.forward",
+    "FullyShardedDataParallel.forward",
+    "nn.Module: DistributedDataParallel",
+    "nn.Module: DataParallel",
+    "nn.Module: FullyShardedDataParallel",
+    "nn.Module: OptimizedModule",
+];
+
 /// What the ranges of one label add up to on one device.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
@@ -72,12 +83,14 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
     facts.set_some("too_deep_range_count", Some(device.idle.too_deep_count).filter(|count| *count > 0));
     let of_host = |idle: &RangeIdle| InGroup { all_ns: idle.host_ns, innermost_ns: idle.innermost_host_ns };
     let of_blocked = |idle: &RangeIdle| InGroup { all_ns: idle.blocked_ns, innermost_ns: idle.innermost_blocked_ns };
-    if let Some((range, ns)) = main_range(told, device.account_ns(Account::IdleHost), of_host) {
+    // What fetches data has facts of its own.
+    let loading_groups = loading_groups(timeline, told);
+    if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleHost), of_host), &loading_groups) {
         facts.set("idle_host_range", told.folded.name(range));
         facts.set("idle_host_range_ns", ns);
         facts.set("is_idle_host_range_mpi", told.is_mpi(timeline, range));
     }
-    if let Some((range, ns)) = main_range(told, device.account_ns(Account::IdleBlocked), of_blocked) {
+    if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleBlocked), of_blocked), &BTreeSet::new()) {
         facts.set("idle_blocked_range", told.folded.name(range));
         facts.set("idle_blocked_range_ns", ns);
     }
@@ -148,9 +161,10 @@ fn all_holding(device: &DeviceContext, groups: &[Group], folded: &Folded) -> BTr
     let window_ns = device.window().len_ns();
     let holds_window = groups.iter().filter(|group| group.sums.longest_ns >= window_ns);
     let mut holding: BTreeSet<u32> = holds_window.filter_map(|group| folded.group_of(group.label)).collect();
-    // A step that the framework marks says nothing of what is in it.
-    let in_step = groups.iter().filter_map(|group| folded.group_of(group.label));
-    holding.extend(in_step.filter(|group| folded.name(*group).starts_with(STEP)));
+    // A step that the framework marks, or a wrapper, says nothing of what is in it.
+    let is_wrapper = |name: &str| name.starts_with(STEP) || WRAPPERS.iter().any(|wrapper| name.starts_with(wrapper));
+    let all = groups.iter().filter_map(|group| folded.group_of(group.label));
+    holding.extend(all.filter(|group| is_wrapper(folded.name(*group))));
     let Some(steps) = device.told.sure_steps() else { return holding };
     let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
     for group in groups {
@@ -178,13 +192,24 @@ impl Told<'_> {
     }
 }
 
-/// The innermost ranges, numbers folded, that hold at least half of a time; where none do, those with most of it where no other
-/// range lies further in.
-fn main_range(told: &Told<'_>, whole_ns: i64, time: fn(&RangeIdle) -> InGroup) -> Option<(u32, i64)> {
+/// The groups of ranges in which the loop fetches its next batch.
+fn loading_groups(timeline: &Timeline, told: &Told<'_>) -> BTreeSet<u32> {
+    let is_loading = timeline.loading_labels();
+    let loading = (0_u32..).zip(is_loading).filter(|(_, is_loading)| *is_loading);
+    loading.filter_map(|(label, _)| told.folded.group_of(label)).collect()
+}
+
+/// The innermost ranges, numbers folded, that hold at least half of a time; where none do, the innermost that hold half of what
+/// those with most of it hold. Some are left out, as are those that tell nothing.
+fn main_range(
+    told: &Told<'_>,
+    (whole_ns, time): (i64, fn(&RangeIdle) -> InGroup),
+    left_out: &BTreeSet<u32>,
+) -> Option<(u32, i64)> {
     let mut by_group: BTreeMap<u32, InGroup> = BTreeMap::new();
     for group in told.groups {
         let Some(folded) = told.folded.group_of(group.label) else { continue };
-        if told.all_holding.contains(&folded) {
+        if told.all_holding.contains(&folded) || left_out.contains(&folded) {
             continue;
         }
         let (sum, part) = (by_group.entry(folded).or_default(), time(&group.sums.idle));
@@ -192,8 +217,8 @@ fn main_range(told: &Told<'_>, whole_ns: i64, time: fn(&RangeIdle) -> InGroup) -
         sum.innermost_ns += part.innermost_ns;
     }
     telling(&by_group, whole_ns).or_else(|| {
-        let most = by_group.iter().max_by_key(|(group, sum)| (sum.innermost_ns, Reverse(**group)))?;
-        Some((*most.0, most.1.innermost_ns)).filter(|(_, ns)| *ns > 0)
+        let most_ns = by_group.values().map(|sum| sum.all_ns).max()?;
+        telling(&by_group, most_ns)
     })
 }
 

@@ -51,6 +51,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set("cpu_samples_captured", timeline.has_cpu_samples);
     facts.set("is_window_narrowed", context.is_narrowed);
     facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
+    facts.set("lacks_gpu_work", timeline.source.lacks_gpu_work);
     if !timeline.api.is_empty() {
         let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
         let failed = failed_launches(context);

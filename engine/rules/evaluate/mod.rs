@@ -7,6 +7,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
+use crate::ledger::Account;
 use crate::limits::MAX_FINDING_OF_RULE_COUNT;
 use crate::replay::{Change, STEP_FACT};
 use crate::text::spans::Sentence;
@@ -93,11 +94,16 @@ pub(super) fn claimed(
     judge.claimed(estimate).ok()
 }
 
+/// Why little is sure of idle time where a part of the GPU's work was lost.
+const MAY_BE_WORK: &str = "Work of the GPU is missing from the recording: idle time may be work that was not recorded.";
+
 /// What all rules share.
 struct Report<'a> {
     facts: &'a Facts,
     entities: Entities<'a>,
     framework: Option<&'a str>,
+    /// Whether idle time may be work that was not recorded.
+    lacks_gpu_work: bool,
     printers: &'a Printers,
     budget: &'a Budget,
 }
@@ -119,7 +125,9 @@ impl<'a> Asked<'a> {
 impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts, budget: &'a Budget) -> Self {
         let framework = facts.run().and_then(|run| run.text("framework"));
-        Self { facts, entities: Entities::new(facts), framework, printers: library.printers(), budget }
+        let lacks_gpu_work = facts.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true));
+        let (entities, printers) = (Entities::new(facts), library.printers());
+        Self { facts, entities, framework, lacks_gpu_work, printers, budget }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
@@ -229,7 +237,15 @@ impl Judge<'_> {
                 because.push(lower.because.clone());
             }
         }
+        if self.claims_idle_time() && self.report.lacks_gpu_work {
+            confidence = Confidence::Low;
+            because.push(MAY_BE_WORK.to_owned());
+        }
         Ok((confidence, because))
+    }
+
+    fn claims_idle_time(&self) -> bool {
+        self.rule.code.estimate.as_ref().is_some_and(|estimate| estimate.account.top() == Account::Idle)
     }
 
     /// That of the first condition that holds.

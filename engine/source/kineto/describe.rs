@@ -1,6 +1,7 @@
 //! What a trace says of its GPUs, and what is known to be wrong with it.
 
 use super::fill::EVENTS;
+use super::lost::Lost;
 use super::metadata;
 use super::problems::Ending;
 use super::{FORMAT, RECORD_AGAIN, Summary};
@@ -87,32 +88,38 @@ fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendo
 
 /// Tells the timeline what it was made of.
 pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_gpu_events: bool) {
+    let lost = Lost::of(timeline);
     timeline.source = Source {
         format: Some(FORMAT.id),
         framework: Some("pytorch"),
         costly_options: costly_options(&summary.metadata),
         listed_gpu_count: Some(summary.metadata.devices.len() as i64).filter(|count| *count > 0),
         gpu_vendor: vendor(timeline, &summary.metadata),
-        // A trace that was recorded without it has none of its calls.
-        cuda_requested: (!has_gpu_events).then_some(false),
+        // A trace that was recorded without it has none of its calls; of one that is not whole they may be what is missing.
+        cuda_requested: (!has_gpu_events && summary.ending == Ending::Whole).then_some(false),
+        lacks_gpu_work: lost.is_some_and(Lost::is_amid),
         ..Source::default()
     };
     timeline.lacks_calls = true;
     describe_unlisted(timeline, &summary.metadata);
     timeline.begin_at_zero();
-    let text = match &summary.ending {
-        Ending::Whole => return,
-        Ending::Changed => {
-            "The file is damaged: its checksum is not that of the trace in it, so that anything in it may be wrong"
-                .to_owned()
-        }
-        Ending::CutOff => "The file ends before the trace does".to_owned(),
-        Ending::Damaged(why) => format!("The file is damaged, and ends before the trace does ({why})"),
-        Ending::BeyondBudget => {
-            "Reading the file takes more than a trace of its size can; its end was not read".to_owned()
-        }
-        Ending::BeyondMemory => "The trace takes more memory than one of its size can; its end was not read".to_owned(),
+    let damage = damage(&summary.ending).map(|text| format!("{text}. {RECORD_AGAIN}."));
+    let texts: Vec<String> = damage.into_iter().chain(lost.map(Lost::sentence)).collect();
+    if !texts.is_empty() {
+        let (kind, level) = (NoticeKind::EventsLost, NoticeLevel::Warning);
+        timeline.notices.push(Notice { kind, level, text: texts.join(" ") });
+    }
+}
+
+/// What is wrong with the file; absent where it is whole.
+fn damage(ending: &Ending) -> Option<String> {
+    let text = match ending {
+        Ending::Whole => return None,
+        Ending::Changed => "The file is damaged: its checksum is not that of the trace in it, so that anything in it may be wrong",
+        Ending::CutOff => "The file ends before the trace does",
+        Ending::Damaged(why) => return Some(format!("The file is damaged, and ends before the trace does ({why})")),
+        Ending::BeyondBudget => "Reading the file takes more than a trace of its size can; its end was not read",
+        Ending::BeyondMemory => "The trace takes more memory than one of its size can; its end was not read",
     };
-    let text = format!("{text}. {RECORD_AGAIN}.");
-    timeline.notices.push(Notice { kind: NoticeKind::EventsLost, level: NoticeLevel::Warning, text });
+    Some(text.to_owned())
 }

@@ -17,6 +17,7 @@ mod document;
 mod event;
 mod fill;
 mod grids;
+mod lost;
 #[allow(
     dead_code,
     reason = "a trace is read whole; the timeline has no columns yet for memory, shapes and collectives"
