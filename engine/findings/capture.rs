@@ -48,7 +48,7 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         let how = how.map_or_else(String::new, |how| format!(" `{how}` records them one by one, at some cost."));
         notes.push(Sentence::default().own(&format!("{launches} {words}{how}")));
     }
-    if positive("gpu_op_count").is_some() && run.int("api_call_count") == Some(0) {
+    if positive("gpu_op_count").is_some() && run.int("api_call_count") == Some(0) && !facts.is_damaged() {
         let words = "No CUDA API calls were recorded, so nothing tells what the host did while a GPU was idle.";
         notes.push(Sentence::default().own(words));
     }

@@ -4,7 +4,7 @@
 use super::output::OutputError;
 
 /// What a recording is.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub struct Source {
     /// The id of its format, as the table of formats has it; absent for a timeline that no reader made.
     pub format: Option<&'static str>,
@@ -24,6 +24,10 @@ pub struct Source {
     pub cuda_requested: Option<bool>,
     /// Whether work of the GPU is missing among what was recorded, so that idle time may be such work.
     pub lacks_gpu_work: bool,
+    /// Of the launches that it holds, the share whose work it lacks; absent where it lacks none.
+    pub lost_launch_share: Option<f64>,
+    /// Whether a part of the file is missing or cannot be read: whatever was in it looks like idle time.
+    pub is_damaged: bool,
 }
 
 /// Who made the GPUs of a recording: what they take to start work, and the tools for them, differ.

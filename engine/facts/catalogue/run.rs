@@ -1,6 +1,6 @@
 //! Facts of the run and of its processes.
 
-use super::FactType::{Bool, Choice, Int, Text};
+use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::facts::extract::framework::FRAMEWORKS;
@@ -116,6 +116,20 @@ pub(super) const RUN: &[Fact] = &[
         Report,
         Incomparable,
         "Whether launches amid others have no work in the recording, at least one of a hundred: idle time may be work that was lost. Told of traces of the PyTorch Profiler.",
+    ),
+    fact(
+        "lost_launch_share",
+        Float,
+        Report,
+        Incomparable,
+        "Of the launches that the recording holds, the share whose work it lacks; absent where it lacks none, and where it lacks all. Told of traces of the PyTorch Profiler.",
+    ),
+    fact(
+        "is_file_damaged",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether a part of the file is missing or cannot be read, so that what was in it looks like idle time: then no idle time is told of the host. Told of traces of the PyTorch Profiler.",
     ),
     fact(
         "api_error_count",

@@ -113,6 +113,10 @@ fn played<T>(
     steps: &[Step],
     then: impl FnOnce(&Bounded<'_, '_>) -> T,
 ) -> Result<T, NoReplay> {
+    // Work that is missing would take its time in every replay.
+    if context.timeline.source.is_damaged || context.timeline.source.lacks_gpu_work {
+        return Err(NoReplay::Unexplained);
+    }
     let devices: Vec<&DeviceOps> = context.devices.iter().map(|device| &device.ops).collect();
     let own = context.devices.iter().position(|other| other.ops.device == device.ops.device).unwrap_or(0);
     let roles: Vec<Role> = context.traits.iter().map(|traits| traits.role).collect();

@@ -52,6 +52,8 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set("is_window_narrowed", context.is_narrowed);
     facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
     facts.set("lacks_gpu_work", timeline.source.lacks_gpu_work);
+    facts.set_some("lost_launch_share", timeline.source.lost_launch_share);
+    facts.set("is_file_damaged", timeline.source.is_damaged);
     if !timeline.api.is_empty() {
         let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
         let failed = failed_launches(context);

@@ -97,6 +97,9 @@ pub(super) fn claimed(
 /// Why little is sure of idle time where a part of the GPU's work was lost.
 const MAY_BE_WORK: &str = "Work of the GPU is missing from the recording: idle time may be work that was not recorded.";
 
+/// Why little is sure of anything that a part of a file says.
+const IN_PART: &str = "A part of the file is missing or cannot be read: the whole may say something else.";
+
 /// What all rules share.
 struct Report<'a> {
     facts: &'a Facts,
@@ -104,6 +107,8 @@ struct Report<'a> {
     framework: Option<&'a str>,
     /// Whether idle time may be work that was not recorded.
     lacks_gpu_work: bool,
+    /// Whether any time may be that of work in a part of the file that is missing.
+    is_damaged: bool,
     printers: &'a Printers,
     budget: &'a Budget,
 }
@@ -126,8 +131,9 @@ impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts, budget: &'a Budget) -> Self {
         let framework = facts.run().and_then(|run| run.text("framework"));
         let lacks_gpu_work = facts.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true));
+        let is_damaged = facts.is_damaged();
         let (entities, printers) = (Entities::new(facts), library.printers());
-        Self { facts, entities, framework, lacks_gpu_work, printers, budget }
+        Self { facts, entities, framework, lacks_gpu_work, is_damaged, printers, budget }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
@@ -237,9 +243,12 @@ impl Judge<'_> {
                 because.push(lower.because.clone());
             }
         }
-        if self.claims_idle_time() && self.report.lacks_gpu_work {
+        let is_of_run = self.report.facts.get(self.id).kind == EntityKind::Run;
+        let in_part = (self.report.is_damaged && !is_of_run).then_some(IN_PART);
+        let may_be_work = (self.report.lacks_gpu_work && self.claims_idle_time()).then_some(MAY_BE_WORK);
+        if let Some(why) = in_part.or(may_be_work) {
             confidence = Confidence::Low;
-            because.push(MAY_BE_WORK.to_owned());
+            because.push(why.to_owned());
         }
         Ok((confidence, because))
     }

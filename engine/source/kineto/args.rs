@@ -146,7 +146,9 @@ fn three(value: Value<'_>) -> Option<[u32; 3]> {
     let inner = nested(value)?.strip_prefix(b"[")?.strip_suffix(b"]")?;
     let mut out = [1; 3];
     for (part, place) in inner.split(|byte| *byte == b',').zip(&mut out) {
-        *place = u32::try_from(integer(part.trim_ascii())?).ok()?;
+        let part = part.trim_ascii();
+        let part = part.strip_prefix(b"\"").and_then(|part| part.strip_suffix(b"\"")).unwrap_or(part);
+        *place = u32::try_from(integer(part)?).ok()?;
     }
     Some(out)
 }
@@ -170,6 +172,7 @@ mod tests {
         assert_eq!((args.device, args.blocks_per_sm, args.warps_per_sm), (None, None, Some(63)));
         assert!(read("null }").external_id.is_none());
         assert!(read("[1, 2] }").external_id.is_none());
+        assert_eq!(read(r#"{"grid": ["4", "2" ,1 ]}"#).grid, Some([4, 2, 1]));
         assert_eq!(read(r#"{"grid": [-1, 1, 1], "block": "N/A"}"#).grid, None);
     }
 }

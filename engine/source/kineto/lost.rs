@@ -105,16 +105,30 @@ impl Lost {
         self.amid_count as f64 >= LEAST_SHARE * self.launch_count as f64
     }
 
-    /// What the trace lacks, and the way out.
-    pub(super) fn sentence(self) -> String {
+    /// Of the launches, the share whose work is missing.
+    pub(super) fn share(self) -> f64 {
+        self.count as f64 / self.launch_count.max(1) as f64
+    }
+
+    /// What the trace lacks, and the way out; of a damaged file it may be in the part that is missing.
+    pub(super) fn sentence(self, is_damaged: bool) -> String {
         let of = |count: usize| number::count(i64::try_from(count).unwrap_or(i64::MAX));
         let (lost, all) = (of(self.count), of(self.launch_count));
+        if is_damaged {
+            return format!(
+                "What is left of it holds no work of {lost} of the {all} calls that launch some; of other work the calls are \
+                 missing too."
+            );
+        }
         let how = "Call torch.cuda.synchronize() before the profiler stops, and record fewer steps.";
         if self.is_amid() {
             return format!(
                 "The trace holds no work of {lost} of the {all} calls that launch some: the profiler lost it, and idle time may be \
                  work that was not recorded. {how}"
             );
+        }
+        if 2 * self.amid_count >= self.count {
+            return format!("The trace holds no work of {lost} of the {all} calls that launch some: it was lost.");
         }
         let nearly = if self.amid_count > 0 { "nearly all of them " } else { "" };
         format!(

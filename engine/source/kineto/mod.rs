@@ -66,9 +66,18 @@ pub(super) const FORMAT: Format = Format {
 fn reader(head: &[u8]) -> Option<Reader> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let has = |key: &[u8]| memchr::memmem::find(head, key).is_some();
-    let is_trace =
-        matches!(text, [b'{' | b'[', ..]) || is_compressed(head) || has(b"\"traceEvents\"") || has(b"\"ph\":");
+    let is_trace = matches!(text, [b'{' | b'[', ..])
+        || is_compressed(head)
+        || has(b"\"traceEvents\"")
+        || has(b"\"ph\":")
+        || has_object_behind_lines(head);
     is_trace.then_some(read as Reader)
+}
+
+/// Whether a line begins an object: the document, behind lines of a log.
+fn has_object_behind_lines(head: &[u8]) -> bool {
+    let mut lines = memchr::memmem::find_iter(head, b"\n{");
+    lines.any(|at| head.get(at + 2..).is_some_and(|rest| rest.trim_ascii_start().starts_with(b"\"")))
 }
 
 /// Files that PyTorch writes beside traces.
@@ -143,6 +152,10 @@ fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
     let path = path.display().to_string();
     let found = match problem {
         Unreadable::Io(source) => return ReadError::Open { path, source },
+        Unreadable::Damaged(why) => {
+            let found = format!("is damaged, and holds nothing that can be read ({why})");
+            return ReadError::NotAReport { path, found, hint: format!("{RECORD_AGAIN}. {RECORD}") };
+        }
         Unreadable::Empty => "is empty".to_owned(),
         Unreadable::NotJson => "is no trace of the PyTorch Profiler: it is no JSON".to_owned(),
         Unreadable::NoEventList => "is JSON, but no trace of the PyTorch Profiler: it has no traceEvents".to_owned(),

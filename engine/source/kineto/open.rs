@@ -111,17 +111,39 @@ struct Frames<R: BufRead> {
     decoder: ruzstd::decoding::FrameDecoder,
     reader: R,
     is_open: bool,
+    /// Why no more can be inflated: said once what was is handed out.
+    fault: Option<io::Error>,
 }
+
+/// A last block of a frame without any bytes, and a checksum.
+const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: BufRead> Frames<R> {
     fn new(reader: R) -> Self {
-        Self { decoder: ruzstd::decoding::FrameDecoder::new(), reader, is_open: false }
+        Self { decoder: ruzstd::decoding::FrameDecoder::new(), reader, is_open: false, fault: None }
+    }
+
+    /// Inflates some more. The decoder keeps a window of what it inflated until the frame ends, so where it ends early it is
+    /// told that it ends there.
+    fn inflate(&mut self) -> io::Result<()> {
+        let some = ruzstd::decoding::BlockDecodingStrategy::UptoBytes(BUFFER);
+        if self.decoder.decode_blocks(&mut self.reader, some).is_ok() {
+            return Ok(());
+        }
+        let is_at_end = self.reader.fill_buf()?.is_empty();
+        let fault = damaged(if is_at_end { "its compressed data is cut off" } else { "its compressed data is corrupt" });
+        let all = ruzstd::decoding::BlockDecodingStrategy::All;
+        if self.decoder.is_finished() || self.decoder.decode_blocks(LAST_BLOCK.as_slice(), all).is_err() {
+            return Err(fault);
+        }
+        self.fault = Some(fault);
+        Ok(())
     }
 }
 
-/// What a decoder says, as an error of reading.
-fn damaged(error: impl std::fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+/// Why a file cannot be inflated, as an error of reading.
+fn damaged(why: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.into())
 }
 
 impl<R: BufRead> Read for Frames<R> {
@@ -132,9 +154,11 @@ impl<R: BufRead> Read for Frames<R> {
                 return Ok(count);
             }
             if self.is_open && !self.decoder.is_finished() {
-                let some = ruzstd::decoding::BlockDecodingStrategy::UptoBytes(BUFFER);
-                self.decoder.decode_blocks(&mut self.reader, some).map_err(damaged)?;
+                self.inflate()?;
                 continue;
+            }
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
             }
             if self.reader.fill_buf()?.is_empty() {
                 return Ok(0);
@@ -158,7 +182,7 @@ impl<R: BufRead> Frames<R> {
                 io::copy(&mut self.reader.by_ref().take(u64::from(length)), &mut io::sink())?;
                 Ok(false)
             }
-            Err(error) => Err(damaged(error)),
+            Err(_) => Err(damaged("its compressed data is corrupt")),
         }
     }
 }

@@ -25,10 +25,17 @@ pub(super) enum Problem {
     AbsurdDuration,
     /// GPU work that names no device.
     NoDevice,
+    /// Its kind, or its category, is no string.
+    NoKind,
+    /// Its beginning and its end are written as events of their own.
+    Separate,
 }
 
 impl Problem {
-    const ALL: [Self; 10] = [
+    /// Those of which nothing tells what they were.
+    pub(super) const UNKNOWN: [Self; 3] = [Self::Broken, Self::TooLarge, Self::NoKind];
+
+    const ALL: [Self; 12] = [
         Self::Broken,
         Self::CutOff,
         Self::TooLarge,
@@ -39,6 +46,8 @@ impl Problem {
         Self::NegativeDuration,
         Self::AbsurdDuration,
         Self::NoDevice,
+        Self::NoKind,
+        Self::Separate,
     ];
 
     /// In the words of the review.
@@ -54,6 +63,8 @@ impl Problem {
             Self::NegativeDuration => "ends before it starts",
             Self::AbsurdDuration => "lasts over a day",
             Self::NoDevice => "names no device",
+            Self::NoKind => "without a kind or a category",
+            Self::Separate => "begins and ends in two events, which are not read",
         }
     }
 }
@@ -65,6 +76,8 @@ pub(super) enum Ending {
     Whole,
     /// The same, but what was inflated is not what was compressed.
     Changed,
+    /// Right behind an event of a list that has no end, as the format allows.
+    Open,
     /// Within the document.
     CutOff,
     /// The compressed data cannot be inflated any further.
@@ -111,6 +124,8 @@ impl Problems {
 pub(super) enum Unreadable {
     /// The file cannot be opened.
     Io(io::Error),
+    /// What it is compressed into cannot be inflated.
+    Damaged(io::Error),
     /// There is nothing in it.
     Empty,
     /// It is no JSON.

@@ -58,12 +58,22 @@ impl<'a> Record<'a> {
         self.phase == b'X'
     }
 
+    /// Whether it is work of a GPU.
+    pub(super) const fn is_gpu_op(&self) -> bool {
+        matches!(
+            self.category,
+            b"kernel" | b"Kernel" | b"mtia_ccp_events" | b"gpu_memcpy" | b"Memcpy" | b"gpu_memset" | b"Memset"
+        )
+    }
+
     /// The event, `None` when it is none that coldspot takes, or why it cannot be taken. `origin` is a time within the
     /// recording.
     pub(super) fn event(&self, origin: Option<i64>) -> Result<Option<Event<'a>>, Problem> {
         let activity = match self.phase {
             b'X' => self.lasting()?,
             b'i' | b'I' | b'M' => self.instant(),
+            b'B' if !matches!(self.lasting(), Ok(None)) => return Err(Problem::Separate),
+            0 if !self.duration.is_empty() => return Err(Problem::NoKind),
             _ => None,
         };
         let Some(activity) = activity else { return Ok(None) };
@@ -121,6 +131,7 @@ impl<'a> Record<'a> {
             }),
             b"overhead" => Activity::Overhead,
             b"Trace" => Activity::Recorded,
+            b"" => return Err(Problem::NoKind),
             _ => return Ok(None),
         }))
     }
