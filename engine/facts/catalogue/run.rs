@@ -121,7 +121,7 @@ pub(super) const RUN: &[Fact] = &[
         "lost_launch_share",
         Float,
         Report,
-        Incomparable,
+        Intensive,
         "Of the launches that the recording holds, the share whose work it lacks; absent where it lacks none, and where it lacks all. Told of traces of the PyTorch Profiler.",
     ),
     fact(

@@ -122,12 +122,6 @@ impl Found {
             .max(of(self.lost_gpu_op_count, self.gpu_op_count))
     }
 
-    fn skip(&mut self, bytes: usize) {
-        if bytes >= LEAST_EVENT_BYTES {
-            self.skipped_bytes += bytes as u64;
-        }
-    }
-
     /// What reading took, in bytes of an ordinary trace.
     pub(super) const fn work_bytes(&self) -> u64 {
         self.piece_bytes + self.vain_bytes * WORK_OF_A_VAIN_BYTE + self.seen_count * WORK_OF_AN_OBJECT
@@ -370,16 +364,23 @@ impl<'a, S: Sink> Piece<'a, S> {
         self.state.is_lost = true;
     }
 
+    /// Notes that there is no event in so many bytes; what follows the document is none of it.
+    fn skip(&mut self, bytes: usize) {
+        if bytes >= LEAST_EVENT_BYTES && self.state.place != Place::Done {
+            self.found.skipped_bytes += bytes as u64;
+        }
+    }
+
     /// Looks for a place at which to go on; returns whether there is one.
     fn find_way(&mut self) -> bool {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some((distance, place)) = landmark(rest) else {
             let keep = if self.is_last { 0 } else { OVERLAP.min(rest.len()) };
-            self.found.skip(rest.len() - keep);
+            self.skip(rest.len() - keep);
             self.at = self.bytes.len() - keep;
             return false;
         };
-        self.found.skip(distance);
+        self.skip(distance);
         self.at += distance;
         self.found.has_list |= place == Place::Events;
         self.state = State { place, is_lost: false, ..self.state };
