@@ -166,6 +166,8 @@ pub const MAX_QUOTED_BYTES: usize = MIB as usize;
 pub const MAX_TEMPLATE_STEP_COUNT: u64 = 50_000_000;
 /// Findings of one rule on one device: of what comes after so many, each holds less than 1 % of any account.
 pub const MAX_FINDING_OF_RULE_COUNT: usize = 100;
+/// The same on all devices together: on eight of them, each may have fifty.
+pub const MAX_FINDING_OF_RULE_IN_ALL_COUNT: usize = 400;
 /// Bytes of a page: two hundred times a long one.
 pub const MAX_PAGE_BYTES: usize = 64 * MIB as usize;
 /// How long templates of the user may print a page.
@@ -284,7 +286,10 @@ mod tests {
             ("macros, includes", vec![count(MAX_TEMPLATE_DEPTH as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
             ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT), count(MAX_TESTING_STEP_COUNT)]),
-            ("findings of one rule on one GPU", vec![count(MAX_FINDING_OF_RULE_COUNT as u64)]),
+            (
+                "findings of one rule on one GPU, on all",
+                vec![count(MAX_FINDING_OF_RULE_COUNT as u64), count(MAX_FINDING_OF_RULE_IN_ALL_COUNT as u64)],
+            ),
             ("bytes that one text of a rule quotes", vec![bytes(MAX_QUOTED_BYTES as u64)]),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),

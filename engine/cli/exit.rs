@@ -32,7 +32,7 @@ impl Exit {
             Self::Rules => "a rule or a template is wrong",
             Self::Comparison => "the two sides of a comparison cannot be compared",
             Self::Forge => "the forge did not take the comment",
-            Self::Bounds => "the run takes more than --max-time or --max-memory",
+            Self::Bounds => "the run takes more than --max-time or --max-memory, or than its rules may",
         }
     }
 }

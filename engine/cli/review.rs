@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use coldspot::findings::{Baseline, Review, Stale, StaleIgnore};
 use coldspot::report::{Report, ReviewReport};
+use coldspot::rules::is_spent;
 use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
@@ -71,13 +72,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn exit(report: &ReviewReport) -> Exit {
+    // A rule of the user's own that meets a report it was not made for is told, and ends no nightly run.
+    let mut errors = report.review.errors.iter().filter(|error| !error.is_own).peekable();
     if report.gates.ends_run() {
         Exit::Findings
-    } else if report.review.errors.iter().any(|error| !error.is_own) {
-        // A rule of the user's own that meets a report it was not made for is told, and ends no nightly run.
-        Exit::Rules
-    } else {
+    } else if errors.peek().is_none() {
         Exit::Ok
+    } else if errors.all(|error| is_spent(&error.message)) {
+        Exit::Bounds
+    } else {
+        Exit::Rules
     }
 }
 

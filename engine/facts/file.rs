@@ -9,6 +9,7 @@ use super::catalogue::EntityKind;
 use super::json::{self, RawEntities, RawEntity};
 use super::store::{EntityId, Facts};
 use crate::files;
+use crate::ledger::{Account, Breakdown};
 use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT, MAX_FACTS_FILE_BYTES};
 use crate::text::escape;
 
@@ -94,7 +95,7 @@ pub fn read(path: &Path) -> Result<Facts, FactsFileError> {
         Some(Ok(SCHEMA_NUMBER)) => {
             let entities = json::entities(&bytes).map_err(|error| damaged(error.to_string()))?;
             drop(bytes);
-            facts_of(entities).map_err(damaged)
+            facts_of(entities).and_then(whole).map_err(damaged)
         }
         Some(Ok(1u64..)) => Err(FactsFileError::Newer { path: name, found: escape::plain(&schema) }),
         Some(_) => Err(damaged(format!("its schema is {schema}"))),
@@ -129,6 +130,33 @@ fn facts_of(entities: RawEntities) -> Result<Facts, String> {
     }
 }
 
+/// Facts whose parts are no more than their wholes, as no file that coldspot writes has them.
+fn whole(facts: Facts) -> Result<Facts, String> {
+    let more = |part: &str, whole: &str, key: &str| format!("{key}: {part} is more than its {whole}");
+    let mut of_kernels: HashMap<EntityId, i64> = HashMap::default();
+    for (id, kernel) in facts.of_kind(EntityKind::Kernel) {
+        let Some(device) = facts.related(id, EntityKind::Device) else { continue };
+        let sum_ns = of_kernels.entry(device).or_default();
+        *sum_ns = sum_ns.saturating_add(kernel.int("attributed_ns").unwrap_or(0));
+    }
+    for (id, device) in facts.of_kind(EntityKind::Device) {
+        let Some(window_ns) = device.int(Account::Window.fact()) else { continue };
+        if of_kernels.get(&id).is_some_and(|sum_ns| *sum_ns > window_ns) {
+            return Err(more("the time of its kernels", Account::Window.fact(), &device.key));
+        }
+        for account in Account::all() {
+            let Some(breakdown) = account.part_of() else { continue };
+            let whole_ns = device.int(breakdown.whole().fact()).unwrap_or(window_ns);
+            let parts = breakdown.accounts().filter(|part| breakdown != Breakdown::Waste || *part == account);
+            let sum_ns = parts.filter_map(|part| device.int(part.fact())).fold(0, i64::saturating_add);
+            if sum_ns > whole_ns {
+                return Err(more(account.fact(), breakdown.whole().fact(), &device.key));
+            }
+        }
+    }
+    Ok(facts)
+}
+
 /// No file that coldspot writes holds more of a kind: what rules say of each is kept.
 const fn most(kind: EntityKind) -> Option<usize> {
     match kind {
@@ -152,14 +180,18 @@ fn add(facts: &mut Facts, ids: &mut Ids, kind: EntityKind, entity: RawEntity) ->
     let mut parents = Vec::new();
     for ancestor in kind.ancestors() {
         // The last of a name counts.
-        let Some((_, parent)) = entity.ancestors.iter().rfind(|(kind, _)| kind == ancestor) else { continue };
+        let parent = entity.ancestors.iter().rfind(|(kind, _)| kind == ancestor);
+        let Some((_, parent)) = parent else {
+            // Not every recording tells the process of a range.
+            if *ancestor == EntityKind::Process {
+                continue;
+            }
+            return Err(format!("`{key}` names no {}", ancestor.name()));
+        };
         match ids.get(&(*ancestor, parent.clone())) {
             Some(parent) => parents.push(*parent),
             None => return Err(format!("`{key}` names the {} `{parent}`, which is not there", ancestor.name())),
         }
-    }
-    if kind != EntityKind::Run && parents.last().is_none_or(|last| facts.get(*last).kind != EntityKind::Run) {
-        return Err(format!("`{key}` names no run"));
     }
     let id = facts.add(kind, key.as_str(), &parents);
     for (name, value) in entity.facts {
@@ -237,6 +269,36 @@ mod tests {
         let facts = load(&text).unwrap();
         let (_, run) = facts.of_kind(EntityKind::Run).next().unwrap();
         assert_eq!(run.text("framework"), None);
+    }
+
+    #[test]
+    fn parts_are_no_more_than_their_wholes() {
+        let with = |facts: &[(&'static str, i64)], of_kernel: i64| {
+            let mut changed = sample();
+            let run = changed.of_kind(EntityKind::Run).next().unwrap().0;
+            let device = changed.of_kind(EntityKind::Device).next().unwrap().0;
+            facts.iter().for_each(|(name, value)| changed.get_mut(device).set(name, *value));
+            for key in ["a", "b"] {
+                let kernel = changed.add(EntityKind::Kernel, key, &[device, run]);
+                changed.get_mut(kernel).set("attributed_ns", of_kernel);
+            }
+            load(&facts_json(&changed).unwrap()).map_err(|error| error.to_string())
+        };
+        let whole = [("compute_ns", 1_500_000_000), ("idle_ns", 500_000_000), ("idle_host_ns", 500_000_000)];
+        assert!(with(&whole, 1_000_000_000).is_ok());
+        let error = with(&whole, 1_000_000_001).unwrap_err();
+        assert!(error.contains("gpu0: the time of its kernels is more than its window_ns"), "{error}");
+        for (name, value, of) in [
+            ("idle_ns", 500_000_001, "window_ns"),
+            ("idle_host_ns", 500_000_001, "idle_ns"),
+            ("underfilled_ns", 1_500_000_001, "compute_ns"),
+        ] {
+            let mut changed = whole.to_vec();
+            changed.push((name, value));
+            let error = with(&changed, 0).unwrap_err();
+            assert!(error.contains(&format!("is more than its {of}")), "{error}");
+        }
+        assert!(load(&facts_json(&sample()).unwrap().replace("window_ns", "idle_host_culprit_share")).is_err());
     }
 
     #[test]

@@ -296,9 +296,9 @@ fn value_of(fact: &Fact, value: Scalar) -> Result<Option<FactValue>, String> {
         (FactType::Bool, Scalar::Bool(value)) => FactValue::Bool(value),
         (FactType::Int, Scalar::Int(number)) => FactValue::Int(whole(fact, Some(number))?),
         (FactType::Int, Scalar::Float(_)) => FactValue::Int(whole(fact, None)?),
-        (FactType::Float, Scalar::Float(number)) => FactValue::Float(amount(number)?),
+        (FactType::Float, Scalar::Float(number)) => FactValue::Float(amount(fact, number)?),
         // Tools that rewrite JSON may print 1.0 as 1.
-        (FactType::Float, Scalar::Int(number)) => FactValue::Float(amount(number as f64)?),
+        (FactType::Float, Scalar::Int(number)) => FactValue::Float(amount(fact, number as f64)?),
         (FactType::Text, Scalar::Text(text)) => FactValue::Text(as_name(text).into()),
         (FactType::Choice(known), Scalar::Text(text)) if known.contains(&text.as_str()) => FactValue::Text(text.into()),
         (FactType::Choice(_), Scalar::Text(_)) => return Ok(None),
@@ -320,8 +320,9 @@ fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
 }
 
 /// A number that a share, a rate or a clock may be.
-fn amount(number: f64) -> Result<f64, String> {
+fn amount(fact: &Fact, number: f64) -> Result<f64, String> {
     match number {
+        _ if fact.unit() == Unit::Share && number > 1.0 => Err("is a share of more than 1".to_owned()),
         _ if number < 0.0 => Err("is negative".to_owned()),
         _ if number <= MAX_NUMBER as f64 => Ok(number),
         _ => Err("is too large".to_owned()),

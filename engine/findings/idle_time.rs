@@ -3,10 +3,14 @@
 //! A host that launches in no time runs ahead, and then hides whatever else it does between launches: the replay of that
 //! change alone wins the time of the host code too. That is so, but the host code is the cause of it.
 
+use std::collections::BTreeMap;
+
+use super::Finding;
 use super::occurrence::{Context, Occurrence};
-use crate::facts::{EntityId, EntityKind};
+use crate::facts::{EntityId, EntityKind, Facts};
 use crate::ledger::Account;
 use crate::replay::Change;
+use crate::rules::outcome::Severity;
 
 /// A replayed change that a finding of a whole device advises against its idle time.
 #[derive(Debug, Clone, Copy)]
@@ -54,4 +58,25 @@ pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>
             this.expect_at_most(left_ns as f64 / window_ns as f64);
         }
     }
+}
+
+/// Says of findings that claim idle time without a replay where they claim time that those before them claim as well: with them
+/// it is no more than all idle time of the device.
+pub(super) fn note_shared(facts: &Facts, findings: &mut [Finding]) {
+    let mut claimed: BTreeMap<EntityId, i64> = BTreeMap::new();
+    for finding in findings.iter_mut().filter(|finding| finding.severity > Severity::Info) {
+        let Some(device) = finding.subject.device.as_ref().map(|device| device.entity) else { continue };
+        let Some(gain) = finding.gain.as_mut().filter(|gain| is_idle(&gain.account)) else { continue };
+        let Some(idle_ns) = facts.get(device).int(Account::Idle.fact()) else { continue };
+        let before_ns = claimed.entry(device).or_default();
+        let all_ns = before_ns.saturating_add(gain.recoverable_ns);
+        if *before_ns > 0 && all_ns > idle_ns && gain.replayed.is_none() {
+            gain.shared_ns = Some(idle_ns);
+        }
+        *before_ns = all_ns;
+    }
+}
+
+fn is_idle(account: &str) -> bool {
+    Account::parse(account).is_some_and(|account| account.top() == Account::Idle)
 }

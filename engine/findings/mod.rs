@@ -8,6 +8,7 @@ mod devices;
 mod fingerprint;
 mod idle_time;
 mod ignored;
+mod kernel_time;
 mod observation;
 mod occurrence;
 mod outside;
@@ -169,6 +170,11 @@ impl Finding {
     fn looks_inside(&self) -> bool {
         self.gain.is_none() && self.subject.kind == EntityKind::Kernel
     }
+
+    /// Whether it says that the run's time lies outside of the GPU's work.
+    fn looks_outside(&self) -> bool {
+        self.rule == "short-gpu-window"
+    }
 }
 
 /// The most that a finding can gain, of one device's window.
@@ -190,6 +196,9 @@ pub struct Gain {
     /// What the replay of the steady state says: then the gain is one of the steady state. Absent where a claim on the account
     /// bounds the gain.
     pub replayed: Option<ReplayedGain>,
+    /// Where findings before it claim idle time that it claims as well: with them it is no more than this. Absent elsewhere, and
+    /// where the steady state is played again: see [`ReplayedGain::beyond_ns`].
+    pub shared_ns: Option<i64>,
 }
 
 /// What a change gains of a step, by replay.
@@ -203,6 +212,16 @@ pub struct ReplayedGain {
     pub expected_ns: i64,
     /// The same as a share of the step.
     pub expected_share: f64,
+    /// What of it is left, nanoseconds a step, where the findings of the device that come before it are mended already. Absent where
+    /// that is nearly all of it, or is not played.
+    pub beyond_ns: Option<i64>,
+}
+
+impl ReplayedGain {
+    /// What is left of it beyond the findings before it, as a share of the step.
+    pub fn beyond_share(&self) -> Option<f64> {
+        self.beyond_ns.map(|beyond_ns| beyond_ns as f64 / self.step_ns.max(1) as f64)
+    }
 }
 
 /// Less of a step is not worth a number.
@@ -219,7 +238,8 @@ impl Gain {
         let recoverable_ns = (share(replayed.ceiling_ns) * steady_ns as f64) as i64;
         let (step_ns, expected_ns) = (replayed.step_ns, replayed.expected_ns);
         let change = replayed.change;
-        let replayed = ReplayedGain { change, step_ns, expected_ns, expected_share: share(expected_ns) };
+        let replayed =
+            ReplayedGain { change, step_ns, expected_ns, expected_share: share(expected_ns), beyond_ns: None };
         Self { replayed: Some(replayed), ..Self::new(recoverable_ns, steady_ns, account, basis) }
     }
 
@@ -243,13 +263,23 @@ impl Gain {
     /// How much it is, in words: `about 41 %, at most 47 %`, or `up to 4.46 s, 48 %`.
     pub fn words(&self) -> String {
         match self.replayed {
-            Some(replayed) => match (percent(replayed.expected_share), percent(self.share)) {
-                (expected, most) if expected == most => format!("about {most} of a step"),
-                (_, most) if replayed.expected_share < LEAST_EXPECTED_SHARE => format!("at most {most} of a step"),
-                (expected, most) => format!("about {expected}, at most {most} of a step"),
-            },
-            None if self.share < 0.9995 => format!("up to {}, {}", duration(self.recoverable_ns), percent(self.share)),
-            None => format!("up to {}, all of it", duration(self.recoverable_ns)),
+            Some(replayed) => {
+                let beyond = match replayed.beyond_share() {
+                    Some(rest) if rest < LEAST_EXPECTED_SHARE => "; beyond the findings above nothing".to_owned(),
+                    Some(rest) => format!("; beyond the findings above about {}", percent(rest)),
+                    None => String::new(),
+                };
+                match (percent(replayed.expected_share), percent(self.share)) {
+                    (_, most) if replayed.expected_share < LEAST_EXPECTED_SHARE => format!("at most {most} of a step"),
+                    (expected, most) if expected == most => format!("about {most} of a step{beyond}"),
+                    (expected, most) => format!("about {expected}, at most {most} of a step{beyond}"),
+                }
+            }
+            None => {
+                let share = if self.share < 0.9995 { percent(self.share) } else { "all of it".to_owned() };
+                let shared = self.shared_ns.map(|ns| format!("; with those above no more than {}", duration(ns)));
+                format!("up to {}, {share}{}", duration(self.recoverable_ns), shared.unwrap_or_default())
+            }
         }
     }
 
@@ -264,6 +294,7 @@ impl Gain {
             account,
             basis,
             replayed: None,
+            shared_ns: None,
         }
     }
 }
@@ -351,11 +382,13 @@ pub fn review(
     let stale_ignores = ignored::stale(&policy.ignores, &context, &occurrences);
     let (mut occurrences, suppressed) = relations::suppress(&context, occurrences);
     idle_time::share_out(&context, &mut occurrences);
+    kernel_time::share_out(&context, &mut occurrences);
     relations::find_causes(&context, &mut occurrences);
     ignored::set_aside(&policy.ignores, &context, &mut occurrences);
     let unmet = policy.baseline.as_ref().map(|baseline| baseline.recognise(&mut occurrences));
     let known = unmet.map(|stale| baseline::known(&context, &occurrences, stale));
     let mut findings = Ranking::new(context, &occurrences).findings();
+    idle_time::note_shared(facts, &mut findings);
     // Known findings can gain what they could before.
     let counted: Vec<&Occurrence<'_>> = occurrences.iter().filter(|this| this.ignore.is_none()).collect();
     let counts = Counts { ignored: occurrences.len() - counted.len(), ..Counts::of(rules, &judgements) };

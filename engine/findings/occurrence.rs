@@ -104,10 +104,15 @@ impl Occurrence<'_> {
     /// Takes out of the gain what something else explains.
     pub(super) fn take_explained(&mut self) {
         self.own_ns = self.own_ns.or(self.recoverable_ns());
-        let Some((_, taken_ns)) = self.explained else { return };
-        let left_share = self.left_share(taken_ns);
+        if let Some((_, taken_ns)) = self.explained {
+            self.take_part(self.left_share(taken_ns));
+        }
+    }
+
+    /// Leaves a part of the gain.
+    pub(super) fn take_part(&mut self, share: f64) {
         let Some(gain) = &mut self.gain else { return };
-        *gain = gain.part(left_share);
+        *gain = gain.part(share);
         if !self.is_severity_fixed {
             self.severity = severity_of(gain.weighing_share()).min(self.most_severity);
         }
@@ -244,7 +249,7 @@ impl<'a> Context<'a> {
         if most > 0 && is_loaded_first(entity) {
             return Some(START_UP_PIECES);
         }
-        times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count == START_UP_PIECES))
+        times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count >= START_UP_PIECES))
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {
@@ -313,12 +318,15 @@ fn is_loaded_first(entity: &Entity) -> bool {
     share.is_some_and(|share| share >= NEARLY_ALL)
 }
 
-/// By what a gain about an entity is ranked. Where the steady state was played again, what has a bound alone counts half of it:
-/// it is somewhere between nothing and that.
+/// By what a gain about an entity is ranked, in time of the window. Rounds that are played again may hold a part of it only. Where
+/// the steady state was played again, what has a bound alone counts half of it: it is somewhere between nothing and that.
 pub(super) fn ranked_ns(facts: &Facts, entity: EntityId, gain: &Gain) -> i64 {
     let device = facts.related(entity, EntityKind::Device).map(|device| facts.get(device));
     match (gain.replayed, device.and_then(|device| device.int("window_ns"))) {
-        (Some(replayed), Some(window_ns)) => (replayed.expected_share * window_ns as f64) as i64,
+        (Some(replayed), Some(window_ns)) => {
+            let covered = device.and_then(|device| device.number("replay_covered_share")).unwrap_or(1.0);
+            (replayed.expected_share * covered * window_ns as f64) as i64
+        }
         (None, Some(_)) if device.is_some_and(|device| device.int(STEP_FACT).is_some()) => gain.recoverable_ns / 2,
         _ => gain.recoverable_ns,
     }

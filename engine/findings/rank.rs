@@ -7,7 +7,7 @@ use super::occurrence::{Context, Occurrence, chain, fixed_severity, ranked_ns, s
 use super::source::evidence;
 use super::{Also, Finding, Gain, waits_first};
 use crate::facts::EntityKind;
-use crate::ledger::{Account, START_UP_PIECES};
+use crate::ledger::{Account, COLD_PIECES, START_UP_PIECES};
 use crate::rules::outcome::{Confidence, Severity};
 use crate::rules::{Reference, RuleInfo, Status};
 use crate::text::number::duration;
@@ -21,7 +21,7 @@ pub(super) const LARGE_ONCE_SHARE: f64 = 0.2;
 /// What is inside kernels has no number. It comes before a gain that is as little, as little sure, or of what occurs once, as long as
 /// kernels that are faster by `FASTER` would gain more.
 const LITTLE_SHARE: f64 = 0.05;
-const FASTER: f64 = 0.2;
+pub(super) const FASTER: f64 = 0.2;
 
 /// Who has this part of what a group claims has all of it that matters.
 const NEARLY_ALL: f64 = 0.9;
@@ -68,6 +68,8 @@ impl<'a> Ranking<'a> {
         let any_medium = findings.iter().any(|(_, finding)| is_medium(finding));
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
             None if finding.severity == Severity::High => (0, Reverse(0)),
+            // What is lost in the window is little of the run.
+            None if finding.looks_outside() => (1, Reverse(i64::MAX)),
             Some(ranked_ns) if inside.outweighs(finding) => (5, Reverse(*ranked_ns)),
             // What is known for sure comes first, though it has no number.
             Some(ranked_ns) if finding.confidence == Confidence::Low && any_medium => (3, Reverse(*ranked_ns)),
@@ -282,7 +284,7 @@ impl Inside {
 fn how_often(rule: &RuleInfo, once: Option<i64>) -> &'static str {
     match once.filter(|_| !rule.once) {
         None => "",
-        Some(1) => ", once",
+        Some(1 | COLD_PIECES) => ", once",
         Some(2) => ", in two stretches",
         Some(START_UP_PIECES) => ", at the start",
         Some(_) => ", in three stretches",
@@ -291,7 +293,6 @@ fn how_often(rule: &RuleInfo, once: Option<i64>) -> &'static str {
 
 /// What to do about what does not come again.
 fn advice_once(advice: &Sentence) -> Sentence {
-    let words =
-        "A longer run loses no more this way: leave it out of what you measure. Only if this part of the run counts: ";
+    let words = "If a longer run does not repeat this, leave it out of what you measure. Else: ";
     if advice.spans().is_empty() { Sentence::default() } else { Sentence::default().own(words).sentence(advice) }
 }

@@ -158,6 +158,46 @@ fn host_code_is_the_finding_also_where_faster_launches_would_hide_it() {
 }
 
 #[test]
+fn kernels_of_two_rules_share_what_one_change_wins() {
+    let mut sample = Sample::default();
+    let run = sample.run();
+    let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("compute_ns", 900_000_000)]);
+    for (rule, name, claimed_ns) in [("single-block", "walk", 600_000_000), ("small-grid", "sort", 200_000_000)] {
+        let kernel = sample.facts.add(EntityKind::Kernel, name, &[device, run]);
+        let rule = sample.rule(rule, rule, EntityKind::Kernel);
+        sample.find(rule, kernel, Some(("underfilled", claimed_ns)), name);
+        let Some(Judgement { outcome: Outcome::Finding(found), .. }) = sample.judgements.last_mut() else { panic!() };
+        let (step_ns, expected_ns, ceiling_ns) = (10_000_000, 6_000_000, 8_000_000);
+        let change = Change::FullGrid;
+        found.estimate.as_mut().unwrap().replayed = Some(Replayed { change, step_ns, expected_ns, ceiling_ns });
+    }
+    let told = |finding: Finding| {
+        let gain = finding.gain.unwrap();
+        (gain.replayed.unwrap().expected_ns, gain.recoverable_ns)
+    };
+    let told: Vec<(i64, i64)> = sample.review().findings.into_iter().map(told).collect();
+    assert_eq!(told, [(4_500_000, 600_000_000), (1_500_000, 200_000_000)]);
+}
+
+#[test]
+fn the_same_idle_time_is_said_to_be_the_same() {
+    let told = |second_ns: i64| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("compute_ns", 500_000_000)]);
+        for (rule, account, ns) in [("waits", "idle_after_sync", 300_000_000), ("tiny", "idle", second_ns)] {
+            let rule = sample.rule(rule, rule, EntityKind::Device);
+            sample.find(rule, device, Some((account, ns)), "idle");
+        }
+        let words = |finding: Finding| finding.gain.unwrap().words();
+        sample.review().findings.into_iter().map(words).collect::<Vec<_>>()
+    };
+    assert_eq!(told(200_000_000), ["up to 300 ms, 30 %", "up to 200 ms, 20 %"]);
+    let shared = "up to 250 ms, 25 %; with those above no more than 500 ms";
+    assert_eq!(told(250_000_000), ["up to 300 ms, 30 %", shared]);
+}
+
+#[test]
 fn a_heading_has_the_name_of_the_culprit() {
     let mut sample = two_gpus();
     for judgement in &mut sample.judgements {

@@ -40,35 +40,74 @@ impl Together {
     }
 }
 
+/// With more of its gain beyond other findings no word is lost about them.
+const NEARLY_ALL_ITS_OWN: f64 = 0.9;
+
 impl Review {
-    /// Tells of the device that most is said of what the advised changes win together, where there are several. `play` says of a
-    /// device, by its key, and of changes how long a step is and what they gain; nothing where it is not played again.
-    pub fn tell_together(&mut self, play: impl FnOnce(&str, &[Change]) -> Option<(i64, Gain)>) {
-        let Some(device) = self.headline().and_then(|index| self.devices.get_mut(index)) else { return };
-        let of_device = |finding: &&Finding| {
-            finding.severity > Severity::Info
-                && !finding.once
-                && finding.subject.device.as_ref().is_some_and(|own| own.entity == device.entity)
-        };
-        let advised = self.findings.iter().filter(of_device).filter_map(|finding| {
-            let gain = finding.gain.as_ref().filter(|gain| gain.share >= LEAST_EXPECTED_SHARE)?;
-            Some((finding.rule.clone(), gain.replayed?.change))
+    /// Tells of each device what the advised changes win, one after the other in the order of its findings, where there are
+    /// several: idle time that two of them win is won once. Of the device that most is said of also what they win together.
+    /// `play` says of a device, by its key, and of changes how long a step is, and what each gains together with those before it;
+    /// nothing where it is not played again.
+    pub fn tell_together(&mut self, mut play: impl FnMut(&str, &[Change]) -> Option<(i64, Vec<Gain>)>) {
+        let headline = self.headline();
+        for index in 0..self.devices.len() {
+            let (advised, changes) = self.advised(index);
+            if changes.len() < 2 {
+                continue;
+            }
+            let Some((step_ns, gains)) = play(&self.devices[index].key, &changes) else { continue };
+            self.tell_beyond(&advised, &changes, &gains);
+            if let Some(all) = gains.last().filter(|_| headline == Some(index)) {
+                self.devices[index].together = Some(self.together(&advised, changes, step_ns, *all));
+            }
+        }
+    }
+
+    /// The findings about a device whose advice can be played, with their changes; and the changes, each once, in their order.
+    fn advised(&self, device: usize) -> (Vec<(usize, Change)>, Vec<Change>) {
+        let entity = self.devices[device].entity;
+        let of_device = |finding: &Finding| finding.subject.device.as_ref().is_some_and(|own| own.entity == entity);
+        let advised = self.findings.iter().enumerate().filter_map(|(index, finding)| {
+            let is_told = finding.severity > Severity::Info && !finding.once && of_device(finding);
+            let gain = finding.gain.as_ref().filter(|gain| is_told && gain.share >= LEAST_EXPECTED_SHARE)?;
+            Some((index, gain.replayed?.change))
         });
-        let (mut rules, mut changes): (Vec<String>, Vec<Change>) = advised.unzip();
+        let advised: Vec<(usize, Change)> = advised.collect();
+        let mut changes: Vec<Change> = Vec::new();
+        for (_, change) in &advised {
+            if !changes.contains(change) {
+                changes.push(*change);
+            }
+        }
+        (advised, changes)
+    }
+
+    /// Notes what each finding wins beyond those before it. Who advises what another has advised already wins nothing more.
+    fn tell_beyond(&mut self, advised: &[(usize, Change)], changes: &[Change], gains: &[Gain]) {
+        let mut told: HashSet<Change> = HashSet::default();
+        for (finding, change) in advised {
+            let Some(replayed) = self.findings[*finding].gain.as_mut().and_then(|gain| gain.replayed.as_mut()) else {
+                continue;
+            };
+            let place = changes.iter().position(|known| known == change).unwrap_or(0);
+            let expected_ns = |place: usize| gains.get(place).map_or(0, |gain| gain.expected_ns);
+            let before_ns = place.checked_sub(1).map(expected_ns);
+            let beyond_ns = match before_ns {
+                _ if !told.insert(*change) => 0,
+                None => continue,
+                Some(before_ns) => (expected_ns(place) - before_ns).max(0),
+            };
+            let is_shared = (beyond_ns as f64) < NEARLY_ALL_ITS_OWN * replayed.expected_ns as f64;
+            replayed.beyond_ns = Some(beyond_ns).filter(|_| is_shared);
+        }
+    }
+
+    fn together(&self, advised: &[(usize, Change)], mut changes: Vec<Change>, step_ns: i64, all: Gain) -> Together {
+        let mut rules: Vec<String> = advised.iter().map(|(finding, _)| self.findings[*finding].rule.clone()).collect();
         let mut known: HashSet<String> = HashSet::default();
         rules.retain(|rule| known.insert(rule.clone()));
         changes.sort_unstable();
-        changes.dedup();
-        if changes.len() < 2 {
-            return;
-        }
-        device.together = play(&device.key, &changes).map(|(step_ns, gain)| Together {
-            rules,
-            changes,
-            step_ns,
-            expected_ns: gain.expected_ns,
-            ceiling_ns: gain.ceiling_ns,
-        });
+        Together { rules, changes, step_ns, expected_ns: all.expected_ns, ceiling_ns: all.ceiling_ns }
     }
 }
 
@@ -78,9 +117,18 @@ mod tests {
     use crate::findings::ReplayedGain;
     use crate::findings::samples::two_gpus;
 
+    fn advises(finding: &Finding) -> bool {
+        finding.gain.as_ref().is_some_and(|gain| gain.replayed.is_some())
+    }
+
+    fn words(finding: &Finding) -> String {
+        finding.gain.as_ref().map(crate::findings::Gain::words).unwrap_or_default()
+    }
+
     fn advise(finding: &mut Finding, change: Change) {
         let gain = finding.gain.as_mut().expect("a gain");
-        gain.replayed = Some(ReplayedGain { change, step_ns: 1_000, expected_ns: 100, expected_share: 0.1 });
+        gain.replayed =
+            Some(ReplayedGain { change, step_ns: 1_000, expected_ns: 100, expected_share: 0.1, beyond_ns: None });
     }
 
     #[test]
@@ -106,9 +154,17 @@ mod tests {
         review.findings.push(second.clone());
         review.findings.push(second);
         review.tell_together(|_, changes| {
-            assert_eq!(changes, [Change::PinCopies, Change::NoSync]);
-            Some((1_000, Gain { expected_ns: 150, ceiling_ns: 300 }))
+            assert_eq!(changes, [Change::NoSync, Change::PinCopies], "in the order of the findings");
+            let gain = |expected_ns, ceiling_ns| Gain { expected_ns, ceiling_ns };
+            Some((1_000, vec![gain(100, 200), gain(150, 300)]))
         });
+        let beyond = |finding: &Finding| finding.gain.as_ref().and_then(|gain| gain.replayed?.beyond_ns);
+        let told: Vec<Option<i64>> = review.findings.iter().filter(|one| advises(one)).map(beyond).collect();
+        assert_eq!(told, [None, Some(50), Some(0)], "the third advises what the second does");
+        let words: Vec<String> = review.findings.iter().filter(|one| advises(one)).map(words).collect();
+        assert!(words[0].ends_with("of a step"), "{}", words[0]);
+        assert!(words[1].ends_with("; beyond the findings above about 5 %"), "{}", words[1]);
+        assert!(words[2].ends_with("; beyond the findings above nothing"), "{}", words[2]);
         let together = review.devices[headline].together.as_ref().expect("told");
         assert_eq!(together.words(), "about 15 %, at most 30 % of a step");
     }

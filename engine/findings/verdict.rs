@@ -1,5 +1,6 @@
 //! The one sentence at the top.
 
+use super::outside::outside_first;
 use super::rank::LARGE_ONCE_SHARE;
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
@@ -11,6 +12,8 @@ use crate::text::spans::{Sentence, Span};
 
 /// The rule whose finding stands for all others.
 const TOO_LITTLE: &str = "too-little-work";
+/// Rules that tell what the GPU's first work waits for.
+const TELL_BEFORE: [&str; 2] = ["late-first-work", "first-batch"];
 /// What can gain this share is worth a finding.
 const WORTH_SHARE: f64 = 0.01;
 /// With a smaller share of compute, silence is no praise.
@@ -48,7 +51,16 @@ pub(super) fn verdict(
     }
     let words = match capture {
         Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
-        None => Sentence::default(),
+        None => lacking(facts),
+    };
+    let first = findings.iter().find(|finding| finding.severity > Severity::Info);
+    let device = first.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
+    // Where a rule tells of the time before the first work, that says it better.
+    let is_told = findings.iter().any(|finding| TELL_BEFORE.contains(&finding.rule.as_str()));
+    let outside = outside_first(facts, device.unwrap_or(devices[0].entity), first).filter(|_| !is_told);
+    let (words, is_outside_first) = match &outside {
+        Some(outside) => (words.sentence(outside), true),
+        None => (words, false),
     };
     if let Some(inside) = before_any_gain(findings) {
         let words = computing(words, devices, inside).own(". ").sentence(&inside.summary).own(".");
@@ -57,7 +69,7 @@ pub(super) fn verdict(
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => {
             let words = beside(loss(words, devices, finding, gain, known), finding, findings);
-            match before_that(findings) {
+            match before_that(findings).filter(|before| !(is_outside_first && before.looks_outside())) {
                 Some(before) => words.own(" ").sentence(&before.summary).own("."),
                 None => words,
             }
@@ -75,9 +87,25 @@ pub(super) fn verdict(
             let is_once =
                 |finding: &Finding| finding.once && finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
             let any_once = findings.iter().any(is_once);
-            hidden(healthy(words, devices, counts, known, any_once), facts, unnumbered)
+            let is_note = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
+            let beside = match (any_once, findings.iter().any(is_note)) {
+                (true, _) => "that comes again and could gain 1 % of it",
+                (false, true) => "beside what is told below",
+                (false, false) => "that could gain 1 % of it",
+            };
+            hidden(healthy(words, devices, counts, known, beside), facts, unnumbered)
         }
     }
+}
+
+/// What to know first where idle time may be work that was lost.
+fn lacking(facts: &Facts) -> Sentence {
+    let Some(run) = facts.run().filter(|run| run.get("lacks_gpu_work") == Some(&FactValue::Bool(true))) else {
+        return Sentence::default();
+    };
+    let lost = run.int("lost_launch_count").map(|lost| counted_as(lost, "launch has", "launches have"));
+    let why = lost.map_or_else(|| "the file is cut".to_owned(), |lost| format!("{lost} no work in the trace"));
+    Sentence::default().own(&format!("Read with care ({why}): "))
 }
 
 /// Kernels that were profiled one by one: which takes the time, and what slows it down.
@@ -211,13 +239,13 @@ fn known_count(known: Option<&Known>) -> usize {
     known.map_or(0, |known| known.findings.iter().filter(is_counted).map(|known| known.entity_count).sum())
 }
 
-/// `any_once` says that something was found that does not come again, and takes as much.
+/// `beside` says what there is that is not found.
 fn healthy(
     words: Sentence,
     devices: &[DeviceReview],
     counts: &Counts,
     known: Option<&Known>,
-    any_once: bool,
+    beside: &str,
 ) -> Sentence {
     let busy = spread(devices, |device| device.busy_ns);
     let compute = spread(devices, |device| device.compute_ns);
@@ -236,8 +264,7 @@ fn healthy(
         apart if apart > 0.01 => words.own(&format!(", {} with compute", span(compute))),
         _ => words,
     };
-    let that = if any_once { "that comes again and could" } else { "that could" };
-    words.own(&format!("; {} {that} gain 1 % of it ({}).", found(counts, known, compute.0), answers(counts, known)))
+    words.own(&format!("; {} {beside} ({}).", found(counts, known, compute.0), answers(counts, known)))
 }
 
 /// `no rule found anything`, where `computing` is the least share of compute.

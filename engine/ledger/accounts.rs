@@ -268,7 +268,7 @@ impl Account {
 
     /// Whether its longest piece is a place to look at.
     pub const fn has_place(self) -> bool {
-        self.can_be_once() || matches!(self, Self::ExposedCommunication)
+        self.can_be_once()
     }
 
     /// The facts of the line of the program's own code in which the host was for most of it, where [`Self::has_source`].
@@ -287,12 +287,15 @@ impl Account {
         }
     }
 
-    /// Whether its time comes in pieces that may occur once: idle time, copies, memsets, migrations. Kernels that follow
-    /// each other closely are many, though they leave no gap.
+    /// Whether its time comes in pieces that may occur once: idle time, collectives, copies, memsets, migrations. Other kernels
+    /// that follow each other closely are many, though they leave no gap.
     pub const fn can_be_once(self) -> bool {
         match self.row().part_of {
             Some(Breakdown::CopyKind | Breakdown::Activity | Breakdown::Trigger) => true,
-            _ => matches!(self, Self::ExposedCopy | Self::ExposedMemset | Self::ExposedMigration),
+            _ => matches!(
+                self,
+                Self::ExposedCommunication | Self::ExposedCopy | Self::ExposedMemset | Self::ExposedMigration
+            ),
         }
     }
 

@@ -40,6 +40,8 @@ pub struct TimeSum {
 pub const MAX_ONCE_PIECE_COUNT: usize = 3;
 /// Stands for as many pieces as there are before the work that repeats.
 pub const START_UP_PIECES: i64 = 4;
+/// Stands for as many pieces as there are in a recording in which all is done for the first time.
+pub const COLD_PIECES: i64 = 5;
 
 impl TimeSum {
     /// Adds a piece, which may begin where the last one ended.

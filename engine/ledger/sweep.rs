@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::accounts::{Account, ByAccount};
 use super::ops::{DeviceOps, Op, OpKind, OpRef};
+use crate::timeline::columns::Direction;
 use crate::timeline::interval::Interval;
 use crate::timeline::{Geometry, Timeline};
 
@@ -23,6 +24,8 @@ pub struct Moment {
     pub kernels: u32,
     /// Copies between host and device that run.
     pub host_copies: u32,
+    /// Those of them to the host.
+    pub copies_to_host: u32,
     /// Copies that run.
     pub copies: u32,
     /// Migrations that run.
@@ -75,6 +78,7 @@ struct State<'timeline> {
     /// How many run, by kind.
     running: [u32; OpKind::ALL.len()],
     host_copies: u32,
+    copies_to_host: u32,
     blocks: i64,
     kernels_without_grid: u32,
     streams: Counts,
@@ -125,6 +129,7 @@ impl<'timeline> State<'timeline> {
             owners: ByAccount::default(),
             running: [0; OpKind::ALL.len()],
             host_copies: 0,
+            copies_to_host: 0,
             blocks: 0,
             kernels_without_grid: 0,
             streams: counts(),
@@ -157,8 +162,14 @@ impl<'timeline> State<'timeline> {
     fn change(&mut self, op: Op, begins: bool) {
         let step = |count: &mut u32| *count = if begins { *count + 1 } else { count.saturating_sub(1) };
         step(&mut self.running[op.kind as usize]);
-        if op.kind == OpKind::Copy && self.is_host_copy(op) {
-            step(&mut self.host_copies);
+        if op.kind == OpKind::Copy {
+            let direction = self.timeline.copies.direction.get(op.index as usize);
+            if matches!(direction, Some(Direction::HostToDevice | Direction::DeviceToHost)) {
+                step(&mut self.host_copies);
+            }
+            if direction == Some(&Direction::DeviceToHost) {
+                step(&mut self.copies_to_host);
+            }
         }
         if op.kind.is_kernel() {
             match self.grid_blocks(op) {
@@ -174,11 +185,6 @@ impl<'timeline> State<'timeline> {
         for counts in counts.into_iter().flatten() {
             if begins { counts.add(stream) } else { counts.remove(stream) }
         }
-    }
-
-    fn is_host_copy(&self, op: Op) -> bool {
-        use crate::timeline::columns::Direction::{DeviceToHost, HostToDevice};
-        matches!(self.timeline.copies.direction.get(op.index as usize), Some(HostToDevice | DeviceToHost))
     }
 
     /// Blocks of a kernel's grid, as far as they matter for filling a device; `None` for graphs and unknown grids.
@@ -218,6 +224,7 @@ impl<'timeline> State<'timeline> {
             blocks: (self.kernels_without_grid == 0).then_some(self.blocks),
             kernels: kernel + graph + communication,
             host_copies: self.host_copies,
+            copies_to_host: self.copies_to_host,
             copies: copy,
             migrations: migration,
             streams: self.streams.different,

@@ -15,7 +15,7 @@ pub fn markdown(sentence: &Sentence) -> String {
         let piece = match span {
             Span::Own(own) => words::markdown(own, at_start, goes_on),
             Span::Value(text) => escape::markdown(text),
-            Span::Code(name) => escape::code(name),
+            Span::Code(name) => escape::name_code(name),
         };
         if meet(&out, &piece) {
             out.push(JOINER);

@@ -296,7 +296,7 @@ pub(super) fn words_of(sentence: &Sentence) -> String {
     let each = sentence.spans().iter().map(|span| match span {
         Span::Own(own) => words::plain(own),
         Span::Value(text) => escape::short(text),
-        Span::Code(name) => format!("`{}`", escape::short(name)),
+        Span::Code(name) => format!("`{}`", escape::name(name)),
     });
     each.collect()
 }

@@ -1,6 +1,8 @@
 //! Attention that is written out: a softmax between two matrix products, with what masks, scales and casts beside it.
 
 use super::Role;
+use crate::timeline::Timeline;
+use crate::timeline::interval::Interval;
 
 /// More kernels between two products are more than attention.
 const MAX_BETWEEN: usize = 12;
@@ -34,15 +36,22 @@ impl WrittenOut {
     }
 }
 
-/// All in the kernels of one stream, in their order. A product may end one and begin the next.
-pub fn written_out(roles: &[Role]) -> Vec<WrittenOut> {
+/// Whether a product may be one for each head: where sizes are known, one of two plain matrices is none.
+pub fn may_be_of_heads(timeline: &Timeline, product: Interval) -> bool {
+    timeline.details.products.of(product).is_none_or(|product| product.batch > 1)
+}
+
+/// All in the kernels of one stream, in their order, where the second product is one for each head as `is_of_heads` says of its
+/// place. A product may end one and begin the next.
+pub fn written_out(roles: &[Role], is_of_heads: impl Fn(usize) -> bool) -> Vec<WrittenOut> {
     let is_product = |place: usize| matches!(roles.get(place), Some(Role::Product | Role::Fp32Product));
     let mut found = Vec::new();
     let (mut product, mut has_softmax) = (None, false);
     for (place, role) in roles.iter().enumerate() {
         match role {
             Role::Product | Role::Fp32Product => {
-                if let Some(before) = product.filter(|before| has_softmax && place - before <= MAX_BETWEEN + 1) {
+                let before = product.filter(|before| has_softmax && place - before <= MAX_BETWEEN + 1);
+                if let Some(before) = before.filter(|_| is_of_heads(place)) {
                     let first = before.checked_sub(1).filter(|place| is_product(*place)).unwrap_or(before);
                     let last = if is_product(place + 1) { place + 1 } else { place };
                     found.push(WrittenOut { before, after: place, products: (first, last) });
@@ -65,7 +74,7 @@ mod tests {
     fn a_softmax_between_two_products_is_attention() {
         use Role::{Compute, Elementwise, Fp32Product, Product, Softmax};
         let of = |roles: &[Role]| {
-            written_out(roles).into_iter().map(|found| (found.before, found.after)).collect::<Vec<_>>()
+            written_out(roles, |_| true).into_iter().map(|found| (found.before, found.after)).collect::<Vec<_>>()
         };
         assert_eq!(of(&[Product, Elementwise, Elementwise, Softmax, Elementwise, Product]), [(0, 5)]);
         assert_eq!(of(&[Compute, Product, Softmax, Fp32Product, Softmax, Product]), [(1, 3), (3, 5)]);
@@ -75,8 +84,10 @@ mod tests {
         let many: Vec<Role> = [Product].into_iter().chain([Softmax; MAX_BETWEEN + 1]).chain([Product]).collect();
         assert_eq!(of(&many), []);
         assert_eq!(of(&many[1..]), []);
-        let backward = written_out(&[Elementwise, Product, Product, Softmax, Product, Product, Compute]);
+        let backward = written_out(&[Elementwise, Product, Product, Softmax, Product, Product, Compute], |_| true);
         assert_eq!(backward[0].products().collect::<Vec<_>>(), [1, 2, 4, 5]);
+        let one_matrix = written_out(&[Product, Softmax, Product, Softmax, Product], |place| place != 2);
+        assert_eq!(one_matrix.iter().map(|found| found.after).collect::<Vec<_>>(), [4]);
     }
 
     #[test]

@@ -294,6 +294,7 @@ impl<'all> Replay<'all> {
             World::Barest => &self.barest,
         };
         let mut play = Play::of(model, edges);
+        play.turns.copies = model.copies_take_turns;
         // Always in one order, whatever order they are asked for in.
         for change in Change::ALL.iter().filter(|change| changes.contains(change)) {
             play.apply(*change, extent, &self.setting);

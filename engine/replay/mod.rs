@@ -42,6 +42,8 @@ pub enum Role {
     Softmax,
     /// It sums up rows, as part of what is done with each element.
     Reduction,
+    /// It puts tensors side by side in one.
+    Join,
     /// It finds out which elements are chosen, or how many.
     Selection,
     /// It moves elements that were chosen.

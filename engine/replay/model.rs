@@ -69,6 +69,8 @@ pub(super) struct Model {
     pub(super) op_events: Vec<(u32, u32)>,
     /// By the event that they lead to.
     pub(super) edges: Vec<Edge>,
+    /// Whether copies of one direction took turns in the recording: then they do so after every change.
+    pub(super) copies_take_turns: bool,
     /// What share of its device each kernel takes, by operation: kernels that were not recorded at once run at once as far as
     /// they fit.
     pub(super) shares: Vec<f32>,
@@ -108,7 +110,8 @@ impl Model {
         }
         let recorded = events.iter().map(|event| event.0).collect();
         let what = events.into_iter().map(|event| event.2).collect();
-        Self { part, recorded, what, call_events, op_events, edges: Vec::new(), shares: Vec::new() }
+        let copies_take_turns = copies_take_turns(&part.ops);
+        Self { part, recorded, what, call_events, op_events, edges: Vec::new(), copies_take_turns, shares: Vec::new() }
     }
 
     pub(super) fn call(&self, call: u32) -> &Call {
@@ -145,11 +148,17 @@ impl<'model> Play<'model> {
         let mut times = vec![i64::MIN; self.model.recorded.len()];
         let takes_turns = self.turns.copies || !self.shares.is_empty();
         let mut running = Running::default();
+        let runs = self.runs();
         let mut next = 0;
         for (position, what) in (0_u32..).zip(&self.model.what) {
             let mut time = i64::MIN;
             while let Some(edge) = self.edges.get(next).filter(|edge| edge.to == position) {
-                time = time.max(times[edge.from as usize].saturating_add(edge.lag_ns));
+                let lag_ns = match (edge.why, self.model.what[edge.from as usize]) {
+                    // What began beside an operation, as that made room, begins after it at the latest.
+                    (Why::Order, What::OpStart(op)) => edge.lag_ns.min(runs[op as usize]),
+                    _ => edge.lag_ns,
+                };
+                time = time.max(times[edge.from as usize].saturating_add(lag_ns));
                 next += 1;
             }
             if time == i64::MIN {
@@ -164,6 +173,17 @@ impl<'model> Play<'model> {
             times[position as usize] = time;
         }
         times
+    }
+
+    /// How long each operation runs.
+    fn runs(&self) -> Vec<i64> {
+        let mut runs = vec![i64::MAX; self.model.part.ops.len()];
+        for edge in self.edges.iter().filter(|edge| edge.why == Why::Run) {
+            if let What::OpEnd(op) = self.model.what[edge.to as usize] {
+                runs[op as usize] = edge.lag_ns;
+            }
+        }
+        runs
     }
 
     /// Puts edges in the order in which they are played, after some were added.
@@ -314,4 +334,13 @@ impl Running {
 fn engine(model: &Model, op: u32) -> Option<(u32, u8)> {
     let op = model.op(op);
     op.lane.map(|lane| (op.device, lane))
+}
+
+/// Whether no copy begins before the last one of its direction has ended.
+fn copies_take_turns(ops: &[Op]) -> bool {
+    let mut ends: HashMap<(u32, u8), i64> = HashMap::default();
+    ops.iter().filter_map(|op| Some((op, op.lane?))).all(|(op, lane)| {
+        let end = ends.insert((op.device, lane), op.end);
+        end.is_none_or(|end| end <= op.start)
+    })
 }

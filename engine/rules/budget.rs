@@ -37,15 +37,22 @@ impl Budget {
     pub(super) fn charge(&self, steps: u64) -> Result<(), String> {
         let left = self.left.get().checked_sub(steps);
         self.left.set(left.unwrap_or(0));
-        left.map(|_| ()).ok_or_else(|| {
-            let most = crate::text::number::count(self.most as i64);
-            format!("the rules of this run take more than {most} steps together, those after this one left out")
-        })
+        left.map(|_| ()).ok_or_else(|| message(self.most))
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.left.get() == 0
     }
+}
+
+fn message(most: u64) -> String {
+    let most = crate::text::number::count(most as i64);
+    format!("the rules of this run take more than {most} steps together, those after this one left out")
+}
+
+/// Whether a rule that failed did so because there was nothing left for it: of a report that holds so much, no rule is to blame.
+pub fn is_spent(error: &str) -> bool {
+    error.contains(&message(MAX_RULES_STEP_COUNT))
 }
 
 /// How many steps one step counts for where a text of so many bytes may be part of it.

@@ -23,6 +23,7 @@ mod skeleton;
 pub mod testing;
 mod vocabulary;
 
+pub use budget::is_spent;
 pub use evaluate::evaluate;
 pub use fault::{Fault, Faults};
 pub use library::Library;

@@ -191,6 +191,9 @@ pub(super) struct RawEstimate {
     /// An expression that gives true where that holds; without it, it always does.
     #[schemars(with = "Option<String>")]
     pub(super) replay_if: Option<Text>,
+    /// Whether the claim is a bound as well where the change is played: the most is no less than the claim's part of the window.
+    #[serde(default)]
+    pub(super) claim_holds: bool,
 }
 
 /// How sure the finding is
@@ -345,6 +348,12 @@ pub(super) struct RawExpect {
     /// Words that the title of a finding holds.
     #[schemars(with = "Option<String>")]
     pub(super) title: Option<Text>,
+    /// Words that the evidence of a finding holds.
+    #[schemars(with = "Option<String>")]
+    pub(super) evidence: Option<Text>,
+    /// Words that the advice of a finding holds, for the framework that the facts name.
+    #[schemars(with = "Option<String>")]
+    pub(super) advice: Option<Text>,
 }
 
 /// The facts that a file gives of one kind of entity: of the one that the rule is asked about, or of several in a group.

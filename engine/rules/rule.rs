@@ -387,6 +387,8 @@ pub(super) struct EstimateCode {
     pub(super) replay: Option<Change>,
     /// Where that holds.
     pub(super) replay_if: Option<Program>,
+    /// Whether the most is no less than the claim.
+    pub(super) claim_holds: bool,
 }
 
 #[derive(Debug)]
@@ -422,6 +424,8 @@ pub(super) struct Expect {
     pub(super) missing: Option<Vec<String>>,
     pub(super) summary: Option<String>,
     pub(super) title: Option<String>,
+    pub(super) evidence: Option<String>,
+    pub(super) advice: Option<String>,
 }
 
 /// The outcomes that a test may expect.

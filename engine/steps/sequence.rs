@@ -10,7 +10,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::launches::{Launch, Launches};
-use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy, median};
+use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy, median};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
@@ -30,6 +30,10 @@ const SAME_SHARES: (f64, f64) = (0.5, 0.9);
 const SURE_ROUND_COUNT: usize = 5;
 /// So many rounds are no layers of a model.
 const MANY_ROUND_COUNT: usize = 200;
+/// Rounds of a sweep over sizes: fewer than two thirds have a work within this factor of the median, and the largest has so many times
+/// the smallest.
+const SWEEP_RATIO: f64 = 1.25;
+const SWEEP_RANGE: i64 = 8;
 /// What kernels of matrix products, convolutions and attention are called.
 const MATRIX_WORDS: [&str; 9] = ["gemm", "nvjet", "cutlass", "cudnn", "conv", "attention", "flash", "fmha", "softmax"];
 /// What kernels are called that a network runs once in a step: its optimizer, its loss, the choice of a token.
@@ -79,6 +83,9 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
         ToldBy::Launches,
         hosts(launches, &text.places[step.symbol as usize][step.first..=step.last]),
     );
+    if is_sweep(launches, &steps) {
+        return None;
+    }
     let is_sure = step.same_share >= SAME_SHARES.1
         && step.round_count() >= SURE_ROUND_COUNT
         && (step.round_count() >= MANY_ROUND_COUNT || !text.may_be_layers(timeline, launches, &step));
@@ -92,6 +99,16 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
         steps,
         work_share: step.work_share,
     })
+}
+
+/// Whether the rounds are one thing done in many sizes, and no repetitions: they launch the same, and their work differs widely.
+fn is_sweep(launches: &Launches, steps: &[Step]) -> bool {
+    let work: Vec<i64> = steps.iter().map(|step| launches.work_ns(step.host)).collect();
+    let usual = median(work.iter().copied()) as f64;
+    let is_usual = |ns: &&i64| (usual / SWEEP_RATIO..=usual * SWEEP_RATIO).contains(&(**ns as f64));
+    let usual_count = work.iter().filter(is_usual).count();
+    let (least, most) = (work.iter().min().copied().unwrap_or(0), work.iter().max().copied().unwrap_or(0));
+    steps.len() < MANY_ROUND_COUNT && 3 * usual_count < 2 * steps.len() && most / SWEEP_RANGE >= least
 }
 
 /// When the host launched each round, from its first launch to its last. The last one is as long as the others, if so much is there.

@@ -346,3 +346,23 @@ fn what_lies_close_to_rounds_that_may_be_layers_stays_with_them() {
     assert!(lengths(&wider)[0] > 1_000_000 && lengths(&wider)[3] > 2_000_000, "{wider:?}");
     assert!(wider.steady.end >= phases.steady.end + 700, "{phases:?} {wider:?}");
 }
+
+/// Rounds of a copy and a kernel of these lengths.
+fn rounds(lengths_ns: &[i64]) -> Option<Steps> {
+    let mut program = Program::new();
+    for length_ns in lengths_ns {
+        program.copy(length_ns / 4);
+        program.kernel("solve", *length_ns);
+    }
+    program.told()
+}
+
+#[test]
+fn one_thing_in_many_sizes_is_no_repetition() {
+    let sweep = |first_ns: i64| [first_ns, 200, 400, 800, 1_600, 1_600, 1_600, 3_200];
+    assert_eq!(rounds(&sweep(100)), None);
+    // The largest is less than eight times the smallest.
+    assert!(rounds(&sweep(100).map(|ns| ns.max(401))).is_some());
+    // Most are alike.
+    assert!(rounds(&[100, 1_600, 1_600, 1_600, 1_600, 1_600, 1_600, 3_200]).is_some());
+}

@@ -9,6 +9,8 @@ use super::invisible::is_invisible;
 pub(super) const JOINER: char = '\u{2060}';
 /// Longer strings keep both ends only.
 const MAX_CHARS: usize = 300;
+/// The same of a name in a sentence, which may come several times.
+const MAX_NAME_CHARS: usize = 120;
 /// The same of lines: messages and annotations that quote several.
 const MAX_LINE_CHARS: usize = 4_000;
 pub(super) const MAX_HEX_CHARS: usize = 6;
@@ -67,6 +69,11 @@ pub fn short(name: &str) -> String {
     shorten_middle(&plain(name), MAX_CHARS)
 }
 
+/// The same of a name within a sentence.
+pub fn name(name: &str) -> String {
+    shorten_middle(&plain(name), MAX_NAME_CHARS)
+}
+
 /// The same of a line, which may hold several names.
 pub fn line(text: &str) -> String {
     shorten_middle(&plain(text), MAX_LINE_CHARS)
@@ -76,7 +83,16 @@ pub fn line(text: &str) -> String {
 ///
 /// A pipe would end a table's cell even there, and its escape would show outside of tables: it becomes `¦`.
 pub fn code(text: &str) -> String {
-    let content = short(text).replace('|', "¦");
+    fenced(&short(text))
+}
+
+/// The same of a name within a sentence.
+pub fn name_code(text: &str) -> String {
+    fenced(&name(text))
+}
+
+fn fenced(text: &str) -> String {
+    let content = text.replace('|', "¦");
     if content.is_empty() {
         return "(no name)".to_owned();
     }
@@ -111,7 +127,8 @@ pub fn json(json: &str) -> String {
 pub fn log(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let line = shorten_middle(line, MAX_LINE_CHARS);
+        let end = if line.ends_with('\n') { "\n" } else { "" };
+        let line = shorten_middle(line.trim_end_matches('\n'), MAX_LINE_CHARS) + end;
         let line: String = line.chars().filter(|c| *c == '\n' || *c == '\t' || !is_invisible(*c)).collect();
         // Pipelines look for commands behind blanks too.
         if line.trim_start().starts_with("::") {

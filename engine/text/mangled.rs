@@ -16,16 +16,17 @@ const MAX_TIMES_THE_MANGLED: usize = 8;
 const MIN_BOUND_BYTES: usize = 256;
 /// Constructs in each other. Real names need about thirty.
 const MAX_RECURSION_COUNT: u32 = 96;
-/// The codes of `new`, `new[]`, `delete` and `delete[]`, and what the expressions that hold them begin with: template arguments,
-/// `decltype`, array bounds, `noexcept`, vectors, integers of any width.
-const NEW_AND_DELETE: [&str; 4] = ["nw", "na", "dl", "da"];
-const EXPRESSIONS: [&str; 7] = ["X", "DT", "Dt", "A", "DO", "Dv", "DB"];
-/// The code of a conversion, as operator or cast.
+/// The codes of `new`, `new[]`, `delete`, `delete[]` and conversions: the parser tries several ways to read what follows each, and
+/// the ways multiply.
+const MULTIPLYING: [&str; 5] = ["nw", "na", "dl", "da", CONVERSION];
+/// The code of a conversion, within which template arguments multiply as well.
 const CONVERSION: &str = "cv";
 /// Names that may take more than that stay as they are. One of these takes about five nanoseconds.
 const MAX_EFFORT: usize = 16 << 10;
 /// The same of all names of one report together.
 const MAX_EFFORT_OF_ALL: usize = 128 << 20;
+/// Bytes of all that the names of one report stand for.
+const MAX_DEMANGLED_BYTES: usize = 32 << 20;
 
 /// Whether a name begins as mangled ones do.
 fn is_mangled(name: &str) -> bool {
@@ -38,6 +39,7 @@ pub struct Demangler {
     /// What names that were tried stand for; `None` for those that nobody can read.
     known: HashMap<Arc<str>, Option<Arc<str>>>,
     effort: usize,
+    byte_count: usize,
 }
 
 impl Demangler {
@@ -49,47 +51,97 @@ impl Demangler {
         if let Some(known) = self.known.get(name) {
             return known.clone();
         }
-        if self.known.len() >= MAX_DEMANGLED_NAME_COUNT || self.effort > MAX_EFFORT_OF_ALL {
+        let is_spent = self.effort > MAX_EFFORT_OF_ALL || self.byte_count > MAX_DEMANGLED_BYTES;
+        if is_spent || self.known.len() >= MAX_DEMANGLED_NAME_COUNT || name.len() > MAX_MANGLED_BYTES {
             return None;
         }
-        self.effort += effort(name).min(MAX_EFFORT);
-        let read: Option<Arc<str>> = demangled(name).map(Arc::from);
+        let harmless = Harmless::new(name);
+        self.effort += harmless.effort().min(MAX_EFFORT);
+        let read: Option<Arc<str>> = harmless.demangled().map(Arc::from);
+        self.byte_count += read.as_ref().map_or(0, |read| read.len());
         self.known.insert(Arc::clone(name), read.clone());
         read
     }
 }
 
-/// The C++ name that a mangled one stands for; `None` for any other name.
-fn demangled(name: &str) -> Option<String> {
-    if !is_mangled(name) || name.len() > MAX_MANGLED_BYTES || effort(name) > MAX_EFFORT {
-        return None;
-    }
-    let bounds = ParseOptions::default().recursion_limit(MAX_RECURSION_COUNT);
-    let symbol = Symbol::new_with_options(name, &bounds).ok()?;
-    let mut text = Bounded { text: String::new(), max_bytes: MIN_BOUND_BYTES + MAX_TIMES_THE_MANGLED * name.len() };
-    let options = DemangleOptions::default().recursion_limit(MAX_RECURSION_COUNT);
-    // What did not fit is missed at the end, where types of parameters stand.
-    let outcome = symbol.structured_demangle(&mut text, &options);
-    (outcome.is_ok() || text.is_full()).then_some(text.text).filter(|text| !text.is_empty())
+/// A mangled name whose identifiers hold no code that multiplies: those that do have it in capitals. What is no identifier, though
+/// a number before it looks like its length, is no code then either, and the parser takes the name as it is, or refuses it.
+struct Harmless {
+    name: String,
+    /// The identifiers that were changed, by what they are now.
+    identifiers: HashMap<String, String>,
 }
 
-/// The bytes that the parser may look at. It tries several ways to read `new` and `delete` expressions, conversions, and
-/// template arguments within a conversion, and the ways multiply: 67 bytes take it longer than anybody waits. A count of letters
-/// that may as well stand in identifiers is enough. No other construct was found that multiplies.
-fn effort(name: &str) -> usize {
-    let count = |code: &str| name.matches(code).count();
-    let mut doublings = 0;
-    if EXPRESSIONS.iter().any(|code| name.contains(code)) {
-        doublings += NEW_AND_DELETE.iter().map(|code| count(code)).sum::<usize>();
+impl Harmless {
+    fn new(name: &str) -> Self {
+        let mut harmless = Self { name: String::with_capacity(name.len()), identifiers: HashMap::default() };
+        let mut rest = name;
+        while let Some(digit) = rest.find(|c: char| c.is_ascii_digit()) {
+            let digits = rest[digit..].len() - rest[digit..].trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let (number, after) = rest.split_at(digit + digits);
+            let length = number[digit..].parse().ok().filter(|length| after.is_char_boundary(*length));
+            // The value of a literal is no length.
+            let identifier = length.filter(|_| !is_literal(&number[..digit])).map_or("", |length| &after[..length]);
+            harmless.name.push_str(number);
+            harmless.push_identifier(identifier);
+            rest = &after[identifier.len()..];
+        }
+        harmless.name.push_str(rest);
+        harmless
     }
-    // After a digit an identifier begins, as that of OpenCV.
-    let begins_identifier = |at: usize| at > 0 && name.as_bytes()[at - 1].is_ascii_digit();
-    let conversions = name.match_indices(CONVERSION).filter(|(at, _)| !begins_identifier(*at)).count();
-    if conversions > 0 {
-        doublings += conversions + count("I");
+
+    fn push_identifier(&mut self, identifier: &str) {
+        let mut changed = identifier.to_owned();
+        for code in MULTIPLYING.into_iter().filter(|code| identifier.contains(code)) {
+            changed = changed.replace(code, &(code[..1].to_owned() + &code[1..].to_ascii_uppercase()));
+        }
+        self.name.push_str(&changed);
+        if changed != identifier {
+            self.identifiers.insert(changed, identifier.to_owned());
+        }
     }
-    let ways = u32::try_from(doublings).ok().and_then(|count| 1_usize.checked_shl(count)).unwrap_or(usize::MAX);
-    ways.saturating_mul(name.len())
+
+    /// The bytes that the parser may look at. Besides these codes no construct was found that multiplies.
+    fn effort(&self) -> usize {
+        let count = |code: &str| self.name.matches(code).count();
+        let codes: usize = MULTIPLYING.iter().map(|code| count(code)).sum();
+        let doublings = if count(CONVERSION) > 0 { codes + count("I") } else { codes };
+        let ways = u32::try_from(doublings).ok().and_then(|count| 1_usize.checked_shl(count)).unwrap_or(usize::MAX);
+        ways.saturating_mul(self.name.len())
+    }
+
+    /// The C++ name that it stands for; `None` where nobody can read it.
+    fn demangled(&self) -> Option<String> {
+        if self.effort() > MAX_EFFORT {
+            return None;
+        }
+        let bounds = ParseOptions::default().recursion_limit(MAX_RECURSION_COUNT);
+        let symbol = Symbol::new_with_options(&self.name, &bounds).ok()?;
+        let max_bytes = MIN_BOUND_BYTES + MAX_TIMES_THE_MANGLED * self.name.len();
+        let mut text = Bounded { text: String::new(), max_bytes };
+        let options = DemangleOptions::default().recursion_limit(MAX_RECURSION_COUNT);
+        // What did not fit is missed at the end, where types of parameters stand.
+        let outcome = symbol.structured_demangle(&mut text, &options);
+        let text = (outcome.is_ok() || text.is_full()).then_some(text.text).filter(|text| !text.is_empty())?;
+        Some(self.with_identifiers(&text))
+    }
+
+    /// A text with the identifiers as they were.
+    fn with_identifiers(&self, text: &str) -> String {
+        let is_end = |c: char| !(c.is_alphanumeric() || c == '_' || c == '$');
+        let words = text.split_inclusive(is_end).map(|word| {
+            let identifier = word.trim_end_matches(is_end);
+            let end = &word[identifier.len()..];
+            self.identifiers.get(identifier).map_or(identifier, String::as_str).to_owned() + end
+        });
+        words.collect()
+    }
+}
+
+/// Whether a literal of a built-in type ends here, but for its value: `Li`.
+fn is_literal(before: &str) -> bool {
+    let mut last = before.bytes().rev().skip_while(|byte| *byte == b'n');
+    last.next().is_some_and(|byte| byte.is_ascii_lowercase()) && last.next() == Some(b'L')
 }
 
 /// Text up to a length.
@@ -125,7 +177,7 @@ mod tests {
 
     #[test]
     fn mangled_names_are_read() {
-        let of = |name: &str| demangled(name).map(|name| called(&name));
+        let of = |name: &str| Demangler::default().read(&Arc::from(name)).map(|name| called(&name));
         assert_eq!(of("_Z6vecAddPKfS0_Pfi").as_deref(), Some("vecAdd"));
         assert_eq!(
             of("_ZN7cutlass7Kernel2I22cutlass_80_wmma_gemm_aEEvNT_6ParamsE").as_deref(),
@@ -138,8 +190,19 @@ mod tests {
         assert_eq!(of(&format!("_ZcvDT{}{}", "nw".repeat(6), "T_".repeat(1_990))), None);
         for explosive in ["T_I", "S_I", "cvS_I", "cvT_I"] {
             assert_eq!(of(&format!("_Zcv{}", explosive.repeat(30))), None);
-            assert_eq!(of(&format!("_ZN1acv{}i{}Ev", explosive.repeat(26), "E".repeat(26))), None);
+            for begin in ["_ZN1acv", "_ZN2a1cv", "_ZN1aC1cv", "_ZN1aLi99cv", "_Z99cv"] {
+                assert_eq!(of(&format!("{begin}{}i{}Ev", explosive.repeat(26), "E".repeat(26))), None);
+            }
         }
+        for explosive in ["nw", "dl", "na", "da"] {
+            for begin in ["_Z1fDU", "_Z1fDB", "_ZcvDU", "_Z1fA90", "_Z1fLi90"] {
+                assert_eq!(of(&format!("{begin}{}", explosive.repeat(45))), None);
+            }
+        }
+        assert_eq!(of("_Z5naivedl").as_deref(), Some("naive"));
+        let mut demangler = Demangler::default();
+        let whole = demangler.read(&Arc::from("_ZN4cuda10data_finalILi128ENS_5daemoEEEvdl"));
+        assert_eq!(whole.as_deref(), Some("void cuda::data_final<128, cuda::daemo>(double, long)"));
         assert_eq!(of("_ZN2cv4cuda6device6resizeINS1_6PtrStpIfEEEEvT_").as_deref(), Some("resize"));
         // Each `S_` stands for all before it.
         let explosive = format!("_Z1f1aI{}E", "S_IS_".repeat(400));
@@ -155,8 +218,9 @@ mod tests {
         }
         assert_eq!(demangler.known.len(), 900);
         assert_eq!(demangler.read(&Arc::from("vecAdd")), None);
-        let spent = Demangler { effort: MAX_EFFORT_OF_ALL + 1, ..Demangler::default() };
-        for mut spent in [spent, Demangler { known: every_name(), effort: 0 }] {
+        let tired = Demangler { effort: MAX_EFFORT_OF_ALL + 1, ..Demangler::default() };
+        let full = Demangler { byte_count: MAX_DEMANGLED_BYTES + 1, ..Demangler::default() };
+        for mut spent in [tired, full, Demangler { known: every_name(), ..Demangler::default() }] {
             assert_eq!(spent.read(&Arc::from("_Z6vecAddPKfS0_Pfi")), None);
         }
     }

@@ -4,7 +4,7 @@
 use super::output::OutputError;
 
 /// What a recording is.
-#[derive(Debug, Default, Clone, PartialEq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The id of its format, as the table of formats has it; absent for a timeline that no reader made.
     pub format: Option<&'static str>,
@@ -22,12 +22,23 @@ pub struct Source {
     pub gpu_vendor: Option<GpuVendor>,
     /// Whether the profiler was asked to record CUDA, where the recording says.
     pub cuda_requested: Option<bool>,
-    /// Whether work of the GPU is missing among what was recorded, so that idle time may be such work.
-    pub lacks_gpu_work: bool,
-    /// Of the launches that it holds, the share whose work it lacks; absent where it lacks none.
-    pub lost_launch_share: Option<f64>,
+    /// Launches without the work that they started; absent where there are none, and where nobody looked.
+    pub lost_launches: Option<LostLaunches>,
+    /// Whether work of a GPU is missing amid what was recorded, so that idle time may be such work; absent where nobody looked.
+    pub lacks_gpu_work: Option<bool>,
     /// Whether a part of the file is missing or cannot be read: whatever was in it looks like idle time.
     pub is_damaged: bool,
+}
+
+/// Launches of a recording that holds what other calls started, but not what these did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostLaunches {
+    /// How many.
+    pub count: i64,
+    /// Launches in all.
+    pub launch_count: i64,
+    /// Whether so many come before calls whose work is there that idle time may be theirs.
+    pub is_amid: bool,
 }
 
 /// Who made the GPUs of a recording: what they take to start work, and the tools for them, differ.

@@ -108,7 +108,7 @@ pub const TRACEBACK: &str = "Traceback (most recent call last)";
 const PROFILER_SYMBOL: &str = "libToolsInjectionProxy64.so: undefined symbol";
 
 /// The kinds that are looked for, the most telling first; those of one kind stand together.
-pub const SIGNS: [Sign; 73] = [
+pub const SIGNS: [Sign; 74] = [
     end(PROFILER_SYMBOL, "a symbol that the profiler's own library lacks"),
     error("CUDA out of memory", "out of GPU memory"),
     error("CUDA_ERROR_OUT_OF_MEMORY", "out of GPU memory"),
@@ -125,6 +125,7 @@ pub const SIGNS: [Sign; 73] = [
     error("misaligned address", "a misaligned address on the GPU"),
     error("unspecified launch failure", "a launch failure"),
     end("partially present on the device", "OpenACC data that is on the device in part"),
+    end("clause was not found on device", "OpenACC data that is not on the device"),
     end("Accelerator Fatal Error", "a fatal error of the OpenACC runtime"),
     end("GPUassert:", "a CUDA error"),
     end("CUDA error at", "a CUDA error"),

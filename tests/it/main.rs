@@ -59,6 +59,7 @@ mod ledger {
 mod replays {
     mod corpus;
     mod gains;
+    mod serial;
 }
 
 /// The built-in rules: their own tests, what they find in every scenario, their pages and schemas.

@@ -3,7 +3,7 @@
 use super::FactType::{Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive};
 use super::{Fact, fact};
-use crate::timeline::Capability::CudaApi;
+use crate::timeline::Capability::{CudaApi, Nvtx};
 
 pub(super) const AHEAD: &[Fact] = &[
     fact(
@@ -41,7 +41,41 @@ pub(super) const AHEAD: &[Fact] = &[
         ExtensiveWithGaps,
         "The part of idle_launch_ns that no wait explains: without the blocking waits before it the host would not have launched in time either, and it was neither polling nor waiting in the OS when the device went idle.",
     ),
-    fact("idle_launch_piece_count", Int, CudaApi, Extensive, "The pieces of idle time that idle_launch_ns is made of."),
+    fact(
+        "late_start_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Kernels that begin on an idle device more than 5 us after their launch returned, where four of five that find it idle do so: the driver hands launches over late, or the device takes long to dispatch them. Absent elsewhere.",
+    ),
+    fact(
+        "late_start_usual_ns",
+        Int,
+        CudaApi,
+        Intensive,
+        "How late the middle one of them is; absent with their count.",
+    ),
+    fact(
+        "late_start_even_ns",
+        Int,
+        CudaApi,
+        Extensive,
+        "Idle time before those that are no more than three times as late as usual, without 5 us each; absent with their count.",
+    ),
+    fact(
+        "late_start_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The innermost range that launches those that at least half of this idle time lies before; absent when none does.",
+    ),
+    fact(
+        "idle_launch_stretch_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "The stretches of idle time that idle_launch_ns is a part of.",
+    ),
     fact(
         "host_call_ns",
         Int,

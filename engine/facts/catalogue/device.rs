@@ -2,7 +2,7 @@
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, ahead, fact, idle, patterns, replay, torch, utilization};
+use super::{Fact, accounts, ahead, fact, idle, outside, patterns, replay, torch, utilization};
 use crate::ledger::Breakdown;
 use crate::timeline::Capability::{CallStacks, CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
 
@@ -15,6 +15,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     accounts::of(Some(Breakdown::Activity)),
     accounts::of(Some(Breakdown::Trigger)),
     idle::DETAIL,
+    outside::OUTSIDE,
     ahead::AHEAD,
     COUNTS,
     COPIES,
@@ -273,7 +274,14 @@ const COPIES: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "How much of the exposed copies between host and device kernels could hide: the smaller of the exposed time and the compute time beside which no such copy runs.",
+        "How much of the exposed copies between host and device kernels could hide: of each direction the smaller of the exposed time and the compute time beside which no copy of that direction runs.",
+    ),
+    fact(
+        "both_ways_copy_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Time in which copies to the device and to the host run at once.",
     ),
     fact(
         "pipelined_copy_ns",
@@ -302,6 +310,13 @@ const COPIES: &[Fact] = &[
         CudaApi,
         Extensive,
         "Copies of at most 16 KiB to the host that a blocking wait or the copy call itself follows on the same thread: small results read back one at a time. Without those by which a library checks the kernels that it tries.",
+    ),
+    fact(
+        "scalar_readback_wait_share",
+        Float,
+        CudaApi,
+        Intensive,
+        "The part of the time that the host spends in waits and in copy calls that hold it up which is for such copies; absent where it spends none.",
     ),
     fact(
         "scalar_readback_idle_ns",

@@ -9,6 +9,7 @@ mod groups;
 mod idle;
 mod kernel_profile;
 mod kernels;
+mod outside;
 mod patterns;
 mod replay;
 mod run;

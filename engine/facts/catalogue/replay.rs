@@ -44,6 +44,13 @@ pub(super) const REPLAY: &[Fact] = &[
         "Steps that are played again: a representative part of the steady state.",
     ),
     fact(
+        "replay_covered_share",
+        Float,
+        CudaApi,
+        Intensive,
+        "The part of the window that the steps of the steady state hold: rounds that are no steps of the program may be a part of it only.",
+    ),
+    fact(
         "replay_distance_share",
         Float,
         CudaApi,

@@ -1,6 +1,6 @@
 //! Facts of the run and of its processes.
 
-use super::FactType::{Bool, Choice, Float, Int, Text};
+use super::FactType::{Bool, Choice, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::facts::extract::framework::FRAMEWORKS;
@@ -62,6 +62,13 @@ pub(super) const RUN: &[Fact] = &[
         "The smallest compute_ns of all GPUs; absent when no GPU ran work.",
     ),
     fact(
+        "device_whole_compute_max_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How long the GPU that computes longest does so in all that was recorded, whichever part of it is measured; absent when no GPU ran work.",
+    ),
+    fact(
         "device_window_max_ns",
         Int,
         CudaTrace,
@@ -111,18 +118,18 @@ pub(super) const RUN: &[Fact] = &[
         "Whether the capture was set to record CUDA; exporters before 2023 do not say.",
     ),
     fact(
+        "lost_launch_count",
+        Int,
+        Report,
+        Extensive,
+        "Launches of a trace of the PyTorch Profiler that lacks what they started, although it holds other work of a GPU; absent when none.",
+    ),
+    fact(
         "lacks_gpu_work",
         Bool,
         Report,
         Incomparable,
-        "Whether launches amid others have no work in the recording, at least one of a hundred: idle time may be work that was lost. Told of traces of the PyTorch Profiler.",
-    ),
-    fact(
-        "lost_launch_share",
-        Float,
-        Report,
-        Intensive,
-        "Of the launches that the recording holds, the share whose work it lacks; absent where it lacks none, and where it lacks all. Told of traces of the PyTorch Profiler.",
+        "Whether at least one launch of a hundred is such and comes before calls whose work is there, or the file is cut within an event: idle time may be work that is missing. Told of traces of the PyTorch Profiler.",
     ),
     fact(
         "is_file_damaged",

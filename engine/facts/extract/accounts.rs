@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::DeviceContext;
 use crate::facts::Entity;
-use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, OpKind, START_UP_PIECES, TimeSum};
+use crate::ledger::{Account, COLD_PIECES, MAX_ONCE_PIECE_COUNT, OpKind, START_UP_PIECES, TimeSum};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::{Capability, NONE, NameId, Timeline};
 use foldhash::HashMap;
@@ -35,7 +35,7 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
     if is_cold(device) {
         for account in once_accounts() {
             facts.set(account.once_fact(), device.account_ns(account));
-            facts.set(account.once_count_fact(), START_UP_PIECES);
+            facts.set(account.once_count_fact(), COLD_PIECES);
         }
         return;
     }

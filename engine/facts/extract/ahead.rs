@@ -23,7 +23,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("idle_host_after_copy_call_ns", idle.host_after_copy_call_ns);
     let launching = idle.sums[Account::IdleLaunch];
     facts.set("launch_bound_ns", launching.sum_ns - idle.waited_launch_ns);
-    facts.set("idle_launch_piece_count", launching.count);
+    facts.set("idle_launch_stretch_count", idle.in_stretches[Account::IdleLaunch].count);
     if let Some(inside) = host_calls(context, device) {
         let sum_ns = inside.values().fold(0_i64, |sum, ns| sum.saturating_add(*ns));
         facts.set("host_call_ns", sum_ns);

@@ -9,7 +9,7 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
 use crate::replay::Role;
-use crate::replay::attention::{WrittenOut, written_out};
+use crate::replay::attention::{WrittenOut, may_be_of_heads, written_out};
 use crate::timeline::NameId;
 use crate::timeline::columns::Direction;
 
@@ -35,7 +35,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let mut sums = Sums::default();
     for ops in by_stream.values() {
         let roles: Vec<Role> = ops.iter().map(|op| role(context, *op)).collect();
-        for found in written_out(&roles).into_iter().filter(|found| works_on_batches(context, ops, *found)) {
+        let is_of_heads =
+            |place: usize| ops.get(place).is_none_or(|op| may_be_of_heads(context.timeline, op.interval()));
+        for found in written_out(&roles, is_of_heads) {
             sums.add(context, ops, found);
         }
     }
@@ -68,12 +70,6 @@ fn traits(context: &Context<'_>, op: Op) -> Option<Traits> {
 fn is_on_device(context: &Context<'_>, op: Op) -> bool {
     op.kind == OpKind::Copy
         && context.timeline.copies.direction.get(op.index as usize) == Some(&Direction::DeviceToDevice)
-}
-
-/// Whether the second product may be one for each head: where sizes are known, one product of two plain matrices is none.
-fn works_on_batches(context: &Context<'_>, ops: &[Op], found: WrittenOut) -> bool {
-    let products = &context.timeline.details.products;
-    ops.get(found.after).and_then(|op| products.of(op.interval())).is_none_or(|product| product.batch > 1)
 }
 
 impl Sums {

@@ -1,28 +1,19 @@
 //! Who is to blame for idle time: the functions and files that samples of the launching thread lie in, and who made the calls of
 //! the OS that it waited in.
 
-use std::cmp::Reverse;
-
-use foldhash::HashMap;
-
+use super::DeviceContext;
 use super::profile::{Profile, Weighed, is_plumbing, is_profiler, is_system};
-use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::Account;
 use crate::ledger::compiling::compiler_of;
 use crate::text::paths::{file_name, without_folders};
 use crate::timeline::interval::Interval;
-use crate::timeline::modules;
-use crate::timeline::samples::Frame;
-use crate::timeline::{NameId, ThreadState, Timeline};
+use crate::timeline::{ThreadState, Timeline};
 
 /// Fewer samples tell nothing.
-const MIN_SAMPLE_COUNT: usize = 8;
+pub(super) const MIN_SAMPLE_COUNT: usize = 8;
 /// Samples, or calls with stacks, that stand for a smaller part of the time do not speak for it.
 const MIN_COVERED_SHARE: f64 = 0.5;
-
-/// Outside of the window a function is told that this part of the samples lies in, in percent: a program does several things there.
-const MIN_OUTSIDE_PERCENT: i64 = 25;
 
 /// The facts of an account that lies in calls of CUDA: how many samples, the function outside of CUDA that holds most, its
 /// file, its share, and the file where no function does.
@@ -75,7 +66,6 @@ const IN_CALLS: [InCalls; 5] = [
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     if !timeline.cpu_samples.is_empty() {
         of_host(timeline, device, facts);
-        sampled_outside(timeline, device, facts);
         IN_CALLS.iter().for_each(|names| of_calls(timeline, device, names, facts));
     }
     of_blocked(timeline, device, facts);
@@ -136,68 +126,6 @@ fn of_host(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let culprit = own.filter(|_| is_system(timeline, profile.frame(function))).unwrap_or(function);
     facts.set("idle_host_culprit", profile.name(culprit));
     facts.set("idle_host_culprit_share", profile.share(culprit));
-}
-
-/// The call of CUDA that the launching thread spends most time in before the GPU's first work and after its last.
-pub(super) fn called_outside(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let (timeline, window) = (context.timeline, device.told.whole(device.window()));
-    let Some(main) = device.main_thread else { return };
-    let mut sums: HashMap<NameId, i64> = HashMap::default();
-    for call in context.calls.of_thread(main) {
-        let times = timeline.api.times.at(*call as usize);
-        let outside_ns = times.len_ns() - times.overlap_ns(window);
-        if outside_ns == 0 {
-            continue;
-        }
-        let sum = sums.entry(timeline.api.name[*call as usize]).or_default();
-        *sum = sum.saturating_add(outside_ns);
-    }
-    let most = sums.into_iter().max_by_key(|(name, ns)| (*ns, Reverse(timeline.name(*name))));
-    if let Some((name, ns)) = most.filter(|(_, ns)| *ns > 0) {
-        facts.set("outside_call", timeline.name(name));
-        facts.set("outside_call_ns", ns);
-    }
-}
-
-/// Of the system, and not of the profiler: what the program's own `main` calls most may be a function of the C library.
-fn is_of_system(timeline: &Timeline, frame: Frame) -> bool {
-    is_system(timeline, frame) && !is_profiler(timeline, frame)
-}
-
-/// How much of the recording lies before the GPU's first work, and after its last.
-pub(super) fn recorded_outside(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let window = device.told.whole(device.window());
-    if let Some(all) = context.recorded {
-        facts.set("outside_before_ns", (window.start - all.start).max(0));
-        facts.set("outside_after_ns", (all.end - window.end).max(0));
-    }
-}
-
-/// What the launching thread does before the GPU's first work and after its last.
-fn sampled_outside(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    let Some(main) = device.main_thread else { return };
-    let window = device.told.whole(device.window());
-    let all = &timeline.cpu_samples;
-    let is_outside =
-        |sample: &usize| all.time_ns.get(*sample).is_some_and(|time| !(window.start..window.end).contains(time));
-    let samples: Vec<u32> = all.of_thread(main).filter(is_outside).map(|sample| sample as u32).collect();
-    facts.set("outside_sample_count", samples.len() as i64);
-    if samples.len() < MIN_SAMPLE_COUNT {
-        return;
-    }
-    let profile = Profile::new(timeline, all, Weighed::samples(&samples)).with_least_percent(MIN_OUTSIDE_PERCENT);
-    // That most of it is in the program itself tells nothing.
-    let library = || profile.module().filter(|(module, _)| !modules::is_program(file_name(timeline.name(*module))));
-    if let Some(function) = profile.deepest(|frame| !is_plumbing(timeline, frame)) {
-        facts.set("outside_function", profile.name(function));
-        facts.set("outside_function_share", profile.share(function));
-    } else if let Some((module, share)) = library() {
-        facts.set("outside_function", file_name(timeline.name(module)));
-        facts.set("outside_function_share", share);
-    } else if let Some(function) = profile.deepest(|frame| is_of_system(timeline, frame)) {
-        facts.set("outside_function", profile.name(function));
-        facts.set("outside_function_share", profile.share(function));
-    }
 }
 
 fn of_calls(timeline: &Timeline, device: &DeviceContext, names: &InCalls, facts: &mut Entity) {

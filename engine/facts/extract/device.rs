@@ -176,10 +176,15 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set("host_copy_overlapped_ns", tally.host_copy_overlapped_ns);
     let (to_device, to_host) = (tally.exposed_to_device_ns, tally.exposed_to_host_ns);
     let compute = tally.compute_without_host_copy_ns;
-    facts.set("overlappable_copy_ns", (to_device + to_host).min(compute));
+    // The GPU has an engine for each direction: a kernel beside a copy to the host can still hide one to the device.
+    let hidden_to_device = to_device.min(tally.compute_without_to_device_ns);
+    let hidden_to_host = to_host.min(tally.compute_without_to_host_ns);
+    facts.set("overlappable_copy_ns", hidden_to_device + hidden_to_host);
+    facts.set("both_ways_copy_ns", tally.both_ways_copy_ns);
     // Both directions of the link and kernels can run at once: at best, all take as long as the longest of the three.
     let longest = compute.max(to_device).max(to_host);
-    facts.set("pipelined_copy_ns", compute + to_device + to_host - longest);
+    let pipelined = compute + to_device + to_host - longest;
+    facts.set("pipelined_copy_ns", pipelined.max(hidden_to_device + hidden_to_host));
     facts.set_some("pinned_h2d_gb_per_s", pinned_gb_per_s(timeline, device, Direction::HostToDevice));
     facts.set_some("pinned_d2h_gb_per_s", pinned_gb_per_s(timeline, device, Direction::DeviceToHost));
 }

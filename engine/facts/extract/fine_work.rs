@@ -19,6 +19,8 @@ const APART_NS: i64 = 50_000;
 const ENOUGH: usize = 20;
 /// With fewer copies between host and device than one in this many, a row is one of kernels: a storm.
 const OF_COPIES: usize = 5;
+/// Copies within the device are no pieces of one unless they are this part of a row: programs copy between kernels all the time.
+const OF_DEVICE_COPIES: usize = 2;
 
 /// The rows of one device.
 #[derive(Debug, Default)]
@@ -27,7 +29,7 @@ struct Rows {
     parts: Union,
     op_count: i64,
     kernel_count: i64,
-    /// Bytes of the copies between host and device.
+    /// Bytes of the copies between host and device, and of those within the device where a row is mostly these.
     sizes: Vec<i64>,
     /// When these run.
     copies: Vec<Interval>,
@@ -56,8 +58,10 @@ impl Rows {
     }
 
     fn close(&mut self, timeline: &Timeline, row: &mut Vec<Op>, window: Interval) {
-        let copies = row.iter().filter(|op| host_copy_bytes(timeline, **op).is_some()).count();
-        if row.len() >= ENOUGH && copies * OF_COPIES >= row.len() {
+        let count =
+            |bytes: fn(&Timeline, Op) -> Option<i64>| row.iter().filter(|op| bytes(timeline, **op).is_some()).count();
+        let is_of_device = count(device_copy_bytes) * OF_DEVICE_COPIES >= row.len();
+        if row.len() >= ENOUGH && (is_of_device || count(host_copy_bytes) * OF_COPIES >= row.len()) {
             let end = row.iter().map(|op| op.end).max().unwrap_or(0);
             let whole = Interval::new(row[0].start, end).clip(window);
             self.op_count += row.len() as i64;
@@ -65,7 +69,8 @@ impl Rows {
             self.parts.push(whole);
             for op in row.iter() {
                 self.kernel_count += i64::from(op.kind == OpKind::Kernel);
-                if let Some(bytes) = host_copy_bytes(timeline, *op) {
+                let of_device = device_copy_bytes(timeline, *op).filter(|_| is_of_device);
+                if let Some(bytes) = host_copy_bytes(timeline, *op).or(of_device) {
                     self.sizes.push(bytes);
                     self.copies.push(op.interval().clip(window));
                 }
@@ -77,9 +82,18 @@ impl Rows {
 
 /// The size of a copy between host and device; `None` of other operations.
 fn host_copy_bytes(timeline: &Timeline, op: Op) -> Option<i64> {
+    copy_bytes(timeline, op, &[Direction::HostToDevice, Direction::DeviceToHost])
+}
+
+/// The size of a copy within a device; `None` of other operations.
+fn device_copy_bytes(timeline: &Timeline, op: Op) -> Option<i64> {
+    copy_bytes(timeline, op, &[Direction::DeviceToDevice])
+}
+
+fn copy_bytes(timeline: &Timeline, op: Op, directions: &[Direction]) -> Option<i64> {
     let copies = &timeline.copies;
     let direction = copies.direction.get(op.index as usize).filter(|_| op.kind == OpKind::Copy)?;
-    matches!(direction, Direction::HostToDevice | Direction::DeviceToHost).then(|| copies.bytes[op.index as usize])
+    directions.contains(direction).then(|| copies.bytes[op.index as usize])
 }
 
 fn is_short(timeline: &Timeline, op: Op) -> bool {

@@ -2,7 +2,7 @@
 
 use super::by_index::{ByIndex, Seen};
 use super::stats::median;
-use super::{Context, DeviceContext, allocations, culprits, source_lines};
+use super::{Context, DeviceContext, allocations, culprits, outside, source_lines};
 use crate::facts::Entity;
 use crate::ledger::{Account, Activity, OpKind};
 use crate::text::paths::without_folders;
@@ -14,7 +14,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("idle_longest_ns", longest.len_ns());
         facts.set("idle_longest_start_ns", longest.start);
     }
-    culprits::recorded_outside(context, device, facts);
+    outside::extract(context, device, facts);
     if !device.knows_host {
         return;
     }
@@ -26,7 +26,6 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     host_calls(context, device, facts);
     allocations::extract(context, device, facts);
     culprits::extract(context.timeline, device, facts);
-    culprits::called_outside(context, device, facts);
     source_lines::of_idle(context.timeline, device, facts);
     let mut launches = launch_durations(context, device);
     facts.set_some("launch_call_median_ns", median(&mut launches));

@@ -59,6 +59,7 @@ const ROLES: &[(&str, Role)] = &[
     (r"(?i)batch_?norm|\bbn_(fw|bw)_", Role::Normalization),
     (r"(?i)nccl.*broadcast", Role::Broadcast),
     (r"^fused_dropout_kernel", Role::Elementwise),
+    (r"^CatArrayBatchedCopy", Role::Join),
     (r"\breduce_kernel\b|\btriton_(red|per)_", Role::Reduction),
 ];
 /// What turns rows into weights, and what does more than that: a loss, the choice of experts, attention in one kernel.

@@ -18,12 +18,15 @@ mod kernel_counters;
 mod kernel_names;
 mod kernel_profiles;
 mod kernels;
+mod late_starts;
 mod launch_shapes;
 mod launches;
 mod lead;
 mod metrics;
 mod optimizer;
+mod outside;
 mod pace;
+mod pause;
 mod phases;
 mod products;
 mod profile;
@@ -209,9 +212,9 @@ pub struct Replays<'all> {
 }
 
 impl Replays<'_> {
-    /// How long a step of a device is, by the device's key in facts, and what changes gain of it together; `None` where it is
-    /// not played again.
-    pub fn together(&self, key: &str, changes: &[Change]) -> Option<(i64, Gain)> {
+    /// How long a step of a device is, by the device's key in facts, and what changes gain of it: each together with those before
+    /// it. `None` where it is not played again.
+    pub fn together(&self, key: &str, changes: &[Change]) -> Option<(i64, Vec<Gain>)> {
         let number = |device: &DeviceContext| self.context.timeline.devices[device.ops.device as usize].number;
         let device = self.context.devices.iter().find(|device| key_of(number(device)) == key)?;
         replay::together(self.context, device, changes)
@@ -245,6 +248,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
     ahead::extract(context, device, &mut part.device);
+    late_starts::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
     attention::extract(context, device, &mut part.device);

@@ -1,7 +1,7 @@
 //! The phases of a device's window: which one is measured, and where the time of those before it went.
 
 use super::stats::median;
-use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError};
+use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, pause};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::walk::{self, IdleDevice};
@@ -54,6 +54,8 @@ pub(super) struct Told {
     measured: Option<Phase>,
     /// The length of the whole window.
     whole_ns: i64,
+    /// The pause that parts the work that is measured from the rest, where one takes nearly all of the time.
+    pub(super) pause: Option<Interval>,
     /// Where the time of phases before it went.
     before: Vec<(Phase, Interval, Sums)>,
 }
@@ -64,7 +66,7 @@ impl Told {
         self.measured.is_some()
     }
 
-    /// The whole window, of the one that is measured.
+    /// The whole window, of the one that is measured; what a pause parts from it is no part of that.
     pub(super) fn whole(&self, window: Interval) -> Interval {
         self.phases.as_ref().map_or(window, |phases| Interval::new(phases.set_up.start, phases.tear_down.end))
     }
@@ -157,6 +159,7 @@ pub(super) fn tell(
     threads: Threads,
 ) -> Result<Vec<Told>, ScopeError> {
     let marks = Marks::new(timeline);
+    let pause = if view.phase == Some(Phase::Steady) { pause::cut(ops) } else { None };
     let mut told = parallel::map(threads, ops.iter_mut(), |ops| Told::new(timeline, &marks, ops, view));
     if let Some(name) = &view.step
         && told.iter().all(|told| told.steps.is_none())
@@ -166,6 +169,7 @@ pub(super) fn tell(
         let names = names.iter().take(5).map(|name| escape::short(name)).collect::<Vec<_>>().join(", ");
         return Err(ScopeError::NoSuchStep { name: name.clone(), names });
     }
+    told.iter_mut().for_each(|told| told.pause = pause);
     // A device without steps of its own is looked at while the others are in that phase.
     let starts_and_ends = ops.iter().zip(&told).filter(|(_, told)| told.measured.is_some()).map(|(ops, _)| ops.window);
     let hull = starts_and_ends.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)));

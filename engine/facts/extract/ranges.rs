@@ -90,7 +90,8 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("idle_host_range_ns", ns);
         facts.set("is_idle_host_range_mpi", told.is_mpi(timeline, range));
     }
-    if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleBlocked), of_blocked), &BTreeSet::new()) {
+    if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleBlocked), of_blocked), &BTreeSet::new())
+    {
         facts.set("idle_blocked_range", told.folded.name(range));
         facts.set("idle_blocked_range_ns", ns);
     }

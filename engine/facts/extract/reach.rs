@@ -49,13 +49,14 @@ enum Made {
 /// The most that changes can win of a step of one device.
 pub(super) struct Bounds<'device> {
     device: &'device DeviceContext,
-    /// The steps of the window. What lies between them is theirs as well: a bound may be too large, never too small.
+    /// How often the window holds all of a step, from the end of the one before: what the host does before the first begins is
+    /// not in it. A bound may be too large, never too small.
     step_count: i64,
 }
 
 impl<'device> Bounds<'device> {
     pub(super) fn new(device: &'device DeviceContext, steps: &[Step]) -> Self {
-        Self { device, step_count: (steps.len() as i64).max(1) }
+        Self { device, step_count: (steps.len() as i64 - 1).max(1) }
     }
 
     /// Bounds what a replay says of changes.

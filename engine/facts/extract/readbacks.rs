@@ -30,7 +30,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !device.knows_host || timeline.api.is_empty() {
         return;
     }
-    let mut first = None;
+    let (mut first, mut waited) = (None, 0_i64);
     let mut readbacks = HashSet::default();
     let checkers = checkers(timeline);
     let mut since_checker = CHECKED_COUNT;
@@ -42,9 +42,13 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let index = op.index as usize;
         let is_tiny = timeline.copies.bytes[index] <= READBACK_BYTES
             && timeline.copies.direction[index] == Direction::DeviceToHost;
-        if is_tiny && op.call(timeline).is_some_and(|call| is_waited_for(context, call)) {
+        if !is_tiny {
+            continue;
+        }
+        if let Some(wait_ns) = op.call(timeline).and_then(|call| waited_ns(context, call)) {
             first = first.or(Some(op.start));
             readbacks.insert(op.index);
+            waited = waited.saturating_add(wait_ns);
         }
     }
     let calls = readbacks.iter().map(|copy| timeline.copies.ops.call[*copy as usize]);
@@ -56,6 +60,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     };
     let won_ns = sum_of(&device.idle.won_beside_copies);
     facts.set("scalar_readback_count", readbacks.len() as i64);
+    let all_ns = all_waits_ns(context, device);
+    if all_ns > 0 {
+        facts.set("scalar_readback_wait_share", (waited as f64 / all_ns as f64).min(1.0));
+    }
     facts.set("scalar_readback_idle_ns", sum_of(&device.idle.beside_copies));
     facts.set_some("scalar_readback_run_ahead_ns", device.overlap_ceiling().map(|ceiling| ceiling.min(won_ns)));
     facts.set_some("scalar_readback_first_start_ns", first);
@@ -78,18 +86,30 @@ fn is_checker(timeline: &Timeline, checkers: &[bool], op: Op) -> bool {
     name.and_then(|name| checkers.get(name as usize)).copied().unwrap_or(false)
 }
 
-/// Whether the host waits for what a copy call asked for: the call blocks, or the thread's next call is a wait.
-fn is_waited_for(context: &Context<'_>, call: u32) -> bool {
+/// How long the host waits for what a copy call asked for: in the call, or in the thread's next call, a wait. `None` where it does
+/// not.
+fn waited_ns(context: &Context<'_>, call: u32) -> Option<i64> {
     let timeline = context.timeline;
+    let length = |call: u32| timeline.api.times.at(call as usize).len_ns();
     if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
-        return true;
+        return Some(length(call));
     }
     let calls = context.calls.of_thread(timeline.api.thread[call as usize]);
     let start = |call: u32| timeline.api.times.start(call as usize);
     let end = timeline.api.times.end(call as usize);
     let after = calls.partition_point(|other| (start(*other), *other) <= (start(call), call));
-    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= end);
-    next.is_some_and(|next| {
-        matches!(context.calls.class_of(timeline, next), ApiClass::Wait(_)) && start(next) - end < SOON_NS
-    })
+    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= end)?;
+    let is_wait = matches!(context.calls.class_of(timeline, next), ApiClass::Wait(_)) && start(next) - end < SOON_NS;
+    is_wait.then(|| length(next))
+}
+
+/// How long the host is in waits and in copy calls that hold it up.
+fn all_waits_ns(context: &Context<'_>, device: &DeviceContext) -> i64 {
+    let (timeline, window) = (context.timeline, device.window());
+    let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window)));
+    let waits = calls.filter(|call| {
+        matches!(context.calls.class_of(timeline, *call), ApiClass::Wait(_))
+            || context.calls.activity.get(*call as usize) == Some(&Activity::CopyCall)
+    });
+    waits.map(|call| timeline.api.times.at(call as usize).len_ns()).fold(0, i64::saturating_add)
 }

@@ -44,6 +44,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents
     let steps = steps::steady(device);
     let played = played(context, device, steps, |replay| set(replay, &mut part.device));
     part.device.set("is_replayed", played.is_ok());
+    if played.is_ok() {
+        let window = device.window();
+        let held_ns = steps.iter().map(|step| step.device.overlap_ns(window)).fold(0, i64::saturating_add);
+        part.device.set("replay_covered_share", (held_ns as f64 / window.len_ns().max(1) as f64).min(1.0));
+    }
     if let Err(none) = played {
         part.device.set("replay_refused", none.id());
     }
@@ -102,9 +107,10 @@ pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[
     WhatIf { device_number: number, outcome: played(context, device, steps, predicted) }
 }
 
-/// How long a step is, and what changes win of it together.
-pub(super) fn together(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> Option<(i64, Gain)> {
-    played(context, device, steps::steady(device), |replay| (replay.step_ns(), replay.gain(changes))).ok()
+/// How long a step is, and what changes win of it: each together with those before it.
+pub(super) fn together(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> Option<(i64, Vec<Gain>)> {
+    let gains = |replay: &Bounded<'_, '_>| (1..=changes.len()).map(|count| replay.gain(&changes[..count])).collect();
+    played(context, device, steps::steady(device), |replay| (replay.step_ns(), gains(replay))).ok()
 }
 
 fn played<T>(
@@ -114,7 +120,7 @@ fn played<T>(
     then: impl FnOnce(&Bounded<'_, '_>) -> T,
 ) -> Result<T, NoReplay> {
     // Work that is missing would take its time in every replay.
-    if context.timeline.source.is_damaged || context.timeline.source.lacks_gpu_work {
+    if context.timeline.source.is_damaged || context.timeline.source.lacks_gpu_work == Some(true) {
         return Err(NoReplay::Unexplained);
     }
     let devices: Vec<&DeviceOps> = context.devices.iter().map(|device| &device.ops).collect();

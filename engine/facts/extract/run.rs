@@ -6,7 +6,7 @@ use super::profile::{is_cuda, is_system};
 use super::{Context, framework};
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
-use crate::ledger::Account;
+use crate::ledger::{Account, DeviceOps};
 use crate::limits::MAX_PROCESS_COUNT;
 use crate::text::paths::without_folders;
 use crate::timeline::api::{self, ApiClass, error_name};
@@ -28,6 +28,10 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     let compute = || context.devices.iter().map(|device| device.account_ns(Account::Compute));
     facts.set_some("device_compute_max_ns", compute().max());
     facts.set_some("device_compute_min_ns", compute().min());
+    facts.set_some(
+        "device_whole_compute_max_ns",
+        context.devices.iter().map(|device| whole_compute_ns(&device.ops)).max(),
+    );
     facts.set_some("device_window_max_ns", context.devices.iter().map(|device| device.window().len_ns()).max());
     facts.set("process_count", active_processes(context).len() as i64);
     facts.set("gpu_op_count", timeline.gpu_op_count() as i64);
@@ -51,8 +55,8 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set("cpu_samples_captured", timeline.has_cpu_samples);
     facts.set("is_window_narrowed", context.is_narrowed);
     facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
-    facts.set("lacks_gpu_work", timeline.source.lacks_gpu_work);
-    facts.set_some("lost_launch_share", timeline.source.lost_launch_share);
+    facts.set_some("lost_launch_count", timeline.source.lost_launches.map(|lost| lost.count));
+    facts.set_some("lacks_gpu_work", timeline.source.lacks_gpu_work);
     facts.set("is_file_damaged", timeline.source.is_damaged);
     if !timeline.api.is_empty() {
         let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
@@ -211,12 +215,23 @@ fn called_by_program(timeline: &Timeline, stack: &[u32]) -> Option<u32> {
     (caller.module != NONE && !is_system(timeline, caller)).then(|| stack[outermost])
 }
 
-/// From the first to the last event of any kind.
+/// How long a device computes in all that was recorded, whichever part of it is judged.
+fn whole_compute_ns(ops: &DeviceOps) -> i64 {
+    let (mut sum_ns, mut until) = (0_i64, i64::MIN);
+    for op in ops.all_ops().filter(|op| op.kind.is_compute()).map(|op| op.interval()) {
+        sum_ns = sum_ns.saturating_add(op.end.saturating_sub(op.start.max(until)).max(0));
+        until = until.max(op.end);
+    }
+    sum_ns
+}
+
+/// From the first to the last event of any kind. A wait in the OS that nothing ended may be said to end after the recording.
 pub(super) fn recorded(timeline: &Timeline) -> Option<Interval> {
-    let columns = timeline.op_and_call_times();
+    let [columns @ .., os_calls] = timeline.op_and_call_times();
     let ranges = timeline.ranges.threads.iter().map(|thread| &thread.times);
-    let others = [&timeline.os_calls.times, &timeline.thread_states.times];
-    let all = columns.into_iter().chain(ranges).chain(others).flat_map(Times::iter);
+    let begins = os_calls.iter().map(|call| Interval::new(call.start, call.start));
+    let all =
+        columns.into_iter().chain(ranges).chain([&timeline.thread_states.times]).flat_map(Times::iter).chain(begins);
     all.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
 }
 

@@ -74,8 +74,12 @@ pub(super) struct Tally {
     /// The copy account in which a copy to the device owns the moment, and a copy to the host.
     pub(super) exposed_to_device_ns: i64,
     pub(super) exposed_to_host_ns: i64,
-    /// Compute time beside which no copy between host and device runs.
+    /// Compute time beside which no copy between host and device runs, none to the device, none to the host.
     pub(super) compute_without_host_copy_ns: i64,
+    pub(super) compute_without_to_device_ns: i64,
+    pub(super) compute_without_to_host_ns: i64,
+    /// Time in which copies both ways run.
+    pub(super) both_ways_copy_ns: i64,
     pub(super) copy_union_ns: i64,
     pub(super) copy_overlapped_ns: i64,
     pub(super) host_copy_union_ns: i64,
@@ -215,6 +219,8 @@ impl Tally {
         if moment.host_copies > 0 {
             self.host_copy_union_ns += length;
             self.host_copy_overlapped_ns += beside_kernel_ns;
+            let is_both_ways = 0 < moment.copies_to_host && moment.copies_to_host < moment.host_copies;
+            self.both_ways_copy_ns += if is_both_ways { length } else { 0 };
         }
         if moment.kernels > 0 {
             self.kernel_union_ns += length;
@@ -233,9 +239,10 @@ impl Tally {
         fits: &[Fit],
     ) {
         let length = moment.interval.len_ns();
-        if moment.host_copies == 0 {
-            self.compute_without_host_copy_ns += length;
-        }
+        let without = |copies: u32| if copies == 0 { length } else { 0 };
+        self.compute_without_host_copy_ns += without(moment.host_copies);
+        self.compute_without_to_host_ns += without(moment.copies_to_host);
+        self.compute_without_to_device_ns += without(moment.host_copies - moment.copies_to_host);
         let Some(owner) = moment.owner else { return };
         let mut kernel = shape.map(|(index, _)| self.kernels.of(index, KernelTally::default));
         if moment.migrations > 0 {

@@ -189,6 +189,13 @@ fn was_asked_for_before(timeline: &Timeline, op: Op, moment: i64) -> bool {
     op.call(timeline).is_none_or(|call| timeline.api.times.start(call as usize) < moment)
 }
 
+/// The call of a copy to the device: such a copy needs no result of others, so that what its call waits for it waits for in vain.
+fn upload_call(timeline: &Timeline, op: Op) -> Option<Interval> {
+    let is_upload =
+        op.kind == OpKind::Copy && timeline.copies.direction.get(op.index as usize) == Some(&Direction::HostToDevice);
+    op.call(timeline).filter(|_| is_upload).map(|call| timeline.api.times.at(call as usize))
+}
+
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let Some(sm_count) = device.properties(timeline).and_then(|known| known.sm_count) else { return };
@@ -196,10 +203,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let kind = |stream: u32| timeline.streams.get(stream as usize).map(|stream| stream.kind);
     let mut turns = ByCause::default();
     let mut group = Group::default();
-    let (mut has_legacy_between, mut busy_until) = (false, i64::MIN);
+    let (mut has_legacy_between, mut legacy_upload, mut busy_until) = (false, None, i64::MIN);
     for op in device.ops.in_window().filter(|op| op.kind != OpKind::Migration) {
         if kind(op.stream(timeline)) == Some(StreamKind::Default) {
             has_legacy_between = true;
+            legacy_upload = upload_call(timeline, op).or(legacy_upload);
             continue;
         }
         // What runs beside something else takes no turns.
@@ -215,7 +223,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let are_kernels = |last: Part| [last, part].iter().all(|part| matches!(part.use_of, Use::Blocks(_)));
         let cause = last.map_or(Cause::Unknown, |last| {
             let waits = [last.stream, part.stream].map(|stream| kind(stream) != Some(StreamKind::NonBlocking));
-            match has_legacy_between && waits == [true; 2] && was_asked_for_before(timeline, op, last.op.end) {
+            // Or the host could ask for it only after it had waited for the other, in a copy of the default stream.
+            let waited = |call: Interval| call.start < last.op.end && last.op.end <= call.end;
+            let is_late = was_asked_for_before(timeline, op, last.op.end) || legacy_upload.is_some_and(waited);
+            match has_legacy_between && waits == [true; 2] && is_late {
                 true => Cause::LegacyStream,
                 false if are_kernels(last) => calls.between(timeline, last.op, op),
                 false => Cause::Unknown,
@@ -228,7 +239,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
             group = Group::default();
         }
         group.parts.push(part);
-        has_legacy_between = false;
+        (has_legacy_between, legacy_upload) = (false, None);
     }
     turns.add(&group);
     for (name, turns) in [("legacy_stream", turns.legacy), ("host_wait", turns.host), ("event", turns.event)] {

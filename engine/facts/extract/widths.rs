@@ -54,7 +54,8 @@ pub(super) fn loss_ns(kernel: &Entity) -> i64 {
         return 0;
     }
     let of = |name| kernel.int(name).unwrap_or(0);
-    of("one_block_loss_ns").saturating_add(of("small_grid_loss_ns")).saturating_sub(of("faulting_ns")).max(0)
+    let moving_ns = of("faulting_ns").max(of("faulting_excess_ns"));
+    of("one_block_loss_ns").saturating_add(of("small_grid_loss_ns")).saturating_sub(moving_ns).max(0)
 }
 
 /// Sets what the widths of a kernel's launches tell, where the number of SMs is known. No launch is taken to get shorter than

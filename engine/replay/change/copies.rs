@@ -8,6 +8,7 @@ use super::super::model::{Play, What, Why};
 use super::super::record::{Call, Op, TO_DEVICE, TO_HOST};
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
+use crate::ledger::OpKind;
 use crate::timeline::NONE;
 use crate::timeline::api::{ApiClass, WaitsFor};
 
@@ -109,7 +110,7 @@ impl Play<'_> {
             run.clear();
         };
         for (op, row) in (0_u32..).zip(&model.part.ops) {
-            let is_small = row.lane.is_some() && row.bytes <= MAX_SMALL_COPY_BYTES && row.call != NONE;
+            let is_small = row.kind == OpKind::Copy && row.bytes <= MAX_SMALL_COPY_BYTES && row.call != NONE;
             let run = runs.entry(row.stream).or_default();
             let fits = run.last().is_some_and(|last| {
                 let last = model.op(*last);
@@ -172,8 +173,9 @@ impl Play<'_> {
     }
 
     pub(super) fn overlap_copies(&mut self, extent: Extent, setting: &Setting<'_>) {
-        self.overlap(if extent == Extent::Expected { self.buffer_count() } else { usize::MAX }, setting);
-        if extent == Extent::Ceiling && self.turns.copies {
+        let buffer_count = if extent == Extent::Expected { self.buffer_count() } else { usize::MAX };
+        let has_copies = self.overlap(buffer_count, setting);
+        if extent == Extent::Ceiling && has_copies {
             // Kernels of several streams fill the last wave of each other.
             self.set_runs(|_, op, run_ns| {
                 op.kind.is_kernel().then_some((run_ns as f64 * (1.0 - LAST_WAVE_SHARE)) as i64)
@@ -182,11 +184,11 @@ impl Play<'_> {
     }
 
     /// Copies leave the order of their stream: data goes from copies to the kernels after them and from kernels to the copies
-    /// after them, and so many steps share the buffers.
-    pub(super) fn overlap(&mut self, buffer_count: usize, setting: &Setting<'_>) {
+    /// after them, and so many steps share the buffers. Returns whether there are copies that matter.
+    pub(super) fn overlap(&mut self, buffer_count: usize, setting: &Setting<'_>) -> bool {
         let model = self.model;
         if !model.part.ops.iter().any(|op| op.lane.is_some() && op.bytes > MAX_SMALL_COPY_BYTES) {
-            return;
+            return false;
         }
         self.turns.copies = true;
         // Where a step has pieces of its own, they overlap each other, and the step still ends with a wait.
@@ -234,6 +236,7 @@ impl Play<'_> {
             }
         }
         self.share_buffers(buffer_count, pieces.as_ref());
+        true
     }
 
     /// Two buffers, or one more than there are streams already that take turns with their copies.

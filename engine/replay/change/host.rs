@@ -25,6 +25,8 @@ const HANDED_OVER_SHARE: f64 = 0.15;
 const OF_OPERATORS_SHARE: f64 = 0.5;
 /// A copy and the waits for it, at most.
 const MAX_CALLS_OF_COPY: usize = 6;
+/// So many reads in a step are those of a loop.
+const MIN_READS_OF_LOOP: usize = 16;
 /// Fewer launches between two waits are not worth a graph.
 const MIN_GRAPH_LAUNCH_COUNT: usize = 10;
 /// Of the host code that leads to a call, so much stays at least when the call before it goes.
@@ -55,6 +57,11 @@ impl Play<'_> {
         let is_dropped = |op: &Op| extent == Extent::Ceiling && is_gone.get(op.call as usize) == Some(&true);
         self.drop_ops(|op| is_scalar_readback(op) || is_dropped(op));
         self.close_gaps(&is_gone, extent, setting);
+        let reads = (0..model.part.calls.len() as u32).filter(|call| self.reads_scalar(*call)).count();
+        if extent == Extent::Ceiling && reads >= MIN_READS_OF_LOOP * model.part.step_count as usize {
+            // Whoever reads so often does so for one thing after the other: for all at once it is one launch.
+            self.graph(extent, setting);
+        }
     }
 
     /// The few small kernels between two reads make the one result that is read: for all results at once they are one launch.
@@ -147,7 +154,7 @@ impl Play<'_> {
     /// CPU do the device can do, and then what they work on need not come back; at best what they make need not be sent either.
     pub(super) fn host_aside(&mut self, extent: Extent, setting: &Setting<'_>) {
         let left = if extent == Extent::Expected { HANDED_OVER_SHARE } else { 0.0 };
-        let is_moved = self.moved_to_device(setting);
+        let is_moved = self.moved_to_device(extent, setting);
         let is_gone = self.kept_on_device(&is_moved, extent);
         self.shorten_gaps(|call, gap_ns, blocked_ns| {
             let host_ns = gap_ns - blocked_ns;
@@ -160,16 +167,17 @@ impl Play<'_> {
         }
     }
 
-    /// Whether the host code before a call is mostly operators of the CPU.
-    fn moved_to_device(&self, setting: &Setting<'_>) -> Vec<bool> {
+    /// Whether the device could do the host code before a call: it is mostly operators of the CPU; at best all of it, whatever it is.
+    fn moved_to_device(&self, extent: Extent, setting: &Setting<'_>) -> Vec<bool> {
         let model = self.model;
         let mut is_moved = vec![false; model.part.calls.len()];
         for edge in self.edges.iter().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
             let What::CallStart(call) = model.what[edge.to as usize] else { continue };
             let row = model.call(call);
             let host_ns = edge.lag_ns - row.blocked_before_ns.min(edge.lag_ns);
+            let is_of_operators = row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64;
             is_moved[call as usize] =
-                host_ns >= setting.launch_gap_ns && row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64;
+                host_ns >= setting.launch_gap_ns && (is_of_operators || extent == Extent::Ceiling);
         }
         is_moved
     }
@@ -191,14 +199,18 @@ impl Play<'_> {
             for call in thread.clone().filter(|call| is_moved[*call]) {
                 let before = (thread.start..call).rev().take(MAX_CALLS_OF_COPY);
                 let back = before.take_while(|call| waits(call) || lane(call) == Some(TO_HOST));
-                if let Some(first) = back.filter(|call| lane(call) == Some(TO_HOST)).last() {
+                if let Some(first) = back.filter(|call| lane(call) == Some(TO_HOST)).last()
+                    && self.outlasts(call, first..call)
+                {
                     is_gone[first..call].fill(true);
                 }
                 let after = (call..thread.end).take(MAX_CALLS_OF_COPY);
                 let sent = after.take_while(|call| waits(call) || lane(call) == Some(TO_DEVICE));
                 let sent: Vec<usize> = sent.collect();
                 let is_sent = sent.iter().any(|call| lane(call) == Some(TO_DEVICE));
-                if let Some(last) = sent.last().filter(|_| is_sent).filter(|_| extent == Extent::Ceiling) {
+                if let Some(last) = sent.last().filter(|_| is_sent).filter(|_| extent == Extent::Ceiling)
+                    && self.outlasts(call, call..*last + 1)
+                {
                     is_gone[call..=*last].fill(true);
                 }
             }
@@ -206,9 +218,20 @@ impl Play<'_> {
         is_gone
     }
 
+    /// Whether the host code before a call is operators of the CPU, or takes longer than what some calls copy: what is made or read
+    /// in less time is not what is copied.
+    fn outlasts(&self, call: usize, copies: Range<usize>) -> bool {
+        let part = &self.model.part;
+        let row = &part.calls[call];
+        let host_ns = call.checked_sub(1).map_or(0, |before| row.start - part.calls[before].end);
+        let ops = part.calls[copies].iter().filter_map(|call| part.ops.get(call.first_op as usize));
+        let copied_ns: i64 = ops.map(|op| op.end - op.start).sum();
+        row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64 || host_ns >= copied_ns
+    }
+
     /// Which calls go with what operators of the CPU before some calls work on and make, at best.
     pub(in super::super) fn copies_of_host_code(&self, setting: &Setting<'_>) -> Vec<bool> {
-        self.kept_on_device(&self.moved_to_device(setting), Extent::Ceiling)
+        self.kept_on_device(&self.moved_to_device(Extent::Ceiling, setting), Extent::Ceiling)
     }
 
     pub(super) fn no_blocking(&mut self) {

@@ -3,12 +3,13 @@
 use foldhash::HashMap;
 
 use super::super::Role;
-use super::super::attention::{WrittenOut, written_out};
+use super::super::attention::{WrittenOut, may_be_of_heads, written_out};
 use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
 use crate::ledger::OpKind;
+use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, TensorRatios};
 
 /// The least that a kernel takes.
@@ -164,7 +165,7 @@ impl Play<'_> {
         let model = self.model;
         let mut is_gone = vec![false; model.part.ops.len()];
         let mut run_of: HashMap<u32, i64> = HashMap::default();
-        for chain in self.chains(setting) {
+        for chain in self.chains(extent, setting) {
             let longest = chain.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0);
             // Kernels of a chain read what those before it wrote: one that does all needs not read it.
             let longest = if extent == Extent::Ceiling { longest * 2 / 3 } else { longest };
@@ -185,7 +186,9 @@ impl Play<'_> {
                 op => setting.role_of(op),
             };
             let roles: Vec<Role> = ops.iter().map(role).collect();
-            for found in written_out(&roles) {
+            let interval = |op: u32| Interval::new(model.op(op).start, model.op(op).end);
+            let is_of_heads = |place: usize| may_be_of_heads(setting.subject.timeline, interval(ops[place]));
+            for found in written_out(&roles, is_of_heads) {
                 let run_ns = |op: u32| model.op(op).end - model.op(op).start;
                 let between = &ops[found.between()];
                 between.iter().for_each(|op| is_gone[*op as usize] = true);
@@ -231,8 +234,9 @@ impl Play<'_> {
     }
 
     /// Element-wise kernels that follow one another in a stream and a step, on grids of the same size; with what sums up their
-    /// rows, and what works on a value a row.
-    fn chains(&self, setting: &Setting<'_>) -> Vec<Vec<u32>> {
+    /// rows, what works on a value a row, and what copies or sets memory between them. At best what joins tensors is one pass with
+    /// them as well.
+    fn chains(&self, extent: Extent, setting: &Setting<'_>) -> Vec<Vec<u32>> {
         let model = self.model;
         let mut chains: Vec<Vec<u32>> = Vec::new();
         for ops in by_stream(&model.part.ops) {
@@ -244,7 +248,12 @@ impl Play<'_> {
                 let is_of_optimizer = row.call != NONE && model.call(row.call).is_of_optimizer;
                 let role = if is_of_optimizer { Role::Compute } else { setting.role_of(row) };
                 let (is_elementwise, blocks) = (role == Role::Elementwise, setting.block_count(row));
-                let is_of_rows = role == Role::Reduction || is_elementwise && blocks <= largest / ROW_RATIO;
+                let is_pass = row.kind == OpKind::Memset || row.kind == OpKind::Copy && row.lane.is_none();
+                let joins_tensors = role == Role::Join && extent == Extent::Ceiling;
+                let is_of_rows = is_pass
+                    || joins_tensors
+                    || role == Role::Reduction
+                    || is_elementwise && blocks <= largest / ROW_RATIO;
                 let is_alike = blocks.max(largest) <= ALIKE_RATIO * blocks.min(largest);
                 let joins =
                     chain.first().is_none_or(|first| model.op(*first).step == row.step && (is_alike || is_of_rows));

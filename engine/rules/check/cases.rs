@@ -34,6 +34,8 @@ pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut
         missing: None,
         summary: None,
         title: None,
+        evidence: None,
+        advice: None,
     };
     let line = log.line(&raw.example.span());
     let first = Case { name: EXAMPLE.to_owned(), line, facts: example.clone(), params: BTreeMap::new(), expect };
@@ -98,7 +100,9 @@ fn is_the_example_again(raw: &RawTest, expect: &Expect) -> bool {
         || expect.confidence.is_some()
         || expect.severity.is_some()
         || expect.summary.is_some()
-        || expect.title.is_some();
+        || expect.title.is_some()
+        || expect.evidence.is_some()
+        || expect.advice.is_some();
     !changes && !asserts && expect.outcome == Expected::Finding
 }
 
@@ -120,6 +124,7 @@ fn expect(test: &RawTest, entry: &Entry<'_>, log: &mut Log<'_>) -> Option<Expect
         names.iter().for_each(|name| entry.known(name, log));
         names.iter().map(|name| name.get_ref().clone()).collect()
     });
+    let words = |text: &Option<Text>| text.as_ref().map(|text| text.get_ref().clone());
     Some(Expect {
         outcome,
         recoverable_ns: raw.recoverable_ns.as_ref().map(|number| *number.get_ref()),
@@ -129,19 +134,21 @@ fn expect(test: &RawTest, entry: &Entry<'_>, log: &mut Log<'_>) -> Option<Expect
             severity(word)
         }),
         missing,
-        summary: raw.summary.as_ref().map(|text| text.get_ref().clone()),
-        title: raw.title.as_ref().map(|text| text.get_ref().clone()),
+        summary: words(&raw.summary),
+        title: words(&raw.title),
+        evidence: words(&raw.evidence),
+        advice: words(&raw.advice),
     })
 }
 
 /// Only a finding has an estimate, a confidence and a summary; only an unknown misses facts.
 fn fitting(raw: &RawExpect, outcome: Expected, span: std::ops::Range<usize>, log: &mut Log<'_>) {
-    let words = raw.summary.is_some() || raw.title.is_some();
+    let words = [&raw.summary, &raw.title, &raw.evidence, &raw.advice].iter().any(|words| words.is_some());
     let of_finding = raw.recoverable_ns.is_some() || raw.confidence.is_some() || raw.severity.is_some() || words;
     if of_finding && outcome != Expected::Finding {
         log.at(
             span.clone(),
-            "`recoverable_ns`, `confidence`, `severity`, `summary` and `title` can be expected of a finding only",
+            "`recoverable_ns`, `confidence`, `severity`, `summary`, `title`, `evidence` and `advice` can be expected of a finding only",
         );
     }
     if raw.missing.is_some() && outcome != Expected::Unknown {

@@ -153,7 +153,8 @@ impl<'a, 'log> Checker<'a, 'log> {
         let replay = raw.replay.as_ref().and_then(|change| self.change(change));
         // It need not hold: it proves nothing for what follows.
         let replay_if = raw.replay_if.as_ref().map(|text| self.checked(text, true, Wanted::Condition).program);
-        Some(EstimateCode { recoverable_ns: recoverable_ns?, account, basis, replay, replay_if: required(replay_if)? })
+        let (recoverable_ns, replay_if) = (recoverable_ns?, required(replay_if)?);
+        Some(EstimateCode { recoverable_ns, account, basis, replay, replay_if, claim_holds: raw.claim_holds })
     }
 
     fn change(&mut self, text: &raw::Text) -> Option<Change> {

@@ -8,8 +8,9 @@ use foldhash::HashMap;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
 use crate::ledger::Account;
-use crate::limits::MAX_FINDING_OF_RULE_COUNT;
+use crate::limits::{MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT};
 use crate::replay::{Change, STEP_FACT};
+use crate::text::plural::counted_as;
 use crate::text::spans::Sentence;
 
 use super::budget::Budget;
@@ -49,19 +50,22 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
 #[derive(Default)]
 struct Found {
     of_devices: HashMap<Option<EntityId>, usize>,
+    count: usize,
     has_full: bool,
 }
 
 impl Found {
     fn has_enough(&self, facts: &Facts, id: EntityId) -> bool {
         let count = || self.of_devices.get(&related(facts, id)[EntityKind::Device as usize]).copied();
-        self.has_full && count().is_some_and(|count| count >= MAX_FINDING_OF_RULE_COUNT)
+        self.count >= MAX_FINDING_OF_RULE_IN_ALL_COUNT
+            || self.has_full && count().is_some_and(|count| count >= MAX_FINDING_OF_RULE_COUNT)
     }
 
     fn count(&mut self, facts: &Facts, id: EntityId, outcome: &Outcome) {
         if matches!(outcome, Outcome::Finding(_)) {
             let count = self.of_devices.entry(related(facts, id)[EntityKind::Device as usize]).or_default();
             *count += 1;
+            self.count += 1;
             self.has_full |= *count >= MAX_FINDING_OF_RULE_COUNT;
         }
     }
@@ -94,9 +98,6 @@ pub(super) fn claimed(
     judge.claimed(estimate).ok()
 }
 
-/// Why little is sure of idle time where a part of the GPU's work was lost.
-const MAY_BE_WORK: &str = "Work of the GPU is missing from the recording: idle time may be work that was not recorded.";
-
 /// Why little is sure of anything that a part of a file says.
 const IN_PART: &str = "A part of the file is missing or cannot be read: the whole may say something else.";
 
@@ -105,7 +106,7 @@ struct Report<'a> {
     facts: &'a Facts,
     entities: Entities<'a>,
     framework: Option<&'a str>,
-    /// Whether idle time may be work that was not recorded.
+    /// Whether idle time may be work that is missing.
     lacks_gpu_work: bool,
     /// Whether any time may be that of work in a part of the file that is missing.
     is_damaged: bool,
@@ -134,6 +135,17 @@ impl<'a> Report<'a> {
         let is_damaged = facts.is_damaged();
         let (entities, printers) = (Entities::new(facts), library.printers());
         Self { facts, entities, framework, lacks_gpu_work, is_damaged, printers, budget }
+    }
+
+    /// Why little is sure of idle time where work of the GPU is missing.
+    fn lacking(&self) -> String {
+        match self.facts.run().and_then(|run| run.int("lost_launch_count")) {
+            Some(lost) => {
+                let lost = counted_as(lost, "launch has", "launches have");
+                format!("{lost} no work in the recording: idle time may be such work.")
+            }
+            None => "The file is cut: idle time may be work of the GPU that is missing.".to_owned(),
+        }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
@@ -244,11 +256,12 @@ impl Judge<'_> {
             }
         }
         let is_of_run = self.report.facts.get(self.id).kind == EntityKind::Run;
-        let in_part = (self.report.is_damaged && !is_of_run).then_some(IN_PART);
-        let may_be_work = (self.report.lacks_gpu_work && self.claims_idle_time()).then_some(MAY_BE_WORK);
-        if let Some(why) = in_part.or(may_be_work) {
+        if self.report.is_damaged && !is_of_run {
             confidence = Confidence::Low;
-            because.push(why.to_owned());
+            because.push(IN_PART.to_owned());
+        } else if self.report.lacks_gpu_work && self.claims_idle_time() {
+            confidence = Confidence::Low;
+            because.push(self.report.lacking());
         }
         Ok((confidence, because))
     }
@@ -277,19 +290,22 @@ impl Judge<'_> {
         };
         let account = estimate.account.id().to_owned();
         let is_replayed = estimate.replay_if.as_ref().map_or(Ok(true), |condition| self.scope.holds(condition))?;
-        let replayed = estimate.replay.filter(|_| is_replayed).and_then(|change| self.replayed(change));
         let (recoverable_ns, basis) = (claimed.clamp(0, bound), estimate.basis.clone());
+        let least_ns = if estimate.claim_holds { recoverable_ns } else { 0 };
+        let replayed = estimate.replay.filter(|_| is_replayed).and_then(|change| self.replayed(change, least_ns));
         Ok(Some(Estimate { recoverable_ns, account, basis, replayed }))
     }
 
-    /// What the replay of the device's steady state says of a change.
-    fn replayed(&self, change: Change) -> Option<Replayed> {
+    /// What the replay of the device's steady state says of a change; the most is no less than so much of the window.
+    fn replayed(&self, change: Change, least_ns: i64) -> Option<Replayed> {
         let ns = |name: &'static str| match self.value(FactRef { kind: EntityKind::Device, name }) {
             Some(FactValue::Int(ns)) => Some(*ns),
             _ => None,
         };
         let step_ns = ns(STEP_FACT).filter(|step_ns| *step_ns > 0)?;
-        let ceiling_ns = ns(change.ceiling_fact())?.clamp(0, step_ns);
+        let least_share =
+            ns("window_ns").filter(|ns| *ns > 0).map_or(0.0, |window_ns| least_ns as f64 / window_ns as f64);
+        let ceiling_ns = ns(change.ceiling_fact())?.max((least_share * step_ns as f64) as i64).clamp(0, step_ns);
         let expected_ns = ns(change.expected_fact())?.clamp(0, ceiling_ns);
         Some(Replayed { change, step_ns, expected_ns, ceiling_ns })
     }

@@ -105,6 +105,30 @@ fn an_estimate_stays_within_its_account() {
 }
 
 #[test]
+fn a_claim_that_holds_bounds_what_is_played() {
+    let (mut facts, _, device, _) = report();
+    let entity = facts.get_mut(device);
+    entity.set("window_ns", 1_000);
+    for (name, ns) in [(STEP_FACT, 200), (Change::NoSync.expected_fact(), 4), (Change::NoSync.ceiling_fact(), 6)] {
+        entity.set(name, ns);
+    }
+    let played = |lines: &str| {
+        let rule = RULE.replacen("claims = ", &format!("{lines}claims = "), 1);
+        let library = load(&[("rules/sync/late.toml", rule.as_str())]).unwrap();
+        match evaluate(&library, &facts, &Params::default()).remove(0).outcome {
+            Outcome::Finding(found) => {
+                found.estimate.unwrap().replayed.map(|played| (played.expected_ns, played.ceiling_ns))
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(played(""), None);
+    assert_eq!(played("replay = \"no-sync\"\n"), Some((4, 6)));
+    // 50 ns of a window of 1,000 ns, of a step of 200 ns.
+    assert_eq!(played("replay = \"no-sync\"\nclaim_holds = true\n"), Some((4, 10)));
+}
+
+#[test]
 fn where_needs_only_its_own_facts() {
     let (mut facts, run, device, _) = report();
     facts.get_mut(device).set("idle_after_sync_ns", 20);
@@ -129,6 +153,19 @@ fn confidence_is_the_lowest_that_applies() {
     assert_eq!(found(&facts).confidence, Confidence::Medium);
     facts.get_mut(group).set("call_count", 2);
     assert_eq!((found(&facts).confidence, found(&facts).because), (Confidence::High, vec![]));
+}
+
+#[test]
+fn little_is_sure_of_idle_time_where_work_of_the_gpu_is_missing() {
+    let (mut facts, run, _, group) = report();
+    facts.get_mut(group).set("range", "step");
+    facts.get_mut(run).set("lacks_gpu_work", false);
+    assert_eq!(found(&facts).confidence, Confidence::High);
+    facts.get_mut(run).set("lacks_gpu_work", true);
+    assert_eq!(found(&facts).confidence, Confidence::Low);
+    assert!(found(&facts).because[0].starts_with("The file is cut"));
+    facts.get_mut(run).set("lost_launch_count", 1_200);
+    assert!(found(&facts).because[0].starts_with("1,200 launches"), "{:?}", found(&facts).because);
 }
 
 #[test]
@@ -355,7 +392,7 @@ fn all_rules_of_a_run_share_one_budget() {
     let judgements = evaluate(&library, &facts, &Params::default());
     assert!(judgements.len() < 6_000, "{}", judgements.len());
     let last = judgements.last().map(|judgement| &judgement.outcome);
-    assert!(matches!(last, Some(Outcome::Failed { message }) if message.contains("steps together")), "{last:?}");
+    assert!(matches!(last, Some(Outcome::Failed { message }) if super::super::is_spent(message)), "{last:?}");
     assert!(matches!(judgements[0].outcome, Outcome::Finding(_)));
 }
 

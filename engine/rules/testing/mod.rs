@@ -143,7 +143,11 @@ fn finding_difference(rule: &Rule, case: &Case, found: &Match) -> Option<String>
     };
     let title = found.title.as_ref().map_or_else(|| rule.title().to_owned(), Sentence::plain);
     let summary = lacks("summary", &case.expect.summary, found.summary.plain());
-    summary.or_else(|| lacks("title", &case.expect.title, title))
+    let evidence: Vec<String> = found.evidence.iter().map(Sentence::plain).collect();
+    summary
+        .or_else(|| lacks("title", &case.expect.title, title))
+        .or_else(|| lacks("evidence", &case.expect.evidence, evidence.join(" ")))
+        .or_else(|| lacks("advice", &case.expect.advice, found.advice.plain()))
 }
 
 /// Whether rescaling says anything about a test.

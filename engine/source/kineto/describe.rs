@@ -1,7 +1,7 @@
 //! What a trace says of its GPUs, and what is known to be wrong with it.
 
 use super::fill::EVENTS;
-use super::lost::Lost;
+use super::lost;
 use super::metadata;
 use super::problems::Ending;
 use super::{FORMAT, RECORD_AGAIN, Summary};
@@ -88,7 +88,8 @@ fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendo
 
 /// Tells the timeline what it was made of.
 pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_gpu_events: bool) {
-    let (lost, is_damaged) = (Lost::of(timeline), summary.is_damaged());
+    let (lost, is_damaged) = (lost::launches(timeline), summary.is_damaged());
+    let is_amid = is_damaged && timeline.gpu_op_count() > 0 || lost.is_some_and(|lost| lost.is_amid);
     timeline.source = Source {
         format: Some(FORMAT.id),
         framework: Some("pytorch"),
@@ -97,8 +98,8 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
         gpu_vendor: vendor(timeline, &summary.metadata),
         // A trace that was recorded without it has none of its calls; of one that is not whole they may be what is missing.
         cuda_requested: (!has_gpu_events && !is_damaged).then_some(false),
-        lacks_gpu_work: lost.is_some_and(Lost::is_amid),
-        lost_launch_share: lost.map(Lost::share),
+        lost_launches: lost,
+        lacks_gpu_work: Some(is_amid),
         is_damaged,
         ..Source::default()
     };
@@ -106,7 +107,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
     describe_unlisted(timeline, &summary.metadata);
     timeline.begin_at_zero();
     let damage = damage(summary).map(|text| format!("{text}. {RECORD_AGAIN}."));
-    let texts: Vec<String> = damage.into_iter().chain(lost.map(|lost| lost.sentence(is_damaged))).collect();
+    let texts: Vec<String> = damage.into_iter().chain(lost.map(|lost| lost::sentence(lost, is_damaged))).collect();
     if !texts.is_empty() {
         let (kind, level) = (NoticeKind::EventsLost, NoticeLevel::Warning);
         timeline.notices.push(Notice { kind, level, text: texts.join(" ") });

@@ -1,139 +1,124 @@
-//! Launches of a trace that holds what other launches started, but not what they did: the profiler lost it, or ended first.
+//! Launches of a trace that holds what other calls started, but not what they did: the profiler lost it, or ended first.
 
 use foldhash::{HashMap, HashSet};
 
 use crate::text::number;
 use crate::timeline::api::{self, ApiClass};
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::interval::Interval;
+use crate::timeline::{LostLaunches, NONE, NameId, Timeline};
 
 /// Where fewer of the launches lack their work, what is missing hardly shows in idle time.
 const LEAST_SHARE: f64 = 0.01;
 
-/// Launches, and those of them whose work the trace lacks.
+/// What a call may be that matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lost {
-    launch_count: usize,
-    count: usize,
-    /// Those of them that come before another launch of their process whose work is there.
-    amid_count: usize,
-}
-
-/// What of an API matters here.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Launch,
     BeginRecording,
     EndRecording,
+    Other,
 }
 
 impl Role {
-    /// A launch into a graph that is being recorded starts nothing.
-    fn of(name: &str) -> Option<Self> {
+    fn of(name: &str) -> Self {
         match name {
-            _ if name.ends_with("StreamBeginCapture") => Some(Self::BeginRecording),
-            _ if name.ends_with("StreamEndCapture") => Some(Self::EndRecording),
-            _ => (api::classify(name) == ApiClass::Launch).then_some(Self::Launch),
+            _ if name.ends_with("StreamBeginCapture") => Self::BeginRecording,
+            _ if name.ends_with("StreamEndCapture") => Self::EndRecording,
+            _ if api::classify(name) == ApiClass::Launch => Self::Launch,
+            _ => Self::Other,
         }
     }
 }
 
-/// The launches of one process, in the order in which they were made.
-#[derive(Default)]
+/// A call, in the order in which they were made.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    times: Interval,
+    thread: u32,
+    role: Role,
+    /// Whether the trace holds what it started.
+    has_work: bool,
+}
+
+/// The launches of one process, as far as they were looked at.
+#[derive(Debug, Default)]
 struct Launches {
-    /// Graphs that are being recorded.
+    /// Graphs that are being recorded: a launch into one starts nothing.
     recording: usize,
     /// By thread, when its last launch ended: a call of the driver within it is the same launch.
     ended: HashMap<u32, i64>,
     count: usize,
     lost: usize,
+    /// Those of them that come before other calls whose work is there.
     amid: usize,
 }
 
 impl Launches {
-    fn add(&mut self, has_work: bool) {
-        self.count += 1;
-        if has_work {
-            self.amid = self.lost;
-        } else {
-            self.lost += 1;
+    fn take(&mut self, call: Call) {
+        let ended = self.ended.get(&call.thread).copied().unwrap_or(i64::MIN);
+        let is_launch = call.role == Role::Launch && self.recording == 0 && call.times.start >= ended;
+        if is_launch {
+            self.ended.insert(call.thread, call.times.end);
+            self.count += 1;
+        }
+        match call.role {
+            _ if call.has_work => self.amid = self.lost,
+            Role::BeginRecording => self.recording += 1,
+            Role::EndRecording => self.recording = self.recording.saturating_sub(1),
+            _ => self.lost += usize::from(is_launch),
         }
     }
 }
 
-impl Lost {
-    /// Of a timeline; absent where no launch lacks its work, and where all do: then no GPU work was recorded.
-    pub(super) fn of(timeline: &Timeline) -> Option<Self> {
-        let api = &timeline.api;
-        let mut roles: HashMap<NameId, Option<Role>> = HashMap::default();
-        let mut calls: Vec<(i64, usize, Role)> = Vec::new();
-        for (call, (times, name)) in api.times.iter().zip(&api.name).enumerate() {
-            let role = *roles.entry(*name).or_insert_with(|| Role::of(timeline.name(*name)));
-            calls.extend(role.map(|role| (times.start, call, role)));
-        }
-        let ops = [&timeline.kernels.ops, &timeline.graphs.ops, &timeline.copies.ops, &timeline.memsets.ops];
-        let working: HashSet<u32> = ops.into_iter().flat_map(|ops| ops.call.iter().copied()).collect();
-        calls.sort_unstable_by_key(|(start, call, _)| (*start, *call));
-        let mut processes: HashMap<u32, Launches> = HashMap::default();
-        for (start, call, role) in calls {
-            let thread = api.thread.get(call).copied().unwrap_or(NONE);
-            let launches = processes.entry(timeline.process_of(thread)).or_default();
-            match role {
-                Role::BeginRecording => launches.recording += 1,
-                Role::EndRecording => launches.recording = launches.recording.saturating_sub(1),
-                Role::Launch if launches.recording > 0 => {}
-                Role::Launch => {
-                    let is_within = launches.ended.get(&thread).is_some_and(|end| start < *end);
-                    let has_work = u32::try_from(call).is_ok_and(|call| working.contains(&call));
-                    if !is_within || has_work {
-                        launches.ended.insert(thread, api.times.at(call).end);
-                        launches.add(has_work);
-                    }
-                }
-            }
-        }
-        let sum = |of: fn(&Launches) -> usize| processes.values().map(of).sum::<usize>();
-        let all = Self {
-            launch_count: sum(|launches| launches.count),
-            count: sum(|launches| launches.lost),
-            amid_count: sum(|launches| launches.amid),
-        };
-        (all.count > 0 && all.count < all.launch_count).then_some(all)
+/// The launches of a timeline that lack their work; absent where none does, and where no work of a GPU was recorded at all.
+pub(super) fn launches(timeline: &Timeline) -> Option<LostLaunches> {
+    if timeline.gpu_op_count() == 0 {
+        return None;
     }
+    let mut processes: HashMap<u32, Launches> = HashMap::default();
+    for call in calls(timeline) {
+        processes.entry(timeline.process_of(call.thread)).or_default().take(call);
+    }
+    let sum = |of: fn(&Launches) -> usize| processes.values().map(of).sum::<usize>();
+    let (count, amid, launch_count) =
+        (sum(|launches| launches.lost), sum(|launches| launches.amid), sum(|launches| launches.count));
+    let is_amid = amid as f64 >= LEAST_SHARE * launch_count as f64 && amid > 0;
+    (count > 0).then_some(LostLaunches { count: count as i64, launch_count: launch_count as i64, is_amid })
+}
 
-    /// Whether so many are missing among others that idle time may be theirs.
-    pub(super) fn is_amid(self) -> bool {
-        self.amid_count as f64 >= LEAST_SHARE * self.launch_count as f64
+/// All calls that matter.
+fn calls(timeline: &Timeline) -> Vec<Call> {
+    let ops = [&timeline.kernels.ops, &timeline.graphs.ops, &timeline.copies.ops, &timeline.memsets.ops];
+    let working: HashSet<u32> = ops.into_iter().flat_map(|ops| ops.call.iter().copied()).collect();
+    let mut roles: HashMap<NameId, Role> = HashMap::default();
+    let mut calls: Vec<Call> = Vec::new();
+    for (index, (times, name)) in (0_u32..).zip(timeline.api.times.iter().zip(&timeline.api.name)) {
+        let role = *roles.entry(*name).or_insert_with(|| Role::of(timeline.name(*name)));
+        let has_work = working.contains(&index);
+        let thread = timeline.api.thread.get(index as usize).copied().unwrap_or(NONE);
+        if has_work || role != Role::Other {
+            calls.push(Call { times, thread, role, has_work });
+        }
     }
+    // A call of the driver may begin with the call of the runtime that it is a part of.
+    calls.sort_by_key(|call| (call.times.start, std::cmp::Reverse(call.times.end)));
+    calls
+}
 
-    /// Of the launches, the share whose work is missing.
-    pub(super) fn share(self) -> f64 {
-        self.count as f64 / self.launch_count.max(1) as f64
+/// What a trace lacks, and the way out; of a damaged file it may be in the part that is missing.
+pub(super) fn sentence(lost: LostLaunches, is_damaged: bool) -> String {
+    let (count, all) = (number::count(lost.count), number::count(lost.launch_count));
+    if is_damaged {
+        return format!(
+            "What is left of it holds no work of {count} of the {all} calls that launch some; of other work the calls may be \
+             missing too."
+        );
     }
-
-    /// What the trace lacks, and the way out; of a damaged file it may be in the part that is missing.
-    pub(super) fn sentence(self, is_damaged: bool) -> String {
-        let of = |count: usize| number::count(i64::try_from(count).unwrap_or(i64::MAX));
-        let (lost, all) = (of(self.count), of(self.launch_count));
-        if is_damaged {
-            return format!(
-                "What is left of it holds no work of {lost} of the {all} calls that launch some; of other work the calls are \
-                 missing too."
-            );
-        }
-        let how = "Call torch.cuda.synchronize() before the profiler stops, and record fewer steps.";
-        if self.is_amid() {
-            return format!(
-                "The trace holds no work of {lost} of the {all} calls that launch some: the profiler lost it, and idle time may be \
-                 work that was not recorded. {how}"
-            );
-        }
-        if 2 * self.amid_count >= self.count {
-            return format!("The trace holds no work of {lost} of the {all} calls that launch some: it was lost.");
-        }
-        let nearly = if self.amid_count > 0 { "nearly all of them " } else { "" };
-        format!(
-            "The trace holds no work of {lost} of the {all} calls that launch some, {nearly}the last ones: the profiler stopped before \
-             the GPU had done it, and what is said here is of the part before. {how}"
-        )
-    }
+    let why = if lost.is_amid {
+        "the profiler lost it, and idle time may be work that was not recorded"
+    } else {
+        "they are the last, or few, and what is said here is of what was recorded"
+    };
+    let how = "Call torch.cuda.synchronize() before the profiler stops, and record fewer steps.";
+    format!("The trace holds no work of {count} of the {all} calls that launch some: {why}. {how}")
 }

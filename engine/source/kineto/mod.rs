@@ -66,18 +66,14 @@ pub(super) const FORMAT: Format = Format {
 fn reader(head: &[u8]) -> Option<Reader> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let has = |key: &[u8]| memchr::memmem::find(head, key).is_some();
+    // Behind lines of a log, what begins with a line of its own.
     let is_trace = matches!(text, [b'{' | b'[', ..])
         || is_compressed(head)
         || has(b"\"traceEvents\"")
         || has(b"\"ph\":")
-        || has_object_behind_lines(head);
+        || has(b"\n{\n")
+        || has(b"\n{\"");
     is_trace.then_some(read as Reader)
-}
-
-/// Whether a line begins an object: the document, behind lines of a log.
-fn has_object_behind_lines(head: &[u8]) -> bool {
-    let mut lines = memchr::memmem::find_iter(head, b"\n{");
-    lines.any(|at| head.get(at + 2..).is_some_and(|rest| rest.trim_ascii_start().starts_with(b"\"")))
 }
 
 /// Files that PyTorch writes beside traces.

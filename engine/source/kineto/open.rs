@@ -111,39 +111,41 @@ struct Frames<R: BufRead> {
     decoder: ruzstd::decoding::FrameDecoder,
     reader: R,
     is_open: bool,
-    /// Why no more can be inflated: said once what was is handed out.
+    /// Why the frame cannot be read any further; told once all before that is handed out.
     fault: Option<io::Error>,
 }
 
-/// A last block of a frame without any bytes, and a checksum.
-const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+/// Why what is compressed cannot be inflated.
+const CORRUPT: &str = "its compressed data is corrupt";
+
+/// The header of a last block that holds nothing, and a checksum.
+const EMPTY_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: BufRead> Frames<R> {
     fn new(reader: R) -> Self {
         Self { decoder: ruzstd::decoding::FrameDecoder::new(), reader, is_open: false, fault: None }
     }
 
-    /// Inflates some more. The decoder keeps a window of what it inflated until the frame ends, so where it ends early it is
-    /// told that it ends there.
+    /// Inflates some more. Where that fails, the frame is given an end: until then the decoder keeps a window of what is whole.
     fn inflate(&mut self) -> io::Result<()> {
         let some = ruzstd::decoding::BlockDecodingStrategy::UptoBytes(BUFFER);
-        if self.decoder.decode_blocks(&mut self.reader, some).is_ok() {
-            return Ok(());
-        }
+        let Err(_) = self.decoder.decode_blocks(&mut self.reader, some) else { return Ok(()) };
         let is_at_end = self.reader.fill_buf()?.is_empty();
-        let fault = damaged(if is_at_end { "its compressed data is cut off" } else { "its compressed data is corrupt" });
+        let fault = damaged(if is_at_end { "its compressed data is cut off" } else { CORRUPT });
         let all = ruzstd::decoding::BlockDecodingStrategy::All;
-        if self.decoder.is_finished() || self.decoder.decode_blocks(LAST_BLOCK.as_slice(), all).is_err() {
-            return Err(fault);
+        match self.decoder.decode_blocks(EMPTY_END.as_slice(), all) {
+            Ok(true) => {
+                self.fault = Some(fault);
+                Ok(())
+            }
+            _ => Err(fault),
         }
-        self.fault = Some(fault);
-        Ok(())
     }
 }
 
-/// Why a file cannot be inflated, as an error of reading.
-fn damaged(why: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why.into())
+/// What a decoder says, as an error of reading.
+fn damaged(error: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
 }
 
 impl<R: BufRead> Read for Frames<R> {
@@ -182,7 +184,7 @@ impl<R: BufRead> Frames<R> {
                 io::copy(&mut self.reader.by_ref().take(u64::from(length)), &mut io::sink())?;
                 Ok(false)
             }
-            Err(_) => Err(damaged("its compressed data is corrupt")),
+            Err(_) => Err(damaged(CORRUPT)),
         }
     }
 }
@@ -235,6 +237,19 @@ mod tests {
         let too_large = [b"\x28\xb5\x2f\xfd".as_slice(), &[0, 16 << 3, 1, 0, 0]].concat();
         let error = Frames::new(too_large.as_slice()).read(&mut [0; 9]).unwrap_err();
         assert!(error.to_string().contains("a window of over 32 MiB"), "{error}");
+    }
+
+    #[test]
+    fn what_is_whole_before_a_fault_is_handed_out() {
+        let text: Vec<u8> =
+            (0..120_000_u32).flat_map(|number| format!("{} ", number * 7_919 % 9_973).into_bytes()).collect();
+        let packed = ruzstd::encoding::compress_to_vec(text.as_slice(), ruzstd::encoding::CompressionLevel::Fastest);
+        for cut in [packed.len() / 2, packed.len() * 9 / 10] {
+            let mut out = Vec::new();
+            let error = Frames::new(&packed[..cut]).read_to_end(&mut out).unwrap_err();
+            assert!(error.to_string().contains("its compressed data is cut off"), "{error}");
+            assert!(!out.is_empty() && text.starts_with(&out), "{cut}: {} bytes", out.len());
+        }
     }
 
     #[test]

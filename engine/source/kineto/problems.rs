@@ -25,10 +25,10 @@ pub(super) enum Problem {
     AbsurdDuration,
     /// GPU work that names no device.
     NoDevice,
-    /// Its kind, or its category, is no string.
+    /// One half of an event, its beginning or its end, of a kind that is written whole.
+    Half,
+    /// It does not say what it is.
     NoKind,
-    /// Its beginning and its end are written as events of their own.
-    Separate,
 }
 
 impl Problem {
@@ -46,8 +46,8 @@ impl Problem {
         Self::NegativeDuration,
         Self::AbsurdDuration,
         Self::NoDevice,
+        Self::Half,
         Self::NoKind,
-        Self::Separate,
     ];
 
     /// In the words of the review.
@@ -63,8 +63,8 @@ impl Problem {
             Self::NegativeDuration => "ends before it starts",
             Self::AbsurdDuration => "lasts over a day",
             Self::NoDevice => "names no device",
-            Self::NoKind => "without a kind or a category",
-            Self::Separate => "begins and ends in two events, which are not read",
+            Self::Half => "begins or ends apart from its other half",
+            Self::NoKind => "does not say what it is",
         }
     }
 }

@@ -58,6 +58,21 @@ impl<'a> Record<'a> {
         self.phase == b'X'
     }
 
+    /// The event, `None` when it is none that coldspot takes, or why it cannot be taken. `origin` is a time within the
+    /// recording.
+    pub(super) fn event(&self, origin: Option<i64>) -> Result<Option<Event<'a>>, Problem> {
+        let activity = match self.phase {
+            b'X' => self.lasting()?,
+            b'i' | b'I' | b'M' => self.instant(),
+            b'B' if self.is_of_kind() => return Err(Problem::Half),
+            0 if self.is_of_kind() => return Err(Problem::NoKind),
+            _ => None,
+        };
+        let Some(activity) = activity else { return Ok(None) };
+        let (start_ns, duration_ns) = if self.phase == b'M' { (0, 0) } else { self.times(origin)? };
+        Ok(Some(Event { start_ns, duration_ns, pid: self.pid, tid: self.tid, name: self.name, activity }))
+    }
+
     /// Whether it is work of a GPU.
     pub(super) const fn is_gpu_op(&self) -> bool {
         matches!(
@@ -66,19 +81,9 @@ impl<'a> Record<'a> {
         )
     }
 
-    /// The event, `None` when it is none that coldspot takes, or why it cannot be taken. `origin` is a time within the
-    /// recording.
-    pub(super) fn event(&self, origin: Option<i64>) -> Result<Option<Event<'a>>, Problem> {
-        let activity = match self.phase {
-            b'X' => self.lasting()?,
-            b'i' | b'I' | b'M' => self.instant(),
-            b'B' if !matches!(self.lasting(), Ok(None)) => return Err(Problem::Separate),
-            0 if !self.duration.is_empty() => return Err(Problem::NoKind),
-            _ => None,
-        };
-        let Some(activity) = activity else { return Ok(None) };
-        let (start_ns, duration_ns) = if self.phase == b'M' { (0, 0) } else { self.times(origin)? };
-        Ok(Some(Event { start_ns, duration_ns, pid: self.pid, tid: self.tid, name: self.name, activity }))
+    /// Whether its category is one of those that are taken.
+    fn is_of_kind(&self) -> bool {
+        !matches!(self.lasting(), Ok(None))
     }
 
     fn times(&self, origin: Option<i64>) -> Result<(i64, i64), Problem> {
@@ -131,7 +136,8 @@ impl<'a> Record<'a> {
             }),
             b"overhead" => Activity::Overhead,
             b"Trace" => Activity::Recorded,
-            b"" => return Err(Problem::NoKind),
+            // Work of a GPU, or the call that asked for it.
+            b"" if self.args.correlation.is_some() => return Err(Problem::NoKind),
             _ => return Ok(None),
         }))
     }

@@ -115,6 +115,12 @@ fn long_strings_keep_both_ends() {
     let long = format!("start{}end", "x".repeat(100_000));
     let shown = markdown(&long);
     assert!(shown.chars().count() <= MAX_CHARS && shown.starts_with("start") && shown.ends_with("end"));
+    assert_eq!(name(&long).chars().count(), MAX_NAME_CHARS);
+    assert_eq!(name_code(&long), format!("`{}`", name(&long)));
+    let message = log(&format!("short\n{long}\n"));
+    let lines: Vec<_> = message.lines().map(|line| line.chars().count()).collect();
+    assert_eq!(lines, [5, MAX_LINE_CHARS]);
+    assert_eq!(line(&long).chars().count(), MAX_LINE_CHARS);
 }
 
 proptest! {

@@ -57,6 +57,55 @@ fn idle_time_before_work_that_nothing_launched_is_unknown() {
     assert_eq!(device(&facts, "idle_unknown_ns"), 47_625);
 }
 
+/// A trace without some of its kernels, whose launches are there.
+fn without_kernels(steps: i64, lost: std::ops::Range<i64>) -> String {
+    let text = trace(steps, Today);
+    let kernels = lost.map(|step| {
+        format!(r#"{{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": {}.125"#, 1_008 + step * 100)
+    });
+    kernels.fold(text, |text, kernel| {
+        assert!(text.contains(&kernel), "{kernel}");
+        text.replace(&kernel, &kernel.replace("kernel", "no_kernel"))
+    })
+}
+
+#[test]
+fn launches_without_their_work_are_counted_and_told() {
+    let of = |text: String| {
+        let facts = facts(text);
+        let run = facts.run().unwrap();
+        let lacks = run.get("lacks_gpu_work").cloned();
+        (run.int("lost_launch_count"), lacks, run.text("lost_event_notice").unwrap_or_default().to_owned())
+    };
+    assert_eq!(of(trace(6, Today)), (None, Some(false.into()), String::new()));
+    let (count, lacks, notice) = of(without_kernels(6, 2..4));
+    assert_eq!((count, lacks), (Some(2), Some(true.into())));
+    assert!(notice.contains("no work of 2 of the 6 calls"), "{notice}");
+    // Copies of the last step are there: they come after it.
+    let last = without_kernels(6, 5..6).replace(
+        r#""gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": 1550"#,
+        r#""none", "name": "", "ts": 1550"#,
+    );
+    let (count, lacks, notice) = of(last);
+    assert_eq!((count, lacks), (Some(1), Some(false.into())));
+    assert!(notice.contains("of what was recorded"), "{notice}");
+    // A launch into a graph that is being recorded starts nothing.
+    let calls = r#"{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamBeginCapture", "pid": 99, "tid": 99, "ts": 1100, "dur": 0},
+      {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamEndCapture", "pid": 99, "tid": 99, "ts": 1499, "dur": 1},"#;
+    let recorded = without_kernels(6, 1..5).replace("\"traceEvents\": [", &format!("\"traceEvents\": [{calls}"));
+    assert_eq!(of(recorded).0, None);
+}
+
+#[test]
+fn a_trace_that_is_cut_before_its_gpu_work_is_not_called_one_of_the_cpu() {
+    let whole = trace(6, Today);
+    let cut = &whole[..whole.find("cuda_runtime").unwrap()];
+    let facts = facts(cut);
+    let run = facts.run().unwrap();
+    assert_eq!(run.get("cuda_trace_requested"), None);
+    assert!(run.text("lost_event_notice").is_some_and(|notice| notice.contains("ends before the trace")));
+}
+
 #[test]
 fn what_is_broken_is_counted_and_costs_nothing_else() {
     let run = |facts: &Facts, name: &str| facts.run().and_then(|run| run.int(name)).unwrap();

@@ -1,0 +1,85 @@
+//! Facts of what of a recording lies outside of a device's work.
+
+use super::FactType::{Float, Int, Text};
+use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
+use super::{Fact, fact};
+use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, Nvtx, OsRuntime};
+
+pub(super) const OUTSIDE: &[Fact] = &[
+    fact(
+        "outside_before_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the first event of any kind to the first GPU operation of the whole window; where a pause parts the window from other work, that lies here or after it.",
+    ),
+    fact(
+        "outside_after_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the last GPU operation of the whole window to the last event of any kind.",
+    ),
+    fact(
+        "pause_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "A pause of all devices that takes 99 % of the time or more: the side of it that holds more work is the window.",
+    ),
+    fact("pause_start_ns", Int, CudaTrace, Incomparable, "When that begins."),
+    fact(
+        "outside_host_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long the launching thread runs host code before the first GPU operation of the whole window, and after the last: in no recorded call.",
+    ),
+    fact(
+        "outside_profiler_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long the profiler holds it up there, as by its own set-up.",
+    ),
+    fact(
+        "outside_unknown_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "The time there before the first thing that was recorded of it, and after the last.",
+    ),
+    fact(
+        "outside_blocked_call",
+        Text,
+        OsRuntime,
+        Incomparable,
+        "The OS call that the launching thread spends most time in there, those of drivers and within CUDA APIs not among them.",
+    ),
+    fact("outside_blocked_call_ns", Int, OsRuntime, OneTime, "The time in it."),
+    fact(
+        "outside_call",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The CUDA API, or what else sets CUDA up, loads or compiles code, that the launching thread spends most time in there.",
+    ),
+    fact("outside_call_ns", Int, CudaApi, OneTime, "The time in it."),
+    fact(
+        "outside_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The innermost range of that thread that holds at least half of the time there, and none of the window.",
+    ),
+    fact("outside_range_ns", Int, Nvtx, OneTime, "How much of it."),
+    fact("outside_sample_count", Int, CpuSamples, Extensive, "Samples of the launching thread in that host code."),
+    fact(
+        "outside_function",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The deepest function that at least 40 % of those samples lie in, or in what it calls, not of CUDA or of an interpreter; else the file that 60 % lie in, else a function that 25 % lie in.",
+    ),
+    fact("outside_function_share", Float, CpuSamples, Intensive, "The part of those samples in it."),
+];

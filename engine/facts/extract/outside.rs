@@ -1,0 +1,139 @@
+//! Facts of what of a recording lies outside of a device's work: how long that is, and what the launching thread does there.
+
+use std::cmp::Reverse;
+
+use foldhash::HashMap;
+
+use super::culprits::MIN_SAMPLE_COUNT;
+use super::profile::{Profile, Weighed, is_plumbing, is_profiler, is_system};
+use super::projection::told_name;
+use super::{Context, DeviceContext};
+use crate::facts::Entity;
+use crate::ledger::Activity;
+use crate::text::paths::{file_name, without_folders};
+use crate::timeline::interval::Interval;
+use crate::timeline::modules;
+use crate::timeline::samples::Frame;
+use crate::timeline::{NONE, NameId, Timeline};
+
+/// A function is told that this part of the samples lies in, in percent: a program does several things there.
+const MIN_PERCENT: i64 = 25;
+/// A function that holds less is told only where the program itself does not hold most.
+const MAIN_SHARE: f64 = 0.4;
+/// The OS call of drivers.
+const DRIVER_CALL: &str = "ioctl";
+/// A range that holds a smaller part of it does not tell what it is.
+const MIN_RANGE_SHARE: f64 = 0.5;
+
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    if let Some(pause) = device.told.pause {
+        facts.set("pause_ns", pause.len_ns());
+        facts.set("pause_start_ns", pause.start);
+    }
+    let window = device.told.whole(device.window());
+    let Some(all) = context.recorded else { return };
+    let sides = [Interval::new(all.start, window.start), Interval::new(window.end, all.end)];
+    facts.set("outside_before_ns", sides[0].len_ns().max(0));
+    facts.set("outside_after_ns", sides[1].len_ns().max(0));
+    let Some(main) = device.main_thread.filter(|_| device.knows_host) else { return };
+    let host = activities(context, main, sides, facts);
+    ranges(context.timeline, main, window, sides, facts);
+    if !context.timeline.cpu_samples.is_empty() {
+        sampled(context.timeline, main, &host, facts);
+    }
+}
+
+/// How long the thread is in host code, in calls of the OS, and in which call of CUDA the longest; returns its host code by start.
+fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mut Entity) -> Vec<Interval> {
+    let timeline = context.timeline;
+    let driver = timeline.names.find(DRIVER_CALL);
+    let mut host = Vec::new();
+    let (mut profiler_ns, mut unknown_ns) = (0_i64, 0_i64);
+    let (mut blocked, mut called): (HashMap<NameId, i64>, HashMap<NameId, i64>) = Default::default();
+    for side in sides.into_iter().filter(|side| side.len_ns() > 0) {
+        context.calls.lay_out(timeline, main, side, |part, activity, name| {
+            let sums = match activity {
+                Activity::Host => return host.push(part),
+                Activity::Unknown => return unknown_ns = unknown_ns.saturating_add(part.len_ns()),
+                Activity::Profiler => return profiler_ns = profiler_ns.saturating_add(part.len_ns()),
+                Activity::OffCpu => return,
+                // That is how the driver talks to the GPU: a part of setting CUDA up.
+                Activity::Blocked if Some(name) == driver => &mut called,
+                Activity::Blocked => &mut blocked,
+                _ => &mut called,
+            };
+            let sum = sums.entry(name).or_default();
+            *sum = sum.saturating_add(part.len_ns());
+        });
+    }
+    facts.set("outside_host_ns", host.iter().map(|part| part.len_ns()).fold(0, i64::saturating_add));
+    facts.set("outside_profiler_ns", profiler_ns);
+    facts.set("outside_unknown_ns", unknown_ns);
+    let most = |sums: HashMap<NameId, i64>| {
+        let named = sums.into_iter().filter(|(name, _)| *name != NONE);
+        named.max_by_key(|(name, ns)| (*ns, Reverse(timeline.name(*name))))
+    };
+    if let Some((name, ns)) = most(blocked) {
+        facts.set("outside_blocked_call", without_folders(timeline.name(name)));
+        facts.set("outside_blocked_call_ns", ns);
+    }
+    if let Some((name, ns)) = most(called) {
+        facts.set("outside_call", without_folders(timeline.name(name)));
+        facts.set("outside_call_ns", ns);
+    }
+    host
+}
+
+/// The innermost range of the thread that holds half of it, and not the device's work as well.
+fn ranges(timeline: &Timeline, main: u32, window: Interval, sides: [Interval; 2], facts: &mut Entity) {
+    let Some(own) = timeline.ranges.of_thread(main) else { return };
+    let outside_ns = sides.iter().map(|side| side.len_ns().max(0)).fold(0, i64::saturating_add);
+    let holds = |(times, label): (Interval, &u32)| {
+        let ns = sides.iter().map(|side| times.overlap_ns(*side)).fold(0, i64::saturating_add);
+        let is_told = ns > 0 && ns as f64 >= MIN_RANGE_SHARE * outside_ns as f64 && times.overlap_ns(window) == 0;
+        is_told.then_some((ns, *label))
+    };
+    if let Some((ns, label)) =
+        own.times.iter().zip(&own.label).filter_map(holds).min_by_key(|(ns, label)| (*ns, Reverse(*label)))
+    {
+        facts.set("outside_range", told_name(timeline, label));
+        facts.set("outside_range_ns", ns);
+    }
+}
+
+/// Of the system, and not of the profiler: what the program's own `main` calls most may be a function of the C library.
+fn is_of_system(timeline: &Timeline, frame: Frame) -> bool {
+    is_system(timeline, frame) && !is_profiler(timeline, frame)
+}
+
+/// Where the host code of the launching thread lies.
+fn sampled(timeline: &Timeline, main: u32, host: &[Interval], facts: &mut Entity) {
+    let all = &timeline.cpu_samples;
+    let is_host = |sample: &usize| {
+        let Some(time) = all.time_ns.get(*sample) else { return false };
+        let begun = host.partition_point(|part| part.start <= *time);
+        begun.checked_sub(1).and_then(|last| host.get(last)).is_some_and(|part| *time < part.end)
+    };
+    let samples: Vec<u32> = all.of_thread(main).filter(is_host).map(|sample| sample as u32).collect();
+    facts.set("outside_sample_count", samples.len() as i64);
+    if samples.len() < MIN_SAMPLE_COUNT {
+        return;
+    }
+    let profile = Profile::new(timeline, all, Weighed::samples(&samples)).with_least_percent(MIN_PERCENT);
+    let function = profile.deepest(|frame| !is_plumbing(timeline, frame));
+    let module = profile.module().map(|(module, share)| (file_name(timeline.name(module)), share));
+    // That most of it is in the program itself tells less than a function, but more than one of a small part.
+    let own = module.filter(|(file, _)| modules::is_program(file));
+    let told = match function {
+        Some(function) if own.is_none() || profile.share(function) >= MAIN_SHARE => Some(function),
+        None if module.is_none() => profile.deepest(|frame| is_of_system(timeline, frame)),
+        _ => None,
+    };
+    if let Some(function) = told {
+        facts.set("outside_function", profile.name(function));
+        facts.set("outside_function_share", profile.share(function));
+    } else if let Some((file, share)) = module {
+        facts.set("outside_function", file);
+        facts.set("outside_function_share", share);
+    }
+}
