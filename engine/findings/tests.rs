@@ -42,7 +42,7 @@ fn a_handful_of_operations_is_no_healthy_device() {
     sample.facts.get_mut(run).set("duration_ns", 20_000_000_000_000);
     let verdict = sample.review().verdict.plain();
     assert!(
-        verdict.starts_with("Next to no GPU work was recorded: 1 operation, 12.3 s of a capture of 20,000 s."),
+        verdict.starts_with("Next to no GPU work was recorded: 1 operation, 12.3 s of 20,000 s that were recorded."),
         "{verdict}"
     );
 }

@@ -82,7 +82,10 @@ pub(super) fn verdict(
             if let Some(finding) = findings.iter().find(says_it_better) {
                 return words.sentence(&finding.summary).own(".");
             }
-            let is_news = |finding: &&Finding| finding.severity > Severity::Info && finding.capture_note.is_none();
+            let is_said = |finding: &Finding| is_outside_first && finding.looks_outside();
+            let is_news = |finding: &&Finding| {
+                finding.severity > Severity::Info && finding.capture_note.is_none() && !is_said(finding)
+            };
             let unnumbered = findings.iter().find(is_news);
             let is_once =
                 |finding: &Finding| finding.once && finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
@@ -141,6 +144,8 @@ fn nothing(facts: &Facts, notes: &[Sentence]) -> Sentence {
     };
     let words = Sentence::default().own(if is_any {
         "The GPU work that was recorded has no length, so there is nothing to judge."
+    } else if facts.is_damaged() {
+        "What is left of the file holds no GPU work, so there is nothing to judge."
     } else if facts.run().is_some_and(is_of_cpu) {
         "The trace is CPU only: no GPU work was recorded, so there is nothing to judge."
     } else {
@@ -154,7 +159,7 @@ fn nothing(facts: &Facts, notes: &[Sentence]) -> Sentence {
 
 /// A handful of operations in a long capture: the program's work was not recorded, whatever the shares say.
 fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> {
-    let run = facts.run()?;
+    let run = facts.run().filter(|_| !facts.is_damaged())?;
     let (operations, length_ns) = (run.int("gpu_op_count")?, run.int("duration_ns")?);
     let window_ns = devices.iter().map(|device| device.window_ns).fold(0, i64::saturating_add);
     if operations >= FEW_OPERATIONS || window_ns as f64 >= SHORT_SHARE * length_ns as f64 {
@@ -163,7 +168,7 @@ fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> 
     let counted = if operations == 1 { "1 operation".to_owned() } else { format!("{operations} operations") };
     let (window, length) = (duration(window_ns), duration(length_ns));
     let words = format!(
-        "Next to no GPU work was recorded: {counted}, {window} of a capture of {length}. That is too little to judge."
+        "Next to no GPU work was recorded: {counted}, {window} of {length} that were recorded. That is too little to judge."
     );
     Some(Sentence::default().own(&words))
 }

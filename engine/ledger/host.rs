@@ -3,34 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 
 use super::activity::Activity;
 use super::compiling::{CodeStretches, CodeWork};
-use super::dispatch;
-use crate::timeline::api::{ApiClass, MemoryCall, classify, memory_call};
-use crate::timeline::columns::{Direction, HostMemory, OverheadKind};
+use super::{dispatch, marks};
+use crate::timeline::api::{ApiClass, classify};
+use crate::timeline::columns::OverheadKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
 /// Host code between two API calls closer than this counts as launching, whatever it is.
 pub const LAUNCH_GAP_NS: i64 = 50_000;
-/// A kernel's first launch that takes longer than this loads code.
-pub const SLOW_FIRST_LAUNCH_NS: i64 = 100_000;
-
-/// A call that sets something small up and takes longer than this, and so many times as long as the others of its name, loads
-/// code.
-pub const SLOW_SETUP_NS: i64 = 1_000_000;
-/// How many times as long.
-pub const SLOW_SETUP_FACTOR: i64 = 20;
-
-/// A free that takes longer than this, among the first few of a process, waits for CUDA or a library to be set up.
-const SLOW_FIRST_FREE_NS: i64 = 10_000_000;
-/// So few are the first.
-const FIRST_FREE_COUNT: usize = 4;
-/// Calls that launch a graph.
-const GRAPH_LAUNCHES: [&str; 3] = ["cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch"];
-
 /// The API calls of a timeline, as activities, and by thread.
 #[derive(Debug)]
 pub struct Calls {
@@ -89,10 +73,7 @@ impl Calls {
             .iter()
             .map(|name| class.get(*name as usize).map_or(Activity::Unknown, |class| activity_of(*class)))
             .collect();
-        mark_copies(timeline, &mut activity);
-        mark_first_launches(timeline, &mut activity);
-        mark_slow_setup(timeline, &class, &mut activity);
-        mark_first_frees(timeline, &class, &mut activity);
+        marks::mark(timeline, &class, &mut activity);
         let overheads = ByThread::new(&timeline.overheads.thread, &timeline.overheads.times, count);
         let code = CodeStretches::new(timeline);
         let code_by_thread = ByThread::new(&code.thread, &code.times, count).of_thread;
@@ -186,149 +167,6 @@ const fn activity_of(class: ApiClass) -> Activity {
         ApiClass::Load => Activity::Load,
         ApiClass::Init => Activity::Init,
         ApiClass::Launch | ApiClass::CopyAsync | ApiClass::Memset | ApiClass::Other => Activity::Launch,
-    }
-}
-
-/// A copy call stages pageable memory whatever its name; one within the device blocks no host, whatever its name.
-fn mark_copies(timeline: &Timeline, activity: &mut [Activity]) {
-    let copies = &timeline.copies;
-    for ((call, memory), direction) in copies.ops.call.iter().zip(&copies.host_memory).zip(&copies.direction) {
-        let Some(activity) = activity.get_mut(*call as usize) else { continue };
-        if !matches!(*activity, Activity::Launch | Activity::CopyCall) {
-            continue;
-        }
-        match (memory, direction) {
-            (HostMemory::Pageable, _) => *activity = Activity::CopyCall,
-            (_, Direction::DeviceToDevice) => *activity = Activity::Launch,
-            _ => {}
-        }
-    }
-}
-
-fn mark_first_launches(timeline: &Timeline, activity: &mut [Activity]) {
-    let mut first: HashMap<(u32, NameId), u32> = HashMap::default();
-    let times_of = |call: u32| timeline.api.times.get(call as usize);
-    let start_of = |call: u32| times_of(call).map_or(i64::MAX, |call| call.start);
-    let kernels = &timeline.kernels;
-    let graphs: Vec<NameId> = GRAPH_LAUNCHES.iter().filter_map(|name| timeline.names.find(name)).collect();
-    for ((call, stream), kernel) in kernels.ops.call.iter().zip(&kernels.ops.stream).zip(0..) {
-        // The launch of a graph takes its time for each of the many kernels in it, whenever it is.
-        let is_graph = || timeline.api.name.get(*call as usize).is_some_and(|name| graphs.contains(name));
-        if *call == NONE || is_graph() {
-            continue;
-        }
-        let process = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
-        let earliest = first.entry((process, kernels.shape_of(kernel).full_name)).or_insert(*call);
-        if start_of(*call) < start_of(*earliest) {
-            *earliest = *call;
-        }
-    }
-    for call in first.into_values() {
-        if times_of(call).map_or(0, Interval::len_ns) > SLOW_FIRST_LAUNCH_NS
-            && let Some(activity @ Activity::Launch) = activity.get_mut(call as usize)
-        {
-            *activity = Activity::Load;
-        }
-    }
-}
-
-/// The calls of one API in one process.
-#[derive(Debug, Clone, Copy, Default)]
-struct OfName {
-    count: i64,
-    sum_ns: i64,
-    longest_ns: i64,
-    longest: u32,
-}
-
-/// The one call of an API that takes far longer than all others loads what they find loaded.
-fn mark_slow_setup(timeline: &Timeline, class: &[ApiClass], activity: &mut [Activity]) {
-    let class_of = |name: NameId| class.get(name as usize).copied().unwrap_or(ApiClass::Other);
-    let mut of_names: HashMap<(u32, NameId), OfName> = HashMap::default();
-    let api = &timeline.api;
-    for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0..) {
-        if !matches!(class_of(*name), ApiClass::Init | ApiClass::Allocate) {
-            continue;
-        }
-        let ns = api.times.get(call as usize).map_or(0, Interval::len_ns);
-        let of_name = of_names.entry((timeline.process_of(*thread), *name)).or_default();
-        of_name.count += 1;
-        of_name.sum_ns = of_name.sum_ns.saturating_add(ns);
-        if ns > of_name.longest_ns {
-            (of_name.longest_ns, of_name.longest) = (ns, call);
-        }
-    }
-    for ((_, name), of_name) in of_names {
-        let others_ns = (of_name.sum_ns - of_name.longest_ns) / (of_name.count - 1).max(1);
-        let is_far_longer = of_name.longest_ns >= SLOW_SETUP_NS && of_name.longest_ns / SLOW_SETUP_FACTOR >= others_ns;
-        let can_load = loads_lazily(timeline.name(name), class_of(name), of_name.count);
-        if let Some(activity) = activity.get_mut(of_name.longest as usize).filter(|_| is_far_longer && can_load) {
-            *activity = Activity::Load;
-        }
-    }
-}
-
-/// The first frees of a process, while most of its work lies ahead: nothing much was allocated that they could free. Libraries call
-/// `cudaFree` to have CUDA set up.
-fn mark_first_frees(timeline: &Timeline, class: &[ApiClass], activity: &mut [Activity]) {
-    let api = &timeline.api;
-    let is_free = |name: NameId| memory_call(timeline.name(name)) == MemoryCall::DeviceFree;
-    let frees: HashSet<NameId> = (0_u32..)
-        .zip(class)
-        .filter(|(_, class)| **class == ApiClass::Allocate)
-        .map(|(name, _)| name)
-        .filter(|name| is_free(*name))
-        .collect();
-    if frees.is_empty() {
-        return;
-    }
-    let mut of_process: HashMap<u32, Vec<(i64, u32)>> = HashMap::default();
-    for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0..) {
-        if frees.contains(name) {
-            of_process.entry(timeline.process_of(*thread)).or_default().push((api.times.start(call as usize), call));
-        }
-    }
-    of_process.retain(|_, frees| {
-        frees.sort_unstable();
-        let is_slow = |call: u32| api.times.get(call as usize).is_some_and(|call| call.len_ns() >= SLOW_FIRST_FREE_NS);
-        // Where slow ones go on, they free what was allocated.
-        let goes_on = frees.iter().skip(FIRST_FREE_COUNT).any(|(_, call)| is_slow(*call));
-        frees.truncate(FIRST_FREE_COUNT);
-        frees.retain(|(_, call)| is_slow(*call));
-        !goes_on && !frees.is_empty()
-    });
-    // Few recordings have such frees: only then all launches are looked at.
-    if of_process.is_empty() {
-        return;
-    }
-    let mut launches: HashMap<u32, Vec<i64>> = of_process.keys().map(|process| (*process, Vec::new())).collect();
-    for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0_usize..) {
-        let is_launch = class.get(*name as usize) == Some(&ApiClass::Launch);
-        if let Some(starts) = launches.get_mut(&timeline.process_of(*thread)).filter(|_| is_launch) {
-            starts.push(api.times.start(call));
-        }
-    }
-    for (process, frees) in of_process {
-        let starts = launches.remove(&process).unwrap_or_default();
-        for (start, call) in frees {
-            let before = starts.iter().filter(|launch| **launch < start).count();
-            if let Some(activity) = activity.get_mut(call as usize).filter(|_| 2 * before < starts.len()) {
-                *activity = Activity::Load;
-            }
-        }
-    }
-}
-
-/// Whether a call that takes long can only be loading. A large allocation, a large graph and the set-up of a device take
-/// long by themselves; a stream, an event or a free does not.
-fn loads_lazily(name: &str, class: ApiClass, count: i64) -> bool {
-    let stem = name.trim_start_matches("cuda").trim_start_matches("cu").trim_start_matches("hip");
-    match class {
-        ApiClass::Allocate => count > 1 && memory_call(name) == MemoryCall::DeviceFree,
-        _ => {
-            ["StreamCreate", "EventCreate", "Occupancy"].iter().any(|begin| stem.starts_with(begin))
-                || (count > 1 && ["GetDevice", "DeviceGet"].iter().any(|begin| stem.starts_with(begin)))
-        }
     }
 }
 

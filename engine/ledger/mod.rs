@@ -3,7 +3,7 @@
 //! [`accounts`] is the table of what time is booked under. [`ops`] lists what a device ran, and [`sweep`] walks the list once
 //! and hands each moment to exactly one account. The moments in which nothing ran are read on the thread that ended them:
 //! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out,
-//! where `dispatch` tells what prepares a launch; [`walk`] brings both together by way of `queries`, `open_ranges` tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are what comes of
+//! where `dispatch` tells what prepares a launch and `marks` which calls do something else than their name says; [`walk`] brings both together by way of `queries`, `open_ranges` tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are what comes of
 //! it.
 
 pub mod accounts;
@@ -13,6 +13,7 @@ pub mod compiling;
 mod dispatch;
 pub mod host;
 pub mod idle;
+mod marks;
 mod open_ranges;
 pub mod ops;
 mod queries;

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod ahead;
+mod copies;
 mod device;
 mod groups;
 mod idle;
