@@ -57,7 +57,10 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
             facts.set(account.once_count_fact(), 0);
             continue;
         }
-        if before_ns > 0 && before_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 {
+        // A collective waits for other ranks wherever it stands: a single one that takes nearly all of the time waits once.
+        let is_collective = account == Account::ExposedCommunication;
+        let most_pieces = if is_collective { most_pieces.min(1) } else { most_pieces };
+        if !is_collective && before_ns > 0 && before_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 {
             facts.set(account.once_fact(), before_ns);
             facts.set(account.once_count_fact(), START_UP_PIECES);
             continue;
