@@ -92,6 +92,40 @@ fn traced() -> Facts {
     facts(&path)
 }
 
+/// A trace that lacks what a launch started.
+fn lossy() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    let kernel = r#""kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1208.125"#;
+    let without = trace::with(&trace::trace(6, trace::Spelling::Today), kernel, &kernel.replace("kernel", "none"));
+    std::fs::write(&path, without).unwrap();
+    facts(&path)
+}
+
+/// Launches at some times, in one range, with kernels that begin 100 us later.
+fn late(launches: impl Iterator<Item = i64>, read: impl Fn(&std::path::Path) -> Facts) -> Facts {
+    let mut text =
+        "about = \"Late.\"\n[[gpu]]\nid = 0\n[kernel]\nk = { run_us = 1, grid = [1, 1, 1], block = [32, 1, 1] }\n"
+            .to_owned();
+    text.push_str("[[exact]]\nwhat = \"range\"\nname = \"solve\"\nstart_ns = 0\nend_ns = 9_000_000\n");
+    for (correlation, call) in (1..).zip(launches) {
+        let start = call + 100_000;
+        for (what, name, start, end) in
+            [("call", "cudaLaunchKernel", call, call + 900), ("kernel", "k", start, start + 5_000)]
+        {
+            writeln!(
+                text,
+                "[[exact]]\nwhat = \"{what}\"\nname = \"{name}\"\nstart_ns = {start}\nend_ns = {end}\ncorrelation = {correlation}",
+            )
+            .unwrap();
+        }
+    }
+    let folder = temp::folder();
+    let path = folder.path().join("late.sqlite");
+    Scenario::parse(&text).write(SchemaVersion::Nsys2025, &path);
+    read(&path)
+}
+
 fn names_in(facts: &Facts) -> BTreeSet<String> {
     let named = |entity: &coldspot::facts::Entity| {
         let kind = entity.kind.name();
@@ -107,6 +141,11 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&throng()));
     set.extend(names_in(&profiled()));
     set.extend(names_in(&traced()));
+    set.extend(names_in(&lossy()));
+    set.extend(names_in(&late((0..12).map(|launch| 300_000 * launch), facts)));
+    // A pause that takes nearly all of the time.
+    let review = |path: &std::path::Path| Reading::default().facts_for_review(path).unwrap();
+    set.extend(names_in(&late((0..120).map(|launch| 6_000 * launch).chain([1_000_000_000, 1_000_300_000]), review)));
     for name in scenario_names() {
         for version in SchemaVersion::ALL {
             set.extend(names_in(&facts(&fixture(&name, version))));
