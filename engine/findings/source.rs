@@ -82,7 +82,7 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 14] = [
+const NAMING: [(EntityKind, &str, CodeKind); 15] = [
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
@@ -92,6 +92,7 @@ const NAMING: [(EntityKind, &str, CodeKind); 14] = [
     (EntityKind::Device, "step_lead_range", CodeKind::Range),
     (EntityKind::Device, "first_batch_range", CodeKind::Range),
     (EntityKind::Device, "outside_range", CodeKind::Range),
+    (EntityKind::Device, "late_start_range", CodeKind::Range),
     (EntityKind::Device, "idle_queue_kernel", CodeKind::Kernel),
     (EntityKind::Device, "written_attention_kernel", CodeKind::Kernel),
     (EntityKind::Device, "tiny_kernel_storm_kernel", CodeKind::Kernel),
