@@ -104,7 +104,7 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms) -> Work {
         launch_count: launches.totals(),
         notes: notes(sides, terms),
         is_said_same: terms.same_work,
-        is_other: !basis.is_comparable() && devices_differ(sides).is_none(),
+        is_other: !basis.is_comparable() && damaged(sides).or_else(|| devices_differ(sides)).is_none(),
         run_units,
         units,
         step_count: steps.map(|steps| steps.count),
@@ -118,7 +118,7 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms) -> Work {
 }
 
 fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
-    if let Some(because) = devices_differ(sides) {
+    if let Some(because) = damaged(sides).or_else(|| devices_differ(sides)) {
         return Basis::None { because };
     }
     let is_same = launches.is_same(Sides { base: 1.0, head: 1.0 });
@@ -211,6 +211,18 @@ fn step_count(run: &Run) -> i64 {
 /// The steps of the whole window, of which a phase may be measured.
 fn all_step_count(device: &Entity) -> i64 {
     int(device, "step_count").saturating_add(int(device, "earlier_step_count"))
+}
+
+/// Files of which a part is missing: what is missing looks like less work and more idle time.
+fn damaged(sides: Sides<Runs<'_>>) -> Option<Sentence> {
+    let is_damaged = |side: Runs<'_>| side.runs.iter().any(|run| run.facts.is_damaged());
+    let of = match (is_damaged(sides.base), is_damaged(sides.head)) {
+        (true, true) => "files of both sides are damaged, so that a part of what ran is in neither",
+        (true, false) => "a file of the base is damaged, so that a part of what ran is not in it",
+        (false, true) => "a file of the head is damaged, so that a part of what ran is not in it",
+        (false, false) => return None,
+    };
+    Some(own(of))
 }
 
 /// Other GPUs, or none.

@@ -130,26 +130,27 @@ fn facts_of(entities: RawEntities) -> Result<Facts, String> {
     }
 }
 
-/// Facts whose parts are no more than their wholes, as no file that coldspot writes has them.
+/// Facts whose parts are no more than their wholes, but for what rounding each of them adds.
 fn whole(facts: Facts) -> Result<Facts, String> {
     let more = |part: &str, whole: &str, key: &str| format!("{key}: {part} is more than its {whole}");
-    let mut of_kernels: HashMap<EntityId, i64> = HashMap::default();
+    let mut of_kernels: HashMap<EntityId, (i64, i64)> = HashMap::default();
     for (id, kernel) in facts.of_kind(EntityKind::Kernel) {
         let Some(device) = facts.related(id, EntityKind::Device) else { continue };
-        let sum_ns = of_kernels.entry(device).or_default();
+        let (sum_ns, count) = of_kernels.entry(device).or_default();
         *sum_ns = sum_ns.saturating_add(kernel.int("attributed_ns").unwrap_or(0));
+        *count += 1;
     }
     for (id, device) in facts.of_kind(EntityKind::Device) {
         let Some(window_ns) = device.int(Account::Window.fact()) else { continue };
-        if of_kernels.get(&id).is_some_and(|sum_ns| *sum_ns > window_ns) {
+        if of_kernels.get(&id).is_some_and(|(sum_ns, count)| *sum_ns > window_ns + count) {
             return Err(more("the time of its kernels", Account::Window.fact(), &device.key));
         }
         for account in Account::all() {
             let Some(breakdown) = account.part_of() else { continue };
             let whole_ns = device.int(breakdown.whole().fact()).unwrap_or(window_ns);
             let parts = breakdown.accounts().filter(|part| breakdown != Breakdown::Waste || *part == account);
-            let sum_ns = parts.filter_map(|part| device.int(part.fact())).fold(0, i64::saturating_add);
-            if sum_ns > whole_ns {
+            let parts: Vec<i64> = parts.filter_map(|part| device.int(part.fact())).collect();
+            if parts.iter().copied().fold(0, i64::saturating_add) > whole_ns + parts.len() as i64 {
                 return Err(more(account.fact(), breakdown.whole().fact(), &device.key));
             }
         }
@@ -285,13 +286,13 @@ mod tests {
             load(&facts_json(&changed).unwrap()).map_err(|error| error.to_string())
         };
         let whole = [("compute_ns", 1_500_000_000), ("idle_ns", 500_000_000), ("idle_host_ns", 500_000_000)];
-        assert!(with(&whole, 1_000_000_000).is_ok());
-        let error = with(&whole, 1_000_000_001).unwrap_err();
+        assert!(with(&whole, 1_000_000_001).is_ok());
+        let error = with(&whole, 1_000_000_002).unwrap_err();
         assert!(error.contains("gpu0: the time of its kernels is more than its window_ns"), "{error}");
         for (name, value, of) in [
-            ("idle_ns", 500_000_001, "window_ns"),
-            ("idle_host_ns", 500_000_001, "idle_ns"),
-            ("underfilled_ns", 1_500_000_001, "compute_ns"),
+            ("idle_ns", 500_000_003, "window_ns"),
+            ("idle_host_ns", 500_000_002, "idle_ns"),
+            ("underfilled_ns", 1_500_000_002, "compute_ns"),
         ] {
             let mut changed = whole.to_vec();
             changed.push((name, value));

@@ -132,6 +132,11 @@ impl Facts {
         self.of_kind(EntityKind::Run).map(|(_, run)| run).next()
     }
 
+    /// Whether a part of the file is missing or cannot be read: nothing that is not in it can be told from idle time.
+    pub fn is_damaged(&self) -> bool {
+        self.run().and_then(|run| run.get("is_file_damaged")) == Some(&FactValue::Bool(true))
+    }
+
     /// The GPUs, in the order of their numbers.
     pub fn devices(&self) -> Vec<(EntityId, &Entity)> {
         let mut devices: Vec<_> = self.of_kind(EntityKind::Device).collect();

@@ -32,6 +32,7 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         notes.push(Sentence::default().own(words));
     }
     notes.extend(cost_of_tracing(facts, run));
+    notes.extend(memory_not_told(facts, run));
     let positive = |name: &str| run.int(name).filter(|count| *count > 0);
     if let Some(count) = positive("dropped_event_count") {
         let words = "that could not be used: broken or cut off, reversed or lost times, ids that refer to nothing, values of the wrong type.";
@@ -48,7 +49,7 @@ pub(super) fn notes(facts: &Facts) -> Vec<Sentence> {
         let how = how.map_or_else(String::new, |how| format!(" `{how}` records them one by one, at some cost."));
         notes.push(Sentence::default().own(&format!("{launches} {words}{how}")));
     }
-    if positive("gpu_op_count").is_some() && run.int("api_call_count") == Some(0) {
+    if positive("gpu_op_count").is_some() && run.int("api_call_count") == Some(0) && !facts.is_damaged() {
         let words = "No CUDA API calls were recorded, so nothing tells what the host did while a GPU was idle.";
         notes.push(Sentence::default().own(words));
     }
@@ -78,6 +79,30 @@ fn cost_of_tracing(facts: &Facts, run: &Entity) -> Option<Sentence> {
     let words = "the profiler's own cost is in the times of the host: a traced step can take twice as long as one that is not. Time \
                  one without it before you judge by how much a change helps.";
     Some(Sentence::default().own(&format!("PyTorch's profiler records every operator{with}, and {words}")))
+}
+
+/// Copies from or to memory of the host of which a trace does not tell whether it is pageable.
+fn memory_not_told(facts: &Facts, run: &Entity) -> Option<Sentence> {
+    let groups = facts.of_kind(EntityKind::CopyGroup).map(|(_, group)| group);
+    let is_meant = |group: &&Entity| {
+        group.get("is_pageable").is_none()
+            && matches!(group.text("direction"), Some("host_to_device" | "device_to_host"))
+    };
+    let (mut count, mut sum_ns) = (0_i64, 0_i64);
+    for group in groups.filter(is_meant) {
+        count = count.saturating_add(group.int("count").unwrap_or(0));
+        sum_ns = sum_ns.saturating_add(group.int("sum_ns").unwrap_or(0));
+    }
+    if count == 0 || run.text("format") != Some("kineto") {
+        return None;
+    }
+    let why = if run.text("gpu_vendor") == Some("amd") { ", as those of AMD GPUs never do" } else { "" };
+    let copies = counted_as(count, "copy", "copies");
+    let words = format!(
+        "The trace does not tell whether the host memory of {copies} ({}) is pageable{why}.",
+        number::duration(sum_ns)
+    );
+    Some(Sentence::default().own(&words))
 }
 
 /// What was left out because a limit was reached, and the way out where there is one.

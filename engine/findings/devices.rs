@@ -62,7 +62,11 @@ impl Context<'_> {
             .filter(|(_, device)| device.int("window_ns").is_some_and(|window| window > 0))
             .map(|(id, device)| DeviceReview {
                 recoverable_ns: recoverable(self.facts, id, shown),
-                scores: if is_of_kernels_alone(self.facts) { Vec::new() } else { scorecard.of(device) },
+                scores: if is_of_kernels_alone(self.facts) {
+                    Vec::new()
+                } else {
+                    scorecard.of(device, self.facts.is_damaged())
+                },
                 kernels: work::kernels(self.facts, id, device.int("window_ns").unwrap_or(0)),
                 phase: work::phase(self.facts, id),
                 outside: outside(self.facts, id),

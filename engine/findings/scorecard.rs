@@ -151,10 +151,11 @@ impl Scorecard {
         }
     }
 
-    pub(super) fn of(&self, device: &Entity) -> Vec<Score> {
+    /// Of a device; what a damaged file holds of it is held against no target.
+    pub(super) fn of(&self, device: &Entity, is_damaged: bool) -> Vec<Score> {
         let is_long_enough = device.int("window_ns").is_none_or(|window| window >= self.least_window_ns);
         let ran_nothing = ["kernel_count", "graph_launch_count"].iter().all(|count| device.int(count) == Some(0));
-        self.entries.iter().map(|entry| entry.score(device, is_long_enough && !ran_nothing)).collect()
+        self.entries.iter().map(|entry| entry.score(device, is_long_enough && !ran_nothing && !is_damaged)).collect()
     }
 }
 

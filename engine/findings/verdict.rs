@@ -144,6 +144,8 @@ fn nothing(facts: &Facts, notes: &[Sentence]) -> Sentence {
     };
     let words = Sentence::default().own(if is_any {
         "The GPU work that was recorded has no length, so there is nothing to judge."
+    } else if facts.is_damaged() {
+        "What is left of the file holds no GPU work, so there is nothing to judge."
     } else if facts.run().is_some_and(is_of_cpu) {
         "The trace is CPU only: no GPU work was recorded, so there is nothing to judge."
     } else {
@@ -157,7 +159,7 @@ fn nothing(facts: &Facts, notes: &[Sentence]) -> Sentence {
 
 /// A handful of operations in a long capture: the program's work was not recorded, whatever the shares say.
 fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> {
-    let run = facts.run()?;
+    let run = facts.run().filter(|_| !facts.is_damaged())?;
     let (operations, length_ns) = (run.int("gpu_op_count")?, run.int("duration_ns")?);
     let window_ns = devices.iter().map(|device| device.window_ns).fold(0, i64::saturating_add);
     if operations >= FEW_OPERATIONS || window_ns as f64 >= SHORT_SHARE * length_ns as f64 {

@@ -49,6 +49,10 @@ impl Context<'_> {
         Gate { name: "verdict".to_owned(), limit, outcome, says: escape::plain(&says) }
     }
 
+    fn is_damaged(&self) -> bool {
+        self.runs.base.iter().chain(self.runs.head).any(|run| run.facts.is_damaged())
+    }
+
     fn fail_on(&self, least: Severity) -> Gate {
         let is_comparable = self.comparison.work.basis.is_comparable();
         let is_meant =
@@ -57,6 +61,9 @@ impl Context<'_> {
         // Without a sound unit no finding is better or worse.
         let what = if is_comparable { "new or worse" } else { "new; whether others are worse cannot be told" };
         let gate = standing::of_findings(least, &titles.collect::<Vec<_>>(), what);
+        if self.is_damaged() {
+            return Gate { outcome: GateOutcome::Unknown, says: review::DAMAGED.to_owned(), ..gate };
+        }
         // What became faster must not fail for what it uncovered.
         match (gate.outcome, self.comparison.outcome) {
             (GateOutcome::Failed, Outcome::Faster) => {
@@ -69,6 +76,7 @@ impl Context<'_> {
 
     fn budget(&self, budget: &Budget) -> Gate {
         let numbers = match &budget.metric {
+            _ if self.is_damaged() => Err(review::DAMAGED.to_owned()),
             Metric::Findings(state) => Ok(vec![Number::without_base(None, self.count(*state) as f64)]),
             metric if budget.limit.is_relative() => self.against_base(budget, metric),
             metric => self.of_head(metric),

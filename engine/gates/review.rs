@@ -9,6 +9,9 @@ use crate::findings::Review;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
 
+/// Why a number is none of the program's.
+pub(super) const DAMAGED: &str = "the file is damaged, and a part of what was recorded is not in it";
+
 /// The gates that a review can be held against alone, and those that need a base. Which findings are new a review knows
 /// only with a baseline.
 pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> (Vec<Gate>, Vec<BaseGate>) {
@@ -19,6 +22,7 @@ pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> 
     for budget in conditions.budgets.iter() {
         let numbers = match (&budget.metric, new_count) {
             _ if budget.limit.is_relative() => None,
+            (Metric::Findings(_), _) if facts.is_damaged() => Some(Err(DAMAGED.to_owned())),
             (Metric::Findings(State::New), Some(count)) => Some(Ok(vec![Number::without_base(None, count as f64)])),
             (Metric::Findings(_), _) => None,
             (metric, _) => Some(numbers(facts, metric)),
@@ -45,6 +49,9 @@ fn fail_on(review: &Review, least: Severity) -> Gate {
 
 /// The metric's number: one, or one a device.
 pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, String> {
+    if facts.is_damaged() {
+        return Err(DAMAGED.to_owned());
+    }
     let devices = Devices::of(facts);
     match metric {
         Metric::StepTime => {

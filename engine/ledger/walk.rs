@@ -68,6 +68,11 @@ impl<'all> Stretches<'all> {
     /// The thread that has to explain a stretch, and what of it.
     fn ask(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
         let whole = stretch.interval;
+        // What is missing of the file may be work, also that of this stretch.
+        if self.timeline.source.is_damaged {
+            self.reading.book_unknown(whole, whole);
+            return None;
+        }
         let Some(call) = stretch.next.and_then(|op| op.call(self.timeline)) else { return self.guess(stretch) };
         let api = &self.timeline.api;
         let thread = api.thread.get(call as usize).copied().filter(|thread| *thread != NONE);

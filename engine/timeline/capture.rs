@@ -26,6 +26,8 @@ pub struct Source {
     pub lost_launches: Option<LostLaunches>,
     /// Whether work of a GPU is missing amid what was recorded, so that idle time may be such work; absent where nobody looked.
     pub lacks_gpu_work: Option<bool>,
+    /// Whether a part of the file is missing or cannot be read: whatever was in it looks like idle time.
+    pub is_damaged: bool,
 }
 
 /// Launches of a recording that holds what other calls started, but not what these did.

@@ -39,6 +39,7 @@ mod architecture;
 mod readers {
     mod call_stacks;
     mod damage;
+    mod damaged_traces;
     mod fixtures;
     mod kineto;
     mod ncu;

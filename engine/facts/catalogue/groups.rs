@@ -42,6 +42,13 @@ pub(super) const COPY_GROUP: &[Fact] = &[
         "The kind of host memory; 'none' for copies within or between devices.",
     ),
     fact(
+        "is_pageable",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether the host memory is pageable; absent where the report does not tell its kind.",
+    ),
+    fact(
         "api",
         Text,
         CudaApi,

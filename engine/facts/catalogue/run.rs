@@ -132,6 +132,13 @@ pub(super) const RUN: &[Fact] = &[
         "Whether at least one launch of a hundred is such and comes before calls whose work is there, or the file is cut within an event: idle time may be work that is missing. Told of traces of the PyTorch Profiler.",
     ),
     fact(
+        "is_file_damaged",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether a part of the file is missing or cannot be read, so that what was in it looks like idle time: then no idle time is told of the host. Told of traces of the PyTorch Profiler.",
+    ),
+    fact(
         "api_error_count",
         Int,
         CudaApi,

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::DeviceContext;
 use crate::facts::Entity;
 use crate::ledger::{Account, COLD_PIECES, MAX_ONCE_PIECE_COUNT, OpKind, START_UP_PIECES, TimeSum};
+use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::{Capability, NONE, NameId, Timeline};
 use foldhash::HashMap;
 
@@ -56,7 +57,10 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
             facts.set(account.once_count_fact(), 0);
             continue;
         }
-        if before_ns > 0 && before_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 {
+        // A collective waits for other ranks wherever it stands: a single one that takes nearly all of the time waits once.
+        let is_collective = account == Account::ExposedCommunication;
+        let most_pieces = if is_collective { most_pieces.min(1) } else { most_pieces };
+        if !is_collective && before_ns > 0 && before_ns as f64 >= ONCE_SHARE * pieces.sum_ns as f64 {
             facts.set(account.once_fact(), before_ns);
             facts.set(account.once_count_fact(), START_UP_PIECES);
             continue;
@@ -186,6 +190,19 @@ fn is_told(timeline: &Timeline, device: &DeviceContext, account: Account) -> boo
         // Without the calls of its processes nothing is known of the host: then only the unknown has a number.
         Capability::CudaApi => device.knows_host || matches!(account, Account::IdleUnknown | Account::AfterUnknown),
         Capability::DeviceInfo => device.properties(timeline).is_some_and(|known| known.sm_count.is_some()),
-        _ => true,
+        _ => is_memory_told(device, account),
     }
+}
+
+/// Where copies of memory that is not known may be of a kind, nothing tells that there are none.
+fn is_memory_told(device: &DeviceContext, account: Account) -> bool {
+    use Account::{CopyToDevicePageable, CopyToDevicePinned, CopyToHostPageable, CopyToHostPinned};
+    let direction = match account {
+        CopyToDevicePageable | CopyToDevicePinned => Direction::HostToDevice,
+        CopyToHostPageable | CopyToHostPinned => Direction::DeviceToHost,
+        _ => return true,
+    };
+    let mut exposed = device.tally.exposed_copies.keys();
+    device.account_ns(account) > 0
+        || !exposed.any(|(of, memory, _)| *of == direction && *memory == HostMemory::Unknown)
 }

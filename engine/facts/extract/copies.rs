@@ -102,6 +102,9 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     let (direction, memory, api) = key;
     facts.set("direction", direction_name(direction));
     facts.set("host_memory", memory_name(memory));
+    let is_of_host = !matches!(direction, Direction::DeviceToDevice | Direction::Peer);
+    let is_known = memory != HostMemory::Unknown || !is_of_host;
+    facts.set_some("is_pageable", is_known.then_some(memory == HostMemory::Pageable));
     if api != NONE {
         facts.set("api", timeline.name(api));
         let class = context.calls.class.get(api as usize).copied().unwrap_or(ApiClass::Other);

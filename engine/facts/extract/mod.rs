@@ -98,7 +98,7 @@ struct DeviceContext {
     main_thread: Option<u32>,
     /// Indices of the processes that ran work on it.
     processes: Vec<u32>,
-    /// Whether the report has API calls of a process that ran work on it.
+    /// Whether the report has API calls of a process that ran work on it, and is whole: else nothing tells which idle time there was.
     knows_host: bool,
 }
 
@@ -388,7 +388,8 @@ impl<'timeline> Context<'timeline> {
         };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes_of(timeline, &ops);
-            let knows_host = processes.iter().any(|process| context.knows_calls_of(*process));
+            let knows_host =
+                !timeline.source.is_damaged && processes.iter().any(|process| context.knows_calls_of(*process));
             let DevicePass { tally, storms, main_thread } = pass;
             context.devices.push(DeviceContext { ops, tally, idle, storms, told, main_thread, processes, knows_host });
         }

@@ -119,7 +119,8 @@ fn played<T>(
     steps: &[Step],
     then: impl FnOnce(&Bounded<'_, '_>) -> T,
 ) -> Result<T, NoReplay> {
-    if context.timeline.source.lacks_gpu_work == Some(true) {
+    // Work that is missing would take its time in every replay.
+    if context.timeline.source.is_damaged || context.timeline.source.lacks_gpu_work == Some(true) {
         return Err(NoReplay::Unexplained);
     }
     let devices: Vec<&DeviceOps> = context.devices.iter().map(|device| &device.ops).collect();

@@ -98,6 +98,9 @@ pub(super) fn claimed(
     judge.claimed(estimate).ok()
 }
 
+/// Why little is sure of anything that a part of a file says.
+const IN_PART: &str = "A part of the file is missing or cannot be read: the whole may say something else.";
+
 /// What all rules share.
 struct Report<'a> {
     facts: &'a Facts,
@@ -105,6 +108,8 @@ struct Report<'a> {
     framework: Option<&'a str>,
     /// Whether idle time may be work that is missing.
     lacks_gpu_work: bool,
+    /// Whether any time may be that of work in a part of the file that is missing.
+    is_damaged: bool,
     printers: &'a Printers,
     budget: &'a Budget,
 }
@@ -127,8 +132,9 @@ impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts, budget: &'a Budget) -> Self {
         let framework = facts.run().and_then(|run| run.text("framework"));
         let lacks_gpu_work = facts.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true));
+        let is_damaged = facts.is_damaged();
         let (entities, printers) = (Entities::new(facts), library.printers());
-        Self { facts, entities, framework, lacks_gpu_work, printers, budget }
+        Self { facts, entities, framework, lacks_gpu_work, is_damaged, printers, budget }
     }
 
     /// Why little is sure of idle time where work of the GPU is missing.
@@ -249,7 +255,11 @@ impl Judge<'_> {
                 because.push(lower.because.clone());
             }
         }
-        if self.report.lacks_gpu_work && self.claims_idle_time() {
+        let is_of_run = self.report.facts.get(self.id).kind == EntityKind::Run;
+        if self.report.is_damaged && !is_of_run {
+            confidence = Confidence::Low;
+            because.push(IN_PART.to_owned());
+        } else if self.report.lacks_gpu_work && self.claims_idle_time() {
             confidence = Confidence::Low;
             because.push(self.report.lacking());
         }

@@ -3,9 +3,9 @@
 use super::fill::EVENTS;
 use super::lost;
 use super::metadata;
-use super::problems::{Ending, Problem};
+use super::problems::Ending;
 use super::{FORMAT, RECORD_AGAIN, Summary};
-use crate::text::cut;
+use crate::text::{cut, number};
 use crate::timeline::builder::Builder;
 use crate::timeline::{DeviceProperties, GpuVendor, NameId, Notice, NoticeKind, NoticeLevel, Source, Timeline};
 
@@ -88,10 +88,8 @@ fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendo
 
 /// Tells the timeline what it was made of.
 pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_gpu_events: bool) {
-    let lost = lost::launches(timeline);
-    // Calls and work of a GPU stand at the end, in no order of time; what only lacks the last brackets lacks no event.
-    let is_cut_within = summary.ending != Ending::Whole && summary.problems.count(Problem::CutOff) > 0;
-    let is_cut_amid = is_cut_within && timeline.gpu_op_count() > 0;
+    let (lost, is_damaged) = (lost::launches(timeline), summary.is_damaged());
+    let is_amid = is_damaged && timeline.gpu_op_count() > 0 || lost.is_some_and(|lost| lost.is_amid);
     timeline.source = Source {
         format: Some(FORMAT.id),
         framework: Some("pytorch"),
@@ -99,16 +97,17 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
         listed_gpu_count: Some(summary.metadata.devices.len() as i64).filter(|count| *count > 0),
         gpu_vendor: vendor(timeline, &summary.metadata),
         // A trace that was recorded without it has none of its calls; of one that is not whole they may be what is missing.
-        cuda_requested: (!has_gpu_events && summary.ending == Ending::Whole).then_some(false),
+        cuda_requested: (!has_gpu_events && !is_damaged).then_some(false),
         lost_launches: lost,
-        lacks_gpu_work: Some(is_cut_amid || lost.is_some_and(|lost| lost.is_amid)),
+        lacks_gpu_work: Some(is_amid),
+        is_damaged,
         ..Source::default()
     };
     timeline.lacks_calls = true;
     describe_unlisted(timeline, &summary.metadata);
     timeline.begin_at_zero();
-    let damage = damage(&summary.ending).map(|text| format!("{text}. {RECORD_AGAIN}."));
-    let texts: Vec<String> = damage.into_iter().chain(lost.map(lost::sentence)).collect();
+    let damage = damage(summary).map(|text| format!("{text}. {RECORD_AGAIN}."));
+    let texts: Vec<String> = damage.into_iter().chain(lost.map(|lost| lost::sentence(lost, is_damaged))).collect();
     if !texts.is_empty() {
         let (kind, level) = (NoticeKind::EventsLost, NoticeLevel::Warning);
         timeline.notices.push(Notice { kind, level, text: texts.join(" ") });
@@ -116,12 +115,17 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
 }
 
 /// What is wrong with the file; absent where it is whole.
-fn damage(ending: &Ending) -> Option<String> {
-    let text = match ending {
-        Ending::Whole => return None,
-        Ending::Changed => {
-            "The file is damaged: its checksum is not that of the trace in it, so that anything in it may be wrong"
+fn damage(summary: &Summary) -> Option<String> {
+    let text = match &summary.ending {
+        Ending::Whole | Ending::Open if summary.unread_share().is_some() => {
+            let share = number::percent(summary.unread_share);
+            let most = summary.problems.iter().max_by_key(|(_, count)| *count);
+            let most = most.map_or_else(String::new, |(problem, _)| format!(" (most often: {})", problem.reason()));
+            return Some(format!("At least {share} of what the file holds cannot be read{most}"));
         }
+        Ending::Whole => return None,
+        Ending::Open => "The list of events has no end, as that of a file that is cut off right behind an event",
+        Ending::Changed => "The file is damaged: its checksum is not that of the trace in it, so that anything in it may be wrong",
         Ending::CutOff => "The file ends before the trace does",
         Ending::Damaged(why) => return Some(format!("The file is damaged, and ends before the trace does ({why})")),
         Ending::BeyondBudget => "Reading the file takes more than a trace of its size can; its end was not read",

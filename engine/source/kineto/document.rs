@@ -55,9 +55,14 @@ impl State {
         self.place == Place::Done
     }
 
-    /// Whether the list of events has been read to its end.
-    pub(super) fn is_beyond_events(self) -> bool {
-        self.place == Place::Top && !self.is_lost
+    /// Whether one is behind the list of events, or before it: among the other members of the document.
+    pub(super) fn is_at_top(self) -> bool {
+        self.place == Place::Top
+    }
+
+    /// Whether one is between two whole events.
+    pub(super) fn is_between_events(self) -> bool {
+        self.place == Place::Events && !self.is_lost
     }
 }
 
@@ -78,7 +83,15 @@ pub(super) struct Found {
     vain_bytes: u64,
     /// Bytes of the pieces, those that come again in the next one too.
     piece_bytes: u64,
+    /// Bytes in which no event was found, where one could be.
+    skipped_bytes: u64,
+    /// Operations of GPUs, and how many of them could not be taken.
+    gpu_op_count: u64,
+    lost_gpu_op_count: u64,
 }
+
+/// No event is shorter: so much between two of them is none.
+const LEAST_EVENT_BYTES: usize = 64;
 
 /// Whole bytes that an object of the list counts for, however short it is, and that a byte counts for that is read for nothing.
 const WORK_OF_AN_OBJECT: u64 = 64;
@@ -94,6 +107,19 @@ impl Found {
         self.event_count += other.event_count;
         self.vain_bytes += other.vain_bytes;
         self.piece_bytes += other.piece_bytes;
+        self.skipped_bytes += other.skipped_bytes;
+        self.gpu_op_count += other.gpu_op_count;
+        self.lost_gpu_op_count += other.lost_gpu_op_count;
+    }
+
+    /// At least how much of what the file holds could not be read: of its bytes, of its events of which nothing is known, or of
+    /// its work on GPUs.
+    pub(super) fn unread_share(&self) -> f64 {
+        let unknown: u64 = Problem::UNKNOWN.into_iter().map(|problem| self.problems.count(problem)).sum();
+        let of = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        of(self.skipped_bytes, self.piece_bytes)
+            .max(of(unknown, self.seen_count))
+            .max(of(self.lost_gpu_op_count, self.gpu_op_count))
     }
 
     /// What reading took, in bytes of an ordinary trace.
@@ -302,13 +328,18 @@ impl<'a, S: Sink> Piece<'a, S> {
 
     fn take(&mut self, record: &Record<'a>) {
         self.found.seen_count += 1;
+        let is_gpu_op = u64::from(record.is_gpu_op());
+        self.found.gpu_op_count += is_gpu_op;
         match record.event(self.origin) {
             Ok(Some(event)) => {
                 self.found.event_count += u64::from(record.has_duration());
                 self.sink.event(&event);
             }
             Ok(None) => {}
-            Err(problem) => self.found.problems.add(problem),
+            Err(problem) => {
+                self.found.problems.add(problem);
+                self.found.lost_gpu_op_count += is_gpu_op;
+            }
         }
     }
 
@@ -333,14 +364,23 @@ impl<'a, S: Sink> Piece<'a, S> {
         self.state.is_lost = true;
     }
 
+    /// Notes that there is no event in so many bytes; what follows the document is none of it.
+    fn skip(&mut self, bytes: usize) {
+        if bytes >= LEAST_EVENT_BYTES && self.state.place != Place::Done {
+            self.found.skipped_bytes += bytes as u64;
+        }
+    }
+
     /// Looks for a place at which to go on; returns whether there is one.
     fn find_way(&mut self) -> bool {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some((distance, place)) = landmark(rest) else {
             let keep = if self.is_last { 0 } else { OVERLAP.min(rest.len()) };
+            self.skip(rest.len() - keep);
             self.at = self.bytes.len() - keep;
             return false;
         };
+        self.skip(distance);
         self.at += distance;
         self.found.has_list |= place == Place::Events;
         self.state = State { place, is_lost: false, ..self.state };

@@ -105,9 +105,15 @@ fn calls(timeline: &Timeline) -> Vec<Call> {
     calls
 }
 
-/// What a trace lacks, and the way out.
-pub(super) fn sentence(lost: LostLaunches) -> String {
+/// What a trace lacks, and the way out; of a damaged file it may be in the part that is missing.
+pub(super) fn sentence(lost: LostLaunches, is_damaged: bool) -> String {
     let (count, all) = (number::count(lost.count), number::count(lost.launch_count));
+    if is_damaged {
+        return format!(
+            "What is left of it holds no work of {count} of the {all} calls that launch some; of other work the calls may be \
+             missing too."
+        );
+    }
     let why = if lost.is_amid {
         "the profiler lost it, and idle time may be work that was not recorded"
     } else {

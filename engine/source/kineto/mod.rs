@@ -148,6 +148,10 @@ fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
     let path = path.display().to_string();
     let found = match problem {
         Unreadable::Io(source) => return ReadError::Open { path, source },
+        Unreadable::Damaged(why) => {
+            let found = format!("is damaged, and holds nothing that can be read ({why})");
+            return ReadError::NotAReport { path, found, hint: format!("{RECORD_AGAIN}. {RECORD}") };
+        }
         Unreadable::Empty => "is empty".to_owned(),
         Unreadable::NotJson => "is no trace of the PyTorch Profiler: it is no JSON".to_owned(),
         Unreadable::NoEventList => "is JSON, but no trace of the PyTorch Profiler: it has no traceEvents".to_owned(),

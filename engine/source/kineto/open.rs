@@ -115,6 +115,9 @@ struct Frames<R: BufRead> {
     fault: Option<io::Error>,
 }
 
+/// Why what is compressed cannot be inflated.
+const CORRUPT: &str = "its compressed data is corrupt";
+
 /// The header of a last block that holds nothing, and a checksum.
 const EMPTY_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
@@ -127,7 +130,8 @@ impl<R: BufRead> Frames<R> {
     fn inflate(&mut self) -> io::Result<()> {
         let some = ruzstd::decoding::BlockDecodingStrategy::UptoBytes(BUFFER);
         let Err(_) = self.decoder.decode_blocks(&mut self.reader, some) else { return Ok(()) };
-        let fault = damaged("what Zstandard compressed is cut off or damaged");
+        let is_at_end = self.reader.fill_buf()?.is_empty();
+        let fault = damaged(if is_at_end { "its compressed data is cut off" } else { CORRUPT });
         let all = ruzstd::decoding::BlockDecodingStrategy::All;
         match self.decoder.decode_blocks(EMPTY_END.as_slice(), all) {
             Ok(true) => {
@@ -180,7 +184,7 @@ impl<R: BufRead> Frames<R> {
                 io::copy(&mut self.reader.by_ref().take(u64::from(length)), &mut io::sink())?;
                 Ok(false)
             }
-            Err(error) => Err(damaged(error)),
+            Err(_) => Err(damaged(CORRUPT)),
         }
     }
 }
@@ -243,7 +247,7 @@ mod tests {
         for cut in [packed.len() / 2, packed.len() * 9 / 10] {
             let mut out = Vec::new();
             let error = Frames::new(&packed[..cut]).read_to_end(&mut out).unwrap_err();
-            assert!(error.to_string().contains("cut off or damaged"), "{error}");
+            assert!(error.to_string().contains("its compressed data is cut off"), "{error}");
             assert!(!out.is_empty() && text.starts_with(&out), "{cut}: {} bytes", out.len());
         }
     }

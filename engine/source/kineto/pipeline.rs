@@ -31,9 +31,26 @@ pub(super) struct Summary {
     pub(super) problems: Problems,
     /// How the file ended.
     pub(super) ending: Ending,
+    /// At least how much of what the file holds could not be read.
+    pub(super) unread_share: f64,
     /// Objects in the list of events.
     #[cfg(test)]
     pub(super) seen_count: u64,
+}
+
+/// Where less could not be read, it hardly shows.
+const LEAST_UNREAD_SHARE: f64 = 0.01;
+
+impl Summary {
+    /// How much of what the file holds could not be read, where that matters.
+    pub(super) fn unread_share(&self) -> Option<f64> {
+        Some(self.unread_share).filter(|share| *share > LEAST_UNREAD_SHARE)
+    }
+
+    /// Whether a part of the trace is missing, or anything in it may be wrong.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.unread_share().is_some() || !matches!(self.ending, Ending::Whole | Ending::Open)
+    }
 }
 
 /// What the first events tell of all of them.
@@ -268,16 +285,20 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
         let Self { state, found, .. } = self;
         let fault = match fault {
             // Nothing could be inflated at all.
-            Some(error) if state == State::START && found.event_count == 0 => return Err(Unreadable::Io(error)),
+            Some(error) if state == State::START && found.event_count == 0 => return Err(Unreadable::Damaged(error)),
             other => other,
         };
-        let is_whole = state.is_done() || (found.is_bare && state.is_beyond_events());
+        // What stands behind the events says nothing of when anything ran.
+        let is_whole = state.is_done() || (found.has_list && state.is_at_top());
+        let is_open = found.is_bare && state.is_between_events() && found.problems.count(Problem::CutOff) == 0;
         let ending = match fault {
             Some(error) if is_whole && is_about_checksum(&error) => Ending::Changed,
             _ if is_whole => Ending::Whole,
             Some(error) => Ending::Damaged(error.to_string()),
+            None if is_open => Ending::Open,
             None => Ending::CutOff,
         };
+        let unread_share = found.unread_share();
         if found.event_count == 0 {
             return Err(match found.problems.count(Problem::Stray) {
                 _ if found.has_list => Unreadable::NoEvents { seen: found.seen_count },
@@ -291,6 +312,7 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
             metadata,
             problems,
             ending,
+            unread_share,
             #[cfg(test)]
             seen_count: found.seen_count,
         })

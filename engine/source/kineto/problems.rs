@@ -32,6 +32,9 @@ pub(super) enum Problem {
 }
 
 impl Problem {
+    /// Those of which nothing tells what they were.
+    pub(super) const UNKNOWN: [Self; 3] = [Self::Broken, Self::TooLarge, Self::NoKind];
+
     const ALL: [Self; 12] = [
         Self::Broken,
         Self::CutOff,
@@ -73,6 +76,8 @@ pub(super) enum Ending {
     Whole,
     /// The same, but what was inflated is not what was compressed.
     Changed,
+    /// Right behind an event of a list that has no end, as the format allows.
+    Open,
     /// Within the document.
     CutOff,
     /// The compressed data cannot be inflated any further.
@@ -119,6 +124,8 @@ impl Problems {
 pub(super) enum Unreadable {
     /// The file cannot be opened.
     Io(io::Error),
+    /// What it is compressed into cannot be inflated.
+    Damaged(io::Error),
     /// There is nothing in it.
     Empty,
     /// It is no JSON.

@@ -73,6 +73,14 @@ impl<'a> Record<'a> {
         Ok(Some(Event { start_ns, duration_ns, pid: self.pid, tid: self.tid, name: self.name, activity }))
     }
 
+    /// Whether it is work of a GPU.
+    pub(super) const fn is_gpu_op(&self) -> bool {
+        matches!(
+            self.category,
+            b"kernel" | b"Kernel" | b"mtia_ccp_events" | b"gpu_memcpy" | b"Memcpy" | b"gpu_memset" | b"Memset"
+        )
+    }
+
     /// Whether its category is one of those that are taken.
     fn is_of_kind(&self) -> bool {
         !matches!(self.lasting(), Ok(None))

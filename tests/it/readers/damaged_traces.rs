@@ -1,0 +1,177 @@
+//! What is said of a trace of which a part is missing: nothing of idle time, and of all else that it is not the whole.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::cli::{Printed, coldspot_in};
+use crate::support::temp;
+use crate::support::trace::Spelling::Today;
+use crate::support::trace::{trace, with};
+
+const STEPS: i64 = 60;
+
+fn review_of(name: &str, bytes: &[u8], more: &[&str]) -> Value {
+    let folder = temp::folder();
+    write(folder.path(), name, bytes);
+    coldspot_in(folder.path(), &[&["review", name, "--format", "json", "--phase", "whole"], more].concat()).json()
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) {
+    std::fs::File::create(folder.join(name)).and_then(|mut file| file.write_all(bytes)).unwrap();
+}
+
+/// The same trace as the profiler writes it: what the host did first, what the GPU did behind that.
+fn in_order() -> String {
+    let whole = trace(STEPS, Today);
+    let (head, rest) = whole.split_once("\"traceEvents\": [").unwrap();
+    let (events, tail) = rest.rsplit_once("\n]").unwrap();
+    let (host, gpu): (Vec<&str>, Vec<&str>) = events.split(",\n  {").partition(|event| !event.contains("\"tid\": 7,"));
+    let all: Vec<String> =
+        host.into_iter().chain(gpu).map(|event| event.trim_start_matches(['\n', ' ', '{']).to_owned()).collect();
+    format!("{head}\"traceEvents\": [\n  {{{}\n]{tail}", all.join(",\n  {"))
+}
+
+/// The trace without its end: all of the host, a part of what the GPU did.
+fn cut_amid_gpu() -> String {
+    let whole = in_order();
+    whole[..whole.len() * 9 / 10].to_owned()
+}
+
+fn accounts(review: &Value) -> Vec<&str> {
+    let parts = review["devices"][0]["parts"].as_array().unwrap();
+    parts.iter().map(|part| part["account"].as_str().unwrap()).filter(|account| account.starts_with("idle")).collect()
+}
+
+fn findings(review: &Value) -> &Vec<Value> {
+    review["findings"].as_array().unwrap()
+}
+
+fn verdict(review: &Value) -> &str {
+    review["verdict"]["plain"].as_str().unwrap()
+}
+
+#[test]
+fn of_a_cut_file_no_idle_time_is_told_and_no_gate_passes() {
+    let whole = review_of("whole.json", in_order().as_bytes(), &[]);
+    assert!(!verdict(&whole).contains("damaged") && accounts(&whole) != ["idle_unknown"], "{whole:#}");
+    for bytes in [cut_amid_gpu().as_bytes(), &in_order().as_bytes()[..in_order().len() * 8 / 10]] {
+        let review = review_of("cut.json", bytes, &["--budget", "device.idle_share<=0.9"]);
+        assert!(verdict(&review).contains("he file is damaged"), "{}", verdict(&review));
+        assert_eq!(accounts(&review), ["idle_unknown"]);
+        assert_eq!(review["gates"][0]["outcome"], "unknown");
+        let of_work = findings(&review).iter().filter(|finding| finding["subject"]["kind"] != "run");
+        assert!(of_work.into_iter().all(|finding| finding["confidence"] == "low"), "{:#}", review["findings"]);
+        assert!(findings(&review).iter().all(|finding| finding["gain"]["replay"].is_null()), "{review:#}");
+        let scores = review["devices"][0]["scores"].as_array().unwrap();
+        assert!(scores.iter().all(|score| score["meets"].is_null()), "{scores:?}");
+    }
+}
+
+#[test]
+fn a_cut_file_is_not_compared() {
+    let folder = temp::folder();
+    write(folder.path(), "whole.json", in_order().as_bytes());
+    write(folder.path(), "cut.json", cut_amid_gpu().as_bytes());
+    for (base, head, side) in [("whole.json", "cut.json", "head"), ("cut.json", "whole.json", "base")] {
+        let gates = ["--fail-on", "high", "--budget", "window_time=+50%", "--format", "json", "--same-work"];
+        let comparison = coldspot_in(folder.path(), &[&["compare", base, head], gates.as_slice()].concat()).json();
+        let says = comparison["verdict"]["plain"].as_str().unwrap();
+        assert!(says.starts_with(&format!("Not comparable: a file of the {side} is damaged")), "{says}");
+        let gates = comparison["gates"].as_array().unwrap();
+        assert!(gates.len() == 3 && gates.iter().all(|gate| gate["outcome"] == "unknown"), "{gates:?}");
+    }
+}
+
+#[test]
+fn a_cut_file_without_gpu_work_is_not_called_one_of_the_cpu() {
+    let whole = in_order();
+    let host = whole.find("\"name\": \"cudaLaunchKernel\"").unwrap();
+    let review = review_of("cut.json", &whole.as_bytes()[..host], &[]);
+    assert!(verdict(&review).starts_with("What is left of the file holds no GPU work"), "{}", verdict(&review));
+    assert!(!review.to_string().contains("CPU only"), "{review:#}");
+    assert_eq!(findings(&review)[0]["confidence"], "low");
+}
+
+#[test]
+fn what_is_compressed_is_read_as_far_as_it_inflates() {
+    let whole = in_order();
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    // Several blocks, all within one window.
+    let packed = ruzstd::encoding::compress_to_vec(trace(4_000, Today).as_bytes(), level);
+    let review = review_of("cut.json.zst", &packed[..packed.len() * 6 / 10], &[]);
+    let kernels = review["devices"][0]["kernels"][0]["launch_count"].as_i64().unwrap();
+    assert!(kernels > 2_000, "{kernels}");
+    let notes = review["capture"].to_string();
+    assert!(notes.contains("its compressed data is cut off"), "{notes}");
+    let packed = ruzstd::encoding::compress_to_vec(whole.as_bytes(), level);
+    let folder = temp::folder();
+    write(folder.path(), "cut.json.zst", &packed[..20]);
+    let error = coldspot_in(folder.path(), &["review", "cut.json.zst"]).code(3).err();
+    assert!(error.contains("is damaged, and holds nothing that can be read"), "{error}");
+}
+
+#[test]
+fn events_of_a_kind_that_is_not_read_are_counted() {
+    let whole = in_order();
+    for (from, to) in [
+        (r#"{"ph": "X", "cat": "kernel""#, r#"{"ph": "B", "cat": "kernel""#),
+        (r#"{"ph": "X", "cat": "kernel""#, r#"{"ph": 1, "cat": "kernel""#),
+        (r#"{"ph": "X", "cat": "kernel""#, r#"{"ph": "X", "cat": 5"#),
+    ] {
+        let review = review_of("trace.json", &with(&whole, from, to), &[]);
+        let notes = review["capture"].to_string();
+        assert!(notes.contains(&format!("The report holds {STEPS} rows or events that could not be used")), "{notes}");
+        assert!(verdict(&review).contains("damaged"), "{to}: {}", verdict(&review));
+    }
+}
+
+#[test]
+fn what_costs_nothing_is_no_damage() {
+    let whole = in_order();
+    let with_end = |by: &str| with(&whole, "\n]}", by);
+    for (what, bytes) in [
+        ("behind the events", with_end("\n], \"distributedInfo\": {\"rank\": , \"baseTimeNanoseconds\": 1e}")),
+        ("cut behind the events", with_end("\n], \"distributedIn")),
+        ("padding", [whole.as_bytes(), &[0; 4_000]].concat()),
+        ("one of many", whole.replacen("\"dur\": 30.25", "\"dur\": inf", 1).into_bytes()),
+        ("a list that is left open", {
+            let (_, events) = whole.split_once("\"traceEvents\": ").unwrap();
+            events.trim_end().trim_end_matches("]}").trim_end().as_bytes().to_vec()
+        }),
+        (
+            "lines of a log",
+            [
+                b"I0101 started\nW0101 {\"a\": 1}\n".as_slice(),
+                &with(&whole, "{\"deviceP", "{\n \"meta\": {\"a\": 1},\n \"deviceP"),
+            ]
+            .concat(),
+        ),
+    ] {
+        let review = review_of("trace.json", &bytes, &[]);
+        assert!(!verdict(&review).contains("damaged"), "{what}: {}", verdict(&review));
+        assert_ne!(accounts(&review), ["idle_unknown"], "{what}");
+    }
+    // A part of it is.
+    let hole = whole.len() / 2;
+    let mut bytes = whole.into_bytes();
+    bytes[hole..hole + 2_000].fill(0);
+    assert!(verdict(&review_of("trace.json", &bytes, &[])).contains("damaged"));
+}
+
+#[test]
+fn memory_that_a_trace_does_not_tell_is_none_of_a_kind() {
+    let whole =
+        in_order().replace("Pageable -> Device", "Host -> Device").replace("\"name\": \"cuda", "\"name\": \"hip");
+    let review = review_of("trace.json", whole.as_bytes(), &[]);
+    let notes = review["capture"].to_string();
+    assert!(notes.contains(&format!("host memory of {STEPS} copies")) && notes.contains("AMD"), "{notes}");
+    let unjudged = review["unjudged"].to_string();
+    assert!(unjudged.contains("\"pageable-copy\""), "{unjudged}");
+    let folder = temp::folder();
+    write(folder.path(), "trace.json", whole.as_bytes());
+    let facts = coldspot_in(folder.path(), &["facts", "trace.json", "--format", "json"]).json();
+    assert!(facts["devices"][0]["exposed_copy_h2d_pageable_ns"].is_null(), "{:#}", facts["devices"][0]);
+    assert!(facts["devices"][0]["exposed_copy_d2h_pageable_ns"].is_i64());
+}
