@@ -203,6 +203,5 @@ fn is_memory_told(device: &DeviceContext, account: Account) -> bool {
         _ => return true,
     };
     let mut exposed = device.tally.exposed_copies.keys();
-    device.account_ns(account) > 0
-        || !exposed.any(|(of, memory, _)| *of == direction && *memory == HostMemory::Unknown)
+    device.account_ns(account) > 0 || !exposed.any(|(of, memory, _)| *of == direction && *memory == HostMemory::Unknown)
 }

@@ -125,7 +125,9 @@ fn damage(summary: &Summary) -> Option<String> {
         }
         Ending::Whole => return None,
         Ending::Open => "The list of events has no end, as that of a file that is cut off right behind an event",
-        Ending::Changed => "The file is damaged: its checksum is not that of the trace in it, so that anything in it may be wrong",
+        Ending::Changed => {
+            "The file is damaged: its checksum is not that of the trace in it, so that anything in it may be wrong"
+        }
         Ending::CutOff => "The file ends before the trace does",
         Ending::Damaged(why) => return Some(format!("The file is damaged, and ends before the trace does ({why})")),
         Ending::BeyondBudget => "Reading the file takes more than a trace of its size can; its end was not read",
