@@ -70,6 +70,7 @@ fn table(out: &mut String, predicted: &Predicted, is_combined: bool) {
 
 const fn why_not(none: NoReplay) -> &'static str {
     match none {
+        NoReplay::Incomplete => "A part of what ran is missing from the recording: nothing can be played again.",
         NoReplay::NoCalls => "The recording lacks the calls that asked for the work: nothing can be played again.",
         NoReplay::NoSteps => "Nothing repeats that could be played again: mark each step with a range (NVTX).",
         NoReplay::TooLong => "One step has more calls and operations than are played again.",

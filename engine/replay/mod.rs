@@ -76,6 +76,8 @@ pub struct Subject<'all> {
 /// Why a recording is not played again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoReplay {
+    /// A part of what ran is missing from it.
+    Incomplete,
     /// It holds no calls of the process, or lacks those of many operations.
     NoCalls,
     /// No steps are known.
@@ -90,6 +92,7 @@ impl NoReplay {
     /// Its name in facts.
     pub const fn id(self) -> &'static str {
         match self {
+            Self::Incomplete => "incomplete",
             Self::NoCalls => "no_calls",
             Self::NoSteps => "no_steps",
             Self::TooLong => "too_long",

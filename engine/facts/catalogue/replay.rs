@@ -16,10 +16,10 @@ pub(super) const REPLAY: &[Fact] = &[
     ),
     fact(
         "replay_refused",
-        Choice(&["no_calls", "no_steps", "too_long", "unexplained"]),
+        Choice(&["incomplete", "no_calls", "no_steps", "too_long", "unexplained"]),
         CudaApi,
         Incomparable,
-        "Why the recording is not played again: it lacks the calls or repeats nothing, one step is too long, or something that it does not hold decided when work began. Absent where it is.",
+        "Why the recording is not played again: a part of what ran is missing from it, it lacks the calls or repeats nothing, one step is too long, or something that it does not hold decided when work began. Absent where it is.",
     ),
     fact(
         "replay_step_ns",

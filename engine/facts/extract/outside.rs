@@ -26,6 +26,10 @@ const DRIVER_CALL: &str = "ioctl";
 const MIN_RANGE_SHARE: f64 = 0.5;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    // What a damaged file lacks may be work of the device.
+    if context.timeline.source.is_damaged {
+        return;
+    }
     if let Some(pause) = device.told.pause {
         facts.set("pause_ns", pause.len_ns());
         facts.set("pause_start_ns", pause.start);

@@ -121,7 +121,7 @@ fn played<T>(
 ) -> Result<T, NoReplay> {
     // Work that is missing would take its time in every replay.
     if context.timeline.source.is_damaged || context.timeline.source.lacks_gpu_work == Some(true) {
-        return Err(NoReplay::Unexplained);
+        return Err(NoReplay::Incomplete);
     }
     let devices: Vec<&DeviceOps> = context.devices.iter().map(|device| &device.ops).collect();
     let own = context.devices.iter().position(|other| other.ops.device == device.ops.device).unwrap_or(0);

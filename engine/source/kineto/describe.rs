@@ -1,5 +1,6 @@
 //! What a trace says of its GPUs, and what is known to be wrong with it.
 
+use super::document::Unread;
 use super::fill::EVENTS;
 use super::lost;
 use super::metadata;
@@ -116,22 +117,29 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_g
 
 /// What is wrong with the file; absent where it is whole.
 fn damage(summary: &Summary) -> Option<String> {
-    let text = match &summary.ending {
-        Ending::Whole | Ending::Open if summary.unread_share().is_some() => {
-            let share = number::percent(summary.unread_share);
-            let most = summary.problems.iter().max_by_key(|(_, count)| *count);
+    let text = match (&summary.ending, summary.unread) {
+        (Ending::Whole | Ending::Open, Some(unread)) => {
+            let (share, of) = match unread {
+                Unread::Events(share) => (share, "events"),
+                Unread::GpuWork(share) => (share, "GPU work"),
+            };
+            let share = number::percent(share);
+            let wrong = summary.problems.iter().filter(|(problem, _)| problem.is_of_form());
+            let most = wrong.max_by_key(|(_, count)| *count);
             let most = most.map_or_else(String::new, |(problem, _)| format!(" (most often: {})", problem.reason()));
-            return Some(format!("At least {share} of what the file holds cannot be read{most}"));
+            return Some(format!("About {share} of the {of} of the file cannot be read{most}"));
         }
-        Ending::Whole => return None,
-        Ending::Open => "The list of events has no end, as that of a file that is cut off right behind an event",
-        Ending::Changed => {
+        (Ending::Whole, _) => return None,
+        (Ending::Open, _) => "The list of events has no end, as that of a file that is cut off right behind an event",
+        (Ending::Changed, _) => {
             "The file is damaged: its checksum is not that of the trace in it, so that anything in it may be wrong"
         }
-        Ending::CutOff => "The file ends before the trace does",
-        Ending::Damaged(why) => return Some(format!("The file is damaged, and ends before the trace does ({why})")),
-        Ending::BeyondBudget => "Reading the file takes more than a trace of its size can; its end was not read",
-        Ending::BeyondMemory => "The trace takes more memory than one of its size can; its end was not read",
+        (Ending::CutOff, _) => "The file ends before the trace does",
+        (Ending::Damaged(why), _) => {
+            return Some(format!("The file is damaged, and ends before the trace does ({why})"));
+        }
+        (Ending::BeyondBudget, _) => "Reading the file takes more than a trace of its size can; its end was not read",
+        (Ending::BeyondMemory, _) => "The trace takes more memory than one of its size can; its end was not read",
     };
     Some(text.to_owned())
 }

@@ -35,20 +35,29 @@ enum Place {
     Done,
 }
 
+/// How the way was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    /// Within an event: it is one that is missing, whatever stands there.
+    InEvent,
+    /// At something that begins no event: it may be a line of a log.
+    Elsewhere,
+}
+
 /// Where in the document one is, and whether the way was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State {
     place: Place,
-    is_lost: bool,
+    lost: Option<Lost>,
     /// Bytes that were read again, less those that were read on since.
     debt: usize,
 }
 
 impl State {
     /// Before the document.
-    pub(super) const START: Self = Self { place: Place::Start, is_lost: false, debt: 0 };
+    pub(super) const START: Self = Self { place: Place::Start, lost: None, debt: 0 };
     /// Between two events.
-    pub(super) const EVENTS: Self = Self { place: Place::Events, is_lost: false, debt: 0 };
+    pub(super) const EVENTS: Self = Self { place: Place::Events, lost: None, debt: 0 };
 
     /// Whether the document has been read to its end.
     pub(super) fn is_done(self) -> bool {
@@ -62,7 +71,7 @@ impl State {
 
     /// Whether one is between two whole events.
     pub(super) fn is_between_events(self) -> bool {
-        self.place == Place::Events && !self.is_lost
+        self.place == Place::Events && self.lost.is_none()
     }
 }
 
@@ -83,15 +92,30 @@ pub(super) struct Found {
     vain_bytes: u64,
     /// Bytes of the pieces, those that come again in the next one too.
     piece_bytes: u64,
-    /// Bytes in which no event was found, where one could be.
+    /// Bytes among the events in which there were some that cannot be read.
     skipped_bytes: u64,
-    /// Operations of GPUs, and how many of them could not be taken.
+    /// Events of which nothing is known.
+    unknown_count: u64,
+    /// Operations of GPUs, and how many of them are written in a way that is not read.
     gpu_op_count: u64,
-    lost_gpu_op_count: u64,
+    unread_gpu_op_count: u64,
+}
+
+/// What of a trace could not be read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Unread {
+    /// About so much of its events, as a share.
+    Events(f64),
+    /// So much of its work on GPUs, as a share.
+    GpuWork(f64),
 }
 
 /// No event is shorter: so much between two of them is none.
 const LEAST_EVENT_BYTES: usize = 64;
+/// Where less could not be read, it hardly shows.
+const LEAST_UNREAD_SHARE: f64 = 0.01;
+/// Fewer events that cannot be read are slips of the one who wrote them, not a part that is missing.
+const LEAST_UNREAD_COUNT: f64 = 3.0;
 
 /// Whole bytes that an object of the list counts for, however short it is, and that a byte counts for that is read for nothing.
 const WORK_OF_AN_OBJECT: u64 = 64;
@@ -109,17 +133,22 @@ impl Found {
         self.piece_bytes += other.piece_bytes;
         self.skipped_bytes += other.skipped_bytes;
         self.gpu_op_count += other.gpu_op_count;
-        self.lost_gpu_op_count += other.lost_gpu_op_count;
+        self.unknown_count += other.unknown_count;
+        self.unread_gpu_op_count += other.unread_gpu_op_count;
     }
 
-    /// At least how much of what the file holds could not be read: of its bytes, of its events of which nothing is known, or of
-    /// its work on GPUs.
-    pub(super) fn unread_share(&self) -> f64 {
-        let unknown: u64 = Problem::UNKNOWN.into_iter().map(|problem| self.problems.count(problem)).sum();
-        let of = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-        of(self.skipped_bytes, self.piece_bytes)
-            .max(of(unknown, self.seen_count))
-            .max(of(self.lost_gpu_op_count, self.gpu_op_count))
+    /// What could not be read, where that matters. Events that were read and are of no use, such as one that ends before it
+    /// starts, are no damage of the file.
+    pub(super) fn unread(&self) -> Option<Unread> {
+        let share = |part: f64, whole: f64| {
+            Some(part / whole).filter(|share| part >= LEAST_UNREAD_COUNT && *share > LEAST_UNREAD_SHARE)
+        };
+        let read_bytes = self.piece_bytes.saturating_sub(self.skipped_bytes);
+        let read_count = self.seen_count.saturating_sub(self.unknown_count) as f64;
+        let bytes_an_event = (read_bytes as f64 / read_count.max(1.0)).max(LEAST_EVENT_BYTES as f64);
+        let count = (self.skipped_bytes as f64 / bytes_an_event).max(self.unknown_count as f64);
+        let of_events = share(count, count + read_count).map(Unread::Events);
+        of_events.or_else(|| share(self.unread_gpu_op_count as f64, self.gpu_op_count as f64).map(Unread::GpuWork))
     }
 
     /// What reading took, in bytes of an ordinary trace.
@@ -164,7 +193,9 @@ pub(super) fn read_piece<S: Sink>(
 ) -> (State, usize, Found) {
     let mut piece = Piece { bytes, at: 0, is_last, state, origin, found: Found::default(), sink };
     loop {
-        if piece.state.is_lost && !piece.find_way() {
+        if let Some(lost) = piece.state.lost
+            && !piece.find_way(lost)
+        {
             break;
         }
         if !piece.skip_space() {
@@ -220,6 +251,14 @@ fn landmark(bytes: &[u8]) -> Option<(usize, Place)> {
         }
         starts_with_key(rest, &LANDMARKS).then_some((at, Place::Top))
     })
+}
+
+/// Whether it is text; a character may be cut at either end.
+fn is_text(bytes: &[u8]) -> bool {
+    let begin = bytes.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
+    let rest = bytes.get(begin..).unwrap_or_default();
+    let is_utf8 = std::str::from_utf8(rest).map_or_else(|error| error.error_len().is_none(), |_| true);
+    is_utf8 && !rest.contains(&0)
 }
 
 impl<'a, S: Sink> Piece<'a, S> {
@@ -338,7 +377,8 @@ impl<'a, S: Sink> Piece<'a, S> {
             Ok(None) => {}
             Err(problem) => {
                 self.found.problems.add(problem);
-                self.found.lost_gpu_op_count += is_gpu_op;
+                self.found.unknown_count += u64::from(problem == Problem::NoKind);
+                self.found.unread_gpu_op_count += if problem.is_of_form() { is_gpu_op } else { 0 };
             }
         }
     }
@@ -347,6 +387,7 @@ impl<'a, S: Sink> Piece<'a, S> {
     fn lose_way(&mut self, failure: Failure) {
         let is_event = self.state.place == Place::Events && self.bytes.get(self.at) == Some(&b'{');
         self.found.seen_count += u64::from(is_event);
+        self.found.unknown_count += u64::from(is_event);
         self.found.problems.add(match failure.fault {
             Fault::End if self.is_last => Problem::CutOff,
             Fault::End => Problem::TooLarge,
@@ -361,29 +402,34 @@ impl<'a, S: Sink> Piece<'a, S> {
         } else {
             self.at = failure.at;
         }
-        self.state.is_lost = true;
+        self.state.lost = Some(if is_event { Lost::InEvent } else { Lost::Elsewhere });
     }
 
-    /// Notes that there is no event in so many bytes; what follows the document is none of it.
-    fn skip(&mut self, bytes: usize) {
-        if bytes >= LEAST_EVENT_BYTES && self.state.place != Place::Done {
+    /// Notes that no event was found in so many bytes. Before the events and behind them there is none, and text that begins
+    /// none, such as lines of a log, holds none.
+    fn skip(&mut self, bytes: usize, lost: Lost) {
+        let skipped = self.bytes.get(self.at..self.at + bytes).unwrap_or_default();
+        if bytes >= LEAST_EVENT_BYTES
+            && self.state.place == Place::Events
+            && (lost == Lost::InEvent || !is_text(skipped))
+        {
             self.found.skipped_bytes += bytes as u64;
         }
     }
 
     /// Looks for a place at which to go on; returns whether there is one.
-    fn find_way(&mut self) -> bool {
+    fn find_way(&mut self, lost: Lost) -> bool {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some((distance, place)) = landmark(rest) else {
             let keep = if self.is_last { 0 } else { OVERLAP.min(rest.len()) };
-            self.skip(rest.len() - keep);
+            self.skip(rest.len() - keep, lost);
             self.at = self.bytes.len() - keep;
             return false;
         };
-        self.skip(distance);
+        self.skip(distance, lost);
         self.at += distance;
         self.found.has_list |= place == Place::Events;
-        self.state = State { place, is_lost: false, ..self.state };
+        self.state = State { place, lost: None, ..self.state };
         true
     }
 }

@@ -40,13 +40,21 @@ struct Call {
     has_work: bool,
 }
 
+/// The last launch of a thread.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    end: i64,
+    /// Whether its work was not found, so far.
+    is_lost: bool,
+}
+
 /// The launches of one process, as far as they were looked at.
 #[derive(Debug, Default)]
 struct Launches {
     /// Graphs that are being recorded: a launch into one starts nothing.
     recording: usize,
-    /// By thread, when its last launch ended: a call of the driver within it is the same launch.
-    ended: HashMap<u32, i64>,
+    /// By thread: a call of the driver within its last launch is the same launch, and either may have the work.
+    last: HashMap<u32, Last>,
     count: usize,
     lost: usize,
     /// Those of them that come before other calls whose work is there.
@@ -55,10 +63,16 @@ struct Launches {
 
 impl Launches {
     fn take(&mut self, call: Call) {
-        let ended = self.ended.get(&call.thread).copied().unwrap_or(i64::MIN);
-        let is_launch = call.role == Role::Launch && self.recording == 0 && call.times.start >= ended;
+        let outer = self.last.get_mut(&call.thread).filter(|last| call.times.start < last.end);
+        let is_launch = call.role == Role::Launch && self.recording == 0 && outer.is_none();
+        if let Some(outer) = outer
+            && call.has_work
+            && std::mem::take(&mut outer.is_lost)
+        {
+            self.lost -= 1;
+        }
         if is_launch {
-            self.ended.insert(call.thread, call.times.end);
+            self.last.insert(call.thread, Last { end: call.times.end, is_lost: !call.has_work });
             self.count += 1;
         }
         match call.role {

@@ -162,6 +162,9 @@ impl<R: BufRead> Read for Frames<R> {
             if let Some(fault) = self.fault.take() {
                 return Err(fault);
             }
+            if std::mem::take(&mut self.is_open) {
+                self.check()?;
+            }
             if self.reader.fill_buf()?.is_empty() {
                 return Ok(0);
             }
@@ -171,6 +174,13 @@ impl<R: BufRead> Read for Frames<R> {
 }
 
 impl<R: BufRead> Frames<R> {
+    /// Compares the checksum of a frame that was handed out whole with that of what was handed out.
+    fn check(&self) -> io::Result<()> {
+        let written = self.decoder.get_checksum_from_data();
+        let fits = written.is_none_or(|written| self.decoder.get_calculated_checksum() == Some(written));
+        if fits { Ok(()) } else { Err(damaged("its checksum is not that of its data")) }
+    }
+
     /// Starts the next frame; returns whether it holds data.
     fn next_frame(&mut self) -> io::Result<bool> {
         use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use super::document::{Found, State, last_event, read_piece};
+use super::document::{Found, State, Unread, last_event, read_piece};
 use super::event::{Activity, Event, Id, Sink};
 use super::metadata::Metadata;
 use super::problems::{Ending, Problem, Problems, Unreadable};
@@ -31,25 +31,17 @@ pub(super) struct Summary {
     pub(super) problems: Problems,
     /// How the file ended.
     pub(super) ending: Ending,
-    /// At least how much of what the file holds could not be read.
-    pub(super) unread_share: f64,
+    /// What of it could not be read, where that matters.
+    pub(super) unread: Option<Unread>,
     /// Objects in the list of events.
     #[cfg(test)]
     pub(super) seen_count: u64,
 }
 
-/// Where less could not be read, it hardly shows.
-const LEAST_UNREAD_SHARE: f64 = 0.01;
-
 impl Summary {
-    /// How much of what the file holds could not be read, where that matters.
-    pub(super) fn unread_share(&self) -> Option<f64> {
-        Some(self.unread_share).filter(|share| *share > LEAST_UNREAD_SHARE)
-    }
-
     /// Whether a part of the trace is missing, or anything in it may be wrong.
     pub(super) fn is_damaged(&self) -> bool {
-        self.unread_share().is_some() || !matches!(self.ending, Ending::Whole | Ending::Open)
+        self.unread.is_some() || !matches!(self.ending, Ending::Whole | Ending::Open)
     }
 }
 
@@ -298,7 +290,7 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
             None if is_open => Ending::Open,
             None => Ending::CutOff,
         };
-        let unread_share = found.unread_share();
+        let unread = found.unread();
         if found.event_count == 0 {
             return Err(match found.problems.count(Problem::Stray) {
                 _ if found.has_list => Unreadable::NoEvents { seen: found.seen_count },
@@ -312,7 +304,7 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
             metadata,
             problems,
             ending,
-            unread_share,
+            unread,
             #[cfg(test)]
             seen_count: found.seen_count,
         })

@@ -32,8 +32,10 @@ pub(super) enum Problem {
 }
 
 impl Problem {
-    /// Those of which nothing tells what they were.
-    pub(super) const UNKNOWN: [Self; 3] = [Self::Broken, Self::TooLarge, Self::NoKind];
+    /// Whether it is the form of what was left out that is wrong, not what an event says.
+    pub(super) const fn is_of_form(self) -> bool {
+        matches!(self, Self::Broken | Self::CutOff | Self::TooLarge | Self::Stray | Self::Half | Self::NoKind)
+    }
 
     const ALL: [Self; 12] = [
         Self::Broken,

@@ -175,3 +175,101 @@ fn memory_that_a_trace_does_not_tell_is_none_of_a_kind() {
     assert!(facts["devices"][0]["exposed_copy_h2d_pageable_ns"].is_null(), "{:#}", facts["devices"][0]);
     assert!(facts["devices"][0]["exposed_copy_d2h_pageable_ns"].is_i64());
 }
+
+/// The trace with a line behind every so many events.
+fn with_lines(line: &str) -> String {
+    let whole = in_order();
+    let events: Vec<&str> = whole.split_inclusive(",\n  {").collect();
+    let lines = events.chunks(5).map(|some| {
+        let some = some.concat();
+        some.strip_suffix('{').map_or_else(|| some.clone(), |rest| format!("{rest}\n{line}\n  {{"))
+    });
+    lines.collect()
+}
+
+#[test]
+fn lines_of_a_log_are_no_part_of_the_trace() {
+    let line = "I0101 12:00:00 \u{1b}[32mstep\u{1b}[0m done, loss 0.25, and all is well with the one who wrote this much of it";
+    for (where_to, bytes) in
+        [("before", format!("{}\n{}", [line; 40].join("\n"), in_order())), ("between", with_lines(line))]
+    {
+        let review = review_of("trace.json", bytes.as_bytes(), &["--budget", "device.idle_share<=0.9"]);
+        assert!(!verdict(&review).contains("damaged"), "{where_to}: {}", verdict(&review));
+        assert_ne!(accounts(&review), ["idle_unknown"], "{where_to}");
+        assert_eq!(review["gates"][0]["outcome"], "passed", "{where_to}");
+    }
+    // What is no text may have been anything.
+    assert!(verdict(&review_of("trace.json", with_lines(&"\0".repeat(900)).as_bytes(), &[])).contains("damaged"));
+}
+
+#[test]
+fn events_of_no_use_are_no_damage_of_the_file() {
+    for (dur, count) in [("-0.5", 1), ("-0.5", 20), ("9e15", 20)] {
+        let bytes = in_order().replacen("\"dur\": 30.25", &format!("\"dur\": {dur}"), count);
+        let review = review_of("trace.json", bytes.as_bytes(), &["--budget", "device.idle_share<=0.9"]);
+        assert!(!review.to_string().contains("damaged"), "{dur} {count}: {review:#}");
+        assert_ne!(accounts(&review), ["idle_unknown"], "{dur} {count}");
+        assert_ne!(review["gates"][0]["outcome"], "unknown");
+        assert!(review["capture"].to_string().contains("could not be used"), "{}", review["capture"]);
+    }
+}
+
+#[test]
+fn a_broken_event_or_two_are_no_missing_part() {
+    for (count, is_damaged) in [(1, false), (2, false), (3, true)] {
+        let bytes = trace(20, Today).replacen("\"dur\": 5,", "\"dur\": ,", count);
+        let review = review_of("trace.json", bytes.as_bytes(), &[]);
+        assert_eq!(review.to_string().contains("damaged"), is_damaged, "{count}: {review:#}");
+    }
+}
+
+#[test]
+fn what_a_damaged_file_lacks_is_not_outside_of_the_work() {
+    let folder = temp::folder();
+    write(folder.path(), "cut.json", cut_amid_gpu().as_bytes());
+    let facts = coldspot_in(folder.path(), &["facts", "cut.json", "--format", "json"]).json();
+    let device = &facts["devices"][0];
+    assert!(device["window_ns"].is_i64() && device["outside_after_ns"].is_null(), "{device:#}");
+    assert_eq!(device["replay_refused"], "incomplete");
+    assert!(!review_of("cut.json", cut_amid_gpu().as_bytes(), &[]).to_string().contains("that were recorded lie"));
+    let what_if = coldspot_in(folder.path(), &["whatif", "cut.json"]).out();
+    assert!(what_if.contains("A part of what ran is missing from the recording"), "{what_if}");
+}
+
+#[test]
+fn the_checksum_of_compressed_data_is_compared() {
+    let level = ruzstd::encoding::CompressionLevel::Uncompressed;
+    let packed = ruzstd::encoding::compress_to_vec(in_order().as_bytes(), level);
+    assert!(!verdict(&review_of("whole.json.zst", &packed, &[])).contains("damaged"));
+    let dur = b"\"dur\": 30.25";
+    let at = packed.windows(dur.len()).position(|bytes| bytes == dur).unwrap() + dur.len() - 1;
+    let mut flipped = packed;
+    flipped[at] ^= 1;
+    let review = review_of("flipped.json.zst", &flipped, &[]);
+    assert!(verdict(&review).contains("damaged"), "{}", verdict(&review));
+    assert!(review["capture"].to_string().contains("its checksum is not that of the trace"), "{}", review["capture"]);
+}
+
+#[test]
+fn a_launch_within_a_launch_is_one() {
+    for (is_outer_first, is_shared) in [(true, true), (false, true), (true, false), (false, false)] {
+        let mut nested = in_order();
+        for number in 0..STEPS {
+            let (at, id) = (1_000 + number * 100, 2 * number + 1);
+            let call = |category: &str, name: &str, start: i64, length: i64, id: i64| {
+                format!(
+                    r#""ph": "X", "cat": "{category}", "name": "{name}", "pid": 99, "tid": "99", "ts": "{start}", "dur": {length}, "args": {{"correlation": {id}}}}}"#
+                )
+            };
+            let whole = call("cuda_runtime", "cudaLaunchKernel", at + 1, 5, id);
+            let outer = call("cuda_runtime", "cudaLaunchKernelExC", at + 1, 5, if is_shared { id } else { 9_000 + id });
+            let inner = call("cuda_driver", "cuLaunchKernelEx", at + 2, 3, id);
+            let both = if is_outer_first { [outer, inner] } else { [inner, outer] };
+            assert!(nested.contains(&whole), "{whole}");
+            nested = nested.replace(&whole, &both.join(",\n  {"));
+        }
+        let review = review_of("trace.json", nested.as_bytes(), &[]);
+        assert!(!review["capture"].to_string().contains("holds no work"), "{is_outer_first} {is_shared}: {review:#}");
+        assert!(!verdict(&review).contains("Read with care"), "{is_outer_first} {is_shared}: {}", verdict(&review));
+    }
+}
