@@ -68,20 +68,24 @@ impl Demangler {
 /// a number before it looks like its length, is no code then either, and the parser takes the name as it is, or refuses it.
 struct Harmless {
     name: String,
-    /// The identifiers that were changed, by what they are now.
+    /// The identifiers, by what they are now.
     identifiers: HashMap<String, String>,
+    is_ambiguous: bool,
 }
 
 impl Harmless {
     fn new(name: &str) -> Self {
-        let mut harmless = Self { name: String::with_capacity(name.len()), identifiers: HashMap::default() };
+        let changed = String::with_capacity(name.len());
+        let mut harmless = Self { name: changed, identifiers: HashMap::default(), is_ambiguous: false };
         let mut rest = name;
         while let Some(digit) = rest.find(|c: char| c.is_ascii_digit()) {
             let digits = rest[digit..].len() - rest[digit..].trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let (number, after) = rest.split_at(digit + digits);
             let length = number[digit..].parse().ok().filter(|length| after.is_char_boundary(*length));
-            // The value of a literal is no length.
-            let identifier = length.filter(|_| !is_literal(&number[..digit])).map_or("", |length| &after[..length]);
+            // The value of a literal is no length, nor is the number of a substitution or a template parameter.
+            let is_reference = number[..digit].ends_with(['S', 'T']) && after.starts_with('_');
+            let is_length = !is_literal(&number[..digit]) && !is_reference;
+            let identifier = length.filter(|_| is_length).map_or("", |length| &after[..length]);
             harmless.name.push_str(number);
             harmless.push_identifier(identifier);
             rest = &after[identifier.len()..];
@@ -96,9 +100,9 @@ impl Harmless {
             changed = changed.replace(code, &(code[..1].to_owned() + &code[1..].to_ascii_uppercase()));
         }
         self.name.push_str(&changed);
-        if changed != identifier {
-            self.identifiers.insert(changed, identifier.to_owned());
-        }
+        // Of two that come out alike nobody could tell which is meant.
+        let known = self.identifiers.insert(changed, identifier.to_owned());
+        self.is_ambiguous |= known.is_some_and(|known| known != identifier);
     }
 
     /// The bytes that the parser may look at. Besides these codes no construct was found that multiplies.
@@ -112,7 +116,7 @@ impl Harmless {
 
     /// The C++ name that it stands for; `None` where nobody can read it.
     fn demangled(&self) -> Option<String> {
-        if self.effort() > MAX_EFFORT {
+        if self.is_ambiguous || self.effort() > MAX_EFFORT {
             return None;
         }
         let bounds = ParseOptions::default().recursion_limit(MAX_RECURSION_COUNT);
@@ -200,6 +204,9 @@ mod tests {
             }
         }
         assert_eq!(of("_Z5naivedl").as_deref(), Some("naive"));
+        assert_eq!(of("_Z3fooP1AP1BP1CP1DS3_dl").as_deref(), Some("foo"));
+        assert_eq!(of("_ZN12_GLOBAL__N_16cudaftEv").as_deref(), Some("cudaft"));
+        assert_eq!(of("_ZN5nwfoo5nWfooEv"), None);
         let mut demangler = Demangler::default();
         let whole = demangler.read(&Arc::from("_ZN4cuda10data_finalILi128ENS_5daemoEEEvdl"));
         assert_eq!(whole.as_deref(), Some("void cuda::data_final<128, cuda::daemo>(double, long)"));
