@@ -72,16 +72,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn exit(report: &ReviewReport) -> Exit {
-    // A rule of the user's own that meets a report it was not made for is told, and ends no nightly run.
-    let mut errors = report.review.errors.iter().filter(|error| !error.is_own).peekable();
+    let errors = &report.review.errors;
     if report.gates.ends_run() {
         Exit::Findings
-    } else if errors.peek().is_none() {
-        Exit::Ok
-    } else if errors.all(|error| is_spent(&error.message)) {
+    } else if errors.iter().any(|error| !error.is_own && !is_spent(&error.message)) {
+        // A rule of the user's own that meets a report it was not made for is told, and ends no nightly run.
+        Exit::Rules
+    } else if errors.iter().any(|error| is_spent(&error.message)) {
         Exit::Bounds
     } else {
-        Exit::Rules
+        Exit::Ok
     }
 }
 

@@ -82,23 +82,20 @@ impl Review {
         (advised, changes)
     }
 
-    /// Notes what each finding wins beyond those before it. Who advises what another has advised already wins nothing more.
+    /// Notes what each finding wins beyond those before it: no more than what all changes up to its own win together, less what
+    /// those before it were told to win.
     fn tell_beyond(&mut self, advised: &[(usize, Change)], changes: &[Change], gains: &[Gain]) {
-        let mut told: HashSet<Change> = HashSet::default();
-        for (finding, change) in advised {
+        let mut told_ns = 0;
+        for (place, (finding, change)) in advised.iter().enumerate() {
             let Some(replayed) = self.findings[*finding].gain.as_mut().and_then(|gain| gain.replayed.as_mut()) else {
                 continue;
             };
-            let place = changes.iter().position(|known| known == change).unwrap_or(0);
-            let expected_ns = |place: usize| gains.get(place).map_or(0, |gain| gain.expected_ns);
-            let before_ns = place.checked_sub(1).map(expected_ns);
-            let beyond_ns = match before_ns {
-                _ if !told.insert(*change) => 0,
-                None => continue,
-                Some(before_ns) => (expected_ns(place) - before_ns).max(0),
-            };
+            let played = changes.iter().position(|known| known == change).and_then(|place| gains.get(place));
+            let left_ns = played.map_or(0, |gain| gain.expected_ns - told_ns).max(0);
+            let beyond_ns = if place == 0 { replayed.expected_ns } else { replayed.expected_ns.min(left_ns) };
             let is_shared = (beyond_ns as f64) < NEARLY_ALL_ITS_OWN * replayed.expected_ns as f64;
             replayed.beyond_ns = Some(beyond_ns).filter(|_| is_shared);
+            told_ns += beyond_ns;
         }
     }
 
@@ -162,6 +159,17 @@ mod tests {
         let told: Vec<Option<i64>> = review.findings.iter().filter(|one| advises(one)).map(beyond).collect();
         assert_eq!(told, [None, Some(50), Some(0)], "the third advises what the second does");
         let words: Vec<String> = review.findings.iter().filter(|one| advises(one)).map(words).collect();
+        // Two rules that advise one change of other kernels each have a part of what it wins.
+        for finding in review.findings.iter_mut().filter(|one| advises(one)).skip(1) {
+            let replayed = finding.gain.as_mut().and_then(|gain| gain.replayed.as_mut()).expect("advised");
+            (replayed.expected_ns, replayed.beyond_ns) = (25, None);
+        }
+        review.tell_together(|_, _| {
+            let gain = |expected_ns, ceiling_ns| Gain { expected_ns, ceiling_ns };
+            Some((1_000, vec![gain(100, 200), gain(150, 300)]))
+        });
+        let parts: Vec<Option<i64>> = review.findings.iter().filter(|one| advises(one)).map(beyond).collect();
+        assert_eq!(parts, [None, None, None], "each wins its own part");
         assert!(words[0].ends_with("of a step"), "{}", words[0]);
         assert!(words[1].ends_with("; beyond the findings above about 5 %"), "{}", words[1]);
         assert!(words[2].ends_with("; beyond the findings above nothing"), "{}", words[2]);

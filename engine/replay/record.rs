@@ -66,6 +66,8 @@ pub(super) struct Op {
     pub(super) step: u32,
     /// The copy engine that it takes, by direction; absent of what is no copy between host and device.
     pub(super) lane: Option<u8>,
+    /// Whether it copies within its device, so that a kernel there could do the same.
+    pub(super) is_within_device: bool,
     /// Bytes of a copy, else 0.
     pub(super) bytes: i64,
     /// Whether it touches pageable host memory.
@@ -301,6 +303,7 @@ impl Part {
                     call,
                     step,
                     lane: copy.lane,
+                    is_within_device: copy.is_within_device,
                     bytes: copy.bytes,
                     is_pageable: copy.is_pageable,
                 });
@@ -320,6 +323,7 @@ impl Part {
 #[derive(Debug, Clone, Copy, Default)]
 struct CopyOf {
     lane: Option<u8>,
+    is_within_device: bool,
     bytes: i64,
     is_pageable: bool,
 }
@@ -334,13 +338,15 @@ impl CopyOf {
             return Self::default();
         }
         let (copies, index) = (&subject.timeline.copies, index as usize);
-        let lane = match copies.direction.get(index) {
+        let direction = copies.direction.get(index);
+        let lane = match direction {
             Some(Direction::HostToDevice) => Some(TO_DEVICE),
             Some(Direction::DeviceToHost) => Some(TO_HOST),
             _ => None,
         };
+        let is_within_device = direction == Some(&Direction::DeviceToDevice);
         let is_pageable = copies.host_memory.get(index) == Some(&HostMemory::Pageable);
-        Self { lane, bytes: copies.bytes.get(index).copied().unwrap_or(0), is_pageable }
+        Self { lane, is_within_device, bytes: copies.bytes.get(index).copied().unwrap_or(0), is_pageable }
     }
 }
 

@@ -57,6 +57,7 @@ mod ledger {
 
 /// What would remain without a cause: recordings that are played again.
 mod replays {
+    mod chains;
     mod corpus;
     mod gains;
     mod serial;

@@ -8,7 +8,6 @@ use super::super::model::{Play, What, Why};
 use super::super::record::{Call, Op, TO_DEVICE, TO_HOST};
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
-use crate::ledger::OpKind;
 use crate::timeline::NONE;
 use crate::timeline::api::{ApiClass, WaitsFor};
 
@@ -110,7 +109,9 @@ impl Play<'_> {
             run.clear();
         };
         for (op, row) in (0_u32..).zip(&model.part.ops) {
-            let is_small = row.kind == OpKind::Copy && row.bytes <= MAX_SMALL_COPY_BYTES && row.call != NONE;
+            // What moves between devices has a target of its own each time.
+            let is_of_one = row.lane.is_some() || row.is_within_device;
+            let is_small = is_of_one && row.bytes <= MAX_SMALL_COPY_BYTES && row.call != NONE;
             let run = runs.entry(row.stream).or_default();
             let fits = run.last().is_some_and(|last| {
                 let last = model.op(*last);

@@ -33,6 +33,8 @@ const ROW_RATIO: i64 = 16;
 const MIN_CHAIN_COUNT: usize = 3;
 /// The same where grids are alike only.
 const MIN_MIXED_CHAIN_COUNT: usize = 6;
+/// A copy of what kernels work on is of a type so many times wider than theirs, at most.
+const WIDER_RATIO: i64 = 2;
 
 impl Play<'_> {
     pub(super) fn non_blocking_streams(&mut self, extent: Extent, setting: &Setting<'_>) {
@@ -182,7 +184,7 @@ impl Play<'_> {
         let mut run_of: HashMap<u32, i64> = HashMap::default();
         for ops in by_stream(&model.part.ops) {
             let role = |op: &u32| match model.op(*op) {
-                Op { kind: OpKind::Memset, .. } | Op { kind: OpKind::Copy, lane: None, .. } => Role::Elementwise,
+                Op { kind: OpKind::Memset, .. } | Op { is_within_device: true, .. } => Role::Elementwise,
                 op => setting.role_of(op),
             };
             let roles: Vec<Role> = ops.iter().map(role).collect();
@@ -248,7 +250,7 @@ impl Play<'_> {
                 let is_of_optimizer = row.call != NONE && model.call(row.call).is_of_optimizer;
                 let role = if is_of_optimizer { Role::Compute } else { setting.role_of(row) };
                 let (is_elementwise, blocks) = (role == Role::Elementwise, setting.block_count(row));
-                let is_pass = row.kind == OpKind::Memset || row.kind == OpKind::Copy && row.lane.is_none();
+                let is_pass = is_pass(row);
                 let joins_tensors = role == Role::Join && extent == Extent::Ceiling;
                 let is_of_rows = is_pass
                     || joins_tensors
@@ -268,7 +270,27 @@ impl Play<'_> {
             }
             chains.push(chain);
         }
-        chains.into_iter().flat_map(|chain| self.sure_chains(chain, setting)).collect()
+        let sure = chains.into_iter().flat_map(|chain| self.sure_chains(chain, setting));
+        sure.map(|chain| self.without_other_passes(chain, extent)).collect()
+    }
+
+    /// A copy that takes longer than the kernels of its chain moves more than they work on, and copies that take longer than all
+    /// of them are of other data. At best a copy is of a type twice as wide.
+    fn without_other_passes(&self, mut chain: Vec<u32>, extent: Extent) -> Vec<u32> {
+        let run_ns = |op: &Op| op.end - op.start;
+        let kernels = || chain.iter().map(|op| self.model.op(*op)).filter(|op| !is_pass(op)).map(run_ns);
+        let longest_ns = kernels().max().unwrap_or(0);
+        let (most_ns, mut left_ns) = match extent {
+            Extent::Expected => (longest_ns, kernels().sum()),
+            Extent::Ceiling => (WIDER_RATIO * longest_ns, i64::MAX),
+        };
+        chain.retain(|op| {
+            let op = self.model.op(*op);
+            let stays = !is_pass(op) || run_ns(op) <= most_ns.min(left_ns);
+            left_ns -= if stays && is_pass(op) { run_ns(op) } else { 0 };
+            stays
+        });
+        chain
     }
 
     /// All of a chain where most of it works on data of one size; else the rows of kernels with the very same grid.
@@ -294,6 +316,11 @@ impl Play<'_> {
             Some(run_ns - ((1.0 - cost) * exposed_ns as f64) as i64)
         });
     }
+}
+
+/// Whether an operation does what a kernel of one pass over memory could do as well.
+fn is_pass(op: &Op) -> bool {
+    op.kind == OpKind::Memset || op.is_within_device
 }
 
 /// How full a device is over time.

@@ -41,6 +41,7 @@ fn facts() -> Facts {
     let entity = facts.get_mut(copies);
     entity.set("name", "host to device, pageable, cudaMemcpyAsync");
     entity.set("host_memory", "pageable");
+    entity.set("is_pageable", true);
     entity.set("direction", "host_to_device");
     entity.set("achieved_gb_per_s", 6.0);
     for (name, value) in [

@@ -1,0 +1,106 @@
+//! What fusing a chain of element-wise kernels wins where copies lie between them.
+
+use std::fmt::Write;
+use std::fs;
+
+use coldspot::analysis::Reading;
+use coldspot::replay::{Change, Gain};
+
+use crate::support::temp;
+
+const STEP_COUNT: u32 = 6;
+/// Element-wise kernels of a step before its copies; one follows them.
+const KERNEL_COUNT: u32 = 6;
+const KERNEL_US: f64 = 10.0;
+const PRODUCT_US: f64 = 1_000.0;
+
+/// A trace of steps on an A100: element-wise kernels, copies, one such kernel, a product, and a wait for all.
+#[derive(Default)]
+struct Trace {
+    events: String,
+    correlation: u32,
+    host_us: f64,
+    gpu_us: f64,
+}
+
+impl Trace {
+    fn of(copy: &str, copy_count: u32, copy_us: f64) -> Self {
+        let mut trace = Self::default();
+        for step in 0..STEP_COUNT {
+            let begin = trace.host_us;
+            trace.gpu_us = begin + 10.0;
+            let elementwise = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >";
+            (0..KERNEL_COUNT).for_each(|_| trace.ask("kernel", elementwise, KERNEL_US));
+            (0..copy_count).for_each(|_| trace.ask("gpu_memcpy", copy, copy_us));
+            trace.ask("kernel", elementwise, KERNEL_US);
+            trace.ask("kernel", "ampere_fp16_s16816gemm_fp16_128x64_nn", PRODUCT_US);
+            trace.correlation += 1;
+            let args = format!(r#""correlation":{}"#, trace.correlation);
+            let wait_us = trace.gpu_us - trace.host_us + 5.0;
+            trace.event("cuda_runtime", "cudaDeviceSynchronize", 99, trace.host_us, wait_us, &args);
+            trace.host_us = trace.gpu_us + 20.0;
+            let length = trace.host_us - begin - 1.0;
+            trace.event("user_annotation", &format!("ProfilerStep#{step}"), 99, begin, length, "");
+        }
+        trace
+    }
+
+    fn event(&mut self, category: &str, name: &str, tid: u32, start: f64, length: f64, args: &str) {
+        let comma = if self.events.is_empty() { "" } else { "," };
+        let pid = if tid == 99 { 99 } else { 0 };
+        let _ = write!(
+            self.events,
+            r#"{comma}{{"ph":"X","cat":"{category}","name":"{name}","pid":{pid},"tid":{tid},"ts":{start},"dur":{length},"args":{{{args}}}}}"#
+        );
+    }
+
+    fn ask(&mut self, category: &str, name: &str, length: f64) {
+        self.correlation += 1;
+        let (call, work) = match category {
+            "kernel" => ("cudaLaunchKernel", r#""grid":[4096,1,1],"block":[256,1,1]"#),
+            _ => ("cudaMemcpyAsync", r#""bytes":1048576"#),
+        };
+        let args = format!(r#""correlation":{}"#, self.correlation);
+        self.event("cuda_runtime", call, 99, self.host_us, 4.0, &args);
+        self.host_us += 6.0;
+        self.event(category, name, 7, self.gpu_us, length, &format!(r#"{args},"device":0,"stream":7,{work}"#));
+        self.gpu_us += length + 1.0;
+    }
+
+    /// What fusing wins of a step.
+    fn fused(&self) -> Gain {
+        let folder = temp::folder();
+        let device =
+            r#"{"id":0,"name":"NVIDIA A100-SXM4-40GB","numSms":108,"computeMajor":8,"computeMinor":0,"warpSize":32}"#;
+        let path = folder.path().join("chain.json");
+        fs::write(&path, format!(r#"{{"deviceProperties":[{device}],"traceEvents":[{}]}}"#, self.events)).unwrap();
+        let answers = Reading::default().what_if(&path, &[Change::Fuse]).unwrap();
+        answers[0].outcome.as_ref().unwrap_or_else(|none| panic!("{}", none.id())).together
+    }
+}
+
+/// What all element-wise kernels of a step take, with the gaps between them.
+const KERNELS_NS: i64 = (KERNEL_COUNT as i64 + 1) * 11_000;
+
+#[test]
+fn copies_between_gpus_are_no_part_of_a_chain() {
+    let gain = Trace::of("Memcpy PtoP (Device -> Device)", 10, KERNEL_US).fused();
+    assert!(gain.expected_ns > 0, "{gain:?}");
+    assert!(gain.ceiling_ns <= KERNELS_NS, "{gain:?}");
+}
+
+#[test]
+fn copies_longer_than_the_kernels_of_a_chain_are_not_won_by_fusing_it() {
+    let gain = Trace::of("Memcpy DtoD (Device -> Device)", 10, 100.0).fused();
+    assert!(gain.expected_ns > 0, "{gain:?}");
+    assert!(gain.ceiling_ns <= KERNELS_NS, "{gain:?}");
+}
+
+#[test]
+fn copies_that_are_most_of_a_chain_win_no_more_than_its_kernels() {
+    let few = Trace::of("Memcpy DtoD (Device -> Device)", 2, KERNEL_US).fused();
+    let none = Trace::of("Memcpy DtoD (Device -> Device)", 0, KERNEL_US).fused();
+    assert!(few.expected_ns - none.expected_ns >= 2 * 10_000, "{few:?}, {none:?}");
+    let many = Trace::of("Memcpy DtoD (Device -> Device)", 60, KERNEL_US).fused();
+    assert!(many.expected_ns - none.expected_ns <= KERNELS_NS, "{many:?}, {none:?}");
+}
