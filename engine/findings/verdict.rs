@@ -68,7 +68,7 @@ pub(super) fn verdict(
     }
     match top.and_then(|finding| Some((finding, finding.gain.as_ref()?))) {
         Some((finding, gain)) => {
-            let words = beside(loss(words, devices, finding, gain, known), finding, findings);
+            let words = beside(loss(words, devices, (finding, gain), findings, known), finding, findings);
             match before_that(findings).filter(|before| !(is_outside_first && before.looks_outside())) {
                 Some(before) => words.own(" ").sentence(&before.summary).own("."),
                 None => words,
@@ -187,9 +187,19 @@ fn before_that(findings: &[Finding]) -> Option<&Finding> {
     (first.gain.is_none() && first.severity == Severity::Medium).then_some(first)
 }
 
-fn loss(words: Sentence, devices: &[DeviceReview], finding: &Finding, gain: &Gain, known: Option<&Known>) -> Sentence {
-    let most = if known_count(known) > 0 { "; most to gain of what is new: " } else { "; most to gain: " };
-    let words = computing(words, devices, finding).own(most).sentence(&within(&finding.headline));
+fn loss(
+    words: Sentence,
+    devices: &[DeviceReview],
+    (finding, gain): (&Finding, &Gain),
+    findings: &[Finding],
+    known: Option<&Known>,
+) -> Sentence {
+    let is_more = |other: &Finding| other.gain.as_ref().is_some_and(|other| other.share > gain.share);
+    let is_told = |other: &&Finding| other.severity > Severity::Info && (!other.once || finding.once);
+    // What is surer comes before what may bring more.
+    let most = if findings.iter().filter(is_told).any(is_more) { "to change first" } else { "most to gain" };
+    let of = if known_count(known) > 0 { " of what is new" } else { "" };
+    let words = computing(words, devices, finding).own(&format!("; {most}{of}: ")).sentence(&within(&finding.headline));
     words.own(&format!(" ({}).", gain.words()))
 }
 
