@@ -160,6 +160,9 @@ pub struct Finding {
     pub symptoms: Vec<Self>,
 }
 
+/// Rules that tell what the GPU's first work waits for.
+const TELL_BEFORE: [&str; 2] = ["late-first-work", "first-batch"];
+
 impl Finding {
     /// The gravest severity of it and of what it explains.
     pub fn worst(&self) -> Severity {
@@ -169,6 +172,11 @@ impl Finding {
     /// Whether it names a kernel to look inside of: what that gains has no number.
     fn looks_inside(&self) -> bool {
         self.gain.is_none() && self.subject.kind == EntityKind::Kernel
+    }
+
+    /// Whether it tells what the GPU's first work waits for.
+    fn tells_before(&self) -> bool {
+        TELL_BEFORE.contains(&self.rule.as_str())
     }
 
     /// Whether it says that the run's time lies outside of the GPU's work.

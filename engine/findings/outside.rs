@@ -1,4 +1,4 @@
-//! What of a recording lies outside of a device's work: how much, and what the program did there.
+//! What of a recording lies outside of the work of all devices: how much, and what the program did there.
 
 use super::Finding;
 use super::rank::FASTER;
@@ -16,19 +16,25 @@ const NAMED_SHARE: f64 = 0.1;
 const MOST: f64 = 0.5;
 const LITTLE: f64 = 0.05;
 
-/// What lies outside of the work of a device.
+/// Less than this, of what nothing names, is what loading a program, setting CUDA up and ending it take.
+const START_UP_NS: i64 = 250_000_000;
+
+/// What lies outside of the work of all devices, with what the launching thread of one of them does there.
 struct Outside<'facts> {
     device: &'facts Entity,
     recorded_ns: i64,
-    whole_ns: i64,
     before_ns: i64,
     after_ns: i64,
+    /// What the profiler takes of it.
+    profiler_ns: i64,
+    device_count: i64,
 }
 
 /// A sentence on it; `None` where the work covers nearly all, where a part of it was asked for, and where nothing tells.
 pub(super) fn outside(facts: &Facts, device: EntityId) -> Option<Sentence> {
     let outside = Outside::of(facts, device)?;
-    ((outside.whole_ns as f64) < NEARLY_ALL * outside.recorded_ns as f64).then(|| outside.told())
+    let work_ns = outside.recorded_ns - outside.ns();
+    ((work_ns as f64) < NEARLY_ALL * outside.recorded_ns as f64).then(|| outside.told())
 }
 
 /// The same in short, where it is to be looked at before the first finding; `device` is that finding's.
@@ -41,33 +47,43 @@ pub(super) fn outside_first(facts: &Facts, device: EntityId, first: Option<&Find
         Some(finding) => finding.gain.as_ref().map_or(0, |gain| gain.recoverable_ns) as f64,
         None => 0.0,
     };
-    let recorded_ns = outside.recorded_ns as f64;
-    let is_first = outside.ns() as f64 >= MOST * recorded_ns && gain_ns < LITTLE * recorded_ns;
+    let recorded_ns = outside.recorded_ns.saturating_sub(outside.profiler_ns) as f64;
+    let is_first =
+        outside.own_ns() > 0 && outside.own_ns() as f64 >= MOST * recorded_ns && gain_ns < LITTLE * recorded_ns;
     is_first.then(|| outside.in_short())
 }
 
 impl<'facts> Outside<'facts> {
     fn of(facts: &'facts Facts, device: EntityId) -> Option<Self> {
         let (run, device) = (facts.run()?, facts.get(device));
-        let whole_ns = device.int("whole_window_ns").or_else(|| device.int("window_ns"))?;
         let (before_ns, after_ns) = (device.int("outside_before_ns")?, device.int("outside_after_ns")?);
         let is_narrowed = run.get("is_window_narrowed") == Some(&FactValue::Bool(true));
         let recorded_ns = run.int("duration_ns").filter(|ns| *ns > 0 && !is_narrowed)?;
-        Some(Self { device, recorded_ns, whole_ns, before_ns, after_ns })
+        let device_count = run.int("device_count").unwrap_or(1);
+        // A trace holds each operator of its threads: before the first and after the last of them the profiler starts and ends.
+        let is_trace = run.text("format") == Some("kineto");
+        let unknown_ns = device.int("outside_unknown_ns").filter(|_| is_trace).unwrap_or(0);
+        let profiler_ns = device.int("outside_profiler_ns").unwrap_or(0).saturating_add(unknown_ns);
+        Some(Self { device, recorded_ns, before_ns, after_ns, profiler_ns, device_count })
     }
 
     fn ns(&self) -> i64 {
         self.before_ns.saturating_add(self.after_ns)
     }
 
-    /// How long the profiler holds the program up there.
-    fn profiler_ns(&self) -> i64 {
-        self.device.int("outside_profiler_ns").unwrap_or(0)
+    /// Whether the profiler takes a good part of it.
+    fn takes_profiler(&self) -> bool {
+        self.profiler_ns as f64 >= NAMED_SHARE * self.ns() as f64
+    }
+
+    /// The same without what the profiler takes of it.
+    fn own_ns(&self) -> i64 {
+        self.ns().saturating_sub(self.profiler_ns).max(0)
     }
 
     /// The time in something, by its fact, where that is a good part.
     fn named_ns(&self, fact: &str) -> Option<i64> {
-        self.device.int(fact).filter(|ns| *ns as f64 >= NAMED_SHARE * (self.ns() - self.profiler_ns()) as f64)
+        self.device.int(fact).filter(|ns| *ns > 0 && *ns as f64 >= NAMED_SHARE * self.own_ns() as f64)
     }
 
     /// A call and the time in it, by their facts.
@@ -87,6 +103,9 @@ impl<'facts> Outside<'facts> {
                 duration(pause_ns),
                 instant(start_ns)
             ),
+            _ if self.device_count > 1 => format!(
+                "What was recorded spans {recorded}: {before} before the first work of any GPU, {after} after the last"
+            ),
             _ => format!(
                 "What was recorded spans {recorded}: {before} before the GPU's first work, {after} after its last"
             ),
@@ -102,8 +121,8 @@ impl<'facts> Outside<'facts> {
                 None => words,
             });
         }
-        if self.profiler_ns() as f64 >= NAMED_SHARE * self.ns() as f64 {
-            parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns()))));
+        if self.takes_profiler() && self.device.int("outside_profiler_ns").is_some_and(|ns| ns > 0) {
+            parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns))));
         }
         let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");
         for (call, ns) in blocked.into_iter().chain(self.call("outside_call", "outside_call_ns")) {
@@ -124,15 +143,19 @@ impl<'facts> Outside<'facts> {
             Some(pause_ns) => {
                 format!("outside of the work judged here, {} in one pause of the GPU", duration(pause_ns))
             }
+            None if self.device_count > 1 => "outside of the work of all GPUs".to_owned(),
             None => "outside of the GPU's work".to_owned(),
         };
-        let share = percent(self.ns() as f64 / self.recorded_ns as f64);
-        let words = format!("{share} of the {} that were recorded lie {place}", duration(self.recorded_ns));
+        let own_recorded_ns = self.recorded_ns.saturating_sub(self.profiler_ns);
+        let share = percent(self.own_ns() as f64 / own_recorded_ns.max(1) as f64);
+        let beside = if self.takes_profiler() { " beside the profiler's own work" } else { "" };
+        let words = format!("{share} of the {} that were recorded{beside} lie {place}", duration(own_recorded_ns));
         let words = Sentence::default().own(&words);
         let host = self.named_ns("outside_host_ns");
         let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");
         let waits = blocked.is_some_and(|(_, ns)| host.is_none_or(|host| host < ns));
         let range = self.call("outside_range", "outside_range_ns");
+        let is_start_up = self.own_ns() < START_UP_NS && range.is_none() && self.function().is_none();
         let call = self.call("outside_call", "outside_call_ns");
         // A range in which CUDA is set up holds no work of its own.
         let range = range.filter(|(_, ns)| call.is_none_or(|(_, in_call)| 2 * in_call <= *ns));
@@ -152,7 +175,7 @@ impl<'facts> Outside<'facts> {
                 }
             }
             (.., Some((call, ns))) if memory_call(call) == MemoryCall::HostPin => {
-                of_it(words, ns, call, "").own(", which locks pages of the host")
+                return of_it(words, ns, call, "").own(", which locks pages of the host: look there first. ");
             }
             // That is start-up: nothing to look at first.
             (.., Some((call, ns))) => return of_it(words, ns, call, "").own(". "),
@@ -161,7 +184,7 @@ impl<'facts> Outside<'facts> {
             }
             _ => return words.own(". "),
         };
-        words.own(": look there first. ")
+        words.own(if is_start_up { ". " } else { ": look there first. " })
     }
 }
 
@@ -200,7 +223,8 @@ mod tests {
         );
         facts.get_mut(device).set("outside_call_ns", 899_000_000_i64);
         assert!(told(&facts).is_some_and(|words| words.ends_with("samples in fill.")));
-        facts.get_mut(device).set("window_ns", 9_000_000_000_i64);
+        facts.get_mut(device).set("outside_before_ns", 500_000_000_i64);
+        facts.get_mut(device).set("outside_after_ns", 500_000_000_i64);
         assert_eq!(told(&facts), None);
     }
 
@@ -229,5 +253,60 @@ mod tests {
         facts.get_mut(device).set("outside_before_ns", 2_000_000_000_i64);
         facts.get_mut(device).set("outside_after_ns", 2_999_000_000_i64);
         assert_eq!(told(&facts), None);
+    }
+
+    #[test]
+    fn what_the_profiler_takes_is_no_part_of_it() {
+        let (mut facts, device) = recorded();
+        let told = |facts: &Facts| outside_first(facts, device, None).map(|words| words.plain());
+        facts.get_mut(device).set("outside_host_ns", 40_000_000_i64);
+        facts.get_mut(device).set("outside_profiler_ns", 8_900_000_000_i64);
+        // 100 ms are left outside of 1.1 s.
+        assert_eq!(told(&facts), None);
+        facts.get_mut(device).set("outside_profiler_ns", 7_000_000_000_i64);
+        facts.get_mut(device).set("outside_host_ns", 1_500_000_000_i64);
+        let words = "67 % of the 3 s that were recorded beside the profiler's own work lie outside of the GPU's work, 1.5 s of it in host code: look there first. ";
+        assert_eq!(told(&facts).as_deref(), Some(words));
+        facts.get_mut(device).set("outside_profiler_ns", 10_000_000_000_i64);
+        assert_eq!(told(&facts), None);
+    }
+
+    #[test]
+    fn what_a_trace_does_not_hold_is_the_profilers() {
+        let (mut facts, device) = recorded();
+        let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id).unwrap();
+        facts.get_mut(device).set("outside_unknown_ns", 8_900_000_000_i64);
+        let told = |facts: &Facts| outside_first(facts, device, None).map(|words| words.plain());
+        assert!(told(&facts).is_some_and(|words| words.starts_with("90 % of the 10 s")));
+        facts.get_mut(run).set("format", "kineto");
+        assert_eq!(told(&facts), None);
+    }
+
+    #[test]
+    fn of_several_gpus_it_is_what_lies_outside_of_the_work_of_all() {
+        let (mut facts, device) = recorded();
+        let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id).unwrap();
+        facts.get_mut(run).set("device_count", 2_i64);
+        facts.get_mut(device).set("outside_host_ns", 4_000_000_000_i64);
+        let told = outside(&facts, device).map(|words| words.plain()).unwrap_or_default();
+        assert!(
+            told.starts_with("What was recorded spans 10 s: 6 s before the first work of any GPU, 3 s after the last.")
+        );
+        let told = outside_first(&facts, device, None).map(|words| words.plain()).unwrap_or_default();
+        assert!(told.starts_with("90 % of the 10 s that were recorded lie outside of the work of all GPUs, 4 s"));
+    }
+
+    #[test]
+    fn a_short_time_without_a_name_is_start_up() {
+        let (mut facts, device) = recorded();
+        facts.get_mut(device).set("outside_profiler_ns", 8_750_000_001_i64);
+        facts.get_mut(device).set("outside_host_ns", 200_000_000_i64);
+        facts.get_mut(device).set("outside_call_ns", 0_i64);
+        let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id).unwrap();
+        facts.get_mut(run).set("duration_ns", 9_100_000_000_i64);
+        let told = |facts: &Facts| outside_first(facts, device, None).map_or(String::new(), |words| words.plain());
+        assert!(told(&facts).ends_with("200 ms of it in host code. "));
+        facts.get_mut(device).set("outside_profiler_ns", 8_750_000_000_i64);
+        assert!(told(&facts).ends_with("200 ms of it in host code: look there first. "));
     }
 }

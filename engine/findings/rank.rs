@@ -66,10 +66,13 @@ impl<'a> Ranking<'a> {
             findings.iter().filter_map(|(_, finding)| self.inside(finding)).fold(Inside::default(), Inside::max);
         let is_medium = |finding: &Finding| finding.gain.is_none() && finding.severity == Severity::Medium;
         let any_medium = findings.iter().any(|(_, finding)| is_medium(finding));
+        let any_outside = findings.iter().any(|(_, finding)| finding.looks_outside());
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
             None if finding.severity == Severity::High => (0, Reverse(0)),
             // What is lost in the window is little of the run.
-            None if finding.looks_outside() => (1, Reverse(i64::MAX)),
+            None if finding.looks_outside() => (1, Reverse(i64::MAX - 1)),
+            // Where a rule tells what it is, that comes before it.
+            None if finding.tells_before() && any_outside => (1, Reverse(i64::MAX)),
             Some(ranked_ns) if inside.outweighs(finding) => (5, Reverse(*ranked_ns)),
             // What is known for sure comes first, though it has no number.
             Some(ranked_ns) if finding.confidence == Confidence::Low && any_medium => (3, Reverse(*ranked_ns)),

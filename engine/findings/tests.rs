@@ -198,6 +198,29 @@ fn the_same_idle_time_is_said_to_be_the_same() {
 }
 
 #[test]
+fn what_tells_the_time_outside_comes_before_that_it_lies_there() {
+    let order = |others: &[&str]| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "NVIDIA H200", 20_000_000, &[("compute_ns", 10_000_000)]);
+        let copies = sample.rule("pageable-copy", "Copies wait", EntityKind::Device);
+        sample.find(copies, device, Some(("idle", 4_000_000)), "copies");
+        for other in others {
+            let rule = sample.rule(other, other, EntityKind::Device);
+            sample.rules[rule].severity = Some(Severity::Medium);
+            sample.find(rule, device, None, other);
+        }
+        sample.review().findings.into_iter().map(|finding| finding.rule).collect::<Vec<_>>()
+    };
+    assert_eq!(order(&["short-gpu-window", "first-batch"]), ["first-batch", "short-gpu-window", "pageable-copy"]);
+    assert_eq!(
+        order(&["late-first-work", "short-gpu-window"]),
+        ["late-first-work", "short-gpu-window", "pageable-copy"]
+    );
+    assert_eq!(order(&["first-batch"]), ["pageable-copy", "first-batch"]);
+}
+
+#[test]
 fn a_heading_has_the_name_of_the_culprit() {
     let mut sample = two_gpus();
     for judgement in &mut sample.judgements {

@@ -12,8 +12,6 @@ use crate::text::spans::{Sentence, Span};
 
 /// The rule whose finding stands for all others.
 const TOO_LITTLE: &str = "too-little-work";
-/// Rules that tell what the GPU's first work waits for.
-const TELL_BEFORE: [&str; 2] = ["late-first-work", "first-batch"];
 /// What can gain this share is worth a finding.
 const WORTH_SHARE: f64 = 0.01;
 /// With a smaller share of compute, silence is no praise.
@@ -56,7 +54,7 @@ pub(super) fn verdict(
     let first = findings.iter().find(|finding| finding.severity > Severity::Info);
     let device = first.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
     // Where a rule tells of the time before the first work, that says it better.
-    let is_told = findings.iter().any(|finding| TELL_BEFORE.contains(&finding.rule.as_str()));
+    let is_told = findings.iter().any(Finding::tells_before);
     let outside = outside_first(facts, device.unwrap_or(devices[0].entity), first).filter(|_| !is_told);
     let (words, is_outside_first) = match &outside {
         Some(outside) => (words.sentence(outside), true),

@@ -8,12 +8,17 @@ use super::ahead::Won;
 use super::ops::{OpKind, OpRef};
 use super::reading::{Drained, Piece, RangeIdle, RangeReading, TimeSum};
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::{GpuVendor, NONE, NameId, Timeline};
 
 /// Up to this much of the time between a launch and its start is the ordinary gap between two operations.
-pub const SPACING_NS: i64 = 5_000;
+const SPACING_NS: i64 = 5_000;
 /// The same of AMD's GPUs: on an MI300X each kernel starts 17 to 24 µs after its launch began, on an empty queue.
-pub const AMD_SPACING_NS: i64 = 20_000;
+const AMD_SPACING_NS: i64 = 20_000;
+
+/// Up to how much of the time between a launch and its start is ordinary on the GPUs of a recording, in nanoseconds.
+pub fn ordinary_spacing_ns(timeline: &Timeline) -> i64 {
+    if timeline.source.gpu_vendor == Some(GpuVendor::Amd) { AMD_SPACING_NS } else { SPACING_NS }
+}
 
 /// A stretch of idle time of one device.
 #[derive(Debug, Clone, Copy)]

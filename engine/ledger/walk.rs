@@ -10,7 +10,7 @@ use super::accounts::Account;
 use super::activity::Activity;
 use super::ahead::{Done, Lead};
 use super::host::Calls;
-use super::idle::{AMD_SPACING_NS, BesideCopies, Copies, IdleReading, SPACING_NS, Stretch};
+use super::idle::{BesideCopies, Copies, IdleReading, Stretch, ordinary_spacing_ns};
 use super::open_ranges::OpenRanges;
 use super::ops::{DeviceOps, OpKind, OpRef};
 use super::queries::{Guess, Queries, Query, QueryCursor};
@@ -18,7 +18,7 @@ use super::reading::Piece;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
-use crate::timeline::{CpuSamples, GpuVendor, LocationCursor, NONE, NameId, StackedCalls, Timeline};
+use crate::timeline::{CpuSamples, LocationCursor, NONE, NameId, StackedCalls, Timeline};
 
 /// Batches of threads that are walked side by side.
 const MAX_BATCHES: usize = 256;
@@ -78,9 +78,8 @@ impl<'all> Stretches<'all> {
         let thread = api.thread.get(call as usize).copied().filter(|thread| *thread != NONE);
         let returned = api.times.get(call as usize).map_or(whole.end, |call| call.end).clamp(whole.start, whole.end);
         let queued = Interval::new(returned, whole.end);
-        let is_amd = self.timeline.source.gpu_vendor == Some(GpuVendor::Amd);
-        let ordinary_ns = if is_amd { AMD_SPACING_NS } else { SPACING_NS };
-        let spacing = Interval::new(whole.end - queued.len_ns().min(ordinary_ns), whole.end);
+        let ordinary_ns = queued.len_ns().min(ordinary_spacing_ns(self.timeline));
+        let spacing = Interval::new(whole.end - ordinary_ns, whole.end);
         self.reading.book(Account::IdleInterKernelGap, NONE, spacing);
         self.late(stretch.next, call, Interval::new(queued.start, spacing.start));
         let host = Interval::new(whole.start, returned);

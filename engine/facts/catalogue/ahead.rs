@@ -46,7 +46,7 @@ pub(super) const AHEAD: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "Kernels that begin on an idle device more than 5 us after their launch returned, where four of five that find it idle do so: the driver hands launches over late, or the device takes long to dispatch them. Absent elsewhere.",
+        "Kernels that begin later after their launch returned than is ordinary (5 us, on AMD GPUs 20 us), of those that were launched on a device that had run dry, where four of five of these do so: the driver hands launches over late, or the device takes long to dispatch them. Absent elsewhere.",
     ),
     fact(
         "late_start_usual_ns",
@@ -56,11 +56,18 @@ pub(super) const AHEAD: &[Fact] = &[
         "How late the middle one of them is; absent with their count.",
     ),
     fact(
-        "late_start_even_ns",
+        "dispatch_usual_ns",
+        Int,
+        CudaApi,
+        Intensive,
+        "How long after its launch and after the work before it the middle kernel begins, of all that begin on an idle device later than is ordinary (5 us, on AMD GPUs 20 us), where four of five that find it idle do so. Absent elsewhere.",
+    ),
+    fact(
+        "dispatch_even_ns",
         Int,
         CudaApi,
         Extensive,
-        "Idle time before those that are no more than three times as late as usual, without 5 us each; absent with their count.",
+        "Idle time before those that are no more than three times as late as that, without what is ordinary; absent with it.",
     ),
     fact(
         "late_start_range",

@@ -1,4 +1,4 @@
-//! Facts of what of a recording lies outside of a device's work.
+//! Facts of what of a recording lies outside of the work of all devices.
 
 use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
@@ -11,14 +11,14 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Int,
         CudaTrace,
         OneTime,
-        "From the first event of any kind to the first GPU operation of the whole window; where a pause parts the window from other work, that lies here or after it.",
+        "From the first event of any kind to the first operation of any device in its whole window; where a pause parts the window from other work, that lies here or after it.",
     ),
     fact(
         "outside_after_ns",
         Int,
         CudaTrace,
         OneTime,
-        "From the last GPU operation of the whole window to the last event of any kind.",
+        "From the last operation of any device in its whole window to the last event of any kind.",
     ),
     fact(
         "pause_ns",
@@ -33,14 +33,14 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Int,
         CudaApi,
         OneTime,
-        "How long the launching thread runs host code before the first GPU operation of the whole window, and after the last: in no recorded call.",
+        "How long the launching thread runs host code before the first operation of any device in its whole window, and after the last of all: in no recorded call.",
     ),
     fact(
         "outside_profiler_ns",
         Int,
         CudaApi,
         OneTime,
-        "How long the profiler holds it up there, as by its own set-up.",
+        "How long the profiler holds that thread up there, as by its own set-up.",
     ),
     fact(
         "outside_unknown_ns",

@@ -1,5 +1,6 @@
-//! Facts of work that starts late each time: where the driver hands launches over in batches, as in virtual machines and under
-//! Windows, or a GPU takes long to dispatch, every kernel that finds the GPU idle waits as long. That is no wait for something.
+//! Facts of work that starts late each time. Where the driver hands launches over in batches, as in virtual machines and under
+//! Windows, every kernel that is launched on a GPU that ran dry waits as long. Where a GPU takes long to dispatch, so does every
+//! other that begins on an idle GPU. That is no wait for something.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use super::stats::median;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
-use crate::ledger::idle::SPACING_NS;
+use crate::ledger::idle::ordinary_spacing_ns;
 use crate::limits::MAX_OPEN_RANGE_COUNT;
 use crate::timeline::{ThreadRanges, Timeline};
 
@@ -26,40 +27,65 @@ struct Late {
     at: i64,
     /// Idle time since the launch returned.
     idle_ns: i64,
+    /// Whether it was launched after the GPU ran dry, and did not stand in its queue before.
+    is_dry: bool,
+}
+
+/// The kernels that begin on an idle GPU, more than the ordinary distance after the work before them.
+#[derive(Default)]
+struct Starts {
+    count: usize,
+    /// Those that were launched after the GPU ran dry.
+    dry_count: usize,
+    late: Vec<Late>,
+}
+
+/// How late the middle one of some starts is, where nearly all are late.
+fn usual_ns(late: &[Late], count: usize) -> Option<i64> {
+    if late.len() < MIN_COUNT || (late.len() as f64) < MIN_SHARE * count as f64 {
+        return None;
+    }
+    median(&mut late.iter().map(|late| late.idle_ns).collect::<Vec<_>>())
 }
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !device.knows_host {
         return;
     }
-    let (late, count) = late_starts(context, device);
-    if late.len() < MIN_COUNT || (late.len() as f64) < MIN_SHARE * count as f64 {
-        return;
+    let ordinary_ns = ordinary_spacing_ns(context.timeline);
+    let Starts { count, dry_count, late } = starts(context, device, ordinary_ns);
+    if let Some(usual_ns) = usual_ns(&late, count) {
+        let even = late.iter().filter(|late| late.idle_ns <= usual_ns.saturating_mul(EVEN_FACTOR));
+        facts.set("dispatch_usual_ns", usual_ns);
+        facts.set("dispatch_even_ns", even.map(|late| late.idle_ns - ordinary_ns).fold(0, i64::saturating_add));
     }
-    let Some(usual_ns) = median(&mut late.iter().map(|late| late.idle_ns).collect::<Vec<_>>()) else { return };
-    let even = late.iter().filter(|late| late.idle_ns <= usual_ns.saturating_mul(EVEN_FACTOR));
-    facts.set("late_start_count", late.len() as i64);
+    let dry: Vec<Late> = late.into_iter().filter(|late| late.is_dry).collect();
+    let Some(usual_ns) = usual_ns(&dry, dry_count) else { return };
+    facts.set("late_start_count", dry.len() as i64);
     facts.set("late_start_usual_ns", usual_ns);
-    facts.set("late_start_even_ns", even.map(|late| (late.idle_ns - SPACING_NS).max(0)).fold(0, i64::saturating_add));
-    facts.set_some("late_start_range", main_range(context.timeline, late));
+    facts.set_some("late_start_range", main_range(context.timeline, dry));
 }
 
-/// The kernels that start late, and how many begin on an idle GPU, the ordinary distance of two operations apart.
-fn late_starts(context: &Context<'_>, device: &DeviceContext) -> (Vec<Late>, usize) {
+/// The kernels that begin on an idle GPU, and which of them late.
+fn starts(context: &Context<'_>, device: &DeviceContext, ordinary_ns: i64) -> Starts {
     let api = &context.timeline.api;
-    let (mut late, mut count, mut busy_until) = (Vec::new(), 0, i64::MAX);
+    let (mut starts, mut busy_until) = (Starts::default(), i64::MAX);
     for op in device.ops.in_window() {
         let call = op.call(context.timeline).filter(|_| op.kind == OpKind::Kernel);
-        if let Some(call) = call.filter(|_| op.start.saturating_sub(busy_until) > SPACING_NS) {
-            count += 1;
-            let idle_ns = op.start - api.times.end(call as usize).max(busy_until);
-            if idle_ns > SPACING_NS {
-                late.push(Late { thread: api.thread[call as usize], at: api.times.start(call as usize), idle_ns });
+        if let Some(call) = call.filter(|_| op.start.saturating_sub(busy_until) > ordinary_ns) {
+            let returned = api.times.end(call as usize);
+            let is_dry = returned >= busy_until;
+            starts.count += 1;
+            starts.dry_count += usize::from(is_dry);
+            let idle_ns = op.start - returned.max(busy_until);
+            if idle_ns > ordinary_ns {
+                let (thread, at) = (api.thread[call as usize], api.times.start(call as usize));
+                starts.late.push(Late { thread, at, idle_ns, is_dry });
             }
         }
         busy_until = if busy_until == i64::MAX { op.end } else { busy_until.max(op.end) };
     }
-    (late, count)
+    starts
 }
 
 /// The innermost range that half of the time lies in, by where the kernels were launched.

@@ -1,4 +1,5 @@
-//! Facts of what of a recording lies outside of a device's work: how long that is, and what the launching thread does there.
+//! Facts of what of a recording lies outside of the work of all devices: how long that is, and what the thread that launches a
+//! device's work does there.
 
 use std::cmp::Reverse;
 
@@ -34,7 +35,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("pause_ns", pause.len_ns());
         facts.set("pause_start_ns", pause.start);
     }
-    let window = device.told.whole(device.window());
+    // One device may work for a moment, and another all the time.
+    let windows = context.devices.iter().map(|device| device.told.whole(device.window()));
+    let Some(window) = windows.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
+    else {
+        return;
+    };
     let Some(all) = context.recorded else { return };
     let sides = [Interval::new(all.start, window.start), Interval::new(window.end, all.end)];
     facts.set("outside_before_ns", sides[0].len_ns().max(0));
@@ -88,7 +94,7 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
     host
 }
 
-/// The innermost range of the thread that holds half of it, and not the device's work as well.
+/// The innermost range of the thread that holds half of it, and none of the devices' work.
 fn ranges(timeline: &Timeline, main: u32, window: Interval, sides: [Interval; 2], facts: &mut Entity) {
     let Some(own) = timeline.ranges.of_thread(main) else { return };
     let outside_ns = sides.iter().map(|side| side.len_ns().max(0)).fold(0, i64::saturating_add);
