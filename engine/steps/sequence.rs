@@ -14,9 +14,9 @@ use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy, median};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
-/// Rounds are alike when their numbers of launches differ by no more than this share.
+/// Rounds are alike when their numbers of letters differ by no more than this share.
 const ALIKE_SHARE: f64 = 0.1;
-/// Rounds differ in structure when their numbers of launches differ by more than this share.
+/// Rounds differ in structure when their numbers of letters differ by more than this share.
 const STRUCTURE_SHARE: f64 = 0.01;
 /// One round that is not alike ends a loop, unless this many alike ones lie on each side of it.
 const ODD_COST: i64 = 5;
@@ -154,6 +154,8 @@ struct Text {
     places: Vec<Vec<u32>>,
     /// A number that depends on what was launched before each place, and not on its order.
     sums: Vec<u64>,
+    /// How many letters come before each place: what counts in no sequence makes no round longer.
+    letter_counts: Vec<u32>,
     /// How many kernels and graphs were launched before each place.
     kernel_counts: Vec<u32>,
 }
@@ -166,18 +168,21 @@ impl Text {
         }
         let mut places: Vec<Vec<u32>> = counts.into_iter().map(Vec::with_capacity).collect();
         let mut sums = Vec::with_capacity(launches.all().len() + 1);
+        let mut letter_counts = Vec::with_capacity(launches.all().len() + 1);
         let mut kernel_counts = Vec::with_capacity(launches.all().len() + 1);
-        let (mut sum, mut kernel_count) = (0_u64, 0);
+        let (mut sum, mut letter_count, mut kernel_count) = (0_u64, 0, 0);
         for (place, launch) in (0_u32..).zip(launches.all()) {
             sums.push(sum);
+            letter_counts.push(letter_count);
             kernel_counts.push(kernel_count);
             kernel_count += u32::from(launch.is_kernel);
             if let Some(symbol) = symbol_of(launch) {
                 places[symbol].push(place);
+                letter_count += 1;
                 sum = sum.wrapping_add(scattered(symbol as u64));
             }
         }
-        Self { places, sums, kernel_counts }
+        Self { places, sums, letter_counts, kernel_counts }
     }
 
     fn find_loop(&self, launches: &Launches, symbol: usize) -> Option<Loop> {
@@ -185,7 +190,9 @@ impl Text {
         if places.len() < MIN_ROUND_COUNT {
             return None;
         }
-        let gaps: Vec<i64> = places.windows(2).map(|pair| i64::from(pair[1]) - i64::from(pair[0])).collect();
+        let letters_before = |place: &u32| i64::from(self.letter_counts[*place as usize]);
+        let gaps: Vec<i64> =
+            places.windows(2).map(|pair| letters_before(&pair[1]) - letters_before(&pair[0])).collect();
         let usual = median(gaps.iter().copied());
         let is_alike = |gap: i64| differs_by(gap, usual) <= ALIKE_SHARE;
         let (first, last) = longest_run(&gaps, is_alike)?;

@@ -56,6 +56,12 @@ impl Program {
         self.chunk.copy(&op, 1 << 20, Direction::HostToDevice, HostMemory::Pinned);
     }
 
+    /// A value that is read back.
+    fn value(&mut self) {
+        let op = self.op("cudaMemcpyAsync", 1);
+        self.chunk.copy(&op, 4, Direction::DeviceToHost, HostMemory::Pinned);
+    }
+
     fn calls(&mut self, api: &str) {
         let name = self.chunk.text(api.as_bytes()).unwrap();
         self.chunk.api_call(
@@ -178,6 +184,18 @@ fn launches_tell_steps_where_no_range_does() {
     assert_eq!((steps.told_by, steps.certainty, steps.name.as_str()), (ToldBy::Launches, Certainty::Medium, "embed"));
     assert_eq!(steps.steps.len(), 20);
     assert!(steps.steps.iter().all(|step| step.launch_count == 14), "{:?}", steps.steps);
+}
+
+#[test]
+fn a_value_read_back_now_and_then_makes_no_round_another_one() {
+    let mut program = Program::new();
+    for round in 1..=200 {
+        ["apply", "norm", "scale"].iter().for_each(|kernel| program.kernel(kernel, 40));
+        (0..if round % 20 == 0 { 2 } else { 1 }).for_each(|_| program.value());
+    }
+    let found = program.told().unwrap();
+    assert_eq!((&*found.name, found.told_by, found.certainty), ("apply", ToldBy::Launches, Certainty::Medium));
+    assert_eq!(found.steps.len(), 200);
 }
 
 #[test]
