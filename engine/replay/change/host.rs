@@ -200,7 +200,7 @@ impl Play<'_> {
                 let before = (thread.start..call).rev().take(MAX_CALLS_OF_COPY);
                 let back = before.take_while(|call| waits(call) || lane(call) == Some(TO_HOST));
                 if let Some(first) = back.filter(|call| lane(call) == Some(TO_HOST)).last()
-                    && self.outlasts(call, first..call)
+                    && self.outlasts(thread.start, call, first..call)
                 {
                     is_gone[first..call].fill(true);
                 }
@@ -209,7 +209,7 @@ impl Play<'_> {
                 let sent: Vec<usize> = sent.collect();
                 let is_sent = sent.iter().any(|call| lane(call) == Some(TO_DEVICE));
                 if let Some(last) = sent.last().filter(|_| is_sent).filter(|_| extent == Extent::Ceiling)
-                    && self.outlasts(call, call..*last + 1)
+                    && self.outlasts(thread.start, call, call..*last + 1)
                 {
                     is_gone[call..=*last].fill(true);
                 }
@@ -220,10 +220,11 @@ impl Play<'_> {
 
     /// Whether the host code before a call is operators of the CPU, or takes longer than what some calls copy: what is made or read
     /// in less time is not what is copied.
-    fn outlasts(&self, call: usize, copies: Range<usize>) -> bool {
+    fn outlasts(&self, first_of_thread: usize, call: usize, copies: Range<usize>) -> bool {
         let part = &self.model.part;
         let row = &part.calls[call];
-        let host_ns = call.checked_sub(1).map_or(0, |before| row.start - part.calls[before].end);
+        let before = call.checked_sub(1).filter(|before| *before >= first_of_thread);
+        let host_ns = before.map_or(0, |before| row.start - part.calls[before].end);
         let ops = part.calls[copies].iter().filter_map(|call| part.ops.get(call.first_op as usize));
         let copied_ns: i64 = ops.map(|op| op.end - op.start).sum();
         row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64 || host_ns >= copied_ns

@@ -243,7 +243,7 @@ impl Play<'_> {
         let mut chains: Vec<Vec<u32>> = Vec::new();
         for ops in by_stream(&model.part.ops) {
             let mut chain: Vec<u32> = Vec::new();
-            let mut largest = 0;
+            let (mut largest, mut sum) = (0, Sum::None);
             for op in ops {
                 let row = model.op(op);
                 // What an optimizer does with one parameter after the other passes over no memory twice.
@@ -257,12 +257,21 @@ impl Play<'_> {
                     || role == Role::Reduction
                     || is_elementwise && blocks <= largest / ROW_RATIO;
                 let is_alike = blocks.max(largest) <= ALIKE_RATIO * blocks.min(largest);
-                let joins =
-                    chain.first().is_none_or(|first| model.op(*first).step == row.step && (is_alike || is_of_rows));
+                // What needs one sum of all that the chain passed over reads it all once more.
+                let is_other_pass =
+                    extent == Extent::Expected && sum == Sum::OfAll && is_elementwise && is_alike && blocks > 1;
+                let is_of_step = chain.first().is_none_or(|first| model.op(*first).step == row.step);
+                let joins = chain.is_empty() || is_of_step && !is_other_pass && (is_alike || is_of_rows);
                 if !((is_elementwise || is_of_rows) && joins) {
                     chains.push(std::mem::take(&mut chain));
-                    largest = 0;
+                    (largest, sum) = (0, Sum::None);
                 }
+                sum = match role {
+                    Role::Reduction => Sum::Made,
+                    // What works on one value after a sum has one value for all.
+                    Role::Elementwise if sum == Sum::Made && blocks == 1 && largest > 1 => Sum::OfAll,
+                    _ => sum,
+                };
                 if is_elementwise || is_of_rows && !chain.is_empty() {
                     largest = largest.max(blocks);
                     chain.push(op);
@@ -316,6 +325,15 @@ impl Play<'_> {
             Some(run_ns - ((1.0 - cost) * exposed_ns as f64) as i64)
         });
     }
+}
+
+/// What a chain of element-wise kernels has summed up so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sum {
+    None,
+    /// Rows, or all.
+    Made,
+    OfAll,
 }
 
 /// Whether an operation does what a kernel of one pass over memory could do as well.

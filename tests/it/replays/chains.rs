@@ -25,6 +25,11 @@ struct Trace {
 
 impl Trace {
     fn of(copy: &str, copy_count: u32, copy_us: f64) -> Self {
+        Self::with_sum(copy, (copy_count, copy_us), None)
+    }
+
+    /// With a sum before the last kernels, and a kernel that works on it.
+    fn with_sum(copy: &str, (copy_count, copy_us): (u32, f64), sum_of: Option<&str>) -> Self {
         let mut trace = Self::default();
         for step in 0..STEP_COUNT {
             let begin = trace.host_us;
@@ -32,6 +37,11 @@ impl Trace {
             let elementwise = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >";
             (0..KERNEL_COUNT).for_each(|_| trace.ask("kernel", elementwise, KERNEL_US));
             (0..copy_count).for_each(|_| trace.ask("gpu_memcpy", copy, copy_us));
+            if let Some(category) = sum_of {
+                trace.ask("kernel", "void at::native::reduce_kernel<512, 1, at::native::MeanOps<float> >", KERNEL_US);
+                trace.ask(category, elementwise, KERNEL_US);
+                (0..2).for_each(|_| trace.ask("kernel", elementwise, KERNEL_US));
+            }
             trace.ask("kernel", elementwise, KERNEL_US);
             trace.ask("kernel", "ampere_fp16_s16816gemm_fp16_128x64_nn", PRODUCT_US);
             trace.correlation += 1;
@@ -55,11 +65,16 @@ impl Trace {
     }
 
     fn ask(&mut self, category: &str, name: &str, length: f64) {
-        self.correlation += 1;
-        let (call, work) = match category {
-            "kernel" => ("cudaLaunchKernel", r#""grid":[4096,1,1],"block":[256,1,1]"#),
-            _ => ("cudaMemcpyAsync", r#""bytes":1048576"#),
+        let work = match category {
+            "kernel" => r#""grid":[4096,1,1],"block":[256,1,1]"#,
+            "value" => r#""grid":[1,1,1],"block":[32,1,1]"#,
+            _ => r#""bytes":1048576"#,
         };
+        let (category, call) = match category {
+            "gpu_memcpy" => (category, "cudaMemcpyAsync"),
+            _ => ("kernel", "cudaLaunchKernel"),
+        };
+        self.correlation += 1;
         let args = format!(r#""correlation":{}"#, self.correlation);
         self.event("cuda_runtime", call, 99, self.host_us, 4.0, &args);
         self.host_us += 6.0;
@@ -103,4 +118,14 @@ fn copies_that_are_most_of_a_chain_win_no_more_than_its_kernels() {
     assert!(few.expected_ns - none.expected_ns >= 2 * 10_000, "{few:?}, {none:?}");
     let many = Trace::of("Memcpy DtoD (Device -> Device)", 60, KERNEL_US).fused();
     assert!(many.expected_ns - none.expected_ns <= KERNELS_NS, "{many:?}, {none:?}");
+}
+
+#[test]
+fn what_needs_a_sum_of_all_is_another_pass() {
+    let of = |sum_of| Trace::with_sum("", (0, 0.0), Some(sum_of)).fused();
+    let (of_rows, of_all) = (of("kernel"), of("value"));
+    // One kernel more stays of each pass.
+    let kernel_ns = (KERNEL_US * 1_000.0) as i64;
+    assert!(of_rows.expected_ns - of_all.expected_ns >= kernel_ns, "{of_rows:?} {of_all:?}");
+    assert!(of_all.expected_ns > 0 && of_all.ceiling_ns >= of_rows.expected_ns, "{of_rows:?} {of_all:?}");
 }
