@@ -16,6 +16,10 @@ const NAMED_SHARE: f64 = 0.1;
 const MOST: f64 = 0.5;
 const LITTLE: f64 = 0.05;
 
+/// What is to be looked at first holds at least this part of the time outside.
+const MAIN_SHARE: f64 = 0.4;
+/// A program that repeats its work this often does more of it in a longer run, and its start-up no more.
+const REPEATED: i64 = 5;
 /// Less than this, of what nothing names, is what loading a program, setting CUDA up and ending it take.
 const START_UP_NS: i64 = 250_000_000;
 
@@ -50,7 +54,9 @@ pub(super) fn outside_first(facts: &Facts, device: EntityId, first: Option<&Find
     let recorded_ns = outside.recorded_ns.saturating_sub(outside.profiler_ns) as f64;
     let is_first =
         outside.own_ns() > 0 && outside.own_ns() as f64 >= MOST * recorded_ns && gain_ns < LITTLE * recorded_ns;
-    is_first.then(|| outside.in_short())
+    let (words, leads) = outside.in_short();
+    let is_repeated = outside.device.int("repeat_count").is_some_and(|count| count >= REPEATED);
+    (is_first && (leads || !is_repeated)).then_some(words)
 }
 
 impl<'facts> Outside<'facts> {
@@ -137,8 +143,8 @@ impl<'facts> Outside<'facts> {
         if parts.is_empty() { words } else { words.own(".") }
     }
 
-    /// What holds it, as far as the recording tells.
-    fn in_short(&self) -> Sentence {
+    /// What holds it, as far as the recording tells; and whether that is to be looked at first.
+    fn in_short(&self) -> (Sentence, bool) {
         let place = match self.device.int("pause_ns") {
             Some(pause_ns) => {
                 format!("outside of the work judged here, {} in one pause of the GPU", duration(pause_ns))
@@ -159,32 +165,38 @@ impl<'facts> Outside<'facts> {
         let call = self.call("outside_call", "outside_call_ns");
         // A range in which CUDA is set up holds no work of its own.
         let range = range.filter(|(_, ns)| call.is_none_or(|(_, in_call)| 2 * in_call <= *ns));
-        let of_it = |words: Sentence, ns: i64, name: &str, what: &str| {
-            words.own(&format!(", {} of it in {what}", duration(ns))).code(name)
-        };
-        let words = match (range, blocked.filter(|_| waits), host, call) {
-            (Some((range, ns)), ..) => of_it(words, ns, range, "the range "),
-            (_, Some((call, ns)), ..) => of_it(words, ns, call, ""),
+        let of_it = |ns: i64, what: &str| words.clone().own(&format!(", {} of it in {what}", duration(ns)));
+        let (words, main_ns) = match (range, blocked.filter(|_| waits), host, call) {
+            (Some((range, ns)), ..) => (of_it(ns, "the range ").code(range), Some(ns)),
+            (_, Some((call, ns)), ..) => (of_it(ns, "").code(call), Some(ns)),
             (_, _, Some(host), call) if call.is_none_or(|(_, ns)| ns <= host) => {
-                let words = words.own(&format!(", {} of it in host code", duration(host)));
-                match self.function() {
+                let words = of_it(host, "host code");
+                let words = match self.function() {
                     Some((function, share)) => {
                         words.own(&format!(" with {} of its CPU samples in ", percent(share))).code(function)
                     }
                     None => words,
-                }
+                };
+                (words, Some(host))
             }
             (.., Some((call, ns))) if memory_call(call) == MemoryCall::HostPin => {
-                return of_it(words, ns, call, "").own(", which locks pages of the host: look there first. ");
+                let words = of_it(ns, "").code(call).own(", which locks pages of the host");
+                return self.with_order(words, Some(ns));
             }
             // That is start-up: nothing to look at first.
-            (.., Some((call, ns))) => return of_it(words, ns, call, "").own(". "),
+            (.., Some((call, ns))) => (of_it(ns, "").code(call), None),
             _ if self.named_ns("outside_unknown_ns").is_some() => {
-                return words.own("; what its launching thread does there was not recorded. ");
+                (words.own("; what its launching thread does there was not recorded"), None)
             }
-            _ => return words.own(". "),
+            _ => (words, None),
         };
-        words.own(if is_start_up { ". " } else { ": look there first. " })
+        self.with_order(words, main_ns.filter(|_| !is_start_up))
+    }
+
+    /// A sentence that ends with the order to look at something first that holds so much, where that is most of it.
+    fn with_order(&self, words: Sentence, main_ns: Option<i64>) -> (Sentence, bool) {
+        let leads = main_ns.is_some_and(|ns| ns as f64 >= MAIN_SHARE * self.own_ns() as f64);
+        (words.own(if leads { ": look there first. " } else { ". " }), leads)
     }
 }
 
@@ -235,10 +247,16 @@ mod tests {
         let begin = "90 % of the 10 s that were recorded lie outside of the GPU's work, ";
         assert_eq!(told(&facts), Some(format!("{begin}900 ms of it in cudaMalloc. ")));
         facts.get_mut(device).set("outside_call", "cudaHostAlloc");
-        assert_eq!(
-            told(&facts),
-            Some(format!("{begin}900 ms of it in cudaHostAlloc, which locks pages of the host: look there first. "))
-        );
+        let locks = "of it in cudaHostAlloc, which locks pages of the host";
+        assert_eq!(told(&facts), Some(format!("{begin}900 ms {locks}. ")));
+        facts.get_mut(device).set("outside_call_ns", 3_600_000_000_i64);
+        assert_eq!(told(&facts), Some(format!("{begin}3.6 s {locks}: look there first. ")));
+        facts.get_mut(device).set("outside_call_ns", 3_599_000_000_i64);
+        assert_eq!(told(&facts), Some(format!("{begin}3.6 s {locks}. ")));
+        facts.get_mut(device).set("repeat_count", REPEATED);
+        assert_eq!(told(&facts), None);
+        facts.get_mut(device).set("repeat_count", REPEATED - 1);
+        assert!(told(&facts).is_some());
         facts.get_mut(device).set("outside_host_ns", 4_000_000_000_i64);
         assert_eq!(told(&facts), Some(format!("{begin}4 s of it in host code: look there first. ")));
         facts.get_mut(device).set("outside_function", "fill");

@@ -192,7 +192,8 @@ fn loss(
     findings: &[Finding],
     known: Option<&Known>,
 ) -> Sentence {
-    let is_more = |other: &Finding| other.gain.as_ref().is_some_and(|other| other.share > gain.share);
+    let weight = gain.weighing_share();
+    let is_more = |other: &Finding| other.gain.as_ref().is_some_and(|other| other.weighing_share() > weight);
     let is_told = |other: &&Finding| other.severity > Severity::Info && (!other.once || finding.once);
     // What is surer comes before what may bring more.
     let most = if findings.iter().filter(is_told).any(is_more) { "to change first" } else { "most to gain" };

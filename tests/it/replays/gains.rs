@@ -151,7 +151,7 @@ fn what_changes_win_together_is_what_whatif_says_of_them() {
     let told = &review["devices"][0]["together"];
     let changes: Vec<&str> =
         told["changes"].as_array().unwrap().iter().map(|change| change.as_str().unwrap()).collect();
-    assert_eq!(changes, ["fuse", "cache-allocations", "host-aside", "graph"]);
+    assert_eq!(changes, ["cache-allocations", "host-aside", "graph"]);
     let alone = |finding: &serde_json::Value| finding["gain"]["expected_share"].as_f64().unwrap_or(0.0);
     let all: Vec<f64> = review["findings"].as_array().unwrap().iter().map(alone).collect();
     let together = told["expected_share"].as_f64().unwrap();
