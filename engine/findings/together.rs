@@ -3,7 +3,7 @@
 use foldhash::HashSet;
 
 use super::{Finding, LEAST_EXPECTED_SHARE, Review};
-use crate::replay::{Change, Gain};
+use crate::replay::{Change, Gain, InTurn};
 use crate::rules::outcome::Severity;
 use crate::text::number::percent;
 
@@ -46,19 +46,18 @@ const NEARLY_ALL_ITS_OWN: f64 = 0.9;
 impl Review {
     /// Tells of each device what the advised changes win, one after the other in the order of its findings, where there are
     /// several: idle time that two of them win is won once. Of the device that most is said of also what they win together.
-    /// `play` says of a device, by its key, and of changes how long a step is, and what each gains together with those before it;
-    /// nothing where it is not played again.
-    pub fn tell_together(&mut self, mut play: impl FnMut(&str, &[Change]) -> Option<(i64, Vec<Gain>)>) {
+    /// `play` says of a device, by its key, what changes win in turn; nothing where it is not played again.
+    pub fn tell_together(&mut self, mut play: impl FnMut(&str, &[Change]) -> Option<InTurn>) {
         let headline = self.headline();
         for index in 0..self.devices.len() {
             let (advised, changes) = self.advised(index);
             if changes.len() < 2 {
                 continue;
             }
-            let Some((step_ns, gains)) = play(&self.devices[index].key, &changes) else { continue };
-            self.tell_beyond(&advised, &changes, &gains);
-            if let Some(all) = gains.last().filter(|_| headline == Some(index)) {
-                self.devices[index].together = Some(self.together(&advised, changes, step_ns, *all));
+            let Some(won) = play(&self.devices[index].key, &changes) else { continue };
+            self.tell_beyond(&advised, &changes, &won.expected_ns);
+            if headline == Some(index) {
+                self.devices[index].together = Some(self.together(&advised, changes, won.step_ns, won.all));
             }
         }
     }
@@ -84,14 +83,14 @@ impl Review {
 
     /// Notes what each finding wins beyond those before it: no more than what all changes up to its own win together, less what
     /// those before it were told to win.
-    fn tell_beyond(&mut self, advised: &[(usize, Change)], changes: &[Change], gains: &[Gain]) {
+    fn tell_beyond(&mut self, advised: &[(usize, Change)], changes: &[Change], expected_ns: &[i64]) {
         let mut told_ns = 0;
         for (place, (finding, change)) in advised.iter().enumerate() {
             let Some(replayed) = self.findings[*finding].gain.as_mut().and_then(|gain| gain.replayed.as_mut()) else {
                 continue;
             };
-            let played = changes.iter().position(|known| known == change).and_then(|place| gains.get(place));
-            let left_ns = played.map_or(0, |gain| gain.expected_ns - told_ns).max(0);
+            let played = changes.iter().position(|known| known == change).and_then(|place| expected_ns.get(place));
+            let left_ns = played.map_or(0, |expected_ns| expected_ns - told_ns).max(0);
             let beyond_ns = if place == 0 { replayed.expected_ns } else { replayed.expected_ns.min(left_ns) };
             let is_shared = (beyond_ns as f64) < NEARLY_ALL_ITS_OWN * replayed.expected_ns as f64;
             replayed.beyond_ns = Some(beyond_ns).filter(|_| is_shared);
@@ -152,8 +151,8 @@ mod tests {
         review.findings.push(second);
         review.tell_together(|_, changes| {
             assert_eq!(changes, [Change::NoSync, Change::PinCopies], "in the order of the findings");
-            let gain = |expected_ns, ceiling_ns| Gain { expected_ns, ceiling_ns };
-            Some((1_000, vec![gain(100, 200), gain(150, 300)]))
+            let all = Gain { expected_ns: 150, ceiling_ns: 300 };
+            Some(InTurn { step_ns: 1_000, expected_ns: vec![100, 150], all })
         });
         let beyond = |finding: &Finding| finding.gain.as_ref().and_then(|gain| gain.replayed?.beyond_ns);
         let told: Vec<Option<i64>> = review.findings.iter().filter(|one| advises(one)).map(beyond).collect();
@@ -165,8 +164,8 @@ mod tests {
             (replayed.expected_ns, replayed.beyond_ns) = (25, None);
         }
         review.tell_together(|_, _| {
-            let gain = |expected_ns, ceiling_ns| Gain { expected_ns, ceiling_ns };
-            Some((1_000, vec![gain(100, 200), gain(150, 300)]))
+            let all = Gain { expected_ns: 150, ceiling_ns: 300 };
+            Some(InTurn { step_ns: 1_000, expected_ns: vec![100, 150], all })
         });
         let parts: Vec<Option<i64>> = review.findings.iter().filter(|one| advises(one)).map(beyond).collect();
         assert_eq!(parts, [None, None, None], "each wins its own part");

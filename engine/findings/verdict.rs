@@ -72,31 +72,36 @@ pub(super) fn verdict(
                 None => words,
             }
         }
-        None => {
-            let says_it_better = |finding: &&Finding| {
-                let is_shown = finding.gain.is_none() && finding.severity > Severity::Info;
-                is_shown && silencing.contains(&finding.rule.as_str())
-            };
-            if let Some(finding) = findings.iter().find(says_it_better) {
-                return words.sentence(&finding.summary).own(".");
-            }
-            let is_said = |finding: &Finding| is_outside_first && finding.looks_outside();
-            let is_news = |finding: &&Finding| {
-                finding.severity > Severity::Info && finding.capture_note.is_none() && !is_said(finding)
-            };
-            let unnumbered = findings.iter().find(is_news);
-            let is_once =
-                |finding: &Finding| finding.once && finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
-            let any_once = findings.iter().any(is_once);
-            let is_note = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
-            let beside = match (any_once, findings.iter().any(is_note)) {
-                (true, _) => "that comes again and could gain 1 % of it",
-                (false, true) => "beside what is told below",
-                (false, false) => "that could gain 1 % of it",
-            };
-            hidden(healthy(words, devices, counts, known, beside), facts, unnumbered)
-        }
+        None => without_gain(words, facts, devices, findings, is_outside_first, (counts, known, silencing)),
     }
+}
+
+/// Where no finding that weighs says what it would gain: what says it better, or that nothing could be gained.
+fn without_gain(
+    words: Sentence,
+    facts: &Facts,
+    devices: &[DeviceReview],
+    findings: &[Finding],
+    is_outside_first: bool,
+    (counts, known, silencing): (&Counts, Option<&Known>, &[&str]),
+) -> Sentence {
+    let is_shown = |finding: &Finding| finding.severity > Severity::Info;
+    let says_it_better =
+        |finding: &&Finding| is_shown(finding) && finding.gain.is_none() && silencing.contains(&finding.rule.as_str());
+    if let Some(finding) = findings.iter().find(says_it_better) {
+        return words.sentence(&finding.summary).own(".");
+    }
+    let is_said = |finding: &Finding| is_outside_first && finding.looks_outside();
+    let is_news = |finding: &&Finding| is_shown(finding) && finding.capture_note.is_none() && !is_said(finding);
+    let unnumbered = findings.iter().find(is_news);
+    let is_worth = |finding: &&Finding| finding.gain.as_ref().is_some_and(|gain| gain.share >= WORTH_SHARE);
+    let worth = || findings.iter().filter(is_worth);
+    let beside = match (worth().any(|finding| finding.once), worth().next().is_some()) {
+        (true, _) => "that comes again and could gain 1 % of it",
+        (false, true) => "beside what is told below",
+        (false, false) => "that could gain 1 % of it",
+    };
+    hidden(healthy(words, devices, counts, known, beside), facts, unnumbered)
 }
 
 /// What to know first where idle time may be work that was lost.

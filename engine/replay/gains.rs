@@ -22,6 +22,17 @@ pub struct Gain {
     pub ceiling_ns: i64,
 }
 
+/// What changes win of a step, one made after the other.
+#[derive(Debug, Clone)]
+pub struct InTurn {
+    /// A step, nanoseconds.
+    pub step_ns: i64,
+    /// What is expected of each together with those before it, nanoseconds a step.
+    pub expected_ns: Vec<i64>,
+    /// What all of them win together.
+    pub all: Gain,
+}
+
 /// What recording a call, and an operator of a framework, costs the host: what tight loops of C++ pay under Nsight Systems and
 /// what inference with PyTorch pays under its own profiler, then the most that either was seen to cost, which training pays.
 /// Measured on the machine of docs/gains.md.
@@ -214,16 +225,26 @@ impl<'all> Replay<'all> {
         &self.built.assumptions
     }
 
+    /// What a plain fix of changes wins together, nanoseconds of a step: that of [`Self::gain`], without playing the most that they
+    /// could win.
+    pub fn expected_ns(&self, changes: &[Change]) -> i64 {
+        self.plainly_won_ns(changes).min(self.most_ns(changes)) as i64
+    }
+
+    fn plainly_won_ns(&self, changes: &[Change]) -> f64 {
+        (self.step_ns - self.left(changes, Extent::Expected, World::Bare)).max(0.0)
+    }
+
     /// What changes could win together.
     pub fn gain(&self, changes: &[Change]) -> Gain {
-        let left = |extent, world| self.left(changes, extent, world);
-        let expected_ns = (self.step_ns - left(Extent::Expected, World::Bare)).max(0.0);
+        let left = |world| self.left(changes, Extent::Ceiling, world);
+        let expected_ns = self.plainly_won_ns(changes);
         let share = |left_ns: f64, of_ns: f64| 1.0 - left_ns / of_ns.max(1.0);
         // However much of the time is the profiler's.
-        let mut ceiling_share = share(left(Extent::Ceiling, World::Bare), self.step_ns)
-            .max(share(left(Extent::Ceiling, World::Recorded), self.recorded_ns));
+        let mut ceiling_share =
+            share(left(World::Bare), self.step_ns).max(share(left(World::Recorded), self.recorded_ns));
         if self.least_ns < HOST_BOUND_SHARE * self.step_ns {
-            ceiling_share = ceiling_share.max(share(left(Extent::Ceiling, World::Barest), self.least_ns));
+            ceiling_share = ceiling_share.max(share(left(World::Barest), self.least_ns));
         }
         let spread = spread(changes);
         let ceiling_share = (ceiling_share * spread).min(1.0 - (1.0 - ceiling_share) / spread);
@@ -232,15 +253,19 @@ impl<'all> Replay<'all> {
         let ceiling_ns =
             if changes.len() > 1 { (ceiling_ns + exposed_ns).min(self.step_ns) } else { ceiling_ns.max(exposed_ns) };
         let ceiling_ns = ceiling_ns.max(expected_ns);
-        let most_ns = if changes.iter().all(|change| change.is_of_idle_time()) {
-            let busy_ns = self.busy_ns(changes);
-            let idle_ns = (self.step_ns - busy_ns).max(0.0) * spread;
-            let recorded = 1.0 - busy_ns / self.recorded_ns.max(1.0);
-            self.step_ns * (idle_ns / (busy_ns + idle_ns).max(1.0)).max(recorded)
-        } else {
-            f64::INFINITY
-        };
+        let most_ns = self.most_ns(changes);
         Gain { expected_ns: expected_ns.min(most_ns) as i64, ceiling_ns: ceiling_ns.min(most_ns) as i64 }
+    }
+
+    /// The most that changes win where they only take idle time away.
+    fn most_ns(&self, changes: &[Change]) -> f64 {
+        if !changes.iter().all(|change| change.is_of_idle_time()) {
+            return f64::INFINITY;
+        }
+        let busy_ns = self.busy_ns(changes);
+        let idle_ns = (self.step_ns - busy_ns).max(0.0) * spread(changes);
+        let recorded = 1.0 - busy_ns / self.recorded_ns.max(1.0);
+        self.step_ns * (idle_ns / (busy_ns + idle_ns).max(1.0)).max(recorded)
     }
 
     /// How long the device is busy in a step with what stays after changes that only take idle time away: kernels of a graph that

@@ -21,7 +21,7 @@ use crate::steps::Step;
 use crate::timeline::Timeline;
 
 pub use change::Change;
-pub use gains::{Gain, Replay, spread};
+pub use gains::{Gain, InTurn, Replay, spread};
 
 /// The fact of a device that holds what a step of the part played again takes: what gains are told of.
 pub const STEP_FACT: &str = "replay_step_ns";

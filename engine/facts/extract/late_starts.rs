@@ -4,13 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use super::projection::{Folded, InGroup, telling};
+use super::projection::{Folded, InGroup, OpenRanges, telling};
 use super::stats::median;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::ledger::idle::ordinary_spacing_ns;
-use crate::limits::MAX_OPEN_RANGE_COUNT;
 use crate::timeline::{ThreadRanges, Timeline};
 
 /// Fewer starts show no rule.
@@ -105,19 +104,9 @@ fn main_range(timeline: &Timeline, mut late: Vec<Late>) -> Option<String> {
 
 /// Adds the late starts of one thread to each group of ranges that they were launched in.
 fn book(ranges: &ThreadRanges, late: &[Late], folded: &Folded, groups: &mut BTreeMap<u32, InGroup>) {
-    let (mut open, mut next): (Vec<(i64, u32)>, usize) = (Vec::new(), 0);
+    let mut walk = OpenRanges::of(ranges);
     for start in late {
-        open.retain(|(end, _)| *end > start.at);
-        while next < ranges.times.len() && ranges.times.start(next) <= start.at {
-            let end = ranges.times.at(next).end;
-            if let Some(group) = folded.group_of(ranges.label[next])
-                && end > start.at
-                && open.len() < MAX_OPEN_RANGE_COUNT
-            {
-                open.push((end, group));
-            }
-            next += 1;
-        }
+        let open = walk.at(start.at, |label| folded.group_of(label));
         for (depth, (_, group)) in open.iter().enumerate() {
             let is_again = open[depth + 1..].iter().any(|(_, other)| other == group);
             let sum = groups.entry(*group).or_default();

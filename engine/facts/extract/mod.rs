@@ -57,7 +57,7 @@ use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
-use crate::replay::{Change, Gain};
+use crate::replay::{Change, InTurn};
 use crate::text::cut;
 use crate::timeline::interval::Interval;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
@@ -212,9 +212,9 @@ pub struct Replays<'all> {
 }
 
 impl Replays<'_> {
-    /// How long a step of a device is, by the device's key in facts, and what changes gain of it: each together with those before
-    /// it. `None` where it is not played again.
-    pub fn together(&self, key: &str, changes: &[Change]) -> Option<(i64, Vec<Gain>)> {
+    /// What changes win of a step of a device, by the device's key in facts: each together with those before it. `None` where it is
+    /// not played again.
+    pub fn together(&self, key: &str, changes: &[Change]) -> Option<InTurn> {
         let number = |device: &DeviceContext| self.context.timeline.devices[device.ops.device as usize].number;
         let device = self.context.devices.iter().find(|device| key_of(number(device)) == key)?;
         replay::together(self.context, device, changes)

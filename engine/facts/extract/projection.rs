@@ -153,18 +153,10 @@ impl Projection {
         folded: &Folded,
         sums: &mut [i64],
     ) {
-        let mut open: Vec<(i64, u32)> = Vec::new();
-        let mut next = 0;
+        let mut walk = OpenRanges::of(ranges);
         let mut met: Vec<u32> = Vec::new();
         for work in launched {
-            open.retain(|(end, _)| *end > work.at);
-            while next < ranges.times.len() && ranges.times.start(next) <= work.at {
-                let end = ranges.times.at(next).end;
-                if end > work.at && open.len() < MAX_OPEN_RANGE_COUNT {
-                    open.push((end, ranges.label[next]));
-                }
-                next += 1;
-            }
+            let open = walk.at(work.at, Some);
             for (depth, (_, label)) in open.iter().enumerate() {
                 let is_again = open[depth + 1..].iter().any(|(_, other)| other == label);
                 if let Some(sum) = sums.get_mut(*label as usize).filter(|_| !is_again) {
@@ -175,7 +167,7 @@ impl Projection {
                 }
             }
             if work.exposed_ns > 0 {
-                self.book_exposed(&open, work.exposed_ns, folded);
+                self.book_exposed(open, work.exposed_ns, folded);
             }
         }
         for label in met {
@@ -194,6 +186,36 @@ impl Projection {
             in_group.all_ns += if is_again { 0 } else { exposed_ns };
             in_group.innermost_ns += if further_in.is_empty() { exposed_ns } else { 0 };
         }
+    }
+}
+
+/// The ranges of a thread that are open at one moment after the other.
+pub(super) struct OpenRanges<'timeline> {
+    ranges: &'timeline ThreadRanges,
+    next: usize,
+    /// When each ends, and what stands for it, the outermost first.
+    open: Vec<(i64, u32)>,
+}
+
+impl<'timeline> OpenRanges<'timeline> {
+    pub(super) fn of(ranges: &'timeline ThreadRanges) -> Self {
+        Self { ranges, next: 0, open: Vec::new() }
+    }
+
+    /// Those open at a moment, no earlier than the one before; of a label only where `key` says what stands for it.
+    pub(super) fn at(&mut self, at: i64, key: impl Fn(u32) -> Option<u32>) -> &[(i64, u32)] {
+        self.open.retain(|(end, _)| *end > at);
+        while self.next < self.ranges.times.len() && self.ranges.times.start(self.next) <= at {
+            let end = self.ranges.times.at(self.next).end;
+            if end > at
+                && self.open.len() < MAX_OPEN_RANGE_COUNT
+                && let Some(key) = key(self.ranges.label[self.next])
+            {
+                self.open.push((end, key));
+            }
+            self.next += 1;
+        }
+        &self.open
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use super::{Context, DeviceContext, DevicePart, Parents, reach, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
-use crate::replay::{Assumption, Change, Gain, NoReplay, Replay, Role, Subject};
+use crate::replay::{Assumption, Change, Gain, InTurn, NoReplay, Replay, Role, Subject};
 use crate::steps::Step;
 
 /// What a step of one device would take after changes.
@@ -80,14 +80,14 @@ const BEYOND: [(Change, &[Change]); 3] = [
 /// What is expected of a change beyond those whose time it hides, where it is `alone_ns` without them.
 fn beyond(replay: &Bounded<'_, '_>, change: Change, alone_ns: i64) -> i64 {
     let Some((_, firsts)) = BEYOND.into_iter().find(|(of, _)| *of == change) else { return alone_ns };
-    let wins = |first: &Change| replay.gain(&[*first]).expected_ns > 0;
+    let wins = |first: &Change| replay.expected_ns(&[*first]) > 0;
     let mut all: Vec<Change> = firsts.iter().copied().filter(wins).collect();
     if all.is_empty() {
         return alone_ns;
     }
-    let of_firsts = replay.gain(&all).expected_ns;
+    let of_firsts = replay.expected_ns(&all);
     all.push(change);
-    (replay.gain(&all).expected_ns - of_firsts).clamp(0, alone_ns)
+    (replay.expected_ns(&all) - of_firsts).clamp(0, alone_ns)
 }
 
 pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> WhatIf {
@@ -107,10 +107,14 @@ pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[
     WhatIf { device_number: number, outcome: played(context, device, steps, predicted) }
 }
 
-/// How long a step is, and what changes win of it: each together with those before it.
-pub(super) fn together(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> Option<(i64, Vec<Gain>)> {
-    let gains = |replay: &Bounded<'_, '_>| (1..=changes.len()).map(|count| replay.gain(&changes[..count])).collect();
-    played(context, device, steps::steady(device), |replay| (replay.step_ns(), gains(replay))).ok()
+/// What changes win of a step, each together with those before it.
+pub(super) fn together(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> Option<InTurn> {
+    let in_turn = |replay: &Bounded<'_, '_>| InTurn {
+        step_ns: replay.step_ns(),
+        expected_ns: (1..=changes.len()).map(|count| replay.expected_ns(&changes[..count])).collect(),
+        all: replay.gain(changes),
+    };
+    played(context, device, steps::steady(device), in_turn).ok()
 }
 
 fn played<T>(
@@ -156,5 +160,11 @@ impl<'all> Deref for Bounded<'all, '_> {
 impl Bounded<'_, '_> {
     fn gain(&self, changes: &[Change]) -> Gain {
         self.bounds.bound(changes, self.replay.gain(changes))
+    }
+
+    /// The expected part of that, which what could be won at most bounds only where the accounts do.
+    fn expected_ns(&self, changes: &[Change]) -> i64 {
+        let expected_ns = self.replay.expected_ns(changes);
+        self.bounds.bound(changes, Gain { expected_ns, ceiling_ns: i64::MAX }).expected_ns
     }
 }

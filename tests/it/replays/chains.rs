@@ -1,12 +1,12 @@
 //! What fusing a chain of element-wise kernels wins where copies lie between them.
 
-use std::fmt::Write;
 use std::fs;
 
 use coldspot::analysis::Reading;
 use coldspot::replay::{Change, Gain};
 
 use crate::support::temp;
+use crate::support::trace::EventsOfA100;
 
 const STEP_COUNT: u32 = 6;
 /// Element-wise kernels of a step before its copies; one follows them.
@@ -17,7 +17,7 @@ const PRODUCT_US: f64 = 1_000.0;
 /// A trace of steps on an A100: element-wise kernels, copies, one such kernel, a product, and a wait for all.
 #[derive(Default)]
 struct Trace {
-    events: String,
+    events: EventsOfA100,
     correlation: u32,
     host_us: f64,
     gpu_us: f64,
@@ -47,21 +47,12 @@ impl Trace {
             trace.correlation += 1;
             let args = format!(r#""correlation":{}"#, trace.correlation);
             let wait_us = trace.gpu_us - trace.host_us + 5.0;
-            trace.event("cuda_runtime", "cudaDeviceSynchronize", 99, trace.host_us, wait_us, &args);
+            trace.events.event("cuda_runtime", "cudaDeviceSynchronize", 99, trace.host_us, wait_us, &args);
             trace.host_us = trace.gpu_us + 20.0;
             let length = trace.host_us - begin - 1.0;
-            trace.event("user_annotation", &format!("ProfilerStep#{step}"), 99, begin, length, "");
+            trace.events.event("user_annotation", &format!("ProfilerStep#{step}"), 99, begin, length, "");
         }
         trace
-    }
-
-    fn event(&mut self, category: &str, name: &str, tid: u32, start: f64, length: f64, args: &str) {
-        let comma = if self.events.is_empty() { "" } else { "," };
-        let pid = if tid == 99 { 99 } else { 0 };
-        let _ = write!(
-            self.events,
-            r#"{comma}{{"ph":"X","cat":"{category}","name":"{name}","pid":{pid},"tid":{tid},"ts":{start},"dur":{length},"args":{{{args}}}}}"#
-        );
     }
 
     fn ask(&mut self, category: &str, name: &str, length: f64) {
@@ -76,19 +67,17 @@ impl Trace {
         };
         self.correlation += 1;
         let args = format!(r#""correlation":{}"#, self.correlation);
-        self.event("cuda_runtime", call, 99, self.host_us, 4.0, &args);
+        self.events.event("cuda_runtime", call, 99, self.host_us, 4.0, &args);
         self.host_us += 6.0;
-        self.event(category, name, 7, self.gpu_us, length, &format!(r#"{args},"device":0,"stream":7,{work}"#));
+        self.events.event(category, name, 7, self.gpu_us, length, &format!(r#"{args},"device":0,"stream":7,{work}"#));
         self.gpu_us += length + 1.0;
     }
 
     /// What fusing wins of a step.
     fn fused(&self) -> Gain {
         let folder = temp::folder();
-        let device =
-            r#"{"id":0,"name":"NVIDIA A100-SXM4-40GB","numSms":108,"computeMajor":8,"computeMinor":0,"warpSize":32}"#;
         let path = folder.path().join("chain.json");
-        fs::write(&path, format!(r#"{{"deviceProperties":[{device}],"traceEvents":[{}]}}"#, self.events)).unwrap();
+        fs::write(&path, self.events.text()).unwrap();
         let answers = Reading::default().what_if(&path, &[Change::Fuse]).unwrap();
         answers[0].outcome.as_ref().unwrap_or_else(|none| panic!("{}", none.id())).together
     }

@@ -1,6 +1,5 @@
 //! Work that is one long chain, from the launches to the wait of the host: what kernels lose, the step loses.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,7 @@ use coldspot::analysis::Reading;
 use coldspot::replay::Change;
 
 use crate::support::temp;
+use crate::support::trace::EventsOfA100;
 
 /// Microseconds of a step, and of what the host does before it launches.
 const STEP_US: f64 = 30_000.0;
@@ -18,42 +18,33 @@ const LEFT: f64 = 1.0 / 6.0;
 /// A trace of steps on an A100. Kernels of two streams take turns by events; that of the second begins while the last blocks of
 /// one of the first still run, long after its launch, and well after what it waited for.
 struct Trace {
-    events: String,
+    events: EventsOfA100,
     correlation: u32,
 }
 
 impl Trace {
     fn new(product_us: f64, step_count: u32) -> Self {
-        let mut trace = Self { events: String::new(), correlation: 0 };
+        let mut trace = Self { events: EventsOfA100::default(), correlation: 0 };
         for step in 0..step_count {
             trace.step(step, f64::from(step) * STEP_US, product_us);
         }
         trace
     }
 
-    fn event(&mut self, category: &str, name: &str, tid: u32, start: f64, length: f64, args: &str) {
-        let comma = if self.events.is_empty() { "" } else { "," };
-        let pid = if tid == 99 { 99 } else { 0 };
-        let _ = write!(
-            self.events,
-            r#"{comma}{{"ph":"X","cat":"{category}","name":"{name}","pid":{pid},"tid":{tid},"ts":{start},"dur":{length},"args":{{{args}}}}}"#
-        );
-    }
-
     /// A call, and its operation.
     fn ask(&mut self, call: (&str, f64, f64), category: &str, name: &str, stream: u32, on_gpu: (f64, f64)) {
         self.correlation += 1;
         let args = format!(r#""correlation":{}"#, self.correlation);
-        self.event("cuda_runtime", call.0, 99, call.1, call.2, &args);
+        self.events.event("cuda_runtime", call.0, 99, call.1, call.2, &args);
         let grid = r#""grid":[1080,1,1],"block":[256,1,1],"bytes":4"#;
         let args = format!(r#"{args},"device":0,"stream":{stream},{grid}"#);
-        self.event(category, name, stream, on_gpu.0, on_gpu.1, &args);
+        self.events.event(category, name, stream, on_gpu.0, on_gpu.1, &args);
     }
 
     fn step(&mut self, number: u32, begin: f64, product_us: f64) {
         let at = begin + HOST_US;
         let launch = |place: f64| ("cudaLaunchKernel", at + 8.0 * place, 4.0);
-        self.event("user_annotation", &format!("ProfilerStep#{number}"), 99, begin, STEP_US - 1.0, "");
+        self.events.event("user_annotation", &format!("ProfilerStep#{number}"), 99, begin, STEP_US - 1.0, "");
         self.ask(launch(0.0), "kernel", "ampere_sgemm_128x64_nn", 7, (at + 6.0, product_us));
         let end = at + 7.0 + product_us;
         self.ask(launch(1.0), "kernel", "relu_kernel", 7, (end, 2_000.0));
@@ -64,18 +55,15 @@ impl Trace {
         self.correlation += 1;
         let args = format!(r#""correlation":{}"#, self.correlation);
         let from = at + 46.0;
-        self.event("cuda_runtime", "cudaStreamSynchronize", 99, from, end + 6.0 - from, &args);
+        self.events.event("cuda_runtime", "cudaStreamSynchronize", 99, from, end + 6.0 - from, &args);
         // What the host does after that lasts as long whatever the wait took.
         let rest = begin + STEP_US - 20.0;
-        self.event("cpu_op", "aten::add", 99, end + 7.0, rest - end - 7.0, "");
+        self.events.event("cpu_op", "aten::add", 99, end + 7.0, rest - end - 7.0, "");
     }
 
     fn write(&self, folder: &Path) -> PathBuf {
-        let device =
-            r#"{"id":0,"name":"NVIDIA A100-SXM4-40GB","numSms":108,"computeMajor":8,"computeMinor":0,"warpSize":32}"#;
         let path = folder.join("serial.json");
-        let text = format!(r#"{{"deviceProperties":[{device}],"traceEvents":[{}]}}"#, self.events);
-        fs::write(&path, text).unwrap();
+        fs::write(&path, self.events.text()).unwrap();
         path
     }
 }

@@ -175,3 +175,26 @@ pub fn mutant(seed: u64) -> (Vec<u8>, String) {
     let done = mutate_text::change(&mut bytes, &mut random);
     (bytes, done)
 }
+
+/// Events of a trace on an A100, written one after the other: the host's on thread 99, those of the GPU on their stream.
+#[derive(Default)]
+pub struct EventsOfA100 {
+    events: String,
+}
+
+impl EventsOfA100 {
+    pub fn event(&mut self, category: &str, name: &str, tid: u32, start: f64, length: f64, args: &str) {
+        let comma = if self.events.is_empty() { "" } else { "," };
+        let pid = if tid == 99 { 99 } else { 0 };
+        self.events.push_str(&format!(
+            r#"{comma}{{"ph":"X","cat":"{category}","name":"{name}","pid":{pid},"tid":{tid},"ts":{start},"dur":{length},"args":{{{args}}}}}"#
+        ));
+    }
+
+    /// The whole trace.
+    pub fn text(&self) -> String {
+        let device =
+            r#"{"id":0,"name":"NVIDIA A100-SXM4-40GB","numSms":108,"computeMajor":8,"computeMinor":0,"warpSize":32}"#;
+        format!(r#"{{"deviceProperties":[{device}],"traceEvents":[{}]}}"#, self.events)
+    }
+}
