@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 use crate::text::paths::file_name;
 use crate::timeline::columns::{Label, RangeKind};
@@ -134,9 +134,15 @@ impl CodeStretches {
     /// Ranges that are called compiling.
     fn of_ranges(&mut self, timeline: &Timeline) {
         let labels = &timeline.ranges.labels;
+        // A name may have a label in each of many domains.
+        let mut known: HashMap<(NameId, bool), bool> = HashMap::default();
         let compiles = |label: &Label| {
-            let name = timeline.name(label.name);
-            if label.kind == RangeKind::PythonFrame { is_compile_frame(name) } else { is_compile_range(name) }
+            let (name, is_frame) = (label.name, label.kind == RangeKind::PythonFrame);
+            let compiles = || {
+                let name = timeline.name(name);
+                if is_frame { is_compile_frame(name) } else { is_compile_range(name) }
+            };
+            *known.entry((name, is_frame)).or_insert_with(compiles)
         };
         let compiles: Vec<bool> = labels.iter().map(compiles).collect();
         if !compiles.contains(&true) {
