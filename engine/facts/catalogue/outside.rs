@@ -50,6 +50,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "The time there before the first thing that was recorded of it, and after the last.",
     ),
     fact(
+        "outside_off_cpu_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long that thread is off the CPU there, by the scheduler's record, in no call that was recorded.",
+    ),
+    fact(
         "outside_blocked_call",
         Text,
         OsRuntime,
