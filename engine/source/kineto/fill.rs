@@ -32,6 +32,8 @@ pub(super) struct Part {
     pub(super) places: Places,
     /// What is said of the work beside its times.
     pub(super) details: details::Found,
+    /// When kernels start that do not say which call launched them.
+    pub(super) unlinked: Vec<i64>,
     frame: Frame,
     limits: Limits,
 }
@@ -46,6 +48,7 @@ impl Part {
             has_gpu_events: false,
             places: Places::default(),
             details: details::Found::default(),
+            unlinked: Vec::new(),
             frame,
             limits,
         }
@@ -75,8 +78,9 @@ impl Sink for Part {
             }
             Activity::Operator(operator) => {
                 self.range(event, RangeKind::Operator, event.name);
-                self.places.operator(operator, self.interval(event), thread(event));
-                self.details.operator(event, operator);
+                let (times, thread) = (self.interval(event), thread(event));
+                self.places.operator(operator, times, thread);
+                self.details.operator(event, operator, (times, thread));
             }
             Activity::Range(_) => self.range(event, RangeKind::Annotation, event.name),
             Activity::Step(_) => self.range(event, RangeKind::Annotation, Text::new(STEP, false)),
@@ -131,6 +135,9 @@ impl Part {
         self.has_gpu_events = true;
         self.details.kernel(kernel, self.interval(event));
         let op = self.op(event, &kernel.work);
+        if op.correlation.is_none_or(|id| id == 0) {
+            self.unlinked.push(op.start);
+        }
         let name = self.name(event.name);
         let geometry = Geometry {
             grid_blocks: product(kernel.grid),
