@@ -105,13 +105,43 @@ pub struct StepWork {
 }
 
 /// The step that gains are told of, where it is not plain from the steps of the window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GainStep {
     /// The mean step without what recording costs, nanoseconds.
     pub step_ns: i64,
     /// How many steps were played again; the first of them leads in, and is not in the mean.
     pub count: i64,
+    /// The part of the window that rounds of launches take; absent where that is nearly all, and of steps that a range tells.
+    pub covered_share: Option<f64>,
 }
+
+/// What gains are told of: a program's step, or what its launches repeat, which may be a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GainUnit {
+    /// A step that a range tells.
+    Step,
+    /// A round of launches.
+    Round,
+}
+
+impl GainUnit {
+    /// Of the gains of a device.
+    pub(super) fn of(device: &Entity) -> Self {
+        let is_told = device.int("step_count").is_some() && device.text("step_told_by") != Some("launches");
+        if is_told { Self::Step } else { Self::Round }
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Round => "round",
+        }
+    }
+}
+
+/// Rounds that take less of the window than this are told with the part that they take.
+const NEARLY_ALL_COVERED: f64 = 0.9;
 
 /// The step of gains is told where it is longer or shorter than the median step by more than this share.
 const LEAST_STEP_DIFFERENCE: f64 = 0.02;
@@ -230,10 +260,12 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
 
 /// The step that gains of a device are told of; `None` without a replay, and where it is as long as the median step.
 pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
-    let step = GainStep { step_ns: device.int(STEP_FACT)?, count: device.int("replay_step_count")? };
+    let is_round = GainUnit::of(device) == GainUnit::Round;
+    let covered_share = device.number("replay_covered_share").filter(|share| is_round && *share < NEARLY_ALL_COVERED);
+    let step = GainStep { step_ns: device.int(STEP_FACT)?, count: device.int("replay_step_count")?, covered_share };
     let is_median =
         |median_ns: i64| (step.step_ns - median_ns).abs() as f64 <= LEAST_STEP_DIFFERENCE * median_ns as f64;
-    (!device.int("step_median_ns").is_some_and(is_median)).then_some(step)
+    (covered_share.is_some() || !device.int("step_median_ns").is_some_and(is_median)).then_some(step)
 }
 
 /// The steps of a device; `None` where no range tells them.

@@ -329,6 +329,9 @@ fn window(device: &DeviceReview) -> String {
             duration(step.step_ns),
             (step.count - 1).max(1)
         ));
+        if let Some(share) = step.covered_share {
+            words.push_str(&format!(" All of them take {} of this time.", percent(share)));
+        }
     }
     if let Some(outside) = &device.outside {
         words.push_str(&format!(" {}", words_of(outside)));

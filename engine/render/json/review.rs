@@ -97,6 +97,8 @@ struct Profile<'a> {
 struct GainStep {
     step_ns: i64,
     count: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covered_share: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -308,7 +310,11 @@ impl<'a> Device<'a> {
             idle_began: device.triggers.iter().map(Part::new).collect(),
             kernels: device.kernels.iter().map(Kernel::new).collect(),
             steps: device.steps.as_ref().map(Steps::new),
-            gain_step: device.gain_step.map(|step| GainStep { step_ns: step.step_ns, count: step.count }),
+            gain_step: device.gain_step.map(|step| GainStep {
+                step_ns: step.step_ns,
+                count: step.count,
+                covered_share: step.covered_share,
+            }),
             together: device.together.as_ref().map(Together::new),
             phase: device.phase.as_ref().map(Phase::new),
             outside: device.outside.as_ref().map(Text::from),
