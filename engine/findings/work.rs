@@ -24,7 +24,9 @@ pub struct KernelWork {
     pub name: Sentence,
     /// The time of the window that is attributed to it: of kernels that run together, to the one that began first.
     pub attributed_ns: i64,
-    /// The same as a share of the window.
+    /// How long its launches take in all, also beside kernels that began first; absent where that is hardly more.
+    pub sum_ns: Option<i64>,
+    /// The time that is attributed to it as a share of the window.
     pub share: f64,
     /// How often it was launched.
     pub launch_count: i64,
@@ -242,6 +244,9 @@ pub(super) fn kernels(facts: &Facts, device: EntityId, window_ns: i64) -> Vec<Ke
     profiled.collect()
 }
 
+/// What a kernel's launches take in all is told where it is more than this many times what is attributed to it.
+const MORE_IN_ALL: f64 = 1.05;
+
 fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
     let attributed_ns = kernel.int("attributed_ns").filter(|ns| *ns > 0)?;
     Some(KernelWork {
@@ -249,6 +254,7 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
         // Shortened beside the others.
         name: Sentence::default().code(kernel.name()),
         attributed_ns,
+        sum_ns: kernel.int("sum_ns").filter(|sum_ns| *sum_ns as f64 > MORE_IN_ALL * attributed_ns as f64),
         share: attributed_ns as f64 / window_ns as f64,
         launch_count: kernel.int("launch_count")?,
         median_ns: kernel.int("median_ns"),
@@ -279,4 +285,41 @@ pub(super) fn steps(device: &Entity) -> Option<StepWork> {
         slowest_number: device.int("step_slowest_number"),
         warm_up_count: device.int("warm_up_step_count").unwrap_or(0),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entity(kind: EntityKind, facts: &[(&'static str, i64)]) -> Entity {
+        let mut entity = Entity::new(kind, "gpu0".to_owned(), Vec::new());
+        facts.iter().for_each(|(name, value)| entity.set(*name, *value));
+        entity
+    }
+
+    #[test]
+    fn gains_are_of_rounds_where_no_range_tells_steps_and_say_what_part_rounds_take() {
+        let mut device = entity(EntityKind::Device, &[("replay_step_ns", 6_500_000), ("replay_step_count", 9)]);
+        device.set("replay_covered_share", 0.7);
+        assert_eq!(GainUnit::of(&device), GainUnit::Round);
+        assert_eq!(gain_step(&device).and_then(|step| step.covered_share), Some(0.7));
+        device.set("replay_covered_share", 0.9);
+        assert_eq!(gain_step(&device).map(|step| step.covered_share), Some(None));
+        device.set("step_count", 9);
+        device.set("step_told_by", "range");
+        device.set("replay_covered_share", 0.7);
+        assert_eq!(GainUnit::of(&device), GainUnit::Step);
+        assert_eq!(gain_step(&device).map(|step| step.covered_share), Some(None));
+        device.set("step_told_by", "launches");
+        assert_eq!(GainUnit::of(&device), GainUnit::Round);
+    }
+
+    #[test]
+    fn all_of_a_kernels_launches_are_told_where_others_ran_beside_them() {
+        let of = |sum_ns: i64| {
+            let facts = [("attributed_ns", 1_000), ("sum_ns", sum_ns), ("launch_count", 3)];
+            kernel_work(&entity(EntityKind::Kernel, &facts), 10_000).and_then(|work| work.sum_ns)
+        };
+        assert_eq!((of(1_000), of(1_050), of(1_051), of(4_000)), (None, None, Some(1_051), Some(4_000)));
+    }
 }

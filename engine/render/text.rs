@@ -208,7 +208,8 @@ impl Page {
                 self.heading("Kernels");
             }
             let median = kernel.median_ns.map_or_else(String::new, |ns| format!(", median {}", duration(ns)));
-            let launches = format!("{}{median}", counted_as(kernel.launch_count, "launch", "launches"));
+            let in_all = kernel.sum_ns.map_or_else(String::new, |ns| format!(", {} in all", duration(ns)));
+            let launches = format!("{}{median}{in_all}", counted_as(kernel.launch_count, "launch", "launches"));
             self.line(&format!(
                 "{:>7} {:>10}  {launches:<32} {}",
                 percent(kernel.share),

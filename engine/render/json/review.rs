@@ -65,6 +65,8 @@ struct Kernel<'a> {
     id: &'a str,
     name: Text,
     attributed_ns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum_ns: Option<i64>,
     share: f64,
     launch_count: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -329,6 +331,7 @@ impl<'a> Kernel<'a> {
             id: &kernel.key,
             name: (&kernel.name).into(),
             attributed_ns: kernel.attributed_ns,
+            sum_ns: kernel.sum_ns,
             share: kernel.share,
             launch_count: kernel.launch_count,
             median_ns: kernel.median_ns,
