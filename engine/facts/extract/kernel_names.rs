@@ -42,7 +42,7 @@ const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_de
 const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce";
 /// Kernels of DeepEP, which send tokens to the GPUs of their experts and back: on few blocks, so that others compute beside them.
 const EXPERTS: &str = r"\b(deep_ep|ep::(internode|internode_ll|intranode))::";
-const MATRIX: &str = r"(?i)gemm|wgrad_alg|[dw]grad_engine|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
+const MATRIX: &str = r"(?i)gemm|[dw]grad_(alg|engine)|winograd|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
 const FUSION: &str = r"^triton_\w+_fused_";
@@ -68,7 +68,7 @@ const NO_SOFTMAX: &str = r"(?i)log_?softmax|cross_?entropy|nll_loss|top_?k|gatin
 /// makes a new one.
 const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
 /// Convolutions of cuDNN whose names tell no type but as what they were made for.
-const TYPED_CONVOLUTION: &str = r"wgrad_alg|[dw]grad_engine";
+const TYPED_CONVOLUTION: &str = r"[dw]grad_(alg|engine)|winograd";
 /// The first that fits counts. cuDNN's convolutions by FFT multiply (`gcgemm`) in fp32.
 const PRECISIONS: [(&str, &str); 8] = [
     (r"(?i)tf32", "tf32"),
@@ -228,6 +228,8 @@ mod tests {
         assert_eq!((engine("float"), engine("__half"), engine("double")), (Some("fp32"), Some("fp16"), Some("fp64")));
         let gradient = "void cudnn::cnn::wgrad_alg0_engine<float, 512, 6, 5, 3, 3, 3, false, 512>(int, int)";
         assert_eq!(patterns.traits("wgrad_alg0_engine", gradient).role, Role::Fp32Product);
+        let filter = "void cudnn::winograd_nonfused::winogradForwardFilter4x4<float, float>(int)";
+        assert_eq!(patterns.traits("winogradForwardFilter4x4", filter).precision, Some("fp32"));
         assert_eq!(of("volta_gcgemm_64x64_tn").precision, Some("fp32"));
         // Products of complex numbers that the program itself holds.
         assert_eq!(of("volta_cgemm_64x64_tn").precision, None);

@@ -238,10 +238,11 @@ fn main_folder(stack: &str) -> Option<&str> {
 fn own_frame<'a>(stack: &'a str, root: Option<&Path>, folders: &[&str]) -> Option<Frame<'a>> {
     let in_project = |frame: &Frame<'_>| root.is_some_and(|root| own_code::in_project(frame.path, root).is_some());
     let is_below = |frame: &Frame<'_>| {
-        let is_absolute = frame.path.starts_with(['/', '\\']) || frame.path.contains(':');
+        let is_system = ["/usr/", "/opt/", "\\"].iter().any(|folder| frame.path.starts_with(folder));
         folders.is_empty()
             || folders.iter().any(|folder| match *folder {
-                "" => !is_absolute,
+                // A script that was called in its own folder: what it runs may lie anywhere, but where packages do.
+                "" => !is_system && !frame.path.contains(':'),
                 folder => frame.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(['/', '\\'])),
             })
     };

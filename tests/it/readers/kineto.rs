@@ -447,3 +447,29 @@ fn stacks_of_operators_stand_for_frames_and_the_script_tells_what_is_its_own() {
     let told = sources(&facts);
     assert!(told.contains(&("forward_kernel".to_owned(), "run.py:3 (go)".to_owned())), "{told:?}");
 }
+
+#[test]
+fn what_a_script_runs_from_elsewhere_is_the_programs_own_too() {
+    let text = framed_trace(8)
+        .replace("train.py(10): main", "runner.py(10): <module>")
+        .replace("train.py(40): train_step", "/root/code/train.py(40): train_step");
+    let told = sources(&facts(text));
+    assert!(told.contains(&("forward_kernel".to_owned(), "train.py:40 (train_step)".to_owned())), "{told:?}");
+}
+
+#[test]
+fn calls_and_work_without_correlation_are_linked_by_their_external_id() {
+    // As ROCm's tracer wrote it until 2024.
+    let text =
+        trace(6, Today).replace("\"correlation\"", "\"External id\"").replace("cudaL", "hipL").replace("cudaM", "hipM");
+    let of = |text: &str, name: &str| device(&facts(text), name);
+    for name in ["idle_unknown_ns", "idle_launch_ns", "idle_queue_ns", "idle_host_ns", "copy_count"] {
+        assert_eq!(
+            of(&text, name),
+            of(&trace(6, Today).replace("cudaL", "hipL").replace("cudaM", "hipM"), name),
+            "{name}"
+        );
+    }
+    assert_eq!(of(&text, "idle_unknown_ns"), 0);
+    assert_eq!(facts(&text).run().unwrap().int("lost_launch_count"), None);
+}
