@@ -103,9 +103,11 @@ fn ranges(timeline: &Timeline, main: u32, window: Interval, sides: [Interval; 2]
         let is_told = ns > 0 && ns as f64 >= MIN_RANGE_SHARE * outside_ns as f64 && times.overlap_ns(window) == 0;
         is_told.then_some((ns, *label))
     };
-    if let Some((ns, label)) =
-        own.times.iter().zip(&own.label).filter_map(holds).min_by_key(|(ns, label)| (*ns, Reverse(*label)))
-    {
+    // By start: those that begin within the devices' work are none.
+    let before = own.times.partition_point(0, |times| times.start < window.start);
+    let after = own.times.partition_point(before, |times| times.start < window.end);
+    let beside = (0..before).chain(after..own.times.len()).map(|index| (own.times.at(index), &own.label[index]));
+    if let Some((ns, label)) = beside.filter_map(holds).min_by_key(|(ns, label)| (*ns, Reverse(*label))) {
         facts.set("outside_range", told_name(timeline, label));
         facts.set("outside_range_ns", ns);
     }
