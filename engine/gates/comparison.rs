@@ -49,8 +49,9 @@ impl Context<'_> {
         Gate { name: "verdict".to_owned(), limit, outcome, says: escape::plain(&says) }
     }
 
-    fn is_damaged(&self) -> bool {
-        self.runs.base.iter().chain(self.runs.head).any(|run| run.facts.is_damaged())
+    /// Why no number is that of the programs, where a side lacks some of its work.
+    fn incomplete(&self) -> Option<String> {
+        self.runs.base.iter().chain(self.runs.head).find_map(|run| review::incomplete(&run.facts))
     }
 
     fn fail_on(&self, least: Severity) -> Gate {
@@ -61,8 +62,8 @@ impl Context<'_> {
         // Without a sound unit no finding is better or worse.
         let what = if is_comparable { "new or worse" } else { "new; whether others are worse cannot be told" };
         let gate = standing::of_findings(least, &titles.collect::<Vec<_>>(), what);
-        if self.is_damaged() {
-            return Gate { outcome: GateOutcome::Unknown, says: review::DAMAGED.to_owned(), ..gate };
+        if let Some(says) = self.incomplete() {
+            return Gate { outcome: GateOutcome::Unknown, says, ..gate };
         }
         // What became faster must not fail for what it uncovered.
         match (gate.outcome, self.comparison.outcome) {
@@ -75,11 +76,11 @@ impl Context<'_> {
     }
 
     fn budget(&self, budget: &Budget) -> Gate {
-        let numbers = match &budget.metric {
-            _ if self.is_damaged() => Err(review::DAMAGED.to_owned()),
-            Metric::Findings(state) => Ok(vec![Number::without_base(None, self.count(*state) as f64)]),
-            metric if budget.limit.is_relative() => self.against_base(budget, metric),
-            metric => self.of_head(metric),
+        let numbers = match (self.incomplete(), &budget.metric) {
+            (Some(why), _) => Err(why),
+            (None, Metric::Findings(state)) => Ok(vec![Number::without_base(None, self.count(*state) as f64)]),
+            (None, metric) if budget.limit.is_relative() => self.against_base(budget, metric),
+            (None, metric) => self.of_head(metric),
         };
         standing::of_budget(budget, numbers, self.basis(budget))
     }
