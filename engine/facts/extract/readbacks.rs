@@ -91,15 +91,19 @@ fn is_checker(timeline: &Timeline, checkers: &[bool], op: Op) -> bool {
 fn waited_ns(context: &Context<'_>, call: u32) -> Option<i64> {
     let timeline = context.timeline;
     let length = |call: u32| timeline.api.times.at(call as usize).len_ns();
-    if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
-        return Some(length(call));
-    }
     let calls = context.calls.of_thread(timeline.api.thread[call as usize]);
     let start = |call: u32| timeline.api.times.start(call as usize);
-    let end = timeline.api.times.end(call as usize);
+    let end = |call: u32| timeline.api.times.end(call as usize);
+    let waits = |call: &u32| matches!(context.calls.class_of(timeline, *call), ApiClass::Wait(_));
     let after = calls.partition_point(|other| (start(*other), *other) <= (start(call), call));
-    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= end)?;
-    let is_wait = matches!(context.calls.class_of(timeline, next), ApiClass::Wait(_)) && start(next) - end < SOON_NS;
+    if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
+        // Whoever waits right before a copy that waits by itself waits for what it is to read.
+        let before = after.checked_sub(2).and_then(|before| calls.get(before)).copied();
+        let before = before.filter(waits).filter(|before| (0..SOON_NS).contains(&(start(call) - end(*before))));
+        return Some(length(call) + before.map_or(0, length));
+    }
+    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= end(call))?;
+    let is_wait = waits(&next) && start(next) - end(call) < SOON_NS;
     is_wait.then(|| length(next))
 }
 
