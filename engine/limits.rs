@@ -123,6 +123,11 @@ pub const MAX_BASELINE_BYTES: u64 = 16 * MIB;
 pub const MAX_CONFIG_ENTRY_COUNT: usize = 1_000;
 /// Bytes of a pattern of a coldspot.toml.
 pub const MAX_PATTERN_BYTES: usize = 1_000;
+/// Budgets of kernels or ranges by a pattern, and `*` of such a pattern: each is held against the names of all of them, again for
+/// each run.
+pub const MAX_PATTERN_BUDGET_COUNT: usize = 100;
+/// See [`MAX_PATTERN_BUDGET_COUNT`].
+pub const MAX_PATTERN_STAR_COUNT: usize = 16;
 
 // What rules and templates may hold and do.
 
@@ -277,6 +282,10 @@ mod tests {
         vec![
             ("a rule file, a template, a coldspot.toml", vec![bytes(MAX_RULE_FILE_BYTES)]),
             ("budgets of a coldspot.toml", vec![count(MAX_CONFIG_ENTRY_COUNT as u64), count(MAX_PATTERN_BYTES as u64)]),
+            (
+                "budgets of kernels or ranges by a pattern",
+                vec![count(MAX_PATTERN_BUDGET_COUNT as u64), count(MAX_PATTERN_STAR_COUNT as u64)],
+            ),
             ("all folders of rules", vec![count(MAX_RULE_FOLDER_ENTRY_COUNT as u64), bytes(MAX_RULES_BYTES as u64)]),
             ("a folder of templates", vec![count(MAX_TEMPLATE_FILE_COUNT as u64)]),
             ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),

@@ -62,6 +62,8 @@ struct Recorded<'a> {
     work: &'a Work,
     noise: &'a Noise,
     device: Option<usize>,
+    /// The names of kernels that were replaced, by that of the one in their place.
+    was: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> Recorded<'a> {
@@ -71,7 +73,13 @@ impl<'a> Recorded<'a> {
             let runs = sides.get(side).runs.iter().map(|run| named(run, kind, device));
             runs.map(|named| if side == Side::Base { renamed(named, work) } else { named }).collect()
         });
-        Self { runs, work, noise, device }
+        let was = work.replaced.iter().map(|pair| (pair.new.as_str(), pair.old.as_str())).collect();
+        Self { runs, work, noise, device, was }
+    }
+
+    /// Whether any run has something of a name.
+    fn has(&self, name: &str) -> bool {
+        self.runs.iter().flatten().any(|run| run.contains_key(name))
     }
 
     fn names(&self) -> BTreeSet<&String> {
@@ -93,7 +101,7 @@ impl<'a> Recorded<'a> {
         }
         Some(CallChange {
             name: name.to_owned(),
-            was: self.work.replaced.iter().find(|pair| pair.new == name).map(|pair| pair.old.clone()),
+            was: self.was.get(name).map(|old| (*old).to_owned()),
             device: self.device,
             count,
             call,
@@ -235,10 +243,10 @@ impl<'a> Calls<'a> {
 
 /// What became of a name on those devices where it changed, when on others it did not.
 fn on_some_devices(each: &[Recorded<'_>], name: &str, is_comparable: bool) -> Vec<CallChange> {
-    let all: Vec<CallChange> = each.iter().filter_map(|recorded| recorded.change(name)).collect();
-    let count = all.len();
-    let changed: Vec<CallChange> = all.into_iter().filter(|change| change.weight(is_comparable).0).collect();
-    if changed.len() < count { changed } else { Vec::new() }
+    // Where it never ran nothing changed.
+    let all = each.iter().filter(|recorded| recorded.has(name)).filter_map(|recorded| recorded.change(name));
+    let changed: Vec<CallChange> = all.filter(|change| change.weight(is_comparable).0).collect();
+    if changed.len() < each.len() { changed } else { Vec::new() }
 }
 
 impl CallChange {

@@ -6,6 +6,7 @@ use crate::compare::State;
 use crate::facts::EntityKind;
 use crate::facts::catalogue::{self, Fact, FactType, Scaling, Unit};
 use crate::ledger::Account;
+use crate::limits::{MAX_PATTERN_BUDGET_COUNT, MAX_PATTERN_STAR_COUNT};
 use crate::text::nearest::nearest;
 
 /// Budgets in the order in which they were set. A number may have one limit of each kind: against the base, from above,
@@ -79,6 +80,18 @@ pub enum BudgetError {
         /// The limits.
         texts: [String; 2],
     },
+    /// A pattern over names that would take long.
+    #[error("budget `{name}`: a pattern has at most {MAX_PATTERN_STAR_COUNT} `*`")]
+    Pattern {
+        /// The name.
+        name: String,
+    },
+    /// Too many patterns over names.
+    #[error("budget `{name}`: there are more than {MAX_PATTERN_BUDGET_COUNT} budgets of kernels or ranges by name")]
+    TooMany {
+        /// The name.
+        name: String,
+    },
     /// No `=` between name and limit.
     #[error("`{text}` is no budget: write NAME=LIMIT, such as step_time=+5%")]
     Shape {
@@ -109,6 +122,10 @@ impl Budgets {
         if let Some(other) = self.list.iter().find(|known| known.is_instead_of(&budget)) {
             let (name, texts) = (budget.name, [other.text.clone(), budget.text]);
             return Err(BudgetError::Duplicate { name, texts });
+        }
+        let is_named = |budget: &&Budget| matches!(budget.metric, Metric::Named(_));
+        if is_named(&&budget) && self.list.iter().filter(is_named).count() >= MAX_PATTERN_BUDGET_COUNT {
+            return Err(BudgetError::TooMany { name: budget.name });
         }
         self.list.push(budget);
         Ok(())
@@ -152,6 +169,11 @@ impl Budget {
             let hint = near.map_or_else(String::new, |known| format!(", did you mean `{known}`?"));
             BudgetError::Unknown { name: name.to_owned(), hint }
         })?;
+        if let Metric::Named(named) = &metric
+            && named.star_count() > MAX_PATTERN_STAR_COUNT
+        {
+            return Err(BudgetError::Pattern { name: name.to_owned() });
+        }
         let wrong = |problem| BudgetError::Limit { name: name.to_owned(), text: text.to_owned(), problem };
         let limit = Limit::parse(text, metric.unit()).map_err(wrong)?;
         if limit.is_relative() && metric.scaling() == Scaling::Incomparable {

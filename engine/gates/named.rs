@@ -29,6 +29,11 @@ impl Named {
         (!pattern.is_empty()).then(|| Self { kind, pattern: Glob::new(pattern), fact })
     }
 
+    /// How many `*` its pattern has.
+    pub(super) fn star_count(&self) -> usize {
+        self.pattern.as_str().matches('*').count()
+    }
+
     /// What it is of, for messages.
     pub(super) fn what(&self) -> String {
         format!("{} that fits `{}`", self.kind.name(), self.pattern.as_str())
@@ -52,8 +57,9 @@ impl Named {
 
     fn fitting<'a>(&'a self, facts: &'a Facts) -> impl Iterator<Item = &'a Entity> {
         let fits = |entity: &&Entity| {
-            let full = entity.text("full_name").is_some_and(|name| self.pattern.matches(name));
-            full || self.pattern.matches(entity.name())
+            let name = entity.name();
+            let full = entity.text("full_name").filter(|full| *full != name);
+            self.pattern.matches(name) || full.is_some_and(|full| self.pattern.matches(full))
         };
         facts.of_kind(self.kind).map(|(_, entity)| entity).filter(fits)
     }

@@ -164,7 +164,10 @@ fn what_is_held_against_every_finding_has_a_limit() {
     let ignores: String = entries("[[ignore]]\nrule = \"sync-gap\"\nreason = \"N\"\n");
     assert!(faults(&ignores)[0].ends_with("there are more than 1000 ignores"));
     let budgets: String = entries("'kernel[\"kN\"].mean_ns' = \"+5%\"\n");
-    assert!(faults(&format!("[budgets]\n{budgets}"))[0].ends_with("there are more than 1000 budgets"));
+    let all = faults(&format!("[budgets]\n{budgets}"));
+    assert!(all[0].ends_with("there are more than 100 budgets of kernels or ranges by name"), "{}", all[0]);
+    let stars = format!("[budgets]\n'kernel[\"{}\"].mean_ns' = \"+5%\"\n", "*a".repeat(17));
+    assert!(faults(&stars)[0].ends_with("a pattern has at most 16 `*`"));
     let long = format!("[[ignore]]\nrule = \"sync-gap\"\nreason = \"r\"\nentity = \"{}\"\n", "*a".repeat(501));
     assert!(faults(&long)[0].ends_with("a pattern has at most 1000 bytes"));
     let unknown: String = entries("\"no.such.number.N\" = 5\n");

@@ -7,6 +7,7 @@ use super::notes::{Level, Note, Notes};
 use crate::findings::digest;
 use crate::gates::Gate;
 use crate::rules::outcome::Severity;
+use crate::text::escape;
 
 #[derive(Serialize)]
 struct Issue<'a> {
@@ -38,7 +39,7 @@ pub(super) fn codequality(notes: &Notes<'_>) -> serde_json::Result<String> {
     let gates = gates.map(|gate| of_gate(gate, report));
     let findings = notes.notes.iter().filter(|note| note.is_in_head).map(|note| of_note(note, report));
     let issues: Vec<Issue<'_>> = slower.into_iter().chain(gates).chain(findings).collect();
-    Ok(serde_json::to_string_pretty(&issues)? + "\n")
+    Ok(escape::json(&(serde_json::to_string_pretty(&issues)? + "\n")))
 }
 
 fn of_verdict<'a>(notes: &Notes<'_>, report: &'a str) -> Issue<'a> {

@@ -117,7 +117,7 @@ pub fn history_json(history: &History) -> serde_json::Result<String> {
         "schema": SCHEMA, "coldspot": env!("CARGO_PKG_VERSION"), "of": history.of.name(), "verdict": verdict(history).plain(),
         "points": points, "changes": changes, "findings": trends, "left_out": left_out,
     });
-    Ok(serde_json::to_string_pretty(&all)? + "\n")
+    Ok(escape::json(&(serde_json::to_string_pretty(&all)? + "\n")))
 }
 
 fn point_json(point: &Point) -> Value {

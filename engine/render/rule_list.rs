@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::project::Config;
 use crate::rules::outcome::Severity;
 use crate::rules::{Library, Param, Rule, Status};
+use crate::text::escape;
 
 use super::facts::table;
 
@@ -30,7 +31,7 @@ pub fn rule_list_text(library: &Library, config: &Config) -> String {
 pub fn rule_list_json(library: &Library, config: &Config) -> String {
     let rules: Vec<Value> = library.rules().iter().map(|rule| object(rule, config)).collect();
     let list = json!({ "schema": "coldspot.rules/1", "coldspot": env!("CARGO_PKG_VERSION"), "rules": rules });
-    format!("{list:#}\n")
+    escape::json(&format!("{list:#}\n"))
 }
 
 fn object(rule: &Rule, config: &Config) -> Value {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::build::{Built, build};
 use super::change::{Change, Extent, is_scalar_readback, is_small_kernel};
 use super::model::{Edge, Play};
-use super::record::{Call, Op, Part};
+use super::record::{Call, MAX_STEP_COUNT, Op, Part};
 use super::setting::Setting;
 use super::waits::inner_wait_count;
 use super::{Assumption, NoReplay, Subject};
@@ -141,17 +141,7 @@ impl<'all> Replay<'all> {
     /// # Errors
     /// When the recording cannot be played again.
     pub fn new(subject: Subject<'all>) -> Result<Self, NoReplay> {
-        let part = Part::new(&subject)?;
-        let mut setting = Setting {
-            subject,
-            spacing_ns: 0,
-            launch_ns: 0,
-            return_ns: 0,
-            launch_gap_ns: part.calls.iter().map(|call| subject.calls.launch_gap_ns(call.thread)).max().unwrap_or(0),
-            pinned: [None, None],
-        };
-        setting.measure(&part);
-        let mut built = build(subject.timeline, part)?;
+        let (mut built, mut setting) = Self::built(subject)?;
         built.model.shares = built.model.part.ops.iter().map(|op| setting.resident_share_of(op)).collect();
         (setting.spacing_ns, setting.launch_ns, setting.return_ns) =
             (built.usual.spacing_ns, built.usual.launch_ns, built.usual.return_ns);
@@ -167,6 +157,20 @@ impl<'all> Replay<'all> {
         let least_ns = play.model.step_ns(&play.times()).min(step_ns);
         (replay.barest, replay.least_ns) = (play.edges, least_ns);
         Ok(replay)
+    }
+
+    /// The model of as many steps as may be, and what is the case there.
+    fn built(subject: Subject<'all>) -> Result<(Built, Setting<'all>), NoReplay> {
+        let mut most_steps = MAX_STEP_COUNT;
+        loop {
+            let part = Part::new(&subject, most_steps)?;
+            most_steps = part.step_count as usize / 2;
+            let setting = Setting::of(subject, &part);
+            match build(subject.timeline, part) {
+                Err(NoReplay::TooLong) => {}
+                built => return built.map(|built| (built, setting)),
+            }
+        }
     }
 
     fn without_profiler(&self, cost: Cost) -> Play<'_> {

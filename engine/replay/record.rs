@@ -20,7 +20,7 @@ const MAX_EVENT_COUNT: usize = 30_000;
 /// Threads that are played again at most: each is held against all others where it was silent.
 const MAX_THREAD_COUNT: usize = 256;
 /// Steps that are played again at most.
-const MAX_STEP_COUNT: usize = 100;
+pub(super) const MAX_STEP_COUNT: usize = 100;
 /// How PyTorch begins the names of an optimizer's ranges: `Optimizer.step#SGD.step`.
 const OPTIMIZER: &str = "Optimizer.";
 /// Queries of a loop that polls, at least.
@@ -93,8 +93,8 @@ struct HostSteps {
 }
 
 impl Part {
-    /// The steps in the middle of the steady state, as many as may be.
-    pub(super) fn new(subject: &Subject<'_>) -> Result<Self, NoReplay> {
+    /// The steps in the middle of the steady state, as many as may be, and no more than so many.
+    pub(super) fn new(subject: &Subject<'_>, most_steps: usize) -> Result<Self, NoReplay> {
         if subject.steps.len() < 2 {
             return Err(NoReplay::NoSteps);
         }
@@ -102,7 +102,7 @@ impl Part {
         if threads.is_empty() {
             return Err(NoReplay::NoCalls);
         }
-        let mut count = subject.steps.len().min(MAX_STEP_COUNT);
+        let mut count = subject.steps.len().min(most_steps);
         let most = MAX_EVENT_COUNT * USUAL_DEVICE_COUNT / subject.devices.len().max(USUAL_DEVICE_COUNT);
         loop {
             if count < 2 {

@@ -36,7 +36,17 @@ pub(super) struct Setting<'all> {
     pub(super) pinned: [Option<f64>; 2],
 }
 
-impl Setting<'_> {
+impl<'all> Setting<'all> {
+    /// What is measured in a part; what is usual is not known yet.
+    pub(super) fn of(subject: Subject<'all>, part: &Part) -> Self {
+        let threads = part.calls.iter().map(|call| call.thread);
+        let launch_gap_ns = threads.map(|thread| subject.calls.launch_gap_ns(thread)).max().unwrap_or(0);
+        let mut setting =
+            Self { subject, spacing_ns: 0, launch_ns: 0, return_ns: 0, launch_gap_ns, pinned: [None, None] };
+        setting.measure(part);
+        setting
+    }
+
     fn properties(&self, device: u32) -> Option<&DeviceProperties> {
         self.subject.timeline.devices.get(device as usize)?.properties.as_ref()
     }
@@ -157,7 +167,7 @@ impl Setting<'_> {
     }
 
     /// Measures the rates of pinned copies.
-    pub(super) fn measure(&mut self, part: &Part) {
+    fn measure(&mut self, part: &Part) {
         for lane in [0, 1] {
             let fits = |op: &&Op| op.lane == Some(lane) && !op.is_pageable && op.bytes >= MIN_RATE_BYTES;
             let rates = part.ops.iter().filter(fits).map(|op| op.bytes as f64 / (op.end - op.start).max(1) as f64);

@@ -62,7 +62,8 @@ impl Launches {
     /// `None` where nothing was launched.
     pub fn new(timeline: &Timeline, device: &DeviceOps) -> Option<Self> {
         let (process, has_calls) = main_process(timeline, device)?;
-        let (mut list, mut symbols, mut names) = (Vec::new(), HashMap::default(), Vec::new());
+        let (mut symbols, mut names) = (HashMap::default(), Vec::new());
+        let mut list = Vec::with_capacity(device.all_ops().size_hint().0);
         for op in device.in_window().filter(|op| op.kind != OpKind::Migration) {
             let at = match launched_at(timeline, op) {
                 Some((at, of)) if of == process => at,
@@ -140,11 +141,18 @@ fn launched_at(timeline: &Timeline, op: Op) -> Option<(i64, u32)> {
 fn main_process(timeline: &Timeline, device: &DeviceOps) -> Option<(u32, bool)> {
     let mut counts: HashMap<u32, usize> = HashMap::default();
     let mut is_any = false;
+    // Mostly there is one.
+    let (mut last, mut in_row) = (NONE, 0);
     for op in device.in_window() {
         is_any = true;
-        if let Some((_, process)) = launched_at(timeline, op) {
-            *counts.entry(process).or_default() += 1;
+        let Some((_, process)) = launched_at(timeline, op) else { continue };
+        if process != last && in_row > 0 {
+            *counts.entry(last).or_default() += std::mem::take(&mut in_row);
         }
+        (last, in_row) = (process, in_row + 1);
+    }
+    if in_row > 0 {
+        *counts.entry(last).or_default() += in_row;
     }
     let main = counts.into_iter().max_by_key(|(process, count)| (*count, std::cmp::Reverse(*process)));
     is_any.then(|| main.map_or((NONE, false), |(process, _)| (process, true)))

@@ -94,7 +94,7 @@ pub struct Marks(Vec<Group>);
 impl Marks {
     /// All but those that are parts of a step.
     pub fn new(timeline: &Timeline) -> Self {
-        Self(groups(timeline, |rank| rank != Rank::Part))
+        Self(groups(timeline, |_, rank| rank != Rank::Part))
     }
 
     /// Those of the process that launches.
@@ -150,8 +150,8 @@ pub(super) fn are_parts_of_one(marks: &Marks, launches: &Launches, steps: &Steps
 /// The steps that the user names: with or without its numbers.
 pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Option<Steps> {
     let wanted = without_numbers(name);
-    let groups = groups(timeline, |_| true).into_iter();
-    let groups = groups.filter(|group| group.process == launches.process && *group.name == *wanted);
+    let groups = groups(timeline, |name, _| name == wanted).into_iter();
+    let groups = groups.filter(|group| group.process == launches.process);
     let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
     let group = groups.max_by_key(inside_ns)?;
     let work_ns = inside_ns(&group);
@@ -217,11 +217,12 @@ impl Plain {
 }
 
 /// The ranges by thread and name.
-fn groups(timeline: &Timeline, is_meant: impl Fn(Rank) -> bool) -> Vec<Group> {
+fn groups(timeline: &Timeline, is_meant: impl Fn(&str, Rank) -> bool) -> Vec<Group> {
     let Plain { of_label, names } = Plain::new(timeline);
     // Most ranges of a large recording are parts: they are passed over at once.
+    let is_meant: Vec<bool> = names.iter().map(|(name, rank)| is_meant(name, *rank)).collect();
     let meant: Vec<Option<usize>> =
-        of_label.into_iter().map(|name| names.get(name).filter(|(_, rank)| is_meant(*rank)).map(|_| name)).collect();
+        of_label.into_iter().map(|name| Some(name).filter(|name| is_meant.get(*name) == Some(&true))).collect();
     let mut groups = Vec::new();
     for ranges in &timeline.ranges.threads {
         let process = timeline.process_of(ranges.thread);

@@ -10,7 +10,7 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
 use crate::ledger::idle::ordinary_spacing_ns;
-use crate::timeline::{ThreadRanges, Timeline};
+use crate::timeline::Timeline;
 
 /// Fewer starts show no rule.
 const MIN_COUNT: usize = 8;
@@ -94,24 +94,11 @@ fn main_range(timeline: &Timeline, mut late: Vec<Late>) -> Option<String> {
     let mut groups: BTreeMap<u32, InGroup> = BTreeMap::new();
     for of_thread in late.chunk_by(|a, b| a.thread == b.thread) {
         let ranges = of_thread.first().and_then(|first| timeline.ranges.of_thread(first.thread));
-        if let Some(ranges) = ranges {
-            book(ranges, of_thread, &folded, &mut groups);
-        }
+        let Some(ranges) = ranges else { continue };
+        let mut open = OpenRanges::of(ranges, |label| folded.group_of(label));
+        of_thread.iter().for_each(|start| open.book(start.at, start.idle_ns));
+        open.finish().into_iter().for_each(|(group, sum)| groups.entry(group).or_default().add(sum));
     }
     let whole_ns = late.iter().map(|late| late.idle_ns).fold(0, i64::saturating_add);
     telling(&groups, whole_ns).map(|(group, _)| folded.name(group).to_owned())
-}
-
-/// Adds the late starts of one thread to each group of ranges that they were launched in.
-fn book(ranges: &ThreadRanges, late: &[Late], folded: &Folded, groups: &mut BTreeMap<u32, InGroup>) {
-    let mut walk = OpenRanges::of(ranges);
-    for start in late {
-        let open = walk.at(start.at, |label| folded.group_of(label));
-        for (depth, (_, group)) in open.iter().enumerate() {
-            let is_again = open[depth + 1..].iter().any(|(_, other)| other == group);
-            let sum = groups.entry(*group).or_default();
-            sum.all_ns += if is_again { 0 } else { start.idle_ns };
-            sum.innermost_ns += if depth + 1 == open.len() { start.idle_ns } else { 0 };
-        }
-    }
 }

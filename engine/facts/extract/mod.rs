@@ -356,9 +356,9 @@ impl<'timeline> Context<'timeline> {
         let operations = || {
             let traits = kernel_names::traits(timeline);
             let is_collective: Vec<bool> = traits.iter().map(|traits| traits.is_collective).collect();
-            (DeviceOps::all(timeline, &is_collective), traits)
+            (DeviceOps::all(timeline, &is_collective), traits, run::recorded(timeline))
         };
-        let (calls, (mut ops, traits)) = parallel::both(threads, || Calls::new(timeline), operations);
+        let (calls, (mut ops, traits, recorded)) = parallel::both(threads, || Calls::new(timeline), operations);
         scope::apply(timeline, &mut ops, scope)?;
         let mut told = phases::tell(timeline, &mut ops, view, threads)?;
         let launch_shapes = LaunchShapes::new(timeline);
@@ -384,7 +384,7 @@ impl<'timeline> Context<'timeline> {
             threads: threads_of(timeline),
             devices: Vec::new(),
             is_narrowed,
-            recorded: run::recorded(timeline),
+            recorded,
         };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
             let processes = processes_of(timeline, &ops);

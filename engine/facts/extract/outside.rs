@@ -19,7 +19,7 @@ use crate::timeline::{NONE, NameId, Timeline};
 
 /// A function is told that this part of the samples lies in, in percent: a program does several things there.
 const MIN_PERCENT: i64 = 25;
-/// A function that holds less is told only where the program itself does not hold most.
+/// Beside a function that holds less it is told that most of it lies in the program itself.
 const MAIN_SHARE: f64 = 0.4;
 /// The OS call of drivers.
 const DRIVER_CALL: &str = "ioctl";
@@ -103,9 +103,11 @@ fn ranges(timeline: &Timeline, main: u32, window: Interval, sides: [Interval; 2]
         let is_told = ns > 0 && ns as f64 >= MIN_RANGE_SHARE * outside_ns as f64 && times.overlap_ns(window) == 0;
         is_told.then_some((ns, *label))
     };
-    if let Some((ns, label)) =
-        own.times.iter().zip(&own.label).filter_map(holds).min_by_key(|(ns, label)| (*ns, Reverse(*label)))
-    {
+    // By start: those that begin within the devices' work are none.
+    let before = own.times.partition_point(0, |times| times.start < window.start);
+    let after = own.times.partition_point(before, |times| times.start < window.end);
+    let beside = (0..before).chain(after..own.times.len()).map(|index| (own.times.at(index), &own.label[index]));
+    if let Some((ns, label)) = beside.filter_map(holds).min_by_key(|(ns, label)| (*ns, Reverse(*label))) {
         facts.set("outside_range", told_name(timeline, label));
         facts.set("outside_range_ns", ns);
     }
@@ -130,20 +132,20 @@ fn sampled(timeline: &Timeline, main: u32, host: &[Interval], facts: &mut Entity
         return;
     }
     let profile = Profile::new(timeline, all, Weighed::samples(&samples)).with_least_percent(MIN_PERCENT);
-    let function = profile.deepest(|frame| !is_plumbing(timeline, frame));
     let module = profile.module().map(|(module, share)| (file_name(timeline.name(module)), share));
-    // That most of it is in the program itself tells less than a function, but more than one of a small part.
-    let own = module.filter(|(file, _)| modules::is_program(file));
-    let told = match function {
-        Some(function) if own.is_none() || profile.share(function) >= MAIN_SHARE => Some(function),
-        None if module.is_none() => profile.deepest(|frame| is_of_system(timeline, frame)),
-        _ => None,
-    };
-    if let Some(function) = told {
+    let function = profile.deepest(|frame| !is_plumbing(timeline, frame));
+    let of_system = || profile.deepest(|frame| is_of_system(timeline, frame));
+    let function = function.or_else(|| if module.is_none() { of_system() } else { None });
+    if let Some(function) = function {
         facts.set("outside_function", profile.name(function));
         facts.set("outside_function_share", profile.share(function));
-    } else if let Some((file, share)) = module {
-        facts.set("outside_function", file);
-        facts.set("outside_function_share", share);
+    }
+    // That most of it is in the program itself tells more than a function of a small part.
+    let is_main = function.is_some_and(|function| profile.share(function) >= MAIN_SHARE);
+    let is_told = |file: &str| function.is_none() || (!is_main && modules::is_program(file));
+    if let Some((file, share)) = module.filter(|(file, _)| is_told(file)) {
+        facts.set("outside_module", file);
+        facts.set("outside_module_share", share);
+        facts.set("is_outside_module_program", modules::is_program(file));
     }
 }

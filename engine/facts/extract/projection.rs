@@ -92,6 +92,13 @@ pub(super) struct InGroup {
     pub(super) innermost_ns: i64,
 }
 
+impl InGroup {
+    pub(super) fn add(&mut self, other: Self) {
+        self.all_ns = self.all_ns.saturating_add(other.all_ns);
+        self.innermost_ns = self.innermost_ns.saturating_add(other.innermost_ns);
+    }
+}
+
 /// The group that is told of a time: that where half of it lies with no other further inside; else the smallest that at least
 /// half of it lies in, the stack walked up from where most of it lies.
 pub(super) fn telling(groups: &BTreeMap<u32, InGroup>, whole_ns: i64) -> Option<(u32, i64)> {
@@ -134,88 +141,126 @@ impl Projection {
             }
         }
         launched.sort_unstable_by_key(|launched| (launched.thread, launched.at));
-        // By label, of the thread that is looked at: they are met again and again.
-        let mut sums = vec![0_i64; folded.group_of.len()];
         for of_thread in launched.chunk_by(|a, b| a.thread == b.thread) {
             let thread = of_thread.first().map_or(NONE, |first| first.thread);
             if let Some(ranges) = timeline.ranges.of_thread(thread) {
                 let process = timeline.process_of(thread);
-                projection.of_thread(process, (ranges, of_thread), folded, &mut sums);
+                projection.of_thread(process, (ranges, of_thread), folded);
             }
         }
         projection
     }
 
-    fn of_thread(
-        &mut self,
-        process: u32,
-        (ranges, launched): (&ThreadRanges, &[Launched]),
-        folded: &Folded,
-        sums: &mut [i64],
-    ) {
-        let mut walk = OpenRanges::of(ranges);
-        let mut met: Vec<u32> = Vec::new();
+    fn of_thread(&mut self, process: u32, (ranges, launched): (&ThreadRanges, &[Launched]), folded: &Folded) {
+        let mut labels = OpenRanges::of(ranges, Some);
+        let mut groups = OpenRanges::of(ranges, |label| folded.group_of(label));
         for work in launched {
-            let open = walk.at(work.at, Some);
-            for (depth, (_, label)) in open.iter().enumerate() {
-                let is_again = open[depth + 1..].iter().any(|(_, other)| other == label);
-                if let Some(sum) = sums.get_mut(*label as usize).filter(|_| !is_again) {
-                    if *sum == 0 {
-                        met.push(*label);
-                    }
-                    *sum = sum.saturating_add(work.ns);
-                }
-            }
+            labels.book(work.at, work.ns);
             if work.exposed_ns > 0 {
-                self.book_exposed(open, work.exposed_ns, folded);
+                groups.book(work.at, work.exposed_ns);
             }
         }
-        for label in met {
-            let sum = self.sum_ns.entry((process, label)).or_default();
-            *sum = sum.saturating_add(std::mem::take(&mut sums[label as usize]));
+        for (label, sum) in labels.finish() {
+            let of_label = self.sum_ns.entry((process, label)).or_default();
+            *of_label = of_label.saturating_add(sum.all_ns);
         }
-    }
-
-    /// Counts an exposed copy for each group that is open, once.
-    fn book_exposed(&mut self, open: &[(i64, u32)], exposed_ns: i64, folded: &Folded) {
-        for (depth, (_, label)) in open.iter().enumerate() {
-            let further_in = &open[depth + 1..];
-            let Some(group) = folded.group_of(*label) else { continue };
-            let is_again = further_in.iter().any(|(_, other)| folded.group_of(*other) == Some(group));
-            let in_group = self.exposed_copies.entry(group).or_default();
-            in_group.all_ns += if is_again { 0 } else { exposed_ns };
-            in_group.innermost_ns += if further_in.is_empty() { exposed_ns } else { 0 };
+        for (group, sum) in groups.finish() {
+            self.exposed_copies.entry(group).or_default().add(sum);
         }
     }
 }
 
-/// The ranges of a thread that are open at one moment after the other.
-pub(super) struct OpenRanges<'timeline> {
+/// The ranges of a thread that are open at one moment after the other, and the time that is booked while they are.
+pub(super) struct OpenRanges<'timeline, Key> {
     ranges: &'timeline ThreadRanges,
+    /// What stands for a label; nothing where it does not count.
+    key: Key,
     next: usize,
-    /// When each ends, and what stands for it, the outermost first.
-    open: Vec<(i64, u32)>,
+    /// The outermost first.
+    open: Vec<Open>,
+    /// When the first of them ends.
+    first_end: i64,
+    /// All that was booked, in a range or not.
+    booked_ns: i64,
+    sums: HashMap<u32, InGroup>,
 }
 
-impl<'timeline> OpenRanges<'timeline> {
-    pub(super) fn of(ranges: &'timeline ThreadRanges) -> Self {
-        Self { ranges, next: 0, open: Vec::new() }
+/// A range that is open.
+struct Open {
+    end: i64,
+    key: u32,
+    /// What was booked when its key was opened; `None` where a range further out has the same key.
+    since_ns: Option<i64>,
+    /// What was booked where it was the innermost.
+    innermost_ns: i64,
+}
+
+impl<'timeline, Key: Fn(u32) -> Option<u32>> OpenRanges<'timeline, Key> {
+    pub(super) fn of(ranges: &'timeline ThreadRanges, key: Key) -> Self {
+        let (open, sums) = (Vec::new(), HashMap::default());
+        Self { ranges, key, next: 0, open, first_end: i64::MAX, booked_ns: 0, sums }
     }
 
-    /// Those open at a moment, no earlier than the one before; of a label only where `key` says what stands for it.
-    pub(super) fn at(&mut self, at: i64, key: impl Fn(u32) -> Option<u32>) -> &[(i64, u32)] {
-        self.open.retain(|(end, _)| *end > at);
-        while self.next < self.ranges.times.len() && self.ranges.times.start(self.next) <= at {
-            let end = self.ranges.times.at(self.next).end;
-            if end > at
-                && self.open.len() < MAX_OPEN_RANGE_COUNT
-                && let Some(key) = key(self.ranges.label[self.next])
-            {
-                self.open.push((end, key));
-            }
-            self.next += 1;
+    /// Books a time for every key that is open at a moment, no earlier than the one before.
+    pub(super) fn book(&mut self, at: i64, ns: i64) {
+        self.close(at);
+        self.enter(at);
+        self.booked_ns = self.booked_ns.saturating_add(ns);
+        if let Some(innermost) = self.open.last_mut() {
+            innermost.innermost_ns = innermost.innermost_ns.saturating_add(ns);
         }
-        &self.open
+    }
+
+    /// What was booked, by key.
+    pub(super) fn finish(mut self) -> HashMap<u32, InGroup> {
+        self.close(i64::MAX);
+        self.sums
+    }
+
+    fn enter(&mut self, at: i64) {
+        while let Some(range) = self.ranges.times.get(self.next).filter(|range| range.start <= at) {
+            let label = self.ranges.label[self.next];
+            self.next += 1;
+            if range.end <= at || self.open.len() >= MAX_OPEN_RANGE_COUNT {
+                continue;
+            }
+            let Some(key) = (self.key)(label) else { continue };
+            let is_first = self.open.iter().all(|open| open.key != key);
+            let since_ns = is_first.then_some(self.booked_ns);
+            self.open.push(Open { end: range.end, key, since_ns, innermost_ns: 0 });
+            self.first_end = self.first_end.min(range.end);
+        }
+    }
+
+    /// Closes what ends by a moment.
+    fn close(&mut self, at: i64) {
+        if self.first_end > at {
+            return;
+        }
+        // Ranges mostly nest: the innermost ends first.
+        while let Some(ended) = self.open.pop_if(|open| open.end <= at) {
+            self.settle(&ended);
+        }
+        while let Some(index) = self.open.iter().position(|open| open.end <= at) {
+            let ended = self.open.remove(index);
+            self.settle(&ended);
+        }
+        self.first_end = self.open.iter().map(|open| open.end).min().unwrap_or(i64::MAX);
+    }
+
+    /// Adds up what was booked since the key of a range was opened, unless it still is.
+    fn settle(&mut self, ended: &Open) {
+        let mut sum = InGroup { all_ns: 0, innermost_ns: ended.innermost_ns };
+        if let Some(since_ns) = ended.since_ns {
+            match self.open.iter_mut().find(|still| still.key == ended.key) {
+                // Opened further in, and ends later.
+                Some(still) => still.since_ns = Some(since_ns),
+                None => sum.all_ns = self.booked_ns - since_ns,
+            }
+        }
+        if sum.all_ns > 0 || sum.innermost_ns > 0 {
+            self.sums.entry(ended.key).or_default().add(sum);
+        }
     }
 }
 
@@ -230,6 +275,42 @@ struct Launched {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::interval::Interval;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn time_is_booked_once_for_each_key_that_is_open(
+            all in proptest::collection::vec((0..100_i64, 0..60_i64, 0..6_u32), 0..25),
+            works in proptest::collection::vec((0..180_i64, 0..9_i64), 0..25),
+        ) {
+            let mut ranges = ThreadRanges { thread: 0, ..ThreadRanges::default() };
+            for (start, length, label) in &all {
+                ranges.times.push(Interval::new(*start, start + length));
+                ranges.label.push(*label);
+            }
+            ranges.sort();
+            let mut works = works;
+            works.sort_unstable();
+            // Of the labels two have one key, and one has none.
+            let key = |label: u32| (label > 0).then_some(label / 2);
+            let mut walk = OpenRanges::of(&ranges, key);
+            works.iter().for_each(|(at, ns)| walk.book(*at, *ns));
+            let sums = walk.finish();
+            for wanted in 0..4 {
+                let mut expected = (0, 0);
+                for (at, ns) in &works {
+                    let is_open = |range: &Interval| range.start <= *at && *at < range.end;
+                    let open = ranges.times.iter().zip(&ranges.label).filter(|(range, _)| is_open(range));
+                    let open: Vec<u32> = open.filter_map(|(_, label)| key(*label)).collect();
+                    expected.0 += if open.contains(&wanted) { *ns } else { 0 };
+                    expected.1 += if open.last() == Some(&wanted) { *ns } else { 0 };
+                }
+                let sum = sums.get(&wanted).copied().unwrap_or_default();
+                prop_assert_eq!((sum.all_ns, sum.innermost_ns), expected);
+            }
+        }
+    }
 
     #[test]
     fn the_innermost_group_with_half_of_the_time_is_told() {

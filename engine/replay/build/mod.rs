@@ -25,6 +25,8 @@ const SILENT_NS: i64 = 20_000;
 const MAX_LOOK_BACK: usize = 16;
 /// Streams that one wait waits for at most.
 const MAX_WAITED_STREAM_COUNT: usize = 64;
+/// Edges of a model at most, for each of its events: ordinary recordings have one or two. Each change plays all of them again.
+const MAX_EDGES_PER_EVENT: usize = 4;
 /// What is not explained may be this share of a step: it stays in every replay.
 const CLOSE_SHARE: f64 = 0.05;
 /// More than this of a step is worth a word.
@@ -48,9 +50,10 @@ pub(super) struct Built {
     pub(super) distance_share: f64,
 }
 
+/// # Errors
+/// When more waits for more than is played again, and when too much of the part is not explained.
 pub(super) fn build(timeline: &Timeline, part: Part) -> Result<Built, NoReplay> {
-    let builder = Builder::new(timeline, part);
-    let built = builder.run();
+    let built = Builder::new(timeline, part).run()?;
     if built.distance_share > CLOSE_SHARE { Err(NoReplay::Unexplained) } else { Ok(built) }
 }
 
@@ -96,11 +99,14 @@ impl<'all> Builder<'all> {
         }
     }
 
-    fn run(mut self) -> Built {
+    fn run(mut self) -> Result<Built, NoReplay> {
         self.measure();
         self.threads();
         self.operations();
         self.calls();
+        if self.is_full() {
+            return Err(NoReplay::TooLong);
+        }
         let mut model = self.model;
         model.edges.retain(|edge| edge.from < edge.to);
         model.edges.sort_by_key(|edge| edge.to);
@@ -112,7 +118,7 @@ impl<'all> Builder<'all> {
         if distance_share > UNEXPLAINED_SHARE {
             self.assumptions.push(Assumption::UnexplainedStays);
         }
-        Built { model, usual: self.usual, assumptions: self.assumptions, distance_share }
+        Ok(Built { model, usual: self.usual, assumptions: self.assumptions, distance_share })
     }
 
     /// What is usual between the end of one operation and the start of the next, and so on.
@@ -135,7 +141,14 @@ impl<'all> Builder<'all> {
     }
 
     fn edge(&mut self, from: u32, to: u32, lag_ns: i64, why: Why) {
-        self.model.edges.push(Edge { from, to, lag_ns, why });
+        if !self.is_full() {
+            self.model.edges.push(Edge { from, to, lag_ns, why });
+        }
+    }
+
+    /// Whether there are as many edges as may be.
+    fn is_full(&self) -> bool {
+        self.model.edges.len() >= MAX_EDGES_PER_EVENT * self.model.recorded.len()
     }
 
     /// The program order of each thread, and who handed over to whom.

@@ -40,6 +40,8 @@ impl Judge<'_> {
         let mut missing = BTreeSet::new();
         for group in groups {
             let mut members = Members { sums: vec![Sum::default(); group.sums.len()], ..Members::default() };
+            // Whatever belongs to it, all of them are looked at.
+            self.report.budget.charge(self.report.facts.of_kind(group.each).count() as u64)?;
             for (id, entity) in self.report.facts.of_kind(group.each) {
                 if entity.ancestors.contains(&self.id) {
                     self.enter(group, id, &mut members)?;

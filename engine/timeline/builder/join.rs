@@ -1,7 +1,5 @@
 //! Finds the API call that asked for a GPU operation: on process and correlation id, since ids repeat between processes.
 
-use std::cell::Cell;
-
 use crate::timeline::{NONE, Thread};
 
 /// The API calls of one process by correlation id.
@@ -9,9 +7,8 @@ use crate::timeline::{NONE, Thread};
 enum Calls {
     /// Ids close together: an array from the smallest.
     Dense { first: u32, calls: Vec<u32> },
-    /// Ids far apart: id and call, by id. Operations mostly run in the order of their ids, so a search begins where the
-    /// last one ended.
-    Sparse { calls: Vec<(u32, u32)>, last: Cell<usize> },
+    /// Ids far apart: id and call, by id.
+    Sparse { calls: Vec<(u32, u32)> },
 }
 
 /// The API calls of a report by process and correlation id.
@@ -51,12 +48,12 @@ impl Join {
     }
 
     /// The call that a process made with this id, or [`NONE`]. An operation that names no process is looked up in the
-    /// only process there is.
-    pub(super) fn find(&self, process: u32, id: u32) -> u32 {
+    /// only process there is. Operations mostly run in the order of their ids: a search begins `near` where the last one ended.
+    pub(super) fn find(&self, process: u32, id: u32, near: &mut usize) -> u32 {
         let last = self.by_process.len().saturating_sub(1);
         let index = if process == NONE { self.only.unwrap_or(last) } else { process as usize };
         let calls = self.by_process.get(index).and_then(Option::as_ref);
-        calls.and_then(|calls| calls.get(id)).unwrap_or(NONE)
+        calls.and_then(|calls| calls.get(id, near)).unwrap_or(NONE)
     }
 }
 
@@ -66,7 +63,7 @@ impl Calls {
         if span <= 8 * count {
             Self::Dense { first, calls: vec![NONE; span as usize] }
         } else {
-            Self::Sparse { calls: Vec::with_capacity(count as usize), last: Cell::default() }
+            Self::Sparse { calls: Vec::with_capacity(count as usize) }
         }
     }
 
@@ -77,29 +74,29 @@ impl Calls {
                     *slot = index;
                 }
             }
-            Self::Sparse { calls, .. } => calls.push((id, index)),
+            Self::Sparse { calls } => calls.push((id, index)),
         }
     }
 
     /// Ends inserting. The first call of an id stays.
     fn sort(&mut self) {
-        if let Self::Sparse { calls, .. } = self {
+        if let Self::Sparse { calls } = self {
             calls.sort();
             calls.dedup_by_key(|(id, _)| *id);
         }
     }
 
-    fn get(&self, id: u32) -> Option<u32> {
+    fn get(&self, id: u32, near: &mut usize) -> Option<u32> {
         match self {
             Self::Dense { first, calls } => calls.get(id.checked_sub(*first)? as usize).copied(),
-            Self::Sparse { calls, last } => {
-                let near = last.get();
-                let rest = calls.get(near..)?;
+            Self::Sparse { calls } => {
+                let begin = (*near).min(calls.len());
+                let rest = &calls[begin..];
                 let index = match rest.iter().take(NEAR).position(|(known, _)| *known >= id) {
-                    Some(index) if index > 0 || rest.first()?.0 == id => near + index,
+                    Some(index) if index > 0 || rest.first()?.0 == id => begin + index,
                     _ => calls.partition_point(|(known, _)| *known < id),
                 };
-                last.set(index.min(calls.len()));
+                *near = index;
                 calls.get(index).filter(|(known, _)| *known == id).map(|(_, call)| *call)
             }
         }
@@ -125,13 +122,14 @@ mod tests {
             let callers: Vec<u32> = calls.iter().map(|(thread, _)| *thread).collect();
             let ids: Vec<u32> = calls.iter().map(|(_, id)| id * apart).collect();
             let join = Join::new(&threads, 2, &callers, &ids);
+            let mut near = 0;
             for (process, id) in asked {
                 let process = if process == 2 { NONE } else { process };
                 let of = |thread: u32| threads[thread as usize].process;
                 let having: std::collections::BTreeSet<u32> = callers.iter().map(|thread| of(*thread)).collect();
                 let wanted = if process == NONE && having.len() == 1 { *having.first().unwrap() } else { process };
                 let expected = calls.iter().position(|(thread, known)| of(*thread) == wanted && *known == id);
-                prop_assert_eq!(join.find(process, id * apart), expected.map_or(NONE, |index| index as u32));
+                prop_assert_eq!(join.find(process, id * apart, &mut near), expected.map_or(NONE, |index| index as u32));
             }
         }
     }

@@ -249,7 +249,7 @@ impl Builder {
         let ranges = self.resolve_ranges(&of_ranges, &threads);
         let resolve = || {
             self.resolve_host(&names, &threads);
-            self.resolve_ops(&streams);
+            self.resolve_ops(&streams, on);
         };
         let (in_order, ()) = parallel::both(on, || ranges.in_order(&threads), resolve);
         self.timeline.ranges.threads = in_order;

@@ -2,12 +2,16 @@
 
 use super::Builder;
 use super::join::Join;
+use crate::parallel::{self, Threads};
 use crate::timeline::columns::{GpuOps, KernelShape, Kernels};
 use crate::timeline::{NONE, Times};
 
+/// Fewer rows are not worth a thread.
+const MIN_ROWS_OF_THREAD: usize = 1 << 16;
+
 impl Builder {
     /// Drops the operations whose device is not known, and finds the call of each of the others.
-    pub(super) fn resolve_ops(&mut self, streams: &[Option<u32>]) {
+    pub(super) fn resolve_ops(&mut self, streams: &[Option<u32>], on: Threads) {
         let timeline = &mut self.timeline;
         let (kernels, graphs, copies) = (&mut timeline.kernels, &mut timeline.graphs, &mut timeline.copies);
         let (memsets, migrations) = (&mut timeline.memsets, &mut timeline.migrations);
@@ -41,10 +45,15 @@ impl Builder {
         let correlations = std::mem::take(&mut self.api_correlations);
         let join = Join::new(&timeline.threads, timeline.processes.len(), &timeline.api.thread, &correlations);
         for ops in [&mut kernels.ops, &mut graphs.ops, &mut copies.ops, &mut memsets.ops] {
-            for (call, stream) in ops.call.iter_mut().zip(&ops.stream) {
-                let process = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
-                *call = if *call == NONE { NONE } else { join.find(process, *call) };
-            }
+            let rows = ops.len().div_ceil(on.at_most(usize::MAX)).max(MIN_ROWS_OF_THREAD);
+            let parts = ops.call.chunks_mut(rows).zip(ops.stream.chunks(rows));
+            parallel::map(on, parts, |(calls, of)| {
+                let mut near = 0;
+                for (call, stream) in calls.iter_mut().zip(of).filter(|(call, _)| **call != NONE) {
+                    let process = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.process);
+                    *call = join.find(process, *call, &mut near);
+                }
+            });
         }
         migrations.ops.call.fill(NONE);
     }

@@ -43,6 +43,8 @@ pub const CASES: &[(&str, Make)] = &[
     ("played-gpus", played_gpus),
     ("overheads-of-gpus", overheads_of_gpus),
     ("overlaps-of-gpus", overlaps_of_gpus),
+    ("played-waits", played_waits),
+    ("nested-copies", nested_copies),
 ];
 
 const TABLES: &str = "
@@ -401,4 +403,32 @@ fn overheads_of_gpus(path: &Path, rows: i64) {
 fn overlaps_of_gpus(path: &Path, rows: i64) {
     let ranges = "NVTX_EVENTS n * 90000, n * 90000 + 17900000, TID, 60, 'r' || (n % 5000), NULL, 0";
     write(path, rows, &[&on_gpus(), LAUNCHES, ranges]);
+}
+
+/// One kernel in each of 64 streams of eight GPUs, and hundreds of waits for all of them, step by step.
+fn played_waits(path: &Path, rows: i64) {
+    let (streams, waits) = (64, 236);
+    let count = rows.min(30_000) / (streams + waits);
+    let at = format!("((n - 1) / {streams}) * 10000000 + ((n - 1) % {streams}) * 10000");
+    let kernels = format!(
+        "CUPTI_ACTIVITY_KIND_KERNEL {at} + 5000, {at} + 9000, PID, n % 8, 1 + n % 8, 100 + n % {streams}, n, 1, 1, 1, 1, 1, 32, 1, 1, 16"
+    );
+    let launches = format!("CUPTI_ACTIVITY_KIND_RUNTIME {at}, {at} + 3000, TID, n, 2, 0");
+    write(path, count * streams, &[&kernels, &launches]);
+    let at = format!("((n - 1) / {waits}) * 10000000 + ({streams} + (n - 1) % {waits}) * 10000");
+    Connection::open(path).unwrap().execute_batch("INSERT INTO StringIds VALUES (5, 'cudaDeviceSynchronize')").unwrap();
+    more(path, count * waits, &[&format!("CUPTI_ACTIVITY_KIND_RUNTIME {at}, {at} + 3000, TID, 1000000 + n, 5, 0")]);
+    more(path, count, &["NVTX_EVENTS (n - 1) * 10000000, n * 10000000 - 1000, TID, 59, 'step ' || n, NULL, 0"]);
+}
+
+/// Exposed copies within two hundred annotations, each of another name.
+fn nested_copies(path: &Path, rows: i64) {
+    let copies = "CUPTI_ACTIVITY_KIND_MEMCPY n * 100000, n * 100000 + 1000, PID, 0, 1, 7, n, 64, 1, 0, 2";
+    let calls = LAUNCHES.replace("n, 2, 0", "n, 4, 0");
+    write(path, rows, &[copies, &calls]);
+    more(
+        path,
+        199,
+        &[&format!("NVTX_EVENTS n, {rows} * 100000 - n, TID, 59, 'range ' || char(97 + n % 26, 97 + n / 26), NULL, 0")],
+    );
 }
