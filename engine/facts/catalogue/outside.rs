@@ -25,7 +25,7 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Int,
         CudaTrace,
         OneTime,
-        "A pause of all devices that takes 99 % of the time or more: the side of it that holds more work is the window.",
+        "A pause of all devices that takes 99 % of the time or more: the side of it that holds more work is the window. Or half of it or more, where nothing of the host was recorded before: what comes behind it is the window.",
     ),
     fact("pause_start_ns", Int, CudaTrace, Incomparable, "When that begins."),
     fact(
