@@ -162,6 +162,9 @@ pub struct Finding {
 
 /// Rules that tell what the GPU's first work waits for.
 const TELL_BEFORE: [&str; 2] = ["late-first-work", "first-batch"];
+/// Rules that tell that little of the run, or nothing but copies, is there to judge.
+const OUTSIDE: &str = "short-gpu-window";
+const NO_KERNELS: &str = "no-kernels";
 
 impl Finding {
     /// The gravest severity of it and of what it explains.
@@ -181,7 +184,12 @@ impl Finding {
 
     /// Whether it says that the run's time lies outside of the GPU's work.
     fn looks_outside(&self) -> bool {
-        self.rule == "short-gpu-window"
+        self.rule == OUTSIDE
+    }
+
+    /// Whether it says what is judged, not what the program could do better in it.
+    fn tells_scope(&self) -> bool {
+        [OUTSIDE, NO_KERNELS].contains(&self.rule.as_str())
     }
 }
 

@@ -22,6 +22,9 @@ const MAIN_SHARE: f64 = 0.4;
 const REPEATED: i64 = 5;
 /// Less than this, of what nothing names, is what loading a program, setting CUDA up and ending it take.
 const START_UP_NS: i64 = 250_000_000;
+/// The same where steps repeat behind it and the program imports one of these, which takes seconds.
+const FRAMEWORK_START_UP_NS: i64 = 10_000_000_000;
+const IMPORTED: [&str; 6] = ["pytorch", "jax", "tensorflow", "cupy", "numba", "julia"];
 
 /// What lies outside of the work of all devices, with what the launching thread of one of them does there.
 struct Outside<'facts> {
@@ -32,6 +35,10 @@ struct Outside<'facts> {
     /// What the profiler takes of it.
     profiler_ns: i64,
     device_count: i64,
+    /// Less than this of what nothing names is start-up.
+    start_up_ns: i64,
+    /// Whether waits of the thread would show as host code, as neither OS calls nor its time on a CPU was recorded.
+    may_wait: bool,
 }
 
 /// A sentence on it; `None` where the work covers nearly all, where a part of it was asked for, and where nothing tells.
@@ -70,7 +77,12 @@ impl<'facts> Outside<'facts> {
         let is_trace = run.text("format") == Some("kineto");
         let unknown_ns = device.int("outside_unknown_ns").filter(|_| is_trace).unwrap_or(0);
         let profiler_ns = device.int("outside_profiler_ns").unwrap_or(0).saturating_add(unknown_ns);
-        Some(Self { device, recorded_ns, before_ns, after_ns, profiler_ns, device_count })
+        let is_stepped = device.int("step_count").is_some_and(|count| count >= REPEATED);
+        let imports = run.text("framework").is_some_and(|framework| IMPORTED.contains(&framework));
+        let start_up_ns = if is_stepped && imports { FRAMEWORK_START_UP_NS } else { START_UP_NS };
+        let lacks = |fact: &str| device.get(fact) == Some(&FactValue::Bool(false));
+        let may_wait = !is_trace && lacks("os_runtime_captured") && lacks("scheduler_captured");
+        Some(Self { device, recorded_ns, before_ns, after_ns, profiler_ns, device_count, start_up_ns, may_wait })
     }
 
     fn ns(&self) -> i64 {
@@ -102,8 +114,42 @@ impl<'facts> Outside<'facts> {
         Some((self.device.text(name)?, self.named_ns(time)?))
     }
 
+    /// A function, or a file, that holds much of its host code, with the share of the CPU samples.
+    fn sampled(&self, name: &str, share: &str) -> Option<(&'facts str, f64)> {
+        Some((self.device.text(name)?, self.device.number(share)?))
+    }
+
     fn function(&self) -> Option<(&'facts str, f64)> {
-        Some((self.device.text("outside_function")?, self.device.number("outside_function_share")?))
+        self.sampled("outside_function", "outside_function_share")
+    }
+
+    fn module(&self) -> Option<(&'facts str, f64)> {
+        self.sampled("outside_module", "outside_module_share")
+    }
+
+    /// What its time outside of calls is, with what CPU samples tell of it.
+    fn host_code(&self) -> Sentence {
+        let of_module = if self.device.get("is_outside_module_program") == Some(&FactValue::Bool(true)) {
+            "the program's own binary "
+        } else {
+            ""
+        };
+        let words = Sentence::default();
+        match (self.module(), self.function()) {
+            (Some((module, share)), function) => {
+                let words = words.own(&format!("host code with {} of its CPU samples in {of_module}", percent(share)));
+                let words = words.code(module);
+                match function {
+                    Some((function, share)) => words.own(&format!(" ({} in ", percent(share))).code(function).own(")"),
+                    None => words,
+                }
+            }
+            (None, Some((function, share))) => {
+                words.own(&format!("host code with {} of its CPU samples in ", percent(share))).code(function)
+            }
+            (None, None) if self.may_wait => words.own("no CUDA call (calls of the OS were not recorded)"),
+            (None, None) => words.own("host code"),
+        }
     }
 
     fn told(&self) -> Sentence {
@@ -129,13 +175,7 @@ impl<'facts> Outside<'facts> {
         let mut words = Sentence::default().own(&words).own(".");
         let mut parts = Vec::new();
         if let Some(ns) = self.named_ns("outside_host_ns") {
-            let words = Sentence::default().own(&format!("{} of host code", duration(ns)));
-            parts.push(match self.function() {
-                Some((function, share)) => {
-                    words.own(&format!(" with {} of its CPU samples in ", percent(share))).code(function)
-                }
-                None => words,
-            });
+            parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&self.host_code()));
         }
         let takes_profiler = self.device.int("outside_profiler_ns").is_some_and(|ns| ns > 0) && self.takes_profiler();
         if takes_profiler && !self.device.int("pause_ns").is_some_and(|pause_ns| self.is_before_record(pause_ns)) {
@@ -172,7 +212,7 @@ impl<'facts> Outside<'facts> {
         let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");
         let waits = blocked.is_some_and(|(_, ns)| host.is_none_or(|host| host < ns));
         let range = self.call("outside_range", "outside_range_ns");
-        let is_start_up = self.own_ns() < START_UP_NS && range.is_none() && self.function().is_none();
+        let is_start_up = self.own_ns() < self.start_up_ns && range.is_none() && self.function().is_none();
         let call = self.call("outside_call", "outside_call_ns");
         // A range in which CUDA is set up holds no work of its own.
         let range = range.filter(|(_, ns)| call.is_none_or(|(_, in_call)| 2 * in_call <= *ns));
@@ -181,18 +221,10 @@ impl<'facts> Outside<'facts> {
             (Some((range, ns)), ..) => (of_it(ns, "the range ").code(range), Some(ns)),
             (_, Some((call, ns)), ..) => (of_it(ns, "").code(call), Some(ns)),
             (_, _, Some(host), call) if call.is_none_or(|(_, ns)| ns <= host) => {
-                let words = of_it(host, "host code");
-                let words = match self.function() {
-                    Some((function, share)) => {
-                        words.own(&format!(" with {} of its CPU samples in ", percent(share))).code(function)
-                    }
-                    None => words,
-                };
-                (words, Some(host))
+                (of_it(host, "").sentence(&self.host_code()), Some(host))
             }
             (.., Some((call, ns))) if memory_call(call) == MemoryCall::HostPin => {
-                let words = of_it(ns, "").code(call).own(", which locks pages of the host");
-                return self.with_order(words, Some(ns));
+                (of_it(ns, "").code(call).own(", which locks pages of the host"), Some(ns))
             }
             // That is start-up: nothing to look at first.
             (.., Some((call, ns))) => (of_it(ns, "").code(call), None),
@@ -201,6 +233,7 @@ impl<'facts> Outside<'facts> {
             }
             _ => (words, None),
         };
+        // Too short to be more than start-up, or the first work of a framework: nothing to look at first.
         self.with_order(words, main_ns.filter(|_| !is_start_up))
     }
 
@@ -241,7 +274,7 @@ mod tests {
             told(&facts).as_deref(),
             Some(
                 "What was recorded spans 10 s: 6 s before the GPU's first work, 3 s after its last. Of the launching thread there: \
-                 7.2 s of host code with 50 % of its CPU samples in fill, 900 ms in cudaMalloc."
+                 7.2 s in host code with 50 % of its CPU samples in fill, 900 ms in cudaMalloc."
             )
         );
         facts.get_mut(device).set("outside_call_ns", 899_000_000_i64);
@@ -262,6 +295,15 @@ mod tests {
         assert_eq!(told(&facts), Some(format!("{begin}900 ms {locks}. ")));
         facts.get_mut(device).set("outside_call_ns", 3_600_000_000_i64);
         assert_eq!(told(&facts), Some(format!("{begin}3.6 s {locks}: look there first. ")));
+        let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id).unwrap();
+        facts.get_mut(run).set("duration_ns", 249_999_999_i64);
+        facts.get_mut(device).set("outside_before_ns", 249_999_000_i64);
+        facts.get_mut(device).set("outside_after_ns", 0_i64);
+        facts.get_mut(device).set("outside_call_ns", 200_000_000_i64);
+        assert!(told(&facts).is_some_and(|words| words.ends_with("which locks pages of the host. ")));
+        facts.get_mut(run).set("duration_ns", 10_000_000_000_i64);
+        facts.get_mut(device).set("outside_before_ns", 6_000_000_000_i64);
+        facts.get_mut(device).set("outside_after_ns", 3_000_000_000_i64);
         facts.get_mut(device).set("outside_call_ns", 3_599_000_000_i64);
         assert_eq!(told(&facts), Some(format!("{begin}3.6 s {locks}. ")));
         facts.get_mut(device).set("repeat_count", REPEATED);
@@ -282,6 +324,67 @@ mod tests {
         facts.get_mut(device).set("outside_before_ns", 2_000_000_000_i64);
         facts.get_mut(device).set("outside_after_ns", 2_999_000_000_i64);
         assert_eq!(told(&facts), None);
+    }
+
+    #[test]
+    fn a_file_is_told_as_one_with_the_function_that_holds_most() {
+        let (mut facts, device) = recorded();
+        let own = facts.get_mut(device);
+        own.set("outside_host_ns", 7_200_000_000_i64);
+        own.set("outside_module", "main");
+        own.set("outside_module_share", 0.67);
+        own.set("is_outside_module_program", true);
+        let told = |facts: &Facts| outside(facts, device).map_or_else(String::new, |words| words.plain());
+        let begin = "7.2 s in host code with 67 % of its CPU samples in";
+        let words = told(&facts);
+        assert!(words.contains(&format!("{begin} the program's own binary main, ")), "{words}");
+        facts.get_mut(device).set("outside_function", "write_png");
+        facts.get_mut(device).set("outside_function_share", 0.32);
+        let words = told(&facts);
+        assert!(words.contains(&format!("{begin} the program's own binary main (32 % in write_png), ")), "{words}");
+        facts.get_mut(device).set("is_outside_module_program", false);
+        assert!(told(&facts).contains(&format!("{begin} main (32 % ")));
+    }
+
+    #[test]
+    fn without_calls_of_the_os_it_may_wait() {
+        let (mut facts, device) = recorded();
+        let own = facts.get_mut(device);
+        own.set("outside_host_ns", 7_200_000_000_i64);
+        own.set("os_runtime_captured", false);
+        own.set("scheduler_captured", false);
+        let told = |facts: &Facts| outside_first(facts, device, None).map_or_else(String::new, |words| words.plain());
+        let words = ", 7.2 s of it in no CUDA call (calls of the OS were not recorded): look there first. ";
+        assert!(told(&facts).ends_with(words), "{}", told(&facts));
+        facts.get_mut(device).set("scheduler_captured", true);
+        assert!(told(&facts).ends_with("7.2 s of it in host code: look there first. "));
+    }
+
+    #[test]
+    fn an_import_before_steps_that_repeat_is_start_up() {
+        let (mut facts, device) = recorded();
+        let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id).unwrap();
+        facts.get_mut(run).set("framework", "pytorch");
+        let own = facts.get_mut(device);
+        own.set("outside_host_ns", 7_200_000_000_i64);
+        own.set("repeat_count", REPEATED);
+        own.set("step_count", REPEATED);
+        let leads = |facts: &Facts| outside_first(facts, device, None).is_some();
+        assert!(!leads(&facts));
+        // A range names it, the framework is none that is imported, or it takes longer.
+        facts.get_mut(device).set("outside_range", "load");
+        facts.get_mut(device).set("outside_range_ns", 7_000_000_000_i64);
+        assert!(leads(&facts));
+        facts.get_mut(device).set("outside_range_ns", 0_i64);
+        assert!(!leads(&facts));
+        facts.get_mut(run).set("framework", "openacc");
+        assert!(leads(&facts));
+        facts.get_mut(run).set("framework", "pytorch");
+        facts.get_mut(run).set("duration_ns", 11_000_000_000_i64);
+        facts.get_mut(device).set("outside_before_ns", 6_999_999_999_i64);
+        assert!(!leads(&facts));
+        facts.get_mut(device).set("outside_before_ns", 7_000_000_000_i64);
+        assert!(leads(&facts));
     }
 
     #[test]

@@ -64,7 +64,9 @@ impl<'a> Ranking<'a> {
         let least_ns = most_once_ns.unwrap_or(0) / MUCH_MORE;
         let inside =
             findings.iter().filter_map(|(_, finding)| self.inside(finding)).fold(Inside::default(), Inside::max);
-        let is_medium = |finding: &Finding| finding.gain.is_none() && finding.severity == Severity::Medium;
+        let is_medium = |finding: &Finding| {
+            finding.gain.is_none() && finding.severity == Severity::Medium && !finding.tells_scope()
+        };
         let any_medium = findings.iter().any(|(_, finding)| is_medium(finding));
         let any_outside = findings.iter().any(|(_, finding)| finding.looks_outside());
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {

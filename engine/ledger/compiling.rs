@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 use crate::text::paths::file_name;
 use crate::timeline::columns::{Label, RangeKind};
@@ -82,6 +82,8 @@ const OF_DYNAMO: &str = "(dynamo_timed)";
 const GRAPH_RECORDER: &str = "CUDAGraph";
 /// How calls begin between which a thread records a graph, and those that end that; without the prefix of the API.
 const RECORDING: (&str, &str) = ("StreamBeginCapture", "StreamEndCapture");
+/// How the profiler begins to name that a program loads what Triton compiles to launch a kernel.
+const TRITON_LAUNCHER: &str = "dlopen(__triton_launcher";
 /// Functions of the loader of libraries, by how their names begin.
 const LOADERS: [&str; 7] =
     ["_dl_open", "dl_open_worker", "_dl_map_object", "_dl_relocate_object", "dlopen", "__dlopen", "_dl_catch_"];
@@ -118,6 +120,7 @@ impl CodeStretches {
         all.of_samples(timeline);
         all.of_waits(timeline);
         all.of_graphs(timeline);
+        all.of_launchers(timeline);
         all
     }
 
@@ -131,9 +134,15 @@ impl CodeStretches {
     /// Ranges that are called compiling.
     fn of_ranges(&mut self, timeline: &Timeline) {
         let labels = &timeline.ranges.labels;
+        // A name may have a label in each of many domains.
+        let mut known: HashMap<(NameId, bool), bool> = HashMap::default();
         let compiles = |label: &Label| {
-            let name = timeline.name(label.name);
-            if label.kind == RangeKind::PythonFrame { is_compile_frame(name) } else { is_compile_range(name) }
+            let (name, is_frame) = (label.name, label.kind == RangeKind::PythonFrame);
+            let compiles = || {
+                let name = timeline.name(name);
+                if is_frame { is_compile_frame(name) } else { is_compile_range(name) }
+            };
+            *known.entry((name, is_frame)).or_insert_with(compiles)
         };
         let compiles: Vec<bool> = labels.iter().map(compiles).collect();
         if !compiles.contains(&true) {
@@ -171,6 +180,31 @@ impl CodeStretches {
             let [(thread, start, name), (same, end, next)] = pair else { continue };
             if thread == same && *name != NONE && *next == NONE {
                 self.push(*thread, Interval::new(*start, *end), CodeWork::Record, *name);
+            }
+        }
+    }
+
+    /// What a thread does after its last call of CUDA until it loads the launcher of a kernel that Triton has compiled.
+    fn of_launchers(&mut self, timeline: &Timeline) {
+        let overheads = &timeline.overheads;
+        let is_launcher = |name: &NameId| timeline.name(*name).starts_with(TRITON_LAUNCHER);
+        let loads = overheads.times.iter().zip(&overheads.name).zip(&overheads.thread);
+        let loads = loads.filter(|((_, name), thread)| **thread != NONE && is_launcher(name));
+        let mut marks: Vec<(u32, i64, NameId)> =
+            loads.map(|((load, name), thread)| (*thread, load.start, *name)).collect();
+        if marks.is_empty() {
+            return;
+        }
+        let threads: HashSet<u32> = marks.iter().map(|(thread, ..)| *thread).collect();
+        let calls = timeline.api.times.iter().zip(&timeline.api.thread);
+        marks.extend(
+            calls.filter(|(_, thread)| threads.contains(*thread)).map(|(call, thread)| (*thread, call.end, NONE)),
+        );
+        marks.sort_unstable();
+        for pair in marks.windows(2) {
+            let [(thread, start, _), (same, end, name)] = pair else { continue };
+            if thread == same && *name != NONE {
+                self.push(*thread, Interval::new(*start, *end), CodeWork::Compile, *name);
             }
         }
     }
@@ -347,6 +381,29 @@ mod tests {
         {
             assert!(!is_compile_range(name), "{name}");
         }
+    }
+
+    #[test]
+    fn triton_compiles_before_it_loads_a_launcher() {
+        let mut timeline = Timeline::default();
+        let name = |timeline: &mut Timeline, name: &str| timeline.names.intern(name.to_owned());
+        let (call, launcher) = (name(&mut timeline, "cudaMalloc"), name(&mut timeline, "dlopen(__triton_launcher.so)"));
+        let other = name(&mut timeline, "dlopen(libcuda.so.1)");
+        for (start, end, thread) in [(0, 10, 0), (20, 30, 0), (35, 40, 1), (200, 210, 0)] {
+            timeline.api.times.push(Interval::new(start, end));
+            timeline.api.name.push(call);
+            timeline.api.thread.push(thread);
+        }
+        for (start, name, thread) in [(90, launcher, 0), (95, launcher, NONE), (220, other, 0)] {
+            timeline.overheads.times.push(Interval::new(start, start + 5));
+            timeline.overheads.name.push(name);
+            timeline.overheads.thread.push(thread);
+        }
+        let mut all = CodeStretches::default();
+        all.of_launchers(&timeline);
+        assert_eq!(all.times.iter().collect::<Vec<_>>(), [Interval::new(30, 90)]);
+        assert_eq!((all.thread, all.work, all.name), (vec![0], vec![CodeWork::Compile], vec![launcher]));
+        assert_eq!(compiler_of(timeline.name(launcher)), "triton");
     }
 
     #[test]

@@ -62,22 +62,29 @@ pub(crate) struct Log<'a> {
     pub(crate) file: &'a str,
     pub(crate) source: &'a str,
     pub(crate) faults: Vec<Fault>,
+    /// Where lines end.
+    ends: Vec<usize>,
+    /// How many faults were noted, those that had been noted before among them.
+    noted_count: usize,
 }
+
+/// The same fault is looked for so often.
+const MAX_NOTED_COUNT: usize = 10 * MAX_FAULT_COUNT;
 
 impl<'a> Log<'a> {
     pub(crate) fn new(file: &'a str, source: &'a str) -> Self {
-        Self { file, source, faults: Vec::new() }
+        let ends = memchr::memchr_iter(b'\n', source.as_bytes()).collect();
+        Self { file, source, faults: Vec::new(), ends, noted_count: 0 }
     }
 
     /// The line of a span of the file, from 1.
     pub(crate) fn line(&self, span: &Range<usize>) -> usize {
-        let end = span.start.min(self.source.len());
-        self.source.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
+        self.ends.partition_point(|end| *end < span.start) + 1
     }
 
     /// Whether no further fault is noted: looking for one would be in vain.
     pub(crate) const fn is_full(&self) -> bool {
-        self.faults.len() >= MAX_FAULT_COUNT
+        self.faults.len() >= MAX_FAULT_COUNT || self.noted_count >= MAX_NOTED_COUNT
     }
 
     /// Notes a fault; those beyond the first ones are as good as said.
@@ -85,6 +92,7 @@ impl<'a> Log<'a> {
         if self.is_full() {
             return;
         }
+        self.noted_count += 1;
         let fault = Fault { file: self.file.to_owned(), line: self.line(&span), message: message.into() };
         // Two expressions on one line may be wrong in the same way: once is enough.
         if !self.faults.contains(&fault) {

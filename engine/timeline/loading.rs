@@ -1,8 +1,11 @@
 //! Ranges in which a loop fetches its next batch of data.
 
-use super::columns::RangeKind;
+use foldhash::HashMap;
+
+use super::columns::{Label, RangeKind};
 use super::interval::Interval;
-use super::{NONE, Timeline};
+use super::{NONE, NameId, Timeline};
+use crate::text::cut;
 
 /// How PyTorch begins the name of such a range.
 const OF_PYTORCH: &str = "enumerate(DataLoader)";
@@ -33,6 +36,8 @@ const NAMES: [&str; 22] = [
 ];
 /// What stands somewhere in the names that libraries for training give theirs.
 const PARTS: [&str; 3] = ["dataloader", "data_loader", "dataloading"];
+/// What tells stands in so much of a name.
+const MAX_NAME_BYTES: usize = 256;
 /// Fewer ranges of a program's own name are no loop.
 const MIN_COUNT: usize = 3;
 /// Threads of PyTorch that worker processes hand their batches to, or that are theirs.
@@ -50,11 +55,14 @@ enum Sign {
 impl Timeline {
     /// By index of the label, whether its ranges fetch the next batch of data. Of ranges in each other the outer one counts.
     pub fn loading_labels(&self) -> Vec<bool> {
-        let mut signs: Vec<Option<Sign>> = self.ranges.labels.iter().map(|_| None).collect();
-        for (sign, label) in signs.iter_mut().zip(&self.ranges.labels) {
+        // A name may have a label in each of many domains.
+        let mut of_name: HashMap<NameId, Option<Sign>> = HashMap::default();
+        let mut sign = |label: &Label| {
             let is_marked = matches!(label.kind, RangeKind::Nvtx | RangeKind::Annotation | RangeKind::Operator);
-            *sign = sign_of(self.name(label.name)).filter(|_| is_marked);
-        }
+            let sign = || *of_name.entry(label.name).or_insert_with(|| sign_of(self.name(label.name)));
+            is_marked.then(sign).flatten()
+        };
+        let mut signs: Vec<Option<Sign>> = self.ranges.labels.iter().map(&mut sign).collect();
         if signs.contains(&Some(Sign::Program)) {
             self.drop_others(&mut signs);
         }
@@ -119,7 +127,7 @@ fn sign_of(name: &str) -> Option<Sign> {
     if name.starts_with(OF_PYTORCH) {
         return Some(Sign::Framework);
     }
-    let name = name.trim().to_ascii_lowercase();
+    let name = cut::to_bytes(name.trim(), MAX_NAME_BYTES).to_ascii_lowercase();
     let is_so_called = NAMES.contains(&name.as_str()) || PARTS.iter().any(|part| name.contains(part));
     is_so_called.then_some(Sign::Program)
 }

@@ -91,6 +91,11 @@ pub fn is_program_entry(name: &str) -> bool {
     PROGRAM_ENTRIES.contains(&plain(name))
 }
 
+/// Whether a thread or a program begins in a function of this name, before anything of its own: nothing calls it.
+pub fn is_root(name: &str) -> bool {
+    is_entry(name) && !is_program_entry(name)
+}
+
 /// Whether it is of the interpreter of Python.
 pub fn is_of_interpreter(name: &str) -> bool {
     is_python_api(name) || plain(name) == RUN_MOD || begins_with_any(name, &INTERPRETER)
@@ -156,6 +161,7 @@ mod tests {
         );
         assert!(!is_plumbing("train") && !is_plumbing("libcublas.so.12"));
         assert!(is_entry("main") && is_entry("clone3@@GLIBC_2.34") && !is_entry("main_loop"));
+        assert!(is_root("_start") && is_root("clone3@@GLIBC_2.34") && !is_root("main") && !is_root("start"));
     }
 
     #[test]

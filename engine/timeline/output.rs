@@ -104,11 +104,20 @@ const fn exception(name: &'static str) -> Sign {
 pub const INTERRUPT: &str = "KeyboardInterrupt";
 /// What Python prints before an exception that nothing caught.
 pub const TRACEBACK: &str = "Traceback (most recent call last)";
+/// What an interpreter prints before it reads what to do next: with colours around it, or at the beginning of a line.
+const COLOURED_PROMPT: &str = "julia> ";
+const PROMPTS: [&str; 2] = [">>> ", "In ["];
+
+/// Whether an interpreter asks for the next command in this line: what failed before it has not ended the program.
+pub fn is_prompt(line: &str) -> bool {
+    line.contains(COLOURED_PROMPT) || PROMPTS.iter().any(|prompt| line.starts_with(prompt))
+}
+
 /// What the profiler's own library leaves where the system is too new for it.
 const PROFILER_SYMBOL: &str = "libToolsInjectionProxy64.so: undefined symbol";
 
 /// The kinds that are looked for, the most telling first; those of one kind stand together.
-pub const SIGNS: [Sign; 74] = [
+pub const SIGNS: [Sign; 81] = [
     end(PROFILER_SYMBOL, "a symbol that the profiler's own library lacks"),
     error("CUDA out of memory", "out of GPU memory"),
     error("CUDA_ERROR_OUT_OF_MEMORY", "out of GPU memory"),
@@ -120,7 +129,11 @@ pub const SIGNS: [Sign; 74] = [
     error("no kernel image is available", "no kernel image for this GPU"),
     end("Failed to find device function", "device code that was compiled for another GPU"),
     error("PTX was compiled with an unsupported toolchain", "PTX that this driver cannot compile"),
-    error("device-side assert", "a device-side assert"),
+    // Each error of PyTorch ends with how to enable such asserts.
+    error("device-side assert triggered", "a device-side assert"),
+    error("invalid device ordinal", "a GPU that is not there"),
+    error("previous error during capture", "an error while a CUDA graph was captured"),
+    error("not permitted when stream is capturing", "an error while a CUDA graph was captured"),
     error("illegal memory access", "an illegal memory access on the GPU"),
     error("misaligned address", "a misaligned address on the GPU"),
     error("unspecified launch failure", "a launch failure"),
@@ -142,6 +155,11 @@ pub const SIGNS: [Sign; 74] = [
     end("Aborted (core dumped)", "an abort"),
     end("Bus error (", "a bus error"),
     last("Bus error", "a bus error"),
+    // What shells say of the rest, and in other languages.
+    end("core dumped)", "a crash"),
+    end("吐核", "a crash"),
+    end("核心已转储", "a crash"),
+    end("Speicherabzug geschrieben", "a crash"),
     // Of the program itself it comes without a traceback.
     sign("SyntaxError", "SyntaxError", Place::Exception, Ends::AsLastLine),
     exception("ModuleNotFoundError"),

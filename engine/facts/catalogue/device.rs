@@ -1,10 +1,12 @@
 //! Facts of a device: what it is, the ledger of its window, and how it was used.
 
-use super::FactType::{Bool, Choice, Float, Int, Text};
-use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
-use super::{Fact, accounts, ahead, copies, fact, idle, outside, patterns, replay, torch, utilization};
+use super::FactType::{Bool, Float, Int, Text};
+use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
+use super::{
+    Fact, accounts, ahead, copies, culprits, fact, idle, outside, patterns, replay, steps, torch, utilization,
+};
 use crate::ledger::Breakdown;
-use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, Nvtx, PageFaults, Report};
+use crate::timeline::Capability::{CudaApi, CudaTrace, DeviceInfo, PageFaults, Report};
 
 pub(super) const ALL: &[&[Fact]] = &[
     IDENTITY,
@@ -15,6 +17,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     accounts::of(Some(Breakdown::Activity)),
     accounts::of(Some(Breakdown::Trigger)),
     idle::DETAIL,
+    culprits::CULPRITS,
     outside::OUTSIDE,
     ahead::AHEAD,
     COUNTS,
@@ -31,7 +34,7 @@ pub(super) const ALL: &[&[Fact]] = &[
     torch::TORCH,
     utilization::USE,
     utilization::STREAMS,
-    STEPS,
+    steps::STEPS,
     replay::REPLAY,
     replay::GAINS,
     utilization::METRICS,
@@ -304,195 +307,5 @@ const STORMS: &[Fact] = &[
         CudaApi,
         Intensive,
         "The median time inside a call that launches a kernel, for kernels of this device.",
-    ),
-];
-
-const STEPS: &[Fact] = &[
-    fact(
-        "repeat_count",
-        Int,
-        CudaTrace,
-        Extensive,
-        "How often the work repeats: steps; where nothing tells them, launches of the kernel, or of graphs, that are launched most often.",
-    ),
-    fact(
-        "repeated_work_share",
-        Float,
-        CudaTrace,
-        Intensive,
-        "The share of the time of kernels and graphs that is in kernels launched at least five times, or in graphs where these are; all of it where steps are told. Absent without kernels and graphs.",
-    ),
-    fact(
-        "phase",
-        Choice(&["set-up", "warm-up", "steady", "tear-down"]),
-        CudaTrace,
-        Incomparable,
-        "The phase that is measured; absent where the whole window is.",
-    ),
-    fact(
-        "is_profiled_region",
-        Bool,
-        CudaTrace,
-        Incomparable,
-        "Whether that phase is what the program marks with `cudaProfilerStart` and `cudaProfilerStop`, once.",
-    ),
-    fact("whole_window_ns", Int, CudaTrace, OneTime, "The whole window, of which a phase is measured."),
-    fact(
-        "set_up_ns",
-        Int,
-        CudaTrace,
-        OneTime,
-        "From the start of the whole window to the first step, where a phase is measured.",
-    ),
-    fact(
-        "before_steady_ns",
-        Int,
-        CudaTrace,
-        OneTime,
-        "From the start of the whole window to the steady state, where a phase is measured.",
-    ),
-    fact(
-        "earlier_step_count",
-        Int,
-        CudaTrace,
-        OneTime,
-        "Steps before those that are measured, where a phase is measured.",
-    ),
-    fact(
-        "tear_down_ns",
-        Int,
-        CudaTrace,
-        OneTime,
-        "From the end of the last step to that of the whole window, where a phase is measured.",
-    ),
-    fact(
-        "step_name",
-        Text,
-        Nvtx,
-        Incomparable,
-        "The range that repeats, without its numbers; where none does, the kernel that begins a sequence of launches that repeats. Absent, like all facts of steps, when nothing repeats.",
-    ),
-    fact(
-        "step_told_by",
-        Choice(&["range", "profiler_calls", "launches"]),
-        Nvtx,
-        Incomparable,
-        "What the steps were told by: a range that repeats, calls of cudaProfilerStart, or a sequence of launches that repeats.",
-    ),
-    fact(
-        "step_certainty",
-        Choice(&["medium", "high"]),
-        Nvtx,
-        Incomparable,
-        "How sure it is that these are the steps of the program: high where the program calls the range a step.",
-    ),
-    fact("step_count", Int, Nvtx, Extensive, "Steps in the window."),
-    fact(
-        "step_median_ns",
-        Int,
-        Nvtx,
-        Intensive,
-        "Median length of a step, from its first GPU operation to that of the next.",
-    ),
-    fact(
-        "step_beat_ns",
-        Int,
-        CudaTrace,
-        Intensive,
-        "From the start of a step to the next one's, in the median, where steps begin as by a clock: one that begins late is followed by a shorter one. Of whatever repeats. Absent where each takes what it takes.",
-    ),
-    fact(
-        "step_slowest_ns",
-        Int,
-        Nvtx,
-        OneTime,
-        "Length of the slowest step that is not warm-up. For budgets; the rules look at each step.",
-    ),
-    fact(
-        "step_slowest_number",
-        Int,
-        Nvtx,
-        Incomparable,
-        "Which one that is, counted from 1. For readers and scripts: where to look.",
-    ),
-    fact("step_slowest_start_ns", Int, Nvtx, Incomparable, "When it begins. For readers and scripts: where to look."),
-    fact("step_excess_ns", Int, Nvtx, ExtensiveWithGaps, "What all steps that are not warm-up take beyond the median."),
-    fact(
-        "step_slow_count",
-        Int,
-        Nvtx,
-        Extensive,
-        "Steps that are not warm-up and take at least 1.25 times the median.",
-    ),
-    fact(
-        "step_slow_host_ns",
-        Int,
-        Nvtx,
-        OneTime,
-        "How much more idle time slow steps have in host code than as many others: why they are slow. Absent without slow steps.",
-    ),
-    fact(
-        "step_slow_blocked_ns",
-        Int,
-        Nvtx,
-        OneTime,
-        "How much more idle time slow steps have blocked in the OS than as many others: why they are slow. Absent without slow steps.",
-    ),
-    fact(
-        "step_slow_allocate_ns",
-        Int,
-        Nvtx,
-        OneTime,
-        "How much more idle time slow steps have in allocation than as many others: why they are slow. Absent without slow steps.",
-    ),
-    fact(
-        "step_slow_load_ns",
-        Int,
-        Nvtx,
-        OneTime,
-        "How much more idle time slow steps have in loading than as many others: why they are slow. Absent without slow steps.",
-    ),
-    fact(
-        "step_slow_compile_ns",
-        Int,
-        Nvtx,
-        OneTime,
-        "How much more idle time slow steps have in compiling than as many others: why they are slow. Absent without slow steps.",
-    ),
-    fact(
-        "warm_up_step_count",
-        Int,
-        Nvtx,
-        OneTime,
-        "Steps before the steady state: leading ones that take over 1.5 times the median, and those before a pause that most steps follow.",
-    ),
-    fact("warm_up_ns", Int, Nvtx, OneTime, "From the start of the window to the steady state."),
-    fact(
-        "steady_start_ns",
-        Int,
-        Nvtx,
-        Incomparable,
-        "When the steady state begins: its first step that is not warm-up.",
-    ),
-    fact(
-        "steady_ns",
-        Int,
-        Nvtx,
-        ExtensiveWithGaps,
-        "From there to the end of the last step. What a longer run would repeat, for budgets and own rules.",
-    ),
-    fact(
-        "steady_idle_ns",
-        Int,
-        Nvtx,
-        ExtensiveWithGaps,
-        "Time of the steady steps in which nothing runs. For budgets and own rules that leave start-up out.",
-    ),
-    fact(
-        "steady_kernel_busy_ns",
-        Int,
-        Nvtx,
-        Extensive,
-        "Time of the steady steps in which a kernel or graph launch runs. For budgets and own rules that leave start-up out.",
     ),
 ];

@@ -5,6 +5,7 @@
 mod accounts;
 mod ahead;
 mod copies;
+mod culprits;
 mod device;
 mod groups;
 mod idle;
@@ -15,6 +16,7 @@ mod patterns;
 mod replay;
 mod run;
 mod source;
+mod steps;
 mod torch;
 mod utilization;
 

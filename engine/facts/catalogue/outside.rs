@@ -1,6 +1,6 @@
 //! Facts of what of a recording lies outside of the work of all devices.
 
-use super::FactType::{Float, Int, Text};
+use super::FactType::{Bool, Float, Int, Text};
 use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, Nvtx, OsRuntime};
@@ -50,6 +50,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "The time there before the first thing that was recorded of it, and after the last.",
     ),
     fact(
+        "outside_off_cpu_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long that thread is off the CPU there, by the scheduler's record, in no call that was recorded.",
+    ),
+    fact(
         "outside_blocked_call",
         Text,
         OsRuntime,
@@ -79,7 +86,22 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Text,
         CpuSamples,
         Incomparable,
-        "The deepest function that at least 40 % of those samples lie in, or in what it calls, not of CUDA or of an interpreter; else the file that 60 % lie in, else a function that 25 % lie in.",
+        "The deepest function that at least 25 % of those samples lie in, or in what it calls, not of the system, of CUDA or of an interpreter; of the system where no file tells more.",
     ),
     fact("outside_function_share", Float, CpuSamples, Intensive, "The part of those samples in it."),
+    fact(
+        "outside_module",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The deepest file that at least 60 % of those samples lie in, or in what it calls: where no function is told, or where one of less than 40 % is and the file is the program itself.",
+    ),
+    fact("outside_module_share", Float, CpuSamples, Intensive, "The part of those samples in it."),
+    fact(
+        "is_outside_module_program",
+        Bool,
+        CpuSamples,
+        Incomparable,
+        "Whether that file is the program itself, not a library.",
+    ),
 ];

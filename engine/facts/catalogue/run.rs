@@ -211,6 +211,13 @@ pub(super) const RUN: &[Fact] = &[
         "Samples of call stacks in which the program called CUDA, where no such call was recorded; beside recorded calls, those that launch, copy or wait. Absent where kernels or no samples were recorded.",
     ),
     fact(
+        "cuda_profiler_start_ns",
+        Int,
+        CudaTrace,
+        Incomparable,
+        "When the profiler set itself up for CUDA first, as it does when a program begins to use it.",
+    ),
+    fact(
         "gpu_library",
         Text,
         Nvtx,

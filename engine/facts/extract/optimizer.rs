@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
-use crate::timeline::{NONE, Times};
+use crate::timeline::{NONE, NameId, Times};
 
 /// How PyTorch begins the name of the range of an optimizer's step.
 const STEP: &str = "Optimizer.step#";
@@ -26,16 +26,18 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         times.get(before.checked_sub(1)?).filter(|range| range.end > at)
     };
     let (mut kernel_count, mut together_count, mut kernel_ns) = (0, 0, 0_i64);
+    let mut joint: HashMap<NameId, bool> = HashMap::default();
     for op in device.ops.in_window().filter(|op| op.kind == OpKind::Kernel) {
         let Some(call) = op.call(timeline) else { continue };
         let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
         if within(thread, timeline.api.times.start(call as usize)).is_none() {
             continue;
         }
-        let name = timeline.name(timeline.kernels.shape_of(op.index).full_name);
+        let name = timeline.kernels.shape_of(op.index).full_name;
+        let is_joint = || TOGETHER.iter().any(|part| timeline.name(name).contains(part));
         kernel_count += 1;
         kernel_ns = kernel_ns.saturating_add(op.interval().clip(device.window()).len_ns());
-        together_count += i64::from(TOGETHER.iter().any(|part| name.contains(part)));
+        together_count += i64::from(*joint.entry(name).or_insert_with(is_joint));
     }
     let window = device.window();
     let count = steps.values().flat_map(Times::iter).filter(|step| step.overlap_ns(window) > 0).count();

@@ -19,7 +19,7 @@ use crate::timeline::{NONE, NameId, Timeline};
 
 /// A function is told that this part of the samples lies in, in percent: a program does several things there.
 const MIN_PERCENT: i64 = 25;
-/// A function that holds less is told only where the program itself does not hold most.
+/// Beside a function that holds less it is told that most of it lies in the program itself.
 const MAIN_SHARE: f64 = 0.4;
 /// The OS call of drivers.
 const DRIVER_CALL: &str = "ioctl";
@@ -58,7 +58,7 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
     let timeline = context.timeline;
     let driver = timeline.names.find(DRIVER_CALL);
     let mut host = Vec::new();
-    let (mut profiler_ns, mut unknown_ns) = (0_i64, 0_i64);
+    let (mut profiler_ns, mut unknown_ns, mut off_cpu_ns) = (0_i64, 0_i64, 0_i64);
     let (mut blocked, mut called): (HashMap<NameId, i64>, HashMap<NameId, i64>) = Default::default();
     for side in sides.into_iter().filter(|side| side.len_ns() > 0) {
         context.calls.lay_out(timeline, main, side, |part, activity, name| {
@@ -66,7 +66,7 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
                 Activity::Host => return host.push(part),
                 Activity::Unknown => return unknown_ns = unknown_ns.saturating_add(part.len_ns()),
                 Activity::Profiler => return profiler_ns = profiler_ns.saturating_add(part.len_ns()),
-                Activity::OffCpu => return,
+                Activity::OffCpu => return off_cpu_ns = off_cpu_ns.saturating_add(part.len_ns()),
                 // That is how the driver talks to the GPU: a part of setting CUDA up.
                 Activity::Blocked if Some(name) == driver => &mut called,
                 Activity::Blocked => &mut blocked,
@@ -79,6 +79,7 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
     facts.set("outside_host_ns", host.iter().map(|part| part.len_ns()).fold(0, i64::saturating_add));
     facts.set("outside_profiler_ns", profiler_ns);
     facts.set("outside_unknown_ns", unknown_ns);
+    facts.set("outside_off_cpu_ns", off_cpu_ns);
     let most = |sums: HashMap<NameId, i64>| {
         let named = sums.into_iter().filter(|(name, _)| *name != NONE);
         named.max_by_key(|(name, ns)| (*ns, Reverse(timeline.name(*name))))
@@ -132,20 +133,20 @@ fn sampled(timeline: &Timeline, main: u32, host: &[Interval], facts: &mut Entity
         return;
     }
     let profile = Profile::new(timeline, all, Weighed::samples(&samples)).with_least_percent(MIN_PERCENT);
-    let function = profile.deepest(|frame| !is_plumbing(timeline, frame));
     let module = profile.module().map(|(module, share)| (file_name(timeline.name(module)), share));
-    // That most of it is in the program itself tells less than a function, but more than one of a small part.
-    let own = module.filter(|(file, _)| modules::is_program(file));
-    let told = match function {
-        Some(function) if own.is_none() || profile.share(function) >= MAIN_SHARE => Some(function),
-        None if module.is_none() => profile.deepest(|frame| is_of_system(timeline, frame)),
-        _ => None,
-    };
-    if let Some(function) = told {
+    let function = profile.deepest(|frame| !is_plumbing(timeline, frame));
+    let of_system = || profile.deepest(|frame| is_of_system(timeline, frame));
+    let function = function.or_else(|| if module.is_none() { of_system() } else { None });
+    if let Some(function) = function {
         facts.set("outside_function", profile.name(function));
         facts.set("outside_function_share", profile.share(function));
-    } else if let Some((file, share)) = module {
-        facts.set("outside_function", file);
-        facts.set("outside_function_share", share);
+    }
+    // That most of it is in the program itself tells more than a function of a small part.
+    let is_main = function.is_some_and(|function| profile.share(function) >= MAIN_SHARE);
+    let is_told = |file: &str| function.is_none() || (!is_main && modules::is_program(file));
+    if let Some((file, share)) = module.filter(|(file, _)| is_told(file)) {
+        facts.set("outside_module", file);
+        facts.set("outside_module_share", share);
+        facts.set("is_outside_module_program", modules::is_program(file));
     }
 }

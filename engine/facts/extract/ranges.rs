@@ -1,6 +1,6 @@
 //! Facts of ranges: how long, how often, and how much idle time of a device they explain.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::projection::{Folded, InGroup, Projection, telling, told_name};
@@ -9,8 +9,8 @@ use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
 use crate::ledger::accounts::SourceFacts;
 use crate::ledger::reading::RangeIdle;
-use crate::timeline::Timeline;
 use crate::timeline::columns::RangeKind;
+use crate::timeline::{NONE, Timeline};
 
 /// Ranges reported for one device and process, by host time and by idle time each: a recording can have a hundred thousand
 /// names, and a reader looks at the ones that matter.
@@ -254,11 +254,17 @@ fn keep_most(timeline: &Timeline, groups: &mut Vec<Group>, most: usize) {
     const RANKS: [fn(&Sums) -> i64; 2] = [|sums| sums.sum_ns, |sums| sums.idle.idle_ns];
     let mut kept = BTreeSet::new();
     for rank in RANKS {
-        groups.sort_by_key(|group| (Reverse(rank(&group.sums)), name(timeline, group.label)));
+        groups.sort_by(|a, b| rank(&b.sums).cmp(&rank(&a.sums)).then_with(|| by_name(timeline, a.label, b.label)));
         kept.extend(groups.iter().take(most).map(|group| group.label));
     }
     groups.retain(|group| kept.contains(&group.label));
-    groups.sort_by_key(|group| name(timeline, group.label));
+    groups.sort_by(|a, b| by_name(timeline, a.label, b.label));
+}
+
+/// The order of two labels by name. Labels of one name, in each of many domains, need no look at it.
+fn by_name(timeline: &Timeline, a: u32, b: u32) -> Ordering {
+    let id = |label: u32| timeline.ranges.labels.get(label as usize).map_or(NONE, |label| label.name);
+    if id(a) == id(b) { Ordering::Equal } else { name(timeline, a).cmp(name(timeline, b)) }
 }
 
 /// By process and label.

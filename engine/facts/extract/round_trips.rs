@@ -1,6 +1,6 @@
 //! Copies of the same size to the device and back again, round after round: data that could stay there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::stats::clamped;
 use super::{Context, DeviceContext};
@@ -24,12 +24,17 @@ const MAX_SIZE_COUNT: usize = 1_000;
 struct Size {
     to_device: Vec<Interval>,
     to_host: Vec<Interval>,
+    /// The streams of those to the device.
+    streams: BTreeSet<u32>,
 }
 
 impl Size {
     /// How often data of this size went to the device and came back. Where it goes one way far more often, arrays of one size are
-    /// input and output.
+    /// input and output; where rounds take turns on streams, each has data of its own.
     fn rounds(&self) -> usize {
+        if self.streams.len() > 1 {
+            return 0;
+        }
         let (less, more) = (self.to_device.len().min(self.to_host.len()), self.to_device.len().max(self.to_host.len()));
         if 2 * more > MOST_EXCESS * less { 0 } else { less }
     }
@@ -49,7 +54,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         }
         let size = sizes.entry(bytes).or_default();
         match copies.direction[index] {
-            Direction::HostToDevice => size.to_device.push(op.interval().clip(window)),
+            Direction::HostToDevice => {
+                size.to_device.push(op.interval().clip(window));
+                size.streams.insert(copies.ops.stream[index]);
+            }
             Direction::DeviceToHost => size.to_host.push(op.interval().clip(window)),
             _ => {}
         }
@@ -69,4 +77,20 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let all = sizes.into_values().flat_map(|size| size.to_device.into_iter().chain(size.to_host));
     let all = Union::of(all);
     facts.set("round_trip_exposed_ns", all.len_ns() - all.common_ns(&device.tally.kernels_run));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_that_take_turns_on_streams_have_data_of_their_own() {
+        let copies = |count: usize| vec![Interval::new(0, 1); count];
+        let of = |to_device, to_host, streams: &[u32]| {
+            let (to_device, to_host) = (copies(to_device), copies(to_host));
+            Size { to_device, to_host, streams: streams.iter().copied().collect() }.rounds()
+        };
+        assert_eq!((of(4, 4, &[7]), of(6, 4, &[7]), of(7, 4, &[7])), (4, 4, 0));
+        assert_eq!(of(4, 4, &[7, 8]), 0);
+    }
 }

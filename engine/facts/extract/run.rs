@@ -24,24 +24,9 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("product_version", timeline.source.product_version.clone());
     facts.set_some("schema_version", timeline.source.schema_version.clone());
     facts.set_some("duration_ns", duration(context));
-    facts.set("device_count", context.devices.len() as i64);
-    let compute = || context.devices.iter().map(|device| device.account_ns(Account::Compute));
-    facts.set_some("device_compute_max_ns", compute().max());
-    facts.set_some("device_compute_min_ns", compute().min());
-    facts.set_some(
-        "device_whole_compute_max_ns",
-        context.devices.iter().map(|device| whole_compute_ns(&device.ops)).max(),
-    );
-    facts.set_some("device_window_max_ns", context.devices.iter().map(|device| device.window().len_ns()).max());
+    devices(context, facts);
     facts.set("process_count", active_processes(context).len() as i64);
-    facts.set("gpu_op_count", timeline.gpu_op_count() as i64);
-    facts.set("kernel_count", timeline.kernels.ops.len() as i64);
-    facts.set("api_call_count", timeline.api.len() as i64);
-    facts.set("range_count", timeline.ranges.len() as i64);
-    facts.set("os_call_count", timeline.os_calls.times.len() as i64);
-    facts.set("metric_sample_count", timeline.metrics.iter().map(|series| series.value.len() as i64).sum::<i64>());
-    facts.set("graph_launch_count", timeline.graphs.ops.len() as i64);
-    facts.set("dropped_event_count", timeline.dropped.iter().map(|dropped| dropped.count as i64).sum::<i64>());
+    counts(timeline, facts);
     let reached = timeline.reached;
     for (name, count) in [
         ("unread_row_count", reached.row_count),
@@ -78,9 +63,32 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("framework_evidence", evidence);
     surroundings(timeline, facts);
     sampled_cuda(timeline, facts);
+    facts.set_some("cuda_profiler_start_ns", cuda_profiler_start(timeline));
     facts.set_some("gpu_library", gpu_library(timeline));
     notices(timeline, facts);
     run
+}
+
+fn devices(context: &Context<'_>, facts: &mut Entity) {
+    let devices = &context.devices;
+    facts.set("device_count", devices.len() as i64);
+    let compute = || devices.iter().map(|device| device.account_ns(Account::Compute));
+    facts.set_some("device_compute_max_ns", compute().max());
+    facts.set_some("device_compute_min_ns", compute().min());
+    facts.set_some("device_whole_compute_max_ns", devices.iter().map(|device| whole_compute_ns(&device.ops)).max());
+    facts.set_some("device_window_max_ns", devices.iter().map(|device| device.window().len_ns()).max());
+}
+
+/// How many events of each kind the recording holds.
+fn counts(timeline: &Timeline, facts: &mut Entity) {
+    facts.set("gpu_op_count", timeline.gpu_op_count() as i64);
+    facts.set("kernel_count", timeline.kernels.ops.len() as i64);
+    facts.set("api_call_count", timeline.api.len() as i64);
+    facts.set("range_count", timeline.ranges.len() as i64);
+    facts.set("os_call_count", timeline.os_calls.times.len() as i64);
+    facts.set("metric_sample_count", timeline.metrics.iter().map(|series| series.value.len() as i64).sum::<i64>());
+    facts.set("graph_launch_count", timeline.graphs.ops.len() as i64);
+    facts.set("dropped_event_count", timeline.dropped.iter().map(|dropped| dropped.count as i64).sum::<i64>());
 }
 
 /// Launches that returned an error, and launched nothing.
@@ -166,6 +174,15 @@ fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
     facts.set_some("sampled_cuda_call", named.max().map(|(_, name)| name.0));
 }
 
+/// What the profiler calls its own set-up when a program begins to use CUDA.
+const CUDA_PROFILER_START: &str = "CUDA profiling initialization";
+
+fn cuda_profiler_start(timeline: &Timeline) -> Option<i64> {
+    let name = timeline.names.find(CUDA_PROFILER_START)?;
+    let overheads = timeline.overheads.times.iter().zip(&timeline.overheads.name);
+    overheads.filter(|(_, own)| **own == name).map(|(times, _)| times.start).min()
+}
+
 /// Whether a call launches, copies or waits.
 fn works(name: &str) -> bool {
     matches!(
@@ -225,13 +242,16 @@ fn whole_compute_ns(ops: &DeviceOps) -> i64 {
     sum_ns
 }
 
-/// From the first to the last event of any kind. A wait in the OS that nothing ended may be said to end after the recording.
+/// From the first to the last event of any kind. A wait in the OS that nothing ended may be said to end after the recording, and
+/// what began before the recording, at zero, was recorded from there on.
 pub(super) fn recorded(timeline: &Timeline) -> Option<Interval> {
     let [columns @ .., os_calls] = timeline.op_and_call_times();
     let ranges = timeline.ranges.threads.iter().map(|thread| &thread.times);
-    let begins = os_calls.iter().map(|call| Interval::new(call.start, call.start));
-    let all =
-        columns.into_iter().chain(ranges).chain([&timeline.thread_states.times]).flat_map(Times::iter).chain(begins);
+    let states = [&timeline.thread_states.times].into_iter();
+    let clipped =
+        ranges.chain(states).flat_map(Times::iter).map(|span| Interval::new(span.start.max(0), span.end.max(0)));
+    let begins = os_calls.iter().map(|call| Interval::new(call.start.max(0), call.start.max(0)));
+    let all = columns.into_iter().flat_map(Times::iter).chain(clipped).chain(begins);
     all.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
 }
 

@@ -10,6 +10,7 @@ use crate::ledger::{Account, OpKind};
 use crate::steps::{Certainty, Phases, Step, Steps};
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 
 /// Steps that get an entity of their own: all of a short run, the slowest ones of a long run.
 const MAX_REPORTED: usize = 200;
@@ -98,8 +99,15 @@ fn of_slowest(device: &DeviceContext, steps: &[Step], steady: Range<usize>, fact
     facts.set("step_slowest_ns", slowest.device.len_ns());
     facts.set("step_slowest_number", number);
     facts.set("step_slowest_start_ns", slowest.device.start);
-    let excess_ns = steps[steady].iter().map(|step| (step.device.len_ns() - median).max(0));
+    let steady = &steps[steady];
+    let excess_ns = steady.iter().map(|step| (step.device.len_ns() - median).max(0));
     facts.set("step_excess_ns", excess_ns.sum::<i64>());
+    facts.set("step_overlap_ns", overlap_ns(steady.iter().map(|step| step.device)));
+}
+
+/// How much longer some intervals are together than the time that they take.
+fn overlap_ns(all: impl Iterator<Item = Interval> + Clone) -> i64 {
+    all.clone().map(|part| part.len_ns()).sum::<i64>() - Union::of(all).len_ns()
 }
 
 /// What one step holds.
@@ -163,4 +171,16 @@ fn entities(
         entity
     };
     shown.into_iter().map(entity_of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_run_at_once_overlap() {
+        let of = |parts: [(i64, i64); 3]| overlap_ns(parts.into_iter().map(|(start, end)| Interval::new(start, end)));
+        assert_eq!(of([(0, 10), (10, 20), (25, 30)]), 0);
+        assert_eq!(of([(0, 10), (4, 14), (12, 30)]), 8);
+    }
 }

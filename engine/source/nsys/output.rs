@@ -1,6 +1,6 @@
 //! Which error a program's output tells of, by fixed words.
 
-use crate::timeline::output::{Ends, OutputError, SIGNS, TRACEBACK};
+use crate::timeline::output::{Ends, OutputError, SIGNS, TRACEBACK, is_prompt};
 
 /// What ends a program stands so near the end of its output: only what the runtime adds comes after it.
 const LAST_LINES: usize = 40;
@@ -12,13 +12,15 @@ const SURVIVED: [&str; 2] = ["Exception ignored in", "Exception in thread"];
 /// The error that one output tells of: what ended the program, else the most telling one.
 pub(super) fn error_of(output: &str) -> Option<OutputError> {
     let lines: Vec<&str> = output.lines().map(of_rank).filter(|line| !line.trim().is_empty()).collect();
+    let begin = lines.iter().rposition(|line| is_prompt(line)).map_or(0, |prompt| prompt + 1);
+    let lines = &lines[begin..];
     let kind_of = |lines: &[&str]| SIGNS.iter().find(|sign| lines.iter().any(|line| sign.is_in(line)));
-    match uncaught(&lines).or_else(|| fatal(&lines)) {
+    match uncaught(lines).or_else(|| fatal(lines)) {
         Some(end) => {
             let kind = kind_of(end).or_else(|| kind_of(&[TRACEBACK]));
             kind.map(|sign| OutputError { kind: sign.kind(), is_end: true })
         }
-        None => kind_of(&lines).map(|sign| OutputError { kind: sign.kind(), is_end: false }),
+        None => kind_of(lines).map(|sign| OutputError { kind: sign.kind(), is_end: false }),
     }
 }
 
@@ -106,6 +108,9 @@ mod tests {
         assert_eq!(of(fatal), Some(("OpenACC data that is on the device in part", true)));
         assert_eq!(of(" FATAL ERROR: no\n"), Some(("a fatal error", true)));
         assert_eq!(of(&format!("FATAL ERROR: no\n{}", "step\n".repeat(40))), Some(("a fatal error", false)));
+        for crash in ["run.sh: line 3: 412 Illegal instruction (core dumped) ./a", "已放弃 (吐核)"] {
+            assert_eq!(of(crash), Some(("a crash", true)), "{crash}");
+        }
         let other = "Accelerator Fatal Error: Failed to find device function 'f'!\nRebuild this file\n File: a.cpp\n";
         assert_eq!(of(other), Some(("device code that was compiled for another GPU", true)));
     }
@@ -115,6 +120,31 @@ mod tests {
         assert_eq!(of("Error: Keygen failed."), Some(("an error", false)));
         assert_eq!(of("error: 29.98\nerror: nan\nError (L2norm): 1e-11\nMax error: none\ncudaError: no error"), None);
         assert_eq!(of("Error: Unexpected end of file at a.h:1"), Some(("a file that ends too early", false)));
+    }
+
+    #[test]
+    fn what_each_error_of_pytorch_ends_with_tells_nothing() {
+        let advice = "\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n";
+        let of_error =
+            |what: &str| of(&format!("Traceback (most recent call last):\n  File\nRuntimeError: {what}{advice}"));
+        assert_eq!(of_error("CUDA error: invalid device ordinal"), Some(("a GPU that is not there", true)));
+        assert_eq!(of_error("CUDA error: device-side assert triggered"), Some(("a device-side assert", true)));
+        let capture = Some(("an error while a CUDA graph was captured", true));
+        assert_eq!(of_error("CUDA error: operation failed due to a previous error during capture"), capture);
+        assert_eq!(of_error("CUDA error: operation not permitted when stream is capturing"), capture);
+        assert_eq!(of_error("CUDA error: unknown"), Some(("a CUDA error", true)));
+    }
+
+    #[test]
+    fn what_failed_before_an_interpreter_asks_again_ended_nothing() {
+        let failed = "ERROR: LoadError: MethodError: no method\nStacktrace:\n [1] f\n";
+        assert_eq!(of(failed), Some(("a Julia error", true)));
+        assert_eq!(of(&format!("{failed}\n\u{1b}[0Kjulia> \u{1b}[7Cinclude(\"a.jl\")\n")), None);
+        assert_eq!(of(&format!("julia> f()\n{failed}")), Some(("a Julia error", true)));
+        let traceback = "Traceback (most recent call last):\n  File\nKeyError: 1\n";
+        assert_eq!(of(&format!("{traceback}>>> f()\n")), None);
+        assert_eq!(of(&format!("{traceback}In [2]: f()\n")), None);
+        assert_eq!(of(&format!(">>> f()\n{traceback}")), Some(("KeyError", true)));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::info::has_rows;
 use crate::limits::{MAX_CPU_SAMPLE_COUNT, MAX_STACK_FRAME_COUNT};
 use crate::timeline::builder::{ABSURD_NS, Limits};
 use crate::timeline::samples::{CpuSamples, Frame, StackedCalls};
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::{NONE, NameId, Timeline, modules};
 
 const EVENTS: &str = "COMPOSITE_EVENTS";
 pub(super) const CHAINS: &str = "SAMPLING_CALLCHAINS";
@@ -92,13 +92,18 @@ fn stacks(
         timeline.reached.row_count += schema.count(db, table)?.saturating_sub(limits.rows);
     }
     rows.sort_unstable_by_key(|row| (row.sample, row.depth, row.frame));
-    let mut columns = CpuSamples::new(resolve(db, schema, timeline, &keys, limits)?);
+    let frames = resolve(db, schema, timeline, &keys, limits)?;
+    let is_root: Vec<bool> = frames.iter().map(|frame| modules::is_root(timeline.name(frame.function))).collect();
+    let mut columns = CpuSamples::new(frames);
     let mut end_ns = Vec::with_capacity(samples.len());
     let mut rest = rows.as_slice();
     for (sample, Sample { thread, time_ns, end, .. }) in (0_u32..).zip(&samples) {
         let (stack, others) = rest.split_at(rest.partition_point(|row| row.sample == sample));
         rest = others;
-        columns.push(*thread, *time_ns, stack.iter().take(MAX_STACK_FRAME_COUNT).map(|row| row.frame));
+        // What an unwinder finds behind the first function of a thread is no caller of it.
+        let is_end = |row: &Row| is_root.get(row.frame as usize) == Some(&true);
+        let length = stack.iter().position(is_end).map_or(stack.len(), |root| root + 1);
+        columns.push(*thread, *time_ns, stack.iter().take(length.min(MAX_STACK_FRAME_COUNT)).map(|row| row.frame));
         end_ns.push(*end);
     }
     Ok(StackedCalls { samples: columns, end_ns })

@@ -1,5 +1,6 @@
 //! Names: those of all chunks together, and what they are in the end, with the limits on them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
@@ -13,6 +14,8 @@ use crate::timeline::api::normal_name;
 use crate::timeline::columns::KernelShape;
 use crate::timeline::{Geometry, NONE, NameId, Names, Reached};
 
+/// No function of an API has a longer name: what is asked of it is asked for each of its calls.
+const MAX_API_NAME_BYTES: usize = 256;
 /// Stands for the names beyond the limit.
 pub(super) const OTHER_NAME: &str = "(another name)";
 
@@ -62,12 +65,17 @@ impl RawName {
             NameKey::Id(id) => Self::Id(id),
             NameKey::Missing => Self::Missing,
             NameKey::Text(text) => match keys.texts.get(text.0 as usize) {
-                Some(text) if is_api_name => Self::Text(texts.intern(normal_name(text))),
+                Some(text) if is_api_name => Self::Text(texts.intern(api_name(text).into_owned())),
                 Some(text) => Self::Text(texts.intern(Arc::clone(text))),
                 None => Self::Missing,
             },
         }
     }
+}
+
+/// The name of a call without its suffixes.
+fn api_name(text: &str) -> Cow<'_, str> {
+    cut::distinct(normal_name(text), MAX_API_NAME_BYTES)
 }
 
 /// Interns names under the limit: those beyond it share one.
@@ -92,7 +100,7 @@ impl Interner<'_> {
     fn resolve(&mut self, name: RawName, strings: &Strings, texts: &Names) -> NameId {
         match name {
             RawName::Id(id) => self.intern(strings.get(id)),
-            RawName::ApiId(id) => self.intern(normal_name(strings.get(id))),
+            RawName::ApiId(id) => self.intern(api_name(strings.get(id)).into_owned()),
             RawName::Text(text) if texts.get(text) == OTHER_NAME => self.names.intern(OTHER_NAME),
             RawName::Text(text) => texts.shared(text).map_or(NONE, |text| self.intern(Arc::clone(text))),
             RawName::Missing => self.intern(""),
