@@ -75,7 +75,7 @@ pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, Str
             run.map(one).ok_or_else(|| format!("the report does not have {}", fact.name))
         }
         Metric::Named(named) => named
-            .of(facts)
+            .of(facts, &[])
             .map(one)
             .ok_or_else(|| format!("the report has no {} and has {}", named.what(), named.fact.name)),
     }

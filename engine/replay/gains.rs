@@ -75,6 +75,8 @@ const BARE_LAUNCH_NS: f64 = 2_500.0;
 const COST_LAUNCH_NS: f64 = 4_300.0;
 /// That holds with GPUs of this compute capability and later. The hosts of older ones launch more slowly, profiler or not.
 const MEASURED_SINCE: i64 = 8;
+/// What operators cost grows so many times as fast. Measured on the machines of docs/gains.md.
+const OPERATOR_GROWTH: f64 = 1.5;
 /// The most that recording was seen to cost in this way.
 const MAX_COST_FACTOR: f64 = 4.0;
 /// So few launches tell nothing, nor do those that are rare among other calls.
@@ -101,8 +103,9 @@ impl Cost {
         let at = launches.len() / 4;
         let launch_ns = *launches.select_nth_unstable(at).1 as f64;
         let factor = ((launch_ns - BARE_LAUNCH_NS) / (COST_LAUNCH_NS - BARE_LAUNCH_NS)).clamp(1.0, MAX_COST_FACTOR);
-        let of = |ns: i64| (ns as f64 * factor) as i64;
-        Self { call_ns: of(self.call_ns), operator_ns: of(self.operator_ns) }
+        let of = |ns: i64, factor: f64| (ns as f64 * factor) as i64;
+        let of_operators = 1.0 + OPERATOR_GROWTH * (factor - 1.0);
+        Self { call_ns: of(self.call_ns, factor), operator_ns: of(self.operator_ns, of_operators) }
     }
 
     fn max(self, other: Self) -> Self {
@@ -308,9 +311,7 @@ impl<'all> Replay<'all> {
         if !changes.iter().any(hides) {
             return 0.0;
         }
-        let device = self.setting.own_device();
-        let own = model.exposed_communication().into_iter().filter(|(op, _)| model.op(*op).device == device);
-        let exposed: i64 = own.map(|(_, ns)| ns).sum();
+        let exposed = model.exposed_communication_ns(self.setting.own_device());
         (exposed as f64 / f64::from(self.step_count().max(1))).min(self.step_ns)
     }
 

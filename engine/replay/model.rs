@@ -208,18 +208,36 @@ impl Model {
         ends
     }
 
-    /// By communication kernel: how long it ran alone on its device, nanoseconds.
+    /// By communication kernel: how long nothing else ran on its device, nanoseconds.
     pub(super) fn exposed_communication(&self) -> HashMap<u32, i64> {
-        let mut busy: HashMap<u32, Union> = HashMap::default();
-        for op in self.part.ops.iter().filter(|op| op.kind != OpKind::Communication) {
-            busy.entry(op.device).or_default().push(Interval::new(op.start, op.end));
-        }
-        let communication = (0_u32..).zip(&self.part.ops).filter(|(_, op)| op.kind == OpKind::Communication);
-        let exposed = communication.map(|(index, op)| {
+        let busy = self.busy_beside_communication();
+        let exposed = self.communication().map(|(index, op)| {
             let own = Interval::new(op.start, op.end);
             (index, own.len_ns() - busy.get(&op.device).map_or(0, |busy| busy.overlap_ns(own)))
         });
         exposed.collect()
+    }
+
+    /// How long nothing but communication ran on a device, however many of its kernels at once, nanoseconds.
+    pub(super) fn exposed_communication_ns(&self, device: u32) -> i64 {
+        let busy = self.busy_beside_communication();
+        let busy = busy.get(&device);
+        let own = self.communication().filter(|(_, op)| op.device == device);
+        let union = Union::of(own.map(|(_, op)| Interval::new(op.start, op.end)));
+        union.len_ns() - busy.map_or(0, |busy| busy.common_ns(&union))
+    }
+
+    fn communication(&self) -> impl Iterator<Item = (u32, &Op)> {
+        (0_u32..).zip(&self.part.ops).filter(|(_, op)| op.kind == OpKind::Communication)
+    }
+
+    /// By device: when it ran anything but communication.
+    fn busy_beside_communication(&self) -> HashMap<u32, Union> {
+        let mut busy: HashMap<u32, Union> = HashMap::default();
+        for op in self.part.ops.iter().filter(|op| op.kind != OpKind::Communication) {
+            busy.entry(op.device).or_default().push(Interval::new(op.start, op.end));
+        }
+        busy
     }
 
     /// Nanoseconds of a step, of given times of events.

@@ -60,6 +60,7 @@ mod replays {
     mod chains;
     mod corpus;
     mod gains;
+    mod host;
     mod serial;
 }
 

@@ -49,14 +49,14 @@ enum Made {
 /// The most that changes can win of a step of one device.
 pub(super) struct Bounds<'device> {
     device: &'device DeviceContext,
-    /// How often the window holds all of a step, from the end of the one before: what the host does before the first begins is
-    /// not in it. A bound may be too large, never too small.
+    /// How many steps the window holds. What the host does before the first begins is not in it, so that it holds all idle time of
+    /// one step less: a bound may be too large, never too small.
     step_count: i64,
 }
 
 impl<'device> Bounds<'device> {
     pub(super) fn new(device: &'device DeviceContext, steps: &[Step]) -> Self {
-        Self { device, step_count: (steps.len() as i64 - 1).max(1) }
+        Self { device, step_count: (steps.len() as i64).max(1) }
     }
 
     /// Bounds what a replay says of changes.
@@ -77,8 +77,12 @@ impl<'device> Bounds<'device> {
         }
         reached.sort_unstable();
         reached.dedup();
-        let sum: i64 = reached.into_iter().map(|account| self.device.account_ns(account)).sum();
-        Some(sum / self.step_count)
+        let of_step = |account: Account| {
+            let is_idle = account.top() == Account::Idle;
+            let step_count = if is_idle { (self.step_count - 1).max(1) } else { self.step_count };
+            self.device.account_ns(account) / step_count
+        };
+        Some(reached.into_iter().map(of_step).sum())
     }
 }
 

@@ -46,10 +46,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         if !is_tiny {
             continue;
         }
-        if let Some(wait) = op.call(timeline).and_then(|call| wait_of(context, call)) {
+        let own = op.call(timeline).map(|call| waits_of(context, call)).unwrap_or_default();
+        if !own.is_empty() {
             first = first.or(Some(op.start));
             readbacks.insert(op.index);
-            waits.insert(wait);
+            waits.extend(own);
         }
     }
     let calls = readbacks.iter().map(|copy| timeline.copies.ops.call[*copy as usize]);
@@ -90,20 +91,23 @@ fn is_checker(timeline: &Timeline, checkers: &[bool], op: Op) -> bool {
     name.and_then(|name| checkers.get(name as usize)).copied().unwrap_or(false)
 }
 
-/// The call in which the host waits for what a copy call asked for: that call, or the thread's next one, a wait. `None` where it
-/// does not wait.
-fn wait_of(context: &Context<'_>, call: u32) -> Option<u32> {
+/// The calls in which the host waits for what a copy call asked for: that call, and a wait right before it, or the thread's next
+/// one, a wait. Empty where it does not wait.
+fn waits_of(context: &Context<'_>, call: u32) -> Vec<u32> {
     let timeline = context.timeline;
-    if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
-        return Some(call);
-    }
     let calls = context.calls.of_thread(timeline.api.thread[call as usize]);
     let start = |call: u32| timeline.api.times.start(call as usize);
-    let end = timeline.api.times.end(call as usize);
+    let end = |call: u32| timeline.api.times.end(call as usize);
+    let waits = |call: &u32| matches!(context.calls.class_of(timeline, *call), ApiClass::Wait(_));
     let after = calls.partition_point(|other| (start(*other), *other) <= (start(call), call));
-    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= end)?;
-    let is_wait = matches!(context.calls.class_of(timeline, next), ApiClass::Wait(_)) && start(next) - end < SOON_NS;
-    is_wait.then_some(next)
+    if context.calls.activity.get(call as usize) == Some(&Activity::CopyCall) {
+        // Whoever waits right before a copy that waits by itself waits for what it is to read.
+        let before = after.checked_sub(2).and_then(|before| calls.get(before)).copied();
+        let before = before.filter(waits).filter(|before| (0..SOON_NS).contains(&(start(call) - end(*before))));
+        return before.into_iter().chain([call]).collect();
+    }
+    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= end(call));
+    next.filter(|next| waits(next) && start(*next) - end(call) < SOON_NS).into_iter().collect()
 }
 
 /// The waits of the host, and the copy calls that hold it up.

@@ -25,6 +25,8 @@ const HANDED_OVER_SHARE: f64 = 0.15;
 const OF_OPERATORS_SHARE: f64 = 0.5;
 /// A copy and the waits for it, at most.
 const MAX_CALLS_OF_COPY: usize = 6;
+/// So many reads in a step could be one at its end.
+const MIN_READS_AT_ONCE: usize = 2;
 /// So many reads in a step are those of a loop.
 const MIN_READS_OF_LOOP: usize = 16;
 /// Fewer launches between two waits are not worth a graph.
@@ -53,14 +55,34 @@ impl Play<'_> {
         let is_gone = |call: u32| is_wait(call) || self.reads_scalar(call);
         let mut is_gone: Vec<bool> = (0..model.part.calls.len() as u32).map(is_gone).collect();
         self.add_single_results(&mut is_gone, extent, setting);
-        self.free_calls(|call| is_gone[call as usize].then_some(0));
-        let is_dropped = |op: &Op| extent == Extent::Ceiling && is_gone.get(op.call as usize) == Some(&true);
-        self.drop_ops(|op| is_scalar_readback(op) || is_dropped(op));
-        self.close_gaps(&is_gone, extent, setting);
         let reads = (0..model.part.calls.len() as u32).filter(|call| self.reads_scalar(*call)).count();
+        if extent == Extent::Expected && reads >= MIN_READS_AT_ONCE * model.part.step_count as usize {
+            self.keep_last_reads(&mut is_gone);
+        }
+        self.free_calls(|call| is_gone[call as usize].then_some(0));
+        let is_dropped = |op: &Op| is_gone.get(op.call as usize) == Some(&true) && (extent == Extent::Ceiling || is_scalar_readback(op));
+        self.drop_ops(is_dropped);
+        self.close_gaps(&is_gone, extent, setting);
         if extent == Extent::Ceiling && reads >= MIN_READS_OF_LOOP * model.part.step_count as usize {
             // Whoever reads so often does so for one thing after the other: for all at once it is one launch.
             self.graph(extent, setting);
+        }
+    }
+
+    /// Whoever reads many values here and there in a step still reads them, all at once: the last read of each step stays, with the
+    /// wait for it. Where they are read in a row, nothing that follows in the step is launched late for another reason.
+    fn keep_last_reads(&self, is_gone: &mut [bool]) {
+        let part = &self.model.part;
+        for thread in &part.threads {
+            let mut later_step = NONE;
+            for call in thread.clone().rev().filter(|call| self.reads_scalar(*call as u32)) {
+                let step = part.ops.get(part.calls[call].first_op as usize).map_or(NONE, |op| op.step);
+                if std::mem::replace(&mut later_step, step) != step {
+                    let is_wait = |call: &usize| part.calls[*call].op_count == 0;
+                    let waits = (call + 1..thread.end).take_while(is_wait).count();
+                    is_gone[call..=call + waits].fill(false);
+                }
+            }
         }
     }
 
@@ -167,17 +189,18 @@ impl Play<'_> {
         }
     }
 
-    /// Whether the device could do the host code before a call: it is mostly operators of the CPU; at best all of it, whatever it is.
+    /// Whether the device could do the host code before a call: it is mostly operators of the CPU; at best all of it, whatever it
+    /// is, where a framework is at work. Of other programs nothing tells that host code is work on what is copied.
     fn moved_to_device(&self, extent: Extent, setting: &Setting<'_>) -> Vec<bool> {
         let model = self.model;
         let mut is_moved = vec![false; model.part.calls.len()];
+        let is_any = extent == Extent::Ceiling && model.part.calls.iter().any(|call| call.operator_count > 0);
         for edge in self.edges.iter().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
             let What::CallStart(call) = model.what[edge.to as usize] else { continue };
             let row = model.call(call);
             let host_ns = edge.lag_ns - row.blocked_before_ns.min(edge.lag_ns);
             let is_of_operators = row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64;
-            is_moved[call as usize] =
-                host_ns >= setting.launch_gap_ns && (is_of_operators || extent == Extent::Ceiling);
+            is_moved[call as usize] = host_ns >= setting.launch_gap_ns && (is_of_operators || is_any);
         }
         is_moved
     }
@@ -251,7 +274,7 @@ impl Play<'_> {
 
     pub(super) fn graph(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
-        let captured = self.captured(extent);
+        let captured = self.captured(extent, setting);
         let mut edges = std::mem::take(&mut self.edges);
         for edge in &mut edges {
             match (edge.why, model.what[edge.to as usize]) {
@@ -292,10 +315,11 @@ impl Play<'_> {
         before && self.model.op(op).kind.is_kernel()
     }
 
-    /// What of the calls graphs hold: what a thread launches of a step with no call between that waits or allocates, which a
-    /// graph cannot hold. At best nothing of that is left.
-    fn captured(&self, extent: Extent) -> Vec<Captured> {
+    /// What of the calls graphs hold: what a thread launches of a step, or of many where a step is but a few launches, with no call
+    /// between that waits or allocates, which a graph cannot hold. At best nothing of that is left.
+    fn captured(&self, extent: Extent, setting: &Setting<'_>) -> Vec<Captured> {
         let model = self.model;
+        let is_short = model.part.ops.len() < MIN_GRAPH_LAUNCH_COUNT * model.part.step_count as usize;
         let mut captured = vec![Captured::No; model.part.calls.len()];
         for thread in &model.part.threads {
             let mut section: Vec<usize> = Vec::new();
@@ -313,7 +337,9 @@ impl Play<'_> {
                 let row = &model.part.calls[call];
                 let of_step = model.part.ops.get(row.first_op as usize).map_or(step, |op| op.step);
                 let is_captured = self.can_capture(call as u32);
-                if of_step != step || !is_captured && extent == Extent::Expected {
+                let before = model.part.calls[thread.start.max(call.saturating_sub(1))];
+                let goes_on = is_short && row.start - before.end < setting.launch_gap_ns;
+                if of_step != step && !goes_on || !is_captured && extent == Extent::Expected {
                     close(&mut section);
                 }
                 step = of_step;

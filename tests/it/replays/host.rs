@@ -1,0 +1,197 @@
+//! What changes of the host win of programs that are written by hand: values read back, short rounds, host code between copies.
+
+use std::fs;
+
+use coldspot::analysis::Reading;
+use coldspot::replay::{Change, Gain};
+
+use crate::support::cli::{Printed, coldspot};
+use crate::support::temp;
+use crate::support::trace::EventsOfA100;
+
+const STEP_COUNT: u32 = 6;
+const KERNEL_US: f64 = 100.0;
+/// A call, and from its begin to that of its operation.
+const CALL_US: f64 = 4.0;
+const LAUNCH_US: f64 = 6.0;
+
+/// A trace of an A100: each call follows the one before.
+#[derive(Default)]
+struct Trace {
+    events: EventsOfA100,
+    correlation: u32,
+    host_us: f64,
+    gpu_us: f64,
+}
+
+impl Trace {
+    fn call(&mut self, name: &str, length: f64) -> String {
+        self.correlation += 1;
+        let args = format!(r#""correlation":{}"#, self.correlation);
+        self.events.event("cuda_runtime", name, 99, self.host_us, length, &args);
+        args
+    }
+
+    /// A call and its operation, which begins when the call has reached the device and what is before it has ended.
+    fn ask(&mut self, call: &str, category: &str, name: &str, stream: u32, length: f64) {
+        let args = self.call(call, CALL_US);
+        let start = self.gpu_us.max(self.host_us + LAUNCH_US);
+        let work = r#""grid":[1080,1,1],"block":[256,1,1],"bytes":4"#;
+        let args = format!(r#"{args},"device":0,"stream":{stream},{work}"#);
+        self.events.event(category, name, stream, start, length, &args);
+        self.host_us += CALL_US + 1.0;
+        self.gpu_us = start + length + 1.0;
+    }
+
+    fn launch(&mut self, name: &str, length: f64) {
+        self.ask("cudaLaunchKernel", "kernel", name, 7, length);
+    }
+
+    fn copy(&mut self, name: &str, length: f64) {
+        self.ask("cudaMemcpyAsync", "gpu_memcpy", name, 7, length);
+    }
+
+    /// The host waits for all.
+    fn wait(&mut self) {
+        let until = self.gpu_us + 4.0;
+        let length = (until - self.host_us).max(1.0);
+        self.call("cudaStreamSynchronize", length);
+        self.host_us += length + 1.0;
+    }
+
+    /// The step that began at a moment.
+    fn step(&mut self, number: u32, begin: f64) {
+        self.events.event("user_annotation", &format!("ProfilerStep#{number}"), 99, begin, self.host_us - begin, "");
+        self.host_us += 1.0;
+    }
+
+    fn write(&self) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = temp::folder();
+        let path = folder.path().join("host.json");
+        fs::write(&path, self.events.text()).unwrap();
+        (folder, path)
+    }
+
+    /// What a change wins of a step, and the step.
+    fn gain(&self, change: Change) -> (Gain, i64) {
+        let (_folder, path) = self.write();
+        let answers = Reading::default().what_if(&path, &[change]).unwrap();
+        let predicted = answers[0].outcome.as_ref().unwrap_or_else(|none| panic!("{}", none.id()));
+        (predicted.together, predicted.step_ns)
+    }
+}
+
+const TO_HOST: &str = "Memcpy DtoH (Device -> Pinned)";
+
+/// Steps of so many kernels, a value read back after each.
+fn reads(count: u32) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        for _ in 0..count {
+            trace.launch("filter_kernel", KERNEL_US);
+            trace.copy(TO_HOST, 1.0);
+            trace.wait();
+        }
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn of_many_values_read_in_a_step_one_read_is_expected_to_stay() {
+    let (one, _) = reads(1).gain(Change::NoSync);
+    assert!(one.expected_ns > 8_000, "{one:?}");
+    let (four, _) = reads(4).gain(Change::NoSync);
+    let share = four.expected_ns as f64 / one.expected_ns as f64;
+    assert!((2.5..3.5).contains(&share), "{four:?} {one:?}");
+    assert!(four.ceiling_ns >= 4 * one.expected_ns, "{four:?} {one:?}");
+}
+
+#[test]
+fn rounds_of_few_launches_share_a_graph() {
+    let mut trace = Trace::default();
+    for _ in 0..80 {
+        trace.launch("sweep", 2.0);
+        trace.host_us += 3.0;
+        trace.launch("boundary", 2.0);
+        trace.host_us += 3.0;
+    }
+    // Launched every 8 µs, of which recording takes 1.2: in a graph they follow each other.
+    let (gain, step_ns) = trace.gain(Change::Graph);
+    let share = gain.expected_ns as f64 / step_ns as f64;
+    assert!((0.6..0.75).contains(&share), "{gain:?} of {step_ns}");
+    assert!(gain.ceiling_ns > gain.expected_ns, "{gain:?}");
+}
+
+/// Steps of a result that comes back, host code, an input that is sent, and a kernel.
+fn host_code(has_operators: bool) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.copy(TO_HOST, 200.0);
+        trace.wait();
+        if has_operators {
+            trace.events.event("cpu_op", "aten::sort", 99, trace.host_us, 5.0, "");
+        }
+        trace.host_us += 300.0;
+        trace.copy("Memcpy HtoD (Pinned -> Device)", 200.0);
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn copies_go_with_host_code_only_where_a_framework_is_at_work() {
+    let (plain, _) = host_code(false).gain(Change::HostAside);
+    let (framework, _) = host_code(true).gain(Change::HostAside);
+    // The spread of the host is in it.
+    assert!((200_000..=345_000).contains(&plain.ceiling_ns), "{plain:?}");
+    assert!(framework.ceiling_ns > 450_000, "{framework:?}");
+}
+
+#[test]
+fn communication_in_two_streams_at_once_is_won_once() {
+    let mut trace = Trace::default();
+    for step in 0..3 {
+        let begin = trace.host_us;
+        trace.launch("filter_kernel", KERNEL_US);
+        let at = trace.gpu_us;
+        for stream in [13, 17] {
+            trace.gpu_us = at;
+            trace.ask("cudaLaunchKernel", "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", stream, KERNEL_US);
+        }
+        trace.wait();
+        trace.step(step, begin);
+    }
+    let (gain, step_ns) = trace.gain(Change::OverlapCommunication);
+    assert!(step_ns > 200_000 && gain.ceiling_ns > 50_000, "{gain:?} of {step_ns}");
+    assert!(gain.ceiling_ns <= 115_000, "{gain:?} of {step_ns}");
+}
+
+#[test]
+fn a_wait_right_before_a_copy_that_waits_is_for_what_is_read() {
+    let share = |is_read: bool| {
+        let mut trace = Trace::default();
+        for step in 0..STEP_COUNT {
+            let begin = trace.host_us;
+            trace.launch("filter_kernel", KERNEL_US);
+            trace.wait();
+            trace.host_us += if is_read { 0.0 } else { 500.0 };
+            let copied = trace.host_us.max(trace.gpu_us) + LAUNCH_US;
+            let args = trace.call("cudaMemcpy", 12.0);
+            let args = format!(r#"{args},"device":0,"stream":7,"bytes":4"#);
+            trace.events.event("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 7, copied, 1.0, &args);
+            (trace.host_us, trace.gpu_us) = (trace.host_us + 13.0, copied + 2.0);
+            trace.step(step, begin);
+        }
+        let (_folder, path) = trace.write();
+        let facts = coldspot(&["facts", &path.to_string_lossy(), "--format", "json"]).success().json();
+        let text = facts.to_string();
+        let (_, rest) = text.split_once(r#""scalar_readback_wait_share":"#).expect("the fact");
+        rest.chars().take_while(|letter| "0123456789.".contains(*letter)).collect::<String>().parse::<f64>().unwrap()
+    };
+    assert!(share(true) > 0.99, "{}", share(true));
+    assert!(share(false) < 0.2, "{}", share(false));
+}
