@@ -231,10 +231,13 @@ fn batches(unlinked: &[u32]) -> Trace {
 fn work_of_which_no_call_was_recorded_follows_what_comes_before_it() {
     let (all, step_ns) = batches(&[]).gain(Change::LoadAhead);
     assert!(all.expected_ns > step_ns / 8, "{all:?} of {step_ns}");
-    for unlinked in [&[0][..], &[2], &[0, 2, 19], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]] {
+    for unlinked in [&[0][..], &[2], &[0, 2, 19], &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]] {
         let (some, some_step_ns) = batches(unlinked).gain(Change::LoadAhead);
         let near = |one: i64, other: i64| (one - other).abs() as f64 <= 0.05 * one as f64;
         assert!(near(step_ns, some_step_ns), "{unlinked:?}: {step_ns} and {some_step_ns}");
         assert!(near(all.expected_ns, some.expected_ns), "{unlinked:?}: {all:?} and {some:?}");
     }
+    // Where nothing near tells when the first of a step were launched, they may not be won; never is more told than there is.
+    let (some, _) = batches(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).gain(Change::LoadAhead);
+    assert!(some.expected_ns > 0 && some.expected_ns <= all.expected_ns, "{all:?} and {some:?}");
 }
