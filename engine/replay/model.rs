@@ -46,6 +46,8 @@ pub(super) enum Why {
     Queue,
     /// A buffer is used again.
     Buffer,
+    /// What asked for the operation was not recorded: it keeps its distance from what came before.
+    Unlinked,
 }
 
 /// An event comes at least a lag after another.

@@ -60,8 +60,11 @@ pub(super) struct Op {
     pub(super) index: u32,
     pub(super) stream: u32,
     pub(super) device: u32,
-    /// The index of its call in [`Part::calls`]; [`NONE`] of what was asked for earlier, which stays where it is.
+    /// The index of its call in [`Part::calls`]; [`NONE`] of what was asked for earlier, which stays where it is, and of what no
+    /// recorded call asked for.
     pub(super) call: u32,
+    /// Whether no recorded call asked for it.
+    pub(super) is_unlinked: bool,
     /// The number of its step in the part.
     pub(super) step: u32,
     /// The copy engine that it takes, by direction; absent of what is no copy between host and device.
@@ -290,7 +293,9 @@ impl Part {
                 if call == NONE && !(process == NONE || processes.contains(&process)) {
                     continue;
                 }
-                let asked = self.calls.get(call as usize).map_or(i64::MIN, |call| call.start);
+                let is_unlinked = op.call(subject.timeline).is_none();
+                let earlier = if is_unlinked { op.start } else { i64::MIN };
+                let asked = self.calls.get(call as usize).map_or(earlier, |call| call.start);
                 let step = host.marks.partition_point(|mark| *mark <= asked).saturating_sub(1) as u32;
                 let copy = CopyOf::new(subject, op.kind, op.index);
                 self.ops.push(Op {
@@ -301,6 +306,7 @@ impl Part {
                     stream,
                     device: device.device,
                     call,
+                    is_unlinked,
                     step,
                     lane: copy.lane,
                     is_within_device: copy.is_within_device,

@@ -65,7 +65,7 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "How often code of `torch.compile` is entered within the steps of the steady state, by the ranges `Torch-Compiled Region`; without any, the other facts of them are absent.",
+        "How often code of `torch.compile` is entered within the steps of the steady state, by the ranges `Torch-Compiled Region`; in the whole recording where no steps are known. Without any, the other facts of them are absent.",
     ),
     fact(
         "compiled_function_count",

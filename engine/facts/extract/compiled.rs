@@ -85,7 +85,10 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     let own = own.filter(|ranges| device.processes.contains(&timeline.process_of(ranges.thread)));
     own.for_each(|ranges| all.of_thread(ranges));
     facts.set("compiled_lookup_count", all.lookup_count);
-    facts.set("compiled_region_count", all.count);
+    facts.set(
+        "compiled_region_count",
+        if steps.is_empty() { region_count(timeline, device, &signs) } else { all.count },
+    );
     // PyTorch tells of lookups since 2.0, and of the regions behind them only later.
     if all.lookup_count > 0 && (all.count > 0 || !signs.contains(&Some(Sign::Graph))) {
         facts.set("eager_lookup_count", (all.lookup_count - all.count).max(0));
@@ -99,6 +102,14 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     facts.set("recompiled_function_count", again.len() as i64);
     facts.set("graph_break_run_count", all.nested_count);
     facts.set("idle_between_compiled_ns", all.idle_ns);
+}
+
+/// How often compiled code is entered in the whole recording.
+fn region_count(timeline: &Timeline, device: &DeviceContext, signs: &[Option<Sign<'_>>]) -> i64 {
+    let own = timeline.ranges.threads.iter();
+    let own = own.filter(|ranges| device.processes.contains(&timeline.process_of(ranges.thread)));
+    let is_region = |label: &&u32| matches!(signs.get(**label as usize), Some(Some(Sign::Region(_))));
+    own.map(|ranges| ranges.label.iter().filter(is_region).count() as i64).sum()
 }
 
 /// What a range tells of compiled code.

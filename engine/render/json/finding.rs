@@ -55,6 +55,8 @@ pub(super) struct Gain<'a> {
     account: &'a str,
     basis: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     step_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_ns: Option<i64>,
@@ -140,6 +142,7 @@ impl<'a> Gain<'a> {
             speedup_ceiling: gain.speedup_ceiling,
             account: &gain.account,
             basis: &gain.basis,
+            unit: gain.replayed.map(|replayed| replayed.unit.name()),
             step_ns: gain.replayed.map(|replayed| replayed.step_ns),
             expected_ns: gain.replayed.map(|replayed| replayed.expected_ns),
             expected_share: gain.replayed.map(|replayed| replayed.expected_share),

@@ -107,6 +107,7 @@ struct GainStep {
 struct Together<'a> {
     rules: &'a [String],
     changes: Vec<&'static str>,
+    unit: &'static str,
     step_ns: i64,
     expected_ns: i64,
     expected_share: f64,
@@ -119,6 +120,7 @@ impl<'a> Together<'a> {
         Self {
             rules: &together.rules,
             changes: together.changes.iter().map(|change| change.id()).collect(),
+            unit: together.unit.name(),
             step_ns: together.step_ns,
             expected_ns: together.expected_ns,
             expected_share: together.expected_share(),

@@ -1,5 +1,7 @@
 //! What operations waited for.
 
+use std::ops::Range;
+
 use foldhash::HashMap;
 
 use super::super::Assumption;
@@ -33,11 +35,15 @@ impl Builder<'_> {
         // Of each stream: what runs last, by end, of those that began.
         let mut last: HashMap<u32, u32> = HashMap::default();
         let legacy = self.legacy_streams();
+        let askers = self.askers();
         for op in 0..self.model.part.ops.len() as u32 {
             let row = *self.model.op(op);
             let (start, end) = self.model.op_events[op as usize];
             self.edge(start, end, row.end - row.start, Why::Run);
             if row.call == NONE {
+                if row.is_unlinked {
+                    self.follow(op, &last, &askers);
+                }
                 last.insert(row.stream, op);
                 continue;
             }
@@ -55,6 +61,40 @@ impl Builder<'_> {
             self.settle_start(op, &mut waits);
             last.insert(row.stream, op);
         }
+    }
+
+    /// By stream, the positions of the calls of the thread that asks for its work.
+    fn askers(&self) -> HashMap<u32, Range<usize>> {
+        let part = &self.model.part;
+        let mut askers: HashMap<u32, Range<usize>> = HashMap::default();
+        for op in part.ops.iter().filter(|op| op.call != NONE) {
+            if askers.contains_key(&op.stream) {
+                continue;
+            }
+            if let Some(thread) = part.threads.iter().find(|thread| thread.contains(&(op.call as usize))) {
+                askers.insert(op.stream, thread.clone());
+            }
+        }
+        askers
+    }
+
+    /// What no recorded call asked for follows what ran right before it in its stream. Where nothing did, the thread that asks for
+    /// the stream's other work asked for it about then: it follows that thread's last call.
+    fn follow(&mut self, op: u32, last: &HashMap<u32, u32>, askers: &HashMap<u32, Range<usize>>) {
+        let row = *self.model.op(op);
+        let to = self.model.op_events[op as usize].0;
+        let before = self.before_in_stream(last, &row);
+        let gap_ns = before.map(|before| row.start - self.model.op(before).end);
+        if let (Some(before), Some(gap_ns)) = (before, gap_ns) {
+            let lag_ns = if gap_ns <= SUDDEN_NS { gap_ns } else { self.usual.spacing_ns.min(gap_ns) };
+            self.edge(self.model.op_events[before as usize].1, to, lag_ns, Why::Unlinked);
+        }
+        let calls = askers.get(&row.stream).cloned().filter(|_| gap_ns.is_none_or(|gap_ns| gap_ns > SUDDEN_NS));
+        let Some(calls) = calls else { return };
+        let own = &self.model.part.calls[calls.clone()];
+        let Some(place) = own.partition_point(|call| call.start < row.start).checked_sub(1) else { return };
+        let lag_ns = row.start - own[place].start;
+        self.edge(self.model.call_events[calls.start + place].0, to, lag_ns, Why::Unlinked);
     }
 
     /// The edges to the start of an operation: that which held it has the lag that was recorded, the others what is usual.

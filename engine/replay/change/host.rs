@@ -60,7 +60,9 @@ impl Play<'_> {
             self.keep_last_reads(&mut is_gone);
         }
         self.free_calls(|call| is_gone[call as usize].then_some(0));
-        let is_dropped = |op: &Op| is_gone.get(op.call as usize) == Some(&true) && (extent == Extent::Ceiling || is_scalar_readback(op));
+        let is_dropped = |op: &Op| {
+            is_gone.get(op.call as usize) == Some(&true) && (extent == Extent::Ceiling || is_scalar_readback(op))
+        };
         self.drop_ops(is_dropped);
         self.close_gaps(&is_gone, extent, setting);
         if extent == Extent::Ceiling && reads >= MIN_READS_OF_LOOP * model.part.step_count as usize {

@@ -87,7 +87,7 @@ impl Metadata {
         let int = || integer(value.digits());
         match key {
             b"baseTimeNanoseconds" => self.base_ns = int(),
-            b"deviceProperties" => self.devices = list(value, DeviceProperties::set),
+            b"deviceProperties" | b"computeProperties" => self.devices = list(value, DeviceProperties::set),
             b"distributedInfo" => self.distributed = object(value, Distributed::set),
             b"cuda_runtime_version" => self.cuda_runtime_version = int(),
             b"cuda_driver_version" => self.cuda_driver_version = int(),
