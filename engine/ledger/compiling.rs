@@ -184,12 +184,14 @@ impl CodeStretches {
         }
     }
 
-    /// What a thread does after its last call of CUDA until it loads the launcher of a kernel that Triton has compiled.
+    /// What a thread does after its last call of CUDA until it loads the launcher of a kernel that Triton has compiled; where samples
+    /// tell what it does, these say more.
     fn of_launchers(&mut self, timeline: &Timeline) {
         let overheads = &timeline.overheads;
         let is_launcher = |name: &NameId| timeline.name(*name).starts_with(TRITON_LAUNCHER);
         let loads = overheads.times.iter().zip(&overheads.name).zip(&overheads.thread);
-        let loads = loads.filter(|((_, name), thread)| **thread != NONE && is_launcher(name));
+        let is_sampled = |thread: u32| !timeline.cpu_samples.of_thread(thread).is_empty();
+        let loads = loads.filter(|((_, name), thread)| **thread != NONE && is_launcher(name) && !is_sampled(**thread));
         let mut marks: Vec<(u32, i64, NameId)> =
             loads.map(|((load, name), thread)| (*thread, load.start, *name)).collect();
         if marks.is_empty() {
@@ -404,6 +406,11 @@ mod tests {
         assert_eq!(all.times.iter().collect::<Vec<_>>(), [Interval::new(30, 90)]);
         assert_eq!((all.thread, all.work, all.name), (vec![0], vec![CodeWork::Compile], vec![launcher]));
         assert_eq!(compiler_of(timeline.name(launcher)), "triton");
+        timeline.cpu_samples = CpuSamples::new(vec![Frame { function: call, module: NONE }]);
+        timeline.cpu_samples.push(0, 50, [0].into_iter());
+        let mut all = CodeStretches::default();
+        all.of_launchers(&timeline);
+        assert!(all.times.is_empty());
     }
 
     #[test]
