@@ -205,9 +205,9 @@ pub fn compare(base: &[Run], head: &[Run], terms: Terms) -> Result<Comparison, P
     let sides = Sides { base: Runs { runs: &kept.base }, head: Runs { runs: &kept.head } };
     check(sides)?;
     let measured = Measured::new(sides, odd, terms);
-    // Of files of which a part is missing, what changed is what is missing.
-    let is_damaged = kept.base.iter().chain(&kept.head).any(|run| run.facts.is_damaged());
-    let causes = if is_damaged { cause::Causes::default() } else { cause::causes(&measured) };
+    // Of recordings of which a part is missing, what changed is what is missing.
+    let is_incomplete = kept.base.iter().chain(&kept.head).any(|run| run.facts.is_incomplete());
+    let causes = if is_incomplete { cause::Causes::default() } else { cause::causes(&measured) };
     let names = all.map(|runs| runs.iter().map(|run| run.name.clone()).collect());
     Ok(Comparison {
         base: names.base,

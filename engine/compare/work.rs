@@ -9,7 +9,7 @@ use super::rounds;
 use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use super::words::counted;
-use crate::facts::{Entity, EntityKind};
+use crate::facts::{Entity, EntityKind, Facts};
 use crate::text::plural::counted as many;
 use crate::text::spans::Sentence;
 use crate::text::{names, number};
@@ -104,7 +104,7 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms) -> Work {
         launch_count: launches.totals(),
         notes: notes(sides, terms),
         is_said_same: terms.same_work,
-        is_other: !basis.is_comparable() && damaged(sides).or_else(|| devices_differ(sides)).is_none(),
+        is_other: !basis.is_comparable() && incomplete(sides).or_else(|| devices_differ(sides)).is_none(),
         run_units,
         units,
         step_count: steps.map(|steps| steps.count),
@@ -118,7 +118,7 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms) -> Work {
 }
 
 fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
-    if let Some(because) = damaged(sides).or_else(|| devices_differ(sides)) {
+    if let Some(because) = incomplete(sides).or_else(|| devices_differ(sides)) {
         return Basis::None { because };
     }
     let is_same = launches.is_same(Sides { base: 1.0, head: 1.0 });
@@ -213,16 +213,20 @@ fn all_step_count(device: &Entity) -> i64 {
     int(device, "step_count").saturating_add(int(device, "earlier_step_count"))
 }
 
-/// Files of which a part is missing: what is missing looks like less work and more idle time.
-fn damaged(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    let is_damaged = |side: Runs<'_>| side.runs.iter().any(|run| run.facts.is_damaged());
-    let of = match (is_damaged(sides.base), is_damaged(sides.head)) {
-        (true, true) => "files of both sides are damaged, so that a part of what ran is in neither",
-        (true, false) => "a file of the base is damaged, so that a part of what ran is not in it",
-        (false, true) => "a file of the head is damaged, so that a part of what ran is not in it",
-        (false, false) => return None,
+/// Recordings of which a part is missing: what is missing looks like less work and more idle time.
+fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
+    let of = |lacks: fn(&Facts) -> bool| sides.map(|side| side.runs.iter().any(|run| lacks(&run.facts)));
+    let (damaged, incomplete) = (of(Facts::is_damaged), of(Facts::is_incomplete));
+    let words = match (damaged.base, damaged.head, incomplete.base, incomplete.head) {
+        (true, true, ..) => "files of both sides are damaged, so that a part of what ran is in neither",
+        (true, false, ..) => "a file of the base is damaged, so that a part of what ran is not in it",
+        (false, true, ..) => "a file of the head is damaged, so that a part of what ran is not in it",
+        (.., true, true) => "the profiler lost work of the GPU on both sides, so that a part of what ran is in neither",
+        (.., true, false) => "the profiler lost work of the GPU of the base, so that a part of what ran is not in it",
+        (.., false, true) => "the profiler lost work of the GPU of the head, so that a part of what ran is not in it",
+        (.., false, false) => return None,
     };
-    Some(own(of))
+    Some(own(words))
 }
 
 /// Other GPUs, or none.

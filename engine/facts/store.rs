@@ -137,6 +137,12 @@ impl Facts {
         self.run().and_then(|run| run.get("is_file_damaged")) == Some(&FactValue::Bool(true))
     }
 
+    /// Whether work of GPUs is missing from the recording: of a damaged file, or because the profiler lost it. What is missing
+    /// looks like less work and more idle time.
+    pub fn is_incomplete(&self) -> bool {
+        self.is_damaged() || self.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true))
+    }
+
     /// The GPUs, in the order of their numbers.
     pub fn devices(&self) -> Vec<(EntityId, &Entity)> {
         let mut devices: Vec<_> = self.of_kind(EntityKind::Device).collect();

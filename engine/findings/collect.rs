@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Review, is_of_kernels_alone};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
+use crate::rules::outcome::Severity;
 use crate::source::{self, FORMAT_IDS, KERNELS_FORMAT_ID, KernelFilter, NameBase, PRINT_ALL_COUNTERS, Script};
 use crate::text::{escape, shell};
 use crate::timeline::Capability;
@@ -41,6 +42,8 @@ pub struct KernelToProfile {
     pub thousandths: i64,
 }
 
+/// Findings after which nothing else is worth recording: the program itself has to be recorded again.
+const RECORD_AGAIN: [&str; 4] = ["no-gpu-work", "no-kernels", "events-lost", "too-little-work"];
 /// Kernels that take less of the window are left alone.
 const LEAST_SHARE: f64 = 0.05;
 /// Where the GPU computes for less of the window, its kernels are not what to look into first.
@@ -92,6 +95,7 @@ impl Collection {
     /// What the report's own profiler can record, then what another one can.
     fn of_timeline(&mut self, format: Option<&str>, facts: &Facts, review: &Review) {
         let own = format.unwrap_or(FORMAT_IDS[0]);
+        self.again(own, review);
         let mut needs: BTreeSet<Capability> = BTreeSet::new();
         for group in review.unjudged.iter().filter(|group| group.capture.is_some()) {
             needs.extend(group.needs.iter().filter(|needs| **needs != Capability::KernelProfile));
@@ -106,7 +110,8 @@ impl Collection {
                 needs.into_iter().partition(|needs| source::can_record(format, *needs));
             needs = cannot.into_iter().collect();
             let is_new = can.iter().any(|needs| *needs != Capability::Report);
-            if let Some(script) = source::script(format, &can).filter(|_| is_new) {
+            let is_told = |script: &Script| self.parts.iter().any(|known| known.script.as_ref() == Some(script));
+            if let Some(script) = source::script(format, &can).filter(|script| is_new && !is_told(script)) {
                 self.parts.push(Collected {
                     what: words(&can),
                     rules: rules_that_need(review, &can),
@@ -115,6 +120,27 @@ impl Collection {
                     script: Some(script),
                 });
             }
+        }
+    }
+
+    /// The program once more, where what was recorded of it is not enough to judge.
+    fn again(&mut self, own: &str, review: &Review) {
+        let reasons: BTreeSet<&str> = RECORD_AGAIN
+            .into_iter()
+            .filter(|rule| {
+                review.findings.iter().any(|finding| finding.rule == *rule && finding.severity > Severity::Info)
+            })
+            .collect();
+        let script = source::script(own, &[Capability::CudaTrace]).filter(|_| !reasons.is_empty());
+        if let Some(script) = script {
+            self.parts.push(Collected {
+                what: "the program again, some whole steps of its work: what was recorded is not enough to judge"
+                    .to_owned(),
+                rules: reasons.into_iter().map(str::to_owned).collect(),
+                kernels: Vec::new(),
+                then: format!("coldspot review {}", script.output),
+                script: Some(script),
+            });
         }
     }
 

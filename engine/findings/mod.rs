@@ -52,7 +52,7 @@ pub use source::{CodeKind, CodeName, Source, SourceLocation, Sources};
 pub use subject::{Subject, SubjectDevice};
 pub use together::Together;
 pub use unjudged::{Unjudged, UnjudgedRule};
-pub use work::{GainStep, KernelLimit, KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
+pub use work::{GainStep, GainUnit, KernelLimit, KernelWork, Occupancy, PhaseBefore, PhaseWork, StepWork};
 
 /// One report, reviewed: a plain value that renderers print.
 #[derive(Debug, Clone, PartialEq)]
@@ -222,6 +222,8 @@ pub struct Gain {
 pub struct ReplayedGain {
     /// The change.
     pub change: Change,
+    /// What a step is.
+    pub unit: GainUnit,
     /// A step, nanoseconds.
     pub step_ns: i64,
     /// What a plain fix brings, nanoseconds a step.
@@ -249,13 +251,13 @@ const MOST_SPEEDUP: i64 = 10;
 
 impl Gain {
     /// Of what a replay says: in the steady state, which lasts so long.
-    fn replayed(replayed: &Replayed, steady_ns: i64, account: String, basis: String) -> Self {
+    fn replayed(replayed: &Replayed, (steady_ns, unit): (i64, GainUnit), account: String, basis: String) -> Self {
         let share = |ns: i64| ns as f64 / replayed.step_ns.max(1) as f64;
         let recoverable_ns = (share(replayed.ceiling_ns) * steady_ns as f64) as i64;
         let (step_ns, expected_ns) = (replayed.step_ns, replayed.expected_ns);
         let change = replayed.change;
         let replayed =
-            ReplayedGain { change, step_ns, expected_ns, expected_share: share(expected_ns), beyond_ns: None };
+            ReplayedGain { change, unit, step_ns, expected_ns, expected_share: share(expected_ns), beyond_ns: None };
         Self { replayed: Some(replayed), ..Self::new(recoverable_ns, steady_ns, account, basis) }
     }
 
@@ -285,10 +287,13 @@ impl Gain {
                     Some(rest) => format!("; beyond the findings above about {}", percent(rest)),
                     None => String::new(),
                 };
+                let unit = replayed.unit.name();
                 match (percent(replayed.expected_share), percent(self.share)) {
-                    (_, most) if replayed.expected_share < LEAST_EXPECTED_SHARE => format!("at most {most} of a step"),
-                    (expected, most) if expected == most => format!("about {most} of a step{beyond}"),
-                    (expected, most) => format!("about {expected}, at most {most} of a step{beyond}"),
+                    (_, most) if replayed.expected_share < LEAST_EXPECTED_SHARE => {
+                        format!("at most {most} of a {unit}")
+                    }
+                    (expected, most) if expected == most => format!("about {most} of a {unit}{beyond}"),
+                    (expected, most) => format!("about {expected}, at most {most} of a {unit}{beyond}"),
                 }
             }
             None => {

@@ -2,10 +2,10 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use super::Gain;
 use super::fingerprint::Fingerprints;
 use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
+use super::{Gain, GainUnit};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, START_UP_PIECES};
 use crate::replay::STEP_FACT;
@@ -198,7 +198,7 @@ impl<'a> Context<'a> {
                     let steady_ns = device.int("steady_ns").filter(|steady_ns| *steady_ns > 0);
                     let steady_ns = steady_ns.or(device.int("window_ns"))?;
                     let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
-                    return Some(Gain::replayed(replayed, steady_ns, account, basis));
+                    return Some(Gain::replayed(replayed, (steady_ns, GainUnit::of(device)), account, basis));
                 }
                 device.int("window_ns")?
             }

@@ -99,6 +99,11 @@ impl<'facts> Outside<'facts> {
         self.ns().saturating_sub(self.profiler_ns).max(0)
     }
 
+    /// Whether a pause lies where nothing of the launching thread was recorded.
+    fn is_before_record(&self, pause_ns: i64) -> bool {
+        self.device.int("outside_unknown_ns").is_some_and(|ns| ns >= pause_ns)
+    }
+
     /// The time in something, by its fact, where that is a good part.
     fn named_ns(&self, fact: &str) -> Option<i64> {
         self.device.int(fact).filter(|ns| *ns > 0 && *ns as f64 >= NAMED_SHARE * self.own_ns() as f64)
@@ -151,9 +156,14 @@ impl<'facts> Outside<'facts> {
         let (recorded, before, after) = (duration(self.recorded_ns), duration(self.before_ns), duration(self.after_ns));
         let words = match (self.device.int("pause_ns"), self.device.int("pause_start_ns")) {
             (Some(pause_ns), Some(start_ns)) => format!(
-                "What was recorded spans {recorded}: {before} before this, {after} after it; {} of that are one pause of the GPU from {}",
+                "What was recorded spans {recorded}: {before} before this, {after} after it; {} of that are one pause of the GPU from {}{}",
                 duration(pause_ns),
-                instant(start_ns)
+                instant(start_ns),
+                if self.is_before_record(pause_ns) {
+                    ", and nothing of the host was recorded before its end"
+                } else {
+                    ""
+                }
             ),
             _ if self.device_count > 1 => format!(
                 "What was recorded spans {recorded}: {before} before the first work of any GPU, {after} after the last"
@@ -167,7 +177,8 @@ impl<'facts> Outside<'facts> {
         if let Some(ns) = self.named_ns("outside_host_ns") {
             parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&self.host_code()));
         }
-        if self.takes_profiler() && self.device.int("outside_profiler_ns").is_some_and(|ns| ns > 0) {
+        let takes_profiler = self.device.int("outside_profiler_ns").is_some_and(|ns| ns > 0) && self.takes_profiler();
+        if takes_profiler && !self.device.int("pause_ns").is_some_and(|pause_ns| self.is_before_record(pause_ns)) {
             parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns))));
         }
         let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");

@@ -2,7 +2,7 @@
 
 use foldhash::HashSet;
 
-use super::{Finding, LEAST_EXPECTED_SHARE, Review};
+use super::{Finding, GainUnit, LEAST_EXPECTED_SHARE, Review};
 use crate::replay::{Change, Gain, InTurn};
 use crate::rules::outcome::Severity;
 use crate::text::number::percent;
@@ -14,6 +14,8 @@ pub struct Together {
     pub rules: Vec<String>,
     /// The changes, each once.
     pub changes: Vec<Change>,
+    /// What a step is.
+    pub unit: GainUnit,
     /// A step, nanoseconds.
     pub step_ns: i64,
     /// What is expected, nanoseconds a step.
@@ -36,7 +38,7 @@ impl Together {
     /// How much it is, in words: `about 41 %, at most 47 % of a step`.
     pub fn words(&self) -> String {
         let (expected, most) = (percent(self.expected_share()), percent(self.ceiling_share()));
-        format!("about {expected}, at most {most} of a step")
+        format!("about {expected}, at most {most} of a {}", self.unit.name())
     }
 }
 
@@ -103,7 +105,9 @@ impl Review {
         let mut known: HashSet<String> = HashSet::default();
         rules.retain(|rule| known.insert(rule.clone()));
         changes.sort_unstable();
-        Together { rules, changes, step_ns, expected_ns: all.expected_ns, ceiling_ns: all.ceiling_ns }
+        let gains = advised.iter().filter_map(|(finding, _)| self.findings[*finding].gain.as_ref()?.replayed);
+        let unit = gains.map(|replayed| replayed.unit).next().unwrap_or(GainUnit::Step);
+        Together { rules, changes, unit, step_ns, expected_ns: all.expected_ns, ceiling_ns: all.ceiling_ns }
     }
 }
 
@@ -123,8 +127,14 @@ mod tests {
 
     fn advise(finding: &mut Finding, change: Change) {
         let gain = finding.gain.as_mut().expect("a gain");
-        gain.replayed =
-            Some(ReplayedGain { change, step_ns: 1_000, expected_ns: 100, expected_share: 0.1, beyond_ns: None });
+        gain.replayed = Some(ReplayedGain {
+            change,
+            unit: GainUnit::Step,
+            step_ns: 1_000,
+            expected_ns: 100,
+            expected_share: 0.1,
+            beyond_ns: None,
+        });
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub(super) fn verdict(
         return Sentence::default().sentence(&too_little.summary).own(".");
     }
     let words = match capture {
+        // It tells of the program, and comes before all that is lost in the window.
+        Some(finding) if finding.tells_before() => Sentence::default().sentence(&finding.summary).own(". "),
         Some(finding) => Sentence::default().own("Read with care (").sentence(&within(&finding.headline)).own("): "),
         None => lacking(facts),
     };

@@ -24,7 +24,9 @@ pub struct KernelWork {
     pub name: Sentence,
     /// The time of the window that is attributed to it: of kernels that run together, to the one that began first.
     pub attributed_ns: i64,
-    /// The same as a share of the window.
+    /// How long its launches take in all, also beside kernels that began first; absent where that is hardly more.
+    pub sum_ns: Option<i64>,
+    /// The time that is attributed to it as a share of the window.
     pub share: f64,
     /// How often it was launched.
     pub launch_count: i64,
@@ -105,13 +107,43 @@ pub struct StepWork {
 }
 
 /// The step that gains are told of, where it is not plain from the steps of the window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GainStep {
     /// The mean step without what recording costs, nanoseconds.
     pub step_ns: i64,
     /// How many steps were played again; the first of them leads in, and is not in the mean.
     pub count: i64,
+    /// The part of the window that rounds of launches take; absent where that is nearly all, and of steps that a range tells.
+    pub covered_share: Option<f64>,
 }
+
+/// What gains are told of: a program's step, or what its launches repeat, which may be a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GainUnit {
+    /// A step that a range tells.
+    Step,
+    /// A round of launches.
+    Round,
+}
+
+impl GainUnit {
+    /// Of the gains of a device.
+    pub(super) fn of(device: &Entity) -> Self {
+        let is_told = device.int("step_count").is_some() && device.text("step_told_by") != Some("launches");
+        if is_told { Self::Step } else { Self::Round }
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Round => "round",
+        }
+    }
+}
+
+/// Rounds that take less of the window than this are told with the part that they take.
+const NEARLY_ALL_COVERED: f64 = 0.9;
 
 /// The step of gains is told where it is longer or shorter than the median step by more than this share.
 const LEAST_STEP_DIFFERENCE: f64 = 0.02;
@@ -212,6 +244,9 @@ pub(super) fn kernels(facts: &Facts, device: EntityId, window_ns: i64) -> Vec<Ke
     profiled.collect()
 }
 
+/// What a kernel's launches take in all is told where it is more than this many times what is attributed to it.
+const MORE_IN_ALL: f64 = 1.05;
+
 fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
     let attributed_ns = kernel.int("attributed_ns").filter(|ns| *ns > 0)?;
     Some(KernelWork {
@@ -219,6 +254,7 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
         // Shortened beside the others.
         name: Sentence::default().code(kernel.name()),
         attributed_ns,
+        sum_ns: kernel.int("sum_ns").filter(|sum_ns| *sum_ns as f64 > MORE_IN_ALL * attributed_ns as f64),
         share: attributed_ns as f64 / window_ns as f64,
         launch_count: kernel.int("launch_count")?,
         median_ns: kernel.int("median_ns"),
@@ -230,10 +266,12 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
 
 /// The step that gains of a device are told of; `None` without a replay, and where it is as long as the median step.
 pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
-    let step = GainStep { step_ns: device.int(STEP_FACT)?, count: device.int("replay_step_count")? };
+    let is_round = GainUnit::of(device) == GainUnit::Round;
+    let covered_share = device.number("replay_covered_share").filter(|share| is_round && *share < NEARLY_ALL_COVERED);
+    let step = GainStep { step_ns: device.int(STEP_FACT)?, count: device.int("replay_step_count")?, covered_share };
     let is_median =
         |median_ns: i64| (step.step_ns - median_ns).abs() as f64 <= LEAST_STEP_DIFFERENCE * median_ns as f64;
-    (!device.int("step_median_ns").is_some_and(is_median)).then_some(step)
+    (covered_share.is_some() || !device.int("step_median_ns").is_some_and(is_median)).then_some(step)
 }
 
 /// The steps of a device; `None` where no range tells them.
@@ -247,4 +285,41 @@ pub(super) fn steps(device: &Entity) -> Option<StepWork> {
         slowest_number: device.int("step_slowest_number"),
         warm_up_count: device.int("warm_up_step_count").unwrap_or(0),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entity(kind: EntityKind, facts: &[(&'static str, i64)]) -> Entity {
+        let mut entity = Entity::new(kind, "gpu0".to_owned(), Vec::new());
+        facts.iter().for_each(|(name, value)| entity.set(*name, *value));
+        entity
+    }
+
+    #[test]
+    fn gains_are_of_rounds_where_no_range_tells_steps_and_say_what_part_rounds_take() {
+        let mut device = entity(EntityKind::Device, &[("replay_step_ns", 6_500_000), ("replay_step_count", 9)]);
+        device.set("replay_covered_share", 0.7);
+        assert_eq!(GainUnit::of(&device), GainUnit::Round);
+        assert_eq!(gain_step(&device).and_then(|step| step.covered_share), Some(0.7));
+        device.set("replay_covered_share", 0.9);
+        assert_eq!(gain_step(&device).map(|step| step.covered_share), Some(None));
+        device.set("step_count", 9);
+        device.set("step_told_by", "range");
+        device.set("replay_covered_share", 0.7);
+        assert_eq!(GainUnit::of(&device), GainUnit::Step);
+        assert_eq!(gain_step(&device).map(|step| step.covered_share), Some(None));
+        device.set("step_told_by", "launches");
+        assert_eq!(GainUnit::of(&device), GainUnit::Round);
+    }
+
+    #[test]
+    fn all_of_a_kernels_launches_are_told_where_others_ran_beside_them() {
+        let of = |sum_ns: i64| {
+            let facts = [("attributed_ns", 1_000), ("sum_ns", sum_ns), ("launch_count", 3)];
+            kernel_work(&entity(EntityKind::Kernel, &facts), 10_000).and_then(|work| work.sum_ns)
+        };
+        assert_eq!((of(1_000), of(1_050), of(1_051), of(4_000)), (None, None, Some(1_051), Some(4_000)));
+    }
 }

@@ -49,8 +49,9 @@ impl Context<'_> {
         Gate { name: "verdict".to_owned(), limit, outcome, says: escape::plain(&says) }
     }
 
-    fn is_damaged(&self) -> bool {
-        self.runs.base.iter().chain(self.runs.head).any(|run| run.facts.is_damaged())
+    /// Why no number is that of the programs, where a side lacks some of its work.
+    fn incomplete(&self) -> Option<String> {
+        self.runs.base.iter().chain(self.runs.head).find_map(|run| review::incomplete(&run.facts))
     }
 
     fn fail_on(&self, least: Severity) -> Gate {
@@ -61,8 +62,8 @@ impl Context<'_> {
         // Without a sound unit no finding is better or worse.
         let what = if is_comparable { "new or worse" } else { "new; whether others are worse cannot be told" };
         let gate = standing::of_findings(least, &titles.collect::<Vec<_>>(), what);
-        if self.is_damaged() {
-            return Gate { outcome: GateOutcome::Unknown, says: review::DAMAGED.to_owned(), ..gate };
+        if let Some(says) = self.incomplete() {
+            return Gate { outcome: GateOutcome::Unknown, says, ..gate };
         }
         // What became faster must not fail for what it uncovered.
         match (gate.outcome, self.comparison.outcome) {
@@ -75,11 +76,11 @@ impl Context<'_> {
     }
 
     fn budget(&self, budget: &Budget) -> Gate {
-        let numbers = match &budget.metric {
-            _ if self.is_damaged() => Err(review::DAMAGED.to_owned()),
-            Metric::Findings(state) => Ok(vec![Number::without_base(None, self.count(*state) as f64)]),
-            metric if budget.limit.is_relative() => self.against_base(budget, metric),
-            metric => self.of_head(metric),
+        let numbers = match (self.incomplete(), &budget.metric) {
+            (Some(why), _) => Err(why),
+            (None, Metric::Findings(state)) => Ok(vec![Number::without_base(None, self.count(*state) as f64)]),
+            (None, metric) if budget.limit.is_relative() => self.against_base(budget, metric),
+            (None, metric) => self.of_head(metric),
         };
         standing::of_budget(budget, numbers, self.basis(budget))
     }
@@ -135,20 +136,28 @@ impl Context<'_> {
             Metric::Share(fact) => self.each_device(|index| {
                 self.number(fact.name, scaling, None, |run| review::share(run.devices().get(index)?.1, fact.name))
             }),
-            Metric::Named(named) => {
-                let is_gone = self.runs.head.iter().all(|run| named.of(&run.facts).is_none())
-                    && self.runs.base.iter().all(|run| named.of(&run.facts).is_some());
-                let of = |run: &Run| if is_gone { named.of(&run.facts).or(Some(0.0)) } else { named.of(&run.facts) };
-                let name = format!("{} and has {}", named.what(), named.fact.name);
-                let number = self.number(&name, scaling, None, of)?;
-                Ok(vec![Number { interval: number.interval.or_else(|| self.within_run(named, &number)), ..number }])
-            }
+            Metric::Named(named) => self.named(named, scaling),
         }
     }
 
+    /// What fits a pattern, and in the head what replaced something that fits.
+    fn named(&self, named: &Named, scaling: Scaling) -> Result<Vec<Number>, String> {
+        let pairs = self.comparison.work.replaced.iter().filter(|pair| named.fits(&pair.old));
+        let replacing: Vec<&str> = pairs.map(|pair| pair.new.as_str()).collect();
+        let told = |run: &Run| named.of(&run.facts, &replacing);
+        let is_gone = self.runs.head.iter().all(|run| told(run).is_none())
+            && self.runs.base.iter().all(|run| told(run).is_some());
+        let name = format!("{} and has {}", named.what(), named.fact.name);
+        // Of what is gone there is nothing in all; what one of it would take cannot be told.
+        let of = |run: &Run| told(run).or((is_gone && scaling.is_per_unit()).then_some(0.0));
+        let number = self.number(&name, scaling, None, of)?;
+        let interval = number.interval.or_else(|| self.within_run(named, &replacing, &number));
+        Ok(vec![Number { interval, ..number }])
+    }
+
     /// With one run a side: between which bounds a change lies, told from how the calls of each differ.
-    fn within_run(&self, named: &Named, number: &Number) -> Option<Interval> {
-        let spread = |runs: &[&Run]| named.spread(&runs.first().filter(|_| runs.len() == 1)?.facts);
+    fn within_run(&self, named: &Named, also: &[&str], number: &Number) -> Option<Interval> {
+        let spread = |runs: &[&Run]| named.spread(&runs.first().filter(|_| runs.len() == 1)?.facts, also);
         let Sides { base, head } = self.runs.map(spread).both()?;
         Interval::of_calls(number.head / number.base? - 1.0, base, head)
     }

@@ -39,10 +39,15 @@ impl Named {
         format!("{} that fits `{}`", self.kind.name(), self.pattern.as_str())
     }
 
-    /// How the calls that its number is of spread; `None` where nothing tells that.
-    pub(super) fn spread(&self, facts: &Facts) -> Option<Spread> {
+    /// Whether a name fits.
+    pub(super) fn fits(&self, name: &str) -> bool {
+        self.pattern.matches(name)
+    }
+
+    /// How the calls that its number is of spread; `None` where nothing tells that. What is named in `also` fits as well.
+    pub(super) fn spread(&self, facts: &Facts, also: &[&str]) -> Option<Spread> {
         let is_of_calls = self.kind == EntityKind::Kernel && matches!(self.fact.name, "mean_ns" | "sum_ns");
-        let kernels: Vec<&Entity> = self.fitting(facts).filter(|_| is_of_calls).collect();
+        let kernels: Vec<&Entity> = self.fitting(facts, also).filter(|_| is_of_calls).collect();
         let sum = |of: &dyn Fn(&Entity) -> Option<f64>| kernels.iter().map(|kernel| of(kernel)).sum::<Option<f64>>();
         let count = sum(&|kernel| kernel.number("launch_count")).filter(|count| *count > 1.0)?;
         let squares = sum(&|kernel| Some(kernel.number("spread_ns")?.powi(2) * kernel.number("launch_count")?))?;
@@ -55,19 +60,19 @@ impl Named {
         })
     }
 
-    fn fitting<'a>(&'a self, facts: &'a Facts) -> impl Iterator<Item = &'a Entity> {
+    fn fitting<'a>(&'a self, facts: &'a Facts, also: &'a [&'a str]) -> impl Iterator<Item = &'a Entity> {
         let fits = |entity: &&Entity| {
             let name = entity.name();
             let full = entity.text("full_name").filter(|full| *full != name);
-            self.pattern.matches(name) || full.is_some_and(|full| self.pattern.matches(full))
+            self.fits(name) || full.is_some_and(|full| self.fits(full)) || also.contains(&name)
         };
         facts.of_kind(self.kind).map(|(_, entity)| entity).filter(fits)
     }
 
     /// The number of a report: a sum where the fact is one, the mean of all calls for a mean, else the largest. `None` where
-    /// nothing fits.
-    pub(super) fn of(&self, facts: &Facts) -> Option<f64> {
-        let all: Vec<&Entity> = self.fitting(facts).collect();
+    /// nothing fits. What is named in `also` fits as well.
+    pub(super) fn of(&self, facts: &Facts, also: &[&str]) -> Option<f64> {
+        let all: Vec<&Entity> = self.fitting(facts, also).collect();
         let sum = |name: &str| all.iter().filter_map(|entity| entity.number(name)).reduce(|sum, number| sum + number);
         let count = if self.kind == EntityKind::Kernel { "launch_count" } else { "count" };
         match self.fact.name {

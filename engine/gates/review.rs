@@ -10,7 +10,14 @@ use crate::rules::outcome::Severity;
 use crate::text::escape;
 
 /// Why a number is none of the program's.
-pub(super) const DAMAGED: &str = "the file is damaged, and a part of what was recorded is not in it";
+pub(super) fn incomplete(facts: &Facts) -> Option<String> {
+    let why = match (facts.is_damaged(), facts.is_incomplete()) {
+        (true, _) => "the file is damaged, and a part of what was recorded is not in it",
+        (false, true) => "the profiler lost work of the GPU, which looks like less work and more idle time",
+        (false, false) => return None,
+    };
+    Some(why.to_owned())
+}
 
 /// The gates that a review can be held against alone, and those that need a base. Which findings are new a review knows
 /// only with a baseline.
@@ -22,7 +29,7 @@ pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> 
     for budget in conditions.budgets.iter() {
         let numbers = match (&budget.metric, new_count) {
             _ if budget.limit.is_relative() => None,
-            (Metric::Findings(_), _) if facts.is_damaged() => Some(Err(DAMAGED.to_owned())),
+            (Metric::Findings(_), _) if facts.is_incomplete() => incomplete(facts).map(Err),
             (Metric::Findings(State::New), Some(count)) => Some(Ok(vec![Number::without_base(None, count as f64)])),
             (Metric::Findings(_), _) => None,
             (metric, _) => Some(numbers(facts, metric)),
@@ -49,8 +56,8 @@ fn fail_on(review: &Review, least: Severity) -> Gate {
 
 /// The metric's number: one, or one a device.
 pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, String> {
-    if facts.is_damaged() {
-        return Err(DAMAGED.to_owned());
+    if let Some(why) = incomplete(facts) {
+        return Err(why);
     }
     let devices = Devices::of(facts);
     match metric {
@@ -68,7 +75,7 @@ pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, Str
             run.map(one).ok_or_else(|| format!("the report does not have {}", fact.name))
         }
         Metric::Named(named) => named
-            .of(facts)
+            .of(facts, &[])
             .map(one)
             .ok_or_else(|| format!("the report has no {} and has {}", named.what(), named.fact.name)),
     }

@@ -112,8 +112,6 @@ pub struct IdleReading {
     pub stacked_ns: BTreeMap<u32, i64>,
     /// By account, and by where in the program's own code the thread was: in a piece, or as its stretch began.
     pub sources: BTreeMap<(Account, u32), i64>,
-    /// When threads that launch merely wait for the device, each in time order.
-    pub(super) waits: Vec<Interval>,
     /// The time of the window in which no thread that launches merely waits for the device; `None` when none launches.
     pub host_work_ns: Option<i64>,
 }
@@ -192,7 +190,6 @@ impl IdleReading {
         for (key, ns) in other.sources {
             *self.sources.entry(key).or_default() += ns;
         }
-        self.waits.extend(other.waits);
     }
 
     /// Books time under a line of the program's own code.
@@ -216,15 +213,6 @@ impl IdleReading {
             self.drained.entry((process, trigger, name)).or_default().stretches.add(stretch);
         }
         (trigger, name)
-    }
-
-    /// Notes that a thread merely waits for the device.
-    pub(super) fn wait(&mut self, time: Interval) {
-        match self.waits.last_mut() {
-            Some(last) if last.end == time.start => last.end = time.end,
-            _ if time.len_ns() > 0 => self.waits.push(time),
-            _ => {}
-        }
     }
 
     /// Books what a stretch can win from the waits before it.

@@ -170,20 +170,52 @@ pub(crate) fn read(
     devices: Vec<IdleDevice<'_>>,
     threads: Threads,
 ) -> Vec<IdleReading> {
-    let parts = walk_all(timeline, calls, &devices, threads);
+    let batches = walk_all(timeline, calls, &devices, threads);
     let windows: Vec<Option<Interval>> =
         devices.iter().map(|device| device.main_thread.map(|_| device.stretches.window)).collect();
     let mut readings: Vec<IdleReading> = devices.into_iter().map(|device| device.stretches.reading).collect();
-    for (device, part) in parts.into_iter().flatten() {
-        if let Some(reading) = readings.get_mut(device) {
-            reading.merge(part);
+    let mut waits = Vec::new();
+    for batch in batches {
+        for (device, part) in batch.parts {
+            if let Some(reading) = readings.get_mut(device) {
+                reading.merge(part);
+            }
         }
+        waits.extend(batch.waits);
     }
-    for (reading, window) in readings.iter_mut().zip(windows) {
-        let waiting = std::mem::take(&mut reading.waits);
-        reading.host_work_ns = window.map(|window| window.len_ns() - Union::of(waiting).len_ns());
+    for (device, (reading, window)) in readings.iter_mut().zip(windows).enumerate() {
+        reading.host_work_ns = window.map(|window| {
+            let own = waits.iter().filter(|waits| waits.devices.binary_search(&device).is_ok());
+            let own = own.flat_map(|waits| &waits.list).map(|wait| wait.clip(window));
+            window.len_ns() - Union::of(own).len_ns()
+        });
     }
     readings
+}
+
+/// When a thread merely waits for the device, in time order: kept once for all devices that it is asked about.
+struct Waits {
+    /// The indices of those devices, in order.
+    devices: Vec<usize>,
+    list: Vec<Interval>,
+}
+
+impl Waits {
+    fn add(&mut self, time: Interval) {
+        match self.list.last_mut() {
+            Some(last) if last.end == time.start => last.end = time.end,
+            _ if time.len_ns() > 0 => self.list.push(time),
+            _ => {}
+        }
+    }
+}
+
+/// What some threads say.
+#[derive(Default)]
+struct Batch {
+    /// By device.
+    parts: BTreeMap<usize, IdleReading>,
+    waits: Vec<Waits>,
 }
 
 /// What the threads say, by device, in parts.
@@ -192,23 +224,25 @@ fn walk_all(
     calls: &Calls,
     devices: &[IdleDevice<'_>],
     threads: Threads,
-) -> Vec<BTreeMap<usize, IdleReading>> {
+) -> Vec<Batch> {
     let mut questions = questions(devices);
     questions.sort_by_key(|question| (question.thread, question.device));
     let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();
     // Those of a batch are put together at once.
     let batches: Vec<_> = by_thread.chunks(by_thread.len().div_ceil(MAX_BATCHES).max(1)).collect();
     parallel::map(threads, &batches, |batch| {
-        let mut parts: BTreeMap<usize, IdleReading> = BTreeMap::new();
+        let mut all = Batch::default();
         for questions in *batch {
-            for (device, part) in walk(timeline, calls, questions) {
-                match parts.entry(device) {
+            let (parts, waits) = walk(timeline, calls, questions);
+            for (device, part) in parts {
+                match all.parts.entry(device) {
                     Entry::Vacant(vacant) => _ = vacant.insert(part),
                     Entry::Occupied(mut known) => known.get_mut().merge(part),
                 }
             }
+            all.waits.extend(Some(waits).filter(|waits| !waits.list.is_empty()));
         }
-        parts
+        all
     })
 }
 
@@ -298,7 +332,6 @@ struct Cursor<'all> {
     places: Option<LocationCursor<'all>>,
     samples: SampleCursor<'all>,
     stacked: StackedCursor<'all>,
-    window: Interval,
     start_up: Interval,
 }
 
@@ -324,7 +357,6 @@ impl<'all> Cursor<'all> {
             places: timeline.call_locations.of_thread(question.thread).map(LocationCursor::new),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
             stacked: StackedCursor::new(&timeline.os_stacks, question.thread),
-            window: question.window,
             start_up: question.start_up,
         }
     }
@@ -360,9 +392,6 @@ impl<'all> Cursor<'all> {
     fn visit(&mut self, interval: Interval, activity: Activity, name: NameId) {
         let process = self.process;
         self.lead.add(activity, name, interval);
-        if activity.waits_for_device() {
-            self.reading.wait(interval.clip(self.window));
-        }
         self.advance(interval.start);
         while let Some(query) = self.query.filter(|query| query.stretch.start < interval.end) {
             let part = query.host.clip(interval);
@@ -435,15 +464,20 @@ impl<'all> Cursor<'all> {
     }
 }
 
-/// Lays a thread out once for all questions to it.
-fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> Vec<(usize, IdleReading)> {
-    let Some(thread) = questions.first().map(|question| question.thread) else { return Vec::new() };
-    let Some(hull) = questions.iter().map(Question::hull).reduce(hull_of) else { return Vec::new() };
+/// Lays a thread out once for all questions to it, which come by device.
+fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> (Vec<(usize, IdleReading)>, Waits) {
+    let devices = questions.iter().map(|question| question.device).collect();
+    let mut waits = Waits { devices, list: Vec::new() };
+    let Some(thread) = questions.first().map(|question| question.thread) else { return (Vec::new(), waits) };
+    let Some(hull) = questions.iter().map(Question::hull).reduce(hull_of) else { return (Vec::new(), waits) };
     let mut cursors: Vec<Cursor<'_>> = questions.iter().map(|question| Cursor::new(timeline, question)).collect();
     calls.lay_out(timeline, thread, hull, |interval, activity, name| {
+        if activity.waits_for_device() {
+            waits.add(interval);
+        }
         cursors.iter_mut().for_each(|cursor| cursor.visit(interval, activity, name));
     });
-    cursors.into_iter().map(Cursor::finish).collect()
+    (cursors.into_iter().map(Cursor::finish).collect(), waits)
 }
 
 /// From the first begin to the last end of two intervals.

@@ -208,7 +208,8 @@ impl Page {
                 self.heading("Kernels");
             }
             let median = kernel.median_ns.map_or_else(String::new, |ns| format!(", median {}", duration(ns)));
-            let launches = format!("{}{median}", counted_as(kernel.launch_count, "launch", "launches"));
+            let in_all = kernel.sum_ns.map_or_else(String::new, |ns| format!(", {} in all", duration(ns)));
+            let launches = format!("{}{median}{in_all}", counted_as(kernel.launch_count, "launch", "launches"));
             self.line(&format!(
                 "{:>7} {:>10}  {launches:<32} {}",
                 percent(kernel.share),
@@ -329,6 +330,9 @@ fn window(device: &DeviceReview) -> String {
             duration(step.step_ns),
             (step.count - 1).max(1)
         ));
+        if let Some(share) = step.covered_share {
+            words.push_str(&format!(" All of them take {} of this time.", percent(share)));
+        }
     }
     if let Some(outside) = &device.outside {
         words.push_str(&format!(" {}", words_of(outside)));

@@ -10,7 +10,7 @@ use super::launches::Launches;
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
-use crate::timeline::{NameId, Timeline};
+use crate::timeline::{NONE, NameId, Timeline};
 
 /// From the first to the last step, they launch at least this share of the work there.
 const NAMED_INSIDE_SHARE: f64 = 0.5;
@@ -83,7 +83,8 @@ struct Group {
     hosts: Vec<Interval>,
     /// Whether a name with other numbers came a second time: what is counted anew lies in something that repeats.
     counts_anew: bool,
-    /// The labels that came.
+    /// The label of the first, and those of others: most names come once on a thread.
+    first_label: u32,
     seen: HashSet<u32>,
 }
 
@@ -242,7 +243,8 @@ fn groups(timeline: &Timeline, is_meant: impl Fn(&str, Rank) -> bool) -> Vec<Gro
 
 impl Group {
     fn new(name: Arc<str>, rank: Rank, (thread, process): (u32, u32)) -> Self {
-        Self { name, rank, thread, process, hosts: Vec::new(), counts_anew: false, seen: HashSet::default() }
+        let (hosts, seen) = (Vec::with_capacity(1), HashSet::default());
+        Self { name, rank, thread, process, hosts, counts_anew: false, first_label: NONE, seen }
     }
 
     /// Adds a range; one inside the last is a part of it.
@@ -251,7 +253,9 @@ impl Group {
             return;
         }
         self.hosts.push(host);
-        if !self.seen.insert(label) && self.seen.len() > 1 {
+        if self.hosts.len() == 1 {
+            self.first_label = label;
+        } else if (label == self.first_label || !self.seen.insert(label)) && !self.seen.is_empty() {
             self.counts_anew = true;
         }
     }

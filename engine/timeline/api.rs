@@ -71,11 +71,14 @@ const WAITS: [(&str, WaitsFor); 10] = [
 ];
 
 /// Beginnings of the name behind `cuda` or `cu`, and what such calls do. The first that fits counts.
-const BEGINNINGS: [(&str, ApiClass); 60] = [
+const BEGINNINGS: [(&str, ApiClass); 63] = [
     ("StreamQuery", ApiClass::Query),
     ("EventQuery", ApiClass::Query),
     ("LaunchHostFunc", ApiClass::Other),
     ("Launch", ApiClass::Launch),
+    ("ModuleLaunch", ApiClass::Launch),
+    ("ExtModuleLaunch", ApiClass::Launch),
+    ("ExtLaunch", ApiClass::Launch),
     ("GraphLaunch", ApiClass::Launch),
     ("MemcpyBatchAsync", ApiClass::CopyAsync),
     ("MemsetD", ApiClass::Memset),
@@ -308,6 +311,10 @@ mod tests {
             ("cudaEventQuery", ApiClass::Query),
             ("cudaLaunchKernelExC", ApiClass::Launch),
             ("cuLaunchKernelEx", ApiClass::Launch),
+            ("hipModuleLaunchKernel", ApiClass::Launch),
+            ("hipExtModuleLaunchKernel", ApiClass::Launch),
+            ("hipExtLaunchKernel", ApiClass::Launch),
+            ("hipModuleLoadData", ApiClass::Load),
             ("cudaLaunchHostFunc", ApiClass::Other),
             ("cudaGraphLaunch", ApiClass::Launch),
             ("cudaGraphInstantiateWithFlags", ApiClass::Init),

@@ -282,7 +282,7 @@ impl Timeline {
         ]
     }
 
-    /// Counts time from the earliest event on, where some are earlier than zero.
+    /// Counts time from the earliest event on.
     pub(crate) fn begin_at_zero(&mut self) {
         let columns = [
             &mut self.kernels.ops.times,
@@ -299,7 +299,7 @@ impl Timeline {
         let ranges = ranges.map(|thread| &mut thread.times);
         let mut columns: Vec<&mut Times> = columns.into_iter().chain(ranges).collect();
         let first = columns.iter().flat_map(|times| times.iter()).map(|times| times.start).min();
-        if let Some(first) = first.filter(|first| *first < 0) {
+        if let Some(first) = first.filter(|first| *first != 0) {
             columns.iter_mut().for_each(|times| times.move_back(first));
             self.details.move_back(first);
         }

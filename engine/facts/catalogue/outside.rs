@@ -25,7 +25,7 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Int,
         CudaTrace,
         OneTime,
-        "A pause of all devices that takes 99 % of the time or more: the side of it that holds more work is the window.",
+        "A pause of all devices that takes 99 % of the time or more: the side of it that holds more work is the window. Or half of it or more, where nothing of the host was recorded before: what comes behind it is the window.",
     ),
     fact("pause_start_ns", Int, CudaTrace, Incomparable, "When that begins."),
     fact(
@@ -48,6 +48,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
         CudaApi,
         OneTime,
         "The time there before the first thing that was recorded of it, and after the last.",
+    ),
+    fact(
+        "outside_off_cpu_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long that thread is off the CPU there, by the scheduler's record, in no call that was recorded.",
     ),
     fact(
         "outside_blocked_call",

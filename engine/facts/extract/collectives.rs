@@ -64,7 +64,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 fn peak(context: &Context<'_>, device: &DeviceContext) -> Option<crate::timeline::details::MemoryPeak> {
     let timeline = context.timeline;
     let number = timeline.devices[device.ops.device as usize].number;
-    timeline.details.memory.iter().copied().find(|peak| peak.device == number && peak.reserved_bytes > 0)
+    let held: Vec<_> = timeline.details.memory.iter().copied().filter(|peak| peak.reserved_bytes > 0).collect();
+    let own = held.iter().find(|peak| peak.device == number).copied();
+    // The framework counts the devices that the process sees, the runtime of AMD all of them.
+    let only = || Some(*held.first()?).filter(|_| held.len() == 1 && context.devices.len() == 1);
+    own.or_else(only)
 }
 
 /// What goes over the busiest link for each byte, as the tests of NCCL count it.

@@ -42,8 +42,7 @@ const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_de
 const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce";
 /// Kernels of DeepEP, which send tokens to the GPUs of their experts and back: on few blocks, so that others compute beside them.
 const EXPERTS: &str = r"\b(deep_ep|ep::(internode|internode_ll|intranode))::";
-const MATRIX: &str =
-    r"(?i)gemm|wgrad_alg|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
+const MATRIX: &str = r"(?i)gemm|[dw]grad_(alg|engine)|winograd|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
 const FUSION: &str = r"^triton_\w+_fused_";
@@ -69,7 +68,9 @@ const NO_SOFTMAX: &str = r"(?i)log_?softmax|cross_?entropy|nll_loss|top_?k|gatin
 /// What `.to()`, `.contiguous()`, `copy_` and casts run in PyTorch; fusions of Inductor that do nothing else. Not what joins tensors: that
 /// makes a new one.
 const TENSOR_COPY: &str = r"^(direct|bfloat16|float16|half|float8\w*)_copy_kernel_cuda$|^copy_kernel_cuda$|^triton_poi_fused(__?to_copy|_clone|_copy_?)+_\d+$";
-/// The first that fits counts.
+/// Convolutions of cuDNN whose names tell no type but as what they were made for.
+const TYPED_CONVOLUTION: &str = r"[dw]grad_(alg|engine)|winograd";
+/// The first that fits counts. cuDNN's convolutions by FFT multiply (`gcgemm`) in fp32.
 const PRECISIONS: [(&str, &str); 8] = [
     (r"(?i)tf32", "tf32"),
     (r"(?i)(e4m3|e5m2|fp8|f8f8|qmma)", "fp8"),
@@ -79,7 +80,7 @@ const PRECISIONS: [(&str, &str); 8] = [
     (r"(?i)s1688gemm", "tf32"),
     (r"(?i)(i8816|int8|imma|igemm)", "int8"),
     (r"(?i)(dgemm|d884|fp64|double)", "fp64"),
-    (r"(?i)(sgemm|ffma|simt_sgemm|fp32|f32f32|scudnn)", "fp32"),
+    (r"(?i)(sgemm|gcgemm|ffma|simt_sgemm|fp32|f32f32|scudnn)", "fp32"),
 ];
 
 pub(super) struct Patterns {
@@ -91,6 +92,7 @@ pub(super) struct Patterns {
     transpose: Regex,
     fusion: Regex,
     moving_fusion: Regex,
+    typed_convolution: Regex,
     elementwise: Regex,
     softmax: Regex,
     no_softmax: Regex,
@@ -112,6 +114,7 @@ impl Patterns {
             transpose: Regex::new(TRANSPOSE).ok()?,
             fusion: Regex::new(FUSION).ok()?,
             moving_fusion: Regex::new(MOVING_FUSION).ok()?,
+            typed_convolution: Regex::new(TYPED_CONVOLUTION).ok()?,
             elementwise: Regex::new(ELEMENTWISE).ok()?,
             softmax: Regex::new(SOFTMAX).ok()?,
             no_softmax: Regex::new(NO_SOFTMAX).ok()?,
@@ -127,7 +130,8 @@ impl Patterns {
             |name: &str| self.precisions.iter().find(|(pattern, _)| pattern.is_match(name)).map(|(_, name)| *name);
         // `sgemm` is the name of the algorithm where the types of the data say otherwise.
         let precision = told(short).map(|known| if known == "fp32" { of_types(full).unwrap_or(known) } else { known });
-        let precision = precision.or_else(|| told(beginning(full)));
+        let of_convolution = || if self.typed_convolution.is_match(short) { of_types(full) } else { None };
+        let precision = precision.or_else(of_convolution).or_else(|| told(beginning(full)));
         let precision = precision.filter(|_| is_matrix_product);
         let is_elementwise =
             !is_matrix_product && (self.elementwise.is_match(short) || self.elementwise.is_match(beginning(full)));
@@ -156,12 +160,13 @@ impl Patterns {
     }
 }
 
-/// The precision that the first template argument tells, where that is a type of 16 bits.
+/// The precision that the first template argument tells.
 fn of_types(full: &str) -> Option<&'static str> {
     let (_, arguments) = full.split_once('<')?;
     match arguments.split([',', '>']).next()?.trim() {
         "__half" | "half" | "cutlass::half_t" | "c10::Half" => Some("fp16"),
         "__nv_bfloat16" | "cutlass::bfloat16_t" | "c10::BFloat16" => Some("bf16"),
+        "float" => Some("fp32"),
         _ => None,
     }
 }
@@ -217,6 +222,18 @@ mod tests {
             patterns.traits("implicit_convolve_sgemm", &full).precision
         };
         assert_eq!((convolution("float"), convolution("__half")), (Some("fp32"), Some("fp16")));
+        let engine = |of_type: &str| {
+            let full = format!("void cudnn::cnn::dgrad_engine<{of_type}, 512, 6, 5, 3, 3, 3, true>(int, int)");
+            patterns.traits("dgrad_engine", &full).precision
+        };
+        assert_eq!((engine("float"), engine("__half"), engine("double")), (Some("fp32"), Some("fp16"), Some("fp64")));
+        let gradient = "void cudnn::cnn::wgrad_alg0_engine<float, 512, 6, 5, 3, 3, 3, false, 512>(int, int)";
+        assert_eq!(patterns.traits("wgrad_alg0_engine", gradient).role, Role::Fp32Product);
+        let filter = "void cudnn::winograd_nonfused::winogradForwardFilter4x4<float, float>(int)";
+        assert_eq!(patterns.traits("winogradForwardFilter4x4", filter).precision, Some("fp32"));
+        assert_eq!(of("volta_gcgemm_64x64_tn").precision, Some("fp32"));
+        // Products of complex numbers that the program itself holds.
+        assert_eq!(of("volta_cgemm_64x64_tn").precision, None);
         assert_eq!(of("reduce_half_kernel").precision, None);
         assert_eq!(of("volta_scudnn_128x64_relu_interior_nn_v1").precision, Some("fp32"));
         assert_eq!(of("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1").precision, Some("bf16"));

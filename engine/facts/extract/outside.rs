@@ -58,7 +58,7 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
     let timeline = context.timeline;
     let driver = timeline.names.find(DRIVER_CALL);
     let mut host = Vec::new();
-    let (mut profiler_ns, mut unknown_ns) = (0_i64, 0_i64);
+    let (mut profiler_ns, mut unknown_ns, mut off_cpu_ns) = (0_i64, 0_i64, 0_i64);
     let (mut blocked, mut called): (HashMap<NameId, i64>, HashMap<NameId, i64>) = Default::default();
     for side in sides.into_iter().filter(|side| side.len_ns() > 0) {
         context.calls.lay_out(timeline, main, side, |part, activity, name| {
@@ -66,7 +66,7 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
                 Activity::Host => return host.push(part),
                 Activity::Unknown => return unknown_ns = unknown_ns.saturating_add(part.len_ns()),
                 Activity::Profiler => return profiler_ns = profiler_ns.saturating_add(part.len_ns()),
-                Activity::OffCpu => return,
+                Activity::OffCpu => return off_cpu_ns = off_cpu_ns.saturating_add(part.len_ns()),
                 // That is how the driver talks to the GPU: a part of setting CUDA up.
                 Activity::Blocked if Some(name) == driver => &mut called,
                 Activity::Blocked => &mut blocked,
@@ -79,6 +79,7 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
     facts.set("outside_host_ns", host.iter().map(|part| part.len_ns()).fold(0, i64::saturating_add));
     facts.set("outside_profiler_ns", profiler_ns);
     facts.set("outside_unknown_ns", unknown_ns);
+    facts.set("outside_off_cpu_ns", off_cpu_ns);
     let most = |sums: HashMap<NameId, i64>| {
         let named = sums.into_iter().filter(|(name, _)| *name != NONE);
         named.max_by_key(|(name, ns)| (*ns, Reverse(timeline.name(*name))))

@@ -1,20 +1,30 @@
-//! A pause of all devices that takes nearly all of the time: beside it, nothing that the program repeats would be worth a word.
+//! A pause of all devices that takes nearly all of the time: beside it, nothing that the program repeats would be worth a word. And
+//! one before which nothing of the host was recorded: the profiler was not on yet, and what the program did there nobody knows.
 
 use crate::ledger::DeviceOps;
+use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
 /// With less than a hundredth left, nothing else in the window can reach a hundredth of it.
 const PAUSE_SHARE: f64 = 0.99;
+/// What comes before the host was recorded is cut off where the pause behind it takes this part of the time.
+const UNRECORDED_SHARE: f64 = 0.5;
 /// With fewer operations there is too little to judge beside it.
 const LEAST_OPERATION_COUNT: usize = 100;
 
-/// Narrows the windows to the side of such a pause that holds more work, and tells the pause; `None` where there is none, or
-/// little beside it.
-pub(super) fn cut(devices: &mut [DeviceOps]) -> Option<Interval> {
+/// Narrows the windows to the side of such a pause that holds more work, or of which more was recorded, and tells the pause; `None`
+/// where there is none, or little beside it.
+pub(super) fn cut(timeline: &Timeline, devices: &mut [DeviceOps]) -> Option<Interval> {
     let hull = hull(devices.iter().map(|device| device.window))?;
-    let pause =
-        longest_pause(devices, hull).filter(|pause| pause.len_ns() as f64 >= PAUSE_SHARE * hull.len_ns() as f64)?;
-    let sides = [Interval::new(hull.start, pause.start), Interval::new(pause.end, hull.end)];
+    let pause = longest_pause(devices, hull)?;
+    let takes = |share: f64| pause.len_ns() as f64 >= share * hull.len_ns() as f64;
+    let (before, after) = (Interval::new(hull.start, pause.start), Interval::new(pause.end, hull.end));
+    let is_late = !timeline.source.is_damaged && host_start(timeline).is_some_and(|start| start > pause.start);
+    let sides = match is_late && takes(UNRECORDED_SHARE) {
+        true => vec![after],
+        false if takes(PAUSE_SHARE) => vec![before, after],
+        false => return None,
+    };
     let work_ns = |side: &Interval| {
         let of = |device: &DeviceOps| {
             device.in_window().map(|op| op.interval().overlap_ns(*side)).fold(0, i64::saturating_add)
@@ -32,6 +42,13 @@ pub(super) fn cut(devices: &mut [DeviceOps]) -> Option<Interval> {
         device.narrow(own);
     }
     Some(pause)
+}
+
+/// When the first thing begins that was recorded of the host.
+fn host_start(timeline: &Timeline) -> Option<i64> {
+    let ranges = timeline.ranges.threads.iter().map(|ranges| &ranges.times);
+    let all = ranges.chain([&timeline.api.times, &timeline.os_calls.times]);
+    all.filter_map(|times| times.iter().map(|times| times.start).min()).min()
 }
 
 fn hull(parts: impl Iterator<Item = Interval>) -> Option<Interval> {
@@ -65,12 +82,17 @@ mod tests {
     use super::*;
     use crate::timeline::Geometry;
     use crate::timeline::builder::Limits;
-    use crate::timeline::builder::{Builder, KernelKey, OpEvent, StreamKey};
+    use crate::timeline::builder::{Builder, CallEvent, KernelKey, OpEvent, StreamKey, ThreadKey};
 
     const PAUSE_NS: i64 = 1_000_000;
 
     /// Kernels of 10 ns each, so many before a pause and after it.
-    fn device(before: i64, after: i64) -> Vec<DeviceOps> {
+    fn device(before: i64, after: i64) -> (Timeline, Vec<DeviceOps>) {
+        device_with_host(before, after, None)
+    }
+
+    /// The same, with a call of the host.
+    fn device_with_host(before: i64, after: i64, call_ns: Option<i64>) -> (Timeline, Vec<DeviceOps>) {
         let mut builder = Builder::new(Limits::default());
         let mut chunk = builder.chunk("events");
         let name = chunk.text(b"solve").unwrap();
@@ -81,25 +103,46 @@ mod tests {
             let geometry = Geometry { grid_blocks: 8, block_threads: 64, registers: 0, shared_memory_bytes: 0 };
             chunk.kernel(&op, KernelKey { name, full_name: name, geometry });
         }
+        if let Some(start) = call_ns {
+            let thread = Some(ThreadKey { process: 7, id: 7 });
+            chunk.api_call(&CallEvent { start, end: start + 1, thread, name }, None, None);
+        }
         builder.take(chunk);
-        DeviceOps::all(&builder.finish(), &[])
+        let timeline = builder.finish();
+        let devices = DeviceOps::all(&timeline, &[]);
+        (timeline, devices)
+    }
+
+    fn cut_of((timeline, mut devices): (Timeline, Vec<DeviceOps>)) -> (Option<Interval>, Interval) {
+        (cut(&timeline, &mut devices), devices[0].window)
     }
 
     #[test]
     fn the_side_that_holds_more_work_is_judged() {
-        let mut devices = device(5, 120);
-        let pause = cut(&mut devices).unwrap();
-        assert_eq!((pause.start, pause.end), (90, 100 + PAUSE_NS));
-        assert_eq!(devices[0].window, Interval::new(100 + PAUSE_NS, 2_490 + PAUSE_NS));
-        let mut devices = device(120, 5);
-        assert!(cut(&mut devices).is_some());
-        assert_eq!(devices[0].window, Interval::new(0, 2_390));
+        let (pause, window) = cut_of(device(5, 120));
+        assert_eq!(pause, Some(Interval::new(90, 100 + PAUSE_NS)));
+        assert_eq!(window, Interval::new(100 + PAUSE_NS, 2_490 + PAUSE_NS));
+        let (pause, window) = cut_of(device(120, 5));
+        assert!(pause.is_some());
+        assert_eq!(window, Interval::new(0, 2_390));
     }
 
     #[test]
     fn a_pause_beside_little_or_much_else_parts_nothing() {
-        assert_eq!(cut(&mut device(5, 99)), None);
-        assert_eq!(cut(&mut device(5, 600)), None);
-        assert_eq!(cut(&mut device(0, 120)), None);
+        assert_eq!(cut_of(device(5, 99)).0, None);
+        assert_eq!(cut_of(device(5, 600)).0, None);
+        assert_eq!(cut_of(device(0, 120)).0, None);
+    }
+
+    #[test]
+    fn what_comes_before_the_host_was_recorded_is_not_judged() {
+        // More work before than after, and a pause of less than nearly all.
+        let (pause, window) = cut_of(device_with_host(1_200, 600, Some(PAUSE_NS)));
+        assert_eq!(pause, Some(Interval::new(23_990, 24_000 + PAUSE_NS)));
+        assert_eq!(window, Interval::new(24_000 + PAUSE_NS, 35_990 + PAUSE_NS));
+        // The host was recorded before; or little came behind; or the pause is short.
+        assert_eq!(cut_of(device_with_host(1_200, 600, Some(23_989))).0, None);
+        assert_eq!(cut_of(device_with_host(1_200, 99, Some(PAUSE_NS))).0, None);
+        assert_eq!(cut_of(device_with_host(1_200, 60_000, Some(PAUSE_NS))).0, None);
     }
 }

@@ -159,7 +159,7 @@ pub(super) fn tell(
     threads: Threads,
 ) -> Result<Vec<Told>, ScopeError> {
     let marks = Marks::new(timeline);
-    let pause = if view.phase == Some(Phase::Steady) { pause::cut(ops) } else { None };
+    let pause = if view.phase == Some(Phase::Steady) { pause::cut(timeline, ops) } else { None };
     let mut told = parallel::map(threads, ops.iter_mut(), |ops| Told::new(timeline, &marks, ops, view));
     if let Some(name) = &view.step
         && told.iter().all(|told| told.steps.is_none())

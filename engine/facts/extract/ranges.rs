@@ -16,6 +16,9 @@ use crate::timeline::{NONE, Timeline};
 /// names, and a reader looks at the ones that matter.
 const MAX_BY_TIME: usize = 100;
 
+/// So many groups of single threads are put together by process before there are more.
+const MANY_GROUPS: usize = 1 << 16;
+
 /// How the profiler of PyTorch begins the names of steps.
 pub(super) const STEP: &str = "ProfilerStep";
 
@@ -270,7 +273,7 @@ fn by_name(timeline: &Timeline, a: u32, b: u32) -> Ordering {
 /// By process and label.
 fn groups(timeline: &Timeline, device: &DeviceContext) -> Vec<Group> {
     let window = device.window();
-    let mut groups: Vec<Group> = Vec::new();
+    let (mut groups, mut most): (Vec<Group>, usize) = (Vec::new(), MANY_GROUPS);
     // By label, of the thread that is looked at; labels are met again and again.
     let mut of_thread: Vec<Sums> = vec![Sums::default(); timeline.ranges.labels.len()];
     let mut met = Vec::new();
@@ -290,12 +293,22 @@ fn groups(timeline: &Timeline, device: &DeviceContext) -> Vec<Group> {
         for label in met.drain(..) {
             groups.push(Group { process, label, sums: std::mem::take(&mut of_thread[label as usize]) });
         }
+        if groups.len() > most {
+            merge(&mut groups);
+            most = MANY_GROUPS.max(2 * groups.len());
+        }
     }
     groups.extend(device.idle.ranges.iter().map(|((process, label), idle)| Group {
         process: *process,
         label: *label,
         sums: Sums { idle: *idle, ..Sums::default() },
     }));
+    merge(&mut groups);
+    groups
+}
+
+/// Puts those of one label and process together, in the order of both.
+fn merge(groups: &mut Vec<Group>) {
     groups.sort_by_key(|group| (group.process, group.label));
     groups.dedup_by(|next, known| {
         let is_same = (next.process, next.label) == (known.process, known.label);
@@ -304,7 +317,6 @@ fn groups(timeline: &Timeline, device: &DeviceContext) -> Vec<Group> {
         }
         is_same
     });
-    groups
 }
 
 /// The part of sorted groups that is a process's.

@@ -30,8 +30,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !device.knows_host || timeline.api.is_empty() {
         return;
     }
-    let (mut first, mut waited) = (None, 0_i64);
-    let mut readbacks = HashSet::default();
+    let mut first = None;
+    // All copies of a graph have one call, and the host waits for them once.
+    let (mut readbacks, mut waits) = (HashSet::default(), HashSet::default());
     let checkers = checkers(timeline);
     let mut since_checker = CHECKED_COUNT;
     for op in device.ops.in_window() {
@@ -45,10 +46,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         if !is_tiny {
             continue;
         }
-        if let Some(wait_ns) = op.call(timeline).and_then(|call| waited_ns(context, call)) {
+        let own = op.call(timeline).map(|call| waits_of(context, call)).unwrap_or_default();
+        if !own.is_empty() {
             first = first.or(Some(op.start));
             readbacks.insert(op.index);
-            waited = waited.saturating_add(wait_ns);
+            waits.extend(own);
         }
     }
     let calls = readbacks.iter().map(|copy| timeline.copies.ops.call[*copy as usize]);
@@ -60,9 +62,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     };
     let won_ns = sum_of(&device.idle.won_beside_copies);
     facts.set("scalar_readback_count", readbacks.len() as i64);
-    let all_ns = all_waits_ns(context, device);
+    let length_ns = |call: &u32| timeline.api.times.at(*call as usize).len_ns();
+    let all = all_waits(context, device);
+    let all_ns = all.iter().map(length_ns).fold(0, i64::saturating_add);
     if all_ns > 0 {
-        facts.set("scalar_readback_wait_share", (waited as f64 / all_ns as f64).min(1.0));
+        let own_ns = all.iter().filter(|call| waits.contains(*call)).map(length_ns).fold(0, i64::saturating_add);
+        facts.set("scalar_readback_wait_share", own_ns as f64 / all_ns as f64);
     }
     facts.set("scalar_readback_idle_ns", sum_of(&device.idle.beside_copies));
     facts.set_some("scalar_readback_run_ahead_ns", device.overlap_ceiling().map(|ceiling| ceiling.min(won_ns)));
@@ -86,11 +91,10 @@ fn is_checker(timeline: &Timeline, checkers: &[bool], op: Op) -> bool {
     name.and_then(|name| checkers.get(name as usize)).copied().unwrap_or(false)
 }
 
-/// How long the host waits for what a copy call asked for: in the call, or in the thread's next call, a wait. `None` where it does
-/// not.
-fn waited_ns(context: &Context<'_>, call: u32) -> Option<i64> {
+/// The calls in which the host waits for what a copy call asked for: that call, and a wait right before it, or the thread's next
+/// one, a wait. Empty where it does not wait.
+fn waits_of(context: &Context<'_>, call: u32) -> Vec<u32> {
     let timeline = context.timeline;
-    let length = |call: u32| timeline.api.times.at(call as usize).len_ns();
     let calls = context.calls.of_thread(timeline.api.thread[call as usize]);
     let start = |call: u32| timeline.api.times.start(call as usize);
     let end = |call: u32| timeline.api.times.end(call as usize);
@@ -100,20 +104,19 @@ fn waited_ns(context: &Context<'_>, call: u32) -> Option<i64> {
         // Whoever waits right before a copy that waits by itself waits for what it is to read.
         let before = after.checked_sub(2).and_then(|before| calls.get(before)).copied();
         let before = before.filter(waits).filter(|before| (0..SOON_NS).contains(&(start(call) - end(*before))));
-        return Some(length(call) + before.map_or(0, length));
+        return before.into_iter().chain([call]).collect();
     }
-    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= end(call))?;
-    let is_wait = waits(&next) && start(next) - end(call) < SOON_NS;
-    is_wait.then(|| length(next))
+    let next = calls[after..].iter().take(3).copied().find(|next| start(*next) >= end(call));
+    next.filter(|next| waits(next) && start(*next) - end(call) < SOON_NS).into_iter().collect()
 }
 
-/// How long the host is in waits and in copy calls that hold it up.
-fn all_waits_ns(context: &Context<'_>, device: &DeviceContext) -> i64 {
+/// The waits of the host, and the copy calls that hold it up.
+fn all_waits(context: &Context<'_>, device: &DeviceContext) -> Vec<u32> {
     let (timeline, window) = (context.timeline, device.window());
     let calls = device.processes.iter().flat_map(|process| context.calls_of(*process, Some(window)));
     let waits = calls.filter(|call| {
         matches!(context.calls.class_of(timeline, *call), ApiClass::Wait(_))
             || context.calls.activity.get(*call as usize) == Some(&Activity::CopyCall)
     });
-    waits.map(|call| timeline.api.times.at(call as usize).len_ns()).fold(0, i64::saturating_add)
+    waits.collect()
 }

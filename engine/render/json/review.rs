@@ -65,6 +65,8 @@ struct Kernel<'a> {
     id: &'a str,
     name: Text,
     attributed_ns: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum_ns: Option<i64>,
     share: f64,
     launch_count: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +99,8 @@ struct Profile<'a> {
 struct GainStep {
     step_ns: i64,
     count: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covered_share: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -308,7 +312,11 @@ impl<'a> Device<'a> {
             idle_began: device.triggers.iter().map(Part::new).collect(),
             kernels: device.kernels.iter().map(Kernel::new).collect(),
             steps: device.steps.as_ref().map(Steps::new),
-            gain_step: device.gain_step.map(|step| GainStep { step_ns: step.step_ns, count: step.count }),
+            gain_step: device.gain_step.map(|step| GainStep {
+                step_ns: step.step_ns,
+                count: step.count,
+                covered_share: step.covered_share,
+            }),
             together: device.together.as_ref().map(Together::new),
             phase: device.phase.as_ref().map(Phase::new),
             outside: device.outside.as_ref().map(Text::from),
@@ -323,6 +331,7 @@ impl<'a> Kernel<'a> {
             id: &kernel.key,
             name: (&kernel.name).into(),
             attributed_ns: kernel.attributed_ns,
+            sum_ns: kernel.sum_ns,
             share: kernel.share,
             launch_count: kernel.launch_count,
             median_ns: kernel.median_ns,

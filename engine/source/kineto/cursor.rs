@@ -4,6 +4,9 @@
 use super::text::Text;
 use crate::limits::MAX_TRACE_DEPTH;
 
+/// Fewer zeros than this are no part of a file that was never written, but a slip of the one who wrote them.
+const LEAST_HOLE_BYTES: usize = 64;
+
 /// Why reading stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -145,7 +148,14 @@ impl<'a> Cursor<'a> {
         let mut has_escape = false;
         let mut end = start;
         loop {
-            end += quote_or_backslash(self.bytes.get(end..).unwrap_or_default()).ok_or(Fault::End)?;
+            let rest = self.bytes.get(end..).unwrap_or_default();
+            let Some(length) = quote_or_backslash(rest) else {
+                return Err(if has_hole(rest) { Fault::Syntax } else { Fault::End });
+            };
+            if has_hole(rest.get(..length).unwrap_or_default()) {
+                return Err(Fault::Syntax);
+            }
+            end += length;
             if self.bytes.get(end) == Some(&b'\\') {
                 has_escape = true;
                 end += 2;
@@ -170,7 +180,7 @@ impl<'a> Cursor<'a> {
         let is_end =
             |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b'}' | b']' | b'"' | b'{' | b'[' | b':');
         let (word, behind) = rest.split_at(rest.iter().position(is_end).ok_or(Fault::End)?);
-        if word.is_empty() || matches!(behind.first(), Some(b'"' | b'{' | b'[' | b':')) {
+        if word.is_empty() || has_hole(word) || matches!(behind.first(), Some(b'"' | b'{' | b'[' | b':')) {
             return Err(Fault::Syntax);
         }
         self.at += word.len();
@@ -195,6 +205,13 @@ impl<'a> Cursor<'a> {
                         return Err(Fault::Syntax);
                     }
                 }
+                0 if self
+                    .bytes
+                    .get(self.at..self.at + LEAST_HOLE_BYTES)
+                    .is_some_and(|zeros| zeros.iter().all(|byte| *byte == 0)) =>
+                {
+                    return Err(Fault::Syntax);
+                }
                 byte @ (b'}' | b']') => {
                     if kinds & 1 != u64::from(byte == b']') {
                         return Err(Fault::Syntax);
@@ -210,6 +227,11 @@ impl<'a> Cursor<'a> {
             }
         }
     }
+}
+
+/// Whether bytes that should be text hold a part of a file that was never written: it reads as zeros.
+fn has_hole(text: &[u8]) -> bool {
+    text.len() > LEAST_HOLE_BYTES && memchr::memchr(0, text).is_some()
 }
 
 /// How far the next quote or backslash is. Most strings are short: eight bytes at a time beat wider steps, which must be

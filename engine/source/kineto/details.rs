@@ -8,8 +8,10 @@ use super::cursor::{Cursor, Value};
 use super::event::{Collective, Event, Kernel, Memory, Operator};
 use super::metadata::Metadata;
 use super::number::integer;
+use super::places;
 use crate::text::cut;
 use crate::timeline::Timeline;
+use crate::timeline::builder::ThreadKey;
 use crate::timeline::details::{self, Details, MemoryPeak, OfKernels, Product};
 use crate::timeline::interval::Interval;
 
@@ -26,7 +28,7 @@ const MAX_DEVICE_COUNT: usize = 1_024;
 const MAX_RANK_COUNT: i64 = 1 << 24;
 /// Bytes that one of each takes until the timeline is told, about.
 const OF_KERNEL_BYTES: u64 = 110;
-const OF_OPERATOR_BYTES: u64 = 130;
+const OF_OPERATOR_BYTES: u64 = 250;
 /// More than any tensor has.
 const MAX_SIZE: i64 = 1 << 48;
 
@@ -38,16 +40,23 @@ struct Moved {
     group_size: i64,
 }
 
+/// What an operator says of the kernels that are launched while it is the innermost of its kind on its thread. The ids by
+/// which operators and kernels name each other count something else in many traces, and are not asked.
+#[derive(Debug, Clone, Copy)]
+struct Said<T> {
+    thread: ThreadKey,
+    times: Interval,
+    what: T,
+}
+
 /// Details of a part of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// When kernels ran, by the operator's external id.
-    kernels: Vec<(Interval, i64)>,
-    products: HashMap<i64, Product>,
+    products: Vec<Said<Product>>,
     /// Of communication kernels that say it themselves.
     moved: Vec<(Interval, Moved)>,
-    /// Of operators, by external id: those of older traces.
-    asked: HashMap<i64, Moved>,
+    /// Of operators: those of older traces.
+    asked: Vec<Said<Moved>>,
     names: Vec<Box<str>>,
     memory: BTreeMap<i64, (i64, i64)>,
 }
@@ -56,21 +65,24 @@ impl Found {
     pub(super) fn kernel(&mut self, kernel: &Kernel<'_>, times: Interval) {
         if let Some(moved) = kernel.collective.as_ref().and_then(|collective| self.moved(collective)) {
             self.moved.push((times, moved));
-        } else if let Some(id) = kernel.work.external_id.filter(|id| *id > 0) {
-            self.kernels.push((times, id));
         }
     }
 
-    pub(super) fn operator(&mut self, event: &Event<'_>, operator: &Operator<'_>) {
-        let Some(id) = operator.external_id.filter(|id| *id > 0) else { return };
-        if let Some(moved) = operator.collective.as_ref().and_then(|collective| self.moved(collective)) {
-            self.asked.insert(id, moved);
+    pub(super) fn operator(
+        &mut self,
+        event: &Event<'_>,
+        operator: &Operator<'_>,
+        (times, thread): (Interval, Option<ThreadKey>),
+    ) {
+        let Some(thread) = thread else { return };
+        if let Some(what) = operator.collective.as_ref().and_then(|collective| self.moved(collective)) {
+            self.asked.push(Said { thread, times, what });
         }
         let at = PRODUCTS.iter().find(|(name, _)| *name == event.name.raw()).map(|(_, at)| *at);
         if let (Some(at), Some(shapes)) = (at, operator.input_shapes)
-            && let Some(product) = product(shapes, operator.input_types, at)
+            && let Some(what) = product(shapes, operator.input_types, at)
         {
-            self.products.insert(id, product);
+            self.products.push(Said { thread, times, what });
         }
     }
 
@@ -87,9 +99,8 @@ impl Found {
 
     /// Bytes of memory that it takes, about.
     pub(super) fn held_bytes(&self) -> u64 {
-        let of_kernels = self.kernels.len() + self.moved.len();
         let of_operators = self.products.len() + self.asked.len();
-        of_kernels as u64 * OF_KERNEL_BYTES + of_operators as u64 * OF_OPERATOR_BYTES
+        self.moved.len() as u64 * OF_KERNEL_BYTES + of_operators as u64 * OF_OPERATOR_BYTES
     }
 
     fn moved(&mut self, collective: &Collective<'_>) -> Option<Moved> {
@@ -118,10 +129,10 @@ impl Found {
     pub(super) fn merge(&mut self, other: Self) {
         let names: Vec<Option<u32>> = other.names.iter().map(|name| self.name(name)).collect();
         let named = |moved: Moved| Some(Moved { name: (*names.get(moved.name as usize)?)?, ..moved });
-        self.kernels.extend(other.kernels);
         self.products.extend(other.products);
         self.moved.extend(other.moved.into_iter().filter_map(|(times, moved)| Some((times, named(moved)?))));
-        self.asked.extend(other.asked.into_iter().filter_map(|(id, moved)| Some((id, named(moved)?))));
+        let asked = other.asked.into_iter();
+        self.asked.extend(asked.filter_map(|said| Some(Said { what: named(said.what)?, ..said })));
         for (device, (reserved, allocated)) in other.memory {
             if self.memory.len() < MAX_DEVICE_COUNT || self.memory.contains_key(&device) {
                 let peak = self.memory.entry(device).or_default();
@@ -138,13 +149,13 @@ impl Found {
             Some(details::Collective { name, bytes: moved.bytes, group_size: moved.group_size })
         };
         let told = self.moved.iter().filter_map(|(times, moved)| Some((*times, collective(*moved)?)));
-        let asked = |(times, id): &(Interval, i64)| Some((*times, collective(*self.asked.get(id)?)?));
-        let collectives = told.chain(self.kernels.iter().filter_map(asked)).collect();
-        let product = |(times, id): &(Interval, i64)| Some((*times, *self.products.get(id)?));
+        let asked = of_kernels(timeline, &self.asked).into_iter();
+        let asked = asked.filter_map(|(times, moved)| Some((times, collective(moved)?)));
+        let collectives = told.chain(asked).collect();
         let memory = self.memory.into_iter();
         let job = metadata.distributed.as_ref();
         timeline.details = Details {
-            products: OfKernels::new(self.kernels.iter().filter_map(product).collect()),
+            products: OfKernels::new(of_kernels(timeline, &self.products)),
             collectives: OfKernels::new(collectives),
             memory: memory
                 .map(|(device, (reserved_bytes, allocated_bytes))| MemoryPeak {
@@ -158,6 +169,27 @@ impl Found {
             backend: job.and_then(|job| Some(cut::to_bytes(job.backend.as_deref()?, MAX_NAME_BYTES).to_owned())),
         };
     }
+}
+
+/// What is said of kernels: by the innermost operator that encloses the call that launched each.
+fn of_kernels<T: Copy>(timeline: &Timeline, said: &[Said<T>]) -> Vec<(Interval, T)> {
+    if said.is_empty() {
+        return Vec::new();
+    }
+    let index_of = places::threads_of(timeline);
+    let mut by_thread: HashMap<u32, Vec<(Interval, u32)>> = HashMap::default();
+    for (row, index) in said.iter().zip(0_u32..) {
+        if let Some(thread) = index_of.get(&row.thread) {
+            by_thread.entry(*thread).or_default().push((row.times, index));
+        }
+    }
+    let of_call = places::calls(timeline, &places::in_order(by_thread));
+    let ops = &timeline.kernels.ops;
+    let of_kernel = |(times, call): (Interval, &u32)| {
+        let index = of_call.get(call)?;
+        Some((times, said.get(*index as usize)?.what))
+    };
+    ops.times.iter().zip(&ops.call).filter_map(of_kernel).collect()
 }
 
 /// The sizes of the product of the inputs from a position on.

@@ -32,6 +32,8 @@ pub(super) struct Part {
     pub(super) places: Places,
     /// What is said of the work beside its times.
     pub(super) details: details::Found,
+    /// When kernels start that do not say which call launched them.
+    pub(super) unlinked: Vec<i64>,
     frame: Frame,
     limits: Limits,
 }
@@ -46,6 +48,7 @@ impl Part {
             has_gpu_events: false,
             places: Places::default(),
             details: details::Found::default(),
+            unlinked: Vec::new(),
             frame,
             limits,
         }
@@ -69,14 +72,15 @@ impl Sink for Part {
             }
             Activity::Call(call) => {
                 self.has_gpu_events = true;
-                let correlation = correlation(call.correlation);
+                let correlation = link(call.correlation, call.external_id);
                 let call = self.call(event);
                 self.chunk.api_call(&call, correlation, None);
             }
             Activity::Operator(operator) => {
                 self.range(event, RangeKind::Operator, event.name);
-                self.places.operator(operator, self.interval(event), thread(event));
-                self.details.operator(event, operator);
+                let (times, thread) = (self.interval(event), thread(event));
+                self.places.operator(operator, times, thread);
+                self.details.operator(event, operator, (times, thread));
             }
             Activity::Range(_) => self.range(event, RangeKind::Annotation, event.name),
             Activity::Step(_) => self.range(event, RangeKind::Annotation, Text::new(STEP, false)),
@@ -124,13 +128,16 @@ impl Part {
             context: work.context.unwrap_or(0),
             stream: work.stream.or_else(of_thread).unwrap_or(0),
         };
-        OpEvent { start, end, stream, correlation: correlation(work.correlation) }
+        OpEvent { start, end, stream, correlation: link(work.correlation, work.external_id) }
     }
 
     fn kernel(&mut self, event: &Event<'_>, kernel: &Kernel<'_>) {
         self.has_gpu_events = true;
         self.details.kernel(kernel, self.interval(event));
         let op = self.op(event, &kernel.work);
+        if op.correlation.is_none_or(|id| id == 0) {
+            self.unlinked.push(op.start);
+        }
         let name = self.name(event.name);
         let geometry = Geometry {
             grid_blocks: product(kernel.grid),
@@ -174,8 +181,15 @@ fn product(sizes: Option<[u32; 3]>) -> i64 {
     product.unwrap_or(0)
 }
 
-fn correlation(id: Option<i64>) -> Option<u32> {
-    id.and_then(|id| u32::try_from(id).ok())
+/// What a call and its work have alike. Where neither has a `correlation`, as in traces of ROCm of 2024 and before, `External id` is
+/// that; it is told apart, as elsewhere it names operators.
+fn link(correlation: Option<i64>, external_id: Option<i64>) -> Option<u32> {
+    const EXTERNAL: u32 = 1 << 31;
+    let number = |id: i64| u32::try_from(id).ok();
+    match correlation {
+        Some(id) => number(id),
+        None => external_id.filter(|id| *id > 0).and_then(number).filter(|id| *id < EXTERNAL).map(|id| id | EXTERNAL),
+    }
 }
 
 /// Rows of the profiler itself have a negative process: they are about all threads.
@@ -256,6 +270,14 @@ mod tests {
         assert_eq!(of("Memcpy DtoD (Device -> Device)", Device, Device), (Direction::DeviceToDevice, HostMemory::None));
         assert_eq!(of("Memcpy PtoP (Device -> Device)", Device, Device), (Direction::Peer, HostMemory::None));
         assert_eq!(of("Memcpy", Unknown, Unknown), (Direction::Unknown, HostMemory::Unknown));
+    }
+
+    #[test]
+    fn what_has_no_correlation_is_linked_by_its_other_id_alone() {
+        assert_eq!(link(Some(30), Some(7)), Some(30));
+        assert_eq!(link(Some(0), Some(7)), Some(0));
+        assert_eq!(link(None, Some(30)), Some(30 | 1 << 31));
+        assert_eq!((link(None, Some(0)), link(None, Some(1 << 31)), link(None, None)), (None, None, None));
     }
 
     #[test]

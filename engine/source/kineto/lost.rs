@@ -1,5 +1,7 @@
 //! Launches of a trace that holds what other calls started, but not what they did: the profiler lost it, or ended first.
 
+use std::collections::VecDeque;
+
 use foldhash::{HashMap, HashSet};
 
 use crate::text::number;
@@ -9,6 +11,8 @@ use crate::timeline::{LostLaunches, NONE, NameId, Timeline};
 
 /// Where fewer of the launches lack their work, what is missing hardly shows in idle time.
 const LEAST_SHARE: f64 = 0.01;
+/// A single one is a slip.
+const LEAST_COUNT: usize = 2;
 
 /// What a call may be that matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +47,7 @@ struct Call {
 /// The last launch of a thread.
 #[derive(Debug, Clone, Copy)]
 struct Last {
-    end: i64,
+    times: Interval,
     /// Whether its work was not found, so far.
     is_lost: bool,
 }
@@ -56,36 +60,45 @@ struct Launches {
     /// By thread: a call of the driver within its last launch is the same launch, and either may have the work.
     last: HashMap<u32, Last>,
     count: usize,
-    lost: usize,
-    /// Those of them that come before other calls whose work is there.
-    amid: usize,
+    /// When those were made whose work was not found, in order.
+    lost: Vec<i64>,
+    /// When the last call was made whose work is there.
+    last_working: Option<i64>,
 }
 
 impl Launches {
     fn take(&mut self, call: Call) {
-        let outer = self.last.get_mut(&call.thread).filter(|last| call.times.start < last.end);
+        let outer = self.last.get_mut(&call.thread).filter(|last| call.times.start < last.times.end);
         let is_launch = call.role == Role::Launch && self.recording == 0 && outer.is_none();
         if let Some(outer) = outer
             && call.has_work
             && std::mem::take(&mut outer.is_lost)
+            && let Some(place) = self.lost.iter().rposition(|start| *start == outer.times.start)
         {
-            self.lost -= 1;
+            self.lost.remove(place);
         }
         if is_launch {
-            self.last.insert(call.thread, Last { end: call.times.end, is_lost: !call.has_work });
+            self.last.insert(call.thread, Last { times: call.times, is_lost: !call.has_work });
             self.count += 1;
         }
         match call.role {
-            _ if call.has_work => self.amid = self.lost,
+            _ if call.has_work => self.last_working = Some(call.times.start),
             Role::BeginRecording => self.recording += 1,
             Role::EndRecording => self.recording = self.recording.saturating_sub(1),
-            _ => self.lost += usize::from(is_launch),
+            _ if is_launch => self.lost.push(call.times.start),
+            _ => {}
         }
+    }
+
+    /// When those were made whose work was not found, and whether other calls whose work is there come behind each.
+    fn lost(&self) -> impl Iterator<Item = (i64, bool)> {
+        self.lost.iter().map(|start| (*start, self.last_working.is_some_and(|last| *start < last)))
     }
 }
 
 /// The launches of a timeline that lack their work; absent where none does, and where no work of a GPU was recorded at all.
-pub(super) fn launches(timeline: &Timeline) -> Option<LostLaunches> {
+/// `unlinked` are the starts of kernels that do not say which call launched them: each may be the work of one.
+pub(super) fn launches(timeline: &Timeline, mut unlinked: Vec<i64>) -> Option<LostLaunches> {
     if timeline.gpu_op_count() == 0 {
         return None;
     }
@@ -93,10 +106,21 @@ pub(super) fn launches(timeline: &Timeline) -> Option<LostLaunches> {
     for call in calls(timeline) {
         processes.entry(timeline.process_of(call.thread)).or_default().take(call);
     }
-    let sum = |of: fn(&Launches) -> usize| processes.values().map(of).sum::<usize>();
-    let (count, amid, launch_count) =
-        (sum(|launches| launches.lost), sum(|launches| launches.amid), sum(|launches| launches.count));
-    let is_amid = amid as f64 >= LEAST_SHARE * launch_count as f64 && amid > 0;
+    let mut lost: VecDeque<(i64, bool)> = {
+        let mut lost: Vec<_> = processes.values().flat_map(Launches::lost).collect();
+        lost.sort_unstable();
+        lost.into()
+    };
+    unlinked.sort_unstable();
+    for start in unlinked {
+        // No kernel starts before the call that launches it.
+        if lost.front().is_some_and(|(call, _)| *call <= start) {
+            lost.pop_front();
+        }
+    }
+    let launch_count: usize = processes.values().map(|launches| launches.count).sum();
+    let (count, amid) = (lost.len(), lost.iter().filter(|(_, is_amid)| *is_amid).count());
+    let is_amid = amid as f64 >= LEAST_SHARE * launch_count as f64 && amid >= LEAST_COUNT;
     (count > 0).then_some(LostLaunches { count: count as i64, launch_count: launch_count as i64, is_amid })
 }
 
@@ -130,6 +154,8 @@ pub(super) fn sentence(lost: LostLaunches, is_damaged: bool) -> String {
     }
     let why = if lost.is_amid {
         "the profiler lost it, and idle time may be work that was not recorded"
+    } else if lost.count >= lost.launch_count {
+        "the profiler lost it, or stopped first, and what is said here is of what was recorded"
     } else {
         "they are the last, or few, and what is said here is of what was recorded"
     };

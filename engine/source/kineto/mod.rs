@@ -87,8 +87,8 @@ fn near_miss(head: Head<'_>) -> Option<NearMiss> {
     }
     if head.bytes.starts_with(b"\xff\xfe") || head.bytes.starts_with(b"\xfe\xff") {
         return Some(NearMiss {
-            found: "is text in UTF-16, and a trace is written in UTF-8",
-            hint: "Convert it: iconv -f UTF-16 -t UTF-8 trace.json > trace-utf8.json",
+            found: "is text in UTF-16, as PowerShell writes what is redirected to a file; coldspot reads UTF-8",
+            hint: "Convert it, such as with: iconv -f UTF-16 -t UTF-8",
         });
     }
     let is_archive = head.bytes.starts_with(b"PK") && matches!(head.extension, "pt" | "pth");
@@ -108,7 +108,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let threads = Threads::new(options.threads).at_most(usize::MAX);
     let mut builder = Builder::new(limits);
     let (mut count, mut has_gpu_events, mut is_full, mut is_beyond_work) = (0_u64, false, false, false);
-    let (mut places, mut details) = (Places::default(), details::Found::default());
+    let (mut places, mut details, mut unlinked) = (Places::default(), details::Found::default(), Vec::new());
     let make = |frame| Part::new(limits, frame);
     let take = |part: Part, work_bytes| {
         has_gpu_events |= part.has_gpu_events;
@@ -121,6 +121,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         count += part.count;
         places.merge(part.places);
         details.merge(part.details);
+        unlinked.extend(part.unlinked);
         builder.take(part.chunk);
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
         let held_bytes = builder.held_bytes() + places.held_bytes() + details.held_bytes();
@@ -139,7 +140,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     grids::count_blocks(&mut timeline);
     places.describe(&mut timeline, options.root.as_deref());
     details.describe(&mut timeline, &summary.metadata);
-    describe::describe_capture(&mut timeline, &summary, has_gpu_events);
+    describe::describe_capture(&mut timeline, &summary, has_gpu_events, unlinked);
     Ok(Recording::Timeline(Box::new(timeline)))
 }
 
@@ -155,14 +156,17 @@ fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
         Unreadable::Empty => "is empty".to_owned(),
         Unreadable::NotJson => "is no trace of the PyTorch Profiler: it is no JSON".to_owned(),
         Unreadable::NoEventList => "is JSON, but no trace of the PyTorch Profiler: it has no traceEvents".to_owned(),
-        Unreadable::NoEvents { seen: 0 } => {
+        Unreadable::NoEvents { seen: 0, is_bare: false } => {
+            "is a trace without events: nothing was recorded while it was made".to_owned()
+        }
+        Unreadable::NoEvents { seen: 0, is_bare: true } => {
             "is a list without events of the PyTorch Profiler (export_memory_timeline() writes such files, which are no traces)"
                 .to_owned()
         }
-        Unreadable::NoEvents { seen: 1 } => {
+        Unreadable::NoEvents { seen: 1, .. } => {
             "has one entry in its traceEvents, and that is no event of the PyTorch Profiler that can be read".to_owned()
         }
-        Unreadable::NoEvents { seen } => format!(
+        Unreadable::NoEvents { seen, .. } => format!(
             "has {seen} entries in its traceEvents, none of them an event of the PyTorch Profiler that can be read"
         ),
     };

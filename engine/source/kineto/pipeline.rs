@@ -293,7 +293,7 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
         let unread = found.unread();
         if found.event_count == 0 {
             return Err(match found.problems.count(Problem::Stray) {
-                _ if found.has_list => Unreadable::NoEvents { seen: found.seen_count },
+                _ if found.has_list => Unreadable::NoEvents { seen: found.seen_count, is_bare: found.is_bare },
                 0 if state == State::START => Unreadable::Empty,
                 0 => Unreadable::NoEventList,
                 _ => Unreadable::NotJson,

@@ -238,10 +238,11 @@ fn main_folder(stack: &str) -> Option<&str> {
 fn own_frame<'a>(stack: &'a str, root: Option<&Path>, folders: &[&str]) -> Option<Frame<'a>> {
     let in_project = |frame: &Frame<'_>| root.is_some_and(|root| own_code::in_project(frame.path, root).is_some());
     let is_below = |frame: &Frame<'_>| {
-        let is_absolute = frame.path.starts_with(['/', '\\']) || frame.path.contains(':');
+        let is_system = ["/usr/", "/opt/", "\\"].iter().any(|folder| frame.path.starts_with(folder));
         folders.is_empty()
             || folders.iter().any(|folder| match *folder {
-                "" => !is_absolute,
+                // A script that was called in its own folder: what it runs may lie anywhere, but where packages do.
+                "" => !is_system && !frame.path.contains(':'),
                 folder => frame.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(['/', '\\'])),
             })
     };
@@ -251,7 +252,7 @@ fn own_frame<'a>(stack: &'a str, root: Option<&Path>, folders: &[&str]) -> Optio
 }
 
 /// The timeline's index of each thread.
-fn threads_of(timeline: &Timeline) -> HashMap<ThreadKey, u32> {
+pub(super) fn threads_of(timeline: &Timeline) -> HashMap<ThreadKey, u32> {
     let key = |thread: &crate::timeline::Thread| {
         let process = timeline.processes.get(thread.process as usize)?;
         Some(ThreadKey { process: process.pid, id: thread.id })
@@ -260,7 +261,7 @@ fn threads_of(timeline: &Timeline) -> HashMap<ThreadKey, u32> {
 }
 
 /// The stretches of each thread, in order.
-fn in_order(by_thread: HashMap<u32, Vec<(Interval, u32)>>) -> Vec<ThreadRanges> {
+pub(super) fn in_order(by_thread: HashMap<u32, Vec<(Interval, u32)>>) -> Vec<ThreadRanges> {
     let mut threads: Vec<ThreadRanges> = Vec::with_capacity(by_thread.len());
     for (thread, rows) in by_thread {
         let (times, label) = rows.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
@@ -302,7 +303,7 @@ fn of_backward<'a>(
 }
 
 /// The location of each call.
-fn calls(timeline: &Timeline, threads: &[ThreadRanges]) -> HashMap<u32, u32> {
+pub(super) fn calls(timeline: &Timeline, threads: &[ThreadRanges]) -> HashMap<u32, u32> {
     let mut by_thread: HashMap<u32, Vec<(i64, u32)>> = HashMap::default();
     for ((times, thread), call) in timeline.api.times.iter().zip(&timeline.api.thread).zip(0_u32..) {
         by_thread.entry(*thread).or_default().push((times.start, call));

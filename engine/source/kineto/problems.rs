@@ -138,5 +138,7 @@ pub(super) enum Unreadable {
     NoEvents {
         /// Objects that were seen in the list.
         seen: u64,
+        /// Whether the document is a list, not an object.
+        is_bare: bool,
     },
 }

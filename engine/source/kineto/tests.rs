@@ -327,10 +327,10 @@ fn what_is_no_trace_is_refused() {
     assert!(matches!(read(b" \n"), Err(Unreadable::Empty)));
     assert!(matches!(read(b"SQLite format 3\0 and more"), Err(Unreadable::NotJson)));
     assert!(matches!(read(b"{\"a\": [1, 2]}"), Err(Unreadable::NoEventList)));
-    assert!(matches!(read(b"{\"traceEvents\": []}"), Err(Unreadable::NoEvents { seen: 0 })));
+    assert!(matches!(read(b"{\"traceEvents\": []}"), Err(Unreadable::NoEvents { seen: 0, is_bare: false })));
     assert!(matches!(read(b"{\"traceEvents\": null}"), Err(Unreadable::NoEventList)));
-    assert!(matches!(read(b"[1, 2, 3]"), Err(Unreadable::NoEvents { seen: 0 })));
-    assert!(matches!(read(b"[{\"ph\": \"X\"}]"), Err(Unreadable::NoEvents { seen: 1 })));
+    assert!(matches!(read(b"[1, 2, 3]"), Err(Unreadable::NoEvents { seen: 0, is_bare: true })));
+    assert!(matches!(read(b"[{\"ph\": \"X\"}]"), Err(Unreadable::NoEvents { seen: 1, .. })));
 }
 
 #[test]

@@ -146,6 +146,9 @@ pub(super) const DETAILS: &[(&str, &str, Counter)] = &[
     ("GPU Speed Of Light Throughput", "DRAM Throughput", Counter::Dram),
     ("GPU Speed Of Light Throughput", "L1/TEX Cache Throughput", Counter::L1),
     ("GPU Speed Of Light Throughput", "L2 Cache Throughput", Counter::L2),
+    ("GPU Speed Of Light Throughput", "SOL FB", Counter::Dram),
+    ("GPU Speed Of Light Throughput", "SOL TEX", Counter::L1),
+    ("GPU Speed Of Light Throughput", "SOL L2", Counter::L2),
     ("Memory Workload Analysis", "Memory Throughput", Counter::DramBytesPerSecond),
     ("Memory Workload Analysis", "L1/TEX Hit Rate", Counter::L1Hits),
     ("Memory Workload Analysis", "L2 Hit Rate", Counter::L2Hits),
@@ -199,7 +202,12 @@ pub(super) fn of_metric(name: &str) -> Option<Counter> {
     }
 }
 
+/// What versions before 2021 call the section of throughput.
+const OLD_THROUGHPUT: &str = "GPU Speed Of Light";
+const THROUGHPUT: &str = "GPU Speed Of Light Throughput";
+
 /// The counter of a row of the page `details`.
 pub(super) fn of_row(section: &str, name: &str) -> Option<Counter> {
+    let section = if section == OLD_THROUGHPUT { THROUGHPUT } else { section };
     DETAILS.iter().find(|(title, known, _)| *title == section && *known == name).map(|(_, _, counter)| *counter)
 }

@@ -143,7 +143,7 @@ fn kernels(bytes: impl Read, options: &ReadOptions, progress: &dyn Progress) -> 
             Row::Broken => groups.profiles.dropped_count += 1,
             Row::DecimalComma => return Err(Problem::DecimalComma),
             Row::Launch(next) => match &mut open {
-                Some(open) if open.id == next.id && open.name == next.name => open.counters.take(&next.counters),
+                Some(open) if open.id == next.id && open.name == next.name => open.take(&next),
                 _ => open.replace(next).into_iter().for_each(|done| groups.add(*done)),
             },
         }

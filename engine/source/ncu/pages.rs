@@ -8,16 +8,26 @@ use super::counters::{self, ESTIMATES, EXCESSES, PIPES, STALL_PHRASES};
 use super::number::{has_decimal_comma, plain, value, volume};
 use crate::timeline::{Counter, Counters, Page};
 
+/// No launch has more blocks, nor a block more threads.
+const MAX_SIZE: f64 = 1e15;
+
 /// What stands where in a row.
 #[derive(Debug)]
 pub(super) struct Columns {
     id: usize,
     kernel: usize,
-    block: usize,
-    grid: usize,
+    /// Absent on pages of versions before 2022, where rows tell them.
+    sizes: Option<Sizes>,
     device: Option<usize>,
     capability: Option<usize>,
     cells: Cells,
+}
+
+/// Where a launch's sizes stand.
+#[derive(Debug, Clone, Copy)]
+struct Sizes {
+    block: usize,
+    grid: usize,
 }
 
 #[derive(Debug)]
@@ -100,11 +110,14 @@ impl Columns {
                 units: Vec::new(),
             },
         };
+        let sizes = find("Block Size").zip(find("Grid Size")).map(|(block, grid)| Sizes { block, grid });
+        if sizes.is_none() && matches!(cells, Cells::Raw { .. }) {
+            return None;
+        }
         Some(Self {
             id: find("ID")?,
             kernel: find("Kernel Name")?,
-            block: find("Block Size")?,
-            grid: find("Grid Size")?,
+            sizes,
             device: find("Device"),
             capability: find("CC"),
             cells,
@@ -126,7 +139,7 @@ impl Columns {
             if let Cells::Raw { units, .. } = &mut self.cells
                 && id.is_empty()
                 && units.is_empty()
-                && row.len() > self.grid
+                && self.sizes.is_some_and(|sizes| row.len() > sizes.grid)
             {
                 *units = row.iter().map(str::to_owned).collect();
             }
@@ -151,11 +164,15 @@ impl Columns {
     }
 
     fn launch(&self, id: u64, row: &StringRecord) -> Option<Launch> {
+        let (grid_blocks, block_threads) = match self.sizes {
+            Some(sizes) => (volume(row.get(sizes.grid)?)?, volume(row.get(sizes.block)?)?),
+            None => (0, 0),
+        };
         let mut launch = Launch {
             id,
             name: row.get(self.kernel).filter(|name| !name.trim().is_empty())?.to_owned(),
-            grid_blocks: volume(row.get(self.grid)?)?,
-            block_threads: volume(row.get(self.block)?)?,
+            grid_blocks,
+            block_threads,
             device: self.device.and_then(|at| row.get(at)).and_then(|text| text.trim().parse().ok()).unwrap_or(0),
             compute_capability: self.capability.and_then(|at| row.get(at)).and_then(capability),
             ..Launch::default()
@@ -174,13 +191,39 @@ impl Columns {
                     }
                 }
             }
-            Cells::Details(details) => details.read(row, &mut launch.counters)?,
+            Cells::Details(details) => {
+                details.read(row, &mut launch.counters)?;
+                if self.sizes.is_none() {
+                    details.read_sizes(row, &mut launch)?;
+                }
+            }
         }
         Some(launch)
     }
 }
 
+impl Launch {
+    /// Takes what a further row says of it.
+    pub(super) fn take(&mut self, next: &Self) {
+        self.counters.take(&next.counters);
+        // A row tells one of them, or both as every row does.
+        self.grid_blocks = self.grid_blocks.max(next.grid_blocks);
+        self.block_threads = self.block_threads.max(next.block_threads);
+    }
+}
+
 impl Details {
+    /// How large the launch is, where no column tells; `None` for a row that ends before its value.
+    fn read_sizes(&self, row: &StringRecord, launch: &mut Launch) -> Option<()> {
+        let size = match (row.get(self.section)?, row.get(self.name)?) {
+            ("Launch Statistics", "Grid Size") => &mut launch.grid_blocks,
+            ("Launch Statistics", "Block Size") => &mut launch.block_threads,
+            _ => return Some(()),
+        };
+        *size = plain(row.get(self.value)?).filter(|size| (1.0..MAX_SIZE).contains(size))? as i64;
+        Some(())
+    }
+
     /// `None` for a row that ends before its value.
     fn read(&self, row: &StringRecord, counters: &mut Counters) -> Option<()> {
         let cell = |at: Option<usize>| at.and_then(|at| row.get(at)).unwrap_or_default();

@@ -9,6 +9,8 @@ use super::database::Schema;
 use super::frames::is_name;
 use super::info::has_rows;
 use crate::limits::{MAX_CPU_SAMPLE_COUNT, MAX_STACK_FRAME_COUNT};
+use crate::text::cut;
+use crate::text::paths::file_name;
 use crate::timeline::builder::{ABSURD_NS, Limits};
 use crate::timeline::samples::{CpuSamples, Frame, StackedCalls};
 use crate::timeline::{NONE, NameId, Timeline, modules};
@@ -33,6 +35,9 @@ struct Row {
     depth: u32,
     frame: u32,
 }
+
+/// Of the path of a file that is longer only the name is kept: what it is is asked for each frame of each stack.
+const MAX_MODULE_BYTES: usize = 256;
 
 /// A function as the table of strings has it: the ids of its name, where it has one, and of its module.
 type FrameKey = (Option<i64>, Option<i64>);
@@ -183,6 +188,7 @@ fn resolve(
     limits: &Limits,
 ) -> rusqlite::Result<Vec<Frame>> {
     let wanted: BTreeSet<i64> = keys.iter().flat_map(|(function, module)| [*function, *module]).flatten().collect();
+    let modules: BTreeSet<i64> = keys.iter().filter_map(|(_, module)| *module).collect();
     let Timeline { names, reached, .. } = timeline;
     let mut found: BTreeMap<i64, NameId> = BTreeMap::new();
     schema.each(db, &schema.select("StringIds", &["id", "value"]), limits.rows, |cells| {
@@ -194,6 +200,8 @@ fn resolve(
             return;
         }
         reached.cut_name_count += u64::from(is_cut);
+        let is_long = text.len() > MAX_MODULE_BYTES && modules.contains(&id);
+        let text = if is_long { cut::distinct(file_name(&text), MAX_MODULE_BYTES).into_owned().into() } else { text };
         let has_room = names.len() < limits.names || names.find(&text).is_some();
         if has_room {
             found.insert(id, names.intern(text.into_owned()));

@@ -28,8 +28,8 @@ const OUTPUT_BYTES: i64 = 64 << 10;
 const ENVIRONMENTS: [&str; 2] = ["TARGET_INFO_SYSTEM_ENV", "META_DATA_CAPTURE"];
 /// What only Windows Subsystem for Linux sets.
 const WSL_MARK: &str = "WSL_DISTRO_NAME";
-/// Where only it has libraries.
-const WSL_FOLDER: &str = "/usr/lib/wsl/";
+/// Where only it has libraries, and one that only it has.
+const WSL_LIBRARIES: [&str; 2] = ["/usr/lib/wsl/", "libdxcore.so"];
 
 /// Reads all of it. `processes` are the keys of the processes that were recorded, `names` all that events name.
 pub(super) fn read(
@@ -56,7 +56,7 @@ struct Reader<'db> {
 impl Reader<'_> {
     /// The texts are looked at here, not by SQL, so that they count.
     fn is_wsl(&self, names: &Names) -> rusqlite::Result<bool> {
-        let mut is_wsl = names.iter().any(|(_, name)| name.contains(WSL_FOLDER));
+        let mut is_wsl = names.iter().any(|(_, name)| WSL_LIBRARIES.iter().any(|library| name.contains(library)));
         for table in ENVIRONMENTS.into_iter().filter(|table| self.schema.has(table)) {
             self.schema.each(self.db, &self.schema.select(table, &["value"]), MAX_ROWS, |cells| {
                 is_wsl |= cells.text(0).is_some_and(|value| value.contains(WSL_MARK));

@@ -209,6 +209,25 @@ fn twice_the_work_is_compared_by_unit() {
 }
 
 #[test]
+fn a_budget_of_a_kernel_follows_the_one_in_its_place() {
+    let folder = Folder::new();
+    let mut head = scaled(facts("tiny-kernels.sqlite"), 2.0);
+    each(&mut head, "kernels", |kernel| {
+        for name in ["name", "full_name"] {
+            if let Some(text) = kernel[name].as_str().map(|text| format!("new_{text}")) {
+                kernel[name] = json!(text);
+            }
+        }
+    });
+    let name = facts("tiny-kernels.sqlite")["kernels"][0]["name"].as_str().unwrap().to_owned();
+    let base = folder.write("base.json", &facts("tiny-kernels.sqlite"));
+    let head = folder.write("head.json", &head);
+    let budget = |fact: &str| format!("kernel[\"{name}\"].{fact}=+5%");
+    let json = compared(&base, &head, &["--budget", &budget("mean_ns"), "--budget", &budget("sum_ns")]);
+    assert_eq!((&json["gates"][0]["outcome"], &json["gates"][1]["outcome"]), (&json!("failed"), &json!("failed")));
+}
+
+#[test]
 fn pairs_that_make_no_sense_print_nothing() {
     let folder = Folder::new();
     let base = fixture("healthy.sqlite");

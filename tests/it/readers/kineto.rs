@@ -97,6 +97,111 @@ fn launches_without_their_work_are_counted_and_told() {
 }
 
 #[test]
+fn work_that_does_not_say_what_launched_it_is_not_lost() {
+    for unlinked in [vec![0, 2, 5], (0..6).collect()] {
+        let text = unlinked.iter().fold(trace(6, Today), |text, step| {
+            let kernel = format!(r#""stream": 7, "correlation": {}, "grid""#, 2 * step + 1);
+            assert!(text.contains(&kernel), "{kernel}");
+            text.replace(&kernel, r#""stream": 7, "grid""#)
+        });
+        let facts = facts(text);
+        let run = facts.run().unwrap();
+        assert_eq!(run.int("lost_launch_count"), None, "{unlinked:?}");
+        assert_eq!(run.get("lacks_gpu_work"), Some(&false.into()), "{unlinked:?}");
+        assert_eq!(device(&facts, "kernel_count"), 6);
+    }
+}
+
+/// Two products, launched one behind the other, and computed in turn. Both kernels name ids: those of their operators, or what
+/// they are correlated by, which here are those of the other operator.
+fn products(ids: [i64; 2]) -> String {
+    let host = r#""pid": 99, "tid": 99"#;
+    let one = |place: usize, sizes: &str, name: &str| {
+        let (at, id, correlation) = (1_000 + 100 * place, 21 + place, 22 - place);
+        format!(
+            r#"
+  {{"ph": "X", "cat": "cpu_op", "name": "model", {host}, "ts": {at}, "dur": 60, "args": {{"External id": {}}}}},
+  {{"ph": "X", "cat": "cpu_op", "name": "aten::mm", {host}, "ts": {at}, "dur": 50,
+    "args": {{"External id": {id}, "Input Dims": {sizes}, "Input type": ["c10::Half", "c10::Half"]}}}},
+  {{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", {host}, "ts": {}, "dur": 5,
+    "args": {{"External id": {}, "correlation": {correlation}}}}},
+  {{"ph": "X", "cat": "kernel", "name": "{name}", "pid": 0, "tid": 7, "ts": {}, "dur": 80,
+    "args": {{"External id": {}, "device": 0, "stream": 7, "correlation": {correlation}, "grid": [8, 1, 1], "block": [64, 1, 1]}}}}"#,
+            31 + place,
+            at + 10,
+            ids[place],
+            at + 20,
+            ids[place],
+        )
+    };
+    let (first, second) =
+        (one(0, "[[64, 512], [512, 1000]]", "h16816gemm_a"), one(1, "[[8, 16], [16, 30]]", "h16816gemm_b"));
+    format!("{{\"traceEvents\": [{first},{second}\n]}}\n")
+}
+
+#[test]
+fn sizes_of_products_are_those_of_the_operator_that_launches_whatever_the_ids_count() {
+    // The last names no operator at all.
+    for ids in [[21, 22], [22, 21], [0, 0], [7, 8]] {
+        let facts = facts(products(ids));
+        let shape = |name: &str| {
+            let kernel =
+                facts.of_kind(EntityKind::Kernel).find(|(_, kernel)| kernel.text("name") == Some(name)).unwrap().1;
+            (kernel.text("matmul_shape").map(str::to_owned), kernel.int("aligned_element_count"))
+        };
+        assert_eq!(shape("h16816gemm_a"), (Some("M=64, N=1000, K=512".to_owned()), Some(8)), "{ids:?}");
+        assert_eq!(shape("h16816gemm_b"), (Some("M=8, N=30, K=16".to_owned()), Some(2)), "{ids:?}");
+    }
+}
+
+/// Steps of 1 ms: a graph with 20 values that are read back and a wait of 100 µs for it, then a kernel and a wait of 900 µs.
+fn graphs_of_readbacks() -> String {
+    let step = |number: i64| {
+        let (at, graph, launch) = (1_000 + 1_100 * number, 2 * number + 1, 2 * number + 2);
+        let call = |name: &str, start: i64, length: i64, id: i64| {
+            format!(
+                r#"{{"ph": "X", "cat": "cuda_runtime", "name": "{name}", "pid": 99, "tid": 99, "ts": {start}, "dur": {length}, "args": {{"correlation": {id}}}}}"#
+            )
+        };
+        let work = |category: &str, name: &str, start: i64, length: i64, args: &str| {
+            format!(
+                r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": 0, "tid": 7, "ts": {start}, "dur": {length}, "args": {{"device": 0, "stream": 7, {args}}}}}"#
+            )
+        };
+        let copy = |index: i64| {
+            let args = format!(r#""correlation": {graph}, "bytes": 4"#);
+            work("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", at + 10 + 4 * index, 2, &args)
+        };
+        let mut events = vec![
+            call("cudaGraphLaunch", at, 5, graph),
+            call("cudaStreamSynchronize", at + 6, 100, 0),
+            call("cudaLaunchKernel", at + 110, 5, launch),
+            call("cudaDeviceSynchronize", at + 160, 900, 0),
+            work(
+                "kernel",
+                "solve",
+                at + 120,
+                935,
+                &format!(r#""correlation": {launch}, "grid": [264, 1, 1], "block": [256, 1, 1]"#),
+            ),
+        ];
+        events.extend((0..20).map(copy));
+        events.join(",\n  ")
+    };
+    let steps: Vec<String> = (0..10).map(step).collect();
+    format!("{{\"traceEvents\": [\n  {}\n]}}\n", steps.join(",\n  "))
+}
+
+#[test]
+fn a_graph_is_waited_for_once_whatever_it_copies() {
+    let facts = facts(graphs_of_readbacks());
+    let device = facts.of_kind(EntityKind::Device).next().unwrap().1;
+    assert_eq!(device.int("scalar_readback_count"), Some(200));
+    let share = device.number("scalar_readback_wait_share").unwrap();
+    assert!((share - 0.1).abs() < 1e-9, "{share}");
+}
+
+#[test]
 fn a_trace_that_is_cut_before_its_gpu_work_is_not_called_one_of_the_cpu() {
     let whole = trace(6, Today);
     let cut = &whole[..whole.find("cuda_runtime").unwrap()];
@@ -183,6 +288,27 @@ fn time_begins_with_the_earliest_event_wherever_in_the_file_it_is() {
     assert_eq!(device(&first, "window_start_ns"), 8_125);
     assert_eq!(device(&last, "window_start_ns"), 8_125);
     assert_eq!(device(&last, "idle_ns"), device(&first, "idle_ns"));
+}
+
+#[test]
+fn time_begins_with_the_first_event_of_the_program_however_much_of_the_file_is_read_at_once() {
+    // The profiler's own span begins before; how much of the file comes with the first events must not matter.
+    let span = r#"{"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler", "ts": 100, "dur": 5000},"#;
+    let text = trace(6, Today).replace("\"traceEvents\": [", &format!("\"traceEvents\": [{span}"));
+    for blanks in [0, 2 << 20] {
+        let text = text.replacen(",\n  {", &format!(",\n{}  {{", " ".repeat(blanks)), 1);
+        let facts = facts(text);
+        assert_eq!(device(&facts, "window_start_ns"), 8_125, "{blanks}");
+    }
+}
+
+#[test]
+fn the_only_gpu_of_a_trace_is_that_of_its_memory_whatever_their_numbers() {
+    let peak = |text: String| device(&facts(text), "memory_reserved_peak_bytes");
+    assert_eq!(peak(framed_trace(3)), 1_000);
+    assert_eq!(peak(framed_trace(3).replace("\"Device Id\": 0", "\"Device Id\": 5")), 1_000);
+    let two = framed_trace(3).replacen("\"Device Id\": 0", "\"Device Id\": 4", 1);
+    assert_eq!(peak(two.replace("\"Device Id\": 0", "\"Device Id\": 5")), -1);
 }
 
 #[test]
@@ -320,4 +446,30 @@ fn stacks_of_operators_stand_for_frames_and_the_script_tells_what_is_its_own() {
     let facts = facts(text);
     let told = sources(&facts);
     assert!(told.contains(&("forward_kernel".to_owned(), "run.py:3 (go)".to_owned())), "{told:?}");
+}
+
+#[test]
+fn what_a_script_runs_from_elsewhere_is_the_programs_own_too() {
+    let text = framed_trace(8)
+        .replace("train.py(10): main", "runner.py(10): <module>")
+        .replace("train.py(40): train_step", "/root/code/train.py(40): train_step");
+    let told = sources(&facts(text));
+    assert!(told.contains(&("forward_kernel".to_owned(), "train.py:40 (train_step)".to_owned())), "{told:?}");
+}
+
+#[test]
+fn calls_and_work_without_correlation_are_linked_by_their_external_id() {
+    // As ROCm's tracer wrote it until 2024.
+    let text =
+        trace(6, Today).replace("\"correlation\"", "\"External id\"").replace("cudaL", "hipL").replace("cudaM", "hipM");
+    let of = |text: &str, name: &str| device(&facts(text), name);
+    for name in ["idle_unknown_ns", "idle_launch_ns", "idle_queue_ns", "idle_host_ns", "copy_count"] {
+        assert_eq!(
+            of(&text, name),
+            of(&trace(6, Today).replace("cudaL", "hipL").replace("cudaM", "hipM"), name),
+            "{name}"
+        );
+    }
+    assert_eq!(of(&text, "idle_unknown_ns"), 0);
+    assert_eq!(facts(&text).run().unwrap().int("lost_launch_count"), None);
 }

@@ -284,3 +284,33 @@ fn recorded_transposes_differ_in_what_is_said() {
         assert!(!review("fixed").contains("Uncoalesced"), "{page}");
     }
 }
+
+#[test]
+fn the_details_page_of_older_versions_has_sizes_in_rows() {
+    let launch = |id: u64, ns: u64, grid: u64| {
+        let row = |section: &str, name: &str, unit: &str, value: &str| {
+            format!(
+                "\"{id}\",\"7\",\"cfd\",\"127.0.0.1\",\"flux(int)\",\"2021-Jun-03 10:00:00\",\"1\",\"7\",\"{section}\",\"{name}\",\"{unit}\",\"{value}\"\n"
+            )
+        };
+        [
+            row("GPU Speed Of Light", "SOL FB", "%", "46.47"),
+            row("GPU Speed Of Light", "Duration", "nsecond", &ns.to_string()),
+            row("GPU Speed Of Light", "SM [%]", "%", "22.48"),
+            row("Launch Statistics", "Block Size", "", "192"),
+            row("Launch Statistics", "Grid Size", "", &format!("{grid}")),
+            row("Launch Statistics", "Registers Per Thread", "register/thread", "20"),
+            row("Occupancy", "Achieved Occupancy", "%", "48.00"),
+        ]
+        .concat()
+    };
+    let header = "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Kernel Time\",\"Context\",\"Stream\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n";
+    let facts = facts(format!("{header}{}{}{}", launch(0, 8_992, 506), launch(1, 9_008, 506), launch(2, 100, 1_012)));
+    let mut shapes: Vec<_> = facts
+        .of_kind(EntityKind::LaunchShape)
+        .map(|(_, shape)| (shape.int("grid_block_count"), shape.int("block_thread_count"), shape.int("sum_ns")))
+        .collect();
+    shapes.sort_unstable();
+    assert_eq!(shapes, [(Some(506), Some(192), Some(18_000)), (Some(1_012), Some(192), Some(100))]);
+    assert_eq!(number(&facts, "achieved_occupancy_share"), Some(0.48));
+}
