@@ -293,7 +293,7 @@ mod tests {
 
     fn entity(kind: EntityKind, facts: &[(&'static str, i64)]) -> Entity {
         let mut entity = Entity::new(kind, "gpu0".to_owned(), Vec::new());
-        facts.iter().for_each(|(name, value)| entity.set(*name, *value));
+        facts.iter().for_each(|(name, value)| entity.set(name, *value));
         entity
     }
 
