@@ -35,6 +35,38 @@ fn the_verdict_does_not_take_busy_for_healthy() {
 }
 
 #[test]
+fn a_healthy_end_is_not_all_of_the_window() {
+    let of = |before_ns: i64, told_by: &str| {
+        let mut sample = healthy();
+        let device = sample.facts.of_kind(EntityKind::Device).next().unwrap().0;
+        let own = sample.facts.get_mut(device);
+        let window_ns = own.int("window_ns").unwrap();
+        own.set("phase", "steady");
+        own.set("step_told_by", told_by);
+        own.set("step_count", 10_i64);
+        own.set("step_median_ns", window_ns / 10);
+        own.set("whole_window_ns", window_ns + before_ns);
+        let phase = sample.facts.add(EntityKind::Phase, "gpu0/set-up", &[device]);
+        let phase = sample.facts.get_mut(phase);
+        phase.set("name", "set-up");
+        phase.set("start_ns", 0_i64);
+        phase.set("duration_ns", before_ns);
+        phase.set("compute_ns", before_ns / 2 + 1);
+        (sample.review().verdict.plain(), window_ns)
+    };
+    let (_, window_ns) = of(1, "launches");
+    let (verdict, _) = of(5 * window_ns, "launches");
+    let whole = number::duration(6 * window_ns);
+    let before = number::duration(5 * window_ns);
+    let words = format!(
+        " Of the GPU's whole window of {whole}, {before} lie before that, most of it compute: `--phase whole` judges them."
+    );
+    assert!(verdict.ends_with(&words), "{verdict}");
+    assert!(!of(5 * window_ns - 10, "launches").0.contains("whole window"));
+    assert!(!of(5 * window_ns, "range").0.contains("whole window"));
+}
+
+#[test]
 fn a_handful_of_operations_is_no_healthy_device() {
     let mut sample = healthy();
     let run = sample.facts.of_kind(EntityKind::Run).next().unwrap().0;

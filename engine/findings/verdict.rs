@@ -14,6 +14,8 @@ use crate::text::spans::{Sentence, Span};
 const TOO_LITTLE: &str = "too-little-work";
 /// What can gain this share is worth a finding.
 const WORTH_SHARE: f64 = 0.01;
+/// What comes before the steady state is told in the verdict where it is so many times as long.
+const MUCH_LONGER: i64 = 5;
 /// With a smaller share of compute, silence is no praise.
 const WELL_USED: f64 = 0.85;
 /// A capture with fewer operations, in a smaller share of its time, holds next to no GPU work.
@@ -283,7 +285,27 @@ fn healthy(
         apart if apart > 0.01 => words.own(&format!(", {} with compute", span(compute))),
         _ => words,
     };
-    words.own(&format!("; {} {beside} ({}).", found(counts, known, compute.0), answers(counts, known)))
+    let words = words.own(&format!("; {} {beside} ({}).", found(counts, known, compute.0), answers(counts, known)));
+    match devices.iter().find_map(before_rounds) {
+        Some(before) => words.own(&before),
+        None => words,
+    }
+}
+
+/// What a device does for long before rounds that launches alone tell: that may be the program's work as well.
+fn before_rounds(device: &DeviceReview) -> Option<String> {
+    let phase = device.phase.as_ref().filter(|_| device.steps.as_ref().is_none_or(|steps| steps.is_by_launches))?;
+    let before_ns = phase.before.iter().map(|before| before.duration_ns).fold(0, i64::saturating_add);
+    if phase.is_profiled_region || before_ns / MUCH_LONGER < device.window_ns {
+        return None;
+    }
+    let main = phase.before.iter().flat_map(|before| &before.parts).max_by_key(|part| part.ns);
+    let main = main.filter(|part| 2 * part.ns >= before_ns);
+    let of_it = main.map_or_else(String::new, |part| format!(", most of it {}", part.label));
+    let (before, whole) = (duration(before_ns), duration(phase.whole_ns));
+    Some(format!(
+        " Of the GPU's whole window of {whole}, {before} lie before that{of_it}: `--phase whole` judges them."
+    ))
 }
 
 /// `no rule found anything`, where `computing` is the least share of compute.

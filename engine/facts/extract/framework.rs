@@ -74,7 +74,8 @@ pub(super) fn of(timeline: &Timeline) -> (&'static str, Option<String>) {
         .or_else(|| of_compilers(timeline))
         .or_else(|| of_ranges(timeline))
         .or_else(|| of_processes(timeline))
-        .or_else(|| of_files(timeline));
+        .or_else(|| of_files(timeline))
+        .or_else(|| of_output(timeline));
     match found {
         Some((framework, name)) => (framework, Some(name)),
         None => (timeline.source.framework.unwrap_or("cuda"), None),
@@ -140,6 +141,12 @@ fn of_files(timeline: &Timeline) -> Option<Found> {
     FILE_MARKS.iter().find_map(of_mark)
 }
 
+/// An error of the OpenACC runtime in the program's output.
+fn of_output(timeline: &Timeline) -> Option<Found> {
+    let kind = timeline.surroundings.output_error.map(|error| error.kind)?;
+    kind.contains("OpenACC").then(|| ("openacc", kind.to_owned()))
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -165,11 +172,23 @@ fn is_openmp(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::output::OutputError;
 
     #[test]
     fn kernels_of_openacc_are_named_after_their_line() {
         assert!(is_openacc("solve_25_gpu") && is_openacc("solve_25_gpu__red"));
         assert!(!is_openacc("copy_to_gpu") && !is_openacc("_gpu") && !is_openacc("solve_25"));
+    }
+
+    #[test]
+    fn an_error_of_the_runtime_tells_whose_program_it_is() {
+        let mut timeline = Timeline::default();
+        assert_eq!(of(&timeline), ("cuda", None));
+        let mut told = |kind: &'static str| {
+            timeline.surroundings.output_error = Some(OutputError { kind, is_end: true });
+            of(&timeline).0
+        };
+        assert_eq!((told("OpenACC data that is not on the device"), told("an abort")), ("openacc", "cuda"));
     }
 
     #[test]

@@ -102,3 +102,23 @@ fn main_range(timeline: &Timeline, mut late: Vec<Late>) -> Option<String> {
     let whole_ns = late.iter().map(|late| late.idle_ns).fold(0, i64::saturating_add);
     telling(&groups, whole_ns).map(|(group, _)| folded.name(group).to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn late(idle_ns: &[i64]) -> Vec<Late> {
+        idle_ns.iter().map(|ns| Late { thread: 0, at: 0, idle_ns: *ns, is_dry: true }).collect()
+    }
+
+    #[test]
+    fn that_nearly_all_kernels_start_late_is_usual() {
+        let eight = late(&[10, 20, 30, 40, 50, 60, 70, 80]);
+        let usual = usual_ns(&eight, 10);
+        assert!(usual == Some(40) || usual == Some(50), "{usual:?}");
+        // Of eleven starts that is less than four in five; and seven show no rule.
+        assert_eq!(usual_ns(&eight, 11), None);
+        assert_eq!(usual_ns(&late(&[10; 7]), 7), None);
+        assert_eq!(usual_ns(&late(&[10; 8]), 8), Some(10));
+    }
+}

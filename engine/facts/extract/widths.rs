@@ -43,6 +43,8 @@ impl<'all> Narrow<'all> {
 
 /// Launches of many blocks that take at least this part of what those of few take show that more blocks do not shorten them.
 const SAME_SHARE: f64 = 0.8;
+/// A launch that is no longer may wait for unified memory all the time that it takes.
+const FAULT_NS: i64 = 1_000_000;
 
 /// What filling the GPU could win of a kernel by its facts: nothing where its own wider launches take as long, nor of the time that
 /// unified memory takes to come.
@@ -54,6 +56,11 @@ pub(super) fn loss_ns(kernel: &Entity) -> i64 {
         return 0;
     }
     let of = |name| kernel.int(name).unwrap_or(0);
+    // Memory that migrates during every short launch may be all that they wait for.
+    let waits = of("faulting_launch_count") > 0 && of("faulting_launch_count") == of("launch_count");
+    if waits && of("max_ns") <= FAULT_NS {
+        return 0;
+    }
     let moving_ns = of("faulting_ns").max(of("faulting_excess_ns"));
     of("one_block_loss_ns").saturating_add(of("small_grid_loss_ns")).saturating_sub(moving_ns).max(0)
 }
@@ -118,6 +125,19 @@ fn clean_median(all: &[i64], migrating: &[i64]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::EntityKind;
+
+    #[test]
+    fn nothing_is_lost_by_grids_where_memory_migrates_during_every_short_launch() {
+        let of = |faulting: i64, max_ns: i64| {
+            let mut kernel = Entity::new(EntityKind::Kernel, String::new(), Vec::new());
+            let facts = [("one_block_loss_ns", 500), ("launch_count", 3), ("faulting_launch_count", faulting)];
+            facts.into_iter().for_each(|(name, value)| kernel.set(name, value));
+            kernel.set("max_ns", max_ns);
+            loss_ns(&kernel)
+        };
+        assert_eq!((of(3, FAULT_NS), of(3, FAULT_NS + 1), of(2, FAULT_NS), of(0, FAULT_NS)), (0, 500, 500, 500));
+    }
 
     #[test]
     fn clean_launches_are_the_others() {

@@ -86,3 +86,28 @@ fn samples_beyond_the_limit_are_counted() {
     // 240 samples, with 200 stacks of five functions and 40 of four.
     assert_eq!(facts["runs"][0]["unread_row_count"], (240 - 119) + (200 * 5 + 40 * 4 - 119));
 }
+
+#[test]
+fn what_lies_outside_of_the_work_is_what_the_tables_say() {
+    let project = Project::empty();
+    let report = project.file("run.sqlite");
+    scenario("late-first-work").write(SchemaVersion::Nsys2025, &report);
+    let db = rusqlite::Connection::open(&report).unwrap();
+    let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let first = number("SELECT MIN(start) FROM CUPTI_ACTIVITY_KIND_KERNEL");
+    let last = number("SELECT MAX(\"end\") FROM CUPTI_ACTIVITY_KIND_KERNEL");
+    let begin = number("SELECT MIN(start) FROM NVTX_EVENTS WHERE \"end\" IS NOT NULL");
+    let end = number("SELECT MAX(\"end\") FROM NVTX_EVENTS")
+        .max(number("SELECT MAX(\"end\") FROM CUPTI_ACTIVITY_KIND_RUNTIME"));
+    let facts = project.facts();
+    let device = &facts["devices"][0];
+    assert_eq!(device["outside_before_ns"], first - begin);
+    assert_eq!(device["outside_after_ns"], end - last);
+    assert_eq!(device["outside_range"], "preprocess");
+    assert_eq!(device["outside_range_ns"], 60_000_000);
+    // The rest is in calls: the first launch, and the end of the last wait.
+    assert_eq!((&device["outside_unknown_ns"], &device["outside_profiler_ns"]), (&json!(0), &json!(0)));
+    let (host, call) = (device["outside_host_ns"].as_i64().unwrap(), device["outside_call_ns"].as_i64().unwrap());
+    assert!(host >= 60_000_000 && host + call <= first - begin + end - last, "{host} {call}");
+    assert!(device["outside_off_cpu_ns"] == 0 && device["outside_blocked_call"].is_null(), "{device:#}");
+}
