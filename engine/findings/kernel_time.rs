@@ -1,5 +1,5 @@
 //! A change of kernels is played for all kernels of a device at once. Where several rules advise it, each of other kernels, what it
-//! wins is theirs in the proportion of what they claim.
+//! wins is theirs in the proportion of what they claim, and no more than what the kernels take that they name.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +30,35 @@ pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>
         let own_ns = of_rules.get(&this.rule).copied().unwrap_or(0);
         if all_ns > 0 {
             this.take_part(own_ns as f64 / all_ns as f64);
+        }
+    }
+    bound_by_kernels(context, occurrences);
+}
+
+/// Larger grids win no more than the kernels take that a rule names: the change was played for others as well.
+fn bound_by_kernels(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
+    let facts = context.facts;
+    let named = |this: &Occurrence<'_>| -> Option<(EntityId, f64)> {
+        let is_of_grids = this.gain.as_ref()?.replayed?.change == Change::FullGrid;
+        let device = facts.related(this.entity, EntityKind::Device).filter(|_| is_of_grids)?;
+        let window_ns = facts.get(device).int("window_ns").filter(|ns| *ns > 0)?;
+        // Steps that hold a part of the window only may hold all of its kernels.
+        let covered_share =
+            facts.get(device).number("replay_covered_share").filter(|share| *share > 0.0).unwrap_or(1.0);
+        let kernel_ns = facts.get(this.entity).int("attributed_ns")?.max(this.claimed_ns()?);
+        Some((device, kernel_ns as f64 / window_ns as f64 / covered_share))
+    };
+    let mut shares: BTreeMap<(EntityId, usize), f64> = BTreeMap::new();
+    for this in occurrences.iter() {
+        if let Some((device, share)) = named(this) {
+            *shares.entry((device, this.rule)).or_default() += share;
+        }
+    }
+    for this in occurrences.iter_mut() {
+        let of_rule = named(this).and_then(|(device, _)| shares.get(&(device, this.rule)));
+        let most = of_rule.zip(this.gain.as_ref().map(|gain| gain.share));
+        if let Some((most, share)) = most.filter(|(most, share)| *most < share) {
+            this.take_part(most / share);
         }
     }
 }

@@ -75,6 +75,11 @@ impl Occurrence<'_> {
         Some(ranked_ns(facts, self.entity, gain))
     }
 
+    /// Whether its gain is that of a replay.
+    pub(super) fn is_replayed(&self) -> bool {
+        self.gain.as_ref().is_some_and(|gain| gain.replayed.is_some())
+    }
+
     /// Notes what explains it: all that matters of it, or `shared_ns` of its time. A cause that claims no time leaves it nothing.
     pub(super) fn explain(&mut self, cause: usize, shared_ns: Option<i64>, is_whole: bool) {
         if is_whole {

@@ -43,7 +43,8 @@ impl<'a> Ranking<'a> {
         let (below, tops): (Vec<usize>, Vec<usize>) = shown.into_iter().partition(|index| self.cause(*index).is_some());
         let ranked = |group: &[usize], finding: &Finding| {
             let gain = finding.gain.as_ref()?;
-            Some(ranked_ns(self.context.facts, self.occurrences[group[0]].entity, gain))
+            let ranked_ns = ranked_ns(self.context.facts, self.occurrences[group[0]].entity, gain);
+            Some(ranked_ns.max(self.first_of_two_ns(group, gain).unwrap_or(0)))
         };
         let mut findings: Vec<(Option<i64>, Finding)> = self
             .by_rule(&tops)
@@ -87,6 +88,16 @@ impl<'a> Ranking<'a> {
             None => (6, Reverse(0)),
         });
         findings.into_iter().map(|(_, finding)| finding).collect()
+    }
+
+    /// What a finding that has a bound alone is ranked by where a cause that was played again has a part of its time: who mends the
+    /// finding first wins that part with it. So it is where more is left of the finding than the cause wins.
+    fn first_of_two_ns(&self, group: &[usize], gain: &Gain) -> Option<i64> {
+        let own = &self.occurrences[group[0]];
+        let (cause, shared_ns) = own.explained.filter(|_| group.len() == 1 && gain.replayed.is_none())?;
+        let cause = &self.occurrences[cause];
+        let wins_ns = cause.ranked_ns(self.context.facts).filter(|_| cause.is_replayed())?;
+        (gain.recoverable_ns > wins_ns).then(|| gain.recoverable_ns.saturating_add(shared_ns) / 2)
     }
 
     /// What a finding of a kernel without a number stands for.

@@ -1,7 +1,7 @@
 use super::samples::{Sample, finding, healthy, hostile, nothing, two_gpus};
 use super::*;
 use crate::facts::EntityKind;
-use crate::replay::Change;
+use crate::replay::{Change, STEP_FACT};
 use crate::rules::{FactRef, Relation};
 use crate::text::number;
 use proptest::prelude::*;
@@ -160,6 +160,40 @@ fn what_one_change_gains_is_told_once() {
         sample.review().findings.iter().map(|finding| finding.symptoms.len()).sum::<usize>()
     };
     assert_eq!((symptoms(5_000_000), symptoms(4_000_000)), (1, 0));
+}
+
+#[test]
+fn what_two_share_is_won_by_the_one_that_is_mended_first() {
+    // Of 10 s attention is expected to win 1 s; 600 ms of the copies lie in it.
+    let first = |copies_ns: i64| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "NVIDIA H200", 10_000_000_000, &[("compute_ns", 10_000_000_000)]);
+        let entity = sample.facts.get_mut(device);
+        entity.set(STEP_FACT, 10_000_000);
+        entity.set("written_attention_tensor_copy_ns", 600_000_000);
+        let attention = sample.rule("written-attention", "Attention", EntityKind::Device);
+        let copies = sample.rule("tensor-copies", "Copies", EntityKind::Device);
+        let shares = Some(FactRef { kind: EntityKind::Device, name: "written_attention_tensor_copy_ns" });
+        let relation = Relation { rule: "tensor-copies".to_owned(), on: vec![EntityKind::Device], shares };
+        sample.rules[attention].explains = vec![relation];
+        sample.find(attention, device, Some(("compute", 2_000_000_000)), "attention");
+        sample.find(copies, device, Some(("compute", copies_ns)), "copies");
+        for judgement in &mut sample.judgements {
+            if let (true, Outcome::Finding(found)) = (judgement.rule == attention, &mut judgement.outcome)
+                && let Some(estimate) = &mut found.estimate
+            {
+                let (step_ns, expected_ns, ceiling_ns) = (10_000_000, 1_000_000, 2_000_000);
+                estimate.replayed = Some(Replayed { change: Change::Fuse, step_ns, expected_ns, ceiling_ns });
+            }
+        }
+        sample.review().findings[0].rule.clone()
+    };
+    // 1.8 s are left of 2.4, and half of 2.4 is more than 1; of 1.5 s less is left than attention wins; of 1.7 s half is less.
+    assert_eq!(
+        [2_400_000_000, 1_500_000_000, 1_700_000_000].map(first),
+        ["tensor-copies", "written-attention", "written-attention"]
+    );
 }
 
 #[test]

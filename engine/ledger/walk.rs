@@ -219,12 +219,7 @@ struct Batch {
 }
 
 /// What the threads say, by device, in parts.
-fn walk_all(
-    timeline: &Timeline,
-    calls: &Calls,
-    devices: &[IdleDevice<'_>],
-    threads: Threads,
-) -> Vec<Batch> {
+fn walk_all(timeline: &Timeline, calls: &Calls, devices: &[IdleDevice<'_>], threads: Threads) -> Vec<Batch> {
     let mut questions = questions(devices);
     questions.sort_by_key(|question| (question.thread, question.device));
     let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();

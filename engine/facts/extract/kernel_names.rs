@@ -47,7 +47,8 @@ const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTran
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
 const FUSION: &str = r"^triton_\w+_fused_";
 const MOVING_FUSION: &str = r"^triton_poi_fused(_+(as_strided|cat|clone|contiguous|copy|expand|permute|reshape|select|slice|split|squeeze|stack|t|to_copy|transpose|unsafe_view|unsqueeze|view))+_\d+$";
-const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*kernel|triton_poi_";
+/// CuPy names the kernels of its functions of elements by function and types: `cupy_multiply__float_float32_float32`.
+const ELEMENTWISE: &str = r"(?i)elementwise|pointwise|CUDAFunctor|vectorized_.*kernel|triton_poi_|^cupy_(add|subtract|multiply|(true_|floor_)?divide|power|remainder|negative|absolute|sign|reciprocal|sqrt|square|cbrt|exp2?|expm1|log(2|10|1p)?|(arc)?(sin|cos|tan)h?|arctan2|hypot|floor|ceil|rint|f?(max|min)imum|fmax|fmin|clip|where|copy|fill|(not_)?equal|(greater|less)(_equal)?|logical_\w+|bitwise_\w+|isnan|isinf|isfinite)__";
 /// What else names tell a replay. CUB finds out which elements are chosen, and how many, before others move them; cuDNN changes the
 /// layout around a convolution of tensors that do not lie as tensor cores want them.
 const ROLES: &[(&str, Role)] = &[
@@ -246,6 +247,10 @@ mod tests {
             ("flash_fwd_softmax_kernel", Role::Compute),
             ("gemm_softmax_fused", Role::Product),
             ("fused_dropout_kernel_vec", Role::Elementwise),
+            ("cupy_multiply__float_float32_float32", Role::Elementwise),
+            ("cupy_true_divide__float32_float32_float32", Role::Elementwise),
+            ("cupy_sum__float32_float32", Role::Compute),
+            ("cupy_copy_if", Role::Compute),
         ] {
             assert_eq!(of(name).role, role, "{name}");
         }

@@ -72,14 +72,16 @@ impl Play<'_> {
     }
 
     /// Whoever reads many values here and there in a step still reads them, all at once: the last read of each step stays, with the
-    /// wait for it. Where they are read in a row, nothing that follows in the step is launched late for another reason.
+    /// wait for it. Results that were made and read in a row have become one value, which is read like any other.
     fn keep_last_reads(&self, is_gone: &mut [bool]) {
         let part = &self.model.part;
         for thread in &part.threads {
             let mut later_step = NONE;
             for call in thread.clone().rev().filter(|call| self.reads_scalar(*call as u32)) {
                 let step = part.ops.get(part.calls[call].first_op as usize).map_or(NONE, |op| op.step);
-                if std::mem::replace(&mut later_step, step) != step {
+                let asked = (thread.start..call).rev().find(|before| part.calls[*before].op_count > 0);
+                let is_in_row = asked.is_some_and(|before| is_gone[before] && !self.reads_scalar(before as u32));
+                if std::mem::replace(&mut later_step, step) != step && !is_in_row {
                     let is_wait = |call: &usize| part.calls[*call].op_count == 0;
                     let waits = (call + 1..thread.end).take_while(is_wait).count();
                     is_gone[call..=call + waits].fill(false);

@@ -128,6 +128,10 @@ impl Play<'_> {
             let is_narrow = own > 0.0 && share < 1.0 && run_ns >= MIN_NARROW_NS;
             let (share, least) = match extent {
                 Extent::Expected => ((share / GRID_EFFICIENCY).min(1.0), 2 * LEAST_KERNEL_NS),
+                // An SM with few threads waits for memory: more blocks on each help as much as blocks on more of them.
+                Extent::Ceiling if !is_library => {
+                    (share.min(f64::from(setting.resident_share_of(op))), LEAST_KERNEL_NS)
+                }
                 Extent::Ceiling => (share, 0),
             };
             let is_widened = is_narrow && (is_likely || extent == Extent::Ceiling);
