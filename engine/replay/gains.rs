@@ -235,7 +235,7 @@ impl<'all> Replay<'all> {
     /// What a plain fix of changes wins together, nanoseconds of a step: that of [`Self::gain`], without playing the most that they
     /// could win.
     pub fn expected_ns(&self, changes: &[Change]) -> i64 {
-        self.plainly_won_ns(changes).min(self.most_ns(changes)) as i64
+        self.plainly_won_ns(changes).min(self.most_ns(changes, Extent::Expected)) as i64
     }
 
     fn plainly_won_ns(&self, changes: &[Change]) -> f64 {
@@ -260,24 +260,28 @@ impl<'all> Replay<'all> {
         let ceiling_ns =
             if changes.len() > 1 { (ceiling_ns + exposed_ns).min(self.step_ns) } else { ceiling_ns.max(exposed_ns) };
         let ceiling_ns = ceiling_ns.max(expected_ns);
-        let most_ns = self.most_ns(changes);
-        Gain { expected_ns: expected_ns.min(most_ns) as i64, ceiling_ns: ceiling_ns.min(most_ns) as i64 }
+        let most_ns = |extent| self.most_ns(changes, extent);
+        Gain {
+            expected_ns: expected_ns.min(most_ns(Extent::Expected)) as i64,
+            ceiling_ns: ceiling_ns.min(most_ns(Extent::Ceiling)) as i64,
+        }
     }
 
     /// The most that changes win where they only take idle time away.
-    fn most_ns(&self, changes: &[Change]) -> f64 {
+    fn most_ns(&self, changes: &[Change], extent: Extent) -> f64 {
         if !changes.iter().all(|change| change.is_of_idle_time()) {
             return f64::INFINITY;
         }
-        let busy_ns = self.busy_ns(changes);
+        let busy_ns = self.busy_ns(changes, extent);
         let idle_ns = (self.step_ns - busy_ns).max(0.0) * spread(changes);
         let recorded = 1.0 - busy_ns / self.recorded_ns.max(1.0);
         self.step_ns * (idle_ns / (busy_ns + idle_ns).max(1.0)).max(recorded)
     }
 
     /// How long the device is busy in a step with what stays after changes that only take idle time away: kernels of a graph that
-    /// are small can become one, and values that nobody waits for need not come back.
-    fn busy_ns(&self, changes: &[Change]) -> f64 {
+    /// are small can become one, and values that nobody waits for need not come back. Another device of the process that is busy
+    /// for longer is what the host waits for: no step is expected to get shorter than that.
+    fn busy_ns(&self, changes: &[Change], extent: Extent) -> f64 {
         let model = &self.built.model;
         let device = self.setting.own_device();
         let of_host = if changes.contains(&Change::HostAside) {
@@ -290,11 +294,15 @@ impl<'all> Replay<'all> {
                 || changes.contains(&Change::Graph) && is_small_kernel(op, op.end - op.start)
                 || changes.contains(&Change::NoSync) && is_scalar_readback(op)
         };
-        let staying = model.part.ops.iter().filter(|op| op.device == device && !vanishes(op));
+        let counts = |op: &&Op| op.device == device || extent == Extent::Expected;
+        let staying = model.part.ops.iter().filter(counts).filter(|op| !vanishes(op));
         let Some((played, count)) = model.recorded_span() else { return 0.0 };
         // Without waits, what runs in one stream need not wait for what runs in another.
-        let is_one = |op: &Op| if changes.contains(&Change::NoSync) { op.stream } else { device };
-        let mut of_stream: BTreeMap<u32, Vec<Interval>> = BTreeMap::new();
+        let is_one = |op: &Op| {
+            let stream = if changes.contains(&Change::NoSync) { op.stream } else { 0 };
+            (op.device, if op.device == device { stream } else { 0 })
+        };
+        let mut of_stream: BTreeMap<(u32, u32), Vec<Interval>> = BTreeMap::new();
         staying.for_each(|op| of_stream.entry(is_one(op)).or_default().push(Interval::new(op.start, op.end)));
         let busiest_ns = of_stream.into_values().map(|ops| Union::of(ops).overlap_ns(played)).max();
         busiest_ns.unwrap_or(0) as f64 / count as f64

@@ -81,6 +81,14 @@ impl Trace {
         (folder, path)
     }
 
+    /// A number that only the GPU has.
+    fn fact(&self, name: &str) -> f64 {
+        let (_folder, path) = self.write();
+        let facts = coldspot(&["facts", &path.to_string_lossy(), "--format", "json"]).success().json().to_string();
+        let (_, rest) = facts.split_once(&format!(r#""{name}":"#)).expect("the fact");
+        rest.chars().take_while(|letter| "0123456789.".contains(*letter)).collect::<String>().parse().unwrap()
+    }
+
     /// What a change wins of a step, and the step.
     fn gain(&self, change: Change) -> (Gain, i64) {
         let (_folder, path) = self.write();
@@ -195,11 +203,7 @@ fn a_wait_right_before_a_copy_that_waits_is_for_what_is_read() {
             (trace.host_us, trace.gpu_us) = (trace.host_us + 13.0, copied + 2.0);
             trace.step(step, begin);
         }
-        let (_folder, path) = trace.write();
-        let facts = coldspot(&["facts", &path.to_string_lossy(), "--format", "json"]).success().json();
-        let text = facts.to_string();
-        let (_, rest) = text.split_once(r#""scalar_readback_wait_share":"#).expect("the fact");
-        rest.chars().take_while(|letter| "0123456789.".contains(*letter)).collect::<String>().parse::<f64>().unwrap()
+        trace.fact("scalar_readback_wait_share")
     };
     assert!(share(true) > 0.99, "{}", share(true));
     assert!(share(false) < 0.2, "{}", share(false));
@@ -240,4 +244,55 @@ fn work_of_which_no_call_was_recorded_follows_what_comes_before_it() {
     // Where nothing near tells when the first of a step were launched, they may not be won; never is more told than there is.
     let (some, _) = batches(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).gain(Change::LoadAhead);
     assert!(some.expected_ns > 0 && some.expected_ns <= all.expected_ns, "{all:?} and {some:?}");
+}
+
+#[test]
+fn launches_that_win_more_than_the_wait_behind_them_are_told_in_full() {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        for _ in 0..100 {
+            trace.launch("sweep", 2.0);
+            trace.host_us += 3.0;
+        }
+        trace.launch("filter_kernel", 500.0);
+        trace.wait();
+        trace.step(step, begin);
+    }
+    let (graph, no_sync) = (trace.fact("graph_expected_gain_ns"), trace.fact("no_sync_expected_gain_ns"));
+    // 100 launches of 6.8 µs become 2.06 µs of work each; without the wait the next ones hide beside the long kernel.
+    assert!((420_000.0..520_000.0).contains(&graph), "{graph} {no_sync}");
+    assert!(no_sync > 300_000.0 && no_sync < graph, "{graph} {no_sync}");
+}
+
+/// Steps of a process that gives each of two GPUs a kernel, and waits for both.
+fn two_gpus(other_us: f64) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        let mut ends = Vec::new();
+        for (device, length) in [(0, KERNEL_US), (1, other_us)] {
+            let args = trace.call("cudaLaunchKernel", CALL_US);
+            let start = trace.host_us + LAUNCH_US;
+            let work = r#""grid":[1080,1,1],"block":[256,1,1]"#;
+            let args = format!(r#"{args},"device":{device},"stream":7,{work}"#);
+            trace.events.event("kernel", "filter_kernel", 7 + 100 * device, start, length, &args);
+            trace.host_us += CALL_US + 1.0;
+            ends.push(start + length);
+        }
+        trace.gpu_us = ends.into_iter().fold(0.0, f64::max);
+        trace.wait();
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn a_gpu_that_waits_for_another_of_its_process_wins_nothing_without_the_wait() {
+    let gain = |other_us| two_gpus(other_us).gain(Change::NoSync);
+    let (alike, step_ns) = gain(KERNEL_US);
+    assert!(alike.expected_ns > 8_000, "{alike:?} of {step_ns}");
+    let (shorter, step_ns) = gain(300.0);
+    // The other is busy for 300 µs of each step.
+    assert!(shorter.expected_ns <= (step_ns - 300_000) * 5 / 4, "{shorter:?} of {step_ns}");
 }
