@@ -22,9 +22,15 @@ const MAIN_SHARE: f64 = 0.4;
 const REPEATED: i64 = 5;
 /// Less than this, of what nothing names, is what loading a program, setting CUDA up and ending it take.
 const START_UP_NS: i64 = 250_000_000;
-/// The same where steps repeat behind it and the program imports one of these, which takes seconds.
-const FRAMEWORK_START_UP_NS: i64 = 10_000_000_000;
-const IMPORTED: [&str; 6] = ["pytorch", "jax", "tensorflow", "cupy", "numba", "julia"];
+/// The same of what lies before steps that repeat, where the program imports one of these.
+const IMPORTED: [(&str, i64); 6] = [
+    ("pytorch", 10_000_000_000),
+    ("jax", 10_000_000_000),
+    ("tensorflow", 10_000_000_000),
+    ("julia", 10_000_000_000),
+    ("cupy", 3_000_000_000),
+    ("numba", 3_000_000_000),
+];
 
 /// What lies outside of the work of all devices, with what the launching thread of one of them does there.
 struct Outside<'facts> {
@@ -35,8 +41,8 @@ struct Outside<'facts> {
     /// What the profiler takes of it.
     profiler_ns: i64,
     device_count: i64,
-    /// Less than this of what nothing names is start-up.
-    start_up_ns: i64,
+    /// Before the first work less than this of what nothing names is an import.
+    import_ns: i64,
     /// Whether waits of the thread would show as host code, as neither OS calls nor its time on a CPU was recorded.
     may_wait: bool,
 }
@@ -78,11 +84,11 @@ impl<'facts> Outside<'facts> {
         let unknown_ns = device.int("outside_unknown_ns").filter(|_| is_trace).unwrap_or(0);
         let profiler_ns = device.int("outside_profiler_ns").unwrap_or(0).saturating_add(unknown_ns);
         let is_stepped = device.int("step_count").is_some_and(|count| count >= REPEATED);
-        let imports = run.text("framework").is_some_and(|framework| IMPORTED.contains(&framework));
-        let start_up_ns = if is_stepped && imports { FRAMEWORK_START_UP_NS } else { START_UP_NS };
+        let framework = run.text("framework").filter(|_| is_stepped);
+        let import_ns = IMPORTED.iter().find(|(name, _)| Some(*name) == framework).map_or(0, |(_, ns)| *ns);
         let lacks = |fact: &str| device.get(fact) == Some(&FactValue::Bool(false));
         let may_wait = !is_trace && lacks("os_runtime_captured") && lacks("scheduler_captured");
-        Some(Self { device, recorded_ns, before_ns, after_ns, profiler_ns, device_count, start_up_ns, may_wait })
+        Some(Self { device, recorded_ns, before_ns, after_ns, profiler_ns, device_count, import_ns, may_wait })
     }
 
     fn ns(&self) -> i64 {
@@ -99,9 +105,15 @@ impl<'facts> Outside<'facts> {
         self.ns().saturating_sub(self.profiler_ns).max(0)
     }
 
-    /// Whether a pause lies where nothing of the launching thread was recorded.
-    fn is_before_record(&self, pause_ns: i64) -> bool {
-        self.device.int("outside_unknown_ns").is_some_and(|ns| ns >= pause_ns)
+    /// Whether it is no longer than loading a program and what it imports, setting CUDA up and ending take.
+    fn is_short(&self) -> bool {
+        let after_ns = self.own_ns().min(self.after_ns);
+        self.own_ns() < START_UP_NS || self.own_ns() - after_ns < self.import_ns && after_ns < START_UP_NS
+    }
+
+    /// Whether a pause lies where nothing of the host was recorded.
+    fn is_before_record(&self) -> bool {
+        self.device.get("is_pause_before_record") == Some(&FactValue::Bool(true))
     }
 
     /// The time in something, by its fact, where that is a good part.
@@ -159,11 +171,7 @@ impl<'facts> Outside<'facts> {
                 "What was recorded spans {recorded}: {before} before this, {after} after it; {} of that are one pause of the GPU from {}{}",
                 duration(pause_ns),
                 instant(start_ns),
-                if self.is_before_record(pause_ns) {
-                    ", and nothing of the host was recorded before its end"
-                } else {
-                    ""
-                }
+                if self.is_before_record() { ", and nothing of the host was recorded before its end" } else { "" }
             ),
             _ if self.device_count > 1 => format!(
                 "What was recorded spans {recorded}: {before} before the first work of any GPU, {after} after the last"
@@ -178,7 +186,7 @@ impl<'facts> Outside<'facts> {
             parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&self.host_code()));
         }
         let takes_profiler = self.device.int("outside_profiler_ns").is_some_and(|ns| ns > 0) && self.takes_profiler();
-        if takes_profiler && !self.device.int("pause_ns").is_some_and(|pause_ns| self.is_before_record(pause_ns)) {
+        if takes_profiler && !self.is_before_record() {
             parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns))));
         }
         let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");
@@ -212,7 +220,7 @@ impl<'facts> Outside<'facts> {
         let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");
         let waits = blocked.is_some_and(|(_, ns)| host.is_none_or(|host| host < ns));
         let range = self.call("outside_range", "outside_range_ns");
-        let is_start_up = self.own_ns() < self.start_up_ns && range.is_none() && self.function().is_none();
+        let is_start_up = self.is_short() && range.is_none() && self.function().is_none();
         let call = self.call("outside_call", "outside_call_ns");
         // A range in which CUDA is set up holds no work of its own.
         let range = range.filter(|(_, ns)| call.is_none_or(|(_, in_call)| 2 * in_call <= *ns));
@@ -369,6 +377,8 @@ mod tests {
         own.set("outside_host_ns", 7_200_000_000_i64);
         own.set("repeat_count", REPEATED);
         own.set("step_count", REPEATED);
+        own.set("outside_before_ns", 8_750_000_001_i64);
+        own.set("outside_after_ns", 249_999_999_i64);
         let leads = |facts: &Facts| outside_first(facts, device, None).is_some();
         assert!(!leads(&facts));
         // A range names it, the framework is none that is imported, or it takes longer.
@@ -379,11 +389,17 @@ mod tests {
         assert!(!leads(&facts));
         facts.get_mut(run).set("framework", "openacc");
         assert!(leads(&facts));
+        facts.get_mut(run).set("framework", "cupy");
+        assert!(leads(&facts));
         facts.get_mut(run).set("framework", "pytorch");
         facts.get_mut(run).set("duration_ns", 11_000_000_000_i64);
-        facts.get_mut(device).set("outside_before_ns", 6_999_999_999_i64);
+        facts.get_mut(device).set("outside_before_ns", 9_999_999_999_i64);
         assert!(!leads(&facts));
-        facts.get_mut(device).set("outside_before_ns", 7_000_000_000_i64);
+        facts.get_mut(device).set("outside_before_ns", 10_000_000_000_i64);
+        assert!(leads(&facts));
+        // What lies after the work is no import.
+        facts.get_mut(device).set("outside_before_ns", 8_750_000_000_i64);
+        facts.get_mut(device).set("outside_after_ns", 250_000_000_i64);
         assert!(leads(&facts));
     }
 

@@ -92,6 +92,8 @@ const COMPILER_PROGRAMS: [&str; 12] =
     ["ptxas", "cicc", "nvcc", "cc1", "cc1plus", "gcc", "g++", "clang", "clang++", "ld.lld", "nvlink", "cudafe++"];
 /// Calls that wait for a child.
 const CHILD_WAITS: [&str; 4] = ["waitpid", "wait4", "waitid", "wait"];
+/// Calls in which a thread sleeps.
+const SLEEPS: [&str; 4] = ["nanosleep", "clock_nanosleep", "usleep", "sleep"];
 /// A shorter wait is for something that was there already.
 const SHORT_WAIT_NS: i64 = 1_000_000;
 /// Samples of one kind of work further apart than so many times the usual are two pieces of work.
@@ -184,8 +186,8 @@ impl CodeStretches {
         }
     }
 
-    /// What a thread does after its last call of CUDA until it loads the launcher of a kernel that Triton has compiled; where samples
-    /// tell what it does, these say more.
+    /// What a thread does after the last that is known to be something else, a call of CUDA, a sleep, the begin or the end of a range,
+    /// until it loads the launcher of a kernel that Triton has compiled; where samples tell what it does, these say more.
     fn of_launchers(&mut self, timeline: &Timeline) {
         let overheads = &timeline.overheads;
         let is_launcher = |name: &NameId| timeline.name(*name).starts_with(TRITON_LAUNCHER);
@@ -202,6 +204,14 @@ impl CodeStretches {
         marks.extend(
             calls.filter(|(_, thread)| threads.contains(*thread)).map(|(call, thread)| (*thread, call.end, NONE)),
         );
+        let sleeps: Vec<NameId> = SLEEPS.iter().filter_map(|name| timeline.names.find(name)).collect();
+        let os_calls = timeline.os_calls.times.iter().zip(&timeline.os_calls.name).zip(&timeline.os_calls.thread);
+        let sleeps = os_calls.filter(|((_, name), thread)| threads.contains(*thread) && sleeps.contains(name));
+        marks.extend(sleeps.map(|((sleep, _), thread)| (*thread, sleep.end, NONE)));
+        for ranges in timeline.ranges.threads.iter().filter(|ranges| threads.contains(&ranges.thread)) {
+            let ends = ranges.times.iter().flat_map(|range| [range.start, range.end]);
+            marks.extend(ends.map(|at| (ranges.thread, at, NONE)));
+        }
         marks.sort_unstable();
         for pair in marks.windows(2) {
             let [(thread, start, _), (same, end, name)] = pair else { continue };
@@ -365,6 +375,7 @@ pub fn compiler_of(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::columns::ThreadRanges;
 
     #[test]
     fn ranges_are_told_by_what_they_are_called() {
@@ -406,6 +417,21 @@ mod tests {
         assert_eq!(all.times.iter().collect::<Vec<_>>(), [Interval::new(30, 90)]);
         assert_eq!((all.thread, all.work, all.name), (vec![0], vec![CodeWork::Compile], vec![launcher]));
         assert_eq!(compiler_of(timeline.name(launcher)), "triton");
+        let sleep = name(&mut timeline, "clock_nanosleep");
+        for (start, end, thread) in [(31, 40, 0), (41, 80, 1)] {
+            timeline.os_calls.times.push(Interval::new(start, end));
+            timeline.os_calls.name.push(sleep);
+            timeline.os_calls.thread.push(thread);
+        }
+        let mut all = CodeStretches::default();
+        all.of_launchers(&timeline);
+        assert_eq!(all.times.iter().collect::<Vec<_>>(), [Interval::new(40, 90)]);
+        // Reading data is a range of its own; one that goes on may be what compiles.
+        let times = [Interval::new(42, 60), Interval::new(62, 100)].into_iter().collect();
+        timeline.ranges.threads.push(ThreadRanges { thread: 0, times, label: vec![0, 0] });
+        let mut all = CodeStretches::default();
+        all.of_launchers(&timeline);
+        assert_eq!(all.times.iter().collect::<Vec<_>>(), [Interval::new(62, 90)]);
         timeline.cpu_samples = CpuSamples::new(vec![Frame { function: call, module: NONE }]);
         timeline.cpu_samples.push(0, 50, [0].into_iter());
         let mut all = CodeStretches::default();

@@ -104,13 +104,24 @@ const fn exception(name: &'static str) -> Sign {
 pub const INTERRUPT: &str = "KeyboardInterrupt";
 /// What Python prints before an exception that nothing caught.
 pub const TRACEBACK: &str = "Traceback (most recent call last)";
-/// What an interpreter prints before it reads what to do next: with colours around it, or at the beginning of a line.
+/// What an interpreter of Julia prints before it reads what to do next, with colours around it.
 const COLOURED_PROMPT: &str = "julia> ";
-const PROMPTS: [&str; 2] = [">>> ", "In ["];
+/// What other interpreters begin such a line with, and a part of what each says as it starts: programs begin lines of their logs so
+/// as well.
+const PROMPTS: [(&str, &str); 2] =
+    [(">>> ", "Type \"help\", \"copyright\""), ("In [", "An enhanced Interactive Python")];
 
-/// Whether an interpreter asks for the next command in this line: what failed before it has not ended the program.
-pub fn is_prompt(line: &str) -> bool {
-    line.contains(COLOURED_PROMPT) || PROMPTS.iter().any(|prompt| line.starts_with(prompt))
+/// The lines behind the last in which an interpreter asks for the next command: what failed before it has not ended the program.
+pub fn after_prompt<'lines, 'line>(lines: &'lines [&'line str]) -> &'lines [&'line str] {
+    let started = PROMPTS.map(|(_, banner)| lines.iter().position(|line| line.contains(banner)));
+    let asks = |(row, line): (usize, &&str)| {
+        let begins = |((prompt, _), started): (&(&str, &str), &Option<usize>)| {
+            line.starts_with(prompt) && started.is_some_and(|started| started < row)
+        };
+        line.contains(COLOURED_PROMPT) || PROMPTS.iter().zip(&started).any(begins)
+    };
+    let last = lines.iter().enumerate().filter(|line| asks(*line)).map(|(row, _)| row).last();
+    last.and_then(|row| lines.get(row + 1..)).unwrap_or(lines)
 }
 
 /// What the profiler's own library leaves where the system is too new for it.

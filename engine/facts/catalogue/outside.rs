@@ -29,6 +29,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
     ),
     fact("pause_start_ns", Int, CudaTrace, Incomparable, "When that begins."),
     fact(
+        "is_pause_before_record",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether nothing of any thread of the host was recorded before its end.",
+    ),
+    fact(
         "outside_host_ns",
         Int,
         CudaApi,

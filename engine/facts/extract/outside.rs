@@ -32,8 +32,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         return;
     }
     if let Some(pause) = device.told.pause {
-        facts.set("pause_ns", pause.len_ns());
-        facts.set("pause_start_ns", pause.start);
+        facts.set("pause_ns", pause.times.len_ns());
+        facts.set("pause_start_ns", pause.times.start);
+        facts.set("is_pause_before_record", pause.is_before_record);
     }
     // One device may work for a moment, and another all the time.
     let windows = context.devices.iter().map(|device| device.told.whole(device.window()));

@@ -12,14 +12,23 @@ const UNRECORDED_SHARE: f64 = 0.5;
 /// With fewer operations there is too little to judge beside it.
 const LEAST_OPERATION_COUNT: usize = 100;
 
+/// A pause of all devices that parts what is measured from other work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pause {
+    pub(super) times: Interval,
+    /// Whether nothing of any thread of the host was recorded before its end.
+    pub(super) is_before_record: bool,
+}
+
 /// Narrows the windows to the side of such a pause that holds more work, or of which more was recorded, and tells the pause; `None`
 /// where there is none, or little beside it.
-pub(super) fn cut(timeline: &Timeline, devices: &mut [DeviceOps]) -> Option<Interval> {
+pub(super) fn cut(timeline: &Timeline, devices: &mut [DeviceOps]) -> Option<Pause> {
     let hull = hull(devices.iter().map(|device| device.window))?;
     let pause = longest_pause(devices, hull)?;
     let takes = |share: f64| pause.len_ns() as f64 >= share * hull.len_ns() as f64;
     let (before, after) = (Interval::new(hull.start, pause.start), Interval::new(pause.end, hull.end));
-    let is_late = !timeline.source.is_damaged && host_start(timeline).is_some_and(|start| start > pause.start);
+    let host_start = host_start(timeline).filter(|_| !timeline.source.is_damaged);
+    let is_late = host_start.is_some_and(|start| start > pause.start);
     let sides = match is_late && takes(UNRECORDED_SHARE) {
         true => vec![after],
         false if takes(PAUSE_SHARE) => vec![before, after],
@@ -41,7 +50,10 @@ pub(super) fn cut(timeline: &Timeline, devices: &mut [DeviceOps]) -> Option<Inte
         let own = hull_of_work(device, side);
         device.narrow(own);
     }
-    Some(pause)
+    let sampled = timeline.cpu_samples.time_ns.iter().min();
+    let is_before_record =
+        host_start.is_some_and(|start| start >= pause.end) && sampled.is_none_or(|at| *at >= pause.end);
+    Some(Pause { times: pause, is_before_record })
 }
 
 /// When the first thing begins that was recorded of the host.
@@ -80,9 +92,10 @@ fn longest_of(device: &DeviceOps, hull: Interval) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::Geometry;
     use crate::timeline::builder::Limits;
     use crate::timeline::builder::{Builder, CallEvent, KernelKey, OpEvent, StreamKey, ThreadKey};
+    use crate::timeline::samples::{CpuSamples, Frame};
+    use crate::timeline::{Geometry, NONE};
 
     const PAUSE_NS: i64 = 1_000_000;
 
@@ -114,7 +127,7 @@ mod tests {
     }
 
     fn cut_of((timeline, mut devices): (Timeline, Vec<DeviceOps>)) -> (Option<Interval>, Interval) {
-        (cut(&timeline, &mut devices), devices[0].window)
+        (cut(&timeline, &mut devices).map(|pause| pause.times), devices[0].window)
     }
 
     #[test]
@@ -144,5 +157,21 @@ mod tests {
         assert_eq!(cut_of(device_with_host(1_200, 600, Some(23_989))).0, None);
         assert_eq!(cut_of(device_with_host(1_200, 99, Some(PAUSE_NS))).0, None);
         assert_eq!(cut_of(device_with_host(1_200, 60_000, Some(PAUSE_NS))).0, None);
+    }
+
+    #[test]
+    fn a_host_that_was_recorded_within_the_pause_is_known() {
+        let of = |call_ns: Option<i64>| {
+            let (timeline, mut devices) = device_with_host(1_200, 600, call_ns);
+            cut(&timeline, &mut devices).map(|pause| pause.is_before_record)
+        };
+        let end = 24_000 + PAUSE_NS;
+        assert_eq!((of(Some(end)), of(Some(end - 1)), of(Some(30_000))), (Some(true), Some(false), Some(false)));
+        let (timeline, mut devices) = device_with_host(5, 120, None);
+        assert_eq!(cut(&timeline, &mut devices).map(|pause| pause.is_before_record), Some(false));
+        let (mut timeline, mut devices) = device_with_host(1_200, 600, Some(end));
+        timeline.cpu_samples = CpuSamples::new(vec![Frame { function: 0, module: NONE }]);
+        timeline.cpu_samples.push(0, end - 1, [0].into_iter());
+        assert_eq!(cut(&timeline, &mut devices).map(|pause| pause.is_before_record), Some(false));
     }
 }

@@ -1,5 +1,6 @@
 //! The phases of a device's window: which one is measured, and where the time of those before it went.
 
+use super::pause::Pause;
 use super::stats::median;
 use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, pause};
 use crate::facts::{Entity, EntityKind};
@@ -55,7 +56,7 @@ pub(super) struct Told {
     /// The length of the whole window.
     whole_ns: i64,
     /// The pause that parts the work that is measured from the rest, where one takes nearly all of the time.
-    pub(super) pause: Option<Interval>,
+    pub(super) pause: Option<Pause>,
     /// Where the time of phases before it went.
     before: Vec<(Phase, Interval, Sums)>,
 }

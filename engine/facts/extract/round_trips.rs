@@ -1,6 +1,6 @@
 //! Copies of the same size to the device and back again, round after round: data that could stay there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::stats::clamped;
 use super::{Context, DeviceContext};
@@ -19,24 +19,63 @@ const MOST_EXCESS: usize = 3;
 /// Different sizes that are looked at: a program that keeps data on the host copies the same few.
 const MAX_SIZE_COUNT: usize = 1_000;
 
+/// Copies there and back.
+#[derive(Default, Clone)]
+struct Copies {
+    to_device: Vec<Interval>,
+    to_host: Vec<Interval>,
+}
+
+impl Copies {
+    /// How often data went to the device and came back. Where it goes one way far more often, arrays of one size are input and
+    /// output; fewer rounds than count are none.
+    fn rounds(&self) -> usize {
+        let (less, more) = (self.to_device.len().min(self.to_host.len()), self.to_device.len().max(self.to_host.len()));
+        if less < ROUNDS || 2 * more > MOST_EXCESS * less { 0 } else { less }
+    }
+
+    fn append(&mut self, other: Self) {
+        self.to_device.extend(other.to_device);
+        self.to_host.extend(other.to_host);
+    }
+}
+
 /// The pageable copies of one size.
 #[derive(Default)]
 struct Size {
-    to_device: Vec<Interval>,
-    to_host: Vec<Interval>,
-    /// The streams of those to the device.
-    streams: BTreeSet<u32>,
+    by_stream: BTreeMap<u32, Copies>,
+    /// The stream of the last copy to the device, and how often it was another than that of the one before.
+    last: Option<u32>,
+    turns: usize,
 }
 
 impl Size {
-    /// How often data of this size went to the device and came back. Where it goes one way far more often, arrays of one size are
-    /// input and output; where rounds take turns on streams, each has data of its own.
-    fn rounds(&self) -> usize {
-        if self.streams.len() > 1 {
-            return 0;
+    fn to_device(&mut self, stream: u32, times: Interval) {
+        self.turns += usize::from(self.last.replace(stream).is_some_and(|last| last != stream));
+        self.by_stream.entry(stream).or_default().to_device.push(times);
+    }
+
+    /// The copies of data that went to the device and came back, and how often. Streams that take turns stream: nothing tells them
+    /// from arrays that each stay with a stream. Beside much that goes one way on a stream, each stream is judged by itself.
+    fn round_trips(self) -> Option<(usize, Copies)> {
+        let pairs = self.by_stream.values().map(|copies| copies.to_device.len()).sum::<usize>().saturating_sub(1);
+        if self.turns > 0 && 2 * self.turns >= pairs {
+            return None;
         }
-        let (less, more) = (self.to_device.len().min(self.to_host.len()), self.to_device.len().max(self.to_host.len()));
-        if 2 * more > MOST_EXCESS * less { 0 } else { less }
+        let (mut all, mut own, mut own_rounds) = (Copies::default(), Copies::default(), 0);
+        for copies in self.by_stream.into_values() {
+            if copies.rounds() > 0 {
+                own_rounds += copies.rounds();
+                own.append(copies.clone());
+            }
+            all.append(copies);
+        }
+        let rounds = all.rounds();
+        match (rounds, own_rounds) {
+            (0, 0) => None,
+            (0, _) => Some((own_rounds, own)),
+            _ => Some((rounds, all)),
+        }
     }
 }
 
@@ -54,27 +93,28 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         }
         let size = sizes.entry(bytes).or_default();
         match copies.direction[index] {
-            Direction::HostToDevice => {
-                size.to_device.push(op.interval().clip(window));
-                size.streams.insert(copies.ops.stream[index]);
+            Direction::HostToDevice => size.to_device(copies.ops.stream[index], op.interval().clip(window)),
+            Direction::DeviceToHost => {
+                let own = size.by_stream.entry(copies.ops.stream[index]).or_default();
+                own.to_host.push(op.interval().clip(window));
             }
-            Direction::DeviceToHost => size.to_host.push(op.interval().clip(window)),
             _ => {}
         }
     }
-    sizes.retain(|_, size| size.rounds() >= ROUNDS);
-    let count: usize = sizes.values().map(|size| 2 * size.rounds()).sum();
-    let bytes: i128 = sizes.iter().map(|(bytes, size)| i128::from(*bytes) * 2 * size.rounds() as i128).sum();
-    let most = sizes.iter().max_by_key(|(bytes, size)| i128::from(**bytes) * size.rounds() as i128);
+    let told =
+        sizes.into_iter().filter_map(|(bytes, size)| size.round_trips().map(|(rounds, all)| (bytes, rounds, all)));
+    let told: Vec<(i64, usize, Copies)> = told.collect();
+    let count: usize = told.iter().map(|(_, rounds, _)| 2 * rounds).sum();
+    let moved = |bytes: i64, rounds: usize| i128::from(bytes) * 2 * rounds as i128;
     facts.set("round_trip_copy_count", count as i64);
-    facts.set("round_trip_bytes", clamped(bytes));
-    if let Some((bytes, size)) = most {
+    facts.set("round_trip_bytes", clamped(told.iter().map(|(bytes, rounds, _)| moved(*bytes, *rounds)).sum()));
+    if let Some((bytes, rounds, copies)) = told.iter().max_by_key(|(bytes, rounds, _)| moved(*bytes, *rounds)) {
         facts.set("round_trip_size_bytes", *bytes);
-        facts.set("round_trip_size_count", size.rounds() as i64);
-        facts.set_some("round_trip_first_start_ns", size.to_device.first().map(|first| first.start));
+        facts.set("round_trip_size_count", *rounds as i64);
+        facts.set_some("round_trip_first_start_ns", copies.to_device.iter().map(|first| first.start).min());
     }
     // The last way back may be a result, and the first way there an input: both count, as a bound.
-    let all = sizes.into_values().flat_map(|size| size.to_device.into_iter().chain(size.to_host));
+    let all = told.into_iter().flat_map(|(.., copies)| copies.to_device.into_iter().chain(copies.to_host));
     let all = Union::of(all);
     facts.set("round_trip_exposed_ns", all.len_ns() - all.common_ns(&device.tally.kernels_run));
 }
@@ -83,14 +123,44 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 mod tests {
     use super::*;
 
+    /// Rounds and the copies that are theirs, of copies on streams: to the device and back.
+    fn of(to_device: &[(u32, usize)], to_host: &[(u32, usize)]) -> Option<(usize, usize)> {
+        let times = Interval::new(0, 1);
+        let mut size = Size::default();
+        for (stream, count) in to_device {
+            (0..*count).for_each(|_| size.to_device(*stream, times));
+        }
+        for (stream, count) in to_host {
+            let own = size.by_stream.entry(*stream).or_default();
+            own.to_host.extend(vec![times; *count]);
+        }
+        size.round_trips().map(|(rounds, all)| (rounds, all.to_device.len() + all.to_host.len()))
+    }
+
     #[test]
-    fn rounds_that_take_turns_on_streams_have_data_of_their_own() {
-        let copies = |count: usize| vec![Interval::new(0, 1); count];
-        let of = |to_device, to_host, streams: &[u32]| {
-            let (to_device, to_host) = (copies(to_device), copies(to_host));
-            Size { to_device, to_host, streams: streams.iter().copied().collect() }.rounds()
-        };
-        assert_eq!((of(4, 4, &[7]), of(6, 4, &[7]), of(7, 4, &[7])), (4, 4, 0));
-        assert_eq!(of(4, 4, &[7, 8]), 0);
+    fn as_much_goes_there_as_comes_back() {
+        assert_eq!(of(&[(7, 4)], &[(7, 4)]), Some((4, 8)));
+        assert_eq!(of(&[(7, 6)], &[(7, 4)]), Some((4, 10)));
+        assert_eq!(of(&[(7, 7)], &[(7, 4)]), None);
+        assert_eq!(of(&[(7, 2)], &[(7, 2)]), None);
+    }
+
+    #[test]
+    fn streams_that_take_turns_stream() {
+        let turns = [(7, 1), (8, 1), (7, 1), (8, 1)];
+        assert_eq!(of(&turns, &turns), None);
+        // In half of the pairs, and in fewer.
+        assert_eq!(of(&[(7, 2), (8, 2), (7, 1)], &[(7, 3), (8, 2)]), None);
+        assert_eq!(of(&[(7, 3), (8, 3)], &[(7, 3), (8, 3)]), Some((6, 12)));
+    }
+
+    #[test]
+    fn another_stream_takes_no_round_trips_away() {
+        assert_eq!(of(&[(7, 1), (13, 60)], &[(13, 60)]), Some((60, 121)));
+        // Back on a stream of its own.
+        assert_eq!(of(&[(7, 20)], &[(8, 20)]), Some((20, 40)));
+        // Many that only go there, on another stream.
+        assert_eq!(of(&[(7, 100), (13, 20)], &[(13, 20)]), Some((20, 40)));
+        assert_eq!(of(&[(7, 100), (13, 2)], &[(13, 2)]), None);
     }
 }

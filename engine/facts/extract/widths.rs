@@ -45,6 +45,8 @@ impl<'all> Narrow<'all> {
 const SAME_SHARE: f64 = 0.8;
 /// A launch that is no longer may wait for unified memory all the time that it takes.
 const FAULT_NS: i64 = 1_000_000;
+/// Where memory migrates for this part of such launches.
+const FAULT_SHARE: f64 = 0.25;
 
 /// What filling the GPU could win of a kernel by its facts: nothing where its own wider launches take as long, nor of the time that
 /// unified memory takes to come.
@@ -56,9 +58,10 @@ pub(super) fn loss_ns(kernel: &Entity) -> i64 {
         return 0;
     }
     let of = |name| kernel.int(name).unwrap_or(0);
-    // Memory that migrates during every short launch may be all that they wait for.
+    // Memory that migrates for a good part of every short launch may be all that they wait for.
     let waits = of("faulting_launch_count") > 0 && of("faulting_launch_count") == of("launch_count");
-    if waits && of("max_ns") <= FAULT_NS {
+    let is_much = of("faulting_ns") as f64 >= FAULT_SHARE * of("faulting_launch_ns") as f64;
+    if waits && is_much && of("max_ns") <= FAULT_NS {
         return 0;
     }
     let moving_ns = of("faulting_ns").max(of("faulting_excess_ns"));
@@ -128,15 +131,18 @@ mod tests {
     use crate::facts::EntityKind;
 
     #[test]
-    fn nothing_is_lost_by_grids_where_memory_migrates_during_every_short_launch() {
-        let of = |faulting: i64, max_ns: i64| {
+    fn nothing_is_lost_by_grids_where_memory_migrates_for_much_of_every_short_launch() {
+        let of = |faulting: i64, max_ns: i64, migrating_ns: i64| {
             let mut kernel = Entity::new(EntityKind::Kernel, String::new(), Vec::new());
             let facts = [("one_block_loss_ns", 500), ("launch_count", 3), ("faulting_launch_count", faulting)];
             facts.into_iter().for_each(|(name, value)| kernel.set(name, value));
             kernel.set("max_ns", max_ns);
+            kernel.set("faulting_launch_ns", 400_i64);
+            kernel.set("faulting_ns", migrating_ns);
             loss_ns(&kernel)
         };
-        assert_eq!((of(3, FAULT_NS), of(3, FAULT_NS + 1), of(2, FAULT_NS), of(0, FAULT_NS)), (0, 500, 500, 500));
+        assert_eq!((of(3, FAULT_NS, 100), of(3, FAULT_NS, 99)), (0, 401));
+        assert_eq!((of(3, FAULT_NS + 1, 100), of(2, FAULT_NS, 100), of(0, FAULT_NS, 0)), (400, 400, 500));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which error a program's output tells of, by fixed words.
 
-use crate::timeline::output::{Ends, OutputError, SIGNS, TRACEBACK, is_prompt};
+use crate::timeline::output::{Ends, OutputError, SIGNS, TRACEBACK, after_prompt};
 
 /// What ends a program stands so near the end of its output: only what the runtime adds comes after it.
 const LAST_LINES: usize = 40;
@@ -12,8 +12,7 @@ const SURVIVED: [&str; 2] = ["Exception ignored in", "Exception in thread"];
 /// The error that one output tells of: what ended the program, else the most telling one.
 pub(super) fn error_of(output: &str) -> Option<OutputError> {
     let lines: Vec<&str> = output.lines().map(of_rank).filter(|line| !line.trim().is_empty()).collect();
-    let begin = lines.iter().rposition(|line| is_prompt(line)).map_or(0, |prompt| prompt + 1);
-    let lines = &lines[begin..];
+    let lines = after_prompt(&lines);
     let kind_of = |lines: &[&str]| SIGNS.iter().find(|sign| lines.iter().any(|line| sign.is_in(line)));
     match uncaught(lines).or_else(|| fatal(lines)) {
         Some(end) => {
@@ -142,9 +141,18 @@ mod tests {
         assert_eq!(of(&format!("{failed}\n\u{1b}[0Kjulia> \u{1b}[7Cinclude(\"a.jl\")\n")), None);
         assert_eq!(of(&format!("julia> f()\n{failed}")), Some(("a Julia error", true)));
         let traceback = "Traceback (most recent call last):\n  File\nKeyError: 1\n";
-        assert_eq!(of(&format!("{traceback}>>> f()\n")), None);
-        assert_eq!(of(&format!("{traceback}In [2]: f()\n")), None);
-        assert_eq!(of(&format!(">>> f()\n{traceback}")), Some(("KeyError", true)));
+        let python =
+            "Python 3.11.4 (main) on linux\nType \"help\", \"copyright\", \"credits\" or \"license\" for more.\n";
+        let ipython = "Python 3.11.4\nIPython 8.12.0 -- An enhanced Interactive Python. Type '?' for help.\n";
+        assert_eq!(of(&format!("{python}>>> g()\n{traceback}>>> f()\n")), None);
+        assert_eq!(of(&format!("{ipython}{traceback}In [2]: f()\n")), None);
+        assert_eq!(of(&format!("{python}>>> f()\n{traceback}")), Some(("KeyError", true)));
+        // Lines of a log that look so.
+        let failed = Some(("KeyError", true));
+        assert_eq!(of(&format!("{traceback}>>> rank 1: epoch 2 done\n")), failed);
+        assert_eq!(of(&format!(">>> start\n>>> load\n{traceback}>>> rank 1: epoch 2 done\n")), failed);
+        assert_eq!(of(&format!("{traceback}In [12] of 20\n")), failed);
+        assert_eq!(of(&format!("{python}{traceback}In [12] of 20\n")), failed);
     }
 
     #[test]
