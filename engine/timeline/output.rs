@@ -120,7 +120,7 @@ pub fn after_prompt<'lines, 'line>(lines: &'lines [&'line str]) -> &'lines [&'li
         };
         line.contains(COLOURED_PROMPT) || PROMPTS.iter().zip(&started).any(begins)
     };
-    let last = lines.iter().enumerate().filter(|line| asks(*line)).map(|(row, _)| row).last();
+    let last = lines.iter().enumerate().rfind(|line| asks(*line)).map(|(row, _)| row);
     last.and_then(|row| lines.get(row + 1..)).unwrap_or(lines)
 }
 

@@ -50,7 +50,7 @@ struct Size {
 }
 
 impl Size {
-    fn to_device(&mut self, stream: u32, times: Interval) {
+    fn add_to_device(&mut self, stream: u32, times: Interval) {
         self.turns += usize::from(self.last.replace(stream).is_some_and(|last| last != stream));
         self.by_stream.entry(stream).or_default().to_device.push(times);
     }
@@ -93,7 +93,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         }
         let size = sizes.entry(bytes).or_default();
         match copies.direction[index] {
-            Direction::HostToDevice => size.to_device(copies.ops.stream[index], op.interval().clip(window)),
+            Direction::HostToDevice => size.add_to_device(copies.ops.stream[index], op.interval().clip(window)),
             Direction::DeviceToHost => {
                 let own = size.by_stream.entry(copies.ops.stream[index]).or_default();
                 own.to_host.push(op.interval().clip(window));
@@ -128,7 +128,7 @@ mod tests {
         let times = Interval::new(0, 1);
         let mut size = Size::default();
         for (stream, count) in to_device {
-            (0..*count).for_each(|_| size.to_device(*stream, times));
+            (0..*count).for_each(|_| size.add_to_device(*stream, times));
         }
         for (stream, count) in to_host {
             let own = size.by_stream.entry(*stream).or_default();
