@@ -98,11 +98,12 @@ fn launches_without_their_work_are_counted_and_told() {
 
 #[test]
 fn work_that_does_not_say_what_launched_it_is_not_lost() {
-    for unlinked in [vec![0, 2, 5], (0..6).collect()] {
+    let cases = [(vec![0, 2, 5], ""), ((0..6).collect(), ""), (vec![0, 2, 5], r#""External id": 1, "#)];
+    for (unlinked, by) in cases {
         let text = unlinked.iter().fold(trace(6, Today), |text, step| {
             let kernel = format!(r#""stream": 7, "correlation": {}, "grid""#, 2 * step + 1);
             assert!(text.contains(&kernel), "{kernel}");
-            text.replace(&kernel, r#""stream": 7, "grid""#)
+            text.replace(&kernel, &format!(r#""stream": 7, {by}"grid""#))
         });
         let facts = facts(text);
         let run = facts.run().unwrap();
@@ -110,6 +111,9 @@ fn work_that_does_not_say_what_launched_it_is_not_lost() {
         assert_eq!(run.get("lacks_gpu_work"), Some(&false.into()), "{unlinked:?}");
         assert_eq!(device(&facts, "kernel_count"), 6);
     }
+    // Where the other id joins kernels to their calls, the rest of the calls have lost theirs.
+    let joined = without_kernels(6, 2..4).replace("\"correlation\"", "\"External id\"");
+    assert_eq!(facts(joined).run().unwrap().int("lost_launch_count"), Some(2));
 }
 
 /// Two products, launched one behind the other, and computed in turn. Both kernels name ids: those of their operators, or what
