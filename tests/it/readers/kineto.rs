@@ -477,3 +477,17 @@ fn calls_and_work_without_correlation_are_linked_by_their_external_id() {
     assert_eq!(of(&text, "idle_unknown_ns"), 0);
     assert_eq!(facts(&text).run().unwrap().int("lost_launch_count"), None);
 }
+
+#[test]
+fn collectives_beside_other_kernels_tell_nothing_of_late_ranks() {
+    let uneven = |text: String| {
+        let facts = facts(text);
+        (device(&facts, "collective_uneven_ns"), device(&facts, "collective_late_ns"))
+    };
+    assert_eq!(uneven(framed_trace(12)), (6_000, 6_000));
+    let beside = (1..12).step_by(2).fold(framed_trace(12), |text, step| {
+        let kernel = |us| format!(r#""update", "pid": 0, "tid": 7, "ts": {}, "dur": {us},"#, 1_760 + step * 1_000);
+        String::from_utf8(with(&text, &kernel(3), &kernel(25))).unwrap()
+    });
+    assert_eq!(uneven(beside), (6_000, 0));
+}
