@@ -194,11 +194,14 @@ impl Play<'_> {
     }
 
     /// Whether the device could do the host code before a call: it is mostly operators of the CPU; at best all of it, whatever it
-    /// is, where a framework is at work. Of other programs nothing tells that host code is work on what is copied.
+    /// is, where it may be work on what the device made: a framework is at work, or results come back. Of a program that only
+    /// sends, what is sent comes from elsewhere, and still has to get to the device.
     fn moved_to_device(&self, extent: Extent, setting: &Setting<'_>) -> Vec<bool> {
         let model = self.model;
         let mut is_moved = vec![false; model.part.calls.len()];
-        let is_any = extent == Extent::Ceiling && model.part.calls.iter().any(|call| call.operator_count > 0);
+        let has_operators = model.part.calls.iter().any(|call| call.operator_count > 0);
+        let has_results = model.part.ops.iter().any(|op| op.lane == Some(TO_HOST));
+        let is_any = extent == Extent::Ceiling && (has_operators || has_results);
         for edge in self.edges.iter().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
             let What::CallStart(call) = model.what[edge.to as usize] else { continue };
             let row = model.call(call);
