@@ -126,6 +126,30 @@ fn of_many_values_read_in_a_step_one_read_is_expected_to_stay() {
 }
 
 #[test]
+fn values_read_one_behind_the_other_win_what_one_does() {
+    let reads = |count: u32| {
+        let mut trace = Trace::default();
+        for step in 0..STEP_COUNT {
+            let begin = trace.host_us;
+            for _ in 0..20 {
+                trace.launch("filter_kernel", 20.0);
+            }
+            for _ in 0..count {
+                trace.copy(TO_HOST, 1.0);
+                trace.wait();
+            }
+            trace.host_us += 60.0;
+            trace.step(step, begin);
+        }
+        trace.gain(Change::NoSync).0
+    };
+    let (one, two, three) = (reads(1), reads(2), reads(3));
+    assert!(one.expected_ns > 50_000, "{one:?}");
+    assert!(two.expected_ns >= one.expected_ns && two.ceiling_ns >= two.expected_ns, "{one:?} {two:?}");
+    assert!(three.expected_ns >= two.expected_ns, "{two:?} {three:?}");
+}
+
+#[test]
 fn rounds_of_few_launches_share_a_graph() {
     let mut trace = Trace::default();
     for _ in 0..80 {
