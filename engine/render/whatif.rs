@@ -73,7 +73,7 @@ const fn why_not(none: NoReplay) -> &'static str {
         NoReplay::Incomplete => "A part of what ran is missing from the recording: nothing can be played again.",
         NoReplay::NoCalls => "The recording lacks the calls that asked for the work: nothing can be played again.",
         NoReplay::NoSteps => "Nothing repeats that could be played again: mark each step with a range (NVTX).",
-        NoReplay::TooLong => "One step has more calls and operations than are played again.",
+        NoReplay::TooLong => "One step has more calls, operations and waits than are played again.",
         NoReplay::Unexplained => {
             "Something that the recording does not hold decided when work began: only the ledger bounds what can be won."
         }

@@ -82,7 +82,7 @@ pub enum NoReplay {
     NoCalls,
     /// No steps are known.
     NoSteps,
-    /// One step is longer than what is played again.
+    /// One step is longer, or waits for more, than what is played again.
     TooLong,
     /// Something that the recording does not hold decided when work began.
     Unexplained,

@@ -16,7 +16,7 @@ use crate::timeline::{NONE, ThreadRanges};
 
 /// Calls and operations that are played again at most, of an ordinary number of GPUs: a representative part of the steady state.
 /// Each GPU has a replay of its own, in which all of them are.
-const MAX_EVENT_COUNT: usize = 30_000;
+pub(super) const MAX_EVENT_COUNT: usize = 30_000;
 /// Threads that are played again at most: each is held against all others where it was silent.
 const MAX_THREAD_COUNT: usize = 256;
 /// Steps that are played again at most.

@@ -6,9 +6,10 @@ mod operations;
 use foldhash::HashMap;
 
 use super::model::{Edge, Model, What, Why};
-use super::record::Part;
+use super::record::{MAX_EVENT_COUNT, Part};
 use super::{Assumption, NoReplay};
 use crate::ledger::OpKind;
+use crate::limits::USUAL_DEVICE_COUNT;
 use crate::timeline::Timeline;
 
 /// Between the end of an operation and the start of the next in its stream, where nothing was measured.
@@ -25,8 +26,9 @@ const SILENT_NS: i64 = 20_000;
 const MAX_LOOK_BACK: usize = 16;
 /// Streams that one wait waits for at most.
 const MAX_WAITED_STREAM_COUNT: usize = 64;
-/// Edges of a model at most, for each of its events: ordinary recordings have one or two. Each change plays all of them again.
-const MAX_EDGES_PER_EVENT: usize = 4;
+/// Edges of a model at most, of an ordinary number of GPUs: ordinary recordings have one or two for each event, a wait for many
+/// streams one for each of them. Each GPU has a model, and each change plays all of its edges again.
+const MAX_EDGE_COUNT: usize = 8 * MAX_EVENT_COUNT;
 /// What is not explained may be this share of a step: it stays in every replay.
 const CLOSE_SHARE: f64 = 0.05;
 /// More than this of a step is worth a word.
@@ -67,6 +69,8 @@ struct Builder<'all> {
     stream_index: HashMap<u32, usize>,
     /// All operations by end.
     by_end: Vec<u32>,
+    /// Edges that it may have.
+    most_edges: usize,
     assumptions: Vec<Assumption>,
     /// Time that is not explained, by event that came late because of it.
     unexplained: Vec<(u32, i64)>,
@@ -94,6 +98,7 @@ impl<'all> Builder<'all> {
             of_stream,
             stream_index,
             by_end,
+            most_edges: MAX_EDGE_COUNT * USUAL_DEVICE_COUNT / timeline.devices.len().max(USUAL_DEVICE_COUNT),
             assumptions: Vec::new(),
             unexplained: Vec::new(),
         }
@@ -148,7 +153,7 @@ impl<'all> Builder<'all> {
 
     /// Whether there are as many edges as may be.
     fn is_full(&self) -> bool {
-        self.model.edges.len() >= MAX_EDGES_PER_EVENT * self.model.recorded.len()
+        self.model.edges.len() >= self.most_edges
     }
 
     /// The program order of each thread, and who handed over to whom.

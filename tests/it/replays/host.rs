@@ -330,3 +330,29 @@ fn a_gpu_that_waits_for_another_of_its_process_wins_nothing_without_the_wait() {
     // The other is busy for 300 µs of each step.
     assert!(shorter.expected_ns <= (step_ns - 300_000) * 5 / 4, "{shorter:?} of {step_ns}");
 }
+
+/// Steps of a kernel in each of many streams, and a wait for the device after each.
+fn waits_for_streams(count: u32) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        for stream in 0..count {
+            trace.ask("cudaLaunchKernel", "kernel", "filter_kernel", 100 + stream, 20.0);
+            let length = (trace.gpu_us + 4.0 - trace.host_us).max(1.0);
+            trace.call("cudaDeviceSynchronize", length);
+            trace.host_us += length + 1.0;
+        }
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn waits_for_many_streams_are_played_again() {
+    let share = |count| {
+        let (gain, step_ns) = waits_for_streams(count).gain(Change::NoSync);
+        gain.expected_ns as f64 / step_ns as f64
+    };
+    let (few, many) = (share(8), share(48));
+    assert!(few > 0.2 && (few - many).abs() < 0.05, "{few} {many}");
+}
