@@ -1,5 +1,7 @@
 //! What a comparison is held against: limits against the base, and fixed ones, which are about the head.
 
+use std::collections::BTreeSet;
+
 use super::budget::{Budget, Metric};
 use super::fail_on::Slower;
 use super::named::Named;
@@ -142,7 +144,9 @@ impl Context<'_> {
 
     /// What fits a pattern, and in the head what replaced something that fits.
     fn named(&self, named: &Named, scaling: Scaling) -> Result<Vec<Number>, String> {
-        let pairs = self.comparison.work.replaced.iter().filter(|pair| named.fits(&pair.old));
+        // What fits in the base may do so by its full name.
+        let olds: BTreeSet<&str> = self.runs.base.iter().flat_map(|run| named.kernels(&run.facts)).collect();
+        let pairs = self.comparison.work.replaced.iter().filter(|pair| olds.contains(pair.old.as_str()));
         let replacing: Vec<&str> = pairs.map(|pair| pair.new.as_str()).collect();
         let told = |run: &Run| named.of(&run.facts, &replacing);
         let is_gone = self.runs.head.iter().all(|run| told(run).is_none())

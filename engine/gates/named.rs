@@ -39,8 +39,14 @@ impl Named {
         format!("{} that fits `{}`", self.kind.name(), self.pattern.as_str())
     }
 
+    /// The names of the kernels that fit; of ranges none, as no other stands for one.
+    pub(super) fn kernels<'a>(&'a self, facts: &'a Facts) -> impl Iterator<Item = &'a str> {
+        let is_of_kernels = self.kind == EntityKind::Kernel;
+        self.fitting(facts, &[]).filter(move |_| is_of_kernels).map(Entity::name)
+    }
+
     /// Whether a name fits.
-    pub(super) fn fits(&self, name: &str) -> bool {
+    fn fits(&self, name: &str) -> bool {
         self.pattern.matches(name)
     }
 

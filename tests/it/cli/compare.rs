@@ -219,12 +219,16 @@ fn a_budget_of_a_kernel_follows_the_one_in_its_place() {
             }
         }
     });
-    let name = facts("tiny-kernels.sqlite")["kernels"][0]["name"].as_str().unwrap().to_owned();
+    let first = facts("tiny-kernels.sqlite")["kernels"][0].clone();
+    let (name, full) = (first["name"].as_str().unwrap(), first["full_name"].as_str().unwrap());
+    assert_ne!(name, full);
     let base = folder.write("base.json", &facts("tiny-kernels.sqlite"));
     let head = folder.write("head.json", &head);
-    let budget = |fact: &str| format!("kernel[\"{name}\"].{fact}=+5%");
-    let json = compared(&base, &head, &["--budget", &budget("mean_ns"), "--budget", &budget("sum_ns")]);
-    assert_eq!((&json["gates"][0]["outcome"], &json["gates"][1]["outcome"]), (&json!("failed"), &json!("failed")));
+    for pattern in [name, full] {
+        let budget = |fact: &str| format!("kernel[\"{pattern}\"].{fact}=+5%");
+        let json = compared(&base, &head, &["--budget", &budget("mean_ns"), "--budget", &budget("sum_ns")]);
+        assert_eq!((&json["gates"][0]["outcome"], &json["gates"][1]["outcome"]), (&json!("failed"), &json!("failed")));
+    }
 }
 
 #[test]

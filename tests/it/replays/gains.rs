@@ -401,8 +401,8 @@ const TAIL: &str = "## What is not predicted
 
 Packing small pieces on the host (14 GB/s), the spacing of kernels in a graph (60 ns), what overlapped communication costs the
 compute beside it (0.55 of the time that it is hidden), what recording a call costs (1.2 to 3.7 µs) and an operator of PyTorch
-(1.6 to 9.5 µs) where a launch is recorded to take 4.3 µs, and up to four times as much where it takes longer than that: with it
-the steps of 34 host-bound programs of PyTorch, without the profiler, are off by 13 % in the mean, without it by 24 %; how much host time varies from run to run (15 %) and what allocating takes (45 %), what stays of host code that other threads do (15 %), what
+(1.6 to 9.5 µs) where a launch is recorded to take 4.3 µs, and where it takes longer than that up to four times as much for a
+call, up to five and a half times for an operator; how much host time varies from run to run (15 %) and what allocating takes (45 %), what stays of host code that other threads do (15 %), what
 kernels of several streams win of the last wave of each other (8 %), of normalisation with the channels last (60 %). The rest is taken from the recording itself: rates of pinned
 copies where there are any, launch latencies, spacings, what waits waited for.
 ";
