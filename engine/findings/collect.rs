@@ -44,6 +44,8 @@ pub struct KernelToProfile {
 
 /// Findings after which nothing else is worth recording: the program itself has to be recorded again.
 const RECORD_AGAIN: [&str; 4] = ["no-gpu-work", "no-kernels", "events-lost", "too-little-work"];
+/// What is recorded then: where the GPU has little to show, what the host does tells why.
+const AGAIN: [Capability; 4] = [Capability::CudaTrace, Capability::Nvtx, Capability::OsRuntime, Capability::CpuSamples];
 /// Kernels that take less of the window are left alone.
 const LEAST_SHARE: f64 = 0.05;
 /// Where the GPU computes for less of the window, its kernels are not what to look into first.
@@ -131,7 +133,8 @@ impl Collection {
                 review.findings.iter().any(|finding| finding.rule == *rule && finding.severity > Severity::Info)
             })
             .collect();
-        let script = source::script(own, &[Capability::CudaTrace]).filter(|_| !reasons.is_empty());
+        let needs = AGAIN.into_iter().filter(|needs| source::can_record(own, *needs));
+        let script = source::script(own, &needs.collect::<Vec<_>>()).filter(|_| !reasons.is_empty());
         if let Some(script) = script {
             self.parts.push(Collected {
                 what: "the program again, some whole steps of its work: what was recorded is not enough to judge"

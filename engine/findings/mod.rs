@@ -39,6 +39,7 @@ use crate::text::spans::Sentence;
 use occurrence::{Context, Occurrence};
 use rank::Ranking;
 use source::KernelNames;
+use work::Repeated;
 
 pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
 pub use collect::{Collected, Collection, KernelToProfile, collection, first_recordings};
@@ -200,7 +201,7 @@ pub struct Gain {
     pub recoverable_ns: i64,
     /// The window that they are part of.
     pub window_ns: i64,
-    /// The same as a share of that window.
+    /// The same as a share of that window; what a replay says is a share of a step, or of a round.
     pub share: f64,
     /// How much faster the window could pass: T / (T - R). Absent where that says nothing, as next to nothing of the window
     /// would be left.
@@ -224,6 +225,8 @@ pub struct ReplayedGain {
     pub change: Change,
     /// What a step is.
     pub unit: GainUnit,
+    /// What of the steady state such rounds take, a share: the rest repeats nothing, and nothing is known to be won of it. 1 of steps.
+    pub covered_share: f64,
     /// A step, nanoseconds.
     pub step_ns: i64,
     /// What a plain fix brings, nanoseconds a step.
@@ -250,15 +253,16 @@ const LEAST_REST_NS: i64 = 1_000_000;
 const MOST_SPEEDUP: i64 = 10;
 
 impl Gain {
-    /// Of what a replay says: in the steady state, which lasts so long.
-    fn replayed(replayed: &Replayed, (steady_ns, unit): (i64, GainUnit), account: String, basis: String) -> Self {
-        let share = |ns: i64| ns as f64 / replayed.step_ns.max(1) as f64;
-        let recoverable_ns = (share(replayed.ceiling_ns) * steady_ns as f64) as i64;
-        let (step_ns, expected_ns) = (replayed.step_ns, replayed.expected_ns);
-        let change = replayed.change;
+    /// Of what a replay says of steps, or of rounds: in the time of a device that those take.
+    fn replayed(replayed: &Replayed, repeated: Repeated, account: String, basis: String) -> Self {
+        let Repeated { unit, steady_ns, covered_share } = repeated;
+        let (step_ns, expected_ns, change) = (replayed.step_ns, replayed.expected_ns, replayed.change);
+        let share_of = |ns: i64| ns as f64 / step_ns.max(1) as f64;
+        let (share, expected_share) = (share_of(replayed.ceiling_ns), share_of(expected_ns));
+        let recoverable_ns = (share * covered_share * steady_ns as f64) as i64;
         let replayed =
-            ReplayedGain { change, unit, step_ns, expected_ns, expected_share: share(expected_ns), beyond_ns: None };
-        Self { replayed: Some(replayed), ..Self::new(recoverable_ns, steady_ns, account, basis) }
+            ReplayedGain { change, unit, covered_share, step_ns, expected_ns, expected_share, beyond_ns: None };
+        Self { share, replayed: Some(replayed), ..Self::new(recoverable_ns, steady_ns, account, basis) }
     }
 
     /// A part of it.
@@ -270,12 +274,16 @@ impl Gain {
             ..replayed
         });
         let (account, basis) = (self.account.clone(), self.basis.clone());
-        Self { replayed, ..Self::new(of(self.recoverable_ns), self.window_ns, account, basis) }
+        Self {
+            share: self.share * share,
+            replayed,
+            ..Self::new(of(self.recoverable_ns), self.window_ns, account, basis)
+        }
     }
 
-    /// The share by which it weighs: what is expected, else the most.
+    /// The share of the window by which it weighs: what is expected, else the most.
     pub fn weighing_share(&self) -> f64 {
-        self.replayed.map_or(self.share, |replayed| replayed.expected_share)
+        self.replayed.map_or(self.share, |replayed| replayed.expected_share * replayed.covered_share)
     }
 
     /// How much it is, in words: `about 41 %, at most 47 %`, or `up to 4.46 s, 48 %`.

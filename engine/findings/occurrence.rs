@@ -2,10 +2,11 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use super::Gain;
 use super::fingerprint::Fingerprints;
 use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
-use super::{Gain, GainUnit};
+use super::work::Repeated;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, START_UP_PIECES};
 use crate::replay::STEP_FACT;
@@ -123,12 +124,12 @@ impl Occurrence<'_> {
         }
     }
 
-    /// Bounds the share of a step that is expected to go.
-    pub(super) fn expect_at_most(&mut self, share: f64) {
-        if let Some(gain) = &mut self.gain
-            && let Some(replayed) = &mut gain.replayed
-            && replayed.expected_share > share
-        {
+    /// Bounds what is expected to go, as a share of the window: rounds that take a part of it may hold all of that.
+    pub(super) fn expect_at_most(&mut self, share_of_window: f64) {
+        let Some(gain) = &mut self.gain else { return };
+        let Some(replayed) = &mut gain.replayed else { return };
+        let share = (share_of_window / replayed.covered_share).min(1.0);
+        if replayed.expected_share > share {
             replayed.expected_share = share;
             replayed.expected_ns = (share * replayed.step_ns as f64) as i64;
             if !self.is_severity_fixed {
@@ -200,10 +201,8 @@ impl<'a> Context<'a> {
             Some(device) => {
                 let device = self.facts.get(device);
                 if let Some(replayed) = estimate.replayed.as_ref().filter(|_| !is_once) {
-                    let steady_ns = device.int("steady_ns").filter(|steady_ns| *steady_ns > 0);
-                    let steady_ns = steady_ns.or(device.int("window_ns"))?;
                     let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
-                    return Some(Gain::replayed(replayed, (steady_ns, GainUnit::of(device)), account, basis));
+                    return Some(Gain::replayed(replayed, Repeated::of(device)?, account, basis));
                 }
                 device.int("window_ns")?
             }

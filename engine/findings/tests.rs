@@ -435,3 +435,22 @@ proptest! {
         prop_assert_eq!(ids(&review), ids(&sample.review()));
     }
 }
+
+#[test]
+fn a_gain_of_rounds_is_time_of_what_they_take() {
+    let replayed = Replayed { change: Change::NoSync, step_ns: 1_000, expected_ns: 500, ceiling_ns: 800 };
+    let gain = |unit, covered_share| {
+        let repeated = Repeated { unit, steady_ns: 100_000_000, covered_share };
+        Gain::replayed(&replayed, repeated, "idle".to_owned(), String::new())
+    };
+    let step = gain(GainUnit::Step, 1.0);
+    assert_eq!((step.recoverable_ns, step.window_ns, step.share), (80_000_000, 100_000_000, 0.8));
+    assert_eq!(step.weighing_share(), 0.5);
+    let round = gain(GainUnit::Round, 0.4);
+    assert_eq!((round.recoverable_ns, round.window_ns, round.share), (32_000_000, 100_000_000, 0.8));
+    assert_eq!(round.weighing_share(), 0.2);
+    assert_eq!(round.words(), "about 50 %, at most 80 % of a round");
+    assert!(round.speedup_ceiling.is_some_and(|ceiling| (1.47..1.48).contains(&ceiling)), "{round:?}");
+    let half = round.part(0.5);
+    assert_eq!((half.recoverable_ns, half.share, half.weighing_share()), (16_000_000, 0.4, 0.1));
+}

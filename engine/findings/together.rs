@@ -130,6 +130,7 @@ mod tests {
         gain.replayed = Some(ReplayedGain {
             change,
             unit: GainUnit::Step,
+            covered_share: 1.0,
             step_ns: 1_000,
             expected_ns: 100,
             expected_share: 0.1,

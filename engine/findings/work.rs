@@ -142,6 +142,28 @@ impl GainUnit {
     }
 }
 
+/// What of a device's time the steps or rounds take that a replay is of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Repeated {
+    pub(super) unit: GainUnit,
+    /// The steady state, else the window.
+    pub(super) steady_ns: i64,
+    /// What of it rounds take; 1 of steps, which are all of it.
+    pub(super) covered_share: f64,
+}
+
+impl Repeated {
+    /// Of a device; `None` where its time is not known.
+    pub(super) fn of(device: &Entity) -> Option<Self> {
+        let (unit, window_ns) = (GainUnit::of(device), device.int("window_ns"));
+        let steady_ns = device.int("steady_ns").filter(|steady_ns| *steady_ns > 0).or(window_ns)?;
+        let held_share = device.number("replay_covered_share").filter(|_| unit == GainUnit::Round);
+        let held_ns = held_share.zip(window_ns).map(|(share, window_ns)| share * window_ns as f64);
+        let covered_share = held_ns.map_or(1.0, |held_ns| (held_ns / steady_ns.max(1) as f64).clamp(0.0, 1.0));
+        Some(Self { unit, steady_ns, covered_share })
+    }
+}
+
 /// Rounds that take less of the window than this are told with the part that they take.
 const NEARLY_ALL_COVERED: f64 = 0.9;
 
@@ -312,6 +334,24 @@ mod tests {
         assert_eq!(gain_step(&device).map(|step| step.covered_share), Some(None));
         device.set("step_told_by", "launches");
         assert_eq!(GainUnit::of(&device), GainUnit::Round);
+    }
+
+    #[test]
+    fn rounds_win_time_of_what_they_take_alone() {
+        let mut device = entity(EntityKind::Device, &[("window_ns", 1_000), ("replay_step_ns", 10)]);
+        device.set("replay_covered_share", 0.4);
+        let repeated = |device: &Entity| Repeated::of(device).map(|of| (of.steady_ns, of.covered_share));
+        assert_eq!(repeated(&device), Some((1_000, 0.4)));
+        // Rounds lie in the steady state.
+        device.set("steady_ns", 800);
+        assert_eq!(repeated(&device), Some((800, 0.5)));
+        device.set("steady_ns", 300);
+        assert_eq!(repeated(&device), Some((300, 1.0)));
+        device.set("step_count", 9);
+        device.set("step_told_by", "range");
+        device.set("steady_ns", 800);
+        assert_eq!(repeated(&device), Some((800, 1.0)));
+        assert_eq!(repeated(&entity(EntityKind::Device, &[])), None);
     }
 
     #[test]

@@ -331,7 +331,11 @@ fn window(device: &DeviceReview) -> String {
             (step.count - 1).max(1)
         ));
         if let Some(share) = step.covered_share {
-            words.push_str(&format!(" All of them take {} of this time.", percent(share)));
+            words.push_str(&format!(
+                " All such rounds together take {} of the {}.",
+                percent(share),
+                duration(device.window_ns)
+            ));
         }
     }
     if let Some(outside) = &device.outside {

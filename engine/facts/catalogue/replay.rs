@@ -48,7 +48,7 @@ pub(super) const REPLAY: &[Fact] = &[
         Float,
         CudaApi,
         Intensive,
-        "The part of the window that the steps of the steady state hold: rounds that are no steps of the program may be a part of it only.",
+        "The part of the window that the steps of the steady state hold; where launches tell them, that all rounds hold, which may be a part of it only.",
     ),
     fact(
         "replay_distance_share",

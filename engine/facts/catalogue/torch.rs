@@ -161,6 +161,13 @@ pub(super) const TORCH: &[Fact] = &[
         "What collectives take longer than the shortest of their kind and size, of kinds that occur 5 times: time in which they wait for other ranks, or share the device and the links.",
     ),
     fact(
+        "collective_late_ns",
+        Int,
+        CollectiveSizes,
+        Extensive,
+        "The same of collectives beside which no other kernel runs, against the shortest of those: what looks like waiting for ranks that come late.",
+    ),
+    fact(
         "memory_reserved_peak_bytes",
         Int,
         AllocatorMemory,

@@ -6,9 +6,12 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::timeline::NameId;
 use crate::timeline::details::Collective;
+use crate::timeline::union::Union;
 
 /// Fewer of one kind tell nothing of how long it takes.
 const MIN_COUNT: usize = 5;
+/// A collective beside which other kernels run for more of its time shares the device: that alone makes it longer.
+const MOST_BESIDE: f64 = 0.1;
 /// Smaller ones are bound by latency, not by bandwidth.
 const LARGE_BYTES: i64 = 1 << 20;
 
@@ -19,16 +22,20 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if timeline.details.collectives.is_empty() {
         return;
     }
-    let mut durations: BTreeMap<Collective, Vec<i64>> = BTreeMap::new();
+    let compute = Union::of(device.ops.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval()));
+    let (mut durations, mut alone) = (Durations::new(), Durations::new());
     for op in device.ops.in_window() {
-        if let Some(collective) = timeline.details.collectives.of(op.interval()) {
-            durations.entry(collective).or_default().push(op.end - op.start);
+        let Some(collective) = timeline.details.collectives.of(op.interval()) else { continue };
+        let length_ns = op.end - op.start;
+        durations.entry(collective).or_default().push(length_ns);
+        if compute.overlap_ns(op.interval()) as f64 <= MOST_BESIDE * length_ns as f64 {
+            alone.entry(collective).or_default().push(length_ns);
         }
     }
     if durations.is_empty() {
         return;
     }
-    let (mut count, mut bytes, mut uneven_ns) = (0, 0_i64, 0_i64);
+    let (mut count, mut bytes) = (0, 0_i64);
     let (mut bus_bytes, mut large_ns, mut best_ns) = (0.0, 0_i64, 0_i64);
     let mut by_name: BTreeMap<NameId, i64> = BTreeMap::new();
     for (collective, own) in &durations {
@@ -38,9 +45,6 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         count += together;
         bytes = bytes.saturating_add(collective.bytes.saturating_mul(together));
         *by_name.entry(collective.name).or_default() += sum_ns;
-        if own.len() >= MIN_COUNT {
-            uneven_ns = uneven_ns.saturating_add(sum_ns - least_ns * together);
-        }
         if collective.bytes >= LARGE_BYTES {
             bus_bytes += bus_share(timeline.name(collective.name), collective.group_size)
                 * collective.bytes as f64
@@ -51,7 +55,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     facts.set("collective_count", count);
     facts.set("collective_bytes", bytes);
-    facts.set("collective_uneven_ns", uneven_ns);
+    facts.set("collective_uneven_ns", uneven_ns(&durations));
+    facts.set("collective_late_ns", uneven_ns(&alone));
     facts.set_some("collective_group_count", durations.keys().map(|collective| collective.group_size).max());
     let main = by_name.iter().max_by_key(|(name, ns)| (**ns, std::cmp::Reverse(**name)));
     facts.set_some("collective_name", main.map(|(name, _)| timeline.name(*name)));
@@ -59,6 +64,19 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("collective_bus_gb_per_s", bus_bytes / large_ns as f64);
         facts.set("collective_best_bus_gb_per_s", bus_bytes / best_ns as f64);
     }
+}
+
+/// How long collectives of each kind and size take.
+type Durations = BTreeMap<Collective, Vec<i64>>;
+
+/// What they take longer than the shortest of their kind.
+fn uneven_ns(durations: &Durations) -> i64 {
+    let many = durations.values().filter(|own| own.len() >= MIN_COUNT);
+    let longer = many.flat_map(|own| {
+        let least_ns = own.iter().copied().min().unwrap_or(0);
+        own.iter().map(move |ns| ns - least_ns)
+    });
+    longer.fold(0, i64::saturating_add)
 }
 
 fn peak(context: &Context<'_>, device: &DeviceContext) -> Option<crate::timeline::details::MemoryPeak> {

@@ -93,8 +93,11 @@ impl Builder<'_> {
         let Some(calls) = calls else { return };
         let own = &self.model.part.calls[calls.clone()];
         let Some(place) = own.partition_point(|call| call.start < row.start).checked_sub(1) else { return };
-        let lag_ns = row.start - own[place].start;
-        self.edge(self.model.call_events[calls.start + place].0, to, lag_ns, Why::Unlinked);
+        // What began while that call lasted was launched before it.
+        let (begin, end) = self.model.call_events[calls.start + place];
+        let (from, since) = if own[place].end <= row.start { (end, own[place].end) } else { (begin, own[place].start) };
+        let lag_ns = row.start - since;
+        self.edge(from, to, lag_ns, Why::Unlinked);
     }
 
     /// The edges to the start of an operation: that which held it has the lag that was recorded, the others what is usual.

@@ -25,8 +25,8 @@ const HANDED_OVER_SHARE: f64 = 0.15;
 const OF_OPERATORS_SHARE: f64 = 0.5;
 /// A copy and the waits for it, at most.
 const MAX_CALLS_OF_COPY: usize = 6;
-/// So many reads in a step could be one at its end.
-const MIN_READS_AT_ONCE: usize = 2;
+/// Reads in so many places of a step could be one at its end.
+const MIN_PLACES_OF_READS: usize = 2;
 /// So many reads in a step are those of a loop.
 const MIN_READS_OF_LOOP: usize = 16;
 /// Fewer launches between two waits are not worth a graph.
@@ -56,7 +56,8 @@ impl Play<'_> {
         let mut is_gone: Vec<bool> = (0..model.part.calls.len() as u32).map(is_gone).collect();
         self.add_single_results(&mut is_gone, extent, setting);
         let reads = (0..model.part.calls.len() as u32).filter(|call| self.reads_scalar(*call)).count();
-        if extent == Extent::Expected && reads >= MIN_READS_AT_ONCE * model.part.step_count as usize {
+        let step_count = model.part.step_count as usize;
+        if extent == Extent::Expected && self.places_of_reads() >= MIN_PLACES_OF_READS * step_count {
             self.keep_last_reads(&mut is_gone);
         }
         self.free_calls(|call| is_gone[call as usize].then_some(0));
@@ -65,10 +66,21 @@ impl Play<'_> {
         };
         self.drop_ops(is_dropped);
         self.close_gaps(&is_gone, extent, setting);
-        if extent == Extent::Ceiling && reads >= MIN_READS_OF_LOOP * model.part.step_count as usize {
+        if extent == Extent::Ceiling && reads >= MIN_READS_OF_LOOP * step_count {
             // Whoever reads so often does so for one thing after the other: for all at once it is one launch.
             self.graph(extent, setting);
         }
+    }
+
+    /// In how many places values are read: those that are read one behind the other, with nothing asked for between, are one.
+    fn places_of_reads(&self) -> usize {
+        let part = &self.model.part;
+        let asks = |call: &usize| part.calls[*call].op_count > 0;
+        let places_of = |thread: &Range<usize>| {
+            let is_read = thread.clone().filter(asks).map(|call| self.reads_scalar(call as u32));
+            is_read.scan(false, |before, is_read| Some(!std::mem::replace(before, is_read) && is_read))
+        };
+        part.threads.iter().flat_map(places_of).filter(|is_first| *is_first).count()
     }
 
     /// Whoever reads many values here and there in a step still reads them, all at once: the last read of each step stays, with the
@@ -194,11 +206,14 @@ impl Play<'_> {
     }
 
     /// Whether the device could do the host code before a call: it is mostly operators of the CPU; at best all of it, whatever it
-    /// is, where a framework is at work. Of other programs nothing tells that host code is work on what is copied.
+    /// is, where it may be work on what the device made: a framework is at work, or results come back. Of a program that only
+    /// sends, what is sent comes from elsewhere, and still has to get to the device.
     fn moved_to_device(&self, extent: Extent, setting: &Setting<'_>) -> Vec<bool> {
         let model = self.model;
         let mut is_moved = vec![false; model.part.calls.len()];
-        let is_any = extent == Extent::Ceiling && model.part.calls.iter().any(|call| call.operator_count > 0);
+        let has_operators = model.part.calls.iter().any(|call| call.operator_count > 0);
+        let has_results = model.part.ops.iter().any(|op| op.lane == Some(TO_HOST));
+        let is_any = extent == Extent::Ceiling && (has_operators || has_results);
         for edge in self.edges.iter().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
             let What::CallStart(call) = model.what[edge.to as usize] else { continue };
             let row = model.call(call);

@@ -4,6 +4,7 @@ mod copies;
 mod host;
 mod kernels;
 mod programs;
+mod unlinked;
 
 use foldhash::HashMap;
 
@@ -130,6 +131,7 @@ const MAX_PROFILER_SHARE: f64 = 0.7;
 impl Play<'_> {
     /// Makes a change, as far as it goes.
     pub(super) fn apply(&mut self, change: Change, extent: Extent, setting: &Setting<'_>) {
+        let host_code_ns = self.host_code_ns();
         match change {
             Change::LowerPrecision => self.lower_precision(extent, setting),
             Change::ChannelsLast => self.channels_last(extent, setting),
@@ -156,6 +158,7 @@ impl Play<'_> {
             // Not a change of the model: the lengths of steps say it.
             Change::SteadySteps => {}
         }
+        self.shorten_unlinked(&host_code_ns, change, extent, setting);
         self.sort();
     }
 

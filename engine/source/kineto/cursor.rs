@@ -4,7 +4,7 @@
 use super::text::Text;
 use crate::limits::MAX_TRACE_DEPTH;
 
-/// Fewer zeros than this are no part of a file that was never written, but a slip of the one who wrote them.
+/// Fewer zeros in a row are no part of a file that was never written, but a slip of the one who wrote them.
 const LEAST_HOLE_BYTES: usize = 64;
 
 /// Why reading stops.
@@ -205,11 +205,7 @@ impl<'a> Cursor<'a> {
                         return Err(Fault::Syntax);
                     }
                 }
-                0 if self
-                    .bytes
-                    .get(self.at..self.at + LEAST_HOLE_BYTES)
-                    .is_some_and(|zeros| zeros.iter().all(|byte| *byte == 0)) =>
-                {
+                0 if self.bytes.get(self.at..self.at + LEAST_HOLE_BYTES).is_some_and(has_hole) => {
                     return Err(Fault::Syntax);
                 }
                 byte @ (b'}' | b']') => {
@@ -230,8 +226,18 @@ impl<'a> Cursor<'a> {
 }
 
 /// Whether bytes that should be text hold a part of a file that was never written: it reads as zeros.
-fn has_hole(text: &[u8]) -> bool {
-    text.len() > LEAST_HOLE_BYTES && memchr::memchr(0, text).is_some()
+fn has_hole(mut text: &[u8]) -> bool {
+    while text.len() >= LEAST_HOLE_BYTES
+        && let Some(first) = memchr::memchr(0, text)
+    {
+        text = text.get(first..).unwrap_or_default();
+        let zeros = text.iter().position(|byte| *byte != 0).unwrap_or(text.len());
+        if zeros >= LEAST_HOLE_BYTES {
+            return true;
+        }
+        text = text.get(zeros..).unwrap_or_default();
+    }
+    false
 }
 
 /// How far the next quote or backslash is. Most strings are short: eight bytes at a time beat wider steps, which must be
@@ -288,6 +294,20 @@ mod tests {
             assert_eq!(members(&whole[..end]), Err(Fault::End), "{end}");
         }
         assert_eq!(members(&format!("{{\"a\":{}", "[".repeat(100_000))), Err(Fault::Syntax));
+    }
+
+    #[test]
+    fn a_few_zeros_are_a_slip_and_many_in_a_row_are_a_hole() {
+        let name = |zeros: usize| format!("{}{}{}", "a".repeat(50), "\0".repeat(zeros), "b".repeat(50));
+        for zeros in [1, LEAST_HOLE_BYTES - 1] {
+            let apart = format!("{}{}", name(zeros), name(zeros));
+            let read = members(&format!("{{\"a\": \"{apart}\"}}")).unwrap();
+            assert_eq!(read, [("a".to_owned(), apart)]);
+        }
+        let hole = name(LEAST_HOLE_BYTES);
+        for json in [format!("{{\"a\": \"{hole}\"}}"), format!("{{\"a\": {hole}}}"), format!("{{\"a\": [{hole}]}}")] {
+            assert_eq!(members(&json), Err(Fault::Syntax));
+        }
     }
 
     #[test]

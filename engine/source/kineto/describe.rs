@@ -87,9 +87,14 @@ fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendo
     if has_cuda { Some(GpuVendor::Nvidia) } else { is_other().then_some(GpuVendor::Other) }
 }
 
-/// Tells the timeline what it was made of. `unlinked` are the starts of kernels that do not say which call launched them.
-pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, has_gpu_events: bool, unlinked: Vec<i64>) {
-    let (lost, is_damaged) = (lost::launches(timeline, unlinked), summary.is_damaged());
+/// Tells the timeline what it was made of. `uncorrelated` are the starts of kernels without a correlation.
+pub(super) fn describe_capture(
+    timeline: &mut Timeline,
+    summary: &Summary,
+    has_gpu_events: bool,
+    uncorrelated: Vec<i64>,
+) {
+    let (lost, is_damaged) = (lost::launches(timeline, uncorrelated), summary.is_damaged());
     let is_amid = is_damaged && timeline.gpu_op_count() > 0 || lost.is_some_and(|lost| lost.is_amid);
     timeline.source = Source {
         format: Some(FORMAT.id),

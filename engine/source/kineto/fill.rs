@@ -32,8 +32,8 @@ pub(super) struct Part {
     pub(super) places: Places,
     /// What is said of the work beside its times.
     pub(super) details: details::Found,
-    /// When kernels start that do not say which call launched them.
-    pub(super) unlinked: Vec<i64>,
+    /// When kernels start that have no correlation.
+    pub(super) uncorrelated: Vec<i64>,
     frame: Frame,
     limits: Limits,
 }
@@ -48,7 +48,7 @@ impl Part {
             has_gpu_events: false,
             places: Places::default(),
             details: details::Found::default(),
-            unlinked: Vec::new(),
+            uncorrelated: Vec::new(),
             frame,
             limits,
         }
@@ -135,8 +135,8 @@ impl Part {
         self.has_gpu_events = true;
         self.details.kernel(kernel, self.interval(event));
         let op = self.op(event, &kernel.work);
-        if op.correlation.is_none_or(|id| id == 0) {
-            self.unlinked.push(op.start);
+        if kernel.work.correlation.is_none_or(|id| id == 0) {
+            self.uncorrelated.push(op.start);
         }
         let name = self.name(event.name);
         let geometry = Geometry {

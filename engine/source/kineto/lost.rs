@@ -48,8 +48,8 @@ struct Call {
 #[derive(Debug, Clone, Copy)]
 struct Last {
     times: Interval,
-    /// Whether its work was not found, so far.
-    is_lost: bool,
+    /// Its place among those whose work was not found, while it was not.
+    lost: Option<usize>,
 }
 
 /// The launches of one process, as far as they were looked at.
@@ -60,8 +60,8 @@ struct Launches {
     /// By thread: a call of the driver within its last launch is the same launch, and either may have the work.
     last: HashMap<u32, Last>,
     count: usize,
-    /// When those were made whose work was not found, in order.
-    lost: Vec<i64>,
+    /// When those were made whose work was not found, in order; `None` where a call within had it.
+    lost: Vec<Option<i64>>,
     /// When the last call was made whose work is there.
     last_working: Option<i64>,
 }
@@ -72,33 +72,34 @@ impl Launches {
         let is_launch = call.role == Role::Launch && self.recording == 0 && outer.is_none();
         if let Some(outer) = outer
             && call.has_work
-            && std::mem::take(&mut outer.is_lost)
-            && let Some(place) = self.lost.iter().rposition(|start| *start == outer.times.start)
+            && let Some(lost) = outer.lost.take().and_then(|place| self.lost.get_mut(place))
         {
-            self.lost.remove(place);
+            *lost = None;
         }
         if is_launch {
-            self.last.insert(call.thread, Last { times: call.times, is_lost: !call.has_work });
+            let lost = (!call.has_work).then_some(self.lost.len());
+            self.last.insert(call.thread, Last { times: call.times, lost });
             self.count += 1;
         }
         match call.role {
             _ if call.has_work => self.last_working = Some(call.times.start),
             Role::BeginRecording => self.recording += 1,
             Role::EndRecording => self.recording = self.recording.saturating_sub(1),
-            _ if is_launch => self.lost.push(call.times.start),
+            _ if is_launch => self.lost.push(Some(call.times.start)),
             _ => {}
         }
     }
 
     /// When those were made whose work was not found, and whether other calls whose work is there come behind each.
     fn lost(&self) -> impl Iterator<Item = (i64, bool)> {
-        self.lost.iter().map(|start| (*start, self.last_working.is_some_and(|last| *start < last)))
+        self.lost.iter().flatten().map(|start| (*start, self.last_working.is_some_and(|last| *start < last)))
     }
 }
 
 /// The launches of a timeline that lack their work; absent where none does, and where no work of a GPU was recorded at all.
-/// `unlinked` are the starts of kernels that do not say which call launched them: each may be the work of one.
-pub(super) fn launches(timeline: &Timeline, mut unlinked: Vec<i64>) -> Option<LostLaunches> {
+/// `uncorrelated` are the starts of kernels without a correlation: those that no other id joined to a call may each be the work
+/// of one.
+pub(super) fn launches(timeline: &Timeline, mut uncorrelated: Vec<i64>) -> Option<LostLaunches> {
     if timeline.gpu_op_count() == 0 {
         return None;
     }
@@ -111,8 +112,10 @@ pub(super) fn launches(timeline: &Timeline, mut unlinked: Vec<i64>) -> Option<Lo
         lost.sort_unstable();
         lost.into()
     };
-    unlinked.sort_unstable();
-    for start in unlinked {
+    let unjoined = unjoined(timeline);
+    uncorrelated.retain(|start| unjoined.contains(start));
+    uncorrelated.sort_unstable();
+    for start in uncorrelated {
         // No kernel starts before the call that launches it.
         if lost.front().is_some_and(|(call, _)| *call <= start) {
             lost.pop_front();
@@ -122,6 +125,12 @@ pub(super) fn launches(timeline: &Timeline, mut unlinked: Vec<i64>) -> Option<Lo
     let (count, amid) = (lost.len(), lost.iter().filter(|(_, is_amid)| *is_amid).count());
     let is_amid = amid as f64 >= LEAST_SHARE * launch_count as f64 && amid >= LEAST_COUNT;
     (count > 0).then_some(LostLaunches { count: count as i64, launch_count: launch_count as i64, is_amid })
+}
+
+/// When kernels start that were joined to no call.
+fn unjoined(timeline: &Timeline) -> HashSet<i64> {
+    let ops = &timeline.kernels.ops;
+    ops.times.iter().zip(&ops.call).filter(|(_, call)| **call == NONE).map(|(times, _)| times.start).collect()
 }
 
 /// All calls that matter.
@@ -161,4 +170,33 @@ pub(super) fn sentence(lost: LostLaunches, is_damaged: bool) -> String {
     };
     let how = "Call torch.cuda.synchronize() before the profiler stops, and record fewer steps.";
     format!("The trace holds no work of {count} of the {all} calls that launch some: {why}. {how}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A launch of the runtime that takes 100 ns; each thread's begins at its number. Another call lies within it.
+    fn outer(thread: u32) -> Call {
+        let start = i64::from(thread);
+        Call { times: Interval::new(start, start + 100), thread, role: Role::Launch, has_work: false }
+    }
+
+    fn inner(thread: u32, has_work: bool) -> Call {
+        Call { times: Interval::new(50, 60), has_work, ..outer(thread) }
+    }
+
+    #[test]
+    fn a_launch_whose_inner_call_has_the_work_is_not_lost_whichever_comes_first() {
+        for order in [[1, 2, 4], [4, 2, 1], [2, 4, 1]] {
+            let mut launches = Launches::default();
+            (1..=5).for_each(|thread| launches.take(outer(thread)));
+            order.iter().for_each(|thread| launches.take(inner(*thread, true)));
+            // What has been found stays so, and an inner call without work finds nothing.
+            launches.take(inner(order[0], true));
+            launches.take(inner(3, false));
+            assert_eq!(launches.count, 5);
+            assert_eq!(launches.lost().collect::<Vec<_>>(), [(3, true), (5, true)], "{order:?}");
+        }
+    }
 }

@@ -108,7 +108,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let threads = Threads::new(options.threads).at_most(usize::MAX);
     let mut builder = Builder::new(limits);
     let (mut count, mut has_gpu_events, mut is_full, mut is_beyond_work) = (0_u64, false, false, false);
-    let (mut places, mut details, mut unlinked) = (Places::default(), details::Found::default(), Vec::new());
+    let (mut places, mut details, mut uncorrelated) = (Places::default(), details::Found::default(), Vec::new());
     let make = |frame| Part::new(limits, frame);
     let take = |part: Part, work_bytes| {
         has_gpu_events |= part.has_gpu_events;
@@ -121,7 +121,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         count += part.count;
         places.merge(part.places);
         details.merge(part.details);
-        unlinked.extend(part.unlinked);
+        uncorrelated.extend(part.uncorrelated);
         builder.take(part.chunk);
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
         let held_bytes = builder.held_bytes() + places.held_bytes() + details.held_bytes();
@@ -140,7 +140,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     grids::count_blocks(&mut timeline);
     places.describe(&mut timeline, options.root.as_deref());
     details.describe(&mut timeline, &summary.metadata);
-    describe::describe_capture(&mut timeline, &summary, has_gpu_events, unlinked);
+    describe::describe_capture(&mut timeline, &summary, has_gpu_events, uncorrelated);
     Ok(Recording::Timeline(Box::new(timeline)))
 }
 

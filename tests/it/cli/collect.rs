@@ -10,10 +10,14 @@ use crate::support::{Scenario, SchemaVersion, temp};
 
 /// A report whose GPU runs one kernel most of the time.
 fn report_of(folder: &std::path::Path, kernel: &str) -> String {
+    rounds_of(folder, kernel, 20)
+}
+
+fn rounds_of(folder: &std::path::Path, kernel: &str, count: i64) -> String {
     let mut text = "about = \"One kernel.\"\n[[gpu]]\nid = 0\n[kernel]\n".to_owned();
     let quoted = serde_json::to_string(kernel).unwrap();
     text.push_str(&format!("{quoted} = {{ run_us = 900, grid = [256, 1, 1], block = [256, 1, 1] }}\n"));
-    for round in 0..20 {
+    for round in 0..count {
         let (call, start) = (1_000_000 * round, 1_000_000 * round + 20_000);
         for (what, name, start, end) in
             [("call", "\"cudaLaunchKernel\"", call, call + 9_000), ("kernel", quoted.as_str(), start, start + 900_000)]
@@ -59,6 +63,16 @@ fn the_kernel_that_takes_the_time_is_to_be_profiled_and_then_is_not() {
     let page = page.display().to_string();
     let text = coldspot(&["collect", &report, "--ncu", &page, "--quiet"]).out();
     assert!(!text.contains("--kernel-name"), "{text}");
+}
+
+#[test]
+fn a_program_that_is_recorded_again_is_recorded_with_what_its_host_does() {
+    let folder = temp::folder();
+    let all: Value = coldspot(&["collect", &rounds_of(folder.path(), "k", 1), "--format", "json"]).json();
+    let first = &all["recordings"][0];
+    assert_eq!(first["rules"][0], "too-little-work", "{all:#}");
+    let line = "nsys profile --trace=cuda,nvtx,osrt --sample=process-tree --output=run PROGRAM";
+    assert_eq!(first["script"]["text"], line);
 }
 
 #[test]

@@ -21,7 +21,9 @@ use tempfile::TempDir;
 
 use crate::support::analysis::{facts, try_timeline};
 use crate::support::formats::{Printer, fault};
-use crate::support::{bombs, heavy, heavy_names, kernels, mutate, mutate_text, packed, temp, trace, watch};
+use crate::support::{
+    bombs, heavy, heavy_names, heavy_traces, kernels, mutate, mutate_text, packed, temp, trace, watch,
+};
 
 /// Seeds of the ordinary run.
 const ORDINARY: u64 = 300;
@@ -70,7 +72,8 @@ type Heavy = (&'static str, fn(&Path, i64), (i64, i64));
 
 fn cases() -> impl Iterator<Item = Heavy> {
     let bombs = bombs::CASES.iter().chain(packed::CASES).map(|(name, make)| (*name, *make, BOMB_ROWS));
-    heavy::CASES.iter().chain(heavy_names::CASES).map(|(name, make)| (*name, *make, ROWS)).chain(bombs)
+    let plain = heavy::CASES.iter().chain(heavy_names::CASES).chain(heavy_traces::CASES);
+    plain.map(|(name, make)| (*name, *make, ROWS)).chain(bombs)
 }
 
 /// Where the children find the reports that they change.

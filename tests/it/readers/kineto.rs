@@ -98,11 +98,12 @@ fn launches_without_their_work_are_counted_and_told() {
 
 #[test]
 fn work_that_does_not_say_what_launched_it_is_not_lost() {
-    for unlinked in [vec![0, 2, 5], (0..6).collect()] {
+    let cases = [(vec![0, 2, 5], ""), ((0..6).collect(), ""), (vec![0, 2, 5], r#""External id": 1, "#)];
+    for (unlinked, by) in cases {
         let text = unlinked.iter().fold(trace(6, Today), |text, step| {
             let kernel = format!(r#""stream": 7, "correlation": {}, "grid""#, 2 * step + 1);
             assert!(text.contains(&kernel), "{kernel}");
-            text.replace(&kernel, r#""stream": 7, "grid""#)
+            text.replace(&kernel, &format!(r#""stream": 7, {by}"grid""#))
         });
         let facts = facts(text);
         let run = facts.run().unwrap();
@@ -110,6 +111,9 @@ fn work_that_does_not_say_what_launched_it_is_not_lost() {
         assert_eq!(run.get("lacks_gpu_work"), Some(&false.into()), "{unlinked:?}");
         assert_eq!(device(&facts, "kernel_count"), 6);
     }
+    // Where the other id joins kernels to their calls, the rest of the calls have lost theirs.
+    let joined = without_kernels(6, 2..4).replace("\"correlation\"", "\"External id\"");
+    assert_eq!(facts(joined).run().unwrap().int("lost_launch_count"), Some(2));
 }
 
 /// Two products, launched one behind the other, and computed in turn. Both kernels name ids: those of their operators, or what
@@ -472,4 +476,18 @@ fn calls_and_work_without_correlation_are_linked_by_their_external_id() {
     }
     assert_eq!(of(&text, "idle_unknown_ns"), 0);
     assert_eq!(facts(&text).run().unwrap().int("lost_launch_count"), None);
+}
+
+#[test]
+fn collectives_beside_other_kernels_tell_nothing_of_late_ranks() {
+    let uneven = |text: String| {
+        let facts = facts(text);
+        (device(&facts, "collective_uneven_ns"), device(&facts, "collective_late_ns"))
+    };
+    assert_eq!(uneven(framed_trace(12)), (6_000, 6_000));
+    let beside = (1..12).step_by(2).fold(framed_trace(12), |text, step| {
+        let kernel = |us| format!(r#""update", "pid": 0, "tid": 7, "ts": {}, "dur": {us},"#, 1_760 + step * 1_000);
+        String::from_utf8(with(&text, &kernel(3), &kernel(25))).unwrap()
+    });
+    assert_eq!(uneven(beside), (6_000, 0));
 }

@@ -126,6 +126,30 @@ fn of_many_values_read_in_a_step_one_read_is_expected_to_stay() {
 }
 
 #[test]
+fn values_read_one_behind_the_other_win_what_one_does() {
+    let reads = |count: u32| {
+        let mut trace = Trace::default();
+        for step in 0..STEP_COUNT {
+            let begin = trace.host_us;
+            for _ in 0..20 {
+                trace.launch("filter_kernel", 20.0);
+            }
+            for _ in 0..count {
+                trace.copy(TO_HOST, 1.0);
+                trace.wait();
+            }
+            trace.host_us += 60.0;
+            trace.step(step, begin);
+        }
+        trace.gain(Change::NoSync).0
+    };
+    let (one, two, three) = (reads(1), reads(2), reads(3));
+    assert!(one.expected_ns > 50_000, "{one:?}");
+    assert!(two.expected_ns >= one.expected_ns && two.ceiling_ns >= two.expected_ns, "{one:?} {two:?}");
+    assert!(three.expected_ns >= two.expected_ns, "{two:?} {three:?}");
+}
+
+#[test]
 fn rounds_of_few_launches_share_a_graph() {
     let mut trace = Trace::default();
     for _ in 0..80 {
@@ -141,13 +165,15 @@ fn rounds_of_few_launches_share_a_graph() {
     assert!(gain.ceiling_ns > gain.expected_ns, "{gain:?}");
 }
 
-/// Steps of a result that comes back, host code, an input that is sent, and a kernel.
-fn host_code(has_operators: bool) -> Trace {
+/// Steps of a result that may come back, host code, an input that is sent, and a kernel.
+fn host_code(has_operators: bool, has_results: bool) -> Trace {
     let mut trace = Trace::default();
     for step in 0..STEP_COUNT {
         let begin = trace.host_us;
         trace.launch("filter_kernel", KERNEL_US);
-        trace.copy(TO_HOST, 200.0);
+        if has_results {
+            trace.copy(TO_HOST, 200.0);
+        }
         trace.wait();
         if has_operators {
             trace.events.event("cpu_op", "aten::sort", 99, trace.host_us, 5.0, "");
@@ -160,12 +186,19 @@ fn host_code(has_operators: bool) -> Trace {
 }
 
 #[test]
-fn copies_go_with_host_code_only_where_a_framework_is_at_work() {
-    let (plain, _) = host_code(false).gain(Change::HostAside);
-    let (framework, _) = host_code(true).gain(Change::HostAside);
-    // The spread of the host is in it.
-    assert!((200_000..=345_000).contains(&plain.ceiling_ns), "{plain:?}");
-    assert!(framework.ceiling_ns > 450_000, "{framework:?}");
+fn at_best_copies_go_with_host_code_that_may_be_work_on_results() {
+    let gain = |has_operators, has_results| host_code(has_operators, has_results).gain(Change::HostAside);
+    let (plain, step_ns) = gain(false, true);
+    let (framework, _) = gain(true, true);
+    // On the device, nothing but the kernel is left.
+    for at_best in [plain, framework] {
+        assert!((step_ns - 115_000..step_ns).contains(&at_best.ceiling_ns), "{at_best:?} of {step_ns}");
+    }
+    // Of host code that nothing tells of, the plain fix leaves the copies where they are.
+    assert!((200_000..=300_000).contains(&plain.expected_ns), "{plain:?} of {step_ns}");
+    // What is sent and nothing comes back of still has to get to the device; the spread of the host is in it.
+    let (sends, step_ns) = gain(false, false);
+    assert!((sends.expected_ns..=345_000).contains(&sends.ceiling_ns), "{sends:?} of {step_ns}");
 }
 
 #[test]
@@ -235,15 +268,16 @@ fn batches(unlinked: &[u32]) -> Trace {
 fn work_of_which_no_call_was_recorded_follows_what_comes_before_it() {
     let (all, step_ns) = batches(&[]).gain(Change::LoadAhead);
     assert!(all.expected_ns > step_ns / 8, "{all:?} of {step_ns}");
-    for unlinked in [&[0][..], &[2], &[0, 2, 19], &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]] {
-        let (some, some_step_ns) = batches(unlinked).gain(Change::LoadAhead);
+    let first = |count: u32| (0..count).collect::<Vec<u32>>();
+    for unlinked in [first(1), first(2), first(6), first(12), vec![2], vec![0, 2, 19], (1..12).collect()] {
+        let (some, some_step_ns) = batches(&unlinked).gain(Change::LoadAhead);
         let near = |one: i64, other: i64| (one - other).abs() as f64 <= 0.05 * one as f64;
         assert!(near(step_ns, some_step_ns), "{unlinked:?}: {step_ns} and {some_step_ns}");
         assert!(near(all.expected_ns, some.expected_ns), "{unlinked:?}: {all:?} and {some:?}");
+        assert!(near(all.ceiling_ns, some.ceiling_ns), "{unlinked:?}: {all:?} and {some:?}");
+        let (some, _) = batches(&unlinked).gain(Change::HostAside);
+        assert!(some.ceiling_ns >= all.expected_ns, "{unlinked:?}: {all:?} and {some:?}");
     }
-    // Where nothing near tells when the first of a step were launched, they may not be won; never is more told than there is.
-    let (some, _) = batches(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).gain(Change::LoadAhead);
-    assert!(some.expected_ns > 0 && some.expected_ns <= all.expected_ns, "{all:?} and {some:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub mod forge;
 pub mod formats;
 pub mod heavy;
 pub mod heavy_names;
+pub mod heavy_traces;
 pub mod hostile;
 pub mod independent;
 pub mod kernels;

@@ -1,0 +1,44 @@
+//! Traces of the PyTorch Profiler that are made to be slow.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::heavy::Make;
+
+pub const CASES: &[(&str, Make)] = &[
+    ("calls-within-calls", |path, rows| calls_within_calls(path, rows, 0..rows)),
+    ("calls-within-calls-backward", |path, rows| calls_within_calls(path, rows, (0..rows).rev())),
+];
+
+/// All threads are in a launch at once; the work belongs to a call of the driver within each, and those come in this order.
+fn calls_within_calls(path: &Path, count: i64, order: impl Iterator<Item = i64>) {
+    let mut events = String::new();
+    for thread in 0..count {
+        call(&mut events, ("cuda_runtime", "cudaLaunchKernel"), thread, (thread, 4 * count), 2 * thread + 1);
+    }
+    for (place, thread) in (0..).zip(order) {
+        call(&mut events, ("cuda_driver", "cuLaunchKernel"), thread, (count + place, 1), 2 * thread + 2);
+        let (start, correlation) = (2 * count + place, 2 * thread + 2);
+        writeln!(
+            events,
+            r#"{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":{start},"dur":1,"args":{{"device":0,"stream":7,"correlation":{correlation}}}}},"#
+        )
+        .unwrap();
+    }
+    std::fs::write(path, format!("{{\"traceEvents\":[{}]}}", events.trim_end().trim_end_matches(','))).unwrap();
+}
+
+fn call(
+    events: &mut String,
+    (category, name): (&str, &str),
+    thread: i64,
+    (start, length): (i64, i64),
+    correlation: i64,
+) {
+    let thread = thread + 10;
+    writeln!(
+        events,
+        r#"{{"ph":"X","cat":"{category}","name":"{name}","pid":9,"tid":{thread},"ts":{start},"dur":{length},"args":{{"correlation":{correlation}}}}},"#
+    )
+    .unwrap();
+}
