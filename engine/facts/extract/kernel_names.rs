@@ -237,6 +237,12 @@ mod tests {
         assert_eq!(of("reduce_half_kernel").precision, None);
         assert_eq!(of("volta_scudnn_128x64_relu_interior_nn_v1").precision, Some("fp32"));
         assert_eq!(of("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1").precision, Some("bf16"));
+    }
+
+    #[test]
+    fn names_tell_roles() {
+        let patterns = Patterns::new().expect("patterns compile");
+        let of = |name: &str| patterns.traits(name, name);
         for (name, role) in [
             ("softmax_warp_forward", Role::Softmax),
             ("softmax_warp_backward", Role::Softmax),
