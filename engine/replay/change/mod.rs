@@ -131,7 +131,8 @@ const MAX_PROFILER_SHARE: f64 = 0.7;
 impl Play<'_> {
     /// Makes a change, as far as it goes.
     pub(super) fn apply(&mut self, change: Change, extent: Extent, setting: &Setting<'_>) {
-        let host_code_ns = self.host_code_ns();
+        // Mostly there is none.
+        let host_code_ns = self.has_unlinked().then(|| self.host_code_ns());
         match change {
             Change::LowerPrecision => self.lower_precision(extent, setting),
             Change::ChannelsLast => self.channels_last(extent, setting),
@@ -158,7 +159,9 @@ impl Play<'_> {
             // Not a change of the model: the lengths of steps say it.
             Change::SteadySteps => {}
         }
-        self.shorten_unlinked(&host_code_ns, change, extent, setting);
+        if let Some(before_ns) = host_code_ns {
+            self.shorten_unlinked(&before_ns, change, extent, setting);
+        }
         self.sort();
     }
 

@@ -6,6 +6,11 @@ use super::super::setting::Setting;
 use super::{Change, Extent};
 
 impl Play<'_> {
+    /// Whether anything was asked for by no call that was recorded.
+    pub(super) fn has_unlinked(&self) -> bool {
+        self.edges.iter().any(|edge| edge.why == Why::Unlinked)
+    }
+
     /// The host code before each call, nanoseconds.
     pub(super) fn host_code_ns(&self) -> Vec<i64> {
         let model = self.model;
