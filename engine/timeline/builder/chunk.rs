@@ -161,7 +161,7 @@ impl Chunk {
         self.api.name.push(name);
         self.api_correlations.push(correlation.unwrap_or(NONE));
         if let Some(code) = error {
-            self.api.errors.push(ApiError { call: name, code: error_code(code), count: 1 });
+            self.api.errors.push(ApiError { call: name, code: error_code(code), count: 1, first_ns: times.start });
         }
     }
 
