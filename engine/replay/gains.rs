@@ -256,9 +256,10 @@ impl<'all> Replay<'all> {
         let spread = spread(changes);
         let ceiling_share = (ceiling_share * spread).min(1.0 - (1.0 - ceiling_share) / spread);
         let (ceiling_ns, exposed_ns) = (ceiling_share * self.step_ns, self.exposed_ns(changes));
-        // What several changes win may come on top of what one of them hides.
-        let ceiling_ns =
-            if changes.len() > 1 { (ceiling_ns + exposed_ns).min(self.step_ns) } else { ceiling_ns.max(exposed_ns) };
+        // What other changes win may come on top of what is hidden; played together, they have hidden it already.
+        let others: Vec<Change> = changes.iter().filter(|change| !self.hides(change)).copied().collect();
+        let beside_ns = if exposed_ns > 0.0 && !others.is_empty() { self.gain(&others).ceiling_ns as f64 } else { 0.0 };
+        let ceiling_ns = ceiling_ns.max((beside_ns + exposed_ns).min(self.step_ns));
         let ceiling_ns = ceiling_ns.max(expected_ns);
         let most_ns = |extent| self.most_ns(changes, extent);
         Gain {
@@ -311,16 +312,21 @@ impl<'all> Replay<'all> {
     /// Communication that runs alone in a step, where changes hide it: no dependency of this recording keeps it from going.
     fn exposed_ns(&self, changes: &[Change]) -> f64 {
         let model = &self.built.model;
-        let hides = |change: &Change| match change {
-            Change::OverlapCommunication => true,
-            Change::ProcessPerGpu => self.setting.sends_parameters(&model.part),
-            _ => false,
-        };
-        if !changes.iter().any(hides) {
+        if !changes.iter().any(|change| self.hides(change)) {
             return 0.0;
         }
-        let exposed = model.exposed_communication_ns(self.setting.own_device());
-        (exposed as f64 / f64::from(self.step_count().max(1))).min(self.step_ns)
+        let Some((played, count)) = model.recorded_span() else { return 0.0 };
+        let exposed = model.exposed_communication_ns(self.setting.own_device(), played);
+        (exposed as f64 / count as f64).min(self.step_ns)
+    }
+
+    /// Whether a change hides communication.
+    fn hides(&self, change: &Change) -> bool {
+        match change {
+            Change::OverlapCommunication => true,
+            Change::ProcessPerGpu => self.setting.sends_parameters(&self.built.model.part),
+            _ => false,
+        }
     }
 
     /// What is left of a step after changes.

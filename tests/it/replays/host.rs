@@ -91,8 +91,12 @@ impl Trace {
 
     /// What a change wins of a step, and the step.
     fn gain(&self, change: Change) -> (Gain, i64) {
+        self.gain_of(&[change])
+    }
+
+    fn gain_of(&self, changes: &[Change]) -> (Gain, i64) {
         let (_folder, path) = self.write();
-        let answers = Reading::default().what_if(&path, &[change]).unwrap();
+        let answers = Reading::default().what_if(&path, changes).unwrap();
         let predicted = answers[0].outcome.as_ref().unwrap_or_else(|none| panic!("{}", none.id()));
         (predicted.together, predicted.step_ns)
     }
@@ -218,6 +222,35 @@ fn communication_in_two_streams_at_once_is_won_once() {
     let (gain, step_ns) = trace.gain(Change::OverlapCommunication);
     assert!(step_ns > 200_000 && gain.ceiling_ns > 50_000, "{gain:?} of {step_ns}");
     assert!(gain.ceiling_ns <= 115_000, "{gain:?} of {step_ns}");
+}
+
+/// Steps of a kernel and communication that waits for it; that of the first step takes so long.
+fn reductions(first_us: f64) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        trace.launch("filter_kernel", KERNEL_US);
+        let length = if step == 0 { first_us } else { KERNEL_US };
+        trace.ask("cudaLaunchKernel", "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 7, length);
+        trace.wait();
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn communication_is_won_once_beside_other_changes() {
+    let (one, step_ns) = reductions(KERNEL_US).gain(Change::OverlapCommunication);
+    let changes = [Change::OverlapCommunication, Change::FullGrid];
+    let (both, _) = reductions(KERNEL_US).gain_of(&changes);
+    assert!((90_000..=115_000).contains(&one.ceiling_ns), "{one:?} of {step_ns}");
+    assert!((one.ceiling_ns..one.ceiling_ns + 5_000).contains(&both.ceiling_ns), "{both:?}, {one:?} of {step_ns}");
+    // What waits win comes on top, with the spread of the host.
+    let (both, _) = reductions(KERNEL_US).gain_of(&[Change::OverlapCommunication, Change::NoSync]);
+    assert!((one.ceiling_ns + 1..=130_000).contains(&both.ceiling_ns), "{both:?}, {one:?} of {step_ns}");
+    // Only of the steps that are played again.
+    let (late, _) = reductions(5.0 * KERNEL_US).gain_of(&changes);
+    assert!(late.ceiling_ns < one.ceiling_ns + 5_000, "{late:?}, {one:?}");
 }
 
 #[test]
