@@ -224,7 +224,7 @@ pub fn memory_call(name: &str) -> MemoryCall {
 }
 
 /// Errors of CUDA that say what went wrong, by their number, which the runtime and the driver share.
-const ERRORS: [(u16, &str); 40] = [
+const ERRORS: [(u16, &str); 44] = [
     (1, "invalid value"),
     (2, "out of memory"),
     (3, "initialization error"),
@@ -257,7 +257,11 @@ const ERRORS: [(u16, &str); 40] = [
     (709, "context is destroyed"),
     (710, "device-side assert"),
     (712, "host memory already registered"),
+    (714, "hardware stack error"),
+    (715, "illegal instruction"),
     (716, "misaligned address"),
+    (717, "invalid address space"),
+    (718, "invalid program counter"),
     (719, "launch failure"),
     (720, "cooperative launch too large"),
     (800, "not permitted"),
@@ -275,6 +279,16 @@ pub fn error_code(value: i64) -> u16 {
 /// What CUDA calls an error; absent for those that seldom occur.
 pub fn error_name(code: u16) -> Option<&'static str> {
     ERRORS.iter().find(|(known, _)| *known == code).map(|(_, name)| *name)
+}
+
+/// Whether an error says that a kernel failed, and with it all that its context does from then on.
+pub const fn is_of_kernel(code: u16) -> bool {
+    matches!(code, 700 | 702 | 710 | 714..=719)
+}
+
+/// Whether an error says that CUDA is taken down already, as what runs at the end of a program may find it.
+pub const fn is_of_tear_down(code: u16) -> bool {
+    matches!(code, 4 | 709)
 }
 
 /// Whether a call creates one stream.

@@ -143,7 +143,7 @@ pub(super) const RUN: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count.",
+        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count, nor what calls after the last work of a program are told of a context that is gone.",
     ),
     fact("api_error_call", Text, CudaApi, Incomparable, "The API that failed most often; absent when none failed."),
     fact("api_error_call_count", Int, CudaApi, Extensive, "How often it failed with the error that it returned most."),
@@ -154,6 +154,14 @@ pub(super) const RUN: &[Fact] = &[
         Incomparable,
         "What CUDA calls that error, such as 'out of memory'; absent for an error that seldom occurs.",
     ),
+    fact(
+        "kernel_error_call",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The API that was the first to return that a kernel failed, as at an illegal address; absent where none did.",
+    ),
+    fact("kernel_error_name", Text, CudaApi, Incomparable, "What CUDA calls that error."),
     fact(
         "out_of_memory_count",
         Int,

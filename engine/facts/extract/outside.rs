@@ -11,6 +11,7 @@ use super::projection::told_name;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::Activity;
+use crate::ledger::compiling::compiler_of;
 use crate::text::paths::{file_name, without_folders};
 use crate::timeline::interval::Interval;
 use crate::timeline::modules;
@@ -47,11 +48,46 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     facts.set("outside_before_ns", sides[0].len_ns().max(0));
     facts.set("outside_after_ns", sides[1].len_ns().max(0));
     let Some(main) = device.main_thread.filter(|_| device.knows_host) else { return };
+    let teller = teller(context, device, main, sides);
+    facts.set("is_outside_of_first_caller", teller != main);
+    let main = teller;
     let host = activities(context, main, sides, facts);
     ranges(context.timeline, main, window, sides, facts);
     if !context.timeline.cpu_samples.is_empty() {
         sampled(context.timeline, main, &host, facts);
     }
+}
+
+/// The thread that tells what the program did there: the one that launches most work, or, where most of the time was not recorded
+/// of that one, as before a thread begins that a framework launches from, the one that called CUDA first.
+fn teller(context: &Context<'_>, device: &DeviceContext, main: u32, sides: [Interval; 2]) -> u32 {
+    let timeline = context.timeline;
+    let process = timeline.process_of(main);
+    let threads = context.threads.get(process as usize).into_iter().flatten().copied();
+    let first_call = |thread: &u32| {
+        let first = context.calls.of_thread(*thread).first()?;
+        Some((timeline.api.times.at(*first as usize).start, *thread))
+    };
+    let Some((_, first)) = threads.filter_map(|thread| first_call(&thread)).min() else { return main };
+    if first == main || !device.processes.contains(&process) {
+        return main;
+    }
+    let outside_ns = sides.iter().map(|side| side.len_ns().max(0)).fold(0, i64::saturating_add);
+    let lacks = |thread: u32| unknown_ns(context, thread, sides);
+    if 2 * lacks(main) >= outside_ns && lacks(first) < lacks(main) { first } else { main }
+}
+
+/// How much of it was not recorded of a thread.
+fn unknown_ns(context: &Context<'_>, thread: u32, sides: [Interval; 2]) -> i64 {
+    let mut unknown_ns = 0_i64;
+    for side in sides.into_iter().filter(|side| side.len_ns() > 0) {
+        context.calls.lay_out(context.timeline, thread, side, |part, activity, _| {
+            if activity == Activity::Unknown {
+                unknown_ns = unknown_ns.saturating_add(part.len_ns());
+            }
+        });
+    }
+    unknown_ns
 }
 
 /// How long the thread is in host code, in calls of the OS, and in which call of CUDA the longest; returns its host code by start.
@@ -61,6 +97,7 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
     let mut host = Vec::new();
     let (mut profiler_ns, mut unknown_ns, mut off_cpu_ns) = (0_i64, 0_i64, 0_i64);
     let (mut blocked, mut called): (HashMap<NameId, i64>, HashMap<NameId, i64>) = Default::default();
+    let mut compiled: HashMap<NameId, i64> = HashMap::default();
     for side in sides.into_iter().filter(|side| side.len_ns() > 0) {
         context.calls.lay_out(timeline, main, side, |part, activity, name| {
             let sums = match activity {
@@ -71,6 +108,7 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
                 // That is how the driver talks to the GPU: a part of setting CUDA up.
                 Activity::Blocked if Some(name) == driver => &mut called,
                 Activity::Blocked => &mut blocked,
+                Activity::Compile => &mut compiled,
                 _ => &mut called,
             };
             let sum = sums.entry(name).or_default();
@@ -89,8 +127,17 @@ fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
         facts.set("outside_blocked_call", without_folders(timeline.name(name)));
         facts.set("outside_blocked_call_ns", ns);
     }
-    if let Some((name, ns)) = most(called) {
-        facts.set("outside_call", without_folders(timeline.name(name)));
+    let compiled_ns = compiled.values().copied().fold(0, i64::saturating_add);
+    facts.set("outside_compile_ns", compiled_ns);
+    let compiler = most(compiled).map(|(name, _)| timeline.name(name));
+    if let Some(name) = compiler {
+        facts.set("outside_compile_evidence", without_folders(name));
+        facts.set("outside_compile_by", compiler_of(name));
+    }
+    let called = most(called).map(|(name, ns)| (timeline.name(name), ns));
+    let compiled = compiler.map(|name| (name, compiled_ns));
+    if let Some((name, ns)) = called.into_iter().chain(compiled).max_by_key(|(_, ns)| *ns) {
+        facts.set("outside_call", without_folders(name));
         facts.set("outside_call_ns", ns);
     }
     host

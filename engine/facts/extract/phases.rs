@@ -53,6 +53,8 @@ pub(super) struct Told {
     phases: Option<Phases>,
     /// Which one that is.
     measured: Option<Phase>,
+    /// How much of what the device does after the last step the host launched in that step or before.
+    after_from_steps: Option<f64>,
     /// The length of the whole window.
     whole_ns: i64,
     /// The pause that parts the work that is measured from the rest, where one takes nearly all of the time.
@@ -87,6 +89,15 @@ impl Told {
         if let (Some(phase), Some(phases)) = (view.phase, phases)
             && ops.narrow(phases.of(phase))
         {
+            let last = phases
+                .steady_steps
+                .end
+                .checked_sub(1)
+                .zip(steps.as_ref())
+                .and_then(|(last, steps)| steps.steps.get(last));
+            let launched = launches.as_ref().zip(last);
+            told.after_from_steps = launched
+                .and_then(|(launches, last)| launches.share_launched_before(phases.tear_down.start, last.host.end));
             (told.measured, told.phases) = (Some(phase), Some(phases));
         }
         // The first step may begin before the first operation, where the window begins.
@@ -227,6 +238,7 @@ pub(super) fn extract(_: &Context<'_>, device: &DeviceContext, parents: &Parents
         part.device.set("set_up_ns", phases.set_up.len_ns());
         part.device.set("before_steady_ns", phases.set_up.len_ns() + phases.warm_up.len_ns());
         part.device.set("tear_down_ns", phases.tear_down.len_ns());
+        part.device.set_some("tear_down_from_steps_share", told.after_from_steps);
     }
     for (phase, interval, sums) in &told.before {
         let mut entity = Entity::new(EntityKind::Phase, parents.key_of(phase.id()), parents.of_device());
