@@ -224,7 +224,7 @@ pub fn memory_call(name: &str) -> MemoryCall {
 }
 
 /// Errors of CUDA that say what went wrong, by their number, which the runtime and the driver share.
-const ERRORS: [(u16, &str); 40] = [
+const ERRORS: [(u16, &str); 44] = [
     (1, "invalid value"),
     (2, "out of memory"),
     (3, "initialization error"),
@@ -257,7 +257,11 @@ const ERRORS: [(u16, &str); 40] = [
     (709, "context is destroyed"),
     (710, "device-side assert"),
     (712, "host memory already registered"),
+    (714, "hardware stack error"),
+    (715, "illegal instruction"),
     (716, "misaligned address"),
+    (717, "invalid address space"),
+    (718, "invalid program counter"),
     (719, "launch failure"),
     (720, "cooperative launch too large"),
     (800, "not permitted"),
@@ -277,6 +281,16 @@ pub fn error_name(code: u16) -> Option<&'static str> {
     ERRORS.iter().find(|(known, _)| *known == code).map(|(_, name)| *name)
 }
 
+/// Whether an error tells that a kernel failed: it ends the context, and each later call returns it again.
+pub fn is_device_fault(code: u16) -> bool {
+    matches!(code, 700 | 702 | 710 | 714..=719)
+}
+
+/// Whether an error tells no more than that the context is gone already, as at the end of a program.
+pub fn is_teardown(code: u16) -> bool {
+    matches!(code, 4 | 709)
+}
+
 /// Whether a call creates one stream.
 pub fn creates_stream(name: &str) -> bool {
     name.starts_with("cudaStreamCreate") || name.starts_with("cuStreamCreate") || name.starts_with("hipStreamCreate")
@@ -285,6 +299,13 @@ pub fn creates_stream(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_of_kernels_end_their_context() {
+        let of_kernels: Vec<u16> = ERRORS.iter().map(|(code, _)| *code).filter(|code| is_device_fault(*code)).collect();
+        assert!(is_teardown(709) && is_teardown(4) && !is_teardown(700) && !is_teardown(2));
+        assert_eq!(of_kernels, [700, 702, 710, 714, 715, 716, 717, 718, 719]);
+    }
 
     #[test]
     fn suffixes_go() {

@@ -143,7 +143,7 @@ pub(super) const RUN: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count.",
+        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count, nor that the context is gone as the program ends.",
     ),
     fact("api_error_call", Text, CudaApi, Incomparable, "The API that failed most often; absent when none failed."),
     fact("api_error_call_count", Int, CudaApi, Extensive, "How often it failed with the error that it returned most."),
@@ -153,6 +153,13 @@ pub(super) const RUN: &[Fact] = &[
         CudaApi,
         Incomparable,
         "What CUDA calls that error, such as 'out of memory'; absent for an error that seldom occurs.",
+    ),
+    fact(
+        "device_fault",
+        Text,
+        CudaApi,
+        Incomparable,
+        "What CUDA calls the error by which a call tells that a kernel failed, such as 'illegal address'; absent when none did.",
     ),
     fact(
         "out_of_memory_count",

@@ -9,7 +9,7 @@ use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::{Account, DeviceOps};
 use crate::limits::MAX_PROCESS_COUNT;
 use crate::text::paths::without_folders;
-use crate::timeline::api::{self, ApiClass, error_name};
+use crate::timeline::api::{self, ApiClass, error_name, is_device_fault, is_teardown};
 use crate::timeline::interval::Interval;
 use crate::timeline::{GpuVendor, NONE, NameId, NoticeKind, Timeline, Times};
 
@@ -101,12 +101,15 @@ fn failed_launches(context: &Context<'_>) -> i64 {
 
 fn errors(context: &Context<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
-    let errors = &timeline.api.errors;
+    // Calls that a library makes as the program ends, when its context is gone, tell of no fault.
+    let errors: Vec<_> = timeline.api.errors.iter().filter(|error| !is_teardown(error.code)).collect();
     facts.set("api_error_count", errors.iter().map(|error| error.count as i64).sum::<i64>());
     let Some(commonest) = errors.first() else { return };
     facts.set("api_error_call", timeline.name(commonest.call));
     facts.set("api_error_call_count", commonest.count as i64);
     facts.set_some("api_error_name", error_name(commonest.code));
+    let fault = errors.iter().find(|error| is_device_fault(error.code)).and_then(|error| error_name(error.code));
+    facts.set_some("device_fault", fault);
     let out_of_memory = errors.iter().filter(|error| error.code == OUT_OF_MEMORY).map(|error| error.count as i64);
     facts.set_some("out_of_memory_count", Some(out_of_memory.sum::<i64>()).filter(|count| *count > 0));
 }
