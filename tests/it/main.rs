@@ -25,6 +25,7 @@ mod cli {
     mod collect;
     mod command_line;
     mod compare;
+    mod compared_names;
     mod configuration;
     mod gates;
     mod growth;

@@ -9,7 +9,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::{Connection, ffi};
 
 use super::budget::Budget;
-use super::cells::Cells;
+use super::cells::Arguments;
 use super::rows::Table;
 use crate::timeline::builder::{Chunk, Limits};
 
@@ -18,7 +18,7 @@ const NAME: &str = "coldspot_take";
 /// How often progress is told.
 const TELL_EVERY: u64 = 1 << 14;
 /// How many bytes of texts are counted at once.
-const COUNT_EVERY: u64 = 1 << 16;
+pub(super) const COUNT_EVERY: u64 = 1 << 16;
 
 /// What was read of one stretch of a table.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl Aggregate<Part, Option<i64>> for Take {
             return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), None));
         };
         part.left = left;
-        let cells = Cells { row, handed: Cell::new(0) };
+        let cells = Arguments { row, handed: Cell::new(0) };
         part.table.read(&cells, &mut part.chunk);
         part.uncounted += cells.handed.get();
         if part.uncounted >= COUNT_EVERY {

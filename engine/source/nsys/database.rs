@@ -11,6 +11,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
 use super::budget::Budget;
+use super::pages::PlainTable;
 use super::rows::Table;
 use crate::limits::{MAX_COLUMN_COUNT, MAX_SCHEMA_ENTRY_BYTES, MAX_SQLITE_BYTES, MAX_SQLITE_BYTES_OF_A_THREAD};
 use crate::source::ReadError;
@@ -31,6 +32,10 @@ struct Shape {
     columns: Vec<String>,
     /// The word for its row id: a column may hide the usual one.
     row_id: &'static str,
+    /// The page that it begins with; absent where a row does not hold its columns as they were declared.
+    root: Option<u32>,
+    /// Columns whose whole numbers SQLite turns into others when it reads them.
+    converted: Vec<String>,
 }
 
 /// Beginnings of the names of tables that only Nsight Systems writes.
@@ -91,7 +96,8 @@ impl Schema {
     /// read: each of them could run something, or cost anything.
     pub(super) fn probe(db: &Connection, budget: Budget) -> rusqlite::Result<Self> {
         let mut schema = Self { tables: BTreeMap::new(), disguised: None, is_nsys: false, budget };
-        let mut entries = db.prepare("SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view')")?;
+        let mut entries =
+            db.prepare("SELECT type, name, sql, rootpage FROM sqlite_master WHERE type IN ('table', 'view')")?;
         let mut entries = entries.query([])?;
         while let Some(entry) = entries.next()? {
             let cells = Cells::of(entry);
@@ -106,7 +112,8 @@ impl Schema {
                 }
                 continue;
             }
-            match if is_plain { shape(db, name)? } else { None } {
+            let root = cells.int(3).and_then(|root| u32::try_from(root).ok());
+            match if is_plain { shape(db, name, root)? } else { None } {
                 Some(shape) => {
                     schema.tables.insert(name.to_owned(), shape);
                 }
@@ -162,6 +169,15 @@ impl Schema {
         self.tables.get(table).map_or(ROW_IDS[0], |shape| shape.row_id)
     }
 
+    /// Where the rows of a table and these columns of them stand in the file, if they can be read from there.
+    pub(super) fn plain(&self, table: &str, columns: &[&str]) -> Option<PlainTable> {
+        let Shape { columns: known, root, converted, .. } = self.tables.get(table)?;
+        let is_converted = |column: &&str| converted.iter().any(|converted| converted == column);
+        let place = |column: &&str| known.iter().position(|known| known == column);
+        let root = root.filter(|_| !columns.iter().any(is_converted))?;
+        Some(PlainTable { root, places: columns.iter().map(place).collect() })
+    }
+
     /// How many rows a table has, within the budget: without a condition the count would be a single step of SQLite's
     /// machine, however long it takes.
     pub(super) fn count(&self, db: &Connection, table: &str) -> rusqlite::Result<u64> {
@@ -191,7 +207,7 @@ fn is_plain(sql: &str) -> bool {
 }
 
 /// `None` for a table without row ids. Generated columns are not listed, and so never computed.
-fn shape(db: &Connection, name: &str) -> rusqlite::Result<Option<Shape>> {
+fn shape(db: &Connection, name: &str, root: Option<u32>) -> rusqlite::Result<Option<Shape>> {
     let mut columns = db.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let columns: Vec<String> = columns.query_map([name], |row| row.get(0))?.collect::<Result<_, _>>()?;
     // A generated column hides a row id too, so SQLite is asked: the name of a column that a word stands for.
@@ -202,7 +218,15 @@ fn shape(db: &Connection, name: &str) -> rusqlite::Result<Option<Shape>> {
             && db.prepare(hidden).and_then(|mut hidden| hidden.exists([name, word])) == Ok(false)
             && db.prepare(&format!("SELECT {word} FROM \"{name}\"")).is_ok()
     };
-    Ok(ROW_IDS.into_iter().find(is_row_id).map(|row_id| Shape { columns, row_id }))
+    let Some(row_id) = ROW_IDS.into_iter().find(is_row_id) else { return Ok(None) };
+    // A key may be the row id and stand nowhere else; a computed column stands nowhere, or among the others.
+    let mut odd = db.prepare("SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0 OR pk <> 0")?;
+    let root = if odd.exists([name])? { None } else { root };
+    let mut converted = db.prepare(
+        "SELECT name FROM pragma_table_info(?1) WHERE type LIKE '%REAL%' OR type LIKE '%FLOA%' OR type LIKE '%DOUB%'",
+    )?;
+    let converted = converted.query_map([name], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(Some(Shape { columns, row_id, root, converted }))
 }
 
 fn disguise(kind: &str, name: &str) -> String {

@@ -17,6 +17,8 @@ mod info;
 mod metrics;
 mod notices;
 mod output;
+mod pages;
+mod record;
 pub(super) mod rep;
 mod rows;
 mod samples;

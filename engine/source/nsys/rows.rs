@@ -157,7 +157,7 @@ impl Table {
 
 impl Table {
     /// Hands one of its rows to a chunk.
-    pub(super) fn read(self, cells: &Cells<'_, '_>, chunk: &mut Chunk) {
+    pub(super) fn read(self, cells: &impl Cells, chunk: &mut Chunk) {
         let read = match self {
             Self::Kernel => kernel(cells, chunk),
             Self::Graph => op(cells).map(|op| chunk.graph(&op)),
@@ -185,7 +185,7 @@ fn correlation(id: Option<i64>) -> Option<u32> {
     id.filter(|id| *id != 0).and_then(|id| u32::try_from(id).ok())
 }
 
-fn op(cells: &Cells<'_, '_>) -> Result<OpEvent, Reason> {
+fn op(cells: &impl Cells) -> Result<OpEvent, Reason> {
     let (Some(start), Some(end)) = (cells.int(0), cells.int(1)) else { return Err(NO_TIMES) };
     if end == 0 || (start == 0 && end > LONGEST_FROM_ZERO_NS) {
         return Err(LOST_TIMES);
@@ -202,7 +202,7 @@ fn op(cells: &Cells<'_, '_>) -> Result<OpEvent, Reason> {
 /// No block has more threads, now or soon: such a value is none.
 const MAX_BLOCK_THREADS: i64 = 1 << 16;
 
-fn kernel(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+fn kernel(cells: &impl Cells, chunk: &mut Chunk) -> Result<(), Reason> {
     let op = op(cells)?;
     let geometry = Geometry {
         grid_blocks: product(cells, [9, 10, 11]),
@@ -216,12 +216,12 @@ fn kernel(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
     Ok(())
 }
 
-fn product(cells: &Cells<'_, '_>, columns: [usize; 3]) -> i64 {
+fn product(cells: &impl Cells, columns: [usize; 3]) -> i64 {
     let product = columns.iter().try_fold(1_i64, |product, column| product.checked_mul(cells.int(*column)?.max(0)));
     product.unwrap_or(0)
 }
 
-fn copy(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+fn copy(cells: &impl Cells, chunk: &mut Chunk) -> Result<(), Reason> {
     let op = op(cells)?;
     let kind = cells.int(8).unwrap_or(0);
     let bytes = cells.int(7).unwrap_or(0).max(0);
@@ -281,11 +281,11 @@ fn host_memory(direction: Direction, source: Option<i64>, target: Option<i64>) -
     }
 }
 
-fn thread(cells: &Cells<'_, '_>) -> Option<ThreadKey> {
+fn thread(cells: &impl Cells) -> Option<ThreadKey> {
     cells.int(2).map(thread_key)
 }
 
-fn call(cells: &Cells<'_, '_>, name_column: usize) -> Result<CallEvent, Reason> {
+fn call(cells: &impl Cells, name_column: usize) -> Result<CallEvent, Reason> {
     let (Some(start), Some(end)) = (cells.int(0), cells.int(1)) else { return Err(NO_TIMES) };
     Ok(CallEvent { start, end, thread: thread(cells), name: NameKey::of_id(cells.int(name_column)) })
 }
@@ -293,14 +293,14 @@ fn call(cells: &Cells<'_, '_>, name_column: usize) -> Result<CallEvent, Reason> 
 /// Not an error: a polling call says "not ready".
 const CUDA_ERROR_NOT_READY: i64 = 600;
 
-fn api_call(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+fn api_call(cells: &impl Cells, chunk: &mut Chunk) -> Result<(), Reason> {
     let call = call(cells, 4)?;
     let error = cells.int(5).filter(|value| *value != 0 && *value != CUDA_ERROR_NOT_READY);
     chunk.api_call(&call, correlation(cells.int(3)), error);
     Ok(())
 }
 
-fn scheduled(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+fn scheduled(cells: &impl Cells, chunk: &mut Chunk) -> Result<(), Reason> {
     let (Some(at), Some(thread), Some(is_in)) = (cells.int(0), cells.int(1), cells.int(2)) else {
         return Err(NO_TIMES);
     };
@@ -322,7 +322,7 @@ const NVTX_RANGES: [i64; 4] = [59, 60, 70, 71];
 const NVTX_DOMAIN: i64 = 75;
 
 /// Push/pop and start/end ranges, and the domains that they are in.
-fn nvtx(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+fn nvtx(cells: &impl Cells, chunk: &mut Chunk) -> Result<(), Reason> {
     let event = cells.int(3).unwrap_or(-1);
     let is_range = NVTX_RANGES.contains(&event);
     if !is_range && event != NVTX_DOMAIN {
@@ -343,7 +343,7 @@ fn nvtx(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
 }
 
 /// A call of a library: a range around what it does.
-fn library(cells: &Cells<'_, '_>, chunk: &mut Chunk) -> Result<(), Reason> {
+fn library(cells: &impl Cells, chunk: &mut Chunk) -> Result<(), Reason> {
     let CallEvent { start, end, thread, name } = call(cells, 3)?;
     let label = LabelKey { kind: RangeKind::Library, domain: 0, name };
     chunk.range(&RangeEvent { start, end: Some(end), thread, label });

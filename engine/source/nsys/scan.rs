@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::aggregate::TableReader;
+use super::aggregate::{COUNT_EVERY, TableReader};
 use super::budget::Budget;
 use super::callchains;
 use super::database::{self, Schema};
+use super::pages::{NotPlain, Pages};
 use super::rows::Table;
 use crate::parallel::Threads;
 use crate::source::Progress;
@@ -71,10 +72,8 @@ pub(super) fn scan(
     // Shared, so that it does not matter how many threads there are.
     let budget = Budget::of(path);
     let work = |sender: SyncSender<(usize, rusqlite::Result<Chunk>)>| {
-        let opened = database::open(path, &budget)
-            .and_then(|db| Ok((TableReader::new(&db, *options.limits, &done, &budget)?, db)));
-        let (reader, db) = match opened {
-            Ok(opened) => opened,
+        let mut worker = match Worker::open(path, schema, options, &done, &budget) {
+            Ok(worker) => worker,
             Err(error) => {
                 _ = sender.send((0, Err(error)));
                 return;
@@ -82,12 +81,8 @@ pub(super) fn scan(
         };
         let next_job = || jobs.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed));
         while let Some((index, job)) = next_job() {
-            let columns = schema.list(job.table.name(), job.table.columns());
-            let table = (job.table, schema.row_id(job.table.name()));
-            let also = callchains::condition(job.table, options.has_echoes);
-            let chunk = reader.read(&db, table, &columns, (job.first, job.last), &also);
             // Nobody listens any more when something went wrong elsewhere.
-            if sender.send((index, chunk)).is_err() {
+            if sender.send((index, worker.read(job))).is_err() {
                 break;
             }
         }
@@ -101,6 +96,70 @@ pub(super) fn scan(
         hand_on(chunks, take, || options.progress.rows(done.load(Ordering::Relaxed), total))
     })?;
     Ok(beyond)
+}
+
+/// Reads stretches on one thread.
+struct Worker<'a> {
+    schema: &'a Schema,
+    options: &'a Options<'a>,
+    done: &'a AtomicU64,
+    budget: &'a Budget,
+    /// Absent where the file is not as exports are.
+    pages: Option<Pages>,
+    reader: TableReader,
+    db: Connection,
+}
+
+impl<'a> Worker<'a> {
+    fn open(
+        path: &Path,
+        schema: &'a Schema,
+        options: &'a Options<'a>,
+        done: &'a Arc<AtomicU64>,
+        budget: &'a Budget,
+    ) -> rusqlite::Result<Self> {
+        let db = database::open(path, budget)?;
+        let reader = TableReader::new(&db, *options.limits, done, budget)?;
+        Ok(Self { schema, options, done, budget, pages: Pages::open(path), reader, db })
+    }
+
+    fn read(&mut self, job: &Job) -> rusqlite::Result<Chunk> {
+        let Job { table, first, last } = *job;
+        let also = callchains::condition(table, self.options.has_echoes);
+        if also.is_empty()
+            && let Some(chunk) = self.read_pages(job)?
+        {
+            return Ok(chunk);
+        }
+        let columns = self.schema.list(table.name(), table.columns());
+        let row_id = self.schema.row_id(table.name());
+        self.reader.read(&self.db, (table, row_id), &columns, (first, last), &also)
+    }
+
+    /// Reads a stretch without SQLite; `None` where something there is not plain.
+    fn read_pages(&mut self, job: &Job) -> rusqlite::Result<Option<Chunk>> {
+        let plain = self.schema.plain(job.table.name(), job.table.columns());
+        let Some((pages, plain)) = self.pages.as_mut().zip(plain) else { return Ok(None) };
+        let mut chunk = Chunk::new(job.table.name(), *self.options.limits);
+        let (mut rows, mut uncounted_bytes, mut over) = (0, 0, Ok(()));
+        let taken = pages.rows(&plain, (job.first, job.last), |record| {
+            job.table.read(record, &mut chunk);
+            rows += 1;
+            uncounted_bytes += record.handed.get();
+            if uncounted_bytes >= COUNT_EVERY {
+                over = self.budget.hand_over(std::mem::take(&mut uncounted_bytes));
+            }
+            if over.is_ok() { Ok(()) } else { Err(NotPlain) }
+        });
+        over?;
+        if taken.is_err() {
+            return Ok(None);
+        }
+        self.budget.count_events(rows)?;
+        self.done.fetch_add(rows, Ordering::Relaxed);
+        chunk.seal();
+        Ok(Some(chunk))
+    }
 }
 
 /// Hands on all that is sent, in order, up to the first error in that order, and tells progress. What comes early waits.

@@ -6,6 +6,7 @@ pub mod btree;
 pub mod cli;
 pub mod damage;
 pub mod export;
+pub mod facts_files;
 pub mod forge;
 pub mod formats;
 pub mod heavy;

@@ -1,0 +1,272 @@
+//! Reads rows of an ordinary table from the pages of the file itself, which costs a fraction of what SQLite's machine costs
+//! for each row. Only what is plain is read: whatever is unusual, or not as SQLite would write it, is left to SQLite, which
+//! then reads the same rows again and decides. The format is that of <https://www.sqlite.org/fileformat2.html>.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::record::{Field, Record, fields, varint};
+
+/// Bytes that are read at once where pages that are wanted lie side by side.
+const BLOCK_BYTES: usize = 1 << 16;
+/// No honest table is as deep: four levels hold what a disk holds.
+const MAX_DEPTH: usize = 20;
+/// Leaves that hold nothing of a stretch, though they are looked at: the first and the last.
+const MAX_BARREN: usize = 2;
+/// The kinds of pages of a table.
+const LEAF: u8 = 13;
+const INTERIOR: u8 = 5;
+/// Where the cells of a leaf, and those of the pages above, begin to be listed.
+const LEAF_HEADER: usize = 8;
+const INTERIOR_HEADER: usize = 12;
+/// What a cell of a leaf leaves of a page at least, else its row goes on elsewhere.
+const LEAST_REST: usize = 35;
+
+/// An ordinary table whose rows are as they were declared: no column stands for the row id, none is computed, and none that
+/// is wanted is converted when it is read.
+#[derive(Debug, Clone)]
+pub(super) struct PlainTable {
+    /// The page that its tree begins with.
+    pub(super) root: u32,
+    /// Where each column that is wanted stands in a row; absent where the table lacks it.
+    pub(super) places: Vec<Option<usize>>,
+}
+
+impl PlainTable {
+    /// As many columns of a row must be there.
+    fn field_count(&self) -> usize {
+        self.places.iter().flatten().max().map_or(0, |last| last + 1)
+    }
+}
+
+/// Something that SQLite must look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NotPlain;
+
+/// What to do after a row.
+pub(super) type Taken = Result<(), NotPlain>;
+
+/// A database file, page by page.
+pub(super) struct Pages {
+    file: File,
+    page_bytes: usize,
+    /// Bytes of a page that hold something.
+    usable: usize,
+    page_count: u64,
+    /// Pages that lie side by side, from `block_first` on.
+    block: Vec<u8>,
+    block_first: u32,
+    fields: Vec<Field>,
+}
+
+/// The rows that are wanted, and how far they have been read.
+struct Wanted<'a, T> {
+    table: &'a PlainTable,
+    first: i64,
+    last: i64,
+    /// The id of the row that was taken last: ids only grow, so that no page counts twice.
+    previous: Option<i64>,
+    /// Leaves without a row that is wanted: there is one at either end at most.
+    barren_count: usize,
+    take: T,
+}
+
+impl Pages {
+    /// Opens a file. `None` where it is not as exports are: texts in UTF-8, pages of a size that SQLite knows.
+    pub(super) fn open(path: &Path) -> Option<Self> {
+        let mut file = crate::files::open(path).ok()?;
+        let mut header = [0_u8; 100];
+        file.read_exact(&mut header).ok()?;
+        let page_bytes = match u16::from_be_bytes([header[16], header[17]]) {
+            1 => 65_536,
+            size if size >= 512 && size.is_power_of_two() => usize::from(size),
+            _ => return None,
+        };
+        let usable = page_bytes - usize::from(header[20]);
+        let is_utf8 = header[56..60] == [0, 0, 0, 1];
+        let page_count = file.metadata().ok()?.len() / page_bytes as u64;
+        let block = Vec::with_capacity(BLOCK_BYTES.max(page_bytes));
+        let opened = Self { file, page_bytes, usable, page_count, block, block_first: 0, fields: Vec::new() };
+        (is_utf8 && usable >= 480).then_some(opened)
+    }
+
+    /// Hands on the rows of a table whose ids lie from `first` to `last`, in their order.
+    ///
+    /// # Errors
+    /// When something on the way is not plain; what was handed on before is then to be thrown away.
+    pub(super) fn rows(
+        &mut self,
+        table: &PlainTable,
+        (first, last): (i64, i64),
+        take: impl FnMut(&Record<'_>) -> Taken,
+    ) -> Taken {
+        let mut wanted = Wanted { table, first, last, previous: None, barren_count: 0, take };
+        self.walk(table.root, 1, 0, &mut wanted)
+    }
+
+    /// Everything below a page. `beside` is how many pages after it will be wanted next, as they lie.
+    fn walk<T: FnMut(&Record<'_>) -> Taken>(
+        &mut self,
+        page: u32,
+        beside: usize,
+        depth: usize,
+        wanted: &mut Wanted<'_, T>,
+    ) -> Taken {
+        let begin = self.load(page, beside)?;
+        match self.block[begin] {
+            LEAF => self.leaf(begin, depth == 0, wanted),
+            INTERIOR if depth < MAX_DEPTH => {
+                let children = self.children(begin, wanted.first, wanted.last).ok_or(NotPlain)?;
+                let most = BLOCK_BYTES / self.page_bytes;
+                for (index, child) in children.iter().enumerate() {
+                    let next = children[index..].windows(2).take(most);
+                    let beside = 1 + next.take_while(|pair| pair[0].checked_add(1) == Some(pair[1])).count();
+                    self.walk(*child, beside, depth + 1, wanted)?;
+                }
+                Ok(())
+            }
+            _ => Err(NotPlain),
+        }
+    }
+
+    /// Where a page begins in the block, which is read anew if it does not hold it.
+    fn load(&mut self, page: u32, beside: usize) -> Result<usize, NotPlain> {
+        let held = self.block.len() / self.page_bytes;
+        if let Some(index) =
+            page.checked_sub(self.block_first).map(|index| index as usize).filter(|index| *index < held)
+        {
+            return Ok(index * self.page_bytes);
+        }
+        // The first page has the header of the file, and pages count from one.
+        if page < 2 || u64::from(page) > self.page_count {
+            return Err(NotPlain);
+        }
+        let left = self.page_count - u64::from(page) + 1;
+        let count = beside.min(BLOCK_BYTES / self.page_bytes).max(1).min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.block.resize(count * self.page_bytes, 0);
+        self.block_first = page;
+        let at = SeekFrom::Start(u64::from(page - 1) * self.page_bytes as u64);
+        let read = self.file.seek(at).and_then(|_| self.file.read_exact(&mut self.block));
+        if read.is_err() {
+            self.block.clear();
+        }
+        read.map(|()| 0).map_err(|_| NotPlain)
+    }
+
+    fn page(&self, begin: usize) -> Option<&[u8]> {
+        self.block.get(begin..begin + self.usable)
+    }
+
+    /// The pages below one that may hold rows from `first` to `last`.
+    fn children(&self, begin: usize, first: i64, last: i64) -> Option<Vec<u32>> {
+        let page = self.page(begin)?;
+        let child = |at: usize| page.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
+        let mut children = Vec::new();
+        for at in Listed::of(page, INTERIOR_HEADER)?.all() {
+            let (key, _) = varint(page, at? + 4)?;
+            // The key is the largest id below.
+            if key.cast_signed() < first {
+                continue;
+            }
+            children.push(child(at?)?);
+            if key.cast_signed() >= last {
+                return Some(children);
+            }
+        }
+        children.push(child(LEAF_HEADER)?);
+        Some(children)
+    }
+
+    fn leaf<T: FnMut(&Record<'_>) -> Taken>(
+        &mut self,
+        begin: usize,
+        is_root: bool,
+        wanted: &mut Wanted<'_, T>,
+    ) -> Taken {
+        let mut fields = std::mem::take(&mut self.fields);
+        let listed = self.page(begin).and_then(|page| Listed::of(page, LEAF_HEADER));
+        // Only a table without rows has a leaf without any.
+        let listed = listed.filter(|listed| is_root || listed.count > 0).ok_or(NotPlain);
+        let taken = listed.and_then(|listed| wanted.leaf(&listed, &mut fields));
+        self.fields = fields;
+        taken
+    }
+}
+
+impl<T: FnMut(&Record<'_>) -> Taken> Wanted<'_, T> {
+    fn leaf(&mut self, listed: &Listed<'_>, found: &mut Vec<Field>) -> Taken {
+        let field_count = self.table.field_count();
+        // Before the first row that is wanted there may be many, looked for again for each stretch.
+        let begin = listed.first_from(self.first).ok_or(NotPlain)?;
+        let mut filled = 0;
+        for index in begin..listed.count {
+            let (id, row) = listed.row(index).ok_or(NotPlain)?;
+            if id > self.last {
+                break;
+            }
+            if id < self.first || self.previous.is_some_and(|previous| previous >= id) {
+                return Err(NotPlain);
+            }
+            self.previous = Some(id);
+            // Rows that share their bytes would make much of a small file.
+            filled += row.len();
+            if filled > listed.page.len() {
+                return Err(NotPlain);
+            }
+            fields(row, field_count, found).ok_or(NotPlain)?;
+            let record = Record { row, fields: found, places: &self.table.places, handed: Cell::new(0) };
+            (self.take)(&record)?;
+        }
+        self.barren_count += usize::from(filled == 0);
+        if self.barren_count > MAX_BARREN { Err(NotPlain) } else { Ok(()) }
+    }
+}
+
+/// The list of the cells of a page.
+struct Listed<'page> {
+    page: &'page [u8],
+    list: &'page [u8],
+    count: usize,
+}
+
+impl<'page> Listed<'page> {
+    /// `header` is where it begins.
+    fn of(page: &'page [u8], header: usize) -> Option<Self> {
+        let count = usize::from(u16::from_be_bytes([*page.get(3)?, *page.get(4)?]));
+        Some(Self { page, list: page.get(header..header + 2 * count)?, count })
+    }
+
+    /// Where a cell begins.
+    fn at(&self, index: usize) -> Option<usize> {
+        let at = self.list.get(2 * index..2 * index + 2)?;
+        Some(usize::from(u16::from_be_bytes([at[0], at[1]])))
+    }
+
+    fn all(&self) -> impl Iterator<Item = Option<usize>> {
+        (0..self.count).map(|index| self.at(index))
+    }
+
+    /// The id of a row and its bytes; `None` where it goes on on another page.
+    fn row(&self, index: usize) -> Option<(i64, &'page [u8])> {
+        let (bytes, at) = varint(self.page, self.at(index)?)?;
+        let (id, at) = varint(self.page, at)?;
+        let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= self.page.len() - LEAST_REST)?;
+        Some((id.cast_signed(), self.page.get(at..at + bytes)?))
+    }
+
+    /// The index of the first row whose id is not smaller; the ids are taken to grow.
+    fn first_from(&self, id: i64) -> Option<usize> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.row(middle)?.0 < id { low = middle + 1 } else { high = middle }
+        }
+        Some(low)
+    }
+}
+
+#[cfg(test)]
+#[path = "pages_tests.rs"]
+mod tests;

@@ -1,0 +1,63 @@
+//! Facts files that a test changes: the numbers of a fixture, and other ones in their places.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::cli::{Printed, coldspot};
+use super::{fixtures, temp};
+
+pub fn fixture(name: &str) -> String {
+    fixtures().join(name).display().to_string()
+}
+
+/// The facts of a fixture as JSON.
+pub fn facts(name: &str) -> Value {
+    coldspot(&["facts", &fixture(name), "--format", "json"]).success().json()
+}
+
+/// A folder of one test.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Self(temp::folder())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, value: &Value) -> String {
+        std::fs::write(self.path(name), value.to_string()).unwrap();
+        self.path(name).display().to_string()
+    }
+}
+
+/// Every entity of a kind, to change.
+pub fn each(facts: &mut Value, kind: &str, mut change: impl FnMut(&mut Value)) {
+    facts[kind].as_array_mut().unwrap().iter_mut().for_each(&mut change);
+}
+
+/// All times of all entities, longer or shorter.
+pub fn scaled(mut facts: Value, factor: f64) -> Value {
+    for kind in ["devices", "kernels", "copy_groups", "sync_groups", "ranges", "steps"] {
+        each(&mut facts, kind, |entity| {
+            for (name, value) in entity.as_object_mut().unwrap() {
+                if let Some(ns) = value.as_i64().filter(|_| name.ends_with("_ns")) {
+                    *value = json!((ns as f64 * factor).round() as i64);
+                }
+            }
+        });
+    }
+    facts
+}
+
+/// What a capture without annotations would hold.
+pub fn without_steps(mut facts: Value) -> Value {
+    facts["steps"] = json!([]);
+    each(&mut facts, "devices", |device| {
+        device.as_object_mut().unwrap().retain(|name, _| !name.contains("step") && !name.starts_with("steady"));
+    });
+    facts
+}
