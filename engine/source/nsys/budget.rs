@@ -23,6 +23,10 @@ const LONG: Duration = Duration::from_millis(20);
 /// its columns, and at least a byte for each.
 const STEPS_PER_BYTE: u64 = 20;
 const STEPS_ANYWAY: u64 = 20_000_000;
+/// Bytes of pages that may be read without SQLite for each byte of the file, and in any case: each page a few times, since
+/// the pages above others are passed for each stretch of a table.
+const PAGE_BYTES_PER_BYTE: u64 = 4;
+const PAGE_BYTES_ANYWAY: u64 = 1 << 24;
 /// A cell of a small file may be this long in any case.
 const CELL_ANYWAY: u64 = 1 << 20;
 
@@ -33,6 +37,7 @@ pub(super) struct Budget {
     steps: Arc<AtomicU64>,
     text_bytes: Arc<AtomicU64>,
     events: Arc<AtomicU64>,
+    page_bytes: Arc<AtomicU64>,
     /// Of processor time, of all threads together: a slow disk takes none, and other programs take none of it.
     nanoseconds: Arc<AtomicU64>,
     file_bytes: u64,
@@ -64,6 +69,7 @@ impl Budget {
         Self {
             steps: shared(steps / STEPS as u64),
             text_bytes: shared(text_bytes),
+            page_bytes: shared(file_bytes.saturating_mul(PAGE_BYTES_PER_BYTE).saturating_add(PAGE_BYTES_ANYWAY)),
             events: shared(file_bytes / MIN_EVENT_BYTES + ROWS_ANYWAY),
             nanoseconds: shared(time as u64),
             file_bytes,
@@ -74,6 +80,11 @@ impl Budget {
     pub(super) fn bound(&self, db: &mut Connection) -> rusqlite::Result<()> {
         let mut meter = Meter::new(self.clone());
         db.progress_handler(STEPS, Some(move || meter.is_over()))
+    }
+
+    /// Whether one more page may be read without SQLite, which has a budget of its own.
+    pub(super) fn take_page(&self, bytes: usize) -> bool {
+        take(&self.page_bytes, bytes as u64)
     }
 
     /// Counts rows of events.

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::budget::Budget;
 use super::record::{Field, Record, fields, varint};
 
 /// Bytes that are read at once where pages that are wanted lie side by side.
@@ -21,6 +22,8 @@ const INTERIOR: u8 = 5;
 /// Where the cells of a leaf, and those of the pages above, begin to be listed.
 const LEAF_HEADER: usize = 8;
 const INTERIOR_HEADER: usize = 12;
+/// Bytes of a page that SQLite wants at least.
+const LEAST_USABLE: usize = 480;
 /// What a cell of a leaf leaves of a page at least, else its row goes on elsewhere.
 const LEAST_REST: usize = 35;
 
@@ -51,6 +54,7 @@ pub(super) type Taken = Result<(), NotPlain>;
 /// A database file, page by page.
 pub(super) struct Pages {
     file: File,
+    budget: Budget,
     page_bytes: usize,
     /// Bytes of a page that hold something.
     usable: usize,
@@ -75,7 +79,7 @@ struct Wanted<'a, T> {
 
 impl Pages {
     /// Opens a file. `None` where it is not as exports are: texts in UTF-8, pages of a size that SQLite knows.
-    pub(super) fn open(path: &Path) -> Option<Self> {
+    pub(super) fn open(path: &Path, budget: Budget) -> Option<Self> {
         let mut file = crate::files::open(path).ok()?;
         let mut header = [0_u8; 100];
         file.read_exact(&mut header).ok()?;
@@ -88,8 +92,8 @@ impl Pages {
         let is_utf8 = header[56..60] == [0, 0, 0, 1];
         let page_count = file.metadata().ok()?.len() / page_bytes as u64;
         let block = Vec::with_capacity(BLOCK_BYTES.max(page_bytes));
-        let opened = Self { file, page_bytes, usable, page_count, block, block_first: 0, fields: Vec::new() };
-        (is_utf8 && usable >= 480).then_some(opened)
+        let opened = Self { file, budget, page_bytes, usable, page_count, block, block_first: 0, fields: Vec::new() };
+        (is_utf8 && usable >= LEAST_USABLE).then_some(opened)
     }
 
     /// Hands on the rows of a table whose ids lie from `first` to `last`, in their order.
@@ -114,6 +118,9 @@ impl Pages {
         depth: usize,
         wanted: &mut Wanted<'_, T>,
     ) -> Taken {
+        if !self.budget.take_page(self.page_bytes) {
+            return Err(NotPlain);
+        }
         let begin = self.load(page, beside)?;
         match self.block[begin] {
             LEAF => self.leaf(begin, depth == 0, wanted),
@@ -163,15 +170,13 @@ impl Pages {
     fn children(&self, begin: usize, first: i64, last: i64) -> Option<Vec<u32>> {
         let page = self.page(begin)?;
         let child = |at: usize| page.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
+        let listed = Listed::of(page, INTERIOR_HEADER)?;
+        // The largest id below.
+        let key = |index: usize| Some(varint(page, listed.at(index)? + 4)?.0.cast_signed());
         let mut children = Vec::new();
-        for at in Listed::of(page, INTERIOR_HEADER)?.all() {
-            let (key, _) = varint(page, at? + 4)?;
-            // The key is the largest id below.
-            if key.cast_signed() < first {
-                continue;
-            }
-            children.push(child(at?)?);
-            if key.cast_signed() >= last {
+        for index in listed.first_from(first, key)?..listed.count {
+            children.push(child(listed.at(index)?)?);
+            if key(index)? >= last {
                 return Some(children);
             }
         }
@@ -199,7 +204,7 @@ impl<T: FnMut(&Record<'_>) -> Taken> Wanted<'_, T> {
     fn leaf(&mut self, listed: &Listed<'_>, found: &mut Vec<Field>) -> Taken {
         let field_count = self.table.field_count();
         // Before the first row that is wanted there may be many, looked for again for each stretch.
-        let begin = listed.first_from(self.first).ok_or(NotPlain)?;
+        let begin = listed.first_from(self.first, |index| Some(listed.row(index)?.0)).ok_or(NotPlain)?;
         let mut filled = 0;
         for index in begin..listed.count {
             let (id, row) = listed.row(index).ok_or(NotPlain)?;
@@ -244,10 +249,6 @@ impl<'page> Listed<'page> {
         Some(usize::from(u16::from_be_bytes([at[0], at[1]])))
     }
 
-    fn all(&self) -> impl Iterator<Item = Option<usize>> {
-        (0..self.count).map(|index| self.at(index))
-    }
-
     /// The id of a row and its bytes; `None` where it goes on on another page.
     fn row(&self, index: usize) -> Option<(i64, &'page [u8])> {
         let (bytes, at) = varint(self.page, self.at(index)?)?;
@@ -256,12 +257,12 @@ impl<'page> Listed<'page> {
         Some((id.cast_signed(), self.page.get(at..at + bytes)?))
     }
 
-    /// The index of the first row whose id is not smaller; the ids are taken to grow.
-    fn first_from(&self, id: i64) -> Option<usize> {
+    /// The index of the first cell whose id is not smaller; the ids are taken to grow.
+    fn first_from(&self, id: i64, id_at: impl Fn(usize) -> Option<i64>) -> Option<usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = low.midpoint(high);
-            if self.row(middle)?.0 < id { low = middle + 1 } else { high = middle }
+            if id_at(middle)? < id { low = middle + 1 } else { high = middle }
         }
         Some(low)
     }

@@ -30,7 +30,7 @@ fn plain(path: &Path) -> Option<PlainTable> {
 
 fn from_pages(path: &Path, table: &PlainTable, ends: (i64, i64)) -> Result<Vec<Read>, NotPlain> {
     let mut rows = Vec::new();
-    Pages::open(path).ok_or(NotPlain)?.rows(table, ends, |record| {
+    Pages::open(path, Budget::of(path)).ok_or(NotPlain)?.rows(table, ends, |record| {
         assert_eq!(record.int(2), None);
         rows.push((record.int(0), record.bytes(1).map(<[u8]>::to_vec), record.int(3)));
         Ok(())
@@ -151,7 +151,7 @@ fn what_is_unusual_is_left_to_sqlite() {
     let utf16 = "PRAGMA encoding = 'UTF-16le';";
     std::fs::remove_file(file.path()).unwrap();
     Connection::open(file.path()).unwrap().execute_batch(&format!("{utf16} CREATE TABLE t (a)")).unwrap();
-    assert!(Pages::open(file.path()).is_none());
+    assert!(Pages::open(file.path(), Budget::of(file.path())).is_none());
 }
 
 #[test]
@@ -178,4 +178,18 @@ fn pages_that_are_listed_twice_or_hold_nothing_are_left_to_sqlite() {
     let leaf = (usize::from(whole[first_cell + 3]) - 1) * 512;
     assert_eq!(read(&|bytes| bytes[leaf + 3..leaf + 5].fill(0)), Err(NotPlain));
     assert_eq!(read(&|bytes| bytes[second_cell] = 1), Err(NotPlain));
+}
+
+#[test]
+fn pages_that_are_passed_over_and_over_are_left_to_sqlite() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    filled(file.path(), 65_536, vec![(1, [Value::Integer(1), Value::Null, Value::Null], false)]);
+    let table = plain(file.path()).unwrap();
+    let mut pages = Pages::open(file.path(), Budget::of(file.path())).unwrap();
+    let mut times = 0;
+    while pages.rows(&table, (2, 3), |_| Ok(())).is_ok() {
+        times += 1;
+        assert!(times < 10_000, "it never ends");
+    }
+    assert!(times > 200, "{times} stretches of an honest file");
 }

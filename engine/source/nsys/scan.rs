@@ -120,7 +120,7 @@ impl<'a> Worker<'a> {
     ) -> rusqlite::Result<Self> {
         let db = database::open(path, budget)?;
         let reader = TableReader::new(&db, *options.limits, done, budget)?;
-        Ok(Self { schema, options, done, budget, pages: Pages::open(path), reader, db })
+        Ok(Self { schema, options, done, budget, pages: Pages::open(path, budget.clone()), reader, db })
     }
 
     fn read(&mut self, job: &Job) -> rusqlite::Result<Chunk> {
