@@ -229,7 +229,7 @@ pub(super) const RUN: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The NVTX domain of a library that works on the GPU (TensorRT, NCCL, cuDNN, cuBLAS and others), where it marked ranges.",
+        "The NVTX domain of a library that works on the GPU (TensorRT, NCCL, cuDNN, cuBLAS and others), where it marked ranges; else the library of operators that run on a GPU alone (`aten::cudnn_convolution`).",
     ),
     fact("sampled_cuda_call", Text, CpuSamples, Incomparable, "The call of CUDA that most of those samples lie in."),
     fact(

@@ -132,11 +132,24 @@ fn surroundings(timeline: &Timeline, facts: &mut Entity) {
 /// Domains of libraries that work on the GPU, by how they begin.
 const GPU_LIBRARIES: [&str; 7] = ["TensorRT", "myelin", "NCCL", "cuDNN", "cuBLAS", "CCCL", "cuFFT"];
 
-/// The NVTX domain of a library that works on the GPU, where it marked ranges.
+/// Operators that run on a GPU alone, by how they begin, and the library that they call.
+const GPU_OPERATORS: [(&str, &str); 3] =
+    [("aten::cudnn_", "cuDNN"), ("aten::_cudnn_", "cuDNN"), ("aten::miopen_", "MIOpen")];
+
+/// The library of an operator that runs on a GPU alone.
+fn library_of_operators(timeline: &Timeline) -> Option<&'static str> {
+    let library = |name: &str| GPU_OPERATORS.iter().find(|(known, _)| name.starts_with(known)).map(|(_, of)| *of);
+    timeline.names.iter().filter_map(|(_, name)| library(name)).min()
+}
+
+/// The NVTX domain of a library that works on the GPU, where it marked ranges; else the library that operators call.
 fn gpu_library(timeline: &Timeline) -> Option<&str> {
     let domains = timeline.ranges.domains.iter().map(|(_, _, name)| timeline.name(*name));
     let is_of_gpu = |name: &&str| GPU_LIBRARIES.iter().any(|known| name.starts_with(known));
-    if timeline.ranges.is_empty() { None } else { domains.filter(is_of_gpu).min() }
+    if timeline.ranges.is_empty() {
+        return None;
+    }
+    domains.filter(is_of_gpu).min().or_else(|| library_of_operators(timeline))
 }
 
 /// Calls that the profiler makes in the program's place.
