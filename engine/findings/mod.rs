@@ -4,6 +4,7 @@ mod baseline;
 mod brief;
 mod capture;
 mod collect;
+mod compiled;
 mod devices;
 mod fingerprint;
 mod idle_time;

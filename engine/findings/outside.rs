@@ -1,6 +1,7 @@
 //! What of a recording lies outside of the work of all devices: how much, and what the program did there.
 
 use super::Finding;
+use super::compiled::{compiling, is_compiling};
 use super::rank::FASTER;
 use crate::facts::{Entity, EntityId, FactValue, Facts};
 use crate::ledger::Account;
@@ -26,7 +27,9 @@ const MAIN_SHARE: f64 = 0.4;
 const REPEATED: i64 = 5;
 /// Less than this, of what nothing names, is what loading a program, setting CUDA up and ending it take.
 const START_UP_NS: i64 = 250_000_000;
-/// The same of what lies before steps that repeat, where the program imports one of these.
+/// What a program that imports a framework takes to free what that holds, and to end.
+const FRAMEWORK_END_NS: i64 = 1_000_000_000;
+/// The same as `START_UP_NS`, of what lies before steps that repeat, where the program imports one of these.
 const IMPORTED: [(&str, i64); 6] = [
     ("pytorch", 10_000_000_000),
     ("jax", 10_000_000_000),
@@ -129,7 +132,7 @@ impl<'facts> Outside<'facts> {
     /// Whether it is no longer than loading a program and what it imports, setting CUDA up and ending take.
     fn is_short(&self) -> bool {
         let after_ns = self.own_ns().min(self.after_ns);
-        self.own_ns() < START_UP_NS || self.own_ns() - after_ns < self.import_ns && after_ns < START_UP_NS
+        self.own_ns() < START_UP_NS || self.own_ns() - after_ns < self.import_ns && after_ns < FRAMEWORK_END_NS
     }
 
     /// Whether a pause lies where nothing of the host was recorded.
@@ -140,6 +143,14 @@ impl<'facts> Outside<'facts> {
     /// The time in something, by its fact, where that is a good part.
     fn named_ns(&self, fact: &str) -> Option<i64> {
         self.device.int(fact).filter(|ns| *ns > 0 && *ns as f64 >= NAMED_SHARE * self.own_ns() as f64)
+    }
+
+    /// Whose time there is told.
+    fn thread(&self) -> &'static str {
+        match self.device.get("is_outside_of_first_caller") {
+            Some(FactValue::Bool(true)) => "thread that called CUDA first",
+            _ => "launching thread",
+        }
     }
 
     /// A call and the time in it, by their facts.
@@ -211,14 +222,21 @@ impl<'facts> Outside<'facts> {
             parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns))));
         }
         let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");
-        for (call, ns) in blocked.into_iter().chain(self.call("outside_call", "outside_call_ns")) {
+        let called = self.call("outside_call", "outside_call_ns").filter(|(call, _)| !is_compiling(self.device, call));
+        for (call, ns) in blocked.into_iter().chain(called) {
             parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).code(call));
+        }
+        if let Some((evidence, ns)) = self.call("outside_compile_evidence", "outside_compile_ns") {
+            parts.push(
+                Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&compiling(self.device, evidence)),
+            );
         }
         if let Some((range, ns)) = self.call("outside_range", "outside_range_ns") {
             parts.push(Sentence::default().own(&format!("{} in the range ", duration(ns))).code(range));
         }
         for (index, part) in parts.iter().enumerate() {
-            words = words.own(if index == 0 { " Of the launching thread there: " } else { ", " }).sentence(part);
+            let begin = format!(" Of the {} there: ", self.thread());
+            words = words.own(if index == 0 { &begin } else { ", " }).sentence(part);
         }
         if parts.is_empty() { words } else { words.own(".") }
     }
@@ -256,9 +274,12 @@ impl<'facts> Outside<'facts> {
                 (of_it(ns, "").code(call).own(", which locks pages of the host"), Some(ns))
             }
             // That is start-up: nothing to look at first.
+            (.., Some((call, ns))) if is_compiling(self.device, call) => {
+                (of_it(ns, "").sentence(&compiling(self.device, call)), None)
+            }
             (.., Some((call, ns))) => (of_it(ns, "").code(call), None),
             _ if self.named_ns("outside_unknown_ns").is_some() => {
-                (words.own("; what its launching thread does there was not recorded"), None)
+                (words.own(&format!("; what the {} does there was not recorded", self.thread())), None)
             }
             _ => (words, None),
         };
@@ -397,6 +418,15 @@ mod tests {
     }
 
     #[test]
+    fn it_is_told_whose_time_it_is() {
+        let (mut facts, device) = recorded();
+        let told = |facts: &Facts| outside(facts, device).map_or_else(String::new, |words| words.plain());
+        assert!(told(&facts).contains(" Of the launching thread there: 900 ms in cudaMalloc."));
+        facts.get_mut(device).set("is_outside_of_first_caller", true);
+        assert!(told(&facts).contains(" Of the thread that called CUDA first there: 900 ms in cudaMalloc."));
+    }
+
+    #[test]
     fn without_calls_of_the_os_it_may_wait() {
         let (mut facts, device) = recorded();
         let own = facts.get_mut(device);
@@ -420,8 +450,8 @@ mod tests {
         own.set("outside_host_ns", 7_200_000_000_i64);
         own.set("repeat_count", REPEATED);
         own.set("step_count", REPEATED);
-        own.set("outside_before_ns", 8_750_000_001_i64);
-        own.set("outside_after_ns", 249_999_999_i64);
+        own.set("outside_before_ns", 8_000_000_001_i64);
+        own.set("outside_after_ns", 999_999_999_i64);
         let leads = |facts: &Facts| outside_first(facts, device, None, true).is_some();
         assert!(!leads(&facts));
         // A range names it, the framework is none that is imported, or it takes longer.
@@ -441,8 +471,8 @@ mod tests {
         facts.get_mut(device).set("outside_before_ns", 10_000_000_000_i64);
         assert!(leads(&facts));
         // What lies after the work is no import.
-        facts.get_mut(device).set("outside_before_ns", 8_750_000_000_i64);
-        facts.get_mut(device).set("outside_after_ns", 250_000_000_i64);
+        facts.get_mut(device).set("outside_before_ns", 8_000_000_000_i64);
+        facts.get_mut(device).set("outside_after_ns", 1_000_000_000_i64);
         assert!(leads(&facts));
     }
 

@@ -183,6 +183,8 @@ pub struct PhaseWork {
     pub before: Vec<PhaseBefore>,
     /// How long the device's work goes on after the last step.
     pub tear_down_ns: Option<i64>,
+    /// How much of that work the last step launched, or those before it.
+    pub tear_down_from_steps_share: Option<f64>,
 }
 
 impl PhaseWork {
@@ -230,6 +232,7 @@ pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
         whole_ns: device.int("whole_window_ns")?,
         before: own.into_iter().filter_map(|phase| before(phase, compute_ns)).collect(),
         tear_down_ns: device.int("tear_down_ns"),
+        tear_down_from_steps_share: device.number("tear_down_from_steps_share"),
     })
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use foldhash::{HashMap, HashSet};
 
+use super::code_waits::{self, SLEEPS};
 use crate::text::paths::file_name;
 use crate::timeline::columns::{Label, RangeKind};
 use crate::timeline::interval::Interval;
@@ -87,15 +88,6 @@ const TRITON_LAUNCHER: &str = "dlopen(__triton_launcher";
 /// Functions of the loader of libraries, by how their names begin.
 const LOADERS: [&str; 7] =
     ["_dl_open", "dl_open_worker", "_dl_map_object", "_dl_relocate_object", "dlopen", "__dlopen", "_dl_catch_"];
-/// Programs that compile: a process that waits for a child waits for them where they ran.
-const COMPILER_PROGRAMS: [&str; 12] =
-    ["ptxas", "cicc", "nvcc", "cc1", "cc1plus", "gcc", "g++", "clang", "clang++", "ld.lld", "nvlink", "cudafe++"];
-/// Calls that wait for a child.
-const CHILD_WAITS: [&str; 4] = ["waitpid", "wait4", "waitid", "wait"];
-/// Calls in which a thread sleeps.
-const SLEEPS: [&str; 4] = ["nanosleep", "clock_nanosleep", "usleep", "sleep"];
-/// A shorter wait is for something that was there already.
-const SHORT_WAIT_NS: i64 = 1_000_000;
 /// Samples of one kind of work further apart than so many times the usual are two pieces of work.
 const GAP_PERIODS: i64 = 10;
 /// Fewer samples in a row are chance.
@@ -272,7 +264,7 @@ impl CodeStretches {
         }
     }
 
-    /// Calls of the OS whose own stack lies in a compiler, and waits for children where compilers ran.
+    /// Calls of the OS whose own stack lies in a compiler, waits for compilers that ran as programs, and what leads to linking.
     fn of_waits(&mut self, timeline: &Timeline) {
         let stacked = &timeline.os_stacks;
         let marks: Vec<Option<(CodeWork, NameId)>> =
@@ -284,15 +276,10 @@ impl CodeStretches {
                 self.push(stacked.samples.thread[row], stacked.interval(row), work, name);
             }
         }
-        if !timeline.surroundings.program_names.iter().any(|name| COMPILER_PROGRAMS.contains(&name.as_str())) {
-            return;
-        }
-        let waits: Vec<NameId> = CHILD_WAITS.iter().filter_map(|name| timeline.names.find(name)).collect();
-        let calls = &timeline.os_calls;
-        for ((times, name), thread) in calls.times.iter().zip(&calls.name).zip(&calls.thread) {
-            if times.len_ns() >= SHORT_WAIT_NS && waits.contains(name) {
-                self.push(*thread, times, CodeWork::Compile, *name);
-            }
+        for (thread, times, name) in
+            code_waits::of_children(timeline).into_iter().chain(code_waits::of_linkers(timeline))
+        {
+            self.push(thread, times, CodeWork::Compile, name);
         }
     }
 }
@@ -356,7 +343,7 @@ pub fn compiler_of(name: &str) -> &'static str {
     if let Some((_, compiler)) = COMPILER_FUNCTIONS.iter().find(|(part, _)| name.contains(part)) {
         return compiler;
     }
-    const WORDS: [(&str, &str); 10] = [
+    const WORDS: [(&str, &str); 11] = [
         ("xla", "xla"),
         ("hlo", "xla"),
         ("triton", "triton"),
@@ -366,6 +353,7 @@ pub fn compiler_of(name: &str) -> &'static str {
         ("dynamo", "dynamo"),
         ("torch/_functorch", "dynamo"),
         ("numba", "numba"),
+        ("culinkcreate", "numba"),
         ("cupy", "nvrtc"),
     ];
     let name = name.to_ascii_lowercase();
@@ -467,6 +455,7 @@ mod tests {
             ("llvm::SelectionDAGISel::runOnMachineFunction", "llvm"),
             ("XlaCompile", "xla"),
             ("waitpid", "other"),
+            ("cuLinkCreate", "numba"),
         ] {
             assert_eq!(compiler_of(name), compiler, "{name}");
             assert!(COMPILERS.contains(&compiler));

@@ -9,6 +9,7 @@
 pub mod accounts;
 mod activity;
 mod ahead;
+mod code_waits;
 pub mod compiling;
 mod dispatch;
 pub mod host;

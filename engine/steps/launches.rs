@@ -118,6 +118,18 @@ impl Launches {
         self.work_ns[last] - self.work_ns[first]
     }
 
+    /// Of the time of the operations that begin on the device at a moment or later, the share that the host launched before another;
+    /// `None` where none runs or nothing tells when it was launched.
+    pub fn share_launched_before(&self, device_ns: i64, host_ns: i64) -> Option<f64> {
+        let later = || self.list.iter().filter(|launch| launch.start >= device_ns);
+        let sum = |launches: &mut dyn Iterator<Item = &Launch>| {
+            launches.fold(0_i64, |sum, launch| sum.saturating_add(i64::from(launch.length_ns)))
+        };
+        let all_ns = sum(&mut later());
+        let has_calls = self.list.iter().any(|launch| launch.at < launch.start);
+        (all_ns > 0 && has_calls).then(|| sum(&mut later().filter(|launch| launch.at < host_ns)) as f64 / all_ns as f64)
+    }
+
     /// How long all of them ran.
     pub(super) fn all_work_ns(&self) -> i64 {
         self.work_between(0, self.list.len())

@@ -45,8 +45,10 @@ enum Rank {
     Epoch,
     /// Anything else.
     Other,
-    /// A part of a step, or an operator of a framework.
+    /// A part of a step.
     Part,
+    /// An operator of a framework.
+    Operator,
 }
 
 const STEPS: [&str; 5] = ["step", "steps", "timestep", "iter", "iteration"];
@@ -93,13 +95,21 @@ struct Group {
 pub struct Marks(Vec<Group>);
 
 impl Marks {
-    /// All but those that are parts of a step.
+    /// All but those that are parts of a step. Those too where steps are called warm-up: what comes after it may have no name but
+    /// that of a part.
     pub fn new(timeline: &Timeline) -> Self {
-        Self(groups(timeline, |_, rank| rank != Rank::Part))
+        let plain = Plain::new(timeline);
+        let warms_up = plain.names.iter().any(|(name, rank)| *rank < Rank::Part && is_warm_up(name));
+        let most = if warms_up { Rank::Part } else { Rank::Other };
+        Self(groups(timeline, plain, |_, rank| rank <= most))
     }
 
-    /// Those of the process that launches.
+    /// Those of the process that launches, without parts of steps.
     fn of<'all>(&'all self, launches: &Launches) -> impl Iterator<Item = &'all Group> {
+        self.with_parts(launches).filter(|group| group.rank < Rank::Part)
+    }
+
+    fn with_parts<'all>(&'all self, launches: &Launches) -> impl Iterator<Item = &'all Group> {
         let process = launches.process;
         self.0.iter().filter(move |group| group.process == process)
     }
@@ -108,8 +118,32 @@ impl Marks {
 /// The steps that ranges tell.
 pub(super) fn find(marks: &Marks, launches: &Launches) -> Option<Steps> {
     let groups = marks.of(launches);
-    let mut groups: Vec<(&Group, i64)> =
+    let groups: Vec<(&Group, i64)> =
         groups.filter_map(|group| group.work_ns(launches).map(|work| (group, work))).collect();
+    let (warm_up, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(group, _)| is_warm_up(&group.name));
+    main_of(others, launches).or_else(|| {
+        let warm_up = main_of(warm_up, launches)?;
+        Some(after_warm_up(marks, launches, &warm_up).unwrap_or(warm_up))
+    })
+}
+
+/// What repeats after steps that are called warm-up: the outermost range that launches nearly all of the work there.
+fn after_warm_up(marks: &Marks, launches: &Launches, warm_up: &Steps) -> Option<Steps> {
+    let end = warm_up.steps.iter().map(|step| step.host.end).max()?;
+    let after_ns = launches.work_ns(Interval::new(end, i64::MAX));
+    let groups = marks.with_parts(launches).filter(|group| !is_warm_up(&group.name));
+    let later: Vec<Group> = groups.map(|group| group.after(end)).collect();
+    let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
+    let holds = later.iter().map(|group| (group, inside_ns(group))).filter(|(group, inside_ns)| {
+        group.hosts.len() >= MIN_STEP_COUNT && *inside_ns as f64 >= UNNAMED_INSIDE_SHARE * after_ns as f64
+    });
+    let (group, work_ns) = holds.min_by_key(|(group, work_ns)| (group.hosts.len(), Reverse(*work_ns)))?;
+    // The program itself says that what comes before is warm-up.
+    group.steps(launches, Certainty::High, work_ns).filter(|steps| steps.steps.len() >= MIN_STEP_COUNT)
+}
+
+/// Of ranges that may be steps, with the work that each holds, those that are.
+fn main_of(mut groups: Vec<(&Group, i64)>, launches: &Launches) -> Option<Steps> {
     let rank = groups.iter().map(|(group, _)| group.rank).min()?;
     groups.retain(|(group, _)| group.rank == rank);
     let most = groups.iter().map(|(_, work)| *work).max()?;
@@ -151,7 +185,7 @@ pub(super) fn are_parts_of_one(marks: &Marks, launches: &Launches, steps: &Steps
 /// The steps that the user names: with or without its numbers.
 pub(super) fn named(timeline: &Timeline, launches: &Launches, name: &str) -> Option<Steps> {
     let wanted = without_numbers(name);
-    let groups = groups(timeline, |name, _| name == wanted).into_iter();
+    let groups = groups(timeline, Plain::new(timeline), |name, _| name == wanted).into_iter();
     let groups = groups.filter(|group| group.process == launches.process);
     let inside_ns = |group: &Group| group.hosts.iter().map(|host| launches.work_ns(*host)).sum::<i64>();
     let group = groups.max_by_key(inside_ns)?;
@@ -204,7 +238,7 @@ impl Plain {
             let name: Arc<str> = without_numbers(timeline.name(label.name)).into();
             let rank = match label.kind {
                 RangeKind::Nvtx | RangeKind::Annotation => rank(&name),
-                RangeKind::Operator | RangeKind::Library | RangeKind::PythonFrame => Rank::Part,
+                RangeKind::Operator | RangeKind::Library | RangeKind::PythonFrame => Rank::Operator,
             };
             let index = *indices.entry(Arc::clone(&name)).or_insert_with(|| {
                 plain.names.push((name, rank));
@@ -218,8 +252,8 @@ impl Plain {
 }
 
 /// The ranges by thread and name.
-fn groups(timeline: &Timeline, is_meant: impl Fn(&str, Rank) -> bool) -> Vec<Group> {
-    let Plain { of_label, names } = Plain::new(timeline);
+fn groups(timeline: &Timeline, plain: Plain, is_meant: impl Fn(&str, Rank) -> bool) -> Vec<Group> {
+    let Plain { of_label, names } = plain;
     // Most ranges of a large recording are parts: they are passed over at once.
     let is_meant: Vec<bool> = names.iter().map(|(name, rank)| is_meant(name, *rank)).collect();
     let meant: Vec<Option<usize>> =
@@ -260,6 +294,12 @@ impl Group {
         }
     }
 
+    /// Those of them that begin at a moment or later.
+    fn after(&self, start: i64) -> Self {
+        let hosts = self.hosts.iter().copied().filter(|host| host.start >= start).collect();
+        Self { hosts, ..Self::new(Arc::clone(&self.name), self.rank, (self.thread, self.process)) }
+    }
+
     /// How long the operations ran that they launched, when they may be steps.
     fn work_ns(&self, launches: &Launches) -> Option<i64> {
         let is_named = self.rank != Rank::Other;
@@ -293,11 +333,20 @@ impl Group {
     }
 }
 
+/// Whether a range says by its name that it warms up.
+fn is_warm_up(plain: &str) -> bool {
+    let words = words(plain);
+    words.iter().any(|word| word == "warmup" || word == "prewarm")
+        || words.windows(2).any(|pair| pair[0] == "warm" && pair[1] == "up")
+}
+
 /// How much a name without its numbers sounds like a step.
 fn rank(plain: &str) -> Rank {
     let words = words(plain);
     let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    if plain.contains("::") || COMMUNICATION.iter().any(|begin| plain.starts_with(begin)) || has(&PARTS) {
+    if plain.contains("::") || COMMUNICATION.iter().any(|begin| plain.starts_with(begin)) {
+        Rank::Operator
+    } else if has(&PARTS) {
         Rank::Part
     } else if has(&STEPS) {
         Rank::Step
@@ -359,10 +408,20 @@ mod tests {
             ("log writer", Rank::Other),
             ("layer_3_step", Rank::Part),
             ("Optimizer.step#Adam.step", Rank::Part),
-            ("aten::step", Rank::Part),
-            ("nccl:all_to_all", Rank::Part),
+            ("aten::step", Rank::Operator),
+            ("nccl:all_to_all", Rank::Operator),
         ] {
             assert_eq!(rank(&without_numbers(name)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_warm_up_is_told_by_its_name() {
+        for name in ["Warm-up Step #", "warmup", "WarmUp #", "warm_up_iter", "prewarm"] {
+            assert!(is_warm_up(name), "{name}");
+        }
+        for name in ["warm", "step #", "up", "warmth up"] {
+            assert!(!is_warm_up(name), "{name}");
         }
     }
 

@@ -384,3 +384,50 @@ fn one_thing_in_many_sizes_is_no_repetition() {
     // Most are alike.
     assert!(rounds(&[100, 1_600, 1_600, 1_600, 1_600, 1_600, 1_600, 3_200]).is_some());
 }
+
+#[test]
+fn a_warm_up_is_no_step_where_something_repeats_after_it() {
+    let forward = |program: &mut Program| program.within("Forward", |program| program.train(3));
+    let warm_up = |program: &mut Program, count: usize| {
+        for number in 0..count {
+            program.within(&format!("Warm-up Step {number}"), |program| {
+                program.within("Forward", |program| program.train(6));
+                program.train(6);
+            });
+        }
+    };
+    let mut program = Program::new();
+    warm_up(&mut program, 5);
+    (0..10).for_each(|_| forward(&mut program));
+    let found = program.told().unwrap();
+    assert_eq!((found.name.as_str(), found.steps.len(), found.certainty), ("Forward", 10, Certainty::High));
+    // Two more times are no loop, and without anything after it the warm-up is all there is.
+    let mut program = Program::new();
+    warm_up(&mut program, 5);
+    (0..2).for_each(|_| forward(&mut program));
+    assert_eq!(program.told().unwrap().name, "Warm-up Step #");
+    // Another range that is a step by its name comes first.
+    let mut program = Program::new();
+    warm_up(&mut program, 12);
+    for number in 0..4 {
+        program.within(&format!("step {number}"), |program| program.train(6));
+    }
+    assert_eq!(program.told().unwrap().name, "step #");
+}
+
+#[test]
+fn what_comes_after_steps_was_launched_by_them_or_not() {
+    let mut program = Program::new();
+    for _ in 0..4 {
+        program.within("step", |program| program.train(3));
+    }
+    let steps_end = program.host_ns;
+    let device_end = program.device_ns;
+    program.pause(100_000);
+    program.train(3);
+    let (timeline, ops, _) = program.steps(None);
+    let launches = Launches::new(&timeline, &ops).unwrap();
+    assert_eq!(launches.share_launched_before(device_end, steps_end), Some(0.0));
+    assert_eq!(launches.share_launched_before(0, steps_end), Some(0.8));
+    assert_eq!(launches.share_launched_before(i64::MAX, steps_end), None);
+}

@@ -179,6 +179,8 @@ pub struct ApiError {
     pub code: u16,
     /// How many calls.
     pub count: u64,
+    /// When the first of them began.
+    pub first_ns: i64,
 }
 
 impl ApiCalls {

@@ -50,6 +50,11 @@ impl Sign {
         self.ends
     }
 
+    /// Whether the text of any exception may hold its words: the class of the exception says more.
+    pub fn is_vague(&self) -> bool {
+        self.place == Place::Anywhere && VAGUE_KINDS.contains(&self.kind)
+    }
+
     /// Whether a line of an output holds it.
     pub fn is_in(&self, line: &str) -> bool {
         if NO_SIGNS.iter().any(|words| line.contains(words)) {
@@ -68,6 +73,10 @@ impl Sign {
         }
     }
 }
+
+/// Kinds of which the words stand in the texts of many exceptions.
+const VAGUE_KINDS: [&str; 3] =
+    ["a file that was not found", "a command that was not found", "a file that ends too early"];
 
 /// What libraries say of how they set up, and what says that all is well.
 const NO_SIGNS: [&str; 6] = ["no error", " INFO ", "[info]", "[INFO]", " WARN ", "Warning"];
@@ -128,7 +137,7 @@ pub fn after_prompt<'lines, 'line>(lines: &'lines [&'line str]) -> &'lines [&'li
 const PROFILER_SYMBOL: &str = "libToolsInjectionProxy64.so: undefined symbol";
 
 /// The kinds that are looked for, the most telling first; those of one kind stand together.
-pub const SIGNS: [Sign; 81] = [
+pub const SIGNS: [Sign; 82] = [
     end(PROFILER_SYMBOL, "a symbol that the profiler's own library lacks"),
     error("CUDA out of memory", "out of GPU memory"),
     error("CUDA_ERROR_OUT_OF_MEMORY", "out of GPU memory"),
@@ -175,6 +184,7 @@ pub const SIGNS: [Sign; 81] = [
     sign("SyntaxError", "SyntaxError", Place::Exception, Ends::AsLastLine),
     exception("ModuleNotFoundError"),
     exception("ImportError"),
+    exception("NvvmSupportError"),
     exception("FileNotFoundError"),
     end("error while loading shared libraries", "a shared library that was not found"),
     end("symbol lookup error", "a symbol that no shared library has"),

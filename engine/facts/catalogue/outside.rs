@@ -1,8 +1,9 @@
 //! Facts of what of a recording lies outside of the work of all devices.
 
-use super::FactType::{Bool, Float, Int, Text};
+use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
+use crate::ledger::compiling::COMPILERS;
 use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, Nvtx, OsRuntime};
 
 pub(super) const OUTSIDE: &[Fact] = &[
@@ -34,6 +35,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
         CudaTrace,
         Incomparable,
         "Whether nothing of any thread of the host was recorded before its end.",
+    ),
+    fact(
+        "is_outside_of_first_caller",
+        Bool,
+        CudaApi,
+        Incomparable,
+        "Whether what is told of the launching thread there is told of the thread that called CUDA first, as most of that time was not recorded of the launching one.",
     ),
     fact(
         "outside_host_ns",
@@ -79,6 +87,21 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "The CUDA API, or what else sets CUDA up, loads or compiles code, that the launching thread spends most time in there.",
     ),
     fact("outside_call_ns", Int, CudaApi, OneTime, "The time in it."),
+    fact(
+        "outside_compile_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long the launching thread compiles there, whatever it calls meanwhile.",
+    ),
+    fact(
+        "outside_compile_evidence",
+        Text,
+        CudaApi,
+        Incomparable,
+        "What gives most of that away: a file, a function, a range or a call. Where it takes longer than each call, it is the outside_call.",
+    ),
+    fact("outside_compile_by", Choice(&COMPILERS), CudaApi, Incomparable, "Who compiles, told from that."),
     fact(
         "outside_range",
         Text,

@@ -58,6 +58,13 @@ pub(super) const CALL_ROUNDS: &[Fact] = &[
         "How many of them, the longest first, hold nine tenths of that time.",
     ),
     fact("call_round_ns", Int, CudaApi, ExtensiveWithGaps, "From the first of them to the last."),
+    fact(
+        "call_round_call_idle_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "Time inside these calls in which the device runs nothing.",
+    ),
     fact("call_round_idle_ns", Int, CudaApi, ExtensiveWithGaps, "Time in between in which the device runs nothing."),
     fact("call_round_start_ns", Int, CudaApi, Incomparable, "When the first of them begins."),
 ];

@@ -143,7 +143,7 @@ pub(super) const RUN: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count, nor that the context is gone as the program ends.",
+        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count, nor what calls after the last work of a program are told of a context that is gone.",
     ),
     fact("api_error_call", Text, CudaApi, Incomparable, "The API that failed most often; absent when none failed."),
     fact("api_error_call_count", Int, CudaApi, Extensive, "How often it failed with the error that it returned most."),
@@ -155,12 +155,13 @@ pub(super) const RUN: &[Fact] = &[
         "What CUDA calls that error, such as 'out of memory'; absent for an error that seldom occurs.",
     ),
     fact(
-        "device_fault",
+        "kernel_error_call",
         Text,
         CudaApi,
         Incomparable,
-        "What CUDA calls the error by which a call tells that a kernel failed, such as 'illegal address'; absent when none did.",
+        "The API that was the first to return that a kernel failed, as at an illegal address; absent where none did.",
     ),
+    fact("kernel_error_name", Text, CudaApi, Incomparable, "What CUDA calls that error."),
     fact(
         "out_of_memory_count",
         Int,
@@ -229,7 +230,7 @@ pub(super) const RUN: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The NVTX domain of a library that works on the GPU (TensorRT, NCCL, cuDNN, cuBLAS and others), where it marked ranges; else the library of operators that run on a GPU alone (`aten::cudnn_convolution`).",
+        "The NVTX domain of a library that works on the GPU (TensorRT, NCCL, cuDNN, cuBLAS and others), where it marked ranges.",
     ),
     fact("sampled_cuda_call", Text, CpuSamples, Incomparable, "The call of CUDA that most of those samples lie in."),
     fact(

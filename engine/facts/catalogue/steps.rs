@@ -3,7 +3,7 @@
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CudaTrace, Nvtx};
+use crate::timeline::Capability::{CudaApi, CudaTrace, Nvtx};
 
 pub(super) const STEPS: &[Fact] = &[
     fact(
@@ -62,6 +62,13 @@ pub(super) const STEPS: &[Fact] = &[
         CudaTrace,
         OneTime,
         "From the end of the last step to that of the whole window, where a phase is measured.",
+    ),
+    fact(
+        "tear_down_from_steps_share",
+        Float,
+        CudaApi,
+        Intensive,
+        "How much of the time of the operations there was launched in the last step of the phase that is measured, or before; absent where nothing runs there.",
     ),
     fact(
         "step_name",

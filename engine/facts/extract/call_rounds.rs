@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use foldhash::HashSet;
+
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::text::cut;
@@ -102,12 +104,28 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let all = || calls[round.span.clone()].iter().map(|call| timeline.api.times.at(*call as usize));
     let named = || names[round.span.clone()].iter().copied().zip(all().map(|call| call.overlap_ns(window)));
     set_time(&round, named, |name| timeline.name(name), facts);
+    let of_round: HashSet<NameId> = round.names.iter().copied().collect();
+    let own = names[round.span.clone()].iter().zip(all()).filter(|(name, _)| of_round.contains(*name));
+    facts.set("call_round_call_idle_ns", idle_within(own.map(|(_, call)| call.clip(window)), device));
     let whole = all().reduce(|a, b| Interval::new(a.start.min(b.start), a.end.max(b.end)));
     if let Some(whole) = whole.map(|whole| whole.clip(window)) {
         facts.set("call_round_idle_ns", whole.len_ns() - device.busy_within(whole));
         facts.set("call_round_ns", whole.len_ns());
         facts.set("call_round_start_ns", whole.start);
     }
+}
+
+/// The time within calls, by start, in which the device runs nothing; what lies within another call counts once.
+fn idle_within(calls: impl Iterator<Item = Interval>, device: &DeviceContext) -> i64 {
+    let (mut idle_ns, mut until) = (0_i64, i64::MIN);
+    for call in calls {
+        let rest = Interval::new(call.start.max(until), call.end);
+        if rest.start < rest.end {
+            idle_ns = idle_ns.saturating_add(rest.len_ns() - device.busy_within(rest));
+            until = rest.end;
+        }
+    }
+    idle_ns
 }
 
 /// The time in the calls of the rounds, and which of them takes the most. Others may stand between the rounds.

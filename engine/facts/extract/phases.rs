@@ -2,7 +2,7 @@
 
 use super::pause::Pause;
 use super::stats::median;
-use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, outside, pause};
+use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, pause};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::walk::{self, IdleDevice};
@@ -53,6 +53,8 @@ pub(super) struct Told {
     phases: Option<Phases>,
     /// Which one that is.
     measured: Option<Phase>,
+    /// How much of what the device does after the last step the host launched in that step or before.
+    after_from_steps: Option<f64>,
     /// The length of the whole window.
     whole_ns: i64,
     /// The pause that parts the work that is measured from the rest, where one takes nearly all of the time.
@@ -87,6 +89,15 @@ impl Told {
         if let (Some(phase), Some(phases)) = (view.phase, phases)
             && ops.narrow(phases.of(phase))
         {
+            let last = phases
+                .steady_steps
+                .end
+                .checked_sub(1)
+                .zip(steps.as_ref())
+                .and_then(|(last, steps)| steps.steps.get(last));
+            let launched = launches.as_ref().zip(last);
+            told.after_from_steps = launched
+                .and_then(|(launches, last)| launches.share_launched_before(phases.tear_down.start, last.host.end));
             (told.measured, told.phases) = (Some(phase), Some(phases));
         }
         // The first step may begin before the first operation, where the window begins.
@@ -229,8 +240,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         part.device.set("tear_down_ns", phases.tear_down.len_ns());
         if measured == Phase::Steady {
             let before = Interval::new(phases.set_up.start, phases.steady.start);
-            outside::extract_before(context, device, before, &mut part.device);
+            before_steady::extract(context, device, before, &mut part.device);
         }
+        part.device.set_some("tear_down_from_steps_share", told.after_from_steps);
     }
     for (phase, interval, sums) in &told.before {
         let mut entity = Entity::new(EntityKind::Phase, parents.key_of(phase.id()), parents.of_device());

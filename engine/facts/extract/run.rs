@@ -9,7 +9,8 @@ use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::{Account, DeviceOps};
 use crate::limits::MAX_PROCESS_COUNT;
 use crate::text::paths::without_folders;
-use crate::timeline::api::{self, ApiClass, error_name, is_device_fault, is_teardown};
+use crate::timeline::api::{self, ApiClass, error_name};
+use crate::timeline::columns::ApiError;
 use crate::timeline::interval::Interval;
 use crate::timeline::{GpuVendor, NONE, NameId, NoticeKind, Timeline, Times};
 
@@ -101,17 +102,37 @@ fn failed_launches(context: &Context<'_>) -> i64 {
 
 fn errors(context: &Context<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
-    // Calls that a library makes as the program ends, when its context is gone, tell of no fault.
-    let errors: Vec<_> = timeline.api.errors.iter().filter(|error| !is_teardown(error.code)).collect();
+    let is_of_program = errors_of_program(context);
+    let errors: Vec<&ApiError> = timeline.api.errors.iter().filter(|error| is_of_program(error)).collect();
     facts.set("api_error_count", errors.iter().map(|error| error.count as i64).sum::<i64>());
     let Some(commonest) = errors.first() else { return };
     facts.set("api_error_call", timeline.name(commonest.call));
     facts.set("api_error_call_count", commonest.count as i64);
     facts.set_some("api_error_name", error_name(commonest.code));
-    let fault = errors.iter().find(|error| is_device_fault(error.code)).and_then(|error| error_name(error.code));
-    facts.set_some("device_fault", fault);
     let out_of_memory = errors.iter().filter(|error| error.code == OUT_OF_MEMORY).map(|error| error.count as i64);
     facts.set_some("out_of_memory_count", Some(out_of_memory.sum::<i64>()).filter(|count| *count > 0));
+    let of_kernels = errors.iter().filter(|error| api::is_of_kernel(error.code));
+    if let Some(first) = of_kernels.min_by_key(|error| (error.first_ns, timeline.name(error.call))) {
+        facts.set("kernel_error_call", timeline.name(first.call));
+        facts.set_some("kernel_error_name", error_name(first.code));
+    }
+}
+
+/// Tells the errors of the program from those that what ends it finds: a runtime that waits at its exit for a context that is gone
+/// already.
+fn errors_of_program<'all>(context: &'all Context<'_>) -> impl Fn(&ApiError) -> bool + 'all {
+    let api = &context.timeline.api;
+    let works = |name: &NameId| {
+        let text = context.timeline.name(*name);
+        works(text) && !matches!(api::classify(text), ApiClass::Wait(_))
+            || matches!(api::classify(text), ApiClass::Allocate) && !text.contains("Free")
+    };
+    let any = api.errors.iter().any(|error| api::is_of_tear_down(error.code));
+    let working: HashSet<NameId> =
+        if any { api.name.iter().copied().filter(works).collect() } else { HashSet::default() };
+    let calls = api.times.iter().zip(&api.name).filter(|(_, name)| working.contains(*name));
+    let last_work = calls.map(|(call, _)| call.start).max();
+    move |error| !api::is_of_tear_down(error.code) || last_work.is_some_and(|last| last >= error.first_ns)
 }
 
 /// What is known of the machine and of how the program ended.
@@ -132,24 +153,11 @@ fn surroundings(timeline: &Timeline, facts: &mut Entity) {
 /// Domains of libraries that work on the GPU, by how they begin.
 const GPU_LIBRARIES: [&str; 7] = ["TensorRT", "myelin", "NCCL", "cuDNN", "cuBLAS", "CCCL", "cuFFT"];
 
-/// Operators that run on a GPU alone, by how they begin, and the library that they call.
-const GPU_OPERATORS: [(&str, &str); 3] =
-    [("aten::cudnn_", "cuDNN"), ("aten::_cudnn_", "cuDNN"), ("aten::miopen_", "MIOpen")];
-
-/// The library of an operator that runs on a GPU alone.
-fn library_of_operators(timeline: &Timeline) -> Option<&'static str> {
-    let library = |name: &str| GPU_OPERATORS.iter().find(|(known, _)| name.starts_with(known)).map(|(_, of)| *of);
-    timeline.names.iter().filter_map(|(_, name)| library(name)).min()
-}
-
-/// The NVTX domain of a library that works on the GPU, where it marked ranges; else the library that operators call.
+/// The NVTX domain of a library that works on the GPU, where it marked ranges.
 fn gpu_library(timeline: &Timeline) -> Option<&str> {
     let domains = timeline.ranges.domains.iter().map(|(_, _, name)| timeline.name(*name));
     let is_of_gpu = |name: &&str| GPU_LIBRARIES.iter().any(|known| name.starts_with(known));
-    if timeline.ranges.is_empty() {
-        return None;
-    }
-    domains.filter(is_of_gpu).min().or_else(|| library_of_operators(timeline))
+    if timeline.ranges.is_empty() { None } else { domains.filter(is_of_gpu).min() }
 }
 
 /// Calls that the profiler makes in the program's place.

@@ -152,6 +152,8 @@ struct Phase<'a> {
     before: Vec<Before<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tear_down_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tear_down_from_steps_share: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -371,6 +373,7 @@ impl<'a> Phase<'a> {
             whole_ns: phase.whole_ns,
             before: phase.before.iter().map(before).collect(),
             tear_down_ns: phase.tear_down_ns,
+            tear_down_from_steps_share: phase.tear_down_from_steps_share,
         }
     }
 }

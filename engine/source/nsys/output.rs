@@ -1,6 +1,6 @@
 //! Which error a program's output tells of, by fixed words.
 
-use crate::timeline::output::{Ends, OutputError, SIGNS, TRACEBACK, after_prompt};
+use crate::timeline::output::{Ends, OutputError, SIGNS, Sign, TRACEBACK, after_prompt};
 
 /// What ends a program stands so near the end of its output: only what the runtime adds comes after it.
 const LAST_LINES: usize = 40;
@@ -14,9 +14,12 @@ pub(super) fn error_of(output: &str) -> Option<OutputError> {
     let lines: Vec<&str> = output.lines().map(of_rank).filter(|line| !line.trim().is_empty()).collect();
     let lines = after_prompt(&lines);
     let kind_of = |lines: &[&str]| SIGNS.iter().find(|sign| lines.iter().any(|line| sign.is_in(line)));
-    match uncaught(lines).or_else(|| fatal(lines)) {
+    let exception = uncaught(lines);
+    match exception.or_else(|| fatal(lines)) {
         Some(end) => {
-            let kind = kind_of(end).or_else(|| kind_of(&[TRACEBACK]));
+            let is_told = |sign: &Sign| exception.is_none() || !sign.is_vague();
+            let kind = SIGNS.iter().find(|sign| is_told(sign) && end.iter().any(|line| sign.is_in(line)));
+            let kind = kind.or_else(|| kind_of(&[TRACEBACK]));
             kind.map(|sign| OutputError { kind: sign.kind(), is_end: true })
         }
         None => kind_of(lines).map(|sign| OutputError { kind: sign.kind(), is_end: false }),
@@ -85,6 +88,14 @@ mod tests {
             |last: &str| format!("start\nTraceback (most recent call last):\n  File \"a.py\"\n    f()\n{last}");
         assert_eq!(of(&traceback("KeyboardInterrupt\n")), Some(("KeyboardInterrupt", true)));
         assert_eq!(of(&traceback("ValueError: too many values")), Some(("ValueError", true)));
+        // What an exception quotes says less than its class.
+        let quotes = "liba.so: cannot open shared object file: No such file or directory";
+        assert_eq!(
+            of(&traceback(&format!("lib.NvvmSupportError: no NVVM:\n{quotes}"))),
+            Some(("NvvmSupportError", true))
+        );
+        assert_eq!(of(&traceback(&format!("lib.OwnError: {quotes}"))), Some(("a Python exception", true)));
+        assert_eq!(of(&traceback(&format!("FileNotFoundError: {quotes}"))), Some(("FileNotFoundError", true)));
         assert_eq!(of(&traceback("a.b.MyError: no RuntimeError")), Some(("a Python exception", true)));
         assert_eq!(of(&traceback("torch.OutOfMemoryError: CUDA out of memory.")), Some(("out of GPU memory", true)));
         // What came before it did not end the program.

@@ -100,6 +100,11 @@ impl Chunk {
         self.keys.seal();
     }
 
+    /// How many different kernels, streams and threads its events refer to: each takes memory of its own.
+    pub fn key_count(&self) -> usize {
+        self.keys.kernels.list().len() + self.keys.streams.list().len() + self.keys.threads.list().len()
+    }
+
     /// Counts an event that the reader cannot use.
     pub fn drop_event(&mut self, reason: Reason) {
         *self.dropped.entry(reason).or_default() += 1;
@@ -156,7 +161,7 @@ impl Chunk {
         self.api.name.push(name);
         self.api_correlations.push(correlation.unwrap_or(NONE));
         if let Some(code) = error {
-            self.api.errors.push(ApiError { call: name, code: error_code(code), count: 1 });
+            self.api.errors.push(ApiError { call: name, code: error_code(code), count: 1, first_ns: times.start });
         }
     }
 

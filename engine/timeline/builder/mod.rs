@@ -57,7 +57,7 @@ pub struct Builder {
     domains: Vec<(u32, i64, RawName)>,
     api_correlations: Vec<u32>,
     /// By raw name and error.
-    failed_calls: HashMap<(u32, u16), u64>,
+    failed_calls: HashMap<(u32, u16), (u64, i64)>,
     scheduler: SchedulerRows,
     /// By events and reason.
     dropped: BTreeMap<(&'static str, Reason), u64>,
@@ -138,7 +138,8 @@ impl Builder {
         api.name.extend(all_at(&raw.api_names, &chunk.api.name));
         self.api_correlations.extend(&chunk.api_correlations);
         for error in &chunk.api.errors {
-            *self.failed_calls.entry((at(&raw.api_names, error.call), error.code)).or_default() += error.count;
+            let key = (at(&raw.api_names, error.call), error.code);
+            add_failed(&mut self.failed_calls, key, (error.count, error.first_ns));
         }
         os_calls.times.append(&chunk.os_calls.times);
         os_calls.thread.extend(all_at(&raw.threads, &chunk.os_calls.thread));
@@ -285,16 +286,25 @@ impl Builder {
             self.dropped.insert(("overheads", "name no thread, and there are too many threads for them"), lost);
         }
         std::mem::take(&mut self.scheduler).pair_into(&mut timeline.thread_states);
-        let mut failed: HashMap<(NameId, u16), u64> = HashMap::default();
-        for ((name, code), count) in &self.failed_calls {
-            *failed.entry((at(names, *name), *code)).or_default() += count;
+        let mut failed: HashMap<(NameId, u16), (u64, i64)> = HashMap::default();
+        for ((name, code), calls) in &self.failed_calls {
+            add_failed(&mut failed, (at(names, *name), *code), *calls);
         }
         let names = &timeline.names;
-        timeline.api.errors = failed.into_iter().map(|((call, code), count)| ApiError { call, code, count }).collect();
+        let errors = failed.into_iter();
+        timeline.api.errors =
+            errors.map(|((call, code), (count, first_ns))| ApiError { call, code, count, first_ns }).collect();
         timeline.api.errors.sort_by(|a, b| {
             b.count.cmp(&a.count).then_with(|| (names.get(a.call), a.code).cmp(&(names.get(b.call), b.code)))
         });
     }
+}
+
+/// Adds calls that failed alike: how many, and when the first of them began.
+fn add_failed(failed: &mut HashMap<(u32, u16), (u64, i64)>, key: (u32, u16), (count, first_ns): (u64, i64)) {
+    let (sum, first) = failed.entry(key).or_insert((0, first_ns));
+    *sum = sum.saturating_add(count);
+    *first = first_ns.min(*first);
 }
 
 fn append(columns: &mut GpuOps, rows: &GpuOps, raw: &RawIndices) {

@@ -1,0 +1,175 @@
+//! Stretches in which a thread compiles although nothing in them says so: it waits for a compiler that runs as a program, or it leads
+//! to what links the code.
+
+use foldhash::HashMap;
+
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, NameId, Timeline};
+
+/// When a thread compiles, and the call that tells it.
+pub(super) type Found = (u32, Interval, NameId);
+
+/// Calls in which a thread sleeps.
+pub(super) const SLEEPS: [&str; 4] = ["nanosleep", "clock_nanosleep", "usleep", "sleep"];
+/// Programs that compile: a process that waits for a child waits for them where they ran.
+const COMPILER_PROGRAMS: [&str; 12] =
+    ["ptxas", "cicc", "nvcc", "cc1", "cc1plus", "gcc", "g++", "clang", "clang++", "ld.lld", "nvlink", "cudafe++"];
+/// Calls that wait for a child.
+const CHILD_WAITS: [&str; 6] = ["waitpid", "wait4", "waitid", "wait", "system", "pclose"];
+/// Calls that wait for another thread.
+const JOINS: [&str; 2] = ["pthread_join", "pthread_tryjoin_np"];
+/// A shorter wait is for something that was there already.
+const SHORT_WAIT_NS: i64 = 1_000_000;
+/// The part of a wait for a thread in which that one waits for a compiler, at least.
+const JOINED_SHARE: f64 = 0.8;
+
+/// Waits for children where compilers ran, and waits for threads that wait so.
+pub(super) fn of_children(timeline: &Timeline) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    if !timeline.surroundings.program_names.iter().any(|name| COMPILER_PROGRAMS.contains(&name.as_str())) {
+        return found;
+    }
+    let named = |names: &[&str]| -> Vec<NameId> { names.iter().filter_map(|name| timeline.names.find(name)).collect() };
+    let (waits, joins) = (named(&CHILD_WAITS), named(&JOINS));
+    let calls = &timeline.os_calls;
+    let calls = || {
+        calls.times.iter().zip(&calls.thread).zip(&calls.name).filter(|((times, _), _)| times.len_ns() >= SHORT_WAIT_NS)
+    };
+    found.extend(
+        calls().filter(|(_, name)| waits.contains(name)).map(|((times, thread), name)| (*thread, times, *name)),
+    );
+    let mut of_process: HashMap<u32, Vec<(u32, Interval)>> = HashMap::default();
+    for (thread, times, _) in found.iter().filter(|(thread, ..)| *thread != NONE) {
+        of_process.entry(timeline.process_of(*thread)).or_default().push((*thread, *times));
+    }
+    let waits_for_compiler = |thread: u32, join: Interval| {
+        let others = of_process.get(&timeline.process_of(thread)).into_iter().flatten();
+        let longest_ns = others.filter(|(other, _)| *other != thread).map(|(_, wait)| wait.overlap_ns(join)).max();
+        longest_ns.is_some_and(|ns| ns as f64 >= JOINED_SHARE * join.len_ns() as f64)
+    };
+    let joins = calls().filter(|((times, thread), name)| {
+        **thread != NONE && joins.contains(name) && waits_for_compiler(**thread, *times)
+    });
+    let joins: Vec<Found> = joins.map(|((times, thread), name)| (*thread, times, *name)).collect();
+    found.extend(joins);
+    found
+}
+
+/// A part of the names of kernels that Numba compiles.
+const OF_NUMBA: &str = "cudapy";
+/// How the call begins with which it links what it has compiled.
+const LINK: &str = "cuLinkCreate";
+/// How calls begin that ask what the GPU can do, as it does before.
+const QUESTIONS: [&str; 3] = ["cuInit", "cuDriverGetVersion", "cuDeviceGet"];
+/// In a longer time a program does something else as well.
+const LONGEST_NUMBA_NS: i64 = 1_000_000_000;
+
+/// What a thread does after the last that is known to be something else, a call of CUDA, a sleep, the begin or the end of a range, until
+/// Numba links a kernel; where samples tell what it does, these say more.
+pub(super) fn of_linkers(timeline: &Timeline) -> Vec<Found> {
+    let shapes = &timeline.kernels.shapes;
+    let is_numba = |name: NameId| timeline.name(name).contains(OF_NUMBA);
+    if !shapes.iter().any(|shape| is_numba(shape.full_name) || is_numba(shape.name)) {
+        return Vec::new();
+    }
+    let api = &timeline.api;
+    let calls = || api.times.iter().zip(&api.name).zip(&api.thread).filter(|(_, thread)| **thread != NONE);
+    let links = calls().filter(|((_, name), _)| timeline.name(**name).starts_with(LINK));
+    let mut marks: Vec<(u32, i64, NameId)> = links.map(|((call, name), thread)| (*thread, call.start, *name)).collect();
+    marks.retain(|(thread, ..)| timeline.cpu_samples.of_thread(*thread).is_empty());
+    marks.sort_unstable();
+    let threads: Vec<u32> = marks.iter().map(|(thread, ..)| *thread).collect();
+    let is_linking = |thread: u32| threads.binary_search(&thread).is_ok();
+    let asks = |name: NameId| QUESTIONS.iter().any(|begin| timeline.name(name).starts_with(begin));
+    let others = calls().filter(|((_, name), thread)| is_linking(**thread) && !asks(**name));
+    marks.extend(others.map(|((call, _), thread)| (*thread, call.end, NONE)));
+    let sleeps: Vec<NameId> = SLEEPS.iter().filter_map(|name| timeline.names.find(name)).collect();
+    let os_calls = timeline.os_calls.times.iter().zip(&timeline.os_calls.name).zip(&timeline.os_calls.thread);
+    let sleeps = os_calls.filter(|((_, name), thread)| is_linking(**thread) && sleeps.contains(name));
+    marks.extend(sleeps.map(|((sleep, _), thread)| (*thread, sleep.end, NONE)));
+    for ranges in timeline.ranges.threads.iter().filter(|ranges| is_linking(ranges.thread)) {
+        let ends = ranges.times.iter().flat_map(|range| [range.start, range.end]);
+        marks.extend(ends.map(|at| (ranges.thread, at, NONE)));
+    }
+    marks.sort_unstable();
+    let stretch = |pair: &[(u32, i64, NameId)]| {
+        let [(thread, start, _), (same, end, name)] = pair else { return None };
+        let times = Interval::new(*start, *end);
+        (thread == same && *name != NONE && times.len_ns() <= LONGEST_NUMBA_NS).then_some((*thread, times, *name))
+    };
+    marks.windows(2).filter_map(stretch).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::CpuSamples;
+    use crate::timeline::columns::KernelShape;
+    use crate::timeline::samples::Frame;
+
+    fn named(timeline: &mut Timeline, name: &str) -> NameId {
+        timeline.names.intern(name.to_owned())
+    }
+
+    fn os_call(timeline: &mut Timeline, name: &str, thread: u32, start_ms: i64, end_ms: i64) {
+        let name = named(timeline, name);
+        timeline.os_calls.times.push(Interval::new(start_ms * 1_000_000, end_ms * 1_000_000));
+        timeline.os_calls.name.push(name);
+        timeline.os_calls.thread.push(thread);
+    }
+
+    fn api_call(timeline: &mut Timeline, name: &str, start_ms: i64) {
+        let name = named(timeline, name);
+        timeline.api.times.push(Interval::new(start_ms * 1_000_000, start_ms * 1_000_000 + 10));
+        timeline.api.name.push(name);
+        timeline.api.thread.push(0);
+    }
+
+    #[test]
+    fn a_wait_for_a_compiler_compiles_and_so_does_one_for_a_thread_that_waits_so() {
+        let mut timeline = Timeline::default();
+        os_call(&mut timeline, "system", 1, 0, 100);
+        os_call(&mut timeline, "pthread_join", 0, 0, 125);
+        os_call(&mut timeline, "pthread_join", 0, 200, 300);
+        os_call(&mut timeline, "pthread_join", 1, 20, 80);
+        os_call(&mut timeline, "read", 0, 300, 400);
+        assert!(of_children(&timeline).is_empty());
+        timeline.surroundings.program_names = vec!["nvcc".to_owned()];
+        let of = |timeline: &Timeline| {
+            of_children(timeline)
+                .into_iter()
+                .map(|(thread, times, _)| (thread, times.len_ns() / 1_000_000))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(&timeline), [(1, 100), (0, 125)]);
+        timeline.os_calls.times = [(0, 100), (0, 126), (200, 300), (20, 80), (300, 400)]
+            .map(|(start, end)| Interval::new(start * 1_000_000, end * 1_000_000))
+            .into_iter()
+            .collect();
+        assert_eq!(of(&timeline), [(1, 100)]);
+    }
+
+    #[test]
+    fn numba_compiles_before_it_links() {
+        let mut timeline = Timeline::default();
+        api_call(&mut timeline, "cuMemAlloc", 10);
+        api_call(&mut timeline, "cuInit", 50);
+        api_call(&mut timeline, "cuLinkCreate", 100);
+        api_call(&mut timeline, "cuLaunchKernel", 110);
+        api_call(&mut timeline, "cuLinkCreate", 1_111);
+        let kernel = named(&mut timeline, "cudapy::__main__::matmul");
+        assert!(of_linkers(&timeline).is_empty());
+        let shape = KernelShape { name: kernel, full_name: kernel, ..KernelShape::default() };
+        timeline.kernels.shapes.push(shape);
+        let of = |timeline: &Timeline| {
+            of_linkers(timeline).into_iter().map(|(_, times, _)| (times.start, times.end)).collect::<Vec<_>>()
+        };
+        // Before the second link there is too much time for one kernel.
+        assert_eq!(of(&timeline), [(10_000_010, 100_000_000)]);
+        os_call(&mut timeline, "nanosleep", 0, 60, 70);
+        assert_eq!(of(&timeline), [(70_000_000, 100_000_000)]);
+        timeline.cpu_samples = CpuSamples::new(vec![Frame { function: kernel, module: NONE }]);
+        timeline.cpu_samples.push(0, 50, [0].into_iter());
+        assert!(of(&timeline).is_empty());
+    }
+}
