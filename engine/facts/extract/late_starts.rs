@@ -47,6 +47,15 @@ fn usual_ns(late: &[Late], count: usize) -> Option<i64> {
     median(&mut late.iter().map(|late| late.idle_ns).collect::<Vec<_>>())
 }
 
+/// How far the middle eight tenths of some starts lie apart, as a share of the usual one.
+fn spread_share(late: &[Late], usual_ns: i64) -> f64 {
+    let mut lengths: Vec<i64> = late.iter().map(|late| late.idle_ns).collect();
+    lengths.sort_unstable();
+    let tenth = lengths.len() / 10;
+    let (least, most) = (lengths.get(tenth), lengths.get(lengths.len().saturating_sub(1 + tenth)));
+    (most.copied().unwrap_or(0) - least.copied().unwrap_or(0)) as f64 / usual_ns.max(1) as f64
+}
+
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !device.knows_host {
         return;
@@ -62,6 +71,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let Some(usual_ns) = usual_ns(&dry, dry_count) else { return };
     facts.set("late_start_count", dry.len() as i64);
     facts.set("late_start_usual_ns", usual_ns);
+    facts.set("late_start_spread_share", spread_share(&dry, usual_ns));
     facts.set_some("late_start_range", main_range(context.timeline, dry));
 }
 
@@ -109,6 +119,15 @@ mod tests {
 
     fn late(idle_ns: &[i64]) -> Vec<Late> {
         idle_ns.iter().map(|ns| Late { thread: 0, at: 0, idle_ns: *ns, is_dry: true }).collect()
+    }
+
+    #[test]
+    fn the_spread_is_that_of_the_middle_eight_tenths() {
+        let even: Vec<i64> = [10, 9_000].into_iter().chain([1_000; 8]).collect();
+        assert_eq!(spread_share(&late(&even), 1_000), 0.0);
+        let apart = [100, 980, 990, 1_000, 1_000, 1_000, 1_000, 1_000, 1_020, 5_000];
+        assert!((spread_share(&late(&apart), 1_000) - 0.04).abs() < 1e-9);
+        assert_eq!(spread_share(&[], 0), 0.0);
     }
 
     #[test]
