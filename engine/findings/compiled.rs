@@ -44,7 +44,8 @@ mod tests {
         own.set("outside_compile_evidence", "libnvidia-ptxjitcompiler.so.1");
         own.set("outside_compile_by", "ptx");
         let told = |facts: &Facts| outside(facts, device).map_or_else(String::new, |words| words.plain());
-        let first = |facts: &Facts| outside_first(facts, device, None).map_or_else(String::new, |words| words.plain());
+        let first =
+            |facts: &Facts| outside_first(facts, device, None, true).map_or_else(String::new, |words| words.plain());
         let ptx = "1.2 s in compiling PTX (a build for this GPU, -arch=native, has none to compile)";
         assert!(told(&facts).ends_with(&format!(": 900 ms in cudaMalloc, {ptx}.")), "{}", told(&facts));
         assert!(first(&facts).ends_with("900 ms of it in cudaMalloc. "));
