@@ -1,6 +1,6 @@
 //! Facts of how far the host runs ahead of a device, and what keeps it from that.
 
-use super::FactType::{Int, Text};
+use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive};
 use super::{Fact, fact};
 use crate::timeline::Capability::{CudaApi, Nvtx};
@@ -54,6 +54,13 @@ pub(super) const AHEAD: &[Fact] = &[
         CudaApi,
         Intensive,
         "How late the middle one of them is; absent with their count.",
+    ),
+    fact(
+        "late_start_spread_share",
+        Float,
+        CudaApi,
+        Intensive,
+        "How far the lengths of these delays lie apart, without the shortest and the longest tenth of them, as a part of the middle one; absent with their count.",
     ),
     fact(
         "dispatch_usual_ns",

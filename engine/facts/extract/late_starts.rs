@@ -47,6 +47,15 @@ fn usual_ns(late: &[Late], count: usize) -> Option<i64> {
     median(&mut late.iter().map(|late| late.idle_ns).collect::<Vec<_>>())
 }
 
+/// How far nine tenths of the starts are from one tenth of them, as a part of the middle one.
+fn spread(late: &[Late], usual_ns: i64) -> f64 {
+    let mut lengths: Vec<i64> = late.iter().map(|late| late.idle_ns).collect();
+    lengths.sort_unstable();
+    let tenth = lengths.len() / 10;
+    let (Some(low), Some(high)) = (lengths.get(tenth), lengths.iter().rev().nth(tenth)) else { return 0.0 };
+    high.saturating_sub(*low) as f64 / usual_ns.max(1) as f64
+}
+
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     if !device.knows_host {
         return;
@@ -62,6 +71,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let Some(usual_ns) = usual_ns(&dry, dry_count) else { return };
     facts.set("late_start_count", dry.len() as i64);
     facts.set("late_start_usual_ns", usual_ns);
+    facts.set("late_start_spread_share", spread(&dry, usual_ns));
     facts.set_some("late_start_range", main_range(context.timeline, dry));
 }
 
@@ -120,5 +130,13 @@ mod tests {
         assert_eq!(usual_ns(&eight, 11), None);
         assert_eq!(usual_ns(&late(&[10; 7]), 7), None);
         assert_eq!(usual_ns(&late(&[10; 8]), 8), Some(10));
+    }
+
+    #[test]
+    fn equal_delays_have_no_spread() {
+        assert_eq!((spread(&late(&[50; 8]), 50), spread(&[], 50)), (0.0, 0.0));
+        assert_eq!(spread(&late(&[40, 50, 50, 50, 50, 50, 50, 60]), 50), 0.4);
+        // Of ten the shortest and the longest do not count.
+        assert_eq!(spread(&late(&[1, 49, 50, 50, 50, 50, 50, 50, 51, 900]), 50), 0.04);
     }
 }
