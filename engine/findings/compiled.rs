@@ -52,10 +52,9 @@ mod tests {
         own.set("outside_call", "libnvidia-ptxjitcompiler.so.1");
         own.set("outside_call_ns", 1_200_000_000_i64);
         assert!(told(&facts).ends_with(&format!(" there: {ptx}.")), "{}", told(&facts));
-        assert!(
-            first(&facts)
-                .ends_with("1.2 s of it in compiling PTX, of code that was not built for this GPU (-arch=native does so). ")
-        );
+        assert!(first(&facts).ends_with(
+            "1.2 s of it in compiling PTX, of code that was not built for this GPU (-arch=native does so). "
+        ));
         facts.get_mut(device).set("outside_compile_by", "other");
         assert!(told(&facts).ends_with(" there: 1.2 s in compiling (libnvidia-ptxjitcompiler.so.1)."));
         facts.get_mut(device).set("outside_compile_ns", 899_999_999_i64);
