@@ -2,23 +2,18 @@
 //! each row nor checks and locks at each cell, and a row costs about half.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::{Connection, ffi};
 
-use super::budget::Budget;
+use super::budget::{Budget, Tally};
 use super::cells::Arguments;
 use super::rows::Table;
 use crate::timeline::builder::{Chunk, Limits};
 
 /// The name of the function. Only the statement of this module calls it: nothing in a file can.
 const NAME: &str = "coldspot_take";
-/// How often progress is told.
-const TELL_EVERY: u64 = 1 << 14;
-/// How many bytes of texts are counted at once.
-pub(super) const COUNT_EVERY: u64 = 1 << 16;
 
 /// What was read of one stretch of a table.
 #[derive(Debug)]
@@ -27,10 +22,7 @@ struct Part {
     chunk: Chunk,
     /// Rows that may still come.
     left: u64,
-    /// Rows that progress was not told of.
-    untold: u64,
-    /// Bytes of texts that the budget was not told of.
-    uncounted: u64,
+    tally: Tally,
 }
 
 /// Where a connection leaves what it reads.
@@ -45,20 +37,14 @@ type Slot = Arc<Mutex<Option<Part>>>;
 /// The function.
 struct Take {
     slot: Slot,
-    done: Arc<AtomicU64>,
     budget: Budget,
 }
 
 impl TableReader {
-    /// Gives a connection the function; `done` counts rows.
-    pub(super) fn new(
-        db: &Connection,
-        limits: Limits,
-        done: &Arc<AtomicU64>,
-        budget: &Budget,
-    ) -> rusqlite::Result<Self> {
+    /// Gives a connection the function.
+    pub(super) fn new(db: &Connection, limits: Limits, budget: &Budget) -> rusqlite::Result<Self> {
         let slot = Slot::default();
-        let take = Take { slot: Arc::clone(&slot), done: Arc::clone(done), budget: budget.clone() };
+        let take = Take { slot: Arc::clone(&slot), budget: budget.clone() };
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
         db.create_aggregate_function(NAME, -1, flags, take)?;
         Ok(Self { limits, slot })
@@ -75,7 +61,7 @@ impl TableReader {
         also: &str,
     ) -> rusqlite::Result<Chunk> {
         let left = last.abs_diff(first).saturating_add(1);
-        self.put(Some(Part { table, chunk: Chunk::new(table.name(), self.limits), left, untold: 0, uncounted: 0 }))?;
+        self.put(Some(Part { table, chunk: Chunk::new(table.name(), self.limits), left, tally: Tally::default() }))?;
         let sql = format!("SELECT {NAME}({columns}) FROM \"{}\" WHERE {row_id} BETWEEN ?1 AND ?2{also}", table.name());
         db.query_row(&sql, [first, last], |_| Ok(()))?;
         let mut chunk = self.put(None)?.ok_or_else(lost)?.chunk;
@@ -106,23 +92,12 @@ impl Aggregate<Part, Option<i64>> for Take {
         part.left = left;
         let cells = Arguments { row, handed: Cell::new(0) };
         part.table.read(&cells, &mut part.chunk);
-        part.uncounted += cells.handed.get();
-        if part.uncounted >= COUNT_EVERY {
-            self.budget.hand_over(std::mem::take(&mut part.uncounted))?;
-        }
-        part.untold += 1;
-        if part.untold == TELL_EVERY {
-            let rows = std::mem::take(&mut part.untold);
-            self.done.fetch_add(rows, Ordering::Relaxed);
-            self.budget.count_events(rows)?;
-        }
-        Ok(())
+        part.tally.row(cells.handed.get(), &part.chunk, &self.budget)
     }
 
     fn finalize(&self, _: &mut Context<'_>, part: Option<Part>) -> rusqlite::Result<Option<i64>> {
-        if let (Some(part), Ok(mut slot)) = (part, self.slot.lock()) {
-            self.done.fetch_add(part.untold, Ordering::Relaxed);
-            self.budget.count_events(part.untold)?;
+        if let (Some(mut part), Ok(mut slot)) = (part, self.slot.lock()) {
+            part.tally.tell(&part.chunk, &self.budget)?;
             *slot = Some(part);
         }
         Ok(None)

@@ -13,6 +13,7 @@ use crate::limits::{
     MAX_CELL_BYTES, MAX_READING_TIME, MAX_TEXT_ANYWAY_BYTES, MAX_TEXT_PER_FILE, MIN_EVENT_BYTES,
     MIN_READ_BYTES_PER_SECOND, MIN_ROW_BYTES, ROWS_ANYWAY,
 };
+use crate::timeline::builder::Chunk;
 
 /// Steps of SQLite's machine between two looks at the clock: few, since one step can go through the whole file.
 const STEPS: i32 = 100;
@@ -27,6 +28,13 @@ const STEPS_ANYWAY: u64 = 20_000_000;
 /// the pages above others are passed for each stretch of a table.
 const PAGE_BYTES_PER_BYTE: u64 = 4;
 const PAGE_BYTES_ANYWAY: u64 = 1 << 24;
+/// Bytes that a kernel, a stream or a thread takes of memory, about, and what those of a file may take for each byte of it, and in any case.
+const KEY_BYTES: u64 = 250;
+const KEY_BYTES_PER_BYTE: u64 = 2;
+const KEY_BYTES_ANYWAY: u64 = 128 << 20;
+/// Rows, and bytes of texts, that are counted at once.
+const ROWS_AT_ONCE: u64 = 1 << 14;
+const TEXT_BYTES_AT_ONCE: u64 = 1 << 16;
 /// A cell of a small file may be this long in any case.
 const CELL_ANYWAY: u64 = 1 << 20;
 
@@ -38,8 +46,11 @@ pub(super) struct Budget {
     text_bytes: Arc<AtomicU64>,
     events: Arc<AtomicU64>,
     page_bytes: Arc<AtomicU64>,
+    key_bytes: Arc<AtomicU64>,
     /// Of processor time, of all threads together: a slow disk takes none, and other programs take none of it.
     nanoseconds: Arc<AtomicU64>,
+    /// Rows of events that were read, for who tells progress.
+    done: Arc<AtomicU64>,
     file_bytes: u64,
 }
 
@@ -48,6 +59,8 @@ pub(super) struct Budget {
 enum TooMuch {
     #[error("its texts are longer than the whole file: pages or texts of it stand for many rows")]
     Text,
+    #[error("it names more kernels, streams and threads than a file of its size explains")]
+    Keys,
     #[error("it has more rows than a file of its size can hold: pages or values of it stand for many rows")]
     Rows,
 }
@@ -70,8 +83,10 @@ impl Budget {
             steps: shared(steps / STEPS as u64),
             text_bytes: shared(text_bytes),
             page_bytes: shared(file_bytes.saturating_mul(PAGE_BYTES_PER_BYTE).saturating_add(PAGE_BYTES_ANYWAY)),
+            key_bytes: shared(file_bytes.saturating_mul(KEY_BYTES_PER_BYTE).saturating_add(KEY_BYTES_ANYWAY)),
             events: shared(file_bytes / MIN_EVENT_BYTES + ROWS_ANYWAY),
             nanoseconds: shared(time as u64),
+            done: shared(0),
             file_bytes,
         }
     }
@@ -88,11 +103,18 @@ impl Budget {
     }
 
     /// Counts rows of events.
-    ///
-    /// # Errors
-    /// When nothing is left.
-    pub(super) fn count_events(&self, rows: u64) -> rusqlite::Result<()> {
+    fn count_events(&self, rows: u64) -> rusqlite::Result<()> {
         if take(&self.events, rows) { Ok(()) } else { Err(TooMuch::Rows.into()) }
+    }
+
+    /// Counts different kernels, streams and threads.
+    fn count_keys(&self, keys: u64) -> rusqlite::Result<()> {
+        if take(&self.key_bytes, keys.saturating_mul(KEY_BYTES)) { Ok(()) } else { Err(TooMuch::Keys.into()) }
+    }
+
+    /// Rows of events that were read so far.
+    pub(super) fn rows_done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
     }
 
     /// Tells whether a table can have as many rows, of which that many were read.
@@ -118,6 +140,50 @@ impl Budget {
     /// The longest cell that the file can hold.
     pub(super) fn cell_bytes(&self) -> i32 {
         i32::try_from(self.file_bytes.max(CELL_ANYWAY)).unwrap_or(i32::MAX).min(MAX_CELL_BYTES)
+    }
+}
+
+/// What was read of one stretch of a table, and what of it the budget was not told of yet.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    rows: u64,
+    told_rows: u64,
+    text_bytes: u64,
+    told_keys: u64,
+}
+
+impl Tally {
+    /// Counts a row, of which that many bytes of texts were looked at.
+    ///
+    /// # Errors
+    /// When nothing is left.
+    pub(super) fn row(&mut self, text_bytes: u64, chunk: &Chunk, budget: &Budget) -> rusqlite::Result<()> {
+        self.rows += 1;
+        self.text_bytes += text_bytes;
+        if self.text_bytes >= TEXT_BYTES_AT_ONCE {
+            budget.hand_over(std::mem::take(&mut self.text_bytes))?;
+        }
+        if self.rows.is_multiple_of(ROWS_AT_ONCE) { self.tell(chunk, budget) } else { Ok(()) }
+    }
+
+    /// Tells the budget of all rows, and of what they refer to.
+    ///
+    /// # Errors
+    /// When nothing is left.
+    pub(super) fn tell(&mut self, chunk: &Chunk, budget: &Budget) -> rusqlite::Result<()> {
+        let rows = self.rows - self.told_rows;
+        self.told_rows = self.rows;
+        budget.done.fetch_add(rows, Ordering::Relaxed);
+        budget.count_events(rows)?;
+        let keys = chunk.key_count() as u64;
+        budget.count_keys(keys - std::mem::replace(&mut self.told_keys, keys))
+    }
+
+    /// What was read is thrown away, to be read again.
+    pub(super) fn undo(self, budget: &Budget) {
+        budget.done.fetch_sub(self.told_rows, Ordering::Relaxed);
+        budget.events.fetch_add(self.told_rows, Ordering::Relaxed);
+        budget.key_bytes.fetch_add(self.told_keys * KEY_BYTES, Ordering::Relaxed);
     }
 }
 
@@ -177,8 +243,23 @@ mod tests {
         let budget = small();
         assert!(budget.count_events(ROWS_ANYWAY + 1_000).is_ok());
         assert!(budget.clone().count_events(1).is_err());
+        assert!(budget.count_keys((128 << 20) / KEY_BYTES).is_ok());
+        assert!(budget.count_keys(1_000).is_err());
         assert!(budget.check_rows(ROWS_ANYWAY + 2_000).is_ok());
         assert!(budget.check_rows(ROWS_ANYWAY + 2_001).is_err());
+    }
+
+    #[test]
+    fn what_is_read_again_counts_once() {
+        let budget = small();
+        let (chunk, mut tally) = (Chunk::default(), Tally::default());
+        (0..20_000).for_each(|_| tally.row(0, &chunk, &budget).unwrap());
+        assert_eq!(budget.rows_done(), ROWS_AT_ONCE);
+        tally.tell(&chunk, &budget).unwrap();
+        assert_eq!(budget.rows_done(), 20_000);
+        tally.undo(&budget);
+        assert_eq!(budget.rows_done(), 0);
+        assert!(budget.count_events(ROWS_ANYWAY + 1_000).is_ok());
     }
 
     #[test]

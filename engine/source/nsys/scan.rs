@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::aggregate::{COUNT_EVERY, TableReader};
-use super::budget::Budget;
+use super::aggregate::TableReader;
+use super::budget::{Budget, Tally};
 use super::callchains;
 use super::database::{self, Schema};
 use super::pages::{NotPlain, Pages};
@@ -67,12 +66,11 @@ pub(super) fn scan(
 ) -> rusqlite::Result<u64> {
     let Plan { jobs, total, beyond } = plan(db, schema, options.limits)?;
     let next = AtomicUsize::new(0);
-    let done = Arc::new(AtomicU64::new(0));
     let (sender, chunks) = mpsc::sync_channel(MAX_WAITING);
     // Shared, so that it does not matter how many threads there are.
     let budget = Budget::of(path);
     let work = |sender: SyncSender<(usize, rusqlite::Result<Chunk>)>| {
-        let mut worker = match Worker::open(path, schema, options, &done, &budget) {
+        let mut worker = match Worker::open(path, schema, options, &budget) {
             Ok(worker) => worker,
             Err(error) => {
                 _ = sender.send((0, Err(error)));
@@ -93,7 +91,7 @@ pub(super) fn scan(
             scope.spawn(|| work(sender));
         }
         drop(sender);
-        hand_on(chunks, take, || options.progress.rows(done.load(Ordering::Relaxed), total))
+        hand_on(chunks, take, || options.progress.rows(budget.rows_done(), total))
     })?;
     Ok(beyond)
 }
@@ -102,7 +100,6 @@ pub(super) fn scan(
 struct Worker<'a> {
     schema: &'a Schema,
     options: &'a Options<'a>,
-    done: &'a AtomicU64,
     budget: &'a Budget,
     /// Absent where the file is not as exports are.
     pages: Option<Pages>,
@@ -111,16 +108,10 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn open(
-        path: &Path,
-        schema: &'a Schema,
-        options: &'a Options<'a>,
-        done: &'a Arc<AtomicU64>,
-        budget: &'a Budget,
-    ) -> rusqlite::Result<Self> {
+    fn open(path: &Path, schema: &'a Schema, options: &'a Options<'a>, budget: &'a Budget) -> rusqlite::Result<Self> {
         let db = database::open(path, budget)?;
-        let reader = TableReader::new(&db, *options.limits, done, budget)?;
-        Ok(Self { schema, options, done, budget, pages: Pages::open(path, budget.clone()), reader, db })
+        let reader = TableReader::new(&db, *options.limits, budget)?;
+        Ok(Self { schema, options, budget, pages: Pages::open(path, budget.clone()), reader, db })
     }
 
     fn read(&mut self, job: &Job) -> rusqlite::Result<Chunk> {
@@ -141,22 +132,18 @@ impl<'a> Worker<'a> {
         let plain = self.schema.plain(job.table.name(), job.table.columns());
         let Some((pages, plain)) = self.pages.as_mut().zip(plain) else { return Ok(None) };
         let mut chunk = Chunk::new(job.table.name(), *self.options.limits);
-        let (mut rows, mut uncounted_bytes, mut over) = (0, 0, Ok(()));
+        let (mut tally, mut counted) = (Tally::default(), Ok(()));
         let taken = pages.rows(&plain, (job.first, job.last), |record| {
             job.table.read(record, &mut chunk);
-            rows += 1;
-            uncounted_bytes += record.handed.get();
-            if uncounted_bytes >= COUNT_EVERY {
-                over = self.budget.hand_over(std::mem::take(&mut uncounted_bytes));
-            }
-            if over.is_ok() { Ok(()) } else { Err(NotPlain) }
+            counted = tally.row(record.handed.get(), &chunk, self.budget);
+            if counted.is_ok() { Ok(()) } else { Err(NotPlain) }
         });
-        over?;
+        counted?;
         if taken.is_err() {
+            tally.undo(self.budget);
             return Ok(None);
         }
-        self.budget.count_events(rows)?;
-        self.done.fetch_add(rows, Ordering::Relaxed);
+        tally.tell(&chunk, self.budget)?;
         chunk.seal();
         Ok(Some(chunk))
     }

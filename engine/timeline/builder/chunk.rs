@@ -100,6 +100,11 @@ impl Chunk {
         self.keys.seal();
     }
 
+    /// How many different kernels, streams and threads its events refer to: each takes memory of its own.
+    pub fn key_count(&self) -> usize {
+        self.keys.kernels.list().len() + self.keys.streams.list().len() + self.keys.threads.list().len()
+    }
+
     /// Counts an event that the reader cannot use.
     pub fn drop_event(&mut self, reason: Reason) {
         *self.dropped.entry(reason).or_default() += 1;
