@@ -166,6 +166,7 @@ pub struct Finding {
 const TELL_BEFORE: [&str; 2] = ["late-first-work", "first-batch"];
 /// Rules that tell that little of the run, or nothing but copies, is there to judge.
 const OUTSIDE: &str = "short-gpu-window";
+const BEFORE_STEADY: &str = "long-set-up";
 const NO_KERNELS: &str = "no-kernels";
 
 impl Finding {
@@ -189,9 +190,14 @@ impl Finding {
         self.rule == OUTSIDE
     }
 
+    /// Whether it says that most of the GPU's window lies before what is judged.
+    fn looks_before_steady(&self) -> bool {
+        self.rule == BEFORE_STEADY
+    }
+
     /// Whether it says what is judged, not what the program could do better in it.
     fn tells_scope(&self) -> bool {
-        [OUTSIDE, NO_KERNELS].contains(&self.rule.as_str())
+        [OUTSIDE, NO_KERNELS, BEFORE_STEADY].contains(&self.rule.as_str())
     }
 }
 

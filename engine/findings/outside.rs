@@ -16,7 +16,11 @@ const NAMED_SHARE: f64 = 0.1;
 /// From this share of the recording on, what lies outside comes before a first finding that gains less than `LITTLE` of the recording.
 const MOST: f64 = 0.5;
 const LITTLE: f64 = 0.05;
+/// The same where work repeats, and no finding tells what to look at there.
+const NEXT_TO_ALL: f64 = 0.8;
 
+/// How a sentence ends that tells what is to be looked at first.
+const LOOK_FIRST: &str = ": look there first. ";
 /// What is to be looked at first holds at least this part of the time outside.
 const MAIN_SHARE: f64 = 0.4;
 /// A program that repeats its work this often does more of it in a longer run, and its start-up no more.
@@ -57,8 +61,14 @@ pub(super) fn outside(facts: &Facts, device: EntityId) -> Option<Sentence> {
     ((work_ns as f64) < NEARLY_ALL * outside.recorded_ns as f64).then(|| outside.told())
 }
 
-/// The same in short, where it is to be looked at before the first finding; `device` is that finding's.
-pub(super) fn outside_first(facts: &Facts, device: EntityId, first: Option<&Finding>) -> Option<Sentence> {
+/// The same in short, where it is to be looked at before the first finding; `device` is that finding's. It says so where
+/// a finding tells what to look at there.
+pub(super) fn outside_first(
+    facts: &Facts,
+    device: EntityId,
+    first: Option<&Finding>,
+    is_found: bool,
+) -> Option<Sentence> {
     let outside = Outside::of(facts, device)?;
     let gain_ns = match first {
         Some(finding) if finding.looks_inside() => {
@@ -71,8 +81,19 @@ pub(super) fn outside_first(facts: &Facts, device: EntityId, first: Option<&Find
     let is_first =
         outside.own_ns() > 0 && outside.own_ns() as f64 >= MOST * recorded_ns && gain_ns < LITTLE * recorded_ns;
     let (words, leads) = outside.in_short();
+    let order = if leads && is_found { LOOK_FIRST } else { ". " };
     let is_repeated = outside.device.int("repeat_count").is_some_and(|count| count >= REPEATED);
-    (is_first && (leads || !is_repeated)).then_some(words)
+    // Work that comes again and again is the program's, unless next to all of the run lies outside of it.
+    let is_most = is_found || outside.own_ns() as f64 >= NEXT_TO_ALL * recorded_ns;
+    (is_first && (leads && is_most || !is_repeated)).then(|| words.own(order))
+}
+
+/// The same where there is too little work to judge: what the program does outside of it, if a function or a range tells that.
+pub(super) fn outside_named(facts: &Facts, device: EntityId) -> Option<Sentence> {
+    let outside = Outside::of(facts, device)?;
+    let range = outside.call("outside_range", "outside_range_ns");
+    let host = outside.function().or_else(|| outside.module()).and(outside.named_ns("outside_host_ns"));
+    (range.is_some() || host.is_some()).then(|| outside.in_short().0.own("."))
 }
 
 impl<'facts> Outside<'facts> {
@@ -263,13 +284,8 @@ impl<'facts> Outside<'facts> {
             _ => (words, None),
         };
         // Too short to be more than start-up, or the first work of a framework: nothing to look at first.
-        self.with_order(words, main_ns.filter(|_| !is_start_up))
-    }
-
-    /// A sentence that ends with the order to look at something first that holds so much, where that is most of it.
-    fn with_order(&self, words: Sentence, main_ns: Option<i64>) -> (Sentence, bool) {
-        let leads = main_ns.is_some_and(|ns| ns as f64 >= MAIN_SHARE * self.own_ns() as f64);
-        (words.own(if leads { ": look there first. " } else { ". " }), leads)
+        let main_ns = main_ns.filter(|_| !is_start_up);
+        (words, main_ns.is_some_and(|ns| ns as f64 >= MAIN_SHARE * self.own_ns() as f64))
     }
 }
 
@@ -316,7 +332,7 @@ mod tests {
     #[test]
     fn it_comes_first_where_the_first_finding_gains_little_of_it() {
         let (mut facts, device) = recorded();
-        let told = |facts: &Facts| outside_first(facts, device, None).map(|words| words.plain());
+        let told = |facts: &Facts| outside_first(facts, device, None, true).map(|words| words.plain());
         let begin = "90 % of the 10 s that were recorded lie outside of the GPU's work, ";
         assert_eq!(told(&facts), Some(format!("{begin}900 ms of it in cudaMalloc. ")));
         facts.get_mut(device).set("outside_call", "cudaHostAlloc");
@@ -324,6 +340,15 @@ mod tests {
         assert_eq!(told(&facts), Some(format!("{begin}900 ms {locks}. ")));
         facts.get_mut(device).set("outside_call_ns", 3_600_000_000_i64);
         assert_eq!(told(&facts), Some(format!("{begin}3.6 s {locks}: look there first. ")));
+        // No finding tells what to look at.
+        let unfound = |facts: &Facts| outside_first(facts, device, None, false).map(|words| words.plain());
+        assert_eq!(unfound(&facts), Some(format!("{begin}3.6 s {locks}. ")));
+        facts.get_mut(device).set("repeat_count", REPEATED);
+        assert_eq!(unfound(&facts), Some(format!("{begin}3.6 s {locks}. ")));
+        facts.get_mut(device).set("outside_after_ns", 1_999_000_000_i64);
+        assert!(unfound(&facts).is_none() && told(&facts).is_some());
+        facts.get_mut(device).set("outside_after_ns", 3_000_000_000_i64);
+        facts.get_mut(device).set("repeat_count", 1_i64);
         let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id).unwrap();
         facts.get_mut(run).set("duration_ns", 249_999_999_i64);
         facts.get_mut(device).set("outside_before_ns", 249_999_000_i64);
@@ -353,6 +378,23 @@ mod tests {
         facts.get_mut(device).set("outside_before_ns", 2_000_000_000_i64);
         facts.get_mut(device).set("outside_after_ns", 2_999_000_000_i64);
         assert_eq!(told(&facts), None);
+    }
+
+    #[test]
+    fn beside_too_little_work_it_is_told_where_it_has_a_name() {
+        let (mut facts, device) = recorded();
+        let told = |facts: &Facts| outside_named(facts, device).map(|words| words.plain());
+        facts.get_mut(device).set("outside_host_ns", 7_200_000_000_i64);
+        assert_eq!(told(&facts), None);
+        facts.get_mut(device).set("outside_function", "fill");
+        facts.get_mut(device).set("outside_function_share", 0.4);
+        let words = "90 % of the 10 s that were recorded lie outside of the GPU's work, 7.2 s of it in host code with 40 % of its CPU samples in fill.";
+        assert_eq!(told(&facts).as_deref(), Some(words));
+        facts.get_mut(device).set("outside_host_ns", 800_000_000_i64);
+        assert_eq!(told(&facts), None);
+        facts.get_mut(device).set("outside_range", "load");
+        facts.get_mut(device).set("outside_range_ns", 7_000_000_000_i64);
+        assert!(told(&facts).is_some_and(|words| words.ends_with("7 s of it in the range load.")));
     }
 
     #[test]
@@ -391,7 +433,8 @@ mod tests {
         own.set("outside_host_ns", 7_200_000_000_i64);
         own.set("os_runtime_captured", false);
         own.set("scheduler_captured", false);
-        let told = |facts: &Facts| outside_first(facts, device, None).map_or_else(String::new, |words| words.plain());
+        let told =
+            |facts: &Facts| outside_first(facts, device, None, true).map_or_else(String::new, |words| words.plain());
         let words = ", 7.2 s of it in no CUDA call (calls of the OS were not recorded): look there first. ";
         assert!(told(&facts).ends_with(words), "{}", told(&facts));
         facts.get_mut(device).set("scheduler_captured", true);
@@ -409,7 +452,7 @@ mod tests {
         own.set("step_count", REPEATED);
         own.set("outside_before_ns", 8_000_000_001_i64);
         own.set("outside_after_ns", 999_999_999_i64);
-        let leads = |facts: &Facts| outside_first(facts, device, None).is_some();
+        let leads = |facts: &Facts| outside_first(facts, device, None, true).is_some();
         assert!(!leads(&facts));
         // A range names it, the framework is none that is imported, or it takes longer.
         facts.get_mut(device).set("outside_range", "load");
@@ -436,7 +479,7 @@ mod tests {
     #[test]
     fn what_the_profiler_takes_is_no_part_of_it() {
         let (mut facts, device) = recorded();
-        let told = |facts: &Facts| outside_first(facts, device, None).map(|words| words.plain());
+        let told = |facts: &Facts| outside_first(facts, device, None, true).map(|words| words.plain());
         facts.get_mut(device).set("outside_host_ns", 40_000_000_i64);
         facts.get_mut(device).set("outside_profiler_ns", 8_900_000_000_i64);
         // 100 ms are left outside of 1.1 s.
@@ -454,7 +497,7 @@ mod tests {
         let (mut facts, device) = recorded();
         let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id).unwrap();
         facts.get_mut(device).set("outside_unknown_ns", 8_900_000_000_i64);
-        let told = |facts: &Facts| outside_first(facts, device, None).map(|words| words.plain());
+        let told = |facts: &Facts| outside_first(facts, device, None, true).map(|words| words.plain());
         assert!(told(&facts).is_some_and(|words| words.starts_with("90 % of the 10 s")));
         facts.get_mut(run).set("format", "kineto");
         assert_eq!(told(&facts), None);
@@ -470,7 +513,7 @@ mod tests {
         assert!(
             told.starts_with("What was recorded spans 10 s: 6 s before the first work of any GPU, 3 s after the last.")
         );
-        let told = outside_first(&facts, device, None).map(|words| words.plain()).unwrap_or_default();
+        let told = outside_first(&facts, device, None, true).map(|words| words.plain()).unwrap_or_default();
         assert!(told.starts_with("90 % of the 10 s that were recorded lie outside of the work of all GPUs, 4 s"));
     }
 
@@ -482,7 +525,8 @@ mod tests {
         facts.get_mut(device).set("outside_call_ns", 0_i64);
         let run = facts.of_kind(EntityKind::Run).next().map(|(id, _)| id).unwrap();
         facts.get_mut(run).set("duration_ns", 9_100_000_000_i64);
-        let told = |facts: &Facts| outside_first(facts, device, None).map_or(String::new(), |words| words.plain());
+        let told =
+            |facts: &Facts| outside_first(facts, device, None, true).map_or(String::new(), |words| words.plain());
         assert!(told(&facts).ends_with("200 ms of it in host code. "));
         facts.get_mut(device).set("outside_profiler_ns", 8_750_000_000_i64);
         assert!(told(&facts).ends_with("200 ms of it in host code: look there first. "));

@@ -22,6 +22,10 @@ pub(super) const LARGE_ONCE_SHARE: f64 = 0.2;
 /// kernels that are faster by `FASTER` would gain more.
 const LITTLE_SHARE: f64 = 0.05;
 pub(super) const FASTER: f64 = 0.2;
+/// On a GPU that computes nearly all the time, one kernel for half of it, this much idle time is little as well.
+const LITTLE_IDLE_SHARE: f64 = 0.08;
+const COMPUTING_SHARE: f64 = 0.85;
+const MAIN_KERNEL_SHARE: f64 = 0.5;
 
 /// Who has this part of what a group claims has all of it that matters.
 const NEARLY_ALL: f64 = 0.9;
@@ -74,6 +78,7 @@ impl<'a> Ranking<'a> {
             None if finding.severity == Severity::High => (0, Reverse(0)),
             // What is lost in the window is little of the run.
             None if finding.looks_outside() => (1, Reverse(i64::MAX - 1)),
+            None if finding.looks_before_steady() => (1, Reverse(i64::MAX - 2)),
             // Where a rule tells what it is, that comes before it.
             None if finding.tells_before() && any_outside => (1, Reverse(i64::MAX)),
             Some(ranked_ns) if inside.outweighs(finding) => (5, Reverse(*ranked_ns)),
@@ -285,11 +290,18 @@ impl Inside {
         Self { kernel: self.kernel.max(other.kernel), compute: self.compute.max(other.compute) }
     }
 
+    /// Whether a gain of such a share is little beside these kernels.
+    fn is_little(self, share: f64, is_idle: bool) -> bool {
+        let is_main = self.compute >= COMPUTING_SHARE && self.kernel >= MAIN_KERNEL_SHARE;
+        share < if is_main && is_idle { LITTLE_IDLE_SHARE } else { LITTLE_SHARE }
+    }
+
     /// Whether kernels deserve a look before a finding: before one that is not sure if the kernel alone would gain more.
     fn outweighs(self, finding: &Finding) -> bool {
         finding.gain.as_ref().is_some_and(|gain| {
             let share = gain.weighing_share();
-            let is_little = share < LITTLE_SHARE || finding.once;
+            let is_idle = Account::parse(&gain.account).is_some_and(|account| account.top() == Account::Idle);
+            let is_little = finding.once || self.is_little(share, is_idle);
             is_little && share < FASTER * self.compute
                 || finding.confidence == Confidence::Low && share < FASTER * self.kernel
         })
@@ -311,4 +323,18 @@ fn how_often(rule: &RuleInfo, once: Option<i64>) -> &'static str {
 fn advice_once(advice: &Sentence) -> Sentence {
     let words = "If a longer run does not repeat this, leave it out of what you measure. Else: ";
     if advice.spans().is_empty() { Sentence::default() } else { Sentence::default().own(words).sentence(advice) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_little_beside_one_kernel_that_computes_nearly_all_the_time() {
+        let little =
+            |kernel: f64, compute: f64, share: f64, is_idle: bool| Inside { kernel, compute }.is_little(share, is_idle);
+        assert!(little(0.5, 0.85, 0.079, true) && !little(0.5, 0.85, 0.08, true));
+        assert!(!little(0.5, 0.85, 0.05, false) && little(0.5, 0.85, 0.049, false));
+        assert!(!little(0.49, 0.85, 0.05, true) && !little(0.5, 0.84, 0.05, true));
+    }
 }

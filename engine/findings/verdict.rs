@@ -1,6 +1,6 @@
 //! The one sentence at the top.
 
-use super::outside::outside_first;
+use super::outside::{outside_first, outside_named};
 use super::rank::LARGE_ONCE_SHARE;
 use super::{Counts, DeviceReview, Finding, Gain, Known, KnownFinding, PhaseWork, is_of_kernels_alone};
 use crate::facts::{Entity, EntityKind, FactValue, Facts};
@@ -40,14 +40,14 @@ pub(super) fn verdict(
         return nothing(facts, notes);
     }
     if let Some(next_to_nothing) = next_to_nothing(facts, devices) {
-        return next_to_nothing;
+        return with_outside(next_to_nothing, facts, devices);
     }
     let top = findings.iter().find(|finding| finding.severity > Severity::Info && finding.gain.is_some());
     if let (Some(finding), None) = (capture, top) {
         return Sentence::default().sentence(&finding.summary).own(".");
     }
     if let (Some(too_little), None) = (findings.iter().find(|finding| finding.rule == TOO_LITTLE), top) {
-        return Sentence::default().sentence(&too_little.summary).own(".");
+        return with_outside(Sentence::default().sentence(&too_little.summary).own("."), facts, devices);
     }
     let words = match capture {
         // It tells of the program, and comes before all that is lost in the window.
@@ -59,7 +59,8 @@ pub(super) fn verdict(
     let device = first.and_then(|finding| finding.subject.device.as_ref()).map(|device| device.entity);
     // Where a rule tells of the time before the first work, that says it better.
     let is_told = findings.iter().any(Finding::tells_before);
-    let outside = outside_first(facts, device.unwrap_or(devices[0].entity), first).filter(|_| !is_told);
+    let is_found = findings.iter().any(Finding::looks_outside);
+    let outside = outside_first(facts, device.unwrap_or(devices[0].entity), first, is_found).filter(|_| !is_told);
     let (words, is_outside_first) = match &outside {
         Some(outside) => (words.sentence(outside), true),
         None => (words, false),
@@ -106,6 +107,14 @@ fn without_gain(
         (false, false) => "that could gain 1 % of it",
     };
     hidden(healthy(words, devices, counts, known, beside), facts, unnumbered)
+}
+
+/// With what the program does outside of the GPU's work, where that has a name: there is little else to tell.
+fn with_outside(words: Sentence, facts: &Facts, devices: &[DeviceReview]) -> Sentence {
+    match devices.first().and_then(|device| outside_named(facts, device.entity)) {
+        Some(outside) => words.own(" ").sentence(&outside),
+        None => words,
+    }
 }
 
 /// What to know first where idle time may be work that was lost.

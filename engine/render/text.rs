@@ -4,7 +4,7 @@
 
 use super::bar;
 use super::json::{Part as Row, ReviewView};
-use crate::findings::{DeviceReview, Finding, Score};
+use crate::findings::{DeviceReview, Finding, PhaseWork, Score};
 use crate::gates::Gate;
 use crate::report::ReviewReport;
 use crate::rules::CaptureNote;
@@ -323,6 +323,7 @@ fn window(device: &DeviceReview) -> String {
         words.push_str(&format!("; of {} in all, the {}", duration(phase.whole_ns), phase.name()));
     }
     words.push('.');
+    words.push_str(&device.phase.as_ref().map_or_else(String::new, before));
     if let Some(step) = device.gain_step {
         let of = if device.steps.as_ref().is_some_and(|steps| !steps.is_by_launches) { "step" } else { "round" };
         words.push_str(&format!(
@@ -344,10 +345,23 @@ fn window(device: &DeviceReview) -> String {
     words
 }
 
+/// What lies before a steady state, and where most of that went: it may be more than what is judged.
+fn before(phase: &PhaseWork) -> String {
+    let told = phase.before.iter().map(|before| {
+        let parts: Vec<String> =
+            before.parts.iter().map(|part| format!("{} {}", part.label, duration(part.ns))).collect();
+        let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+        format!("{} {}{parts}", before.name, duration(before.duration_ns))
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { String::new() } else { format!(" Before it {}.", told.join(", ")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::findings::samples::{hostile, two_gpus};
+    use crate::findings::{Part, PhaseBefore};
     use crate::gates::Gates;
 
     fn printed(screen: Screen) -> String {
@@ -360,6 +374,27 @@ mod tests {
         let page = printed(Screen { columns: 72, is_coloured: false });
         insta::assert_snapshot!(page);
         assert!(page.lines().all(|line| line.chars().count() <= 90), "{page}");
+    }
+
+    #[test]
+    fn what_lies_before_what_is_judged_is_told_with_where_it_went() {
+        let part = |label, ns| Part { account: "idle", of: "idle", label, ns, share: 0.5 };
+        let set_up = PhaseBefore {
+            name: "set-up".to_owned(),
+            duration_ns: 1_720_000_000,
+            parts: vec![part("loading modules", 1_340_000_000), part("host code", 373_000_000)],
+        };
+        let warm_up = PhaseBefore { name: "warm-up".to_owned(), duration_ns: 5_000_000, parts: Vec::new() };
+        let phase = |before| PhaseWork {
+            judged: "steady".to_owned(),
+            is_profiled_region: false,
+            whole_ns: 2_000_000_000,
+            before,
+            tear_down_ns: None,
+        };
+        let told = before(&phase(vec![set_up, warm_up]));
+        assert_eq!(told, " Before it set-up 1.72 s (loading modules 1.34 s, host code 373 ms), warm-up 5 ms.");
+        assert_eq!(before(&phase(Vec::new())), "");
     }
 
     #[test]

@@ -7,6 +7,9 @@ use crate::timeline::interval::Interval;
 /// More kernels between two products are more than attention.
 const MAX_BETWEEN: usize = 12;
 
+/// Kernels that pass over one matrix differ by no more than so many times.
+const PASS_RATIO: i64 = 4;
+
 /// Attention among the kernels of a stream, by their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrittenOut {
@@ -29,10 +32,18 @@ impl WrittenOut {
         (self.products.0..=self.before).chain(self.after..=self.products.1)
     }
 
+    /// The shortest of kernels that passes over the matrix, by how long those between the products take: what is much shorter than
+    /// the longest works on less.
+    pub fn shortest_pass_ns(between_ns: &[i64]) -> i64 {
+        let longest_ns = between_ns.iter().copied().max().unwrap_or(0);
+        let passes = between_ns.iter().copied().filter(|ns| *ns >= longest_ns / PASS_RATIO);
+        passes.min().unwrap_or(0)
+    }
+
     /// How much of a product may go at most when it neither writes nor reads that matrix, by the shortest of the kernels between,
     /// which reads the matrix and writes it.
-    pub fn won_of_product_ns(product_ns: i64, shortest_between_ns: i64) -> i64 {
-        product_ns.min(shortest_between_ns / 2)
+    pub fn won_of_product_ns(product_ns: i64, pass_ns: i64) -> i64 {
+        product_ns.min(pass_ns / 2)
     }
 }
 
@@ -88,6 +99,14 @@ mod tests {
         assert_eq!(backward[0].products().collect::<Vec<_>>(), [1, 2, 4, 5]);
         let one_matrix = written_out(&[Product, Softmax, Product, Softmax, Product], |place| place != 2);
         assert_eq!(one_matrix.iter().map(|found| found.after).collect::<Vec<_>>(), [4]);
+    }
+
+    #[test]
+    fn a_copy_of_an_operand_is_no_pass_over_the_matrix() {
+        assert_eq!(WrittenOut::shortest_pass_ns(&[254, 582, 26]), 254);
+        assert_eq!(WrittenOut::shortest_pass_ns(&[146, 582]), 146);
+        assert_eq!(WrittenOut::shortest_pass_ns(&[144, 582]), 582);
+        assert_eq!(WrittenOut::shortest_pass_ns(&[]), 0);
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct InTurn {
 /// Measured on the machine of docs/gains.md.
 const COST: Cost = Cost { call_ns: 1_200, operator_ns: 1_600 };
 const MOST_COST: Cost = Cost { call_ns: 3_700, operator_ns: 9_500 };
+/// What recording a function of Python costs, where stacks are recorded. Measured on the machine of docs/gains.md.
+const FRAME_NS: i64 = 300;
 /// The same of an operator that is called where data is fetched: no autograd, and nothing for the device.
 const LOADING_OPERATOR_NS: i64 = 800;
 /// What the host does takes this much longer in one run than in another: the spread of one program on one machine, docs/gains.md.
@@ -184,7 +186,8 @@ impl<'all> Replay<'all> {
             .map(|call| (i64::from(call.traced_count) * cost.call_ns - (call.end - call.start)).clamp(0, cost.call_ns));
         let of_gap = calls.iter().zip(std::iter::once(0).chain(rest)).map(|(call, rest)| gap(call) + rest);
         let of_gap: Vec<i64> = of_gap.collect();
-        play.without_profiler(cost.call_ns, &of_gap);
+        let of_frames: Vec<i64> = calls.iter().map(|call| i64::from(call.frame_count) * FRAME_NS).collect();
+        play.without_profiler(cost.call_ns, &of_gap, &of_frames);
         play
     }
 
@@ -250,15 +253,17 @@ impl<'all> Replay<'all> {
         // However much of the time is the profiler's.
         let mut ceiling_share =
             share(left(World::Bare), self.step_ns).max(share(left(World::Recorded), self.recorded_ns));
-        if self.least_ns < HOST_BOUND_SHARE * self.step_ns {
+        // Where the host is not what steps wait for, it may be so after the changes.
+        if self.least_ns < HOST_BOUND_SHARE * self.step_ns || ceiling_share > 1.0 - HOST_BOUND_SHARE {
             ceiling_share = ceiling_share.max(share(left(World::Barest), self.least_ns));
         }
         let spread = spread(changes);
         let ceiling_share = (ceiling_share * spread).min(1.0 - (1.0 - ceiling_share) / spread);
         let (ceiling_ns, exposed_ns) = (ceiling_share * self.step_ns, self.exposed_ns(changes));
-        // What several changes win may come on top of what one of them hides.
-        let ceiling_ns =
-            if changes.len() > 1 { (ceiling_ns + exposed_ns).min(self.step_ns) } else { ceiling_ns.max(exposed_ns) };
+        // What other changes win may come on top of what is hidden; played together, they have hidden it already.
+        let others: Vec<Change> = changes.iter().filter(|change| !self.hides(change)).copied().collect();
+        let beside_ns = if exposed_ns > 0.0 && !others.is_empty() { self.gain(&others).ceiling_ns as f64 } else { 0.0 };
+        let ceiling_ns = ceiling_ns.max((beside_ns + exposed_ns).min(self.step_ns));
         let ceiling_ns = ceiling_ns.max(expected_ns);
         let most_ns = |extent| self.most_ns(changes, extent);
         Gain {
@@ -311,16 +316,21 @@ impl<'all> Replay<'all> {
     /// Communication that runs alone in a step, where changes hide it: no dependency of this recording keeps it from going.
     fn exposed_ns(&self, changes: &[Change]) -> f64 {
         let model = &self.built.model;
-        let hides = |change: &Change| match change {
-            Change::OverlapCommunication => true,
-            Change::ProcessPerGpu => self.setting.sends_parameters(&model.part),
-            _ => false,
-        };
-        if !changes.iter().any(hides) {
+        if !changes.iter().any(|change| self.hides(change)) {
             return 0.0;
         }
-        let exposed = model.exposed_communication_ns(self.setting.own_device());
-        (exposed as f64 / f64::from(self.step_count().max(1))).min(self.step_ns)
+        let Some((played, count)) = model.recorded_span() else { return 0.0 };
+        let exposed = model.exposed_communication_ns(self.setting.own_device(), played);
+        (exposed as f64 / count as f64).min(self.step_ns)
+    }
+
+    /// Whether a change hides communication.
+    fn hides(&self, change: &Change) -> bool {
+        match change {
+            Change::OverlapCommunication => true,
+            Change::ProcessPerGpu => self.setting.sends_parameters(&self.built.model.part),
+            _ => false,
+        }
     }
 
     /// What is left of a step after changes.
@@ -365,6 +375,7 @@ mod tests {
             is_of_optimizer: false,
             traced_count: 1,
             operator_count: 0,
+            frame_count: 0,
             first_op: NONE,
             op_count: 1,
         };

@@ -220,12 +220,12 @@ impl Model {
         exposed.collect()
     }
 
-    /// How long nothing but communication ran on a device, however many of its kernels at once, nanoseconds.
-    pub(super) fn exposed_communication_ns(&self, device: u32) -> i64 {
+    /// How long nothing but communication ran on a device within an interval, however many of its kernels at once, nanoseconds.
+    pub(super) fn exposed_communication_ns(&self, device: u32, within: Interval) -> i64 {
         let busy = self.busy_beside_communication();
         let busy = busy.get(&device);
         let own = self.communication().filter(|(_, op)| op.device == device);
-        let union = Union::of(own.map(|(_, op)| Interval::new(op.start, op.end)));
+        let union = Union::of(own.map(|(_, op)| Interval::new(op.start, op.end).clip(within)));
         union.len_ns() - busy.map_or(0, |busy| busy.common_ns(&union))
     }
 

@@ -43,6 +43,8 @@ pub(super) struct Call {
     /// Calls that are recorded in it, itself among them, and operators of the framework between it and the call before.
     pub(super) traced_count: u32,
     pub(super) operator_count: u32,
+    /// Functions of Python that were recorded between it and the call before.
+    pub(super) frame_count: u32,
     /// Whether it is made in a step of an optimizer, or while it clears gradients.
     pub(super) is_of_optimizer: bool,
     /// The first operation that it asked for, and how many.
@@ -183,6 +185,7 @@ impl Part {
                 cpu_operators_ns: 0,
                 traced_count: 1,
                 operator_count: 0,
+                frame_count: 0,
                 is_of_optimizer: false,
                 first_op: NONE,
                 op_count: 0,
@@ -238,13 +241,12 @@ impl Part {
         }
     }
 
-    /// How many operators of the framework were recorded before each call.
+    /// How many operators of the framework, and functions of Python, were recorded before each call.
     fn note_operators(&mut self, subject: &Subject<'_>, thread: u32, first: usize) {
         let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
         let Some(begin) = self.calls.get(first).map(|call| call.start) else { return };
         let labels = &subject.timeline.ranges.labels;
-        let is_operator =
-            |label: &u32| labels.get(*label as usize).is_some_and(|label| label.kind == RangeKind::Operator);
+        let kind_of = |label: &u32| labels.get(*label as usize).map(|label| label.kind);
         let mut next = first + 1;
         let mut told_until = i64::MIN;
         let from = ranges.times.partition_point(0, |range| range.start < begin);
@@ -254,10 +256,14 @@ impl Part {
                 next += 1;
             }
             let Some(call) = self.calls.get_mut(next) else { break };
-            if !ranges.label.get(index).is_some_and(is_operator) {
-                continue;
+            match ranges.label.get(index).and_then(kind_of) {
+                Some(RangeKind::Operator) => call.operator_count += 1,
+                Some(RangeKind::PythonFrame) => {
+                    call.frame_count += 1;
+                    continue;
+                }
+                _ => continue,
             }
-            call.operator_count += 1;
             // Of one within another the outer tells.
             if start >= told_until && end <= call.start {
                 call.cpu_operators_ns += end - start;

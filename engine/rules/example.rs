@@ -31,7 +31,7 @@ pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
     let framework = FactRef { kind: EntityKind::Run, name: "framework" };
     let (mut printed, budget) = (Vec::new(), Budget::default());
     for name in frameworks {
-        let mut table = rule.code.example.clone();
+        let mut table = Given::clone(&rule.code.example);
         match name.as_str() {
             FRAMEWORK_DEFAULT => table.own.remove(&framework),
             _ => table.own.insert(framework, name.as_str().into()),

@@ -1,7 +1,8 @@
 //! A rule that has been checked: what the rest of the program may rely on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use crate::facts::{EntityKind, FactValue, catalogue};
 use crate::ledger::Account;
@@ -348,7 +349,7 @@ pub(super) struct Code {
     pub(super) verify: Text,
     pub(super) look: Option<Text>,
     pub(super) advice: BTreeMap<String, Text>,
-    pub(super) example: Given,
+    pub(super) example: Arc<Given>,
 }
 
 impl Code {
@@ -405,14 +406,30 @@ pub(super) struct SeverityWhen {
     pub(super) when: Program,
 }
 
-/// A test in a rule file: whole facts, not what differs from the example.
+/// A test in a rule file: what differs from the example, so that many tests of a large one take little memory.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) line: usize,
-    pub(super) facts: Given,
+    pub(super) example: Arc<Given>,
+    pub(super) unset: BTreeSet<FactRef>,
+    pub(super) set: Given,
+    /// The kinds whose members are other ones, or none.
+    pub(super) other_members: BTreeSet<EntityKind>,
     pub(super) params: BTreeMap<String, ParamValue>,
     pub(super) expect: Expect,
+}
+
+impl Case {
+    /// All its facts.
+    pub(super) fn facts(&self) -> Given {
+        let mut facts = Given::clone(&self.example);
+        facts.own.retain(|fact, _| !self.unset.contains(fact));
+        facts.own.extend(self.set.own.clone());
+        facts.members.retain(|(kind, _)| !self.other_members.contains(kind));
+        facts.members.extend(self.set.members.iter().cloned());
+        facts
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -22,6 +22,10 @@ pub struct Source {
     pub gpu_vendor: Option<GpuVendor>,
     /// Whether the profiler was asked to record CUDA, where the recording says.
     pub cuda_requested: Option<bool>,
+    /// The kind of an accelerator that was recorded and is no GPU: what it did is not in the timeline.
+    pub other_accelerator: Option<&'static str>,
+    /// Kernels of which metrics were recorded in place of when they ran; absent where there are none.
+    pub kernel_metric_count: Option<i64>,
     /// Launches without the work that they started; absent where there are none, and where nobody looked.
     pub lost_launches: Option<LostLaunches>,
     /// Whether work of a GPU is missing amid what was recorded, so that idle time may be such work; absent where nobody looked.

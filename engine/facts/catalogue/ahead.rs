@@ -60,7 +60,7 @@ pub(super) const AHEAD: &[Fact] = &[
         Float,
         CudaApi,
         Intensive,
-        "How far the lengths of these delays lie apart, without the shortest and the longest tenth of them, as a part of the middle one; absent with their count.",
+        "How far the middle eight tenths of them lie apart, as a share of that: where it is next to nothing, they wait for something that always takes as long. Absent with their count.",
     ),
     fact(
         "dispatch_usual_ns",

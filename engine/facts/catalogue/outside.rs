@@ -48,7 +48,7 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Int,
         CudaApi,
         OneTime,
-        "How long the launching thread runs host code before the first operation of any device in its whole window, and after the last of all: in no recorded call.",
+        "How long the launching thread runs host code before the first operation of any device in its whole window, and after the last of all: in no recorded call. Before that operation, the thread of its process that calls CUDA first is meant.",
     ),
     fact(
         "outside_profiler_ns",
@@ -110,6 +110,29 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "The innermost range of that thread that holds at least half of the time there, and none of the window.",
     ),
     fact("outside_range_ns", Int, Nvtx, OneTime, "How much of it."),
+    fact(
+        "before_steady_host_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long the thread that calls CUDA first runs host code between the device's first operation and its steady state, where that is judged: in no recorded call.",
+    ),
+    fact(
+        "before_steady_call",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The CUDA API, or what else sets CUDA up, loads or compiles code, that it spends most time in there.",
+    ),
+    fact("before_steady_call_ns", Int, CudaApi, OneTime, "The time in it."),
+    fact(
+        "before_steady_function",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The deepest function that at least 25 % of the samples of that host code lie in, or in what it calls, not of the system, of CUDA or of an interpreter.",
+    ),
+    fact("before_steady_function_share", Float, CpuSamples, Intensive, "The part of those samples in it."),
     fact("outside_sample_count", Int, CpuSamples, Extensive, "Samples of the launching thread in that host code."),
     fact(
         "outside_function",

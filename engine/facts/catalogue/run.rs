@@ -232,6 +232,27 @@ pub(super) const RUN: &[Fact] = &[
         Incomparable,
         "The NVTX domain of a library that works on the GPU (TensorRT, NCCL, cuDNN, cuBLAS and others), where it marked ranges.",
     ),
+    fact(
+        "gpu_operator",
+        Text,
+        Nvtx,
+        Incomparable,
+        "An operator that was recorded and runs on a GPU alone (such as `aten::cudnn_convolution`), where no work of a GPU was.",
+    ),
+    fact(
+        "other_accelerator",
+        Text,
+        Report,
+        Incomparable,
+        "The kind of an accelerator that was recorded and is no GPU (MTIA): its work is in no other fact.",
+    ),
+    fact(
+        "kernel_metric_count",
+        Int,
+        Report,
+        Extensive,
+        "Kernels, or ranges of them, of which the profiler recorded metrics in place of when they ran.",
+    ),
     fact("sampled_cuda_call", Text, CpuSamples, Incomparable, "The call of CUDA that most of those samples lie in."),
     fact(
         "graph_launch_count",

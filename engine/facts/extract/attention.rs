@@ -78,9 +78,10 @@ impl Sums {
         self.count += 1;
         self.between_ns += between.iter().map(|op| op.end - op.start).sum::<i64>();
         let kernels = between.iter().filter(|op| op.kind == OpKind::Kernel);
-        let shortest_ns = kernels.map(|op| op.end - op.start).min().unwrap_or(0);
+        let between_ns: Vec<i64> = kernels.map(|op| op.end - op.start).collect();
+        let pass_ns = WrittenOut::shortest_pass_ns(&between_ns);
         for op in found.products().filter_map(|place| ops.get(place)) {
-            self.of_products_ns += WrittenOut::won_of_product_ns(op.end - op.start, shortest_ns);
+            self.of_products_ns += WrittenOut::won_of_product_ns(op.end - op.start, pass_ns);
         }
         for op in between {
             let length_ns = op.end - op.start;

@@ -1,5 +1,7 @@
 //! What the name of a kernel tells.
 
+use std::borrow::Cow;
+
 use regex::Regex;
 
 use crate::facts::store::Entity;
@@ -43,6 +45,10 @@ const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce";
 /// Kernels of DeepEP, which send tokens to the GPUs of their experts and back: on few blocks, so that others compute beside them.
 const EXPERTS: &str = r"\b(deep_ep|ep::(internode|internode_ll|intranode))::";
 const MATRIX: &str = r"(?i)gemm|[dw]grad_(alg|engine)|winograd|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
+/// A part of a name that only says where the next one is declared (`fbgemm_gpu::`, `dpsk::grouped_gemm::`).
+const SCOPE: &str = r"\b\w+::";
+/// Names of functions that tell nothing by themselves: what they do is in the scopes before them (`internal::gemvx::kernel`).
+const NAMELESS: &str = r"(?i)^(device_?)?kernel\d*$";
 const TRANSPOSE: &str = r"(?i)nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform|nchwAddPadding";
 /// Fusions of Inductor, and those of them that do nothing but move elements: they are named after all that is fused.
 const FUSION: &str = r"^triton_\w+_fused_";
@@ -88,6 +94,8 @@ pub(super) struct Patterns {
     collective: Regex,
     experts: Regex,
     matrix: Regex,
+    scope: Regex,
+    nameless: Regex,
     tensor_copy: Regex,
     transpose: Regex,
     fusion: Regex,
@@ -110,6 +118,8 @@ impl Patterns {
             collective: Regex::new(COLLECTIVE).ok()?,
             experts: Regex::new(EXPERTS).ok()?,
             matrix: Regex::new(MATRIX).ok()?,
+            scope: Regex::new(SCOPE).ok()?,
+            nameless: Regex::new(NAMELESS).ok()?,
             tensor_copy: Regex::new(TENSOR_COPY).ok()?,
             transpose: Regex::new(TRANSPOSE).ok()?,
             fusion: Regex::new(FUSION).ok()?,
@@ -123,8 +133,14 @@ impl Patterns {
         })
     }
 
+    /// The beginning of a demangled name without what only says where things are declared.
+    fn unscoped<'name>(&self, short: &str, full: &'name str) -> Cow<'name, str> {
+        let beginning = beginning(full);
+        if self.nameless.is_match(short) { beginning.into() } else { self.scope.replace_all(beginning, "") }
+    }
+
     pub(super) fn traits(&self, short: &str, full: &str) -> Traits {
-        let is_matrix_product = self.matrix.is_match(short) || self.matrix.is_match(beginning(full));
+        let is_matrix_product = self.matrix.is_match(short) || self.matrix.is_match(&self.unscoped(short, full));
         // Some short names tell nothing (`Kernel2` of CUTLASS).
         let told =
             |name: &str| self.precisions.iter().find(|(pattern, _)| pattern.is_match(name)).map(|(_, name)| *name);
@@ -237,6 +253,25 @@ mod tests {
         assert_eq!(of("reduce_half_kernel").precision, None);
         assert_eq!(of("volta_scudnn_128x64_relu_interior_nn_v1").precision, Some("fp32"));
         assert_eq!(of("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1").precision, Some("bf16"));
+    }
+
+    #[test]
+    fn where_a_kernel_is_declared_does_not_make_it_a_product() {
+        let patterns = Patterns::new().expect("patterns compile");
+        for (short, full, is_product) in [
+            ("permute_2D_data_kernel", "void fbgemm_gpu::permute_2D_data_kernel<true, long>(int)", false),
+            ("transpose", "void dpsk::grouped_gemm::cuda::utils::transpose<float>(int)", false),
+            ("computeOffsetsKernel", "void cudnn::gemm::computeOffsetsKernel(cudnn::gemm::Params)", false),
+            ("elementwise_kernel", "void at::native::elementwise_kernel<fbgemm_gpu::Add>(int)", false),
+            ("kernel", "void gemv2T::kernel<int>(int)", true),
+            ("kernel", "std::enable_if<!T7, void>::type internal::gemvx::kernel<int, int, __half>(T13)", true),
+            ("sm90_fp8_gemm_1d2d_impl", "void deep_gemm::sm90_fp8_gemm_1d2d_impl<1u>()", true),
+            ("Kernel2", "void cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm_f16>(T1::Params)", true),
+            ("device_kernel", "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<int>>(T1)", true),
+            ("kentry", "void ck_tile::kentry<1, ck_tile::GemmKernel<int>>(int)", true),
+        ] {
+            assert_eq!(patterns.traits(short, full).is_matrix_product, is_product, "{full}");
+        }
     }
 
     #[test]

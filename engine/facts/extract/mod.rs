@@ -4,6 +4,7 @@ mod accounts;
 mod ahead;
 mod allocations;
 mod attention;
+mod before_steady;
 mod by_index;
 mod call_rounds;
 mod collectives;

@@ -19,7 +19,7 @@ use crate::timeline::samples::Frame;
 use crate::timeline::{NONE, NameId, Timeline};
 
 /// A function is told that this part of the samples lies in, in percent: a program does several things there.
-const MIN_PERCENT: i64 = 25;
+pub(super) const MIN_PERCENT: i64 = 25;
 /// Beside a function that holds less it is told that most of it lies in the program itself.
 const MAIN_SHARE: f64 = 0.4;
 /// The OS call of drivers.
@@ -60,7 +60,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 
 /// The thread that tells what the program did there: the one that launches most work, or, where most of the time was not recorded
 /// of that one, as before a thread begins that a framework launches from, the one that called CUDA first.
-fn teller(context: &Context<'_>, device: &DeviceContext, main: u32, sides: [Interval; 2]) -> u32 {
+pub(super) fn teller(context: &Context<'_>, device: &DeviceContext, main: u32, sides: [Interval; 2]) -> u32 {
     let timeline = context.timeline;
     let process = timeline.process_of(main);
     let threads = context.threads.get(process as usize).into_iter().flatten().copied();

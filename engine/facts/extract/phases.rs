@@ -2,7 +2,7 @@
 
 use super::pause::Pause;
 use super::stats::median;
-use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, pause};
+use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, pause};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::walk::{self, IdleDevice};
@@ -225,7 +225,7 @@ pub(super) fn add_before(work: &PassWork<'_>, calls: &Calls, ops: &mut [DeviceOp
 }
 
 /// Facts of the phases: which one is measured, how long the others are, and where their time went.
-pub(super) fn extract(_: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
+pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &Parents<'_>, part: &mut DevicePart) {
     let told = &device.told;
     let Some(measured) = told.measured else { return };
     part.device.set("phase", measured.id());
@@ -238,6 +238,10 @@ pub(super) fn extract(_: &Context<'_>, device: &DeviceContext, parents: &Parents
         part.device.set("set_up_ns", phases.set_up.len_ns());
         part.device.set("before_steady_ns", phases.set_up.len_ns() + phases.warm_up.len_ns());
         part.device.set("tear_down_ns", phases.tear_down.len_ns());
+        if measured == Phase::Steady {
+            let before = Interval::new(phases.set_up.start, phases.steady.start);
+            before_steady::extract(context, device, before, &mut part.device);
+        }
         part.device.set_some("tear_down_from_steps_share", told.after_from_steps);
     }
     for (phase, interval, sums) in &told.before {

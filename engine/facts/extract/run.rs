@@ -66,6 +66,9 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     sampled_cuda(timeline, facts);
     facts.set_some("cuda_profiler_start_ns", cuda_profiler_start(timeline));
     facts.set_some("gpu_library", gpu_library(timeline));
+    facts.set_some("gpu_operator", gpu_operator(timeline));
+    facts.set_some("other_accelerator", timeline.source.other_accelerator);
+    facts.set_some("kernel_metric_count", timeline.source.kernel_metric_count);
     notices(timeline, facts);
     run
 }
@@ -158,6 +161,27 @@ fn gpu_library(timeline: &Timeline) -> Option<&str> {
     let domains = timeline.ranges.domains.iter().map(|(_, _, name)| timeline.name(*name));
     let is_of_gpu = |name: &&str| GPU_LIBRARIES.iter().any(|known| name.starts_with(known));
     if timeline.ranges.is_empty() { None } else { domains.filter(is_of_gpu).min() }
+}
+
+/// Operators of PyTorch that run on a GPU alone, by how they begin.
+const GPU_OPERATORS: [&str; 8] = [
+    "aten::cudnn_convolution",
+    "aten::cudnn_batch_norm",
+    "aten::_cudnn_rnn",
+    "aten::_scaled_dot_product_cudnn_attention",
+    "aten::_scaled_dot_product_efficient_attention",
+    "aten::miopen_convolution",
+    "aten::miopen_batch_norm",
+    "aten::miopen_rnn",
+];
+
+/// An operator that runs on a GPU alone, where no work of one was recorded.
+fn gpu_operator(timeline: &Timeline) -> Option<&str> {
+    if timeline.gpu_op_count() > 0 {
+        return None;
+    }
+    let names = timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
+    names.filter(|name| GPU_OPERATORS.iter().any(|known| name.starts_with(known))).min()
 }
 
 /// Calls that the profiler makes in the program's place.

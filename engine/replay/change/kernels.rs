@@ -25,6 +25,9 @@ const OVERLAP_COST_SHARE: f64 = 0.55;
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
 const TENSOR_EFFICIENCY: f64 = 0.75;
 
+/// Of a product of attention, what writing or reading the matrix is expected to take at most: the rest it computes.
+const MATRIX_SHARE: f64 = 0.5;
+
 /// A thread works on up to so many elements more than one of another kernel.
 const ALIKE_RATIO: i64 = 4;
 /// A grid so much smaller works on a value a row.
@@ -181,9 +184,11 @@ impl Play<'_> {
         self.take_away(&is_gone, &run_of, setting);
     }
 
-    /// The kernels between two products go, and at best what it takes the products to write and read the matrix.
+    /// The kernels between two products go, and what it takes the products to write and read the matrix: at best of those in plain
+    /// fp32 and of those beside them too.
     pub(super) fn fuse_attention(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
+        let most_share = if extent == Extent::Expected { MATRIX_SHARE } else { 1.0 };
         let mut is_gone = vec![false; model.part.ops.len()];
         let mut run_of: HashMap<u32, i64> = HashMap::default();
         for ops in by_stream(&model.part.ops) {
@@ -199,16 +204,21 @@ impl Play<'_> {
                 let between = &ops[found.between()];
                 between.iter().for_each(|op| is_gone[*op as usize] = true);
                 let is_kernel = |op: &&u32| model.op(**op).kind == OpKind::Kernel;
-                let shortest_ns = between.iter().filter(is_kernel).map(|op| run_ns(*op)).min().unwrap_or(0);
-                for product in found.products().map(|place| ops[place]) {
-                    let won_ns = WrittenOut::won_of_product_ns(run_ns(product), shortest_ns);
+                let between_ns: Vec<i64> = between.iter().filter(is_kernel).map(|op| run_ns(*op)).collect();
+                let pass_ns = WrittenOut::shortest_pass_ns(&between_ns);
+                for place in found.products() {
+                    let product = ops[place];
+                    // Those beside the two may be of the layer. Without tensor cores computing takes longer than the matrix.
+                    let is_sure = place == found.before || place == found.after;
+                    if extent == Extent::Expected && !(is_sure && roles[place] == Role::Product) {
+                        continue;
+                    }
+                    let won_ns = WrittenOut::won_of_product_ns(run_ns(product), pass_ns);
+                    let won_ns = won_ns.min((run_ns(product) as f64 * most_share) as i64);
                     let left_ns = run_of.entry(product).or_insert_with(|| run_ns(product));
                     *left_ns = (*left_ns - won_ns).max(0);
                 }
             }
-        }
-        if extent == Extent::Expected {
-            run_of.clear();
         }
         self.take_away(&is_gone, &run_of, setting);
     }

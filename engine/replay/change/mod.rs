@@ -127,6 +127,8 @@ impl Change {
 
 /// Recording takes no more of a call, or of host code, than this share.
 const MAX_PROFILER_SHARE: f64 = 0.7;
+/// The same of code in Python whose every function is recorded.
+const MAX_FRAMES_SHARE: f64 = 0.85;
 
 impl Play<'_> {
     /// Makes a change, as far as it goes.
@@ -165,14 +167,17 @@ impl Play<'_> {
         self.sort();
     }
 
-    /// Takes what recording costs from calls and from the host code between them: `of_gap` says it of the code before a call.
-    pub(super) fn without_profiler(&mut self, call_cost_ns: i64, of_gap: &[i64]) {
+    /// Takes what recording costs from calls and from the host code between them: `of_gap` says it of the code before a call, and
+    /// `of_frames` what recording its functions of Python costs.
+    pub(super) fn without_profiler(&mut self, call_cost_ns: i64, of_gap: &[i64], of_frames: &[i64]) {
         let model = self.model;
         for edge in &mut self.edges {
             let cost = match (edge.why, model.what[edge.to as usize]) {
                 // A wait that has seen the device done is recorded as well before it returns.
                 (Why::Call | Why::Sync, What::CallEnd(_)) => call_cost_ns,
                 (Why::Program | Why::HandOver, What::CallStart(call)) => {
+                    let frames_ns = of_frames.get(call as usize).copied().unwrap_or(0);
+                    edge.lag_ns -= frames_ns.min((edge.lag_ns as f64 * MAX_FRAMES_SHARE) as i64).max(0);
                     of_gap.get(call as usize).copied().unwrap_or(0)
                 }
                 _ => continue,

@@ -1,6 +1,7 @@
 //! Reads the example and the tests of a rule, and checks that they cover its outcomes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::facts::{EntityKind, FactType, FactValue, catalogue};
 use crate::text::nearest::did_you_mean;
@@ -18,7 +19,7 @@ use super::{confidence, filled, full_name, may_be_absent, one_of, severity};
 const EXAMPLE: &str = "example";
 
 /// The example's facts, and all tests with it as the first.
-pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut Log<'_>) -> (Given, Vec<Case>) {
+pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut Log<'_>) -> (Arc<Given>, Vec<Case>) {
     let kinds = raw.groups.values().filter_map(|group| EntityKind::from_name(group.each.get_ref()));
     let entry = Entry { scope, members: kinds.collect() };
     let mut example = Given::default();
@@ -38,7 +39,17 @@ pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut
         advice: None,
     };
     let line = log.line(&raw.example.span());
-    let first = Case { name: EXAMPLE.to_owned(), line, facts: example.clone(), params: BTreeMap::new(), expect };
+    let example = Arc::new(example);
+    let first = Case {
+        name: EXAMPLE.to_owned(),
+        line,
+        example: Arc::clone(&example),
+        unset: BTreeSet::new(),
+        set: Given::default(),
+        other_members: BTreeSet::new(),
+        params: BTreeMap::new(),
+        expect,
+    };
     let mut cases = vec![first];
     let mut names = BTreeSet::from([EXAMPLE]);
     for test in &raw.tests {
@@ -51,19 +62,20 @@ pub(super) fn read(raw: &RawRule, for_each: EntityKind, scope: &Scope, log: &mut
     (example, cases)
 }
 
-fn case(raw: &RawTest, example: &Given, entry: &Entry<'_>, log: &mut Log<'_>) -> Option<Case> {
+fn case(raw: &RawTest, example: &Arc<Given>, entry: &Entry<'_>, log: &mut Log<'_>) -> Option<Case> {
     let scope = entry.scope;
-    let mut facts = example.clone();
+    let mut unset = BTreeSet::new();
     for name in &raw.unset {
         match full_name(name.get_ref(), scope) {
-            Ok(fact) if facts.own.remove(&fact).is_none() => {
-                log.at(name.span(), format!("`unset` names `{fact}`, which [example] does not set"));
-            }
-            Ok(_) => {}
+            Ok(fact) if example.own.contains_key(&fact) && unset.insert(fact) => {}
+            Ok(fact) => log.at(name.span(), format!("`unset` names `{fact}`, which [example] does not set")),
             Err(message) => log.at(name.span(), message),
         }
     }
-    entry.enter(&raw.set, &mut facts, log);
+    let mut set = Given::default();
+    entry.enter(&raw.set, &mut set, log);
+    let kinds = raw.set.keys().filter_map(|entity| EntityKind::from_name(entity.get_ref()));
+    let other_members = kinds.filter(|kind| entry.members.contains(kind)).collect();
     let mut params = BTreeMap::new();
     for (name, value) in &raw.params {
         let label = name.get_ref();
@@ -89,7 +101,8 @@ fn case(raw: &RawTest, example: &Given, entry: &Entry<'_>, log: &mut Log<'_>) ->
             "says no more than [example], which runs as a test too: change a fact, or expect a number or words";
         log.at(raw.name.span(), format!("the test `{}` {message}", raw.name.get_ref()));
     }
-    Some(Case { name: raw.name.get_ref().clone(), line: log.line(&raw.name.span()), facts, params, expect })
+    let (name, line, example) = (raw.name.get_ref().clone(), log.line(&raw.name.span()), Arc::clone(example));
+    Some(Case { name, line, example, unset, set, other_members, params, expect })
 }
 
 /// Whether a test changes nothing and asserts nothing of the finding that the example is.

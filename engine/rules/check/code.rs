@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::facts::EntityKind;
 use crate::ledger::Account;
@@ -14,7 +15,7 @@ use super::super::expr::{Program, message, syntax};
 use super::super::fault::Log;
 use super::super::outcome::Confidence;
 use super::super::raw::{self, RawEstimate, RawRule, RawWhen};
-use super::super::rule::{Code, EstimateCode, FactRef, Given, Lower, Param, SeverityWhen, Text, When};
+use super::super::rule::{Code, EstimateCode, FactRef, Lower, Param, SeverityWhen, Text, When};
 use super::types::Type;
 use super::walk::{Scope, Uses, Walk, Wanted};
 use super::{confidence, filled, optional_name, params, sentence, severity};
@@ -100,7 +101,7 @@ impl<'a, 'log> Checker<'a, 'log> {
             verify: verify?,
             look: required(look)?,
             advice,
-            example: Given::default(),
+            example: Arc::default(),
         })
     }
 

@@ -36,8 +36,8 @@ fn given(facts: &Given) -> impl Iterator<Item = (String, Given)> {
 
 fn faults(library: &Library, rule: &Rule, case: &Case) -> Vec<String> {
     let params = params(rule, case);
-    let judged =
-        given(&case.facts).map(|(name, facts)| (name, judge(library, rule, &facts, &params, &Budget::default())));
+    let facts = case.facts();
+    let judged = given(&facts).map(|(name, facts)| (name, judge(library, rule, &facts, &params, &Budget::default())));
     judged
         .filter_map(|(name, outcome)| match outcome {
             Outcome::Failed { message } => Some(format!("{}, {}: {name}: {message}", rule.id(), case.name)),

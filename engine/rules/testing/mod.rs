@@ -18,7 +18,7 @@ use super::example::{claimed_ns, judge};
 use super::library::Library;
 use super::outcome::{Match, Outcome, Severity};
 use super::params::Params;
-use super::rule::{Case, Expected, Rule};
+use super::rule::{Case, Expected, Given, Rule};
 use crate::text::spans::Sentence;
 
 /// How one test went.
@@ -63,11 +63,12 @@ pub fn run_of(library: &Library, rules: &[&Rule]) -> Vec<TestReport> {
 
 fn report(library: &Library, rule: &Rule, case: &Case, budget: &Budget) -> TestReport {
     let params = params(rule, case);
-    let outcome = judge(library, rule, &case.facts, &params, budget);
+    let facts = case.facts();
+    let outcome = judge(library, rule, &facts, &params, budget);
     let problem = difference(rule, case, &outcome)
-        .or_else(|| negative(library, rule, case, &params, budget))
-        .or_else(|| probe::problem(library, rule, case, &outcome, budget))
-        .or_else(|| zero::problem(library, rule, case, budget));
+        .or_else(|| negative(library, rule, (case, &facts), &params, budget))
+        .or_else(|| probe::problem(library, rule, (case, &facts), &outcome, budget))
+        .or_else(|| zero::problem(library, rule, (case, &facts), budget));
     TestReport {
         rule: rule.id().to_owned(),
         test: case.name.clone(),
@@ -78,8 +79,14 @@ fn report(library: &Library, rule: &Rule, case: &Case, budget: &Budget) -> TestR
 }
 
 /// An estimate is cut to nothing where it is negative: a rule whose example claims less than nothing is turned around.
-fn negative(library: &Library, rule: &Rule, case: &Case, params: &Params, budget: &Budget) -> Option<String> {
-    let claimed = claimed_ns(library, rule, &case.facts, params, budget).filter(|ns| *ns < 0)?;
+fn negative(
+    library: &Library,
+    rule: &Rule,
+    (case, facts): (&Case, &Given),
+    params: &Params,
+    budget: &Budget,
+) -> Option<String> {
+    let claimed = claimed_ns(library, rule, facts, params, budget).filter(|ns| *ns < 0)?;
     let is_finding = case.expect.outcome == Expected::Finding;
     is_finding.then(|| format!("the estimate is negative: {claimed} ns"))
 }

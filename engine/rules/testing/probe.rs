@@ -111,7 +111,7 @@ impl Scale {
 pub(super) fn problem(
     library: &Library,
     rule: &Rule,
-    case: &Case,
+    (case, facts): (&Case, &Given),
     before: &Outcome,
     budget: &Budget,
 ) -> Option<String> {
@@ -119,7 +119,7 @@ pub(super) fn problem(
         return None;
     }
     SCALES.into_iter().find_map(|scale| {
-        let facts = scale.given(&case.facts)?;
+        let facts = scale.given(facts)?;
         let after = judge(library, rule, &facts, &scale.params(rule, case), budget);
         difference(scale, before, &after).map(|problem| format!("with {}: {problem}", scale.name()))
     })

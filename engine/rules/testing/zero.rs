@@ -11,12 +11,17 @@ use super::super::rule::{Case, FactRef, FactTable, Given, Rule};
 use super::{is_judged, params};
 
 /// What fails when one number of a test is 0: a division, as a rule.
-pub(super) fn problem(library: &Library, rule: &Rule, case: &Case, budget: &Budget) -> Option<String> {
+pub(super) fn problem(
+    library: &Library,
+    rule: &Rule,
+    (case, facts): (&Case, &Given),
+    budget: &Budget,
+) -> Option<String> {
     if !is_judged(case) {
         return None;
     }
     let params = params(rule, case);
-    replaced(&case.facts, zero).find_map(|(fact, given)| match judge(library, rule, &given, &params, budget) {
+    replaced(facts, zero).find_map(|(fact, given)| match judge(library, rule, &given, &params, budget) {
         Outcome::Failed { message } => Some(format!(
             "with `{fact}` = 0 the rule fails: {message}; ask first: `… if {fact} > 0 else …`, or a condition before it"
         )),

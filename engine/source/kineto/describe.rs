@@ -1,7 +1,7 @@
 //! What a trace says of its GPUs, and what is known to be wrong with it.
 
 use super::document::Unread;
-use super::fill::EVENTS;
+use super::fill::{EVENTS, Seen};
 use super::lost;
 use super::metadata;
 use super::problems::Ending;
@@ -88,12 +88,7 @@ fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendo
 }
 
 /// Tells the timeline what it was made of. `uncorrelated` are the starts of kernels without a correlation.
-pub(super) fn describe_capture(
-    timeline: &mut Timeline,
-    summary: &Summary,
-    has_gpu_events: bool,
-    uncorrelated: Vec<i64>,
-) {
+pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen: Seen, uncorrelated: Vec<i64>) {
     let (lost, is_damaged) = (lost::launches(timeline, uncorrelated), summary.is_damaged());
     let is_amid = is_damaged && timeline.gpu_op_count() > 0 || lost.is_some_and(|lost| lost.is_amid);
     timeline.source = Source {
@@ -103,7 +98,9 @@ pub(super) fn describe_capture(
         listed_gpu_count: Some(summary.metadata.devices.len() as i64).filter(|count| *count > 0),
         gpu_vendor: vendor(timeline, &summary.metadata),
         // A trace that was recorded without it has none of its calls; of one that is not whole they may be what is missing.
-        cuda_requested: (!has_gpu_events && !is_damaged).then_some(false),
+        cuda_requested: (!seen.gpu && !seen.other && !is_damaged).then_some(false),
+        other_accelerator: seen.other.then_some("MTIA"),
+        kernel_metric_count: Some(seen.kernel_metric_count).filter(|count| *count > 0),
         lost_launches: lost,
         lacks_gpu_work: Some(is_amid),
         is_damaged,

@@ -56,6 +56,10 @@ pub(super) enum Activity<'a> {
     Memory(Memory),
     /// A wait of the host or of a stream, as the profiler's own record of it.
     Wait(Wait<'a>),
+    /// Something that has to do with an accelerator that is no GPU.
+    OtherAccelerator,
+    /// Metrics of a kernel, recorded in place of when it ran.
+    KernelMetrics,
     /// The profiler's own cost.
     Overhead,
     /// The span that the profiler recorded.

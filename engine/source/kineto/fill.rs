@@ -19,6 +19,25 @@ const STEP: &[u8] = b"ProfilerStep";
 /// Bytes of a raw name for each byte of one that may be used: an escape is at most six.
 const ESCAPED: usize = 6;
 
+/// What events there are that have to do with accelerators.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    /// Calls of the runtime of a GPU, or its work.
+    pub(super) gpu: bool,
+    /// Those of an accelerator that is no GPU.
+    pub(super) other: bool,
+    /// Kernels of which metrics were recorded in place of times.
+    pub(super) kernel_metric_count: i64,
+}
+
+impl Seen {
+    pub(super) const fn merge(&mut self, other: Self) {
+        self.gpu |= other.gpu;
+        self.other |= other.other;
+        self.kernel_metric_count = self.kernel_metric_count.saturating_add(other.kernel_metric_count);
+    }
+}
+
 /// The events of one block.
 pub(super) struct Part {
     pub(super) chunk: Chunk,
@@ -26,8 +45,8 @@ pub(super) struct Part {
     pub(super) count: u64,
     /// Events beyond it.
     pub(super) beyond: u64,
-    /// Whether there are calls of the runtime, or GPU work.
-    pub(super) has_gpu_events: bool,
+    /// What there is of accelerators.
+    pub(super) seen: Seen,
     /// Where in the program's code threads were.
     pub(super) places: Places,
     /// What is said of the work beside its times.
@@ -45,7 +64,7 @@ impl Part {
             chunk,
             count: 0,
             beyond: 0,
-            has_gpu_events: false,
+            seen: Seen::default(),
             places: Places::default(),
             details: details::Found::default(),
             uncorrelated: Vec::new(),
@@ -66,12 +85,12 @@ impl Sink for Part {
             Activity::Kernel(kernel) => self.kernel(event, kernel),
             Activity::Copy(copy) => self.copy(event, copy),
             Activity::Memset(memset) => {
-                self.has_gpu_events = true;
+                self.seen.gpu = true;
                 let op = self.op(event, &memset.work);
                 self.chunk.memset(&op, memset.bytes.unwrap_or(0).max(0));
             }
             Activity::Call(call) => {
-                self.has_gpu_events = true;
+                self.seen.gpu = true;
                 let correlation = link(call.correlation, call.external_id);
                 let call = self.call(event);
                 self.chunk.api_call(&call, correlation, None);
@@ -92,6 +111,8 @@ impl Sink for Part {
                 let call = self.call(event);
                 self.chunk.overhead(&call, overhead_kind(event.name.raw()));
             }
+            Activity::OtherAccelerator => self.seen.other = true,
+            Activity::KernelMetrics => self.seen.kernel_metric_count += 1,
             Activity::Memory(memory) => self.details.memory(memory),
             // The host's ranges say the same as the device's, and calls the same as the records of waits.
             Activity::DeviceRange(_)
@@ -132,7 +153,7 @@ impl Part {
     }
 
     fn kernel(&mut self, event: &Event<'_>, kernel: &Kernel<'_>) {
-        self.has_gpu_events = true;
+        self.seen.gpu = true;
         self.details.kernel(kernel, self.interval(event));
         let op = self.op(event, &kernel.work);
         if kernel.work.correlation.is_none_or(|id| id == 0) {
@@ -149,7 +170,7 @@ impl Part {
     }
 
     fn copy(&mut self, event: &Event<'_>, copy: &CopyWork) {
-        self.has_gpu_events = true;
+        self.seen.gpu = true;
         let op = self.op(event, &copy.work);
         let direction = direction(event.name.raw(), copy);
         self.chunk.copy(&op, copy.bytes.unwrap_or(0), direction, host_memory(direction, copy));

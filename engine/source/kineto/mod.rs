@@ -36,7 +36,7 @@ mod text;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use self::fill::Part;
+use self::fill::{Part, Seen};
 use self::open::{Source, WHOLE, is_compressed};
 use self::pipeline::Summary;
 use self::places::Places;
@@ -107,11 +107,11 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let limits = options.limits;
     let threads = Threads::new(options.threads).at_most(usize::MAX);
     let mut builder = Builder::new(limits);
-    let (mut count, mut has_gpu_events, mut is_full, mut is_beyond_work) = (0_u64, false, false, false);
+    let (mut count, mut seen, mut is_full, mut is_beyond_work) = (0_u64, Seen::default(), false, false);
     let (mut places, mut details, mut uncorrelated) = (Places::default(), details::Found::default(), Vec::new());
     let make = |frame| Part::new(limits, frame);
     let take = |part: Part, work_bytes| {
-        has_gpu_events |= part.has_gpu_events;
+        seen.merge(part.seen);
         is_beyond_work = work_bytes > most_work_bytes;
         builder.skip_rows(part.beyond);
         if count.saturating_add(part.count) > limits.rows {
@@ -140,7 +140,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     grids::count_blocks(&mut timeline);
     places.describe(&mut timeline, options.root.as_deref());
     details.describe(&mut timeline, &summary.metadata);
-    describe::describe_capture(&mut timeline, &summary, has_gpu_events, uncorrelated);
+    describe::describe_capture(&mut timeline, &summary, seen, uncorrelated);
     Ok(Recording::Timeline(Box::new(timeline)))
 }
 
@@ -152,6 +152,10 @@ fn unreadable(path: &Path, problem: Unreadable) -> ReadError {
         Unreadable::Damaged(why) => {
             let found = format!("is damaged, and holds nothing that can be read ({why})");
             return ReadError::NotAReport { path, found, hint: format!("{RECORD_AGAIN}. {RECORD}") };
+        }
+        Unreadable::Archive => {
+            let found = "is an archive (tar), and no trace".to_owned();
+            return ReadError::NotAReport { path, found, hint: "Unpack it, and give one of the traces in it".to_owned() };
         }
         Unreadable::Empty => "is empty".to_owned(),
         Unreadable::NotJson => "is no trace of the PyTorch Profiler: it is no JSON".to_owned(),

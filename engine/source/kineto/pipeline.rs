@@ -97,6 +97,9 @@ pub(super) fn read_in_blocks<S: Sink>(
     let threads = threads.max(1);
     let mut source = source;
     let (head, frame, fault_of_head) = read_head(&mut source);
+    if is_archive(&head) {
+        return Err(Unreadable::Archive);
+    }
     let origin = frame.map(|frame| frame.amid_ns);
     let frame = frame.unwrap_or_default();
     let source = io::Cursor::new(head).chain(source);
@@ -122,6 +125,13 @@ pub(super) fn read_in_blocks<S: Sink>(
         reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     order.summary(fault.or(fault_of_head))
+}
+
+/// Whether bytes are the beginning of an archive as `tar` writes them: files one behind the other, each behind a header. Traces in
+/// it would read as one. No JSON is one, whatever its strings say.
+fn is_archive(head: &[u8]) -> bool {
+    let is_json = head.trim_ascii_start().starts_with(b"{") || head.trim_ascii_start().starts_with(b"[");
+    !is_json && head.get(257..262) == Some(b"ustar")
 }
 
 /// Starts and processes of the first events.

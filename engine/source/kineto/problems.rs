@@ -130,6 +130,8 @@ pub(super) enum Unreadable {
     Damaged(io::Error),
     /// There is nothing in it.
     Empty,
+    /// It is an archive of files.
+    Archive,
     /// It is no JSON.
     NotJson,
     /// It is JSON without a list of events.

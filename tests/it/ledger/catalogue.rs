@@ -102,6 +102,16 @@ fn lossy() -> Facts {
     facts(&path)
 }
 
+/// A trace without work of a GPU that tells of one, and of another accelerator.
+fn without_work() -> Facts {
+    let folder = temp::folder();
+    let path = folder.path().join("trace.json");
+    let text = trace::trace(6, trace::Spelling::Today).replace("\"gpu_memcpy\"", "\"mtia_ccp_events\"");
+    let text = text.replace("\"kernel\"", "\"cuda_profiler_range\"");
+    std::fs::write(&path, trace::with(&text, "ProfilerStep#2", "aten::cudnn_convolution")).unwrap();
+    facts(&path)
+}
+
 /// Launches at some times, in one range, with kernels that begin 100 us later.
 fn late(launches: impl Iterator<Item = i64>, read: impl Fn(&std::path::Path) -> Facts) -> Facts {
     let mut text =
@@ -142,6 +152,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&profiled()));
     set.extend(names_in(&traced()));
     set.extend(names_in(&lossy()));
+    set.extend(names_in(&without_work()));
     set.extend(names_in(&late((0..12).map(|launch| 300_000 * launch), facts)));
     // A pause that takes nearly all of the time.
     let review = |path: &std::path::Path| Reading::default().facts_for_review(path).unwrap();

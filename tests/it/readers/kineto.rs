@@ -325,6 +325,74 @@ fn a_trace_of_the_cpu_alone_says_so_and_how_to_record_more() {
     assert!(!page.contains("--trace"), "{page}");
 }
 
+/// The markdown of a trace whose work of a GPU is replaced by something else.
+fn page_without_kernels(category: &str) -> (Facts, String) {
+    let text = trace(6, Today).replace("\"kernel\"", category).replace("\"gpu_memcpy\"", "\"none\"");
+    let facts = facts(text);
+    let page = Printer::new().markdown(&facts, "trace.json").unwrap();
+    (facts, page)
+}
+
+#[test]
+fn what_an_accelerator_did_that_is_no_gpu_is_not_judged() {
+    let (facts, page) = page_without_kernels("\"mtia_ccp_events\"");
+    assert_eq!(facts.run().unwrap().text("other_accelerator"), Some("MTIA"));
+    assert_eq!(facts.of_kind(EntityKind::Device).count(), 0);
+    assert!(page.contains("(MTIA), which is no GPU") && !page.contains("CPU only"), "{page}");
+    // Beside work of a GPU it changes nothing.
+    let both = trace(6, Today).replacen("\"cpu_op\"", "\"mtia_runtime\"", 1);
+    assert_eq!(device(&self::facts(both), "kernel_count"), 6);
+}
+
+#[test]
+fn metrics_in_place_of_kernels_are_not_lost_kernels() {
+    let (facts, page) = page_without_kernels("\"cuda_profiler_range\"");
+    assert_eq!(facts.run().unwrap().int("kernel_metric_count"), Some(6));
+    assert!(page.contains("metrics of 6 kernels or ranges") && page.contains("`profiler_metrics`"), "{page}");
+    assert!(!page.contains("lost"), "{page}");
+    assert_eq!(self::facts(trace(6, Today)).run().unwrap().int("kernel_metric_count"), None);
+}
+
+#[test]
+fn an_operator_that_runs_on_a_gpu_alone_tells_that_one_was_used() {
+    let of_cpu = |name: &str| {
+        let text = trace(6, Today);
+        let events = text.lines().filter(|line| line.contains("\"cpu_op\"")).collect::<Vec<_>>().join("\n");
+        let facts = facts(format!("[{}]", events.replace("ProfilerStep#2", name).trim_end_matches(',')));
+        let page = Printer::new().markdown(&facts, "trace.json").unwrap();
+        (facts.run().unwrap().text("gpu_operator").map(str::to_owned), page)
+    };
+    let (operator, page) = of_cpu("aten::cudnn_convolution");
+    assert_eq!(operator.as_deref(), Some("aten::cudnn_convolution"));
+    assert!(page.contains("The program used a GPU") && !page.contains("is_available"), "{page}");
+    // This one is asked on the CPU as well.
+    let (operator, page) = of_cpu("aten::cudnn_is_acceptable");
+    assert!(operator.is_none() && page.contains("torch.cuda.is_available()"), "{page}");
+    let of_gpu = facts(trace(6, Today).replacen("ProfilerStep#2", "aten::cudnn_convolution", 1));
+    assert_eq!(of_gpu.run().unwrap().text("gpu_operator"), None);
+}
+
+#[test]
+fn an_archive_of_traces_is_no_trace() {
+    use std::io::Write;
+    // As `tar` writes a file: a header of 512 bytes, then what is in it.
+    let mut header = vec![0_u8; 512];
+    header[..10].copy_from_slice(b"rank0.json");
+    header[257..262].copy_from_slice(b"ustar");
+    let archive = [header, trace(6, Today).into_bytes()].concat();
+    let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    zipped.write_all(&archive).unwrap();
+    for bytes in [zipped.finish().unwrap(), archive] {
+        let error = try_facts(bytes).err().unwrap().to_string();
+        assert!(error.contains("an archive") && error.contains("Unpack it"), "{error}");
+    }
+    // In a string the word says nothing.
+    let name = format!("{{\"traceName\": \"{}ustar\",", "x".repeat(257 - 15));
+    let text = trace(6, Today).replacen('{', &name, 1);
+    assert_eq!(&text.as_bytes()[257..262], b"ustar");
+    assert_eq!(device(&facts(text), "kernel_count"), 6);
+}
+
 #[test]
 fn what_is_said_of_a_trace_is_said_in_the_words_of_its_profiler() {
     let text = trace(60, Today);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::cli::Printed;
 use crate::support::project::Project;
-use crate::support::{SchemaVersion, scenario};
+use crate::support::{Scenario, SchemaVersion, scenario};
 
 /// A project whose program was captured with samples, after a change of the report.
 fn captured(version: SchemaVersion, change: &str) -> Project {
@@ -110,4 +110,46 @@ fn what_lies_outside_of_the_work_is_what_the_tables_say() {
     let (host, call) = (device["outside_host_ns"].as_i64().unwrap(), device["outside_call_ns"].as_i64().unwrap());
     assert!(host >= 60_000_000 && host + call <= first - begin + end - last, "{host} {call}");
     assert!(device["outside_off_cpu_ns"] == 0 && device["outside_blocked_call"].is_null(), "{device:#}");
+}
+
+#[test]
+fn what_lies_before_the_steady_state_has_the_function_that_takes_it() {
+    let project = Project::empty();
+    scenario("solves-before-loop").write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let review = project.coldspot(&["review", "run.sqlite", "--format", "json"]).json();
+    let first = &review["findings"][0];
+    assert_eq!(first["rule"], "long-set-up", "{first:#}");
+    let summary = first["summary"]["plain"].as_str().unwrap();
+    assert!(summary.ends_with("are host code, with 100 % of its CPU samples in poisson_"), "{summary}");
+}
+
+/// Of a program whose launches come from a thread that a library starts late, the start is that of the thread that calls CUDA first.
+#[test]
+fn the_thread_that_calls_cuda_first_tells_what_lies_before_the_work() {
+    let project = Project::empty();
+    let text = r#"
+        about = "A thread reads weights for 400 ms, another launches."
+        [kernel]
+        push = { name = "void push<float>(float*, int)", run_us = 900, grid = [2160, 1, 1], block = [256, 1, 1] }
+        [[thread]]
+        script = [
+          { call = { api = "cudaMalloc", us = 90 } },
+          { sampled = { every_us = 5000, stack = ["read_weights @ /opt/app/solver", "main @ /opt/app/solver"], do = [
+            { host = { us = 400000 } },
+          ] } },
+          { call = { api = "cudaMalloc", us = 90 } },
+        ]
+        [[thread]]
+        script = [
+          { host = { us = 401000 } },
+          { repeat = { times = 20, do = [{ launch = { kernel = "push" } }] } },
+          { sync = { api = "cudaDeviceSynchronize" } },
+        ]
+    "#;
+    Scenario::parse(text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let facts = project.facts();
+    let device = &facts["devices"][0];
+    assert_eq!(device["outside_function"], "read_weights");
+    assert!(device["outside_unknown_ns"].as_i64().unwrap() < 1_000_000, "{device:#}");
+    assert!(device["outside_host_ns"].as_i64().unwrap() >= 400_000_000, "{device:#}");
 }

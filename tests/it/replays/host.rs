@@ -91,8 +91,12 @@ impl Trace {
 
     /// What a change wins of a step, and the step.
     fn gain(&self, change: Change) -> (Gain, i64) {
+        self.gain_of(&[change])
+    }
+
+    fn gain_of(&self, changes: &[Change]) -> (Gain, i64) {
         let (_folder, path) = self.write();
-        let answers = Reading::default().what_if(&path, &[change]).unwrap();
+        let answers = Reading::default().what_if(&path, changes).unwrap();
         let predicted = answers[0].outcome.as_ref().unwrap_or_else(|none| panic!("{}", none.id()));
         (predicted.together, predicted.step_ns)
     }
@@ -218,6 +222,35 @@ fn communication_in_two_streams_at_once_is_won_once() {
     let (gain, step_ns) = trace.gain(Change::OverlapCommunication);
     assert!(step_ns > 200_000 && gain.ceiling_ns > 50_000, "{gain:?} of {step_ns}");
     assert!(gain.ceiling_ns <= 115_000, "{gain:?} of {step_ns}");
+}
+
+/// Steps of a kernel and communication that waits for it; that of the first step takes so long.
+fn reductions(first_us: f64) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        trace.launch("filter_kernel", KERNEL_US);
+        let length = if step == 0 { first_us } else { KERNEL_US };
+        trace.ask("cudaLaunchKernel", "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 7, length);
+        trace.wait();
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn communication_is_won_once_beside_other_changes() {
+    let (one, step_ns) = reductions(KERNEL_US).gain(Change::OverlapCommunication);
+    let changes = [Change::OverlapCommunication, Change::FullGrid];
+    let (both, _) = reductions(KERNEL_US).gain_of(&changes);
+    assert!((90_000..=115_000).contains(&one.ceiling_ns), "{one:?} of {step_ns}");
+    assert!((one.ceiling_ns..one.ceiling_ns + 5_000).contains(&both.ceiling_ns), "{both:?}, {one:?} of {step_ns}");
+    // What waits win comes on top, with the spread of the host.
+    let (both, _) = reductions(KERNEL_US).gain_of(&[Change::OverlapCommunication, Change::NoSync]);
+    assert!((one.ceiling_ns + 1..=130_000).contains(&both.ceiling_ns), "{both:?}, {one:?} of {step_ns}");
+    // Only of the steps that are played again.
+    let (late, _) = reductions(5.0 * KERNEL_US).gain_of(&changes);
+    assert!(late.ceiling_ns < one.ceiling_ns + 5_000, "{late:?}, {one:?}");
 }
 
 #[test]
@@ -355,4 +388,64 @@ fn waits_for_many_streams_are_played_again() {
     };
     let (few, many) = (share(8), share(48));
     assert!(few > 0.2 && (few - many).abs() < 0.05, "{few} {many}");
+}
+
+/// Steps of one kernel, a wait, and a millisecond of host code in which so many functions of Python are recorded.
+fn functions(count: u32) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..6 {
+        let begin = trace.host_us;
+        trace.launch("ampere_fp16_s16816gemm_fp16_128x64_nn", 20.0);
+        trace.wait();
+        let each = 1_000.0 / f64::from(count.max(1));
+        for index in 0..count {
+            trace.events.event(
+                "python_function",
+                "text.py(7): clean",
+                99,
+                trace.host_us + f64::from(index) * each,
+                0.5 * each,
+                "",
+            );
+        }
+        trace.host_us += 1_000.0;
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn recording_functions_of_python_is_no_time_of_the_step() {
+    let step_ns = |count| functions(count).gain(Change::HostAside).1;
+    let without = step_ns(0);
+    assert!((290_000..310_000).contains(&(without - step_ns(1_000))), "300 ns each: {without}, {}", step_ns(1_000));
+    assert!((840_000..860_000).contains(&(without - step_ns(20_000))), "and never all of it: {}", step_ns(20_000));
+}
+
+/// Steps of launches that the host prepares for 30 µs each, with so many operators recorded, while the GPU computes for twice as long.
+fn operators(count: u32) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..6 {
+        let begin = trace.host_us;
+        for _ in 0..20 {
+            for index in 0..count {
+                trace.events.event("cpu_op", "aten::linear", 99, trace.host_us + f64::from(index), 0.5, "");
+            }
+            trace.host_us += 25.0;
+            trace.launch("ampere_sgemm_128x64_nn", 60.0);
+        }
+        trace.wait();
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn at_best_a_host_that_comes_to_be_what_steps_wait_for_is_as_fast_as_without_the_profiler() {
+    let ceiling = |count| {
+        let (gain, step_ns) = operators(count).gain(Change::LowerPrecision);
+        gain.ceiling_ns as f64 / step_ns as f64
+    };
+    let (few, many) = (ceiling(0), ceiling(4));
+    assert!(few < 0.6 && many > few + 0.15, "{few}, {many}");
 }
