@@ -13,7 +13,7 @@ pub(super) fn compiling(device: &Entity, evidence: &str) -> Sentence {
     let words = Sentence::default();
     match device.text("outside_compile_by") {
         Some("ptx") => {
-            words.own("compiling PTX (a build for this GPU, ").code("-arch=native").own(", has none to compile)")
+            words.own("compiling PTX, of code that was not built for this GPU (").code("-arch=native").own(" does so)")
         }
         Some("nvrtc") => words.own("compiling by NVRTC"),
         Some("numba") => words.own("compiling by Numba"),
@@ -46,17 +46,16 @@ mod tests {
         let told = |facts: &Facts| outside(facts, device).map_or_else(String::new, |words| words.plain());
         let first =
             |facts: &Facts| outside_first(facts, device, None, true).map_or_else(String::new, |words| words.plain());
-        let ptx = "1.2 s in compiling PTX (a build for this GPU, -arch=native, has none to compile)";
+        let ptx = "1.2 s in compiling PTX, of code that was not built for this GPU (-arch=native does so)";
         assert!(told(&facts).ends_with(&format!(": 900 ms in cudaMalloc, {ptx}.")), "{}", told(&facts));
         assert!(first(&facts).ends_with("900 ms of it in cudaMalloc. "));
         let own = facts.get_mut(device);
         own.set("outside_call", "libnvidia-ptxjitcompiler.so.1");
         own.set("outside_call_ns", 1_200_000_000_i64);
         assert!(told(&facts).ends_with(&format!(" there: {ptx}.")), "{}", told(&facts));
-        assert!(
-            first(&facts)
-                .ends_with("1.2 s of it in compiling PTX (a build for this GPU, -arch=native, has none to compile). ")
-        );
+        assert!(first(&facts).ends_with(
+            "1.2 s of it in compiling PTX, of code that was not built for this GPU (-arch=native does so). "
+        ));
         facts.get_mut(device).set("outside_compile_by", "other");
         assert!(told(&facts).ends_with(" there: 1.2 s in compiling (libnvidia-ptxjitcompiler.so.1)."));
         facts.get_mut(device).set("outside_compile_ns", 899_999_999_i64);

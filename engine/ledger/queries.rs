@@ -25,6 +25,16 @@ pub(super) struct Query {
     pub(super) copies: Copies,
 }
 
+/// Host code that works on unified memory meets the next page sooner than this: a page holds what it reads in far less.
+const MOST_BETWEEN_FAULTS_NS: i64 = 5_000_000;
+
+impl Query {
+    /// Whether it leads to a migration after more time than code takes that works on unified memory: something else fills that.
+    pub(super) fn is_seldom_migration(&self) -> bool {
+        self.guess == Some(Guess::Migration) && self.stretch.len_ns() > MOST_BETWEEN_FAULTS_NS
+    }
+}
+
 /// Work that starts later than this after its launch had returned waits for something else than the host. Where nothing is queued,
 /// it starts within some tens of microseconds.
 const LATE_START_NS: i64 = 50_000;
@@ -98,5 +108,20 @@ impl QueryCursor<'_> {
             (query.copies, self.copies) = (*copies, rest);
         }
         Some(query)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leads_to_a_migration_for_long_does_something_else() {
+        let is_seldom = |length_ns: i64, guess: Option<Guess>| {
+            let stretch = Interval::new(10, 10 + length_ns);
+            Query { stretch, host: stretch, guess, copies: Copies::default() }.is_seldom_migration()
+        };
+        assert!(is_seldom(5_000_001, Some(Guess::Migration)) && !is_seldom(5_000_000, Some(Guess::Migration)));
+        assert!(!is_seldom(5_000_001, Some(Guess::Unrecorded)) && !is_seldom(5_000_001, None));
     }
 }

@@ -424,7 +424,7 @@ impl<'all> Cursor<'all> {
             {
                 *self.reading.stacked_ns.entry(call).or_default() += part.len_ns();
             }
-            if is_guess && activity == Activity::Host {
+            if is_guess && activity == Activity::Host && !query.is_seldom_migration() {
                 self.reading.guessed_host_ns += part.len_ns();
             }
             if query.host.end > interval.end {

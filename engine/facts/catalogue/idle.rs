@@ -43,7 +43,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Int,
         CudaApi,
         OneTime,
-        "The part of idle_uncorrelated_ns in which that thread ran host code.",
+        "The part of idle_uncorrelated_ns in which that thread ran host code, without the stretches of more than 5 ms before a migration: code that touches unified memory so seldom does something else.",
     ),
     fact(
         "idle_compile_by",
