@@ -244,7 +244,7 @@ pub(super) const RUN: &[Fact] = &[
         Text,
         Report,
         Incomparable,
-        "The kind of an accelerator that was recorded and is no GPU (MTIA): its work is in no other fact.",
+        "The kind of the accelerator that was recorded, where it is no GPU (MTIA): what it did, its waits included, stands as kernels.",
     ),
     fact(
         "kernel_metric_count",

@@ -177,7 +177,7 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn outcome(&self) -> Result<Outcome, String> {
-        if self.is_without_length() {
+        if self.is_without_length() || self.is_of_another_accelerator() {
             return Ok(Outcome::NotApplicable);
         }
         let code = &self.rule.code;
@@ -209,6 +209,12 @@ impl Judge<'_> {
     fn is_without_length(&self) -> bool {
         let device = self.related[EntityKind::Device as usize];
         device.is_some_and(|device| self.report.facts.get(device).int("window_ns") == Some(0))
+    }
+
+    /// Whether it is about work that is no GPU's: rules know GPUs, and what another accelerator records as work may be a wait.
+    fn is_of_another_accelerator(&self) -> bool {
+        let is_other = self.report.facts.run().is_some_and(|run| run.text("other_accelerator").is_some());
+        is_other && self.related[EntityKind::Device as usize].is_some()
     }
 
     fn value(&self, fact: FactRef) -> Option<&FactValue> {

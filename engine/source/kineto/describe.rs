@@ -99,7 +99,8 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen:
         gpu_vendor: vendor(timeline, &summary.metadata),
         // A trace that was recorded without it has none of its calls; of one that is not whole they may be what is missing.
         cuda_requested: (!seen.gpu && !seen.other && !is_damaged).then_some(false),
-        other_accelerator: seen.other.then_some("MTIA"),
+        // Beside work of a GPU it changes nothing.
+        other_accelerator: (seen.other && !seen.gpu).then_some("MTIA"),
         kernel_metric_count: Some(seen.kernel_metric_count).filter(|count| *count > 0),
         lost_launches: lost,
         lacks_gpu_work: Some(is_amid),

@@ -56,7 +56,9 @@ pub(super) enum Activity<'a> {
     Memory(Memory),
     /// A wait of the host or of a stream, as the profiler's own record of it.
     Wait(Wait<'a>),
-    /// Something that has to do with an accelerator that is no GPU.
+    /// What an accelerator that is no GPU records as a kernel: something that ran, or that waited.
+    OtherKernel(Kernel<'a>),
+    /// Something else that has to do with one.
     OtherAccelerator,
     /// Metrics of a kernel, recorded in place of when it ran.
     KernelMetrics,

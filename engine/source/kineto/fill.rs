@@ -82,7 +82,14 @@ impl Sink for Part {
         }
         self.count += 1;
         match &event.activity {
-            Activity::Kernel(kernel) => self.kernel(event, kernel),
+            Activity::Kernel(kernel) => {
+                self.seen.gpu = true;
+                self.kernel(event, kernel);
+            }
+            Activity::OtherKernel(kernel) => {
+                self.seen.other = true;
+                self.kernel(event, kernel);
+            }
             Activity::Copy(copy) => self.copy(event, copy),
             Activity::Memset(memset) => {
                 self.seen.gpu = true;
@@ -153,7 +160,6 @@ impl Part {
     }
 
     fn kernel(&mut self, event: &Event<'_>, kernel: &Kernel<'_>) {
-        self.seen.gpu = true;
         self.details.kernel(kernel, self.interval(event));
         let op = self.op(event, &kernel.work);
         if kernel.work.correlation.is_none_or(|id| id == 0) {

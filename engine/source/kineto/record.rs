@@ -75,7 +75,10 @@ impl<'a> Record<'a> {
 
     /// Whether it is work of a GPU.
     pub(super) const fn is_gpu_op(&self) -> bool {
-        matches!(self.category, b"kernel" | b"Kernel" | b"gpu_memcpy" | b"Memcpy" | b"gpu_memset" | b"Memset")
+        matches!(
+            self.category,
+            b"kernel" | b"Kernel" | b"mtia_ccp_events" | b"gpu_memcpy" | b"Memcpy" | b"gpu_memset" | b"Memset"
+        )
     }
 
     /// Whether its category is one of those that are taken.
@@ -113,7 +116,8 @@ impl<'a> Record<'a> {
             }
             b"cuda_runtime" | b"Runtime" | b"xpu_runtime" | b"privateuse1_runtime" => Activity::Call(self.call(false)),
             // Waits, requests and whole jobs lie in one category with what executes: no event of it tells that something ran.
-            b"mtia_ccp_events" | b"mtia_runtime" => Activity::OtherAccelerator,
+            b"mtia_ccp_events" => Activity::OtherKernel(self.kernel()?),
+            b"mtia_runtime" => Activity::OtherAccelerator,
             b"cuda_profiler_range" => Activity::KernelMetrics,
             b"cuda_driver" | b"xpu_driver" | b"privateuse1_driver" => Activity::Call(self.call(true)),
             b"cpu_op" | b"Operator" => self.step().unwrap_or_else(|| Activity::Operator(self.operator())),

@@ -106,7 +106,8 @@ fn lossy() -> Facts {
 fn without_work() -> Facts {
     let folder = temp::folder();
     let path = folder.path().join("trace.json");
-    let text = trace::trace(6, trace::Spelling::Today).replace("\"gpu_memcpy\"", "\"mtia_ccp_events\"");
+    let text = trace::trace(6, trace::Spelling::Today).replace("\"gpu_memcpy\"", "\"mtia_runtime\"");
+    let text = text.replace("\"cuda_runtime\"", "\"mtia_runtime\"");
     let text = text.replace("\"kernel\"", "\"cuda_profiler_range\"");
     std::fs::write(&path, trace::with(&text, "ProfilerStep#2", "aten::cudnn_convolution")).unwrap();
     facts(&path)

@@ -335,10 +335,23 @@ fn page_without_kernels(category: &str) -> (Facts, String) {
 
 #[test]
 fn what_an_accelerator_did_that_is_no_gpu_is_not_judged() {
-    let (facts, page) = page_without_kernels("\"mtia_ccp_events\"");
-    assert_eq!(facts.run().unwrap().text("other_accelerator"), Some("MTIA"));
+    let of_another = |work: &str| {
+        let text =
+            trace(6, Today).replace("\"cuda_runtime\"", "\"mtia_runtime\"").replace("\"gpu_memcpy\"", "\"none\"");
+        let facts = facts(text.replace("\"kernel\"", work));
+        assert_eq!(facts.run().unwrap().text("other_accelerator"), Some("MTIA"));
+        let page = Printer::new().markdown(&facts, "trace.json").unwrap();
+        assert!(page.contains("which is no GPU") && !page.contains("CPU only"), "{page}");
+        (facts, page)
+    };
+    let (facts, page) = of_another("\"none\"");
     assert_eq!(facts.of_kind(EntityKind::Device).count(), 0);
-    assert!(page.contains("(MTIA), which is no GPU") && !page.contains("CPU only"), "{page}");
+    assert!(page.contains("`no-gpu-work`"), "{page}");
+    // Its events are counted as they stand, and no rule about work of a GPU is asked of them.
+    let (facts, page) = of_another("\"mtia_ccp_events\"");
+    assert_eq!(device(&facts, "kernel_count"), 6);
+    assert!(page.contains("**What was recorded ran on `MTIA`") && page.contains("`other-accelerator`"), "{page}");
+    assert_eq!(page.matches("\n### ").count(), 1, "{page}");
     // Beside work of a GPU it changes nothing.
     let both = trace(6, Today).replacen("\"cpu_op\"", "\"mtia_runtime\"", 1);
     assert_eq!(device(&self::facts(both), "kernel_count"), 6);
