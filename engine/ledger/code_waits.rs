@@ -1,6 +1,8 @@
 //! Stretches in which a thread compiles although nothing in them says so: it waits for a compiler that runs as a program, or it leads
 //! to what links the code.
 
+use std::cmp::Reverse;
+
 use foldhash::HashMap;
 
 use crate::timeline::interval::Interval;
@@ -22,6 +24,8 @@ const JOINS: [&str; 2] = ["pthread_join", "pthread_tryjoin_np"];
 const SHORT_WAIT_NS: i64 = 1_000_000;
 /// The part of a wait for a thread in which that one waits for a compiler, at least.
 const JOINED_SHARE: f64 = 0.8;
+/// Of the waits of a process for compilers so many, the longest, are held against those for threads: each is against each.
+const MOST_WAITS: usize = 64;
 
 /// Waits for children where compilers ran, and waits for threads that wait so.
 pub(super) fn of_children(timeline: &Timeline) -> Vec<Found> {
@@ -41,6 +45,10 @@ pub(super) fn of_children(timeline: &Timeline) -> Vec<Found> {
     let mut of_process: HashMap<u32, Vec<(u32, Interval)>> = HashMap::default();
     for (thread, times, _) in found.iter().filter(|(thread, ..)| *thread != NONE) {
         of_process.entry(timeline.process_of(*thread)).or_default().push((*thread, *times));
+    }
+    for waits in of_process.values_mut() {
+        waits.sort_by_key(|(_, wait)| Reverse(wait.len_ns()));
+        waits.truncate(MOST_WAITS);
     }
     let waits_for_compiler = |thread: u32, join: Interval| {
         let others = of_process.get(&timeline.process_of(thread)).into_iter().flatten();

@@ -40,7 +40,7 @@ impl WrittenOut {
         passes.min().unwrap_or(0)
     }
 
-    /// How much of a product may go at most when it neither writes nor reads that matrix, by the shortest of the kernels between,
+    /// How much of a product may go at most when it neither writes nor reads that matrix, by the shortest kernel that passes over the matrix,
     /// which reads the matrix and writes it.
     pub fn won_of_product_ns(product_ns: i64, pass_ns: i64) -> i64 {
         product_ns.min(pass_ns / 2)

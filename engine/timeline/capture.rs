@@ -22,7 +22,7 @@ pub struct Source {
     pub gpu_vendor: Option<GpuVendor>,
     /// Whether the profiler was asked to record CUDA, where the recording says.
     pub cuda_requested: Option<bool>,
-    /// The kind of an accelerator that was recorded and is no GPU: what it did is not in the timeline.
+    /// The kind of an accelerator that was recorded and is no GPU: what it did, its waits included, stands as kernels.
     pub other_accelerator: Option<&'static str>,
     /// Kernels of which metrics were recorded in place of when they ran; absent where there are none.
     pub kernel_metric_count: Option<i64>,

@@ -48,7 +48,7 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Int,
         CudaApi,
         OneTime,
-        "How long the launching thread runs host code before the first operation of any device in its whole window, and after the last of all: in no recorded call. Before that operation, the thread of its process that calls CUDA first is meant.",
+        "How long the launching thread runs host code before the first operation of any device in its whole window, and after the last of all: in no recorded call.",
     ),
     fact(
         "outside_profiler_ns",

@@ -68,7 +68,7 @@ pub(super) const STEPS: &[Fact] = &[
         Float,
         CudaApi,
         Intensive,
-        "How much of the time of the operations there was launched in the last step of the phase that is measured, or before; absent where nothing runs there.",
+        "How much of the time of the operations there was launched in the last step of the steady state, or before; absent where nothing runs there.",
     ),
     fact(
         "step_name",

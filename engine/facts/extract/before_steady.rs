@@ -24,6 +24,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, before: Int
     context.calls.lay_out(timeline, thread, before, |part, activity, name| match activity {
         Activity::Host => host.push(part),
         Activity::Unknown | Activity::Profiler | Activity::OffCpu | Activity::Blocked => {}
+        // The GPU works meanwhile.
+        _ if activity.waits_for_device() => {}
         _ => {
             let sum = called.entry(name).or_default();
             *sum = sum.saturating_add(part.len_ns());

@@ -213,7 +213,8 @@ impl Judge<'_> {
 
     /// Whether it is about work that is no GPU's: rules know GPUs, and what another accelerator records as work may be a wait.
     fn is_of_another_accelerator(&self) -> bool {
-        let is_other = self.report.facts.run().is_some_and(|run| run.text("other_accelerator").is_some());
+        let run = self.related[EntityKind::Run as usize];
+        let is_other = run.is_some_and(|run| self.report.facts.get(run).text("other_accelerator").is_some());
         is_other && self.related[EntityKind::Device as usize].is_some()
     }
 

@@ -97,8 +97,8 @@ impl Budget {
         db.progress_handler(STEPS, Some(move || meter.is_over()))
     }
 
-    /// Whether one more page may be read without SQLite, which has a budget of its own.
-    pub(super) fn take_page(&self, bytes: usize) -> bool {
+    /// Whether these bytes of pages may be read without SQLite, which has a budget of its own.
+    pub(super) fn take_pages(&self, bytes: usize) -> bool {
         take(&self.page_bytes, bytes as u64)
     }
 
@@ -149,6 +149,7 @@ pub(super) struct Tally {
     rows: u64,
     told_rows: u64,
     text_bytes: u64,
+    told_text_bytes: u64,
     told_keys: u64,
 }
 
@@ -161,7 +162,9 @@ impl Tally {
         self.rows += 1;
         self.text_bytes += text_bytes;
         if self.text_bytes >= TEXT_BYTES_AT_ONCE {
-            budget.hand_over(std::mem::take(&mut self.text_bytes))?;
+            let bytes = std::mem::take(&mut self.text_bytes);
+            self.told_text_bytes += bytes;
+            budget.hand_over(bytes)?;
         }
         if self.rows.is_multiple_of(ROWS_AT_ONCE) { self.tell(chunk, budget) } else { Ok(()) }
     }
@@ -182,6 +185,7 @@ impl Tally {
     /// What was read is thrown away, to be read again.
     pub(super) fn undo(self, budget: &Budget) {
         budget.done.fetch_sub(self.told_rows, Ordering::Relaxed);
+        budget.text_bytes.fetch_add(self.told_text_bytes, Ordering::Relaxed);
         budget.events.fetch_add(self.told_rows, Ordering::Relaxed);
         budget.key_bytes.fetch_add(self.told_keys * KEY_BYTES, Ordering::Relaxed);
     }
@@ -253,12 +257,14 @@ mod tests {
     fn what_is_read_again_counts_once() {
         let budget = small();
         let (chunk, mut tally) = (Chunk::default(), Tally::default());
-        (0..20_000).for_each(|_| tally.row(0, &chunk, &budget).unwrap());
+        let text_bytes = budget.text_bytes.load(Ordering::Relaxed);
+        (0..20_000).for_each(|_| tally.row(10, &chunk, &budget).unwrap());
+        assert!(budget.text_bytes.load(Ordering::Relaxed) < text_bytes);
         assert_eq!(budget.rows_done(), ROWS_AT_ONCE);
         tally.tell(&chunk, &budget).unwrap();
         assert_eq!(budget.rows_done(), 20_000);
         tally.undo(&budget);
-        assert_eq!(budget.rows_done(), 0);
+        assert_eq!((budget.rows_done(), budget.text_bytes.load(Ordering::Relaxed)), (0, text_bytes));
         assert!(budget.count_events(ROWS_ANYWAY + 1_000).is_ok());
     }
 

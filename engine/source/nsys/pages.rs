@@ -22,6 +22,8 @@ const INTERIOR: u8 = 5;
 /// Where the cells of a leaf, and those of the pages above, begin to be listed.
 const LEAF_HEADER: usize = 8;
 const INTERIOR_HEADER: usize = 12;
+/// Where a page above others names the one behind all its cells.
+const RIGHT_MOST: usize = 8;
 /// Bytes of a page that SQLite wants at least.
 const LEAST_USABLE: usize = 480;
 /// What a cell of a leaf leaves of a page at least, else its row goes on elsewhere.
@@ -118,9 +120,6 @@ impl Pages {
         depth: usize,
         wanted: &mut Wanted<'_, T>,
     ) -> Taken {
-        if !self.budget.take_page(self.page_bytes) {
-            return Err(NotPlain);
-        }
         let begin = self.load(page, beside)?;
         match self.block[begin] {
             LEAF => self.leaf(begin, depth == 0, wanted),
@@ -144,7 +143,7 @@ impl Pages {
         if let Some(index) =
             page.checked_sub(self.block_first).map(|index| index as usize).filter(|index| *index < held)
         {
-            return Ok(index * self.page_bytes);
+            return if self.budget.take_pages(self.page_bytes) { Ok(index * self.page_bytes) } else { Err(NotPlain) };
         }
         // The first page has the header of the file, and pages count from one.
         if page < 2 || u64::from(page) > self.page_count {
@@ -152,6 +151,9 @@ impl Pages {
         }
         let left = self.page_count - u64::from(page) + 1;
         let count = beside.min(BLOCK_BYTES / self.page_bytes).max(1).min(usize::try_from(left).unwrap_or(usize::MAX));
+        if !self.budget.take_pages(count * self.page_bytes) {
+            return Err(NotPlain);
+        }
         self.block.resize(count * self.page_bytes, 0);
         self.block_first = page;
         let at = SeekFrom::Start(u64::from(page - 1) * self.page_bytes as u64);
@@ -180,7 +182,7 @@ impl Pages {
                 return Some(children);
             }
         }
-        children.push(child(LEAF_HEADER)?);
+        children.push(child(RIGHT_MOST)?);
         Some(children)
     }
 
