@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use super::culprits::MIN_SAMPLE_COUNT;
-use super::outside::{MIN_PERCENT, teller};
+use super::outside::{MIN_PERCENT, host_samples, teller};
 use super::profile::{Profile, Weighed, is_plumbing};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
@@ -46,12 +46,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, before: Int
 /// The function that most of host code lies in, with its share of the samples.
 fn function_of(timeline: &Timeline, thread: u32, host: &[Interval]) -> Option<(String, f64)> {
     let all = &timeline.cpu_samples;
-    let is_host = |sample: &usize| {
-        let Some(time) = all.time_ns.get(*sample) else { return false };
-        let begun = host.partition_point(|part| part.start <= *time);
-        begun.checked_sub(1).and_then(|last| host.get(last)).is_some_and(|part| *time < part.end)
-    };
-    let samples: Vec<u32> = all.of_thread(thread).filter(is_host).map(|sample| sample as u32).collect();
+    let samples = host_samples(timeline, thread, host);
     if samples.len() < MIN_SAMPLE_COUNT {
         return None;
     }

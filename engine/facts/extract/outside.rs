@@ -73,8 +73,9 @@ pub(super) fn teller(context: &Context<'_>, device: &DeviceContext, main: u32, s
         return main;
     }
     let outside_ns = sides.iter().map(|side| side.len_ns().max(0)).fold(0, i64::saturating_add);
-    let lacks = |thread: u32| unknown_ns(context, thread, sides);
-    if 2 * lacks(main) >= outside_ns && lacks(first) < lacks(main) { first } else { main }
+    let main_lacks_ns = unknown_ns(context, main, sides);
+    let is_first = main_lacks_ns.saturating_mul(2) >= outside_ns && unknown_ns(context, first, sides) < main_lacks_ns;
+    if is_first { first } else { main }
 }
 
 /// How much of it was not recorded of a thread.
@@ -167,15 +168,21 @@ fn is_of_system(timeline: &Timeline, frame: Frame) -> bool {
     is_system(timeline, frame) && !is_profiler(timeline, frame)
 }
 
-/// Where the host code of the launching thread lies.
-fn sampled(timeline: &Timeline, main: u32, host: &[Interval], facts: &mut Entity) {
+/// The samples of a thread that were taken in its host code, which is given by start.
+pub(super) fn host_samples(timeline: &Timeline, thread: u32, host: &[Interval]) -> Vec<u32> {
     let all = &timeline.cpu_samples;
     let is_host = |sample: &usize| {
         let Some(time) = all.time_ns.get(*sample) else { return false };
         let begun = host.partition_point(|part| part.start <= *time);
         begun.checked_sub(1).and_then(|last| host.get(last)).is_some_and(|part| *time < part.end)
     };
-    let samples: Vec<u32> = all.of_thread(main).filter(is_host).map(|sample| sample as u32).collect();
+    all.of_thread(thread).filter(is_host).map(|sample| sample as u32).collect()
+}
+
+/// Where the host code of the thread that tells of it lies.
+fn sampled(timeline: &Timeline, main: u32, host: &[Interval], facts: &mut Entity) {
+    let all = &timeline.cpu_samples;
+    let samples = host_samples(timeline, main, host);
     facts.set("outside_sample_count", samples.len() as i64);
     if samples.len() < MIN_SAMPLE_COUNT {
         return;
