@@ -131,8 +131,9 @@ fn errors_of_program<'all>(context: &'all Context<'_>) -> impl Fn(&ApiError) -> 
             || matches!(api::classify(text), ApiClass::Allocate) && !text.contains("Free")
     };
     let any = api.errors.iter().any(|error| api::is_of_tear_down(error.code));
-    let working: HashSet<NameId> =
-        if any { api.name.iter().copied().filter(works).collect() } else { HashSet::default() };
+    // A program calls few functions, many times.
+    let mut working: HashSet<NameId> = if any { api.name.iter().copied().collect() } else { HashSet::default() };
+    working.retain(works);
     let calls = api.times.iter().zip(&api.name).filter(|(_, name)| working.contains(*name));
     let last_work = calls.map(|(call, _)| call.start).max();
     move |error| !api::is_of_tear_down(error.code) || last_work.is_some_and(|last| last >= error.first_ns)
