@@ -145,7 +145,7 @@ impl<'a> Args<'a> {
 
     /// The list or object of a key.
     pub(super) fn nested(&self, key: Key) -> Option<&'a [u8]> {
-        nested(self.get(key)?)
+        self.get(key)?.nested()
     }
 
     /// The numbers of a key's list, up to three; those that are not there are 1.
@@ -165,16 +165,9 @@ impl<'a> Args<'a> {
     }
 }
 
-fn nested(value: Value<'_>) -> Option<&[u8]> {
-    match value {
-        Value::Nested(raw) => Some(raw),
-        _ => None,
-    }
-}
-
 /// The numbers of an array, up to three; those that are not there are 1.
 fn three(value: Value<'_>) -> Option<[u32; 3]> {
-    let inner = nested(value)?.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    let inner = value.nested()?.strip_prefix(b"[")?.strip_suffix(b"]")?;
     let mut out = [1; 3];
     for (part, place) in inner.split(|byte| *byte == b',').zip(&mut out) {
         let part = part.trim_ascii();

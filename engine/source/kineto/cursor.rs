@@ -2,6 +2,7 @@
 //! commas, control characters and bad escapes in strings. Profilers write all of them, and what lies around is whole.
 
 use super::text::Text;
+use super::words::{distance, outside_numbers, quotes_and_backslashes, quotes_and_letters, short_word, word};
 use crate::limits::MAX_TRACE_DEPTH;
 
 /// Fewer zeros in a row are no part of a file that was never written, but a slip of the one who wrote them.
@@ -10,37 +11,17 @@ const LEAST_HOLE_BYTES: usize = 64;
 /// Longer strings are looked through in wide steps. None that is as short holds a hole.
 const LONG_TEXT_BYTES: usize = LEAST_HOLE_BYTES - 8;
 
-/// What a byte is outside of strings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Part of a number or of a word.
-    Within,
-    /// White space, a comma or a colon.
-    Between,
-    /// A quote or a bracket.
-    Mark,
-}
-
-const KINDS: [Kind; 256] = {
-    let mut kinds = [Kind::Within; 256];
-    let (between, marks) = (b"\t\n\x0c\r ,:", b"\"{}[]");
+/// Whether a byte is part of a number or word, by its value.
+const IS_WITHIN: [bool; 256] = {
+    let mut is_within = [true; 256];
+    let ends = b"\t\n\x0c\r ,:\"{}[]";
     let mut index = 0;
-    while index < between.len() {
-        kinds[between[index] as usize] = Kind::Between;
+    while index < ends.len() {
+        is_within[ends[index] as usize] = false;
         index += 1;
     }
-    index = 0;
-    while index < marks.len() {
-        kinds[marks[index] as usize] = Kind::Mark;
-        index += 1;
-    }
-    kinds
+    is_within
 };
-
-#[inline]
-const fn kind_of(byte: u8) -> Kind {
-    KINDS[byte as usize]
-}
 
 /// Why reading stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,32 +32,84 @@ pub(super) enum Fault {
     Syntax,
 }
 
-/// The value of a member.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
-    /// A string.
-    Text(Text<'a>),
+/// The value of a member, as it is written. One is made for nearly every member: it is passed on in registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Value<'a> {
+    raw: &'a [u8],
+    form: Form,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A string, without its quotes.
+    Text,
+    /// The same, with a backslash in it.
+    Escaped,
     /// A number, or a word such as `true`, `null`, `inf`.
-    Bare(&'a [u8]),
+    Bare,
     /// An array or object, with its brackets.
-    Nested(&'a [u8]),
+    Nested,
 }
 
 impl<'a> Value<'a> {
     /// What a number would be written as, with or without quotes.
+    #[inline]
     pub(super) fn digits(self) -> &'a [u8] {
-        match self {
-            Self::Text(text) => text.raw().trim_ascii(),
-            Self::Bare(word) => word,
-            Self::Nested(_) => &[],
+        match self.form {
+            Form::Bare => self.raw,
+            Form::Text | Form::Escaped => self.raw.trim_ascii(),
+            Form::Nested => &[],
         }
     }
 
     /// The string, if it is one and not empty.
+    #[inline]
     pub(super) fn text(self) -> Option<Text<'a>> {
-        match self {
-            Self::Text(text) if !text.is_empty() => Some(text),
-            _ => None,
+        self.string().filter(|text| !text.is_empty())
+    }
+
+    /// The string, if it is one.
+    #[inline]
+    pub(super) fn string(self) -> Option<Text<'a>> {
+        let is_text = matches!(self.form, Form::Text | Form::Escaped);
+        is_text.then_some(Text::new(self.raw, self.form == Form::Escaped))
+    }
+
+    /// The number or word, if it is one.
+    pub(super) fn word(self) -> Option<&'a [u8]> {
+        (self.form == Form::Bare).then_some(self.raw)
+    }
+
+    /// The array or object, if it is one, with its brackets.
+    pub(super) fn nested(self) -> Option<&'a [u8]> {
+        (self.form == Form::Nested).then_some(self.raw)
+    }
+}
+
+/// Bytes that are held against many others, most of them as long as a word or two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Begin<'a> {
+    bytes: &'a [u8],
+    first: u64,
+    last: u64,
+}
+
+impl<'a> Begin<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        let last = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or_default();
+        Self { bytes, first: short_word(bytes), last: short_word(last) }
+    }
+
+    /// Whether others begin with it; none do with nothing.
+    #[inline(always)]
+    fn is_next(&self, rest: &[u8]) -> bool {
+        let length = self.bytes.len();
+        let last = || rest.get(length - 8..).and_then(word) == Some(self.last);
+        match (length, word(rest)) {
+            (8..=16, Some(first)) => first == self.first && last(),
+            (1..8, Some(first)) => (first ^ self.first) << (64 - 8 * length) == 0,
+            _ => length > 0 && rest.starts_with(self.bytes),
         }
     }
 }
@@ -104,18 +137,19 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Steps over these bytes if they come next. Where quotes may be stray it does not: what they are depends on what follows.
-    #[inline]
-    pub(super) fn step_over(&mut self, begin: &[u8]) -> bool {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let is_next = !begin.is_empty() && !self.takes_stray_quotes && rest.starts_with(begin);
-        self.at += if is_next { begin.len() } else { 0 };
+    /// Steps over a beginning if it comes next. Where quotes may be stray it does not: what they are depends on what follows.
+    #[inline(always)]
+    pub(super) fn step_over(&mut self, begin: &Begin<'_>) -> bool {
+        let is_next = !self.takes_stray_quotes && begin.is_next(self.bytes.get(self.at..).unwrap_or_default());
+        self.at += if is_next { begin.bytes.len() } else { 0 };
         is_next
     }
 
-    /// The bytes from a position to here, that [`Self::step_over`] may step over where they come again.
-    pub(super) fn stepped_over(&self, from: usize) -> Option<&'a [u8]> {
-        self.bytes.get(from..self.at).filter(|bytes| !bytes.is_empty() && !self.takes_stray_quotes)
+    /// The bytes from a position to here, that [`Self::step_over`] may step over where they come again; no more of them than
+    /// some.
+    pub(super) fn stepped_over(&self, from: usize, most: usize) -> Option<Begin<'a>> {
+        let bytes = self.bytes.get(from..self.at).filter(|bytes| (1..=most).contains(&bytes.len()))?;
+        (!self.takes_stray_quotes).then(|| Begin::new(bytes))
     }
 
     /// The next byte that is no white space. Between two tokens of a trace there is mostly nothing, or one space.
@@ -194,31 +228,33 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next value.
-    #[inline]
+    #[inline(always)]
     pub(super) fn value(&mut self) -> Result<Value<'a>, Fault> {
         match self.peek()? {
-            b'"' => self.text().map(Value::Text),
-            b'{' | b'[' => self.nested().map(Value::Nested),
-            _ => self.bare().map(Value::Bare),
+            b'"' => {
+                let text = self.text()?;
+                let form = if text.has_escape() { Form::Escaped } else { Form::Text };
+                Ok(Value { raw: text.raw(), form })
+            }
+            b'{' | b'[' => Ok(Value { raw: self.nested()?, form: Form::Nested }),
+            _ => Ok(Value { raw: self.bare()?, form: Form::Bare }),
         }
     }
 
     /// The string whose opening quote comes next. Most strings are short: eight bytes at a time beat wider steps, which must be
     /// set up first.
-    #[inline]
+    #[inline(always)]
     pub(super) fn text(&mut self) -> Result<Text<'a>, Fault> {
         let start = self.at + 1;
         let mut end = start;
         while end < start + LONG_TEXT_BYTES
-            && let Some(word) = self.bytes.get(end..).and_then(<[u8]>::first_chunk::<8>)
+            && let Some(word) = self.bytes.get(end..).and_then(word)
         {
-            let word = u64::from_le_bytes(*word);
             let found = quotes_and_backslashes(word);
+            end += distance(found);
             if found == 0 {
-                end += 8;
                 continue;
             }
-            end += found.trailing_zeros() as usize / 8;
             if self.bytes.get(end) == Some(&b'"') && !self.takes_stray_quotes {
                 self.at = end + 1;
                 return Ok(Text::new(self.bytes.get(start..end).unwrap_or_default(), false));
@@ -261,11 +297,21 @@ impl<'a> Cursor<'a> {
         Ok(matches!(next, b',' | b':' | b'}' | b']'))
     }
 
-    #[inline]
+    #[inline(always)]
     fn bare(&mut self) -> Result<&'a [u8], Fault> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let is_end = |byte: &u8| kind_of(*byte) != Kind::Within;
-        let (word, behind) = rest.split_at(rest.iter().position(is_end).ok_or(Fault::End)?);
+        let mut end = 0;
+        while let Some(word) = rest.get(end..).and_then(word) {
+            let found = outside_numbers(word);
+            end += distance(found);
+            if found != 0 {
+                break;
+            }
+        }
+        while rest.get(end).is_some_and(|byte| IS_WITHIN[usize::from(*byte)]) {
+            end += 1;
+        }
+        let (word, behind) = rest.split_at_checked(end).filter(|(_, behind)| !behind.is_empty()).ok_or(Fault::End)?;
         if word.is_empty() || has_hole(word) || matches!(behind.first(), Some(b'"' | b'{' | b'[' | b':')) {
             return Err(Fault::Syntax);
         }
@@ -280,14 +326,14 @@ impl<'a> Cursor<'a> {
         // One bit a bracket that is open, set for arrays.
         let (mut kinds, mut depth) = (0_u64, 0);
         loop {
-            let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let marks = |byte: &u8| *byte == 0 || matches!(kind_of(*byte), Kind::Mark);
-            let Some(step) = rest.iter().position(marks) else {
-                self.at = self.bytes.len();
-                return Err(Fault::End);
-            };
-            self.at += step;
-            match rest[step] {
+            while let Some(word) = self.bytes.get(self.at..).and_then(word) {
+                let found = quotes_and_letters(word);
+                self.at += distance(found);
+                if found != 0 {
+                    break;
+                }
+            }
+            match *self.bytes.get(self.at).ok_or(Fault::End)? {
                 b'"' => {
                     self.text()?;
                     continue;
@@ -306,7 +352,7 @@ impl<'a> Cursor<'a> {
                     kinds >>= 1;
                     depth -= 1;
                 }
-                _ if self.bytes.get(self.at..self.at + LEAST_HOLE_BYTES).is_some_and(has_hole) => {
+                0 if self.bytes.get(self.at..self.at + LEAST_HOLE_BYTES).is_some_and(has_hole) => {
                     return Err(Fault::Syntax);
                 }
                 _ => {}
@@ -334,16 +380,6 @@ fn has_hole(mut text: &[u8]) -> bool {
     false
 }
 
-/// The highest bits of those of eight bytes that are a quote or a backslash; of bytes behind the first of these, some others.
-#[inline]
-const fn quotes_and_backslashes(word: u64) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let quotes = (word ^ (ONES * b'"' as u64)).wrapping_sub(ONES);
-    let backslashes = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
-    (quotes | backslashes) & !word & HIGHS
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -353,10 +389,9 @@ mod tests {
         cursor.expect(b'{')?;
         let mut out = Vec::new();
         while let Some(key) = cursor.key()? {
-            let value = match cursor.value()? {
-                Value::Text(text) => text.to_str().into_owned(),
-                Value::Bare(raw) | Value::Nested(raw) => String::from_utf8_lossy(raw).into_owned(),
-            };
+            let value = cursor.value()?;
+            let value = value.string().map_or_else(|| String::from_utf8_lossy(value.raw), |text| text.to_str());
+            let value = value.into_owned();
             out.push((String::from_utf8_lossy(key).into_owned(), value));
         }
         Ok(out)

@@ -217,8 +217,7 @@ fn nth(list: &[u8], index: usize) -> Option<Value<'_>> {
 
 /// The sizes of a tensor of up to three dimensions.
 fn sizes(value: Value<'_>) -> Option<Vec<i64>> {
-    let Value::Nested(raw) = value else { return None };
-    let mut cursor = Cursor::new(raw, 0);
+    let mut cursor = Cursor::new(value.nested()?, 0);
     cursor.expect(b'[').ok()?;
     let mut sizes = Vec::with_capacity(3);
     while let Some(item) = cursor.item().ok()? {

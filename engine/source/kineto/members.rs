@@ -1,7 +1,7 @@
 //! The members of objects that are written alike: events of one kind have the same keys in the same order, with the same
 //! spaces between them. What stood before a value is held against what stands there now, which costs less than to read it.
 
-use super::cursor::{Cursor, Fault};
+use super::cursor::{Begin, Cursor, Fault};
 
 /// Different beginnings that are remembered: events of all kinds together have half as many.
 const MAX_STOP_COUNT: usize = 128;
@@ -13,7 +13,7 @@ const START: usize = 0;
 /// What comes between the end of a value and the beginning of the next one.
 #[derive(Debug, Clone, Copy)]
 struct Stop<'a, K> {
-    begin: &'a [u8],
+    begin: Begin<'a>,
     /// The key of the next value, or `None` at the end of the object.
     key: Option<K>,
     /// The stops that came next, the last time and before that.
@@ -30,7 +30,7 @@ pub(super) struct Members<'a, K> {
 
 impl<K> Default for Members<'_, K> {
     fn default() -> Self {
-        Self { stops: vec![Stop { begin: &[], key: None, next: [START; 2] }], at: START }
+        Self { stops: vec![Stop { begin: Begin::default(), key: None, next: [START; 2] }], at: START }
     }
 }
 
@@ -45,14 +45,15 @@ impl<'a, K: Copy> Members<'a, K> {
     pub(super) fn key(&mut self, cursor: &mut Cursor<'a>, of: impl Fn(&[u8]) -> K) -> Result<Option<K>, Fault> {
         let [last, before] = self.stops.get(self.at).map_or([START; 2], |stop| stop.next);
         if let Some(stop) = self.stops.get(last)
-            && cursor.step_over(stop.begin)
+            && cursor.step_over(&stop.begin)
         {
             self.at = last;
             return Ok(stop.key);
         }
-        if let Some(&Stop { begin, key, .. }) = self.stops.get(before)
-            && cursor.step_over(begin)
+        if let Some(stop) = self.stops.get(before)
+            && cursor.step_over(&stop.begin)
         {
+            let key = stop.key;
             self.pass(before);
             return Ok(key);
         }
@@ -71,9 +72,9 @@ impl<'a, K: Copy> Members<'a, K> {
             }
             None => None,
         };
-        if let Some(begin) = cursor.stepped_over(from) {
+        if let Some(begin) = cursor.stepped_over(from, MAX_BEGIN_BYTES) {
             let known = self.stops.iter().position(|stop| stop.begin == begin);
-            if known.is_none() && self.stops.len() < MAX_STOP_COUNT && begin.len() <= MAX_BEGIN_BYTES {
+            if known.is_none() && self.stops.len() < MAX_STOP_COUNT {
                 self.stops.push(Stop { begin, key, next: [START; 2] });
             }
             self.pass(known.unwrap_or(self.stops.len() - 1));

@@ -163,22 +163,16 @@ impl ProcessGroup {
 
 /// Numbers of a list, or of a list that is written as a string.
 fn numbers(value: Value<'_>) -> Vec<i64> {
-    let raw = match value {
-        Value::Text(text) => text.raw(),
-        Value::Nested(raw) => raw,
-        Value::Bare(_) => return Vec::new(),
-    };
+    let text = value.string().map(|text| text.raw());
+    let Some(raw) = text.or(value.nested()) else { return Vec::new() };
     let parts = raw.split(|byte| matches!(byte, b',' | b'[' | b']'));
     parts.filter_map(|part| integer(part.trim_ascii())).collect()
 }
 
 /// A string or a number as it is written.
 fn words(value: Value<'_>) -> Option<String> {
-    match value {
-        Value::Text(text) => Some(text.to_str().into_owned()),
-        Value::Bare(word) => Some(String::from_utf8_lossy(word).into_owned()),
-        Value::Nested(_) => None,
-    }
+    let text = value.string().map(|text| text.to_str().into_owned());
+    text.or_else(|| Some(String::from_utf8_lossy(value.word()?).into_owned()))
 }
 
 fn flag(value: Value<'_>) -> Option<bool> {
@@ -190,7 +184,7 @@ fn flag(value: Value<'_>) -> Option<bool> {
 }
 
 fn object<T: Default>(value: Value<'_>, set: fn(&mut T, &[u8], Value<'_>)) -> Option<T> {
-    let Value::Nested(raw) = value else { return None };
+    let raw = value.nested()?;
     let fill = |out: &mut T| -> Result<(), Fault> {
         let mut cursor = Cursor::new(raw, 0);
         cursor.expect(b'{')?;
@@ -210,7 +204,7 @@ fn object<T: Default>(value: Value<'_>, set: fn(&mut T, &[u8], Value<'_>)) -> Op
 const MAX_LIST_ITEM_COUNT: usize = 4_096;
 
 fn list<T: Default>(value: Value<'_>, set: fn(&mut T, &[u8], Value<'_>)) -> Vec<T> {
-    let Value::Nested(raw) = value else { return Vec::new() };
+    let Some(raw) = value.nested() else { return Vec::new() };
     let mut cursor = Cursor::new(raw, 0);
     let mut out = Vec::new();
     if cursor.expect(b'[').is_ok() {

@@ -33,6 +33,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 mod text;
+mod words;
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! Numbers of a trace, as exact integers: never through floating point, which has no nanoseconds at today's dates.
 
+use super::words;
+
 /// More digits than any number of a trace that means something.
 const MOST_DIGITS: u32 = 36;
 
@@ -37,6 +39,9 @@ fn short(digits: &[u8], scale: u32) -> Option<i64> {
     if digits.len() > 18 {
         return None;
     }
+    if let Some(value) = words::digits(digits) {
+        return i64::try_from(value * 10_u64.pow(scale)).ok();
+    }
     let (whole, behind) = leading(0, digits);
     let (value, missing) = match behind {
         [] if !digits.is_empty() => (whole, scale),
@@ -52,8 +57,8 @@ fn short(digits: &[u8], scale: u32) -> Option<i64> {
 /// The digits at the beginning, behind those of a number, and what comes then.
 #[inline]
 fn leading(mut value: u64, mut text: &[u8]) -> (u64, &[u8]) {
-    while let Some((eight, rest)) = text.split_first_chunk::<8>()
-        && let Some(number) = eight_digits(u64::from_le_bytes(*eight))
+    while let Some((eight, rest)) = text.split_at_checked(8)
+        && let Some(number) = words::digits(eight)
     {
         (value, text) = (value * 100_000_000 + number, rest);
     }
@@ -63,19 +68,6 @@ fn leading(mut value: u64, mut text: &[u8]) -> (u64, &[u8]) {
         (value, text) = (value * 10 + u64::from(digit - b'0'), rest);
     }
     (value, text)
-}
-
-/// The number of eight digits, the first of which is the lowest byte; two, four and eight of them are joined at once.
-#[inline]
-const fn eight_digits(word: u64) -> Option<u64> {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    let highs = (word & (0xf0 * EACH)) | ((word.wrapping_add(6 * EACH) & (0xf0 * EACH)) >> 4);
-    if highs != 0x33 * EACH {
-        return None;
-    }
-    let pairs = ((word & (0x0f * EACH)).wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
-    let fours = (pairs.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
-    Some(fours.wrapping_mul(10_000 << 32 | 1) >> 32)
 }
 
 /// Any number, with a sign or without.

@@ -50,6 +50,8 @@ struct Linked {
 pub(super) struct Places {
     threads: Vec<ThreadKey>,
     thread_of: HashMap<ThreadKey, u32>,
+    /// The one that was asked for last: events of one thread come in rows.
+    last_thread: Option<(ThreadKey, u32)>,
     /// Frames, innermost first, with `;` between them; those alone that may hold a line of the program's own.
     stacks: Vec<Box<str>>,
     /// By what is written; `None` for those that hold none.
@@ -117,10 +119,17 @@ impl Places {
     }
 
     fn thread(&mut self, key: ThreadKey) -> u32 {
-        *self.thread_of.entry(key).or_insert_with(|| {
+        if let Some((last, index)) = self.last_thread
+            && last == key
+        {
+            return index;
+        }
+        let index = *self.thread_of.entry(key).or_insert_with(|| {
             self.threads.push(key);
             (self.threads.len() - 1) as u32
-        })
+        });
+        self.last_thread = Some((key, index));
+        index
     }
 
     /// Takes in what comes behind it.
@@ -163,10 +172,12 @@ impl Places {
                 by_thread.entry(thread).or_default().push((at.times, location));
             }
         }
-        let forward = in_order(by_thread.clone());
-        for (linked, location) in of_backward(&self.linked, &forward, &thread) {
-            if let Some(thread) = thread(linked.at) {
-                by_thread.entry(thread).or_default().push((linked.at.times, location));
+        if self.linked.iter().any(|row| row.is_backward) {
+            let forward = in_order(by_thread.clone());
+            for (linked, location) in of_backward(&self.linked, &forward, &thread) {
+                if let Some(thread) = thread(linked.at) {
+                    by_thread.entry(thread).or_default().push((linked.at.times, location));
+                }
             }
         }
         let threads = in_order(by_thread);

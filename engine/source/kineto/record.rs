@@ -261,13 +261,11 @@ pub(super) const fn is_near(start: i64, other: i64) -> bool {
 }
 
 fn id(value: Value<'_>) -> Id<'_> {
-    match (integer(value.digits()), value) {
-        (Some(number), _) => Id::Number(number),
-        (None, Value::Text(text)) => Id::Text(text),
-        (None, Value::Bare(b"null")) => Id::Missing,
-        (None, Value::Bare(word)) => Id::Text(Text::new(word, false)),
-        (None, Value::Nested(_)) => Id::Missing,
+    if let Some(number) = integer(value.digits()) {
+        return Id::Number(number);
     }
+    let word = value.word().filter(|word| *word != b"null").map(|word| Text::new(word, false));
+    value.string().or(word).map_or(Id::Missing, Id::Text)
 }
 
 /// What `Memcpy HtoD (Pageable -> Device)`, or `CopyHostToDevice` of old AMD traces, reads and writes.

@@ -22,6 +22,11 @@ impl<'a> Text<'a> {
         self.raw
     }
 
+    /// Whether there is a backslash in it.
+    pub(super) const fn has_escape(&self) -> bool {
+        self.has_escape
+    }
+
     /// Whether there is nothing between the quotes.
     pub(super) const fn is_empty(&self) -> bool {
         self.raw.is_empty()
