@@ -1,5 +1,7 @@
 //! What each change could win of a step.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use foldhash::HashMap;
@@ -131,6 +133,8 @@ pub struct Replay<'all> {
     /// The edges without what recording costs, and without the most that it could cost.
     bare: Vec<Edge>,
     barest: Vec<Edge>,
+    /// What a step takes where nothing is changed, by the time that is played: most changes find nothing to change.
+    unchanged_ns: [OnceCell<f64>; 3],
 }
 
 /// Which time is played.
@@ -153,7 +157,16 @@ impl<'all> Replay<'all> {
             (built.usual.spacing_ns, built.usual.launch_ns, built.usual.return_ns);
         let recorded_ns = built.model.step_ns(&built.model.recorded);
         let (step_ns, least_ns) = (recorded_ns, recorded_ns);
-        let mut replay = Self { built, setting, recorded_ns, step_ns, least_ns, bare: Vec::new(), barest: Vec::new() };
+        let mut replay = Self {
+            built,
+            setting,
+            recorded_ns,
+            step_ns,
+            least_ns,
+            bare: Vec::new(),
+            barest: Vec::new(),
+            unchanged_ns: Default::default(),
+        };
         let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
         let cost = if is_measured { COST.on_host(&replay.built.model.part.calls) } else { COST };
         let play = replay.without_profiler(cost, MAX_PROFILER_SHARE);
@@ -366,9 +379,18 @@ impl<'all> Replay<'all> {
         };
         let mut play = Play::of(model, edges);
         play.turns.copies = model.copies_take_turns;
+        let turns = play.turns;
         // Always in one order, whatever order they are asked for in.
         for change in Change::ALL.iter().filter(|change| changes.contains(change)) {
             play.apply(*change, extent, &self.setting);
+        }
+        let is_changed = play.edges != *edges || play.turns != turns || matches!(play.shares, Cow::Owned(_));
+        if !is_changed && !changes.contains(&Change::SteadySteps) {
+            let unchanged_ns = || play.model.step_ns(&play.times());
+            return self
+                .unchanged_ns
+                .get(world as usize)
+                .map_or_else(unchanged_ns, |known| *known.get_or_init(unchanged_ns));
         }
         let times = play.times();
         let step_ns = play.model.step_ns(&times);

@@ -51,7 +51,7 @@ pub(super) enum Why {
 }
 
 /// An event comes at least a lag after another.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Edge {
     pub(super) from: u32,
     pub(super) to: u32,
