@@ -357,9 +357,10 @@ impl<'timeline> Context<'timeline> {
         let operations = || {
             let traits = kernel_names::traits(timeline);
             let is_collective: Vec<bool> = traits.iter().map(|traits| traits.is_collective).collect();
-            (DeviceOps::all(timeline, &is_collective), traits, run::recorded(timeline))
+            (DeviceOps::all(timeline, &is_collective), traits)
         };
-        let (calls, (mut ops, traits, recorded)) = parallel::both(threads, || Calls::new(timeline), operations);
+        let of_host = || (Calls::new(timeline), run::recorded(timeline));
+        let ((calls, recorded), (mut ops, traits)) = parallel::both(threads, of_host, operations);
         scope::apply(timeline, &mut ops, scope)?;
         let mut told = phases::tell(timeline, &mut ops, view, threads)?;
         let launch_shapes = LaunchShapes::new(timeline);

@@ -26,10 +26,14 @@ pub(super) fn cut(timeline: &Timeline, devices: &mut [DeviceOps]) -> Option<Paus
     let hull = hull(devices.iter().map(|device| device.window))?;
     let pause = longest_pause(devices, hull)?;
     let takes = |share: f64| pause.len_ns() as f64 >= share * hull.len_ns() as f64;
+    // Nearly always there is none: nobody need look through what the host did.
+    if !takes(UNRECORDED_SHARE) {
+        return None;
+    }
     let (before, after) = (Interval::new(hull.start, pause.start), Interval::new(pause.end, hull.end));
     let host_start = host_start(timeline).filter(|_| !timeline.source.is_damaged);
     let is_late = host_start.is_some_and(|start| start > pause.start);
-    let sides = match is_late && takes(UNRECORDED_SHARE) {
+    let sides = match is_late {
         true => vec![after],
         false if takes(PAUSE_SHARE) => vec![before, after],
         false => return None,
