@@ -28,6 +28,7 @@ mod optimizer;
 mod outside;
 mod pace;
 mod pause;
+mod peers;
 mod phases;
 mod products;
 mod profile;
