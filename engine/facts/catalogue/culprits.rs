@@ -40,7 +40,7 @@ pub(super) const CULPRITS: &[Fact] = &[
         Text,
         CpuSamples,
         Incomparable,
-        "The deepest function of another file that calls it, directly or not, and that at least 60 % of those samples lie in.",
+        "The deepest function of another file that calls it, directly or not, and that at least 60 % of those samples lie in; of one of the C library, the program's that calls it in 60 % of the stacks that tell who does.",
     ),
     fact(
         "idle_host_function_caller_module",

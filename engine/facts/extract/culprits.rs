@@ -18,6 +18,9 @@ const MIN_COVERED_SHARE: f64 = 0.5;
 /// The same of host code where the scheduler's record tells when the thread ran.
 const MIN_SCHEDULED_SHARE: f64 = 0.2;
 
+/// The function that calls one of the system does so in this part of the stacks that tell it, at least.
+pub(super) const CALLER_SHARE: f64 = 0.6;
+
 /// The facts of an account that lies in calls of CUDA: how many samples, the function outside of CUDA that holds most, its
 /// file, its share, and the file where no function does.
 struct InCalls {
@@ -152,7 +155,10 @@ fn of_host_code(timeline: &Timeline, samples: Weighed, facts: &mut Entity) {
     facts.set("idle_host_function_sample_count", profile.weight(function));
     facts.set("idle_host_function_share", profile.share(function));
     facts.set("idle_host_function_self_share", profile.self_share(function));
-    if let Some(caller) = profile.caller_of(function) {
+    // A stack may be cut off, and the program's `main` calls what it calls.
+    let of_program = || profile.program_caller(function).filter(|(_, share)| *share >= CALLER_SHARE);
+    let of_system = || of_program().filter(|_| is_system(timeline, profile.frame(function))).map(|(caller, _)| caller);
+    if let Some(caller) = profile.caller_of(function).or_else(of_system) {
         facts.set("idle_host_function_caller", profile.name(caller));
         facts.set_some("idle_host_function_caller_module", profile.file(caller));
     }

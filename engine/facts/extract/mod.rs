@@ -42,6 +42,7 @@ mod run;
 mod scope;
 mod sequence;
 mod source_lines;
+mod spent;
 mod stats;
 mod steps;
 mod storms;

@@ -157,6 +157,31 @@ impl<'all> Profile<'all> {
         self.innermost(fits, |stack| stack).map(|(function, _)| function)
     }
 
+    /// The function of no library of the system, and not merely where a program begins outside of itself, that most stacks with a
+    /// function name as the first around it, and in how many of those that name any: a stack may be cut off.
+    pub(super) fn program_caller(&self, function: u32) -> Option<(u32, f64)> {
+        let tells = |caller: u32| {
+            let frame = self.frame(caller);
+            let name = self.timeline.name(frame.function);
+            !name.is_empty()
+                && !is_plumbing(self.timeline, frame)
+                && !modules::is_root(name)
+                && !modules::is_of_interpreter(name)
+        };
+        let mut votes: BTreeMap<u32, i64> = BTreeMap::new();
+        for (stack, weight) in &self.weighed.0 {
+            let mut stack = self.stacks.stack(*stack as usize).iter().copied();
+            if stack.any(|frame| frame == function)
+                && let Some(caller) = stack.find(|caller| tells(*caller))
+            {
+                *votes.entry(caller).or_default() += weight;
+            }
+        }
+        let all: i64 = votes.values().sum();
+        let (caller, most) = votes.into_iter().max_by_key(|(caller, votes)| (*votes, Reverse(*caller)))?;
+        Some((caller, most as f64 / all.max(1) as f64))
+    }
+
     /// The functions that tell, by how much of all they are the innermost of, most first: no two share any of it.
     pub(super) fn innermost_telling(&self) -> Vec<(u32, f64)> {
         let tells = |function: u32| {

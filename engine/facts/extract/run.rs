@@ -236,7 +236,7 @@ fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
 /// What the profiler calls its own set-up when a program begins to use CUDA.
 const CUDA_PROFILER_START: &str = "CUDA profiling initialization";
 
-fn cuda_profiler_start(timeline: &Timeline) -> Option<i64> {
+pub(super) fn cuda_profiler_start(timeline: &Timeline) -> Option<i64> {
     let name = timeline.names.find(CUDA_PROFILER_START)?;
     let overheads = timeline.overheads.times.iter().zip(&timeline.overheads.name);
     overheads.filter(|(_, own)| **own == name).map(|(times, _)| times.start).min()

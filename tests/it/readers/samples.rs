@@ -194,3 +194,36 @@ fn calls_of_mpi_that_were_traced_are_waits_for_other_ranks() {
     assert_eq!(device["is_idle_peers_traced"], true);
     assert!(device["idle_peers_caller"].is_null() && device["idle_host_range"].is_null());
 }
+
+/// A function of the C library is told with the function of the program that calls it, as the stacks tell that are not cut off. What
+/// lies off the CPU before the program begins is loading, and no wait.
+#[test]
+fn outside_of_the_work_callers_are_told_and_loading_is_no_wait() {
+    let project = Project::empty();
+    let text = r#"
+        about = "A program is loaded, makes numbers with rand, and sleeps before it launches."
+        [kernel]
+        push = { name = "void push<float>(float*, int)", run_us = 900, grid = [2160, 1, 1], block = [256, 1, 1] }
+        [[thread]]
+        script = [
+          { off = { us = 200000 } },
+          { call = { api = "cudaMalloc", us = 90 } },
+          { sampled = { every_us = 5000, stack = ["__random @ /lib/libc.so.6", "rand @ /lib/libc.so.6", "main @ /opt/app/solver"], do = [
+            { host = { us = 100000 } },
+          ] } },
+          { sampled = { every_us = 5000, stack = ["__random @ /lib/libc.so.6"], do = [{ host = { us = 300000 } }] } },
+          { off = { us = 70000 } },
+          { repeat = { times = 20, do = [{ launch = { kernel = "push" } }] } },
+          { sync = { api = "cudaDeviceSynchronize" } },
+        ]
+    "#;
+    Scenario::parse(text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let device = &project.facts()["devices"][0];
+    assert_eq!((&device["outside_function"], &device["outside_function_caller"]), (&json!("__random"), &json!("main")));
+    assert_eq!(device["outside_loading_ns"], 200_000_000);
+    assert_eq!(device["outside_off_cpu_ns"], 70_000_000);
+    assert!(device["outside_module"].is_null(), "{device:#}");
+    let review = project.coldspot(&["review", "run.sqlite"]).out();
+    assert!(review.contains("of its CPU samples in `__random`, called by `main`"), "{review}");
+    assert!(review.contains("Loading the program, until it begins, takes 200 ms"), "{review}");
+}
