@@ -118,7 +118,8 @@ fn cycle(launches: &Launches, places: &[u32]) -> Option<Vec<u32>> {
     let period = (1..=most).find(|distance| near_share(*distance) >= SAME_SHARES.1).filter(|period| *period > 1)?;
     let begun_at = |offset: usize| places.iter().skip(offset).step_by(period).copied().collect::<Vec<u32>>();
     // It begins where the device pauses most; of as much, with the first.
-    let best = (0..period).max_by_key(|offset| (pause_ns(launches.all(), &begun_at(*offset)), std::cmp::Reverse(*offset)))?;
+    let best =
+        (0..period).max_by_key(|offset| (pause_ns(launches.all(), &begun_at(*offset)), std::cmp::Reverse(*offset)))?;
     Some(begun_at(best))
 }
 

@@ -157,11 +157,13 @@ impl Play<'_> {
         let run_ns = |op: &u32| ops[*op as usize].end - ops[*op as usize].start;
         let key = |op: &u32| {
             let op = &ops[*op as usize];
-            (op.step, setting.shape_of(op).filter(|_| op.call != NONE))
+            (op.step, Some((setting.name_of(op), setting.block_count(op))).filter(|_| op.call != NONE))
         };
         let mut shares = HashMap::default();
         for stream in by_stream(ops) {
-            for alike in stream.chunk_by(|one, next| key(one) == key(next)).filter(|alike| alike.len() >= MIN_UNLIKE_COUNT) {
+            for alike in
+                stream.chunk_by(|one, next| key(one) == key(next)).filter(|alike| alike.len() >= MIN_UNLIKE_COUNT)
+            {
                 let longest = alike.iter().map(run_ns).max().unwrap_or(0);
                 let shortest = alike.iter().map(run_ns).min().unwrap_or(0);
                 let sum = alike.iter().map(run_ns).fold(0_i64, i64::saturating_add);
