@@ -149,8 +149,9 @@ pub const MAX_EXPRESSION_BYTES: usize = KIB as usize;
 pub const MAX_TAG_BYTES: usize = 2 * KIB as usize;
 /// Branches (`if`, `elif`) of a text or template that are open at once: the parser calls itself for each.
 pub const MAX_OPEN_BRANCH_COUNT: usize = 100;
-/// Brackets and filters of one template: values that hold values are let go of by functions that call themselves.
-pub const MAX_TEMPLATE_NEST_COUNT: usize = 1_000;
+/// Brackets, filters, `+`, `*` and imports of one template that may stand around one value: values that hold values are printed
+/// and let go of by functions that call themselves, up to so often for each level of [`MAX_TEMPLATE_DEPTH`].
+pub const MAX_TEMPLATE_NEST_COUNT: usize = 200;
 /// How deep macros, includes and loops call each other; a macro counts four, an include ten.
 pub const MAX_TEMPLATE_DEPTH: usize = 200;
 /// Texts of one param of a rule: each is held against every name.
@@ -175,10 +176,10 @@ pub const MAX_FINDING_OF_RULE_COUNT: usize = 100;
 pub const MAX_FINDING_OF_RULE_IN_ALL_COUNT: usize = 400;
 /// Bytes of a page: two hundred times a long one.
 pub const MAX_PAGE_BYTES: usize = 64 * MIB as usize;
-/// How long templates of the user may print a page.
-pub const MAX_PRINTING_TIME: Duration = Duration::from_secs(60);
-/// Bytes that they may take beyond what was in use.
-pub const MAX_PRINTING_BYTES: u64 = 256 * MIB;
+/// Processor time that templates of the user may take to print a page: the built-in ones take a hundredth.
+pub const MAX_PRINTING_TIME: Duration = Duration::from_secs(5);
+/// Bytes that they may take beyond what was in use: twice the largest page.
+pub const MAX_PRINTING_BYTES: u64 = 128 * MIB;
 
 // What a run may take in all, whatever else holds. The command line watches over it.
 
