@@ -137,6 +137,14 @@ pub const MAX_RULE_FILE_BYTES: u64 = MIB;
 pub const MAX_RULE_FOLDER_ENTRY_COUNT: usize = 20_000;
 /// Bytes of all rule files together.
 pub const MAX_RULES_BYTES: usize = 16 * MIB as usize;
+/// Rules of all folders together: each is asked about every entity of its kind.
+pub const MAX_RULE_COUNT: usize = 2_000;
+/// Entries of one list or table of a rule, such as its conditions, params, groups or tests; facts of an example or test.
+pub const MAX_RULE_ENTRY_COUNT: usize = 1_000;
+/// Links of one rule to others of one kind, and entities that one names.
+pub const MAX_RULE_LINK_COUNT: usize = 200;
+/// Bytes of one text of a rule that is printed.
+pub const MAX_RULE_TEXT_BYTES: usize = 16 * KIB as usize;
 /// Files of a folder of templates.
 pub const MAX_TEMPLATE_FILE_COUNT: usize = 100;
 /// Unknown keys that are reported of one TOML file: each costs another reading of it.
@@ -166,8 +174,14 @@ pub const MAX_RULES_STEP_COUNT: u64 = 100_000_000;
 /// The same of all tests of all rules, each of which is run with each of its facts changed: those of the built-in rules take a
 /// thirteenth.
 pub const MAX_TESTING_STEP_COUNT: u64 = 100_000_000;
+/// Processor time that all rules of a run may take together: the built-in ones take a few milliseconds of an ordinary report.
+pub const MAX_RULES_TIME: Duration = Duration::from_secs(2);
+/// The same of all their tests: those of the built-in rules take a tenth of a second.
+pub const MAX_TESTING_TIME: Duration = Duration::from_secs(4);
 /// Bytes that one text of a rule quotes of a report.
 pub const MAX_QUOTED_BYTES: usize = MIB as usize;
+/// Bytes of the texts of all findings of a run: twenty times those of a report with hundreds of findings.
+pub const MAX_PRINTED_BYTES: usize = 48 * MIB as usize;
 /// Steps of a template.
 pub const MAX_TEMPLATE_STEP_COUNT: u64 = 50_000_000;
 /// Findings of one rule on one device: of what comes after so many, each holds less than 1 % of any account.
@@ -288,6 +302,12 @@ mod tests {
                 vec![count(MAX_PATTERN_BUDGET_COUNT as u64), count(MAX_PATTERN_STAR_COUNT as u64)],
             ),
             ("all folders of rules", vec![count(MAX_RULE_FOLDER_ENTRY_COUNT as u64), bytes(MAX_RULES_BYTES as u64)]),
+            ("rules of all folders", vec![count(MAX_RULE_COUNT as u64)]),
+            (
+                "entries of a list or table of a rule, links",
+                vec![count(MAX_RULE_ENTRY_COUNT as u64), count(MAX_RULE_LINK_COUNT as u64)],
+            ),
+            ("a text of a rule", vec![bytes(MAX_RULE_TEXT_BYTES as u64)]),
             ("a folder of templates", vec![count(MAX_TEMPLATE_FILE_COUNT as u64)]),
             ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),
             ("an expression of a rule, a tag", vec![bytes(MAX_EXPRESSION_BYTES as u64), bytes(MAX_TAG_BYTES as u64)]),
@@ -296,11 +316,15 @@ mod tests {
             ("macros, includes", vec![count(MAX_TEMPLATE_DEPTH as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
             ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT), count(MAX_TESTING_STEP_COUNT)]),
+            ("processor time of all rules", vec![seconds(MAX_RULES_TIME), seconds(MAX_TESTING_TIME)]),
             (
                 "findings of one rule on one GPU, on all",
                 vec![count(MAX_FINDING_OF_RULE_COUNT as u64), count(MAX_FINDING_OF_RULE_IN_ALL_COUNT as u64)],
             ),
-            ("bytes that one text of a rule quotes", vec![bytes(MAX_QUOTED_BYTES as u64)]),
+            (
+                "bytes that one text of a rule quotes",
+                vec![bytes(MAX_QUOTED_BYTES as u64), bytes(MAX_PRINTED_BYTES as u64)],
+            ),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),
             (

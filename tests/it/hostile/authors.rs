@@ -252,7 +252,9 @@ fn templates_that_never_end_or_fill_memory_in_one_step_are_refused() {
     // As deep as the limits let it, however it is printed: it ends.
     for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("(", ",)")] {
         let nest = format!("{{% set x = {}x{} %}}", open.repeat(38), close.repeat(38)).repeat(5);
-        for print in ["{{ x }}", "{{ x|string|length }}", "{{ x|tojson|length }}", "{{ x == [x] }}", "{{ debug()|length }}"] {
+        for print in
+            ["{{ x }}", "{{ x|string|length }}", "{{ x|tojson|length }}", "{{ x == [x] }}", "{{ debug()|length }}"]
+        {
             let deep = format!(
                 "{{% for x in [1] recursive %}}{nest}{{% if loop.depth < 190 %}}{{{{ loop([x]) }}}}{{% else %}}{print}{{% endif %}}{{% endfor %}}"
             );
