@@ -107,11 +107,15 @@ impl Occurrence<'_> {
         Some(estimate.map_or(gain.recoverable_ns, |estimate| estimate.recoverable_ns))
     }
 
-    /// Takes out of the gain what something else explains.
+    /// Takes out of the gain what something else explains. What was played could still win all of it alone.
     pub(super) fn take_explained(&mut self) {
         self.own_ns = self.own_ns.or(self.recoverable_ns());
         if let Some((_, taken_ns)) = self.explained {
-            self.take_part(self.left_share(taken_ns));
+            let (share, whole) = (self.left_share(taken_ns), self.gain.clone());
+            self.take_part(share);
+            if let (Some(gain), Some(whole)) = (&mut self.gain, whole.filter(|whole| whole.replayed.is_some())) {
+                *gain = Gain { replayed: gain.replayed, ..whole };
+            }
         }
     }
 

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use foldhash::HashMap;
+
 use super::build::{Built, build};
-use super::change::{Change, Extent, is_scalar_readback, is_small_kernel};
+use super::change::{
+    Change, Extent, MAX_PROFILER_SHARE, MAX_PROFILER_SHARE_AHEAD, is_scalar_readback, is_small_kernel,
+};
 use super::model::{Edge, Play};
 use super::record::{Call, MAX_STEP_COUNT, Op, Part};
 use super::setting::Setting;
@@ -152,11 +156,13 @@ impl<'all> Replay<'all> {
         let mut replay = Self { built, setting, recorded_ns, step_ns, least_ns, bare: Vec::new(), barest: Vec::new() };
         let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
         let cost = if is_measured { COST.on_host(&replay.built.model.part.calls) } else { COST };
-        let play = replay.without_profiler(cost);
+        let play = replay.without_profiler(cost, MAX_PROFILER_SHARE);
         let step_ns = play.model.step_ns(&play.times()).min(recorded_ns);
         (replay.bare, replay.step_ns) = (play.edges, step_ns);
-        let play = replay.without_profiler(MOST_COST.max(cost));
+        let play = replay.without_profiler(MOST_COST.max(cost), MAX_PROFILER_SHARE);
         let least_ns = play.model.step_ns(&play.times()).min(step_ns);
+        let is_ahead = least_ns >= HOST_BOUND_SHARE * step_ns;
+        let play = if is_ahead { replay.without_profiler(MOST_COST.max(cost), MAX_PROFILER_SHARE_AHEAD) } else { play };
         (replay.barest, replay.least_ns) = (play.edges, least_ns);
         Ok(replay)
     }
@@ -175,7 +181,7 @@ impl<'all> Replay<'all> {
         }
     }
 
-    fn without_profiler(&self, cost: Cost) -> Play<'_> {
+    fn without_profiler(&self, cost: Cost, most_share: f64) -> Play<'_> {
         let mut play = Play::new(&self.built.model);
         let operator_ns = |call: &Call| if call.loading_before_ns > 0 { LOADING_OPERATOR_NS } else { cost.operator_ns };
         let gap = |call: &Call| i64::from(call.operator_count) * operator_ns(call);
@@ -186,8 +192,9 @@ impl<'all> Replay<'all> {
             .map(|call| (i64::from(call.traced_count) * cost.call_ns - (call.end - call.start)).clamp(0, cost.call_ns));
         let of_gap = calls.iter().zip(std::iter::once(0).chain(rest)).map(|(call, rest)| gap(call) + rest);
         let of_gap: Vec<i64> = of_gap.collect();
-        let of_frames: Vec<i64> = calls.iter().map(|call| i64::from(call.frame_count) * FRAME_NS).collect();
-        play.without_profiler(cost.call_ns, &of_gap, &of_frames);
+        let of_frames: Vec<i64> =
+            calls.iter().map(|call| i64::from(call.frame_count) * FRAME_NS + call.profiler_before_ns).collect();
+        play.without_profiler(cost.call_ns, &of_gap, &of_frames, most_share);
         play
     }
 
@@ -294,13 +301,26 @@ impl<'all> Replay<'all> {
         } else {
             Vec::new()
         };
+        let as_recorded = Play::of(model, &self.bare);
+        let is_best = extent == Extent::Ceiling;
+        let merged = if is_best && changes.contains(&Change::Graph) {
+            as_recorded.merged_shares(&self.setting)
+        } else {
+            HashMap::default()
+        };
+        let joined = changes.contains(&Change::NoSync).then(|| as_recorded.joined_runs(extent, &self.setting));
         let vanishes = |op: &Op| {
             of_host.get(op.call as usize) == Some(&true)
                 || changes.contains(&Change::Graph) && is_small_kernel(op, op.end - op.start)
                 || changes.contains(&Change::NoSync) && is_scalar_readback(op)
         };
-        let counts = |op: &&Op| op.device == device || extent == Extent::Expected;
-        let staying = model.part.ops.iter().filter(counts).filter(|op| !vanishes(op));
+        let staying_ns = |index: u32, op: &Op| {
+            let run_ns = op.end - op.start;
+            let joined_ns = joined.as_ref().and_then(|joined| joined(op, run_ns));
+            joined_ns.unwrap_or_else(|| merged.get(&index).map_or(run_ns, |share| (run_ns as f64 * share) as i64))
+        };
+        let counts = |op: &Op| op.device == device || extent == Extent::Expected;
+        let staying = (0_u32..).zip(&model.part.ops).filter(|(_, op)| counts(op) && !vanishes(op));
         let Some((played, count)) = model.recorded_span() else { return 0.0 };
         // Without waits, what runs in one stream need not wait for what runs in another.
         let is_one = |op: &Op| {
@@ -308,7 +328,10 @@ impl<'all> Replay<'all> {
             (op.device, if op.device == device { stream } else { 0 })
         };
         let mut of_stream: BTreeMap<(u32, u32), Vec<Interval>> = BTreeMap::new();
-        staying.for_each(|op| of_stream.entry(is_one(op)).or_default().push(Interval::new(op.start, op.end)));
+        staying.for_each(|(index, op)| {
+            let left = Interval::new(op.start, op.start + staying_ns(index, op));
+            of_stream.entry(is_one(op)).or_default().push(left);
+        });
         let busiest_ns = of_stream.into_values().map(|ops| Union::of(ops).overlap_ns(played)).max();
         busiest_ns.unwrap_or(0) as f64 / count as f64
     }
@@ -376,6 +399,7 @@ mod tests {
             traced_count: 1,
             operator_count: 0,
             frame_count: 0,
+            profiler_before_ns: 0,
             first_op: NONE,
             op_count: 1,
         };

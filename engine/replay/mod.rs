@@ -71,6 +71,8 @@ pub struct Subject<'all> {
     pub steps: &'all [Step],
     /// What each kernel's name tells, by the index of the name.
     pub roles: &'all [Role],
+    /// Whether its name tells that it computes in double precision, by the index of the name.
+    pub doubles: &'all [bool],
 }
 
 /// Why a recording is not played again.

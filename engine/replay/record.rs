@@ -23,6 +23,10 @@ const MAX_THREAD_COUNT: usize = 256;
 pub(super) const MAX_STEP_COUNT: usize = 100;
 /// How PyTorch begins the names of an optimizer's ranges: `Optimizer.step#SGD.step`.
 const OPTIMIZER: &str = "Optimizer.";
+/// How it begins those of its profiler's steps: `ProfilerStep#3`. Between two of them the profiler is called.
+const PROFILER_STEP: &str = "ProfilerStep";
+/// More time between two of its steps is not the profiler's alone.
+const MAX_PROFILER_STEP_NS: i64 = 1_000_000;
 /// Queries of a loop that polls, at least.
 const MIN_POLL_COUNT: u32 = 3;
 
@@ -45,6 +49,8 @@ pub(super) struct Call {
     pub(super) operator_count: u32,
     /// Functions of Python that were recorded between it and the call before.
     pub(super) frame_count: u32,
+    /// What of the time before the call the profiler itself takes between two steps; nanoseconds.
+    pub(super) profiler_before_ns: i64,
     /// Whether it is made in a step of an optimizer, or while it clears gradients.
     pub(super) is_of_optimizer: bool,
     /// The first operation that it asked for, and how many.
@@ -140,7 +146,8 @@ impl Part {
         let mut call_of: HashMap<u32, u32> = HashMap::default();
         let is_at_work = |thread: &&u32| !only_asks(subject, calls_within(subject, **thread, host.whole()));
         let threads: Vec<u32> = threads.iter().filter(is_at_work).copied().collect();
-        let is_optimizer = optimizer_labels(subject);
+        let is_optimizer = labels_of(subject, OPTIMIZER);
+        let is_step = labels_of(subject, PROFILER_STEP);
         for thread in &threads {
             let first = part.calls.len();
             part.add_thread(subject, *thread, host.whole(), &mut call_of);
@@ -150,6 +157,7 @@ impl Part {
             part.note_blocked(subject, *thread, first);
             part.note_operators(subject, *thread, first);
             part.note_optimizer(subject, &is_optimizer, *thread, first);
+            part.note_profiler(subject, &is_step, *thread, first);
             part.threads.push(first..part.calls.len());
         }
         part.add_ops(subject, host, &call_of);
@@ -186,6 +194,7 @@ impl Part {
                 traced_count: 1,
                 operator_count: 0,
                 frame_count: 0,
+                profiler_before_ns: 0,
                 is_of_optimizer: false,
                 first_op: NONE,
                 op_count: 0,
@@ -287,6 +296,28 @@ impl Part {
         }
     }
 
+    /// What of the time before each call lies between two steps of the profiler, which the program calls there.
+    fn note_profiler(&mut self, subject: &Subject<'_>, is_step: &[bool], thread: u32, first: usize) {
+        let Some(ranges) = subject.timeline.ranges.of_thread(thread) else { return };
+        let is_own = |label: u32| is_step.get(label as usize) == Some(&true);
+        let own = ranges.times.iter().zip(&ranges.label).filter(|(_, label)| is_own(**label));
+        let mut before: Option<i64> = None;
+        let mut between = Union::default();
+        for (times, _) in own {
+            let since = before.replace(times.end).unwrap_or(times.start);
+            if (1..=MAX_PROFILER_STEP_NS).contains(&(times.start - since)) {
+                between.push(Interval::new(since, times.start));
+            }
+        }
+        let mut end = i64::MAX;
+        for call in &mut self.calls[first..] {
+            if end < call.start {
+                call.profiler_before_ns = between.overlap_ns(Interval::new(end, call.start));
+            }
+            end = call.end;
+        }
+    }
+
     fn add_ops(&mut self, subject: &Subject<'_>, host: &HostSteps, call_of: &HashMap<u32, u32>) {
         let within = host.on_devices();
         let threads = self.calls.iter().map(|call| call.thread);
@@ -378,9 +409,9 @@ fn note_overlap(calls: &mut [Call], union: &Union) {
 }
 
 /// Which labels of ranges are those of an optimizer.
-fn optimizer_labels(subject: &Subject<'_>) -> Vec<bool> {
+fn labels_of(subject: &Subject<'_>, beginning: &str) -> Vec<bool> {
     let labels = subject.timeline.ranges.labels.iter();
-    labels.map(|label| subject.timeline.name(label.name).starts_with(OPTIMIZER)).collect()
+    labels.map(|label| subject.timeline.name(label.name).starts_with(beginning)).collect()
 }
 
 /// The threads that call CUDA, of the processes that run work on the device.

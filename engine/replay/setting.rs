@@ -149,6 +149,16 @@ impl<'all> Setting<'all> {
         self.subject.roles.get(name as usize).copied().unwrap_or_default()
     }
 
+    /// Whether a kernel computes in double precision.
+    pub(super) fn is_fp64(&self, op: &Op) -> bool {
+        self.subject.doubles.get(self.name_of(op) as usize) == Some(&true)
+    }
+
+    /// The peak of plain fp32 over that of fp64.
+    pub(super) fn fp64_ratio(&self) -> Option<f64> {
+        self.properties(self.own_device())?.fp64_ratio()
+    }
+
     /// The peaks of matrix products on tensor cores over that of fp32 without.
     pub(super) fn tensor_ratios(&self) -> Option<TensorRatios> {
         self.properties(self.own_device())?.tensor_ratios()

@@ -31,7 +31,28 @@ pub fn tensor_ratios(compute_capability: (i64, i64), name: Option<&str>) -> Opti
     Some(TensorRatios { half: part * half, tf32: tf32.map(|tf32: f64| part * tf32) })
 }
 
+/// How many times the peak rate of fp64 a GPU reaches in plain fp32, by compute capability, as NVIDIA's data sheets and the
+/// programming guide give it: with fp64 on tensor cores where there is that (A100, H100, B200). `None` where neither says it.
+fn fp64_ratio(compute_capability: (i64, i64), name: Option<&str>) -> Option<f64> {
+    let name = name.unwrap_or("");
+    Some(match compute_capability {
+        (6, 0) | (7, 0) => 2.0,
+        (5, _) | (6, 1) | (7, 5) => 32.0,
+        (8, 0) => 1.0,
+        (8, 6 | 9) | (10, 3) | (12, _) => 64.0,
+        (9, _) if name.contains("H20") && !name.contains("H200") => 44.0,
+        (9, _) => 1.0,
+        (10, 0) => 2.0,
+        _ => return None,
+    })
+}
+
 impl DeviceProperties {
+    /// How many times the peak rate of its fp64 plain fp32 reaches.
+    pub fn fp64_ratio(&self) -> Option<f64> {
+        fp64_ratio(self.compute_capability?, self.name.as_deref())
+    }
+
     /// What its tensor cores reach; `None` where its compute capability is not known either.
     pub fn tensor_ratios(&self) -> Option<TensorRatios> {
         tensor_ratios(self.compute_capability?, self.name.as_deref())
@@ -62,6 +83,15 @@ mod tests {
         assert_eq!(of((7, 5), "Tesla T4"), Some((8.0, None)));
         assert_eq!(of((7, 5), "Quadro T2000"), None);
         assert_eq!(of((8, 7), "Orin"), None);
+    }
+
+    #[test]
+    fn double_precision_is_slow_on_cards_for_games() {
+        assert_eq!(fp64_ratio((8, 6), None), Some(64.0));
+        assert_eq!(fp64_ratio((7, 5), Some("Tesla T4")), Some(32.0));
+        assert_eq!(fp64_ratio((9, 0), Some("NVIDIA H200")), Some(1.0));
+        assert_eq!(fp64_ratio((9, 0), Some("NVIDIA H20")), Some(44.0));
+        assert_eq!(fp64_ratio((8, 7), Some("Orin")), None);
     }
 
     #[test]

@@ -74,6 +74,13 @@ const IDENTITY: &[Fact] = &[
         "Peak rate of dense matrix products in fp16 or bf16 on tensor cores, against that of plain fp32; by compute capability, absent where it has no tensor cores or is not known.",
     ),
     fact("tf32_peak_ratio", Float, DeviceInfo, Intensive, "The same in TF32; absent before compute capability 8.0."),
+    fact(
+        "fp64_peak_ratio",
+        Float,
+        DeviceInfo,
+        Intensive,
+        "Peak rate of plain fp32 against that of fp64, on tensor cores where they do fp64; by compute capability, absent where that is not known.",
+    ),
     fact("memory_bandwidth_gb_per_s", Float, DeviceInfo, Intensive, "Peak bandwidth of device memory."),
     fact(
         "total_memory_bytes",

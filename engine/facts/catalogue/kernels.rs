@@ -151,6 +151,13 @@ pub(super) const KERNEL: &[Fact] = &[
         Incomparable,
         "The precision that a matrix kernel's name gives away; absent when it does not.",
     ),
+    fact(
+        "is_fp64",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether the name tells of data in double precision, and of no other.",
+    ),
     fact("is_matrix_product", Bool, CudaTrace, Incomparable, "Whether the name is that of a matrix product."),
     fact(
         "is_tensor_copy",

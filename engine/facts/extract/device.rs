@@ -35,6 +35,7 @@ fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {
     let ratios = properties.tensor_ratios();
     facts.set_some("half_peak_ratio", ratios.map(|ratios| ratios.half));
     facts.set_some("tf32_peak_ratio", ratios.and_then(|ratios| ratios.tf32));
+    facts.set_some("fp64_peak_ratio", properties.fp64_ratio());
     facts.set_some("memory_bandwidth_gb_per_s", properties.memory_bandwidth.map(|rate| rate as f64 / 1e9));
     facts.set_some("total_memory_bytes", properties.total_memory_bytes);
 }

@@ -21,6 +21,8 @@ pub(super) struct Traits {
     pub(super) is_transpose: bool,
     pub(super) is_elementwise: bool,
     pub(super) precision: Option<&'static str>,
+    /// It computes in double precision.
+    pub(super) is_fp64: bool,
     /// What it tells a replay.
     pub(super) role: Role,
 }
@@ -33,6 +35,7 @@ impl Traits {
         facts.set("is_tensor_copy", self.is_tensor_copy);
         facts.set("is_transpose", self.is_transpose);
         facts.set("is_elementwise", self.is_elementwise);
+        facts.set("is_fp64", self.is_fp64);
         facts.set_some("precision", self.precision);
     }
 }
@@ -89,6 +92,12 @@ const PRECISIONS: [(&str, &str); 8] = [
     (r"(?i)(sgemm|gcgemm|ffma|simt_sgemm|fp32|f32f32|scudnn)", "fp32"),
 ];
 
+/// So much of a demangled name holds the types of what it works on.
+const TYPED_BYTES: usize = 400;
+/// Types of data in demangled names. Scalars are often double where data are not: only names with no other type tell.
+const DOUBLE: &str = r"\bdouble\b";
+const NO_DOUBLE: &str = r"\b(float|half|__half2?|Half|half_t|BFloat16|bfloat16_t|__nv_bfloat16|c10::complex)\b";
+
 pub(super) struct Patterns {
     communication: Regex,
     collective: Regex,
@@ -104,6 +113,8 @@ pub(super) struct Patterns {
     elementwise: Regex,
     softmax: Regex,
     no_softmax: Regex,
+    double: Regex,
+    no_double: Regex,
     precisions: Vec<(Regex, &'static str)>,
     roles: Vec<(Regex, Role)>,
 }
@@ -128,6 +139,8 @@ impl Patterns {
             elementwise: Regex::new(ELEMENTWISE).ok()?,
             softmax: Regex::new(SOFTMAX).ok()?,
             no_softmax: Regex::new(NO_SOFTMAX).ok()?,
+            double: Regex::new(DOUBLE).ok()?,
+            no_double: Regex::new(NO_DOUBLE).ok()?,
             precisions: precisions.collect::<Option<_>>()?,
             roles: roles.collect::<Option<_>>()?,
         })
@@ -137,6 +150,12 @@ impl Patterns {
     fn unscoped<'name>(&self, short: &str, full: &'name str) -> Cow<'name, str> {
         let beginning = beginning(full);
         if self.nameless.is_match(short) { beginning.into() } else { self.scope.replace_all(beginning, "") }
+    }
+
+    /// Whether a demangled name tells of data in double precision, and of no other.
+    fn is_of_doubles(&self, full: &str) -> bool {
+        let typed = cut::to_bytes(full, TYPED_BYTES);
+        self.double.is_match(typed) && !self.no_double.is_match(typed)
     }
 
     pub(super) fn traits(&self, short: &str, full: &str) -> Traits {
@@ -171,6 +190,7 @@ impl Patterns {
                 && (!self.fusion.is_match(short) || self.moving_fusion.is_match(short)),
             is_elementwise,
             precision,
+            is_fp64: if is_matrix_product { precision == Some("fp64") } else { self.is_of_doubles(full) },
             role,
         }
     }
@@ -272,6 +292,24 @@ mod tests {
         ] {
             assert_eq!(patterns.traits(short, full).is_matrix_product, is_product, "{full}");
         }
+    }
+
+    #[test]
+    fn names_tell_double_precision() {
+        let patterns = Patterns::new().expect("patterns compile");
+        let is_fp64 = |short: &str, full: &str| patterns.traits(short, full).is_fp64;
+        let silu = "void at::native::vectorized_elementwise_kernel<2, at::native::(anonymous namespace)::silu_kernel(at::TensorIteratorBase&)::{lambda()#1}::operator()() const::{lambda()#1}::operator()() const::{lambda(double)#1}, std::array<char*, 2ul> >(int)";
+        assert!(is_fp64("vectorized_elementwise_kernel", silu));
+        assert!(is_fp64(
+            "Kernel2",
+            "void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x32_16x4_tn_align1>(T1::Params)"
+        ));
+        assert!(is_fp64("volta_dgemm_64x64_tn", "volta_dgemm_64x64_tn"));
+        assert!(is_fp64("step", "step(double const*, double*, int)"));
+        // A scalar in double precision beside data that are not.
+        assert!(!is_fp64("adam", "void adam<float>(float*, float const*, double, double)"));
+        assert!(!is_fp64("ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"));
+        assert!(!is_fp64("double_buffer", "double_buffer(int*)"));
     }
 
     #[test]

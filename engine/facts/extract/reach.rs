@@ -36,6 +36,7 @@ const WAITING: &[Account] =
 const COPIES: &[Account] = &[ExposedCopy, ExposedMigration];
 /// Idle time while the host waits for copies, as it does for all.
 const WAITS: &[Account] = &[IdleSync, IdleQuery, IdleCopyCall];
+const KERNELS: &[Account] = &[Compute, ExposedMemset];
 const COMMUNICATION: &[Account] = &[ExposedCommunication];
 const BUSY: &[Account] = &[Compute, ExposedCommunication, ExposedCopy, ExposedMigration, ExposedMemset];
 
@@ -94,8 +95,10 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
         (Change::HostAside, Made::AsWellAsCanBe) => &[IDLE_OF_HOST, COPIES],
         (Change::NoBlocking, Made::Plainly) => &[BLOCKED],
         (Change::NoSync, Made::Plainly) => &[WAITING],
-        // Values that are not read back need no copy.
-        (Change::NoSync, Made::AsWellAsCanBe) => &[IDLE_OF_HOST, COPIES],
+        // Values that are not read back need no copy, nor kernels of their own.
+        (Change::NoSync, Made::AsWellAsCanBe) => &[IDLE_OF_HOST, COPIES, KERNELS],
+        // What is launched at once can be one kernel.
+        (Change::Graph, Made::AsWellAsCanBe) => &[IDLE_OF_HOST, KERNELS],
         (Change::LoadAhead | Change::NoBlocking | Change::Graph | Change::CacheAllocations, _) => &[IDLE_OF_HOST],
         (Change::BatchCopies | Change::PinCopies, _) => &[COPIES, IDLE_OF_HOST],
         (Change::OverlapCopies, Made::Plainly) => &[COPIES, WAITS],
@@ -105,6 +108,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
         (Change::OverlapCopies, Made::AsWellAsCanBe)
         | (
             Change::LowerPrecision
+            | Change::SinglePrecision
             | Change::ChannelsLast
             | Change::ForEach
             | Change::FixedShapes

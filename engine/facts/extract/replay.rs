@@ -144,6 +144,7 @@ fn played<T>(
     let devices: Vec<&DeviceOps> = context.devices.iter().map(|device| &device.ops).collect();
     let own = context.devices.iter().position(|other| other.ops.device == device.ops.device).unwrap_or(0);
     let roles: Vec<Role> = context.traits.iter().map(|traits| traits.role).collect();
+    let doubles: Vec<bool> = context.traits.iter().map(|traits| traits.is_fp64).collect();
     let subject = Subject {
         timeline: context.timeline,
         calls: &context.calls,
@@ -151,6 +152,7 @@ fn played<T>(
         device: own,
         steps,
         roles: &roles,
+        doubles: &doubles,
     };
     let replay = Replay::new(subject)?;
     let bounds = reach::Bounds::new(device, steps);

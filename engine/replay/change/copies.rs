@@ -22,13 +22,13 @@ const MIN_PIECE_COUNT: u32 = 3;
 /// Calls between a wait and what was asked for before or after it, at most.
 const MAX_WAIT_DISTANCE: usize = 1_000;
 /// What a copy takes beside its bytes.
-const COPY_LATENCY_NS: i64 = 1_500;
+pub(super) const COPY_LATENCY_NS: i64 = 1_500;
 /// Of a kernel, the most that its last wave leaves to kernels of other streams. Measured on the machine of docs/gains.md.
 const LAST_WAVE_SHARE: f64 = 0.08;
 /// An operator that copies waits by itself so soon after it has asked for the copy.
 const OWN_WAIT_NS: i64 = 50_000;
 /// An asynchronous call.
-const ASYNC_CALL_NS: i64 = 4_000;
+pub(super) const ASYNC_CALL_NS: i64 = 4_000;
 
 impl Play<'_> {
     pub(super) fn pin_copies(&mut self, extent: Extent, setting: &Setting<'_>) {

@@ -3,40 +3,27 @@
 use std::ops::Range;
 
 use super::super::Role;
-use super::super::model::{Edge, Play, What, Why};
-use super::super::record::{Op, TO_DEVICE, TO_HOST};
+use super::super::model::{Play, What, Why};
+use super::super::record::{Op, Part, TO_HOST};
 use super::super::setting::Setting;
 use super::Extent;
+use super::programs::data_ns;
 use crate::ledger::OpKind;
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
 
 /// Read-backs of at most so many bytes are small results: the wait costs more than the bytes.
 const MAX_SCALAR_BYTES: i64 = 16 << 10;
-/// Between two kernels of a graph. Measured on the machine of docs/gains.md.
-const GRAPH_SPACING_NS: i64 = 60;
-/// Between two operations of a graph one of which is a copy or a memset. Measured on the machine of docs/gains.md.
-const GRAPH_COPY_SPACING_NS: i64 = 300;
-/// The launch of a graph.
-const GRAPH_LAUNCH_NS: i64 = 8_000;
-/// Of host code that other threads or processes do, what stays: taking over what they made. Measured on the machine of docs/gains.md.
-const HANDED_OVER_SHARE: f64 = 0.15;
-/// Of host code, the least that operators of the CPU take where it is theirs.
-const OF_OPERATORS_SHARE: f64 = 0.5;
-/// A copy and the waits for it, at most.
-const MAX_CALLS_OF_COPY: usize = 6;
 /// Reads in so many places of a step could be one at its end.
 const MIN_PLACES_OF_READS: usize = 2;
 /// So many reads in a step are those of a loop.
 const MIN_READS_OF_LOOP: usize = 16;
-/// Fewer launches between two waits are not worth a graph.
-const MIN_GRAPH_LAUNCH_COUNT: usize = 10;
 /// Of the host code that leads to a call, so much stays at least when the call before it goes.
 const OWN_GAP_SHARE: f64 = 0.7;
 /// Launches between two reads that make one result, at most.
 const MAX_LAUNCHES_OF_RESULT: usize = 8;
 /// So many results that are made and read one after the other are a loop over what one operation could do at once.
-const MIN_RESULTS_IN_ROW: usize = 8;
+pub(super) const MIN_RESULTS_IN_ROW: usize = 8;
 /// Kernels that are shorter can vanish in others.
 const SMALL_KERNEL_NS: i64 = 10_000;
 
@@ -49,12 +36,17 @@ impl Play<'_> {
         is_copy && row.op_count == 1 && op.is_some_and(is_scalar_readback)
     }
 
+    fn is_wait_or_read(&self, call: u32) -> bool {
+        matches!(self.model.call(call).class, ApiClass::Wait(_) | ApiClass::Query) || self.reads_scalar(call)
+    }
+
     pub(super) fn no_sync(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
-        let is_wait = |call: u32| matches!(model.call(call).class, ApiClass::Wait(_) | ApiClass::Query);
-        let is_gone = |call: u32| is_wait(call) || self.reads_scalar(call);
-        let mut is_gone: Vec<bool> = (0..model.part.calls.len() as u32).map(is_gone).collect();
-        self.add_single_results(&mut is_gone, extent, setting);
+        let calls = 0..model.part.calls.len() as u32;
+        let mut is_gone: Vec<bool> = calls.map(|call| self.is_wait_or_read(call)).collect();
+        let of_results = self.of_results(&is_gone, extent, setting);
+        let joined = self.joined_runs(extent, setting);
+        is_gone.iter_mut().zip(&of_results).for_each(|(is_gone, is_of_result)| *is_gone |= *is_of_result);
         let reads = (0..model.part.calls.len() as u32).filter(|call| self.reads_scalar(*call)).count();
         let step_count = model.part.step_count as usize;
         if extent == Extent::Expected && self.places_of_reads() >= MIN_PLACES_OF_READS * step_count {
@@ -65,6 +57,14 @@ impl Play<'_> {
             is_gone.get(op.call as usize) == Some(&true) && (extent == Extent::Ceiling || is_scalar_readback(op))
         };
         self.drop_ops(is_dropped);
+        self.set_runs(|_, op, run_ns| joined(op, run_ns));
+        for edge in &mut self.edges {
+            if let What::OpStart(op) = model.what[edge.to as usize]
+                && of_results.get(model.op(op).call as usize) == Some(&true)
+            {
+                edge.lag_ns = 0;
+            }
+        }
         self.close_gaps(&is_gone, extent, setting);
         if extent == Extent::Ceiling && reads >= MIN_READS_OF_LOOP * step_count {
             // Whoever reads so often does so for one thing after the other: for all at once it is one launch.
@@ -102,12 +102,14 @@ impl Play<'_> {
         }
     }
 
-    /// The few small kernels between two reads make the one result that is read: for all results at once they are one launch.
-    /// That is expected where many are made one after the other, unless it is elements that they choose: those are no results.
-    fn add_single_results(&self, is_gone: &mut [bool], extent: Extent, setting: &Setting<'_>) {
+    /// Which calls make results that one launch could make all of: the few small kernels between two reads make the one result
+    /// that is read. That is expected where many are made one after the other, unless it is elements that they choose: those are
+    /// no results. `is_gone` says which calls wait or read.
+    fn of_results(&self, is_gone: &[bool], extent: Extent, setting: &Setting<'_>) -> Vec<bool> {
         let is_ceiling = extent == Extent::Ceiling;
         let least_count = if is_ceiling { 1 } else { MIN_RESULTS_IN_ROW };
         let chooses = |call: usize| self.call_role(call, setting) == Some(Role::Selection);
+        let mut of_results = vec![false; is_gone.len()];
         for thread in &self.model.part.threads {
             let mut in_row: Vec<Range<usize>> = Vec::new();
             let mut first = None;
@@ -116,10 +118,30 @@ impl Play<'_> {
                 if self.makes_one_result(after..read, is_gone) && (is_ceiling || !(after..read).any(chooses)) {
                     in_row.push(after..read);
                 } else {
-                    settle_results(&mut in_row, is_gone, least_count);
+                    settle_results(&mut in_row, &mut of_results, &self.model.part, least_count);
                 }
             }
-            settle_results(&mut in_row, is_gone, least_count);
+            settle_results(&mut in_row, &mut of_results, &self.model.part, least_count);
+        }
+        of_results
+    }
+
+    /// What each kernel that makes one of many results takes where one launch makes all of them: its data, without what starting
+    /// and ending a kernel takes; absent of every other operation. At best nothing.
+    pub(in super::super) fn joined_runs(
+        &self,
+        extent: Extent,
+        setting: &Setting<'_>,
+    ) -> impl Fn(&Op, i64) -> Option<i64> + use<> {
+        let calls = 0..self.model.part.calls.len() as u32;
+        let is_gone: Vec<bool> = calls.map(|call| self.is_wait_or_read(call)).collect();
+        let of_results = self.of_results(&is_gone, extent, setting);
+        move |op, run_ns| {
+            let is_joined = of_results.get(op.call as usize) == Some(&true) && !is_scalar_readback(op);
+            is_joined.then(|| match (extent, op.kind) {
+                (Extent::Expected, OpKind::Kernel) => data_ns(run_ns),
+                _ => 0,
+            })
         }
     }
 
@@ -178,111 +200,12 @@ impl Play<'_> {
         self.close_gaps(&is_gone, extent, setting);
     }
 
-    pub(super) fn load_ahead(&mut self, extent: Extent) {
-        let model = self.model;
-        let gone = if extent == Extent::Expected { 1.0 - HANDED_OVER_SHARE } else { 1.0 };
-        for edge in self.edges.iter_mut().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
-            let What::CallStart(call) = model.what[edge.to as usize] else { continue };
-            let loading_ns = model.call(call).loading_before_ns.clamp(0, edge.lag_ns.max(0));
-            edge.lag_ns -= (loading_ns as f64 * gone) as i64;
-        }
-    }
-
-    /// Host code between calls, less than what is launching, and less what handing its results over takes. What operators of the
-    /// CPU do the device can do, and then what they work on need not come back; at best what they make need not be sent either.
-    pub(super) fn host_aside(&mut self, extent: Extent, setting: &Setting<'_>) {
-        let left = if extent == Extent::Expected { HANDED_OVER_SHARE } else { 0.0 };
-        let is_moved = self.moved_to_device(extent, setting);
-        let is_gone = self.kept_on_device(&is_moved, extent);
-        self.shorten_gaps(|call, gap_ns, blocked_ns| {
-            let host_ns = gap_ns - blocked_ns;
-            let left = if is_moved[call as usize] { 0.0 } else { left };
-            if host_ns >= setting.launch_gap_ns { blocked_ns + (host_ns as f64 * left) as i64 } else { gap_ns }
-        });
-        if is_gone.contains(&true) {
-            self.free_calls(|call| is_gone[call as usize].then_some(0));
-            self.drop_ops(|op| is_gone.get(op.call as usize) == Some(&true));
-        }
-    }
-
-    /// Whether the device could do the host code before a call: it is mostly operators of the CPU; at best all of it, whatever it
-    /// is, where it may be work on what the device made: a framework is at work, or results come back. Of a program that only
-    /// sends, what is sent comes from elsewhere, and still has to get to the device.
-    fn moved_to_device(&self, extent: Extent, setting: &Setting<'_>) -> Vec<bool> {
-        let model = self.model;
-        let mut is_moved = vec![false; model.part.calls.len()];
-        let has_operators = model.part.calls.iter().any(|call| call.operator_count > 0);
-        let has_results = model.part.ops.iter().any(|op| op.lane == Some(TO_HOST));
-        let is_any = extent == Extent::Ceiling && (has_operators || has_results);
-        for edge in self.edges.iter().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
-            let What::CallStart(call) = model.what[edge.to as usize] else { continue };
-            let row = model.call(call);
-            let host_ns = edge.lag_ns - row.blocked_before_ns.min(edge.lag_ns);
-            let is_of_operators = row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64;
-            is_moved[call as usize] = host_ns >= setting.launch_gap_ns && (is_of_operators || is_any);
-        }
-        is_moved
-    }
-
-    /// Which calls go where operators of the CPU before some calls run on the device: copies that bring what they work on, with
-    /// the waits for them; at best those as well that send what they made.
-    fn kept_on_device(&self, is_moved: &[bool], extent: Extent) -> Vec<bool> {
-        let part = &self.model.part;
-        let mut is_gone = vec![false; part.calls.len()];
-        let lane = |call: &usize| {
-            let row = &part.calls[*call];
-            part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1).and_then(|op| op.lane)
-        };
-        let waits = |call: &usize| {
-            let row = &part.calls[*call];
-            row.op_count == 0 && matches!(row.class, ApiClass::Wait(_) | ApiClass::Query | ApiClass::Other)
-        };
-        for thread in &part.threads {
-            for call in thread.clone().filter(|call| is_moved[*call]) {
-                let before = (thread.start..call).rev().take(MAX_CALLS_OF_COPY);
-                let back = before.take_while(|call| waits(call) || lane(call) == Some(TO_HOST));
-                if let Some(first) = back.filter(|call| lane(call) == Some(TO_HOST)).last()
-                    && self.outlasts(thread.start, call, first..call)
-                {
-                    is_gone[first..call].fill(true);
-                }
-                let after = (call..thread.end).take(MAX_CALLS_OF_COPY);
-                let sent = after.take_while(|call| waits(call) || lane(call) == Some(TO_DEVICE));
-                let sent: Vec<usize> = sent.collect();
-                let is_sent = sent.iter().any(|call| lane(call) == Some(TO_DEVICE));
-                if let Some(last) = sent.last().filter(|_| is_sent).filter(|_| extent == Extent::Ceiling)
-                    && self.outlasts(thread.start, call, call..*last + 1)
-                {
-                    is_gone[call..=*last].fill(true);
-                }
-            }
-        }
-        is_gone
-    }
-
-    /// Whether the host code before a call is operators of the CPU, or takes longer than what some calls copy: what is made or read
-    /// in less time is not what is copied.
-    fn outlasts(&self, first_of_thread: usize, call: usize, copies: Range<usize>) -> bool {
-        let part = &self.model.part;
-        let row = &part.calls[call];
-        let before = call.checked_sub(1).filter(|before| *before >= first_of_thread);
-        let host_ns = before.map_or(0, |before| row.start - part.calls[before].end);
-        let ops = part.calls[copies].iter().filter_map(|call| part.ops.get(call.first_op as usize));
-        let copied_ns: i64 = ops.map(|op| op.end - op.start).sum();
-        row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64 || host_ns >= copied_ns
-    }
-
-    /// Which calls go with what operators of the CPU before some calls work on and make, at best.
-    pub(in super::super) fn copies_of_host_code(&self, setting: &Setting<'_>) -> Vec<bool> {
-        self.kept_on_device(&self.moved_to_device(Extent::Ceiling, setting), Extent::Ceiling)
-    }
-
     pub(super) fn no_blocking(&mut self) {
         self.shorten_gaps(|_, gap_ns, blocked_ns| gap_ns - blocked_ns);
     }
 
     /// Sets the time before calls, from what it is and what of it the thread waits in the operating system.
-    fn shorten_gaps(&mut self, mut length: impl FnMut(u32, i64, i64) -> i64) {
+    pub(super) fn shorten_gaps(&mut self, mut length: impl FnMut(u32, i64, i64) -> i64) {
         let model = self.model;
         for edge in self.edges.iter_mut().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
             let What::CallStart(call) = model.what[edge.to as usize] else { continue };
@@ -290,111 +213,25 @@ impl Play<'_> {
             edge.lag_ns = length(call, edge.lag_ns, blocked).clamp(0, edge.lag_ns.max(0));
         }
     }
+}
 
-    pub(super) fn graph(&mut self, extent: Extent, setting: &Setting<'_>) {
-        let model = self.model;
-        let captured = self.captured(extent, setting);
-        let mut edges = std::mem::take(&mut self.edges);
-        for edge in &mut edges {
-            match (edge.why, model.what[edge.to as usize]) {
-                (Why::Call | Why::Queue, What::CallEnd(call)) => match captured[call as usize] {
-                    Captured::No => {}
-                    Captured::First => edge.lag_ns = edge.lag_ns.min(GRAPH_LAUNCH_NS),
-                    Captured::Later => edge.lag_ns = 0,
-                },
-                (Why::Program | Why::HandOver, What::CallStart(call))
-                    if captured[call as usize] != Captured::No && edge.lag_ns < setting.launch_gap_ns =>
-                {
-                    edge.lag_ns = 0;
-                }
-                (why, What::OpStart(op)) if captured.get(model.op(op).call as usize) != Some(&Captured::No) => {
-                    let most_ns = match why {
-                        Why::Launch => setting.launch_ns,
-                        Why::Stream if self.is_kernel_after_kernel(edge, op) => GRAPH_SPACING_NS,
-                        Why::Stream => GRAPH_COPY_SPACING_NS,
-                        _ => continue,
-                    };
-                    edge.lag_ns = edge.lag_ns.min(most_ns);
-                }
-                _ => {}
-            }
-        }
-        self.edges = edges;
-        if extent == Extent::Ceiling {
-            self.set_runs(|_, op, run_ns| is_small_kernel(op, run_ns).then_some(0));
-        }
-    }
-
-    /// Whether both sides of an edge between operations are kernels.
-    fn is_kernel_after_kernel(&self, edge: &Edge, op: u32) -> bool {
-        let before = match self.model.what[edge.from as usize] {
-            What::OpStart(before) | What::OpEnd(before) => self.model.op(before).kind.is_kernel(),
-            _ => false,
+/// Lets the calls go that make results in a row, where there are enough of them: those that make the first one of each step stay,
+/// where many are made as one.
+fn settle_results(in_row: &mut Vec<Range<usize>>, of_results: &mut [bool], part: &Part, least_count: usize) {
+    if in_row.len() >= least_count {
+        let step_of = |calls: &Range<usize>| {
+            let asks = calls.clone().map(|call| &part.calls[call]).find(|row| row.op_count > 0);
+            asks.and_then(|row| part.ops.get(row.first_op as usize)).map_or(NONE, |op| op.step)
         };
-        before && self.model.op(op).kind.is_kernel()
-    }
-
-    /// What of the calls graphs hold: what a thread launches of a step, or of many where a step is but a few launches, with no call
-    /// between that waits or allocates, which a graph cannot hold. At best nothing of that is left.
-    fn captured(&self, extent: Extent, setting: &Setting<'_>) -> Vec<Captured> {
-        let model = self.model;
-        let is_short = model.part.ops.len() < MIN_GRAPH_LAUNCH_COUNT * model.part.step_count as usize;
-        let mut captured = vec![Captured::No; model.part.calls.len()];
-        for thread in &model.part.threads {
-            let mut section: Vec<usize> = Vec::new();
-            let mut step = NONE;
-            let mut close = |section: &mut Vec<usize>| {
-                let launches = section.iter().filter(|call| model.part.calls[**call].op_count > 0).count();
-                if launches >= MIN_GRAPH_LAUNCH_COUNT || extent == Extent::Ceiling {
-                    section.iter().for_each(|call| captured[*call] = Captured::Later);
-                    let first = section.iter().find(|call| model.part.calls[**call].op_count > 0);
-                    first.into_iter().for_each(|call| captured[*call] = Captured::First);
-                }
-                section.clear();
-            };
-            for call in thread.clone() {
-                let row = &model.part.calls[call];
-                let of_step = model.part.ops.get(row.first_op as usize).map_or(step, |op| op.step);
-                let is_captured = self.can_capture(call as u32);
-                let before = model.part.calls[thread.start.max(call.saturating_sub(1))];
-                let goes_on = is_short && row.start - before.end < setting.launch_gap_ns;
-                if of_step != step && !goes_on || !is_captured && extent == Extent::Expected {
-                    close(&mut section);
-                }
-                step = of_step;
-                if is_captured {
-                    section.push(call);
-                }
+        let mut step = None;
+        for calls in in_row.iter() {
+            let is_first = step.replace(step_of(calls)) != Some(step_of(calls));
+            if !is_first || least_count == 1 {
+                of_results[calls.clone()].fill(true);
             }
-            close(&mut section);
-        }
-        captured
-    }
-
-    fn can_capture(&self, call: u32) -> bool {
-        let row = self.model.call(call);
-        let is_pageable = self.model.part.ops.get(row.first_op as usize).is_some_and(|op| op.is_pageable);
-        match row.class {
-            ApiClass::Launch | ApiClass::Memset | ApiClass::Other | ApiClass::Init => true,
-            ApiClass::CopyAsync => !is_pageable,
-            _ => false,
         }
     }
-}
-
-/// Lets the calls go that make results in a row, where there are enough of them.
-fn settle_results(in_row: &mut Vec<Range<usize>>, is_gone: &mut [bool], least_count: usize) {
-    let many = in_row.len() >= least_count;
-    in_row.drain(..).filter(|_| many).for_each(|calls| is_gone[calls].fill(true));
-}
-
-/// How a graph holds a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Captured {
-    No,
-    /// It stands for the launch of the graph.
-    First,
-    Later,
+    in_row.clear();
 }
 
 /// Whether an operation that takes so long can vanish in others.

@@ -25,6 +25,9 @@ const OVERLAP_COST_SHARE: f64 = 0.55;
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
 const TENSOR_EFFICIENCY: f64 = 0.75;
 
+/// Elements in double precision are so many times as wide as in single.
+const DOUBLE_WIDTH: f64 = 2.0;
+
 /// Of a product of attention, what writing or reading the matrix is expected to take at most: the rest it computes.
 const MATRIX_SHARE: f64 = 0.5;
 
@@ -167,6 +170,25 @@ impl Play<'_> {
         self.set_runs(|_, op, run_ns| {
             let is_product = setting.role_of(op) == Role::Fp32Product;
             is_product.then(|| (run_ns as f64 / factor) as i64)
+        });
+    }
+
+    /// Elements become half as wide; at best a quarter, or as much faster as the GPU computes in fp32. Products are expected to use
+    /// tensor cores in TF32.
+    pub(super) fn single_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let fp64 = setting.fp64_ratio().unwrap_or(1.0);
+        let tensor = setting.tensor_ratios();
+        let (tf32, half) =
+            (tensor.and_then(|ratios| ratios.tf32).unwrap_or(1.0), tensor.map_or(1.0, |ratios| ratios.half));
+        self.set_runs(|_, op, run_ns| {
+            let is_product = matches!(setting.role_of(op), Role::Product | Role::Fp32Product);
+            let factor = match (extent, is_product) {
+                (Extent::Expected, true) => (fp64 * tf32.max(1.0) * TENSOR_EFFICIENCY).max(DOUBLE_WIDTH),
+                (Extent::Expected, false) => DOUBLE_WIDTH,
+                (Extent::Ceiling, true) => (fp64 * half.max(tf32)).max(2.0 * DOUBLE_WIDTH),
+                (Extent::Ceiling, false) => fp64.max(2.0 * DOUBLE_WIDTH),
+            };
+            setting.is_fp64(op).then(|| (run_ns as f64 / factor) as i64)
         });
     }
 

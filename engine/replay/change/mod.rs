@@ -1,6 +1,8 @@
 //! The changes: what a fix does to the model, each small and named.
 
+mod aside;
 mod copies;
+mod graph;
 mod host;
 mod kernels;
 mod programs;
@@ -69,6 +71,7 @@ macro_rules! changes {
 
 changes! {
     LowerPrecision "lower-precision" "lower_precision" "Matrix products in fp32 run on tensor cores: TF32 is expected, bf16 is the ceiling."
+    SinglePrecision "single-precision" "single_precision" "What is computed in double precision is in single: half the bytes, and matrix products in TF32 where there is that; at best in bf16."
     ChannelsLast "channels-last" "channels_last" "Tensors lie as convolutions on tensor cores want them: nothing changes their layout, and normalisation reads them in order."
     ForEach "for-each" "for_each" "The few element-wise kernels that run for one tensor after another run once for all of them."
     FixedShapes "fixed-shapes" "fixed_shapes" "Masks take the place of chosen elements, whose number the host has to wait for."
@@ -125,8 +128,10 @@ impl Change {
     }
 }
 
-/// Recording takes no more of a call, or of host code, than this share.
-const MAX_PROFILER_SHARE: f64 = 0.7;
+/// Recording takes no more of a call, or of host code, than this share; of a host that runs ahead of the device, whose steps do not
+/// tell how fast it is, up to the second.
+pub(super) const MAX_PROFILER_SHARE: f64 = 0.7;
+pub(super) const MAX_PROFILER_SHARE_AHEAD: f64 = 0.85;
 /// The same of code in Python whose every function is recorded.
 const MAX_FRAMES_SHARE: f64 = 0.85;
 
@@ -137,6 +142,7 @@ impl Play<'_> {
         let host_code_ns = self.has_unlinked().then(|| self.host_code_ns());
         match change {
             Change::LowerPrecision => self.lower_precision(extent, setting),
+            Change::SinglePrecision => self.single_precision(extent, setting),
             Change::ChannelsLast => self.channels_last(extent, setting),
             Change::ForEach => self.for_each(extent, setting),
             Change::FixedShapes => self.fixed_shapes(extent, setting),
@@ -168,8 +174,8 @@ impl Play<'_> {
     }
 
     /// Takes what recording costs from calls and from the host code between them: `of_gap` says it of the code before a call, and
-    /// `of_frames` what recording its functions of Python costs.
-    pub(super) fn without_profiler(&mut self, call_cost_ns: i64, of_gap: &[i64], of_frames: &[i64]) {
+    /// `of_frames` what recording its functions of Python costs; no more of either than a share.
+    pub(super) fn without_profiler(&mut self, call_cost_ns: i64, of_gap: &[i64], of_frames: &[i64], most_share: f64) {
         let model = self.model;
         for edge in &mut self.edges {
             let cost = match (edge.why, model.what[edge.to as usize]) {
@@ -182,7 +188,7 @@ impl Play<'_> {
                 }
                 _ => continue,
             };
-            edge.lag_ns -= cost.min((edge.lag_ns as f64 * MAX_PROFILER_SHARE) as i64).max(0);
+            edge.lag_ns -= cost.min((edge.lag_ns as f64 * most_share) as i64).max(0);
         }
     }
 

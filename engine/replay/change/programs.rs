@@ -47,8 +47,7 @@ impl Play<'_> {
             for repeats in repeats(&chain, &model.part, setting) {
                 let ops = &chain[repeats.first..repeats.first + repeats.period * repeats.count];
                 let pass = |ops: &[u32]| {
-                    let longest = ops.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0);
-                    (longest - KERNEL_LATENCY_NS).max((longest as f64 * LEAST_DATA_SHARE) as i64)
+                    data_ns(ops.iter().map(|op| model.op(*op).end - model.op(*op).start).max().unwrap_or(0))
                 };
                 let tensors = (repeats.period as f64 / KERNELS_A_TENSOR).clamp(1.0, MOST_TENSORS_RATIO);
                 let all: i64 = if extent == Extent::Expected { ops.chunks(repeats.period).map(pass).sum() } else { 0 };
@@ -178,14 +177,27 @@ impl Play<'_> {
     }
 }
 
+/// What of the run of a kernel its data take.
+pub(super) fn data_ns(run_ns: i64) -> i64 {
+    (run_ns - KERNEL_LATENCY_NS).max((run_ns as f64 * LEAST_DATA_SHARE) as i64)
+}
+
 /// Element-wise kernels of one step that follow one another in a stream, each asked for by a call.
 fn elementwise_chains(part: &Part, setting: &Setting<'_>) -> Vec<Vec<u32>> {
+    let mut chains = chains_of(part, |op| setting.role_of(op) == Role::Elementwise);
+    // One sum for each tensor is a norm, or the like: nothing comes between them.
+    chains.append(&mut chains_of(part, |op| setting.role_of(op) == Role::Reduction));
+    chains
+}
+
+/// Operations of one step that follow one another in a stream, where they fit, each asked for by a call.
+fn chains_of(part: &Part, fits: impl Fn(&Op) -> bool) -> Vec<Vec<u32>> {
     let mut chains: Vec<Vec<u32>> = Vec::new();
     for ops in by_stream(&part.ops) {
         let mut chain: Vec<u32> = Vec::new();
         for op in ops {
             let row = &part.ops[op as usize];
-            let fits = row.call != NONE && setting.role_of(row) == Role::Elementwise;
+            let fits = row.call != NONE && fits(row);
             let joins = chain.last().is_none_or(|last| part.ops[*last as usize].step == row.step);
             if !(fits && joins) {
                 chains.push(std::mem::take(&mut chain));

@@ -1,0 +1,184 @@
+//! Host code that goes to other threads, other processes or the device.
+
+use std::ops::Range;
+
+use super::super::model::{Play, What, Why};
+use super::super::record::{Op, TO_DEVICE, TO_HOST};
+use super::super::setting::Setting;
+use super::Extent;
+use super::copies::{ASYNC_CALL_NS, COPY_LATENCY_NS};
+use crate::timeline::api::ApiClass;
+
+/// Of host code that other threads or processes do, what stays: taking over what they made. Measured on the machine of docs/gains.md.
+const HANDED_OVER_SHARE: f64 = 0.15;
+/// Of host code, the least that operators of the CPU take where it is theirs.
+const OF_OPERATORS_SHARE: f64 = 0.5;
+/// A copy and the waits for it, at most.
+const MAX_CALLS_OF_COPY: usize = 6;
+
+impl Play<'_> {
+    pub(super) fn load_ahead(&mut self, extent: Extent) {
+        let model = self.model;
+        let gone = if extent == Extent::Expected { 1.0 - HANDED_OVER_SHARE } else { 1.0 };
+        for edge in self.edges.iter_mut().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
+            let What::CallStart(call) = model.what[edge.to as usize] else { continue };
+            let loading_ns = model.call(call).loading_before_ns.clamp(0, edge.lag_ns.max(0));
+            edge.lag_ns -= (loading_ns as f64 * gone) as i64;
+        }
+    }
+
+    /// Host code between calls, less what is launching, and less what handing its results over takes. What operators of the CPU
+    /// do the device can do, and so it can what stands between results that come back and data that is sent: then what they work
+    /// on need not come back; at best what they make need not be sent either. Who only works on results hands nothing over.
+    pub(super) fn host_aside(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let left = if extent == Extent::Expected { HANDED_OVER_SHARE } else { 0.0 };
+        let is_moved = self.moved_to_device(extent, setting);
+        let kept = self.kept_on_device(&is_moved, extent);
+        let reads_only = self.reads_only(setting);
+        self.shorten_gaps(|call, gap_ns, blocked_ns| {
+            let host_ns = gap_ns - blocked_ns;
+            let is_gone = is_moved[call as usize] || reads_only[call as usize];
+            let left = if is_gone { 0.0 } else { left };
+            if host_ns >= setting.launch_gap_ns { blocked_ns + (host_ns as f64 * left) as i64 } else { gap_ns }
+        });
+        if kept.is_gone.contains(&true) {
+            self.free_calls(|call| kept.is_gone[call as usize].then_some(0));
+            self.drop_ops(|op| kept.is_gone.get(op.call as usize) == Some(&true));
+        }
+        if kept.is_pinned.contains(&true) {
+            self.pin_sent(&kept.is_pinned, setting);
+        }
+    }
+
+    /// In place of what the host made, in memory that was new, what it was made of is sent: that was there before, and can be pinned.
+    fn pin_sent(&mut self, is_pinned: &[bool], setting: &Setting<'_>) {
+        let of_call =
+            |op: &Op| op.is_pageable && op.lane == Some(TO_DEVICE) && is_pinned.get(op.call as usize) == Some(&true);
+        self.set_runs(|_, op, run_ns| {
+            let pinned_ns = (op.bytes as f64 / setting.pinned_rate(op.lane)) as i64 + COPY_LATENCY_NS;
+            of_call(op).then(|| run_ns.min(pinned_ns))
+        });
+        self.free_calls(|call| is_pinned[call as usize].then_some(ASYNC_CALL_NS));
+    }
+
+    /// Whether the device could do the host code before a call: it is mostly operators of the CPU, or, where a framework is at work,
+    /// stands between results that come back and data that is sent; at best all of it, whatever it is, where it may be work on what
+    /// the device made: a framework is at work, or results come back. Of a program that only sends, what is sent comes from
+    /// elsewhere, and still has to get to the device.
+    fn moved_to_device(&self, extent: Extent, setting: &Setting<'_>) -> Vec<bool> {
+        let model = self.model;
+        let mut is_moved = vec![false; model.part.calls.len()];
+        let has_operators = model.part.calls.iter().any(|call| call.operator_count > 0);
+        let has_results = model.part.ops.iter().any(|op| op.lane == Some(TO_HOST));
+        let is_any = extent == Extent::Ceiling && (has_operators || has_results);
+        for (thread, call, host_ns) in self.host_code(setting) {
+            let row = &model.part.calls[call];
+            let is_of_operators = row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64;
+            let is_round_trip = || {
+                let (back, sent) = (self.brought_before(&thread, call), self.sent_after(&thread, call));
+                has_operators && back.is_some() && sent.is_some()
+            };
+            is_moved[call] = is_of_operators || is_any || is_round_trip();
+        }
+        is_moved
+    }
+
+    /// The calls before which the host is at work for longer than launching takes: with their thread, and how long that is.
+    fn host_code(&self, setting: &Setting<'_>) -> Vec<(Range<usize>, usize, i64)> {
+        let model = self.model;
+        let mut found = Vec::new();
+        for edge in self.edges.iter().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {
+            let What::CallStart(call) = model.what[edge.to as usize] else { continue };
+            let (call, row) = (call as usize, model.call(call));
+            let host_ns = edge.lag_ns - row.blocked_before_ns.min(edge.lag_ns);
+            if host_ns >= setting.launch_gap_ns
+                && let Some(thread) = model.part.threads.iter().find(|thread| thread.contains(&call))
+            {
+                found.push((thread.clone(), call, host_ns));
+            }
+        }
+        found
+    }
+
+    /// Before which calls the host does nothing but read results that came back: nothing of that is sent.
+    fn reads_only(&self, setting: &Setting<'_>) -> Vec<bool> {
+        let mut reads_only = vec![false; self.model.part.calls.len()];
+        for (thread, call, _) in self.host_code(setting) {
+            let (back, sent) = (self.brought_before(&thread, call), self.sent_after(&thread, call));
+            reads_only[call] = back.is_some() && sent.is_none();
+        }
+        reads_only
+    }
+
+    fn lane(&self, call: usize) -> Option<u8> {
+        let row = &self.model.part.calls[call];
+        self.model.part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1).and_then(|op| op.lane)
+    }
+
+    fn only_waits(&self, call: usize) -> bool {
+        let row = &self.model.part.calls[call];
+        row.op_count == 0 && matches!(row.class, ApiClass::Wait(_) | ApiClass::Query | ApiClass::Other)
+    }
+
+    /// The calls right before one that bring what the host works on, which takes longer than copying it, with the waits for them.
+    fn brought_before(&self, thread: &Range<usize>, call: usize) -> Option<Range<usize>> {
+        let before = (thread.start..call).rev().take(MAX_CALLS_OF_COPY);
+        let back = before.take_while(|call| self.only_waits(*call) || self.lane(*call) == Some(TO_HOST));
+        let first = back.filter(|call| self.lane(*call) == Some(TO_HOST)).last()?;
+        Some(first..call).filter(|copies| self.outlasts(thread.start, call, copies.clone()))
+    }
+
+    /// The calls from one on that send what the host made, which took longer than copying it, with the waits for them.
+    fn sent_after(&self, thread: &Range<usize>, call: usize) -> Option<Range<usize>> {
+        let after = (call..thread.end).take(MAX_CALLS_OF_COPY);
+        let sent = after.take_while(|call| self.only_waits(*call) || self.lane(*call) == Some(TO_DEVICE));
+        let end = sent.last()? + 1;
+        let is_sent = (call..end).any(|call| self.lane(call) == Some(TO_DEVICE));
+        Some(call..end).filter(|copies| is_sent && self.outlasts(thread.start, call, copies.clone()))
+    }
+
+    /// What becomes of copies where host code before some calls runs on the device: those that bring what it works on go, with the
+    /// waits for them; at best, and where it stands between both, those as well that send what it made. Others are from pinned memory.
+    fn kept_on_device(&self, is_moved: &[bool], extent: Extent) -> Kept {
+        let part = &self.model.part;
+        let mut kept = Kept { is_gone: vec![false; part.calls.len()], is_pinned: vec![false; part.calls.len()] };
+        for thread in &part.threads {
+            for call in thread.clone().filter(|call| is_moved[*call]) {
+                let (back, sent) = (self.brought_before(thread, call), self.sent_after(thread, call));
+                let is_round_trip = back.is_some() && part.calls[call].operator_count > 0;
+                if let Some(back) = back {
+                    kept.is_gone[back].fill(true);
+                }
+                if let Some(sent) = sent {
+                    let goes = extent == Extent::Ceiling || is_round_trip;
+                    let of_copies = if goes { &mut kept.is_gone } else { &mut kept.is_pinned };
+                    of_copies[sent].fill(true);
+                }
+            }
+        }
+        kept
+    }
+
+    /// Whether the host code before a call is operators of the CPU, or takes longer than what some calls copy: what is made or read
+    /// in less time is not what is copied.
+    fn outlasts(&self, first_of_thread: usize, call: usize, copies: Range<usize>) -> bool {
+        let part = &self.model.part;
+        let row = &part.calls[call];
+        let before = call.checked_sub(1).filter(|before| *before >= first_of_thread);
+        let host_ns = before.map_or(0, |before| row.start - part.calls[before].end);
+        let ops = part.calls[copies].iter().filter_map(|call| part.ops.get(call.first_op as usize));
+        let copied_ns: i64 = ops.map(|op| op.end - op.start).sum();
+        row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64 || host_ns >= copied_ns
+    }
+
+    /// Which calls go with what operators of the CPU before some calls work on and make, at best.
+    pub(in super::super) fn copies_of_host_code(&self, setting: &Setting<'_>) -> Vec<bool> {
+        self.kept_on_device(&self.moved_to_device(Extent::Ceiling, setting), Extent::Ceiling).is_gone
+    }
+}
+
+/// What becomes of calls that copy, and of the waits for them.
+struct Kept {
+    is_gone: Vec<bool>,
+    is_pinned: Vec<bool>,
+}
