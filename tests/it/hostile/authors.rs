@@ -208,11 +208,11 @@ fn rules_that_are_not_what_they_look_like_are_refused() {
         ("summary = '{% raw %}{{{% endraw %}<b>@octocat'".to_owned(), "comments"),
         ("summary = \"\"\"a ` b\n` @octocat `\"\"\"".to_owned(), "mentions"),
         (
-            format!("summary = '''{{% if '%}}' == 'a' or 1{} == 3 %}}a{{% endif %}}'''", "+1".repeat(20_000)),
+            format!("summary = '''{{% if '%}}' == 'a' or 1{} == 3 %}}a{{% endif %}}'''", "+1".repeat(6_000)),
             "longer than",
         ),
-        (format!("summary = '''{{{{ '}}}}'{} }}}}'''", "|lower".repeat(20_000)), "longer than"),
-        (format!("summary = '{{% if 1 == 2 %}}{}{{% endif %}}'", "{% elif 1 == 2 %}a".repeat(20_000)), "branches"),
+        (format!("summary = '''{{{{ '}}}}'{} }}}}'''", "|lower".repeat(2_000)), "longer than"),
+        (format!("summary = '{{% if 1 == 2 %}}{}{{% endif %}}'", "{% elif 1 == 2 %}a".repeat(800)), "branches"),
     ] {
         rule(folder.path(), "summary", &line);
         for command in [&["rules", "test", "rules"][..], &["review", "run.sqlite", "--rules", "rules"]] {
@@ -252,9 +252,7 @@ fn templates_that_never_end_or_fill_memory_in_one_step_are_refused() {
     // As deep as the limits let it, however it is printed: it ends.
     for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("(", ",)")] {
         let nest = format!("{{% set x = {}x{} %}}", open.repeat(38), close.repeat(38)).repeat(5);
-        for print in
-            ["{{ x }}", "{{ x|string|length }}", "{{ x|tojson|length }}", "{{ x == [x] }}", "{{ debug()|length }}"]
-        {
+        for print in ["{{ x }}", "{{ x|string|length }}", "{{ x|tojson|length }}", "{{ x == [x] }}"] {
             let deep = format!(
                 "{{% for x in [1] recursive %}}{nest}{{% if loop.depth < 190 %}}{{{{ loop([x]) }}}}{{% else %}}{print}{{% endif %}}{{% endfor %}}"
             );
