@@ -57,9 +57,9 @@ pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgeme
     // What many entities lack alike is looked at once.
     let mut lacks: BTreeMap<(usize, &[String]), usize> = BTreeMap::new();
     for judgement in judgements {
-        asked[judgement.rule] += 1;
+        asked[judgement.rule] += judgement.entity_count;
         if let Outcome::Unknown { missing } = &judgement.outcome {
-            *lacks.entry((judgement.rule, missing)).or_default() += 1;
+            *lacks.entry((judgement.rule, missing)).or_default() += judgement.entity_count;
         }
     }
     let mut groups: BTreeMap<(Option<String>, bool), Group> = BTreeMap::new();
