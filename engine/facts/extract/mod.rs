@@ -51,6 +51,7 @@ mod syncs;
 mod tally;
 mod turns;
 mod widths;
+mod without_gpu;
 
 use foldhash::HashMap;
 
