@@ -65,6 +65,15 @@ pub const MIN_EVENT_BYTES: u64 = 24;
 pub const MIN_ROW_BYTES: u64 = 12;
 /// Rows that are read in any case.
 pub const ROWS_ANYWAY: u64 = 1_000_000;
+/// Bytes of pages of tables that may be read without SQLite for each byte of the file: each page a few times, since those above
+/// others are passed for each stretch of a table.
+pub const MAX_TABLE_PAGE_BYTES_PER_BYTE: u64 = 4;
+/// The same in any case.
+pub const MAX_TABLE_PAGE_BYTES_ANYWAY: u64 = 16 * MIB;
+/// Bytes of memory that the different kernels, streams and threads of a database may take for each byte of its file, about.
+pub const MAX_KEY_BYTES_PER_BYTE: u64 = 2;
+/// The same in any case.
+pub const MAX_KEY_BYTES_ANYWAY: u64 = 128 * MIB;
 /// Processor time that reading a database may take in any case, all threads together. Steps of SQLite do not tell how many
 /// pages each of them reads.
 pub const MAX_READING_TIME: Duration = Duration::from_secs(3);
@@ -137,6 +146,14 @@ pub const MAX_RULE_FILE_BYTES: u64 = MIB;
 pub const MAX_RULE_FOLDER_ENTRY_COUNT: usize = 20_000;
 /// Bytes of all rule files together.
 pub const MAX_RULES_BYTES: usize = 16 * MIB as usize;
+/// Rules of all folders together: each is asked about every entity of its kind.
+pub const MAX_RULE_COUNT: usize = 2_000;
+/// Entries of one list or table of a rule, such as its conditions, params, groups or tests; facts of an example or test.
+pub const MAX_RULE_ENTRY_COUNT: usize = 1_000;
+/// Links of one rule to others of one kind, and entities that one names.
+pub const MAX_RULE_LINK_COUNT: usize = 200;
+/// Bytes of one text of a rule that is printed.
+pub const MAX_RULE_TEXT_BYTES: usize = 16 * KIB as usize;
 /// Files of a folder of templates.
 pub const MAX_TEMPLATE_FILE_COUNT: usize = 100;
 /// Unknown keys that are reported of one TOML file: each costs another reading of it.
@@ -149,8 +166,9 @@ pub const MAX_EXPRESSION_BYTES: usize = KIB as usize;
 pub const MAX_TAG_BYTES: usize = 2 * KIB as usize;
 /// Branches (`if`, `elif`) of a text or template that are open at once: the parser calls itself for each.
 pub const MAX_OPEN_BRANCH_COUNT: usize = 100;
-/// Brackets and filters of one template: values that hold values are let go of by functions that call themselves.
-pub const MAX_TEMPLATE_NEST_COUNT: usize = 1_000;
+/// Brackets, filters, `+`, `*` and imports of one template that may stand around one value: values that hold values are printed
+/// and let go of by functions that call themselves, up to so often for each level of [`MAX_TEMPLATE_DEPTH`].
+pub const MAX_TEMPLATE_NEST_COUNT: usize = 200;
 /// How deep macros, includes and loops call each other; a macro counts four, an include ten.
 pub const MAX_TEMPLATE_DEPTH: usize = 200;
 /// Texts of one param of a rule: each is held against every name.
@@ -165,8 +183,14 @@ pub const MAX_RULES_STEP_COUNT: u64 = 100_000_000;
 /// The same of all tests of all rules, each of which is run with each of its facts changed: those of the built-in rules take a
 /// thirteenth.
 pub const MAX_TESTING_STEP_COUNT: u64 = 100_000_000;
+/// Processor time that all rules of a run may take together: the built-in ones take a few milliseconds of an ordinary report.
+pub const MAX_RULES_TIME: Duration = Duration::from_secs(2);
+/// The same of all their tests: those of the built-in rules take a tenth of a second.
+pub const MAX_TESTING_TIME: Duration = Duration::from_secs(4);
 /// Bytes that one text of a rule quotes of a report.
 pub const MAX_QUOTED_BYTES: usize = MIB as usize;
+/// Bytes of the texts of all findings of a run: twenty times those of a report with hundreds of findings.
+pub const MAX_PRINTED_BYTES: usize = 48 * MIB as usize;
 /// Steps of a template.
 pub const MAX_TEMPLATE_STEP_COUNT: u64 = 50_000_000;
 /// Findings of one rule on one device: of what comes after so many, each holds less than 1 % of any account.
@@ -175,10 +199,10 @@ pub const MAX_FINDING_OF_RULE_COUNT: usize = 100;
 pub const MAX_FINDING_OF_RULE_IN_ALL_COUNT: usize = 400;
 /// Bytes of a page: two hundred times a long one.
 pub const MAX_PAGE_BYTES: usize = 64 * MIB as usize;
-/// How long templates of the user may print a page.
-pub const MAX_PRINTING_TIME: Duration = Duration::from_secs(60);
-/// Bytes that they may take beyond what was in use.
-pub const MAX_PRINTING_BYTES: u64 = 256 * MIB;
+/// Processor time that templates of the user may take to print a page: the built-in ones take a hundredth.
+pub const MAX_PRINTING_TIME: Duration = Duration::from_secs(5);
+/// Bytes that they may take beyond what was in use: twice the largest page.
+pub const MAX_PRINTING_BYTES: u64 = 128 * MIB;
 
 // What a run may take in all, whatever else holds. The command line watches over it.
 
@@ -262,6 +286,14 @@ mod tests {
                 vec![count(MIN_EVENT_BYTES), count(MIN_ROW_BYTES), count(ROWS_ANYWAY)],
             ),
             (
+                "pages of tables that are read without SQLite",
+                vec![count(MAX_TABLE_PAGE_BYTES_PER_BYTE), bytes(MAX_TABLE_PAGE_BYTES_ANYWAY)],
+            ),
+            (
+                "memory of the different kernels, streams and threads",
+                vec![count(MAX_KEY_BYTES_PER_BYTE), bytes(MAX_KEY_BYTES_ANYWAY)],
+            ),
+            (
                 "processor time of reading a database",
                 vec![format!("{} s", MAX_READING_TIME.as_secs()), bytes(MIN_READ_BYTES_PER_SECOND)],
             ),
@@ -287,6 +319,12 @@ mod tests {
                 vec![count(MAX_PATTERN_BUDGET_COUNT as u64), count(MAX_PATTERN_STAR_COUNT as u64)],
             ),
             ("all folders of rules", vec![count(MAX_RULE_FOLDER_ENTRY_COUNT as u64), bytes(MAX_RULES_BYTES as u64)]),
+            ("rules of all folders", vec![count(MAX_RULE_COUNT as u64)]),
+            (
+                "entries of a list or table of a rule, links",
+                vec![count(MAX_RULE_ENTRY_COUNT as u64), count(MAX_RULE_LINK_COUNT as u64)],
+            ),
+            ("a text of a rule", vec![bytes(MAX_RULE_TEXT_BYTES as u64)]),
             ("a folder of templates", vec![count(MAX_TEMPLATE_FILE_COUNT as u64)]),
             ("a baseline", vec![bytes(MAX_BASELINE_BYTES)]),
             ("an expression of a rule, a tag", vec![bytes(MAX_EXPRESSION_BYTES as u64), bytes(MAX_TAG_BYTES as u64)]),
@@ -295,11 +333,15 @@ mod tests {
             ("macros, includes", vec![count(MAX_TEMPLATE_DEPTH as u64)]),
             ("steps of one expression", vec![count(MAX_EXPRESSION_STEP_COUNT)]),
             ("steps of all rules", vec![count(MAX_RULES_STEP_COUNT), count(MAX_TESTING_STEP_COUNT)]),
+            ("processor time of all rules", vec![seconds(MAX_RULES_TIME), seconds(MAX_TESTING_TIME)]),
             (
                 "findings of one rule on one GPU, on all",
                 vec![count(MAX_FINDING_OF_RULE_COUNT as u64), count(MAX_FINDING_OF_RULE_IN_ALL_COUNT as u64)],
             ),
-            ("bytes that one text of a rule quotes", vec![bytes(MAX_QUOTED_BYTES as u64)]),
+            (
+                "bytes that one text of a rule quotes",
+                vec![bytes(MAX_QUOTED_BYTES as u64), bytes(MAX_PRINTED_BYTES as u64)],
+            ),
             ("steps of a template", vec![count(MAX_TEMPLATE_STEP_COUNT)]),
             ("a page", vec![bytes(MAX_PAGE_BYTES as u64)]),
             (

@@ -144,13 +144,11 @@ pub(super) fn watch(arguments: &Arguments, work: &Work) {
                 time += (now - last).min(LONGEST_LOOK);
             }
             last = now;
-            let processor_time = ProcessTime::try_now().map_or(Duration::ZERO, |time| time.as_duration());
-            let used = Use { time, processor_time, bytes: bytes_in_use() };
-            if let Some(printing) = Printing::get() {
-                if let Some(bound) = printing.broken(used.bytes) {
-                    end(Exit::Rules, &format!("the templates take more than {bound}: they are wrong"));
-                }
-            } else if let Some(bound) = bounds.broken(used) {
+            let used = Use { time, processor_time: processor_time(), bytes: bytes_in_use() };
+            if let Some(bound) = Printing::get().and_then(|printing| printing.broken(used)) {
+                end(Exit::Rules, &format!("the templates take more than {bound}: they are wrong"));
+            }
+            if let Some(bound) = bounds.broken(used) {
                 end(Exit::Bounds, &format!("the run takes more than {bound}, and is ended"));
             }
         }
@@ -164,10 +162,11 @@ fn end(exit: Exit, message: &str) -> ! {
 
 static PRINTING: Mutex<Option<Printing>> = Mutex::new(None);
 
-/// A page that templates of the user print: these have bounds of their own instead of those of the run.
+/// A page that templates of the user print: these have bounds of their own beside those of the run. They wait for nothing, so
+/// that only the time of the processors tells of them, not what else the machine does meanwhile.
 #[derive(Debug, Clone, Copy)]
 struct Printing {
-    since: Instant,
+    processor_time_before: Duration,
     bytes_before: u64,
 }
 
@@ -180,21 +179,26 @@ impl Printing {
         *PRINTING.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn broken(&self, bytes: u64) -> Option<String> {
-        if self.since.elapsed() > MAX_PRINTING_TIME {
-            return Some(format!("{} s", MAX_PRINTING_TIME.as_secs()));
+    fn broken(&self, used: Use) -> Option<String> {
+        if used.processor_time.saturating_sub(self.processor_time_before) > MAX_PRINTING_TIME * SLOWNESS {
+            return Some(format!("{} s of processor time", MAX_PRINTING_TIME.as_secs()));
         }
-        let is_too_much = bytes.saturating_sub(self.bytes_before) > MAX_PRINTING_BYTES;
+        let is_too_much = used.bytes.saturating_sub(self.bytes_before) > MAX_PRINTING_BYTES;
         is_too_much.then(|| format!("{} MiB of memory", MAX_PRINTING_BYTES / MIB))
     }
 }
 
 /// Holds what prints a page with templates of the user to the bounds of printing.
 pub(super) fn while_printing<T>(print: impl FnOnce() -> T) -> T {
-    Printing::set(Some(Printing { since: Instant::now(), bytes_before: bytes_in_use() }));
+    Printing::set(Some(Printing { processor_time_before: processor_time(), bytes_before: bytes_in_use() }));
     let printed = print();
     Printing::set(None);
     printed
+}
+
+/// What all threads have used of the processors; 0 where the operating system does not tell.
+fn processor_time() -> Duration {
+    ProcessTime::try_now().map_or(Duration::ZERO, |time| time.as_duration())
 }
 
 /// Memory in use; 0 where the operating system does not tell.
@@ -237,6 +241,17 @@ mod tests {
         let busy =
             Use { processor_time: Duration::from_secs(29) * SLOWNESS + Duration::from_nanos(1), ..Use::default() };
         assert!(some.broken(busy).unwrap().ends_with(" s of processor time (--max-time)"));
+    }
+
+    #[test]
+    fn printing_is_bounded_from_where_it_begins() {
+        let printing = Printing { processor_time_before: MAX_RUN_PROCESSOR_TIME, bytes_before: MIB };
+        let processor_time = MAX_RUN_PROCESSOR_TIME + MAX_PRINTING_TIME * SLOWNESS;
+        let most = Use { time: Duration::MAX, processor_time, bytes: MIB + MAX_PRINTING_BYTES };
+        assert_eq!(printing.broken(most), None);
+        let long = Use { processor_time: processor_time + Duration::from_nanos(1), ..most };
+        assert!(printing.broken(long).unwrap().ends_with("s of processor time"));
+        assert!(printing.broken(Use { bytes: most.bytes + 1, ..most }).unwrap().ends_with("MiB of memory"));
     }
 
     #[test]

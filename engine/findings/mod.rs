@@ -459,13 +459,14 @@ impl Counts {
         let mut counts = Self { rules: rules.len(), ..Self::default() };
         let mut unjudged: BTreeSet<usize> = BTreeSet::new();
         for judgement in judgements {
-            match judgement.outcome {
-                Outcome::Finding(_) => counts.findings += 1,
-                Outcome::Pass => counts.passes += 1,
-                Outcome::NotApplicable => counts.not_applicable += 1,
-                Outcome::Unknown { .. } => counts.unknown += 1,
-                Outcome::Failed { .. } => counts.failed += 1,
-            }
+            let count = match judgement.outcome {
+                Outcome::Finding(_) => &mut counts.findings,
+                Outcome::Pass => &mut counts.passes,
+                Outcome::NotApplicable => &mut counts.not_applicable,
+                Outcome::Unknown { .. } => &mut counts.unknown,
+                Outcome::Failed { .. } => &mut counts.failed,
+            };
+            *count += judgement.entity_count;
             if matches!(judgement.outcome, Outcome::Unknown { .. } | Outcome::Failed { .. }) {
                 unjudged.insert(judgement.rule);
             }
@@ -487,7 +488,7 @@ fn failures(rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<RuleFailure> {
             failures.push(RuleFailure { rule, message, entity_count: 0, is_own: *is_own });
             failures.len() - 1
         });
-        failures[index].entity_count += 1;
+        failures[index].entity_count += judgement.entity_count;
     }
     failures
 }

@@ -47,7 +47,7 @@ impl Sample {
     }
 
     pub(crate) fn judge(&mut self, rule: usize, entity: EntityId, outcome: Outcome) {
-        self.judgements.push(Judgement { rule, entity, outcome });
+        self.judgements.push(Judgement { rule, entity, outcome, entity_count: 1 });
     }
 
     pub(crate) fn find(&mut self, rule: usize, entity: EntityId, claim: Option<(&str, i64)>, summary: &str) {

@@ -25,8 +25,8 @@ const FINDING: &str = "finding.md.j2";
 pub(super) const COMPARE: &str = "compare.md.j2";
 const SCORECARD: &str = "scorecard.toml";
 
-/// Of the thread that prints: for values as deep as the limits let templates nest them.
-const STACK_BYTES: usize = 64 << 20;
+/// Of the thread that prints: for values as deep as the limits let templates nest them. Only what is used of it takes memory.
+const STACK_BYTES: usize = 256 << 20;
 
 /// The built-in templates.
 const BUILTIN: &[(&str, &str)] = &[
@@ -123,11 +123,7 @@ impl Templates {
             Report::Review(report) => self.review(report),
             Report::Comparison(report) => self.comparison(report),
         };
-        std::thread::scope(|scope| {
-            let printing = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, print);
-            let printing = printing.map_err(|error| failed(minijinja::Error::new(WriteFailure, error.to_string())))?;
-            printing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        on_a_large_stack(print)
     }
 
     fn review(&self, report: &ReviewReport) -> Result<String, TemplateError> {
@@ -142,10 +138,21 @@ impl Templates {
     /// # Errors
     /// When a template of the user fails.
     pub(super) fn first_finding(&self, report: &ReviewReport) -> Result<String, TemplateError> {
-        let scope = minijinja::value::Serde(page(report));
-        // Named as Markdown templates are, so that it escapes as they do.
-        self.env.render_named_str("one-finding.md.j2", ONE_FINDING, scope).map_err(failed)
+        on_a_large_stack(|| {
+            let scope = minijinja::value::Serde(page(report));
+            // Named as Markdown templates are, so that it escapes as they do.
+            self.env.render_named_str("one-finding.md.j2", ONE_FINDING, scope).map_err(failed)
+        })
     }
+}
+
+/// Values that hold values are printed and let go of by functions that call themselves.
+fn on_a_large_stack(print: impl FnOnce() -> Result<String, TemplateError> + Send) -> Result<String, TemplateError> {
+    std::thread::scope(|scope| {
+        let printing = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, print);
+        let printing = printing.map_err(|error| failed(minijinja::Error::new(WriteFailure, error.to_string())))?;
+        printing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Output that has an end, whatever a template does.

@@ -1,42 +1,83 @@
 //! How much all rules of a run may do together: each expression is short, but there may be many, asked about many entities.
+//!
+//! Steps are the same on every machine, but tell the time badly: how long one takes depends on the texts that it looks at. So the
+//! time of the processor is held, too, far above what steps of honest rules take.
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
-use crate::limits::{MAX_RULES_STEP_COUNT, MAX_TESTING_STEP_COUNT};
+use cpu_time::ThreadTime;
+
+use crate::limits::{
+    MAX_PRINTED_BYTES, MAX_RULES_STEP_COUNT, MAX_RULES_TIME, MAX_TESTING_STEP_COUNT, MAX_TESTING_TIME,
+};
 
 /// Bytes of a text that take as long as one step more for each step with it: it may be copied and searched.
 const BYTES_OF_STEP: usize = 512;
+/// How often something is charged between two looks at the clock, and how many steps at most.
+const CHARGES_OF_LOOK: u32 = 64;
+const STEPS_OF_LOOK: u64 = 10_000;
+/// Builds that are made to be debugged take several times as long.
+const SLOWNESS: u32 = if cfg!(debug_assertions) { 10 } else { 1 };
 
 /// What is left.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: Cell<u64>,
     most: u64,
+    most_time: Duration,
+    since: Clock,
+    charges: Cell<u32>,
+    /// Steps that were left at the last look at the clock.
+    left_at_look: Cell<u64>,
+    is_late: Cell<bool>,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self::of(MAX_RULES_STEP_COUNT)
+        Self::of(MAX_RULES_STEP_COUNT, MAX_RULES_TIME)
     }
 }
 
 impl Budget {
-    const fn of(most: u64) -> Self {
-        Self { left: Cell::new(most), most }
+    fn of(most: u64, most_time: Duration) -> Self {
+        Self {
+            left: Cell::new(most),
+            most,
+            most_time,
+            since: Clock::now(),
+            charges: Cell::new(0),
+            left_at_look: Cell::new(most),
+            is_late: Cell::new(false),
+        }
     }
 
     /// That of all tests of all rules.
-    pub(super) const fn of_tests() -> Self {
-        Self::of(MAX_TESTING_STEP_COUNT)
+    pub(super) fn of_tests() -> Self {
+        Self::of(MAX_TESTING_STEP_COUNT, MAX_TESTING_TIME)
     }
 
     /// Takes steps out of it.
     ///
     /// # Errors
-    /// When it does not hold them; then it is empty.
+    /// When it does not hold them, or when the time is over; then it is empty.
     pub(super) fn charge(&self, steps: u64) -> Result<(), String> {
         let left = self.left.get().checked_sub(steps);
         self.left.set(left.unwrap_or(0));
+        self.charges.set(self.charges.get() + 1);
+        let is_look = self.charges.get() >= CHARGES_OF_LOOK
+            || self.left_at_look.get().saturating_sub(self.left.get()) >= STEPS_OF_LOOK;
+        if is_look {
+            self.charges.set(0);
+            self.left_at_look.set(self.left.get());
+            if self.since.elapsed() > self.most_time * SLOWNESS {
+                self.is_late.set(true);
+                self.left.set(0);
+            }
+        }
+        if self.is_late.get() {
+            return Err(late(self.most_time));
+        }
         left.map(|_| ()).ok_or_else(|| message(self.most))
     }
 
@@ -45,14 +86,46 @@ impl Budget {
     }
 }
 
+/// What this thread has used of the processors; what has passed, where the system does not tell.
+#[derive(Debug)]
+enum Clock {
+    Processor(ThreadTime),
+    Wall(Instant),
+}
+
+impl Clock {
+    fn now() -> Self {
+        ThreadTime::try_now().map_or_else(|_| Self::Wall(Instant::now()), Self::Processor)
+    }
+
+    fn elapsed(&self) -> Duration {
+        match self {
+            Self::Processor(since) => since.try_elapsed().unwrap_or_default(),
+            Self::Wall(since) => since.elapsed(),
+        }
+    }
+}
+
 fn message(most: u64) -> String {
     let most = crate::text::number::count(most as i64);
     format!("the rules of this run take more than {most} steps together, those after this one left out")
 }
 
+fn late(most: Duration) -> String {
+    let most = most.as_secs();
+    format!("the rules of this run take more than {most} s of processor time together, those after this one left out")
+}
+
+/// What a finding fails with whose texts no longer fit.
+pub(super) fn too_much_printed() -> String {
+    format!("the texts of all findings of this run take more than {} MiB together", MAX_PRINTED_BYTES >> 20)
+}
+
 /// Whether a rule that failed did so because there was nothing left for it: of a report that holds so much, no rule is to blame.
 pub fn is_spent(error: &str) -> bool {
     error.contains(&message(MAX_RULES_STEP_COUNT))
+        || error.contains(&late(MAX_RULES_TIME))
+        || error.contains(&too_much_printed())
 }
 
 /// How many steps one step counts for where a text of so many bytes may be part of it.
@@ -68,8 +141,21 @@ mod tests {
     fn it_is_empty_after_its_steps() {
         let budget = Budget::default();
         assert!(budget.charge(MAX_RULES_STEP_COUNT - 1).is_ok() && !budget.is_empty());
-        assert!(budget.charge(2).is_err() && budget.is_empty());
+        let error = budget.charge(2).unwrap_err();
+        assert!(budget.is_empty() && is_spent(&error), "{error}");
         assert!(budget.charge(1).is_err());
         assert_eq!((weight(100), weight(65_536)), (1, 129));
+    }
+
+    #[test]
+    fn it_is_empty_after_its_time_whatever_steps_are_left() {
+        let budget = Budget::of(u64::MAX, Duration::ZERO);
+        let mut burnt = 0_u64;
+        let error = (0..u64::MAX).find_map(|number| {
+            burnt = burnt.wrapping_add(std::hint::black_box(number));
+            budget.charge(1).err()
+        });
+        assert!(error.unwrap().contains("of processor time") && budget.is_empty());
+        assert!(is_spent(&late(MAX_RULES_TIME)) && !is_spent("a division by zero"));
     }
 }

@@ -1,5 +1,6 @@
 //! What expressions see: the facts of an entity and its ancestors, the rule's params, its values as they are computed.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -92,11 +93,13 @@ pub(super) struct RuleParams {
     value: Value,
     /// How many patterns one name is held against at most.
     pattern_count: u64,
+    /// Bytes of the longest text.
+    longest_text: usize,
 }
 
 /// The params of a rule: its own, or what the user set instead. An error when that does not fit.
 pub(super) fn params(rule: &Rule, set: &Params) -> Result<RuleParams, String> {
-    let mut pattern_count = 1;
+    let (mut pattern_count, mut longest_text) = (1, 0);
     let mut entries: Vec<(Box<str>, Value)> = Vec::with_capacity(rule.params.len());
     for param in &rule.params {
         let value = set.get(rule.id(), &param.name).unwrap_or(&param.default);
@@ -104,9 +107,10 @@ pub(super) fn params(rule: &Rule, set: &Params) -> Result<RuleParams, String> {
             return Err(format!("`params.{}` {fault}", param.name));
         }
         pattern_count = pattern_count.max(value.texts().len() as u64);
+        longest_text = value.texts().iter().map(String::len).fold(longest_text, usize::max);
         entries.push((param.name.as_str().into(), value_of_param(value)));
     }
-    Ok(RuleParams { value: table(entries), pattern_count })
+    Ok(RuleParams { value: table(entries), pattern_count, longest_text })
 }
 
 /// The indexes of a rule's values by their names.
@@ -155,8 +159,13 @@ pub(super) struct Scope<'a> {
     shared: Arc<Root>,
     root: Value,
     budget: &'a Budget,
-    weight: u64,
+    /// How many steps one counts for: what the longest text of all that expressions see takes.
+    weight: Cell<u64>,
+    pattern_count: u64,
 }
+
+/// What asking a rule about one entity takes, beside its expressions.
+const STEPS_OF_ASKING: u64 = 10;
 
 impl<'a> Scope<'a> {
     /// `related` holds the entity and its ancestors, by kind.
@@ -168,27 +177,30 @@ impl<'a> Scope<'a> {
         related: &[Option<EntityId>; KINDS],
         budget: &'a Budget,
     ) -> Result<Self, String> {
-        budget.charge(1 + names.len() as u64)?;
+        budget.charge(STEPS_OF_ASKING + names.len() as u64)?;
         let cells = names.iter().map(|_| OnceLock::new()).collect();
         let values = Arc::new(Values { names: Arc::clone(names), cells });
         let made = related.map(|id| id.map(|id| entities.made(id)));
         let weight = made.iter().flatten().map(|made| made.weight).max().unwrap_or(1);
-        let weight = weight.saturating_mul(params.pattern_count);
+        let pattern_count = params.pattern_count;
+        let weight = Cell::new(weight.max(budget::weight(params.longest_text)).saturating_mul(pattern_count));
         let entities = made.map(|made| made.map(|made| made.value));
         let shown = Value::from_dyn_object(Arc::clone(&values));
         let shared = Arc::new(Root { entities, params: params.value.clone(), values: shown, groups: OnceLock::new() });
         let root = Value::from_dyn_object(Arc::clone(&shared));
-        Ok(Self { rule, values, shared, root, budget, weight })
+        Ok(Self { rule, values, shared, root, budget, weight, pattern_count })
     }
 
-    /// Lets expressions name the groups of the rule.
-    pub(super) fn enter_groups(&self, groups: Vec<(Box<str>, Value)>) {
+    /// Lets expressions name the groups of the rule, the longest text of which has so many bytes.
+    pub(super) fn enter_groups(&self, groups: Vec<(Box<str>, Value)>, longest_text: usize) {
+        let weight = budget::weight(longest_text).saturating_mul(self.pattern_count);
+        self.weight.set(self.weight.get().max(weight));
         self.shared.groups.get_or_init(|| table(groups));
     }
 
     /// The root of what an expression or text sees, which is about to take so many steps.
     pub(super) fn root(&self, steps: u64) -> Result<&Value, String> {
-        self.budget.charge(steps.saturating_mul(self.weight))?;
+        self.budget.charge(steps.saturating_mul(self.weight.get()))?;
         Ok(&self.root)
     }
 

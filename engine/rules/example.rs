@@ -21,7 +21,7 @@ pub fn report(library: &Library, rule: &Rule) -> (Facts, Judgement) {
     let (facts, entity) = facts(rule.for_each(), &rule.code.example);
     let outcome = evaluate_one(library, rule, (&facts, entity), &Params::default(), &Budget::default());
     let index = library.rules().iter().position(|known| known.id() == rule.id()).unwrap_or_default();
-    (facts, Judgement { rule: index, entity, outcome })
+    (facts, Judgement { rule: index, entity, outcome, entity_count: 1 })
 }
 
 /// A rule's advice for each framework, printed for its example; the default first.

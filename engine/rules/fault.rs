@@ -69,7 +69,7 @@ pub(crate) struct Log<'a> {
 }
 
 /// The same fault is looked for so often.
-const MAX_NOTED_COUNT: usize = 10 * MAX_FAULT_COUNT;
+const MAX_NOTED_COUNT: usize = 2 * MAX_FAULT_COUNT;
 
 impl<'a> Log<'a> {
     pub(crate) fn new(file: &'a str, source: &'a str) -> Self {
@@ -89,14 +89,37 @@ impl<'a> Log<'a> {
 
     /// Notes a fault; those beyond the first ones are as good as said.
     pub(crate) fn at(&mut self, span: Range<usize>, message: impl Into<String>) {
+        self.at_with(span, || message.into());
+    }
+
+    /// The same of a message that takes long to make: it is made only where it is noted.
+    pub(crate) fn at_with(&mut self, span: Range<usize>, message: impl FnOnce() -> String) {
         if self.is_full() {
             return;
         }
         self.noted_count += 1;
-        let fault = Fault { file: self.file.to_owned(), line: self.line(&span), message: message.into() };
+        let fault = Fault { file: self.file.to_owned(), line: self.line(&span), message: message() };
         // Two expressions on one line may be wrong in the same way: once is enough.
         if !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_log_makes_no_message() {
+        let mut log = Log::new("a", "");
+        let mut made = 0;
+        for number in 0..2 * MAX_FAULT_COUNT {
+            log.at_with(0..0, || {
+                made += 1;
+                number.to_string()
+            });
+        }
+        assert_eq!((made, log.faults.len()), (MAX_FAULT_COUNT, MAX_FAULT_COUNT));
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::files::read_inside;
-use crate::limits::{MAX_FAULT_COUNT, MAX_RULE_FOLDER_ENTRY_COUNT, MAX_RULES_BYTES};
+use crate::limits::{MAX_FAULT_COUNT, MAX_RULE_COUNT, MAX_RULE_FOLDER_ENTRY_COUNT, MAX_RULES_BYTES};
 use crate::parallel::{self, Threads};
 
 use super::check::{Header, RulePath, check, relations};
@@ -133,6 +133,10 @@ impl Library {
         Self { printers: Printers::new(&rules), rules }
     }
 
+    fn refused(faults: Vec<Fault>) -> Result<Self, Faults> {
+        Faults::check(faults).map(|()| Self { rules: Vec::new(), printers: Printers::new(&[]) })
+    }
+
     fn load(builtin: Vec<RuleFile>, own: Vec<RuleFile>, mut faults: Vec<Fault>) -> Result<Self, Faults> {
         let mut files = by_id(builtin, &mut faults);
         for (id, mut file) in by_id(own, &mut faults) {
@@ -143,17 +147,27 @@ impl Library {
             files.insert(id, file);
         }
         let ids: BTreeSet<String> = files.keys().cloned().collect();
+        let files: Vec<&RuleFile> = files.values().collect();
         let (mut rules, mut headers) = (Vec::new(), Vec::new());
-        for read in parallel::map(Threads::new(None), files.values(), Read::new) {
-            headers.extend(read.header);
-            rules.extend(read.rule);
-            faults.extend(read.faults);
+        for some in files.chunks(FILES_AT_ONCE) {
+            for read in parallel::map(Threads::new(None), some.iter().copied(), Read::new) {
+                headers.extend(read.header);
+                rules.extend(read.rule);
+                faults.extend(read.faults);
+            }
+            // Nobody reads more of them.
+            if faults.len() >= MAX_FAULT_COUNT {
+                return Self::refused(faults);
+            }
         }
         faults.extend(relations(&headers, &ids));
         Faults::check(faults)?;
         Ok(Self { printers: Printers::new(&rules), rules })
     }
 }
+
+/// How many files are read before their faults are counted.
+const FILES_AT_ONCE: usize = 32;
 
 /// Files by the id in their name, of which each has its own. A file that two folders lead to is one.
 fn by_id(files: Vec<RuleFile>, faults: &mut Vec<Fault>) -> BTreeMap<String, RuleFile> {
@@ -243,7 +257,8 @@ impl Folders {
     }
 
     const fn is_over(&self) -> bool {
-        self.entry_count > MAX_RULE_FOLDER_ENTRY_COUNT || self.bytes > MAX_RULES_BYTES
+        let is_too_long = self.files.len() > MAX_RULE_COUNT || self.bytes > MAX_RULES_BYTES;
+        is_too_long || self.entry_count > MAX_RULE_FOLDER_ENTRY_COUNT
     }
 
     /// No more than anybody reads. Where it is too much, the folders around it would say so, too.

@@ -111,6 +111,8 @@ pub struct Judgement {
     pub entity: EntityId,
     /// The answer.
     pub outcome: Outcome,
+    /// Of how many entities that is the answer, this one the first: one of a finding, and all of any other that is the same.
+    pub entity_count: usize,
 }
 
 impl Confidence {

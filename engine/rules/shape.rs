@@ -23,7 +23,7 @@ pub(crate) fn parse<'a>(log: &mut Log<'a>) -> Option<Spanned<DeTable<'a>>> {
 
 /// Reads the tree. Every unknown key is a fault of its own, up to a number; any other mistake of shape ends the reading.
 pub(crate) fn read<T: DeserializeOwned>(mut tree: Spanned<DeTable<'_>>, log: &mut Log<'_>) -> Option<T> {
-    for _ in 0..MAX_UNKNOWN_KEY_COUNT {
+    for _ in 0..readings_of(log.source) {
         let error = match T::deserialize(toml::de::Deserializer::from(tree.clone())) {
             Ok(read) => return Some(read),
             Err(error) => error,
@@ -36,6 +36,13 @@ pub(crate) fn read<T: DeserializeOwned>(mut tree: Spanned<DeTable<'_>>, log: &mu
         }
     }
     None
+}
+
+/// How often a file is read to find all its unknown keys: those of ordinary size as often as keys are told, larger ones less.
+fn readings_of(source: &str) -> usize {
+    /// Bytes that are read together.
+    const MAX_BYTES: usize = MAX_UNKNOWN_KEY_COUNT * (64 << 10);
+    (MAX_BYTES / source.len().max(1)).clamp(1, MAX_UNKNOWN_KEY_COUNT)
 }
 
 /// A message on one line, without the value that it quotes: it may be of a file that its reader may not see.

@@ -8,6 +8,9 @@ const MIN_PART_BYTES: usize = 4;
 const MAX_COMPARED_BYTES: usize = 200;
 /// Nor are more known names than this.
 const MAX_COMPARED_COUNT: usize = 1_000;
+/// Nor is it looked for further once it took so many steps, each a character of one name beside one of another: files with
+/// hundreds of unknown names and as many known ones would take seconds.
+const MAX_STEP_COUNT: usize = 200_000;
 /// More names than this are not listed in a message.
 const MAX_LISTED_COUNT: usize = 24;
 
@@ -16,14 +19,27 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     if name.len() > MAX_COMPARED_BYTES {
         return None;
     }
+    let mut step_count = 0;
+    let mut is_in_time = |candidate: &&str| {
+        step_count += name.len() * candidate.len();
+        step_count <= MAX_STEP_COUNT
+    };
     known
         .into_iter()
         .filter(|candidate| candidate.len() <= MAX_COMPARED_BYTES)
+        .filter(|candidate| may_be_alike(name, candidate) || is_part(name, candidate))
         .take(MAX_COMPARED_COUNT)
+        .take_while(|candidate| is_in_time(candidate))
         .map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate))
         .filter(|(likeness, candidate)| *likeness >= MIN_LIKENESS || is_part(name, candidate))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
+}
+
+/// Whether their lengths let them be: each character that one has more is a difference.
+fn may_be_alike(name: &str, candidate: &str) -> bool {
+    let (name, candidate) = (name.chars().count() as f64, candidate.chars().count() as f64);
+    name.min(candidate) >= MIN_LIKENESS * name.max(candidate)
 }
 
 /// Whether one is a part of the other: `sum` for `kernel_sum_ns`, `compute_ns` for `compute`.
@@ -79,6 +95,17 @@ mod tests {
         assert_eq!(nearest("aaaa", [long.as_str(), "aaab"]), Some("aaab"));
         let [hold_it, do_not] = ["step", "other"].map(|name| name.to_owned() + &long);
         assert_eq!(most_alike_first("step", [&*do_not, &*hold_it, "stop"]), [&*hold_it, "stop", &*do_not]);
+    }
+
+    #[test]
+    fn looking_for_a_name_has_an_end() {
+        let known: Vec<String> = (0..1_000).map(|number| format!("{number:0200}")).collect();
+        let known = || known.iter().map(String::as_str);
+        assert_eq!(nearest(&"x".repeat(200), known()), None);
+        // The first ones are looked at: 200 times 200 steps each.
+        assert_eq!(nearest(&format!("{:0200}", 3), known().take(5)), Some(&*format!("{:0200}", 3)));
+        assert_eq!(nearest(&format!("{:0200}", 9), known()).map(|near| &near[199..] < "5"), Some(true));
+        assert_eq!(nearest(&"é".repeat(4), ["éééx"]), Some("éééx"));
     }
 
     #[test]

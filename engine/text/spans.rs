@@ -47,6 +47,14 @@ impl Sentence {
         other.0.iter().cloned().fold(self, Self::span)
     }
 
+    /// Bytes of all its texts.
+    pub fn byte_count(&self) -> usize {
+        let texts = self.0.iter().map(|span| match span {
+            Span::Own(text) | Span::Value(text) | Span::Code(text) => text.len(),
+        });
+        texts.sum()
+    }
+
     /// Adds a span.
     #[must_use]
     pub fn span(mut self, span: Span) -> Self {

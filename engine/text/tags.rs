@@ -11,41 +11,106 @@ pub(crate) struct Measure {
     pub(crate) longest_tag: usize,
     /// The most branches (`if`, `elif`) that are open at once: each `elif` stands inside the one before it.
     pub(crate) open_branches: usize,
-    /// Brackets and filters: each may make a value that holds another, and that is let go of from the outside in.
+    /// By how many levels one pass through the template can nest a value: its brackets, filters and other makers of values that hold
+    /// values. Of the tags that print or ask, which keep nothing, only the one with the most counts.
     pub(crate) nests: usize,
 }
 
 /// Measures the tags of a template.
 pub(crate) fn measure(source: &str) -> Measure {
     let mut found = Measure::default();
-    let mut branches: Vec<usize> = Vec::new();
+    let mut branches = Branches::default();
+    let mut nests = Nests::default();
     let (mut open, mut is_named) = (None, false);
     for (token, span) in tokenize(source, false, SyntaxConfig::default()).map_while(Result::ok) {
         match token {
             Token::VariableStart | Token::BlockStart => {
                 open = Some(span.start_offset as usize);
                 is_named = matches!(token, Token::VariableStart);
+                nests.begin(is_named);
             }
             Token::VariableEnd | Token::BlockEnd => {
                 let length = open.take().map_or(0, |start| span.end_offset as usize - start);
                 found.longest_tag = found.longest_tag.max(length);
+                nests.end();
             }
             Token::Ident(name) if !is_named => {
                 is_named = true;
-                match name {
-                    "if" => branches.push(1),
-                    "elif" => branches.last_mut().map_or((), |count| *count += 1),
-                    "endif" => branches.truncate(branches.len().saturating_sub(1)),
-                    _ => {}
-                }
-                found.open_branches = found.open_branches.max(branches.iter().sum());
+                branches.name(name);
+                nests.name(name);
             }
-            Token::BracketOpen | Token::BraceOpen | Token::ParenOpen | Token::Pipe => found.nests += 1,
+            Token::BracketOpen | Token::BraceOpen | Token::ParenOpen | Token::Pipe | Token::Plus | Token::Mul => {
+                nests.of_tag += 1;
+            }
             _ => {}
         }
     }
+    nests.end();
     let unclosed = open.map_or(0, |start| source.len() - start);
-    Measure { longest_tag: found.longest_tag.max(unclosed), ..found }
+    let longest_tag = found.longest_tag.max(unclosed);
+    Measure { longest_tag, open_branches: branches.most, nests: nests.kept + nests.most_passing }
+}
+
+/// The branches that are open.
+#[derive(Default)]
+struct Branches {
+    /// Of each `if`, itself and its `elif`s.
+    open: Vec<usize>,
+    /// Their sum: to add them up at each tag would take time by the square of the tags.
+    count: usize,
+    most: usize,
+}
+
+impl Branches {
+    /// A tag of this name begins.
+    fn name(&mut self, name: &str) {
+        match name {
+            "if" => {
+                self.open.push(1);
+                self.count += 1;
+            }
+            "elif" => {
+                if let Some(last) = self.open.last_mut() {
+                    *last += 1;
+                    self.count += 1;
+                }
+            }
+            "endif" => self.count -= self.open.pop().unwrap_or(0),
+            _ => {}
+        }
+        self.most = self.most.max(self.count);
+    }
+}
+
+/// What makes values of values.
+#[derive(Default)]
+struct Nests {
+    /// In tags that give a value a name: the next one may begin with it.
+    kept: usize,
+    /// In the one of the others that has the most.
+    most_passing: usize,
+    of_tag: usize,
+    is_passing: bool,
+}
+
+impl Nests {
+    fn begin(&mut self, is_passing: bool) {
+        *self = Self { of_tag: 0, is_passing, ..*self };
+    }
+
+    fn name(&mut self, name: &str) {
+        self.is_passing = matches!(name, "if" | "elif");
+        // What they name holds all that the other template does.
+        self.of_tag += usize::from(matches!(name, "import" | "from"));
+    }
+
+    fn end(&mut self) {
+        let count = std::mem::take(&mut self.of_tag);
+        match self.is_passing {
+            true => self.most_passing = self.most_passing.max(count),
+            false => self.kept += count,
+        }
+    }
 }
 
 /// What a template prints as it stands there, between its tags.
@@ -101,7 +166,22 @@ mod tests {
 
     #[test]
     fn what_makes_values_of_values_is_counted() {
-        assert_eq!(measure("[(| {{ [a] | f(b) }}{% set c = {'[': 1} %}").nests, 4);
+        for (source, nests) in [
+            ("[(| {{ [a] | f(b) }}{% set c = {'[': 1} %}", 4),
+            ("{{ [a] | f(b) }}{{ [c] }}{% if (d) %}{% endif %}", 3),
+            ("{% set a = [b] + [c] * 2 %}{% import 'd' as e %}{% for f in [g] %}{% endfor %}", 6),
+            ("{% set a = [[[", 3),
+        ] {
+            assert_eq!(measure(source).nests, nests, "{source}");
+        }
+    }
+
+    #[test]
+    fn measuring_takes_time_by_the_length() {
+        let begin = std::time::Instant::now();
+        assert_eq!(measure(&"{%if a%}".repeat(130_000)).open_branches, 130_000);
+        assert_eq!(measure(&"{%elif a%}".repeat(100_000)).open_branches, 0);
+        assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! Everything else is made inert: HTML, links, images, addresses, mentions, references, commits, formulas, emoji,
 //! entities, headings, lists, quotes, tables, commands to a pipeline or a forge.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use super::escape::{JOINER, MAX_HEX_CHARS, part_hashes};
 use super::invisible::is_invisible;
 
@@ -16,8 +19,12 @@ pub fn markdown(words: &str, at_start: bool, goes_on: bool) -> String {
         let blanks = chars.iter().take_while(|c| **c == ' ').count();
         chars.drain(..blanks);
     }
-    let mut writer =
-        Writer { chars: &chars, at_start, goes_on, out: String::with_capacity(words.len() + 8), hex_run: 0 };
+    let runs = runs_of_backticks(&chars);
+    let last_run_of = runs.iter().enumerate().map(|(place, run)| (run.len(), place)).collect();
+    let leading_digits = chars.iter().take_while(|c| c.is_ascii_digit()).count();
+    let out = String::with_capacity(words.len() + 8);
+    let (chars, hex_run, next_run) = (chars.as_slice(), 0, 0);
+    let mut writer = Writer { chars, at_start, goes_on, out, hex_run, runs, next_run, last_run_of, leading_digits };
     let mut index = 0;
     while index < chars.len() {
         index = match writer.code_end(index) {
@@ -45,29 +52,40 @@ struct Writer<'a> {
     goes_on: bool,
     out: String,
     hex_run: usize,
+    /// Where backticks stand in a row, as many as there are.
+    runs: Vec<Range<usize>>,
+    next_run: usize,
+    /// The last of them of a length.
+    last_run_of: BTreeMap<usize, usize>,
+    /// How many digits the line begins with.
+    leading_digits: usize,
+}
+
+/// Where backticks stand in a row.
+fn runs_of_backticks(chars: &[char]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (index, _) in chars.iter().enumerate().filter(|(_, c)| **c == '`') {
+        match runs.last_mut() {
+            Some(run) if run.end == index => run.end += 1,
+            _ => runs.push(index..index + 1),
+        }
+    }
+    runs
 }
 
 impl Writer<'_> {
     /// Where the code span that begins at `index` ends; none where none does: backticks of the same number close it.
-    fn code_end(&self, index: usize) -> Option<usize> {
-        let fence = self.backticks(index);
-        if fence == 0 || index.checked_sub(1).is_some_and(|before| self.chars.get(before) == Some(&'`')) {
+    fn code_end(&mut self, index: usize) -> Option<usize> {
+        while self.runs.get(self.next_run).is_some_and(|run| run.start < index) {
+            self.next_run += 1;
+        }
+        let fence = self.runs.get(self.next_run).filter(|run| run.start == index)?.len();
+        let last = self.last_run_of.get(&fence).copied()?;
+        if last <= self.next_run {
             return None;
         }
-        let mut at = index + fence;
-        while at < self.chars.len() {
-            match self.backticks(at) {
-                0 => at += 1,
-                run if run == fence => return Some(at + run),
-                run => at += run,
-            }
-        }
-        None
-    }
-
-    /// How many backticks stand there in a row.
-    fn backticks(&self, index: usize) -> usize {
-        self.chars.iter().skip(index).take_while(|c| **c == '`').count()
+        // There is one: what is passed on the way to it is passed once, as the span goes on up to there.
+        self.runs[self.next_run + 1..].iter().find(|run| run.len() == fence).map(|run| run.end)
     }
 
     /// Code is as it was: nothing in it is alive, but for commands to pipelines, which read logs.
@@ -131,7 +149,7 @@ impl Writer<'_> {
 
     /// Whether nothing but a number stands before on the line.
     fn ends_list_number(&self, index: usize) -> bool {
-        self.at_start && index > 0 && self.chars.get(..index).unwrap_or_default().iter().all(char::is_ascii_digit)
+        self.at_start && index > 0 && self.leading_digits >= index
     }
 
     /// Whether nothing stands before.
@@ -209,6 +227,29 @@ mod tests {
         ] {
             assert_eq!(markdown(live, true, false), inert, "{live}");
         }
+    }
+
+    #[test]
+    fn writing_takes_time_by_the_length() {
+        let begin = std::time::Instant::now();
+        let many = 200_000;
+        let runs: Vec<String> = (1..600).map(|length| "`".repeat(length)).collect();
+        for text in [
+            format!("a{}", "`".repeat(many)),
+            runs.join(" "),
+            format!("{}{}", "1".repeat(many), ")".repeat(many)),
+            format!("@{}", "*".repeat(many)),
+            "@*_".repeat(many),
+            "ab-1".repeat(many),
+            format!("a{}", "-1".repeat(many)),
+            format!("{}1", "-".repeat(many)),
+            "w*".repeat(many),
+            format!("w{}w", "*".repeat(many)),
+            "[#w&<!".repeat(many / 4),
+        ] {
+            assert!(markdown(&text, true, false).len() >= text.len());
+        }
+        assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::facts::{EntityKind, FactType, FactValue, catalogue};
+use crate::limits::MAX_NAME_BYTES;
 use crate::text::nearest::did_you_mean;
 
 use super::super::fault::Log;
@@ -66,10 +67,10 @@ fn case(raw: &RawTest, example: &Arc<Given>, entry: &Entry<'_>, log: &mut Log<'_
     let scope = entry.scope;
     let mut unset = BTreeSet::new();
     for name in &raw.unset {
-        match full_name(name.get_ref(), scope) {
-            Ok(fact) if example.own.contains_key(&fact) && unset.insert(fact) => {}
-            Ok(fact) => log.at(name.span(), format!("`unset` names `{fact}`, which [example] does not set")),
-            Err(message) => log.at(name.span(), message),
+        match found(name, scope) {
+            Some(fact) if example.own.contains_key(&fact) && unset.insert(fact) => {}
+            Some(fact) => log.at(name.span(), format!("`unset` names `{fact}`, which [example] does not set")),
+            None => log.at_with(name.span(), || full_name(name.get_ref(), scope).err().unwrap_or_default()),
         }
     }
     let mut set = Given::default();
@@ -80,8 +81,8 @@ fn case(raw: &RawTest, example: &Arc<Given>, entry: &Entry<'_>, log: &mut Log<'_
     for (name, value) in &raw.params {
         let label = name.get_ref();
         if !scope.params.contains_key(label) {
-            let known = scope.params.keys().map(String::as_str);
-            log.at(name.span(), format!("`params.{label}` is not declared in [params]{}", did_you_mean(label, known)));
+            let near = || did_you_mean(label, scope.params.keys().map(String::as_str));
+            log.at_with(name.span(), || format!("`params.{label}` is not declared in [params]{}", near()));
         }
         // Of one that is not declared, anything will do.
         let is_list = matches!(scope.params.get(label), Some(Some(Type::Texts)));
@@ -169,6 +170,11 @@ fn fitting(raw: &RawExpect, outcome: Expected, span: std::ops::Range<usize>, log
     }
 }
 
+fn found(name: &Text, scope: &Scope) -> Option<FactRef> {
+    let (entity, fact) = name.get_ref().split_once('.')?;
+    scope.find(entity, fact)
+}
+
 /// How facts that are given by hand are read.
 struct Entry<'a> {
     scope: &'a Scope,
@@ -203,11 +209,9 @@ impl Entry<'_> {
     }
 
     fn known(&self, name: &Text, log: &mut Log<'_>) {
-        let of_member = |kind: &EntityKind| full_name(name.get_ref(), &Scope::of(*kind)).is_ok();
-        if let Err(message) = full_name(name.get_ref(), self.scope)
-            && !self.members.iter().any(of_member)
-        {
-            log.at(name.span(), message);
+        let of_member = |kind: &EntityKind| found(name, &Scope::of(*kind)).is_some();
+        if found(name, self.scope).is_none() && !self.members.iter().any(of_member) {
+            log.at_with(name.span(), || full_name(name.get_ref(), self.scope).err().unwrap_or_default());
         }
     }
 }
@@ -215,19 +219,21 @@ impl Entry<'_> {
 /// Enters the facts of one entity, each of the type that the catalogue says.
 fn enter(entity: &Text, table: &RawFacts, facts: &mut FactTable, scope: &Scope, log: &mut Log<'_>) {
     for (name, value) in table {
-        let fact = match scope.fact(entity.get_ref(), name.get_ref()) {
-            Ok(fact) => fact,
-            Err(message) => {
-                log.at(name.span(), message);
-                continue;
-            }
+        let Some(fact) = scope.find(entity.get_ref(), name.get_ref()) else {
+            let message = || scope.fact(entity.get_ref(), name.get_ref()).err().unwrap_or_default();
+            log.at_with(name.span(), message);
+            continue;
         };
         let Some(entry) = catalogue::find(fact.kind, fact.name) else { continue };
+        if value.get_ref().as_str().is_some_and(|text| text.len() > MAX_NAME_BYTES) {
+            log.at(value.span(), format!("`{fact}` is longer than {MAX_NAME_BYTES} bytes, which no report has"));
+            continue;
+        }
         match typed(value.get_ref(), entry.kind) {
             Some(value) => {
                 facts.insert(fact, value);
             }
-            None => log.at(value.span(), wrong_type(fact, entry.kind, value.get_ref())),
+            None => log.at_with(value.span(), || wrong_type(fact, entry.kind, value.get_ref())),
         }
     }
 }

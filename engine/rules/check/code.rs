@@ -18,7 +18,7 @@ use super::super::raw::{self, RawEstimate, RawRule, RawWhen};
 use super::super::rule::{Code, EstimateCode, FactRef, Lower, Param, SeverityWhen, Text, When};
 use super::types::Type;
 use super::walk::{Scope, Uses, Walk, Wanted};
-use super::{confidence, filled, optional_name, params, sentence, severity};
+use super::{confidence, filled, full_name, kinds_of_groups, optional_fact, params, sentence, severity};
 
 pub(super) struct Checker<'a, 'log> {
     pub(super) log: &'log mut Log<'a>,
@@ -47,13 +47,14 @@ pub(super) struct Checked {
 impl<'a, 'log> Checker<'a, 'log> {
     pub(super) fn new(raw: &RawRule, for_each: EntityKind, log: &'log mut Log<'a>) -> Self {
         let mut scope = Scope::of(for_each);
+        let of_groups = kinds_of_groups(raw);
         for text in &raw.optional {
-            match optional_name(text.get_ref(), raw, for_each) {
-                Ok(fact) if !scope.optional.insert(fact) => {
+            match optional_fact(text.get_ref(), for_each, &of_groups) {
+                Some(fact) if !scope.optional.insert(fact) => {
                     log.at(text.span(), format!("`{fact}` is listed twice"));
                 }
-                Ok(_) => {}
-                Err(message) => log.at(text.span(), message),
+                Some(_) => {}
+                None => log.at_with(text.span(), || full_name(text.get_ref(), &scope).err().unwrap_or_default()),
             }
         }
         let mut params = Vec::new();
@@ -147,8 +148,8 @@ impl<'a, 'log> Checker<'a, 'log> {
         }
         let claims = raw.claims.get_ref();
         let Some(account) = Account::parse(claims) else {
-            let near = did_you_mean(claims, Account::all().map(Account::id));
-            self.log.at(raw.claims.span(), format!("unknown account `{claims}`{near}"));
+            let near = || did_you_mean(claims, Account::all().map(Account::id));
+            self.log.at_with(raw.claims.span(), || format!("unknown account `{claims}`{}", near()));
             return None;
         };
         let replay = raw.replay.as_ref().and_then(|change| self.change(change));
@@ -196,14 +197,19 @@ impl<'a, 'log> Checker<'a, 'log> {
     /// A condition that holds wherever what follows is evaluated.
     pub(super) fn condition(&mut self, text: &raw::Text, values_allowed: bool) -> Option<Program> {
         let checked = self.checked(text, values_allowed, Wanted::Condition);
-        self.proven.extend(checked.proven);
+        for fact in checked.proven {
+            // Every further expression goes through them.
+            if !self.proven.contains(&fact) {
+                self.proven.push(fact);
+            }
+        }
         checked.program
     }
 
     pub(super) fn checked(&mut self, text: &raw::Text, values_allowed: bool, wanted: Wanted) -> Checked {
         let nothing = Checked { program: None, kind: None, proven: Vec::new() };
         let source = text.get_ref();
-        if !self.is_short(text, source.len()) {
+        if !self.is_short(text, source.len()) || self.log.is_full() {
             return nothing;
         }
         let tree = match syntax::expression(source) {
@@ -229,6 +235,9 @@ impl<'a, 'log> Checker<'a, 'log> {
 
     fn text(&mut self, key: &str, text: &raw::Text) -> Option<Text> {
         filled(key, text, self.log);
+        if self.log.is_full() {
+            return None;
+        }
         let source = text.get_ref();
         let measure = tags::measure(source);
         if !self.is_short(text, measure.longest_tag) || !self.is_flat(text, measure.open_branches) {

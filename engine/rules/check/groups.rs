@@ -43,9 +43,10 @@ impl Checker<'_, '_> {
             members.insert(LARGEST.to_owned(), Some(Type::Text));
             return (None, members);
         };
-        let own = std::mem::replace(&mut self.scope, Scope::of(each));
-        self.scope.optional.clone_from(&own.optional);
-        self.scope.params.clone_from(&own.params);
+        let mut own = std::mem::replace(&mut self.scope, Scope::of(each));
+        // Lent to the group: there may be many of both.
+        self.scope.optional = std::mem::take(&mut own.optional);
+        self.scope.params = std::mem::take(&mut own.params);
         let own_uses = std::mem::take(&mut self.uses);
         let proven = self.proven.len();
 
@@ -63,6 +64,8 @@ impl Checker<'_, '_> {
         let Uses { facts, params, .. } = std::mem::replace(&mut self.uses, own_uses);
         self.uses.facts.extend(facts);
         self.uses.params.extend(params);
+        own.optional = std::mem::take(&mut self.scope.optional);
+        own.params = std::mem::take(&mut self.scope.params);
         self.scope = own;
         let group = || {
             let name = name.get_ref().clone();

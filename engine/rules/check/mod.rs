@@ -7,12 +7,15 @@ mod groups;
 mod params;
 mod prose;
 mod relations;
+mod size;
 mod template;
 mod types;
 mod walk;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeSet;
 
 use crate::facts::{EntityKind, catalogue};
 use crate::text::nearest::did_you_mean;
@@ -39,6 +42,9 @@ pub(super) struct RulePath {
 
 /// The checked rule; none when faults have been noted.
 pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option<Rule> {
+    if !size::check(raw, log) {
+        return None;
+    }
     head(raw, path, log);
     prose::check(raw, log);
     let for_each = entity_kind(&raw.for_each, log)?;
@@ -95,7 +101,7 @@ fn silences(raw: &RawRule, log: &mut Log<'_>) -> Vec<EntityKind> {
     for word in &raw.relations.silences_claims_on {
         match EntityKind::from_name(word.get_ref()) {
             Some(kind) => on.push(kind),
-            None => log.at(word.span(), format!("`{}` is no entity", word.get_ref())),
+            None => log.at_with(word.span(), || format!("`{}` is no entity", word.get_ref())),
         }
     }
     on
@@ -185,8 +191,9 @@ fn sentence(key: &str, text: &raw::Text, log: &mut Log<'_>) -> String {
 /// Notes a word that is none of the known ones.
 fn one_of<'a>(what: &str, word: &raw::Text, known: impl IntoIterator<Item = &'a str>, log: &mut Log<'_>) {
     let known: Vec<_> = known.into_iter().collect();
-    if !known.contains(&word.get_ref().as_str()) {
-        log.at(word.span(), format!("unknown {what} `{}`{}", word.get_ref(), did_you_mean(word.get_ref(), known)));
+    let word_is = word.get_ref();
+    if !known.contains(&word_is.as_str()) {
+        log.at_with(word.span(), || format!("unknown {what} `{word_is}`{}", did_you_mean(word_is, known)));
     }
 }
 
@@ -210,11 +217,16 @@ fn full_name(name: &str, scope: &Scope) -> Result<FactRef, String> {
     scope.fact(entity, fact)
 }
 
-/// The same of a fact in `optional`, which may be one of the members of a group.
-fn optional_name(name: &str, raw: &RawRule, for_each: EntityKind) -> Result<FactRef, String> {
-    let of_groups = raw.groups.values().filter_map(|group| EntityKind::from_name(group.each.get_ref()));
-    full_name(name, &Scope::of(for_each))
-        .or_else(|message| of_groups.filter_map(|kind| full_name(name, &Scope::of(kind)).ok()).next().ok_or(message))
+/// The kinds of the entities that the groups of a rule take together.
+fn kinds_of_groups(raw: &RawRule) -> BTreeSet<EntityKind> {
+    raw.groups.values().filter_map(|group| EntityKind::from_name(group.each.get_ref())).collect()
+}
+
+/// The fact that `optional` names, which may be one of the members of a group.
+fn optional_fact(name: &str, for_each: EntityKind, of_groups: &BTreeSet<EntityKind>) -> Option<FactRef> {
+    let (entity, fact) = name.split_once('.')?;
+    let mut scopes = std::iter::once(for_each).chain(of_groups.iter().copied()).map(Scope::of);
+    scopes.find_map(|scope| scope.find(entity, fact))
 }
 
 /// Whether a report may lack the fact although it is a report.
@@ -244,8 +256,9 @@ fn unused(raw: &RawRule, for_each: EntityKind, uses: &Uses, log: &mut Log<'_>) {
             log.at(span, format!("`groups.{}.{sum}` is never used", name.get_ref()));
         }
     }
+    let of_groups = kinds_of_groups(raw);
     for text in &raw.optional {
-        if optional_name(text.get_ref(), raw, for_each).is_ok_and(|fact| !uses.facts.contains(&fact)) {
+        if optional_fact(text.get_ref(), for_each, &of_groups).is_some_and(|fact| !uses.facts.contains(&fact)) {
             log.at(text.span(), format!("`{}` is optional, but never used", text.get_ref()));
         }
     }

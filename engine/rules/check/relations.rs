@@ -1,9 +1,12 @@
 //! Checks what rules say of each other: that they exist, share the entities, and do not explain in a circle.
 
+mod circles;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::EntityKind;
 use crate::facts::catalogue::{self, FactType, Unit};
+use crate::limits::MAX_FAULT_COUNT;
 use crate::text::nearest::did_you_mean;
 
 use super::super::fault::Fault;
@@ -91,16 +94,16 @@ pub(in crate::rules) fn relations(headers: &[Header], ids: &BTreeSet<String>) ->
     let mut faults = Vec::new();
     for header in headers {
         for link in header.explains.iter().chain(&header.suppressed_by) {
+            if faults.len() >= MAX_FAULT_COUNT {
+                return faults;
+            }
             let messages = link_faults(header, link, &by_id, ids);
             faults.extend(messages.into_iter().map(|message| fault(header, link, message)));
         }
-        // Named once, by the rule of the circle that comes first.
-        if let Some(path) = circle(header, &by_id).filter(|path| path.iter().all(|id| *id >= header.id.as_str()))
-            && let Some(first) = header.explains.iter().find(|link| path.get(1) == Some(&link.relation.rule.as_str()))
-        {
-            faults.push(fault(header, first, format!("rules explain each other in a circle: {}", path.join(" → "))));
-        }
     }
+    faults.extend(circles::of(&by_id).into_iter().map(|(header, link, path)| {
+        fault(header, link, format!("rules explain each other in a circle: {}", path.join(" → ")))
+    }));
     faults
 }
 
@@ -140,24 +143,4 @@ fn link_faults(header: &Header, link: &Link, by_id: &BTreeMap<&str, &Header>, id
         }
     }
     messages
-}
-
-/// The way from a rule back to itself along `explains`.
-fn circle<'a>(from: &'a Header, by_id: &BTreeMap<&'a str, &'a Header>) -> Option<Vec<&'a str>> {
-    let mut seen = BTreeSet::new();
-    let mut paths = vec![vec![from.id.as_str()]];
-    while let Some(path) = paths.pop() {
-        let Some(rule) = path.last().and_then(|id| by_id.get(id)) else { continue };
-        for next in rule.explains.iter().map(|link| link.relation.rule.as_str()) {
-            let mut longer = path.clone();
-            longer.push(next);
-            if next == from.id && longer.len() > 2 {
-                return Some(longer);
-            }
-            if seen.insert(next) {
-                paths.push(longer);
-            }
-        }
-    }
-    None
 }

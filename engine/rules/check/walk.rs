@@ -39,6 +39,12 @@ impl Scope {
         std::iter::once(self.for_each).chain(self.for_each.ancestors().iter().copied())
     }
 
+    /// The fact with this full name, where there is one.
+    pub(super) fn find(&self, entity: &str, name: &str) -> Option<FactRef> {
+        let kind = EntityKind::from_name(entity).filter(|kind| self.kinds().any(|known| known == *kind))?;
+        catalogue::find(kind, name).map(|fact| FactRef { kind, name: fact.name })
+    }
+
     /// The fact with this full name, or why there is none.
     pub(super) fn fact(&self, entity: &str, name: &str) -> Result<FactRef, String> {
         let Some(kind) = EntityKind::from_name(entity) else {
@@ -248,7 +254,7 @@ impl<'a> Walk<'a> {
     fn fact_of(&self, expr: &Expr<'_>) -> Option<FactRef> {
         let Expr::Attribute { of, name } = expr else { return None };
         let Expr::Variable(entity) = **of else { return None };
-        self.scope.fact(entity, name).ok()
+        self.scope.find(entity, name)
     }
 
     fn default(&mut self, inner: &Expr<'_>, arguments: &[Argument<'_>]) -> Option<Type> {

@@ -37,7 +37,7 @@ impl Judge<'_> {
             return Ok(None);
         }
         let mut entries = Vec::with_capacity(groups.len());
-        let mut missing = BTreeSet::new();
+        let (mut missing, mut longest_text) = (BTreeSet::new(), 0);
         for group in groups {
             let mut members = Members { sums: vec![Sum::default(); group.sums.len()], ..Members::default() };
             // Whatever belongs to it, all of them are looked at.
@@ -48,12 +48,14 @@ impl Judge<'_> {
                 }
             }
             missing.append(&mut members.missing);
+            let largest = members.largest.as_ref().and_then(|(_, name)| name.as_str());
+            longest_text = longest_text.max(largest.map_or(0, str::len));
             entries.push((group.name.as_str().into(), members.into_value(group)));
         }
         if !missing.is_empty() {
             return Ok(Some(missing.iter().map(FactRef::to_string).collect()));
         }
-        self.scope.enter_groups(entries);
+        self.scope.enter_groups(entries, longest_text);
         Ok(None)
     }
 

@@ -2,18 +2,19 @@
 
 mod groups;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use foldhash::HashMap;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
 use crate::ledger::Account;
-use crate::limits::{MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT};
+use crate::limits::{MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT, MAX_PRINTED_BYTES};
 use crate::replay::{Change, STEP_FACT};
 use crate::text::plural::counted_as;
 use crate::text::spans::Sentence;
 
-use super::budget::Budget;
+use super::budget::{Budget, too_much_printed};
 use super::context::{Entities, RuleParams, Scope, ValueNames, params, related};
 use super::library::Library;
 use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Replayed, Severity};
@@ -21,7 +22,8 @@ use super::params::Params;
 use super::print::Printers;
 use super::rule::{EstimateCode, FactRef, Rule, Text};
 
-/// Judges every entity by every rule about its kind: in the order of the rules, then of the entities. Once a rule has its most
+/// Judges every entity by every rule about its kind: in the order of the rules, then of the entities, where one that is no finding
+/// stands for all entities of the same answer. Once a rule has its most
 /// findings on a device, it is asked no more about entities of that device: they come in the order of their weight.
 ///
 /// A param that the user set to something that is no number makes the rule fail, not the evaluation.
@@ -30,20 +32,53 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
     let report = Report::new(library, facts, &budget);
     let mut judgements = Vec::new();
     for (index, rule) in library.rules().iter().enumerate() {
-        let (asked, mut found) = (Asked::new(rule, set), Found::default());
+        let (asked, mut found, mut alike) = (Asked::new(rule, set), Found::default(), Alike::default());
         for (id, _) in facts.of_kind(rule.for_each()) {
             if found.has_enough(facts, id) {
                 continue;
             }
             let outcome = report.ask(&asked, id);
             found.count(facts, id, &outcome);
-            judgements.push(Judgement { rule: index, entity: id, outcome });
+            alike.add(&mut judgements, Judgement { rule: index, entity: id, outcome, entity_count: 1 });
             if report.budget.is_empty() {
                 return judgements;
             }
         }
     }
     judgements
+}
+
+/// Where the judgements of one rule are that are no findings: entities of which it says the same are told by one, since there may
+/// be thousands of both.
+#[derive(Default)]
+struct Alike {
+    pass: Option<usize>,
+    not_applicable: Option<usize>,
+    unknown: HashMap<Vec<String>, usize>,
+    failed: HashMap<String, usize>,
+}
+
+impl Alike {
+    fn add(&mut self, judgements: &mut Vec<Judgement>, judgement: Judgement) {
+        let next = judgements.len();
+        let place = match &judgement.outcome {
+            Outcome::Finding(_) => next,
+            Outcome::Pass => *self.pass.get_or_insert(next),
+            Outcome::NotApplicable => *self.not_applicable.get_or_insert(next),
+            Outcome::Unknown { missing } => match self.unknown.get(missing) {
+                Some(place) => *place,
+                None => *self.unknown.entry(missing.clone()).or_insert(next),
+            },
+            Outcome::Failed { message } => match self.failed.get(message) {
+                Some(place) => *place,
+                None => *self.failed.entry(message.clone()).or_insert(next),
+            },
+        };
+        match judgements.get_mut(place) {
+            Some(first) => first.entity_count += judgement.entity_count,
+            None => judgements.push(judgement),
+        }
+    }
 }
 
 /// The findings of one rule, by device.
@@ -112,6 +147,8 @@ struct Report<'a> {
     is_damaged: bool,
     printers: &'a Printers,
     budget: &'a Budget,
+    /// Bytes of the texts of all findings so far.
+    printed: Cell<usize>,
 }
 
 /// What all entities share that one rule is asked about.
@@ -134,7 +171,14 @@ impl<'a> Report<'a> {
         let lacks_gpu_work = facts.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true));
         let is_damaged = facts.is_damaged();
         let (entities, printers) = (Entities::new(facts), library.printers());
-        Self { facts, entities, framework, lacks_gpu_work, is_damaged, printers, budget }
+        let printed = Cell::new(0);
+        Self { facts, entities, framework, lacks_gpu_work, is_damaged, printers, budget, printed }
+    }
+
+    /// Counts a text of a finding: each is bounded, but there are many, and all are kept.
+    fn count_printed(&self, bytes: usize) -> Result<(), String> {
+        self.printed.set(self.printed.get().saturating_add(bytes));
+        if self.printed.get() > MAX_PRINTED_BYTES { Err(too_much_printed()) } else { Ok(()) }
     }
 
     /// Why little is sure of idle time where work of the GPU is missing.
@@ -250,7 +294,9 @@ impl Judge<'_> {
 
     fn print(&self, text: &Text) -> Result<Sentence, String> {
         self.scope.compute(&text.values)?;
-        self.report.printers.print(text, self.scope.root(text.source.len() as u64)?)
+        let sentence = self.report.printers.print(text, self.scope.root(text.source.len() as u64)?)?;
+        self.report.count_printed(sentence.byte_count())?;
+        Ok(sentence)
     }
 
     fn confidence(&self) -> Result<(Confidence, Vec<String>), String> {
@@ -259,6 +305,7 @@ impl Judge<'_> {
         for lower in &self.rule.code.lower {
             if self.scope.holds(&lower.when)? {
                 confidence = confidence.min(lower.to);
+                self.report.count_printed(lower.because.len())?;
                 because.push(lower.because.clone());
             }
         }
@@ -290,6 +337,7 @@ impl Judge<'_> {
     fn estimate(&self) -> Result<Option<Estimate>, String> {
         let Some(estimate) = &self.rule.code.estimate else { return Ok(None) };
         let claimed = self.claimed(estimate)?;
+        self.report.count_printed(estimate.basis.len())?;
         let holds = FactRef { kind: EntityKind::Device, name: estimate.account.fact() };
         let bound = match self.value(holds) {
             Some(FactValue::Int(ns)) => (*ns).max(0),

@@ -1,0 +1,89 @@
+//! Rules that explain each other in a circle: one search over all rules, however many there are.
+
+use std::collections::BTreeMap;
+
+use super::{Header, Link};
+
+/// Rules of a circle that are named: of a longer one, those before the last are left out.
+const MAX_NAMED_COUNT: usize = 20;
+
+/// Circles, each with the rule of it that comes first and its link to the next. Of circles that share a link not all are told:
+/// without one of those that are, the others are found.
+pub(super) fn of<'a>(by_id: &BTreeMap<&'a str, &'a Header>) -> Vec<(&'a Header, &'a Link, Vec<&'a str>)> {
+    let mut search = Search { by_id, seen: BTreeMap::new(), way: Vec::new(), found: BTreeMap::new() };
+    for header in by_id.values() {
+        search.from(header);
+    }
+    search.found.into_values().collect()
+}
+
+/// Where a rule stands in the search.
+#[derive(Clone, Copy)]
+enum Seen {
+    /// On the way, at this place.
+    OnTheWay(usize),
+    /// All that it explains was looked at.
+    Done,
+}
+
+struct Search<'a, 'b> {
+    by_id: &'b BTreeMap<&'a str, &'a Header>,
+    seen: BTreeMap<&'a str, Seen>,
+    /// The rules from where the search began, each with how many of its links were followed. No function calls itself: there may be
+    /// thousands.
+    way: Vec<(&'a Header, usize)>,
+    /// By the rule that comes first, and named by it once.
+    found: BTreeMap<&'a str, (&'a Header, &'a Link, Vec<&'a str>)>,
+}
+
+impl<'a> Search<'a, '_> {
+    fn from(&mut self, header: &'a Header) {
+        if self.seen.contains_key(header.id.as_str()) {
+            return;
+        }
+        self.enter(header);
+        while let Some((header, followed)) = self.way.last_mut() {
+            let header = *header;
+            let Some(link) = header.explains.get(*followed) else {
+                self.seen.insert(&header.id, Seen::Done);
+                self.way.pop();
+                continue;
+            };
+            *followed += 1;
+            let Some(next) = self.by_id.get(link.relation.rule.as_str()) else { continue };
+            match self.seen.get(next.id.as_str()) {
+                None => self.enter(next),
+                // One that names itself is told so elsewhere.
+                Some(Seen::OnTheWay(place)) if next.id != header.id => self.note(*place),
+                _ => {}
+            }
+        }
+    }
+
+    fn enter(&mut self, header: &'a Header) {
+        self.seen.insert(&header.id, Seen::OnTheWay(self.way.len()));
+        self.way.push((header, 0));
+    }
+
+    /// Notes the circle of the rules on the way from a place on, the last of which explains the first.
+    fn note(&mut self, place: usize) {
+        let Some(circle) = self.way.get(place..) else { return };
+        let first = circle.iter().enumerate().min_by_key(|(_, (header, _))| &header.id).map_or(0, |(index, _)| index);
+        let in_order = || circle.iter().cycle().skip(first).take(circle.len());
+        // The link that was followed last.
+        let Some((header, link)) = in_order()
+            .next()
+            .and_then(|(header, followed)| Some((*header, header.explains.get(followed.checked_sub(1)?)?)))
+        else {
+            return;
+        };
+        self.found.entry(&header.id).or_insert_with(|| {
+            let mut path: Vec<&str> = in_order().take(MAX_NAMED_COUNT).map(|(header, _)| header.id.as_str()).collect();
+            if circle.len() > MAX_NAMED_COUNT {
+                path.push("…");
+            }
+            path.push(&header.id);
+            (header, link, path)
+        });
+    }
+}
