@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::profile::{is_cuda, is_system};
-use super::{Context, framework, without_gpu};
+use super::{Context, framework};
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::{Account, DeviceOps};
@@ -64,7 +64,6 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("framework_evidence", evidence);
     surroundings(timeline, facts);
     sampled_cuda(timeline, facts);
-    without_gpu::extract(timeline, facts);
     facts.set_some("cuda_profiler_start_ns", cuda_profiler_start(timeline));
     facts.set_some("gpu_library", gpu_library(timeline));
     facts.set_some("gpu_operator", gpu_operator(timeline));

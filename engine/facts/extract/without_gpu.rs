@@ -15,7 +15,7 @@ const FEW_OPERATIONS: usize = 10;
 
 pub(super) fn extract(timeline: &Timeline, facts: &mut Entity) {
     let is_any = !timeline.kernels.ops.is_empty() || !timeline.graphs.ops.is_empty();
-    if is_any || timeline.gpu_op_count() as usize >= FEW_OPERATIONS {
+    if is_any || timeline.gpu_op_count() >= FEW_OPERATIONS {
         return;
     }
     called(timeline, facts);
