@@ -145,12 +145,14 @@ impl<'facts> Outside<'facts> {
         self.device.int(fact).filter(|ns| *ns > 0 && *ns as f64 >= NAMED_SHARE * self.own_ns() as f64)
     }
 
+    /// Whether the time of the thread that called CUDA first is told, in place of the launching one's.
+    fn is_of_first_caller(&self) -> bool {
+        self.device.get("is_outside_of_first_caller") == Some(&FactValue::Bool(true))
+    }
+
     /// Whose time there is told.
     fn thread(&self) -> &'static str {
-        match self.device.get("is_outside_of_first_caller") {
-            Some(FactValue::Bool(true)) => "thread that called CUDA first",
-            _ => "launching thread",
-        }
+        if self.is_of_first_caller() { "thread that called CUDA first" } else { "launching thread" }
     }
 
     /// A call and the time in it, by their facts.
@@ -245,9 +247,12 @@ impl<'facts> Outside<'facts> {
         if let Some((range, ns)) = self.call("outside_range", "outside_range_ns") {
             parts.push(Sentence::default().own(&format!("{} in the range ", duration(ns))).code(range));
         }
+        let begin = match self.is_of_first_caller() {
+            true => " Of the time there of the thread that called CUDA first: ",
+            false => " Of the launching thread there: ",
+        };
         for (index, part) in parts.iter().enumerate() {
-            let begin = format!(" Of the {} there: ", self.thread());
-            words = words.own(if index == 0 { &begin } else { ", " }).sentence(part);
+            words = words.own(if index == 0 { begin } else { ", " }).sentence(part);
         }
         if parts.is_empty() { words } else { words.own(".") }
     }

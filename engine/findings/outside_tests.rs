@@ -39,6 +39,29 @@ fn what_lies_outside_is_told_with_what_took_it() {
 }
 
 #[test]
+fn whose_time_it_is_and_who_calls_what_takes_it_is_told() {
+    let (mut facts, device) = recorded();
+    let own = facts.get_mut(device);
+    own.set("outside_host_ns", 7_200_000_000_i64);
+    own.set("outside_function", "__random");
+    own.set("outside_function_share", 0.5);
+    own.set("outside_function_caller", "main");
+    own.set("is_outside_of_first_caller", true);
+    let told = outside(&facts, device).map_or_else(String::new, |words| words.plain());
+    let thread = "Of the time there of the thread that called CUDA first:";
+    assert!(
+        told.contains(&format!(
+            "{thread} 7.2 s in host code with 50 % of its CPU samples in __random, called by main, "
+        ))
+    );
+    let own = facts.get_mut(device);
+    own.set("outside_module", "app");
+    own.set("outside_module_share", 0.9);
+    let told = outside(&facts, device).map_or_else(String::new, |words| words.plain());
+    assert!(told.contains("with 90 % of its CPU samples in app (50 % in __random, called by main)"), "{told}");
+}
+
+#[test]
 fn it_comes_first_where_the_first_finding_gains_little_of_it() {
     let (mut facts, device) = recorded();
     let told = |facts: &Facts| outside_first(facts, device, None, true).map(|words| words.plain());
@@ -132,7 +155,7 @@ fn it_is_told_whose_time_it_is() {
     let told = |facts: &Facts| outside(facts, device).map_or_else(String::new, |words| words.plain());
     assert!(told(&facts).contains(" Of the launching thread there: 900 ms in cudaMalloc."));
     facts.get_mut(device).set("is_outside_of_first_caller", true);
-    assert!(told(&facts).contains(" Of the thread that called CUDA first there: 900 ms in cudaMalloc."));
+    assert!(told(&facts).contains(" Of the time there of the thread that called CUDA first: 900 ms in cudaMalloc."));
 }
 
 #[test]

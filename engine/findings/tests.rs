@@ -2,6 +2,7 @@ use super::samples::{Sample, finding, healthy, hostile, nothing, two_gpus};
 use super::*;
 use crate::facts::EntityKind;
 use crate::replay::{Change, STEP_FACT};
+use crate::rules::outcome::{Confidence, Outcome};
 use crate::rules::{FactRef, Relation};
 use crate::text::number;
 use proptest::prelude::*;
@@ -453,4 +454,35 @@ fn a_gain_of_rounds_is_time_of_what_they_take() {
     assert!(round.speedup_ceiling.is_some_and(|ceiling| (1.47..1.48).contains(&ceiling)), "{round:?}");
     let half = round.part(0.5);
     assert_eq!((half.recoverable_ns, half.share, half.weighing_share()), (16_000_000, 0.4, 0.1));
+}
+
+#[test]
+fn what_comes_after_a_finding_without_a_number_is_not_what_to_change_first() {
+    let verdict = |rule: &str| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "H200", 1_000_000_000, &[("compute_ns", 300_000_000)]);
+        let before = sample.rule(rule, "Most of the time passes before", EntityKind::Device);
+        sample.rules[before].severity = Some(Severity::Medium);
+        let (sure, unsure) = (
+            sample.rule("sync-gap", "The device goes idle in waits", EntityKind::Device),
+            sample.rule("host-bound", "The device waits for host code", EntityKind::Device),
+        );
+        let known = sample.rule("known", "Known for sure, without a number", EntityKind::Device);
+        sample.rules[known].severity = Some(Severity::Medium);
+        sample.find(known, device, None, "known");
+        if !rule.is_empty() {
+            sample.find(before, device, None, "Before its work repeats the GPU waits");
+        }
+        sample.find(sure, device, Some(("idle", 200_000_000)), "waits");
+        let mut likely = finding(Some(("idle", 400_000_000)), "host code");
+        if let Outcome::Finding(found) = &mut likely {
+            found.confidence = Confidence::Low;
+        }
+        sample.judge(unsure, device, likely);
+        sample.review().verdict.plain()
+    };
+    let (before, none) = (verdict("long-set-up"), verdict(""));
+    assert!(before.contains("; to change there first: the device goes idle in waits"), "{before}");
+    assert!(none.contains("; to change first: the device goes idle in waits"), "{none}");
 }

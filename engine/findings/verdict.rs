@@ -214,7 +214,12 @@ fn loss(
     let is_more = |other: &Finding| other.gain.as_ref().is_some_and(|other| other.weighing_share() > weight);
     let is_told = |other: &&Finding| other.severity > Severity::Info && (!other.once || finding.once);
     // What is surer comes before what may bring more.
-    let most = if findings.iter().filter(is_told).any(is_more) { "to change first" } else { "most to gain" };
+    let most = match findings.iter().filter(is_told).any(is_more) {
+        false => "most to gain",
+        // What has no number comes before it.
+        true if before_that(findings).is_some() => "to change there first",
+        true => "to change first",
+    };
     let of = if known_count(known) > 0 { " of what is new" } else { "" };
     let words = computing(words, devices, finding).own(&format!("; {most}{of}: ")).sentence(&within(&finding.headline));
     words.own(&format!(" ({}).", gain.words()))

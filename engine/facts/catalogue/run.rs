@@ -1,6 +1,6 @@
 //! Facts of the run and of its processes.
 
-use super::FactType::{Bool, Choice, Int, Text};
+use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::facts::extract::framework::FRAMEWORKS;
@@ -86,6 +86,45 @@ pub(super) const RUN: &[Fact] = &[
     ),
     fact("kernel_count", Int, Report, Extensive, "Kernels recorded on all GPUs."),
     fact("api_call_count", Int, Report, Extensive, "CUDA API calls recorded; 0 where the capture holds none."),
+    fact(
+        "cpu_sample_count",
+        Int,
+        CpuSamples,
+        Extensive,
+        "Samples of CPU call stacks of all threads, without those in which the profiler works. Told of a recording that holds next to no work of a GPU, as all of this.",
+    ),
+    fact(
+        "cpu_function",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The deepest function that at least 25 % of those samples lie in, or in what it calls, not of the system, of CUDA or of an interpreter; of the system where its caller is told, or no file tells more.",
+    ),
+    fact("cpu_function_share", Float, CpuSamples, Intensive, "The part of those samples in it."),
+    fact(
+        "cpu_function_caller",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The function that calls it where it is of the system, in at least 60 % of the stacks that tell who does.",
+    ),
+    fact(
+        "cpu_module",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The deepest file that at least 60 % of those samples lie in, where no function of half of them is told.",
+    ),
+    fact("cpu_module_share", Float, CpuSamples, Intensive, "The part of those samples in it."),
+    fact(
+        "main_api_call",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The call of CUDA that takes most time, on all threads together.",
+    ),
+    fact("main_api_call_ns", Int, CudaApi, ExtensiveWithGaps, "The time in it."),
+    fact("main_api_call_count", Int, CudaApi, Extensive, "How many such calls there are."),
     fact("range_count", Int, Report, Extensive, "Ranges recorded that have a duration."),
     fact("os_call_count", Int, Report, Extensive, "OS runtime calls recorded."),
     fact("metric_sample_count", Int, Report, Extensive, "Samples of GPU metrics recorded."),

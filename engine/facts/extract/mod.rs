@@ -51,6 +51,7 @@ mod syncs;
 mod tally;
 mod turns;
 mod widths;
+mod without_gpu;
 
 use foldhash::HashMap;
 
@@ -197,7 +198,12 @@ pub fn extract_view_then<T>(
             part
         })
     };
-    let of_host = || (run::extract(&context), run::api_uses(&context, &processes));
+    let of_run = || {
+        let mut run = run::extract(&context);
+        without_gpu::extract(context.timeline, &mut run);
+        run
+    };
+    let of_host = || (of_run(), run::api_uses(&context, &processes));
     let ((of_run, of_processes), parts) = parallel::both(threads, of_host, of_devices);
     facts.get_mut(run).take_facts(of_run);
     for (process, entity) in of_processes {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::cli::Printed;
+use crate::support::cli::{Printed, redact};
 use crate::support::project::Project;
 use crate::support::{Scenario, SchemaVersion, scenario};
 
@@ -121,6 +121,8 @@ fn what_lies_before_the_steady_state_has_the_function_that_takes_it() {
     assert_eq!(first["rule"], "long-set-up", "{first:#}");
     let summary = first["summary"]["plain"].as_str().unwrap();
     assert!(summary.ends_with("are host code, with 100 % of its CPU samples in poisson_"), "{summary}");
+    let page = redact(&project.coldspot(&["review", "run.sqlite"]).out(), project.path());
+    insta::assert_snapshot!("what_lies_before_the_steady_state", page);
 }
 
 /// Of a program whose launches come from a thread that a library starts late, the start is that of the thread that calls CUDA first.

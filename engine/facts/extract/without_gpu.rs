@@ -1,0 +1,68 @@
+//! Facts of a recording without work of a GPU: what the CPU did, and which call of CUDA took most time.
+
+use std::cmp::Reverse;
+
+use foldhash::HashMap;
+
+use super::profile::{is_profiler, is_system};
+use super::spent::Sampled;
+use crate::facts::Entity;
+use crate::text::paths::without_folders;
+use crate::timeline::{NameId, Timeline};
+
+/// With as many operations a GPU did work, of which there is more to say.
+const FEW_OPERATIONS: usize = 10;
+
+pub(super) fn extract(timeline: &Timeline, facts: &mut Entity) {
+    let is_any = !timeline.kernels.ops.is_empty() || !timeline.graphs.ops.is_empty();
+    if is_any || timeline.gpu_op_count() >= FEW_OPERATIONS {
+        return;
+    }
+    called(timeline, facts);
+    if timeline.cpu_samples.is_empty() {
+        return;
+    }
+    let samples = samples_of_program(timeline);
+    facts.set("cpu_sample_count", samples.len() as i64);
+    let Sampled { function, caller, module, .. } = Sampled::of(timeline, &samples);
+    if let Some((function, share)) = function {
+        facts.set("cpu_function", function);
+        facts.set("cpu_function_share", share);
+    }
+    facts.set_some("cpu_function_caller", caller);
+    if let Some((module, share)) = module {
+        facts.set("cpu_module", module);
+        facts.set("cpu_module_share", share);
+    }
+}
+
+/// The samples of all threads but for those in which the profiler works: threads of the program begin in it as well.
+fn samples_of_program(timeline: &Timeline) -> Vec<u32> {
+    let all = &timeline.cpu_samples;
+    let files = all.frames.iter().map(|frame| (is_profiler(timeline, *frame), is_system(timeline, *frame)));
+    let files: Vec<(bool, bool)> = files.collect();
+    let is_of_program = |sample: &u32| {
+        let stack = all.stack(*sample as usize).iter();
+        let mut files = stack.map(|frame| files.get(*frame as usize).copied().unwrap_or_default());
+        let first = files.find(|(is_profiler, is_system)| *is_profiler || !is_system);
+        first.is_none_or(|(is_profiler, _)| !is_profiler)
+    };
+    (0..all.time_ns.len() as u32).filter(is_of_program).collect()
+}
+
+/// The call of CUDA that takes most time, on all threads together.
+fn called(timeline: &Timeline, facts: &mut Entity) {
+    let api = &timeline.api;
+    let mut calls: HashMap<NameId, (i64, i64)> = HashMap::default();
+    for (times, name) in api.times.iter().zip(&api.name) {
+        let (sum_ns, count) = calls.entry(*name).or_default();
+        *sum_ns = sum_ns.saturating_add(times.len_ns());
+        *count += 1;
+    }
+    let most = calls.into_iter().max_by_key(|(name, (sum_ns, _))| (*sum_ns, Reverse(timeline.name(*name))));
+    if let Some((name, (sum_ns, count))) = most {
+        facts.set("main_api_call", without_folders(timeline.name(name)));
+        facts.set("main_api_call_ns", sum_ns);
+        facts.set("main_api_call_count", count);
+    }
+}
