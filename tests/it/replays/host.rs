@@ -34,9 +34,14 @@ impl Trace {
 
     /// A call and its operation, which begins when the call has reached the device and what is before it has ended.
     fn ask(&mut self, call: &str, category: &str, name: &str, stream: u32, length: f64) {
+        self.ask_of(1080, call, category, name, stream, length);
+    }
+
+    /// The same of a kernel with so many blocks.
+    fn ask_of(&mut self, blocks: u32, call: &str, category: &str, name: &str, stream: u32, length: f64) {
         let args = self.call(call, CALL_US);
         let start = self.gpu_us.max(self.host_us + LAUNCH_US);
-        let work = r#""grid":[1080,1,1],"block":[256,1,1],"bytes":4"#;
+        let work = format!(r#""grid":[{blocks},1,1],"block":[256,1,1],"bytes":4"#);
         let args = format!(r#"{args},"device":0,"stream":{stream},{work}"#);
         self.events.event(category, name, stream, start, length, &args);
         self.host_us += CALL_US + 1.0;
@@ -167,6 +172,27 @@ fn rounds_of_few_launches_share_a_graph() {
     let share = gain.expected_ns as f64 / step_ns as f64;
     assert!((0.6..0.75).contains(&share), "{gain:?} of {step_ns}");
     assert!(gain.ceiling_ns > gain.expected_ns, "{gain:?}");
+}
+
+#[test]
+fn at_best_kernels_that_leave_most_of_the_gpu_free_become_one_where_they_are_launched_again_and_again() {
+    let ceiling = |count: u32, blocks: u32| {
+        let mut trace = Trace::default();
+        for step in 0..STEP_COUNT {
+            let begin = trace.host_us;
+            for _ in 0..count {
+                trace.ask_of(blocks, "cudaLaunchKernel", "kernel", "small_product", 7, 20.0);
+                trace.host_us += 30.0;
+            }
+            trace.step(step, begin);
+        }
+        let (gain, step_ns) = trace.gain(Change::Graph);
+        gain.ceiling_ns as f64 / step_ns as f64
+    };
+    assert!(ceiling(12, 8) > 0.9, "{}", ceiling(12, 8));
+    // As many as fill the GPU each, and fewer than make a loop, take their time all the same.
+    assert!(ceiling(12, 1080) < 0.6, "{}", ceiling(12, 1080));
+    assert!(ceiling(7, 8) < 0.6, "{}", ceiling(7, 8));
 }
 
 /// Steps of a result that may come back, host code, an input that is sent, and a kernel.
