@@ -65,6 +65,15 @@ pub const MIN_EVENT_BYTES: u64 = 24;
 pub const MIN_ROW_BYTES: u64 = 12;
 /// Rows that are read in any case.
 pub const ROWS_ANYWAY: u64 = 1_000_000;
+/// Bytes of pages of tables that may be read without SQLite for each byte of the file: each page a few times, since those above
+/// others are passed for each stretch of a table.
+pub const MAX_TABLE_PAGE_BYTES_PER_BYTE: u64 = 4;
+/// The same in any case.
+pub const MAX_TABLE_PAGE_BYTES_ANYWAY: u64 = 16 * MIB;
+/// Bytes of memory that the different kernels, streams and threads of a database may take for each byte of its file, about.
+pub const MAX_KEY_BYTES_PER_BYTE: u64 = 2;
+/// The same in any case.
+pub const MAX_KEY_BYTES_ANYWAY: u64 = 128 * MIB;
 /// Processor time that reading a database may take in any case, all threads together. Steps of SQLite do not tell how many
 /// pages each of them reads.
 pub const MAX_READING_TIME: Duration = Duration::from_secs(3);
@@ -281,6 +290,14 @@ mod tests {
             (
                 "rows of events and of other tables of a database",
                 vec![count(MIN_EVENT_BYTES), count(MIN_ROW_BYTES), count(ROWS_ANYWAY)],
+            ),
+            (
+                "pages of tables that are read without SQLite",
+                vec![count(MAX_TABLE_PAGE_BYTES_PER_BYTE), bytes(MAX_TABLE_PAGE_BYTES_ANYWAY)],
+            ),
+            (
+                "memory of the different kernels, streams and threads",
+                vec![count(MAX_KEY_BYTES_PER_BYTE), bytes(MAX_KEY_BYTES_ANYWAY)],
             ),
             (
                 "processor time of reading a database",

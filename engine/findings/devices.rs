@@ -58,22 +58,32 @@ impl Context<'_> {
     /// Where the time of each device went that ran work.
     pub(super) fn devices(&self, scorecard: &Scorecard, shown: &[&Occurrence<'_>]) -> Vec<DeviceReview> {
         let devices = self.facts.of_kind(EntityKind::Device);
+        // Of another accelerator nothing is known to be a kernel, and no target holds.
+        let is_judged = !is_of_other_accelerator(self.facts);
         devices
             .filter(|(_, device)| device.int("window_ns").is_some_and(|window| window > 0))
             .map(|(id, device)| DeviceReview {
                 recoverable_ns: recoverable(self.facts, id, shown),
-                scores: if is_of_kernels_alone(self.facts) {
+                scores: if is_of_kernels_alone(self.facts) || !is_judged {
                     Vec::new()
                 } else {
                     scorecard.of(device, self.facts.is_damaged())
                 },
-                kernels: work::kernels(self.facts, id, device.int("window_ns").unwrap_or(0)),
+                kernels: match device.int("window_ns").filter(|_| is_judged) {
+                    Some(window_ns) => work::kernels(self.facts, id, window_ns),
+                    None => Vec::new(),
+                },
                 phase: work::phase(self.facts, id),
                 outside: outside(self.facts, id),
                 ..review_of(id, device)
             })
             .collect()
     }
+}
+
+/// Whether what was recorded ran on an accelerator that is no GPU.
+pub(super) fn is_of_other_accelerator(facts: &Facts) -> bool {
+    facts.run().is_some_and(|run| run.text("other_accelerator").is_some())
 }
 
 /// All but the scorecard, the kernels and what can be gained.

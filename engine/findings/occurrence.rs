@@ -206,7 +206,13 @@ impl<'a> Context<'a> {
                 let device = self.facts.get(device);
                 if let Some(replayed) = estimate.replayed.as_ref().filter(|_| !is_once) {
                     let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
-                    return Some(Gain::replayed(replayed, Repeated::of(device)?, account, basis));
+                    let mut gain = Gain::replayed(replayed, Repeated::of(device)?, account, basis);
+                    // Rounds need not be all of the window: there is no more of what kernels take in it than the account holds.
+                    if let Some(compute_ns) = device.int(Account::Compute.fact()).filter(|_| gain.account == "compute")
+                    {
+                        gain.recoverable_ns = gain.recoverable_ns.min(compute_ns);
+                    }
+                    return Some(gain);
                 }
                 device.int("window_ns")?
             }

@@ -171,6 +171,14 @@ impl<'facts> Outside<'facts> {
         self.sampled("outside_module", "outside_module_share")
     }
 
+    /// With who calls the function that was named last.
+    fn called(&self, words: Sentence) -> Sentence {
+        match self.device.text("outside_function_caller") {
+            Some(caller) => words.own(", called by ").code(caller),
+            None => words,
+        }
+    }
+
     /// What its time outside of calls is, with what CPU samples tell of it.
     fn host_code(&self) -> Sentence {
         let of_module = if self.device.get("is_outside_module_program") == Some(&FactValue::Bool(true)) {
@@ -184,12 +192,15 @@ impl<'facts> Outside<'facts> {
                 let words = words.own(&format!("host code with {} of its CPU samples in {of_module}", percent(share)));
                 let words = words.code(module);
                 match function {
-                    Some((function, share)) => words.own(&format!(" ({} in ", percent(share))).code(function).own(")"),
+                    Some((function, share)) => {
+                        self.called(words.own(&format!(" ({} in ", percent(share))).code(function)).own(")")
+                    }
                     None => words,
                 }
             }
             (None, Some((function, share))) => {
-                words.own(&format!("host code with {} of its CPU samples in ", percent(share))).code(function)
+                let words = words.own(&format!("host code with {} of its CPU samples in ", percent(share)));
+                self.called(words.code(function))
             }
             (None, None) if self.may_wait => words.own("no CUDA call (calls of the OS were not recorded)"),
             (None, None) => words.own("host code"),

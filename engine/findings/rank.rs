@@ -72,6 +72,7 @@ impl<'a> Ranking<'a> {
         let is_medium = |finding: &Finding| {
             finding.gain.is_none() && finding.severity == Severity::Medium && !finding.tells_scope()
         };
+        let is_note = |finding: &Finding| finding.severity == Severity::Info;
         let any_medium = findings.iter().any(|(_, finding)| is_medium(finding));
         let any_outside = findings.iter().any(|(_, finding)| finding.looks_outside());
         findings.sort_by_key(|(ranked_ns, finding)| match ranked_ns {
@@ -81,7 +82,7 @@ impl<'a> Ranking<'a> {
             None if finding.looks_before_steady() => (1, Reverse(i64::MAX - 2)),
             // Where a rule tells what it is, that comes before it.
             None if finding.tells_before() && any_outside => (1, Reverse(i64::MAX)),
-            Some(ranked_ns) if inside.outweighs(finding) => (5, Reverse(*ranked_ns)),
+            Some(ranked_ns) if inside.outweighs(finding) || is_note(finding) => (5, Reverse(*ranked_ns)),
             // What is known for sure comes first, though it has no number.
             Some(ranked_ns) if finding.confidence == Confidence::Low && any_medium => (3, Reverse(*ranked_ns)),
             Some(ranked_ns) if !finding.once && finding.severity > Severity::Info && *ranked_ns >= least_ns => {

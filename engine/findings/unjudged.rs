@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::devices::is_of_other_accelerator;
 use super::is_of_kernels_alone;
 use crate::facts::catalogue::{self, EntityKind};
 use crate::facts::{FactValue, Facts};
@@ -48,6 +49,10 @@ struct Group {
 }
 
 pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<Unjudged> {
+    // No capture for GPUs tells more of another accelerator.
+    if is_of_other_accelerator(facts) {
+        return Vec::new();
+    }
     let mut asked = vec![0usize; rules.len()];
     // What many entities lack alike is looked at once.
     let mut lacks: BTreeMap<(usize, &[String]), usize> = BTreeMap::new();

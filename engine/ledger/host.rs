@@ -98,6 +98,12 @@ impl Calls {
         self.by_thread.get(thread as usize).map_or(&[], |calls| calls)
     }
 
+    /// When the first call of the OS of a thread began.
+    pub fn first_os_call(&self, timeline: &Timeline, thread: u32) -> Option<i64> {
+        let first = self.os_by_thread.get(thread as usize)?.first()?;
+        timeline.os_calls.times.get(*first as usize).map(|call| call.start)
+    }
+
     /// Where threads compile or load code.
     pub const fn code(&self) -> &CodeStretches {
         &self.code

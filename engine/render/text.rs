@@ -326,10 +326,13 @@ fn window(device: &DeviceReview) -> String {
     words.push_str(&device.phase.as_ref().map_or_else(String::new, before));
     if let Some(step) = device.gain_step {
         let of = if device.steps.as_ref().is_some_and(|steps| !steps.is_by_launches) { "step" } else { "round" };
+        let played = match (step.count - 1).max(1) {
+            1 => "one that is played again".to_owned(),
+            count => format!("the mean of {count} that are played again"),
+        };
         words.push_str(&format!(
-            " Gains are of a {of} of {}, the mean of {} that are played again, without the cost of recording.",
-            duration(step.step_ns),
-            (step.count - 1).max(1)
+            " Gains are of a {of} of {}, {played}, without the cost of recording.",
+            duration(step.step_ns)
         ));
         if let Some(share) = step.covered_share {
             words.push_str(&format!(

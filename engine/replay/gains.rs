@@ -351,6 +351,7 @@ impl<'all> Replay<'all> {
     fn hides(&self, change: &Change) -> bool {
         match change {
             Change::OverlapCommunication => true,
+            Change::MergeCollectives => !Play::of(&self.built.model, &self.bare).small_collectives().is_empty(),
             Change::ProcessPerGpu => self.setting.sends_parameters(&self.built.model.part),
             _ => false,
         }

@@ -22,6 +22,10 @@ pub(super) struct Launch {
 }
 
 impl Launch {
+    pub(super) fn length(&self) -> i64 {
+        i64::from(self.length_ns)
+    }
+
     pub(super) fn end(&self) -> i64 {
         self.start + i64::from(self.length_ns)
     }

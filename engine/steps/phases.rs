@@ -12,6 +12,9 @@ const MAX_WARM_UP_STEPS: usize = 3;
 const WARM_UP_PART: usize = 10;
 /// A pause of the device of more than this part of the steady state parts it from what comes before and after.
 const PAUSE_PART: i64 = 4;
+/// So do pauses before it that together take so many times that; shorter ones than this part of it do not count.
+const PAUSES_RATIO: i64 = 2;
+const LEAST_PAUSE_PART: i64 = 1_000;
 
 /// A part of a device's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,17 +97,27 @@ impl Phases {
     #[must_use]
     pub fn with_neighbours(self, device: &DeviceOps) -> Self {
         let most_ns = self.steady.len_ns() / PAUSE_PART;
-        let (mut begin, mut busy_until) = (device.window.start, device.window.start);
+        let least_ns = (self.steady.len_ns() / LEAST_PAUSE_PART).max(1);
+        let mut busy_until = device.window.start;
+        let mut pauses: Vec<(i64, i64)> = Vec::new();
         let mut end = self.steady.end;
         for op in device.in_window().map(|op| op.interval().clip(device.window)) {
-            if op.start <= self.steady.start && op.start - busy_until > most_ns {
-                begin = op.start;
+            let pause_ns = op.start - busy_until;
+            if op.start <= self.steady.start && pause_ns >= least_ns {
+                pauses.push((op.start, pause_ns));
             }
             busy_until = busy_until.max(op.end);
             if op.start - end <= most_ns {
                 end = end.max(op.end);
             }
         }
+        // One long pause parts it, and so do many that together are much longer: the device begins to work there.
+        let mut sum_ns = 0_i64;
+        let parts = |(_, pause_ns): &&(i64, i64)| {
+            sum_ns = sum_ns.saturating_add(*pause_ns);
+            *pause_ns > most_ns || sum_ns > PAUSES_RATIO * most_ns
+        };
+        let begin = pauses.iter().rev().find(parts).map_or(device.window.start, |(begin, _)| *begin);
         let steady = Interval::new(begin.min(self.steady.start), end);
         Self::cut(device.window, steady.start, steady, self.steady_steps, self.certainty)
     }

@@ -34,6 +34,9 @@ const MANY_ROUND_COUNT: usize = 200;
 /// the smallest.
 const SWEEP_RATIO: f64 = 1.25;
 const SWEEP_RANGE: i64 = 8;
+/// Launches of one kernel take equally long within this share, and take turns at up to so many lengths.
+const SAME_LENGTH_SHARE: f64 = 0.05;
+const MAX_CYCLE: usize = 16;
 /// What kernels of matrix products, convolutions and attention are called.
 const MATRIX_WORDS: [&str; 9] = ["gemm", "nvjet", "cutlass", "cudnn", "conv", "attention", "flash", "fmha", "softmax"];
 /// What kernels are called that a network runs once in a step: its optimizer, its loss, the choice of a token.
@@ -78,11 +81,10 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
         (0..launches.names.len()).filter_map(|symbol| text.find_loop(launches, symbol)).collect();
     loops.sort_by_key(|found| (found.round_count(), std::cmp::Reverse(found.pause_ns), found.symbol));
     let step = outermost(&loops)?;
-    let steps = Steps::of_hosts(
-        launches,
-        ToldBy::Launches,
-        hosts(launches, &text.places[step.symbol as usize][step.first..=step.last]),
-    );
+    let places = &text.places[step.symbol as usize][step.first..=step.last];
+    let cycle = cycle(launches, places);
+    let places = cycle.as_deref().unwrap_or(places);
+    let steps = Steps::of_hosts(launches, ToldBy::Launches, hosts(launches, places));
     if is_sweep(launches, &steps) {
         return None;
     }
@@ -99,6 +101,26 @@ pub(super) fn find(timeline: &Timeline, launches: &Launches) -> Option<Steps> {
         steps,
         work_share: step.work_share,
     })
+}
+
+/// Of rounds of one launch each: every so-manieth, where they take turns at so many lengths. A round of these is one of the program.
+fn cycle(launches: &Launches, places: &[u32]) -> Option<Vec<u32>> {
+    if places.windows(2).any(|pair| pair[1] - pair[0] != 1) {
+        return None;
+    }
+    let lengths: Vec<i64> = places.iter().map(|place| launches.all()[*place as usize].length()).collect();
+    let is_near = |one: i64, other: i64| one.abs_diff(other) as f64 <= SAME_LENGTH_SHARE * one.max(other) as f64;
+    let near_share = |distance: usize| {
+        let pairs = lengths.iter().zip(lengths.iter().skip(distance));
+        pairs.filter(|(one, other)| is_near(**one, **other)).count() as f64 / (lengths.len() - distance) as f64
+    };
+    let most = (places.len() / MIN_ROUND_COUNT).min(MAX_CYCLE);
+    let period = (1..=most).find(|distance| near_share(*distance) >= SAME_SHARES.1).filter(|period| *period > 1)?;
+    let begun_at = |offset: usize| places.iter().skip(offset).step_by(period).copied().collect::<Vec<u32>>();
+    // It begins where the device pauses most; of as much, with the first.
+    let best =
+        (0..period).max_by_key(|offset| (pause_ns(launches.all(), &begun_at(*offset)), std::cmp::Reverse(*offset)))?;
+    Some(begun_at(best))
 }
 
 /// Whether the rounds are one thing done in many sizes, and no repetitions: they launch the same, and their work differs widely.

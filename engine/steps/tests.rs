@@ -365,6 +365,47 @@ fn what_lies_close_to_rounds_that_may_be_layers_stays_with_them() {
     assert!(wider.steady.end >= phases.steady.end + 700, "{phases:?} {wider:?}");
 }
 
+/// What comes before rounds that may be layers: kernels with pauses between them.
+fn lead(count: usize, pause_ns: i64) -> i64 {
+    let mut program = Program::new();
+    for _ in 0..count {
+        program.kernel("load", 10);
+        program.pause(pause_ns);
+    }
+    for _ in 0..6 {
+        program.kernel("gemm", 1_000);
+        program.kernel("norm", 100);
+    }
+    let (_, ops, steps) = program.steps(None);
+    let phases = Phases::of_steps(ops.window, &steps.unwrap()).unwrap();
+    phases.steady.start - phases.clone().with_neighbours(&ops).steady.start
+}
+
+#[test]
+fn many_pauses_part_rounds_from_what_comes_before_them_as_a_long_one_does() {
+    // Of a steady state of about 6,600: two pauses of a sixth of it are little, four are much, in whatever order they come.
+    assert!((2_000..2_500).contains(&lead(2, 1_100)), "{}", lead(2, 1_100));
+    assert!((2_000..3_500).contains(&lead(8, 1_100)), "{}", lead(8, 1_100));
+}
+
+#[test]
+fn launches_of_one_kernel_that_take_turns_at_lengths_make_one_round() {
+    let turns = |lengths_ns: &[i64], count: usize| {
+        let mut program = Program::new();
+        for _ in 0..count {
+            lengths_ns.iter().for_each(|length_ns| program.kernel("particles", *length_ns));
+            program.pause(50);
+        }
+        program.told().map(|steps| (steps.steps.len(), steps.steps[0].device.len_ns()))
+    };
+    let (count, length_ns) = turns(&[900, 1_400, 500, 2_200], 12).unwrap();
+    assert!((11..=12).contains(&count) && (5_000..5_100).contains(&length_ns), "{count} of {length_ns}");
+    // Equally long ones are rounds of their own.
+    assert!(turns(&[900, 910, 905, 890], 12).unwrap().0 >= 47);
+    // Too few turns tell nothing.
+    assert!(turns(&[900, 1_400, 500, 2_200], 3).is_none_or(|(count, _)| count > 3));
+}
+
 /// Rounds of a copy and a kernel of these lengths.
 fn rounds(lengths_ns: &[i64]) -> Option<Steps> {
     let mut program = Program::new();

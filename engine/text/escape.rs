@@ -22,11 +22,29 @@ pub fn plain(text: &str) -> String {
     part_hashes(&clean(text))
 }
 
-/// No two `#` side by side.
+/// No two `#` side by side where they may begin a command; a heading of Markdown, or a frame of hashes, has a blank behind them.
+/// What follows the end of a text is not known.
 pub(super) fn part_hashes(text: &str) -> String {
-    let parted = format!("#{JOINER}#");
-    // Of three in a row, the first pass takes the first two.
-    text.replace("##", &parted).replace("##", &parted)
+    let mut safe = String::with_capacity(text.len());
+    let mut hashes = 0;
+    for c in text.chars() {
+        if hashes > 1 && (c == '[' || c.is_alphanumeric()) {
+            part_last(&mut safe);
+        }
+        hashes = if c == '#' { hashes + 1 } else { 0 };
+        safe.push(c);
+    }
+    if hashes > 1 {
+        part_last(&mut safe);
+    }
+    safe
+}
+
+/// Parts the `#` at the end from what comes before it.
+fn part_last(safe: &mut String) {
+    if safe.pop().is_some() {
+        safe.extend([JOINER, '#']);
+    }
 }
 
 /// A line that no pipeline takes for a command: `::` where it begins, `##[…]` anywhere.
@@ -136,18 +154,7 @@ pub fn log(text: &str) -> String {
         }
         out.push_str(&line);
     }
-    // A heading of Markdown has a blank there.
-    let mut safe = String::with_capacity(out.len());
-    let mut hashes = 0;
-    for c in out.chars() {
-        if hashes > 1 && (c == '[' || c.is_alphanumeric()) {
-            safe.pop();
-            safe.extend([JOINER, '#']);
-        }
-        hashes = if c == '#' { hashes + 1 } else { 0 };
-        safe.push(c);
-    }
-    safe
+    part_hashes(&out)
 }
 
 /// Whether a text holds characters that nobody sees, line breaks and tabs apart.

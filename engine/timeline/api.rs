@@ -224,7 +224,7 @@ pub fn memory_call(name: &str) -> MemoryCall {
 }
 
 /// Errors of CUDA that say what went wrong, by their number, which the runtime and the driver share.
-const ERRORS: [(u16, &str); 44] = [
+const ERRORS: [(u16, &str); 45] = [
     (1, "invalid value"),
     (2, "out of memory"),
     (3, "initialization error"),
@@ -242,6 +242,7 @@ const ERRORS: [(u16, &str); 44] = [
     (214, "uncorrectable ECC error"),
     (217, "peer access unsupported"),
     (218, "invalid PTX"),
+    (220, "uncorrectable NVLink error"),
     (222, "unsupported PTX version"),
     (301, "file not found"),
     (302, "shared object symbol not found"),
@@ -281,9 +282,57 @@ pub fn error_name(code: u16) -> Option<&'static str> {
     ERRORS.iter().find(|(known, _)| *known == code).map(|(_, name)| *name)
 }
 
-/// Whether an error says that a kernel failed, and with it all that its context does from then on.
-pub const fn is_of_kernel(code: u16) -> bool {
-    matches!(code, 700 | 702 | 710 | 714..=719)
+/// Errors that end all that a context does, by number: what happened, and of which kind that is.
+const FAILURES: [(u16, &str, Failure); 11] = [
+    (214, "The GPU's memory has an error that ECC cannot correct", Failure::Hardware),
+    (220, "The link between GPUs has an error that it cannot correct", Failure::Hardware),
+    (700, "A kernel accessed an illegal address", Failure::Fault),
+    (702, "A kernel ran for longer than the system allows", Failure::Timeout),
+    (710, "An assertion in a kernel failed", Failure::Assertion),
+    (714, "A kernel damaged its stack, or needed a larger one", Failure::Fault),
+    (715, "A kernel ran into an illegal instruction", Failure::Fault),
+    (716, "A kernel accessed a misaligned address", Failure::Fault),
+    (717, "A kernel accessed memory of the wrong kind", Failure::Fault),
+    (718, "A kernel ran into an invalid program counter", Failure::Fault),
+    (719, "A kernel failed", Failure::Fault),
+];
+/// What each of them says, as a fact has it.
+pub const FAILURE_TEXTS: [&str; FAILURES.len()] = {
+    let mut texts = [""; FAILURES.len()];
+    let mut index = 0;
+    while index < texts.len() {
+        texts[index] = FAILURES[index].1;
+        index += 1;
+    }
+    texts
+};
+
+/// Of which kind an error is that ends all that a context does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// A kernel did what it must not.
+    Fault,
+    /// A kernel found by itself that something is wrong.
+    Assertion,
+    /// A kernel was stopped.
+    Timeout,
+    /// The GPU, or a link of it, is broken.
+    Hardware,
+}
+
+impl Failure {
+    /// The names of all kinds, as a fact says them.
+    pub const NAMES: [&str; 4] = ["fault", "assertion", "timeout", "hardware"];
+
+    /// The name of this one.
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// What an error says that ends all that a context does: no call of CUDA succeeds after it.
+pub fn failure(code: u16) -> Option<(&'static str, Failure)> {
+    FAILURES.iter().find(|(known, ..)| *known == code).map(|(_, text, kind)| (*text, *kind))
 }
 
 /// Whether an error says that CUDA is taken down already, as what runs at the end of a program may find it.
@@ -299,6 +348,22 @@ pub fn creates_stream(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_that_end_a_context_say_what_happened() {
+        let kind = |code| failure(code).map(|(_, kind)| kind.name());
+        assert_eq!(kind(700), Some("fault"));
+        assert_eq!(kind(702), Some("timeout"));
+        assert_eq!(kind(710), Some("assertion"));
+        assert_eq!(kind(214), Some("hardware"));
+        // Out of memory, a launch that asks for too much, and a context that is gone end nothing.
+        for code in [2, 701, 709, 720] {
+            assert_eq!(kind(code), None, "{code}");
+        }
+        // Each has a name of CUDA's own beside.
+        assert!(FAILURES.iter().all(|(code, ..)| error_name(*code).is_some()));
+        assert_eq!(FAILURE_TEXTS[2], "A kernel accessed an illegal address");
+    }
 
     #[test]
     fn suffixes_go() {

@@ -19,6 +19,7 @@ pub mod names;
 pub(crate) mod occupancy;
 pub mod output;
 mod peaks;
+pub mod peers;
 pub mod samples;
 pub mod times;
 pub mod union;

@@ -1,9 +1,10 @@
 //! Facts of who is to blame for idle time: the functions and files that samples and call stacks of the launching thread name.
 
-use super::FactType::{Float, Int, Text};
+use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{ExtensiveWithGaps, Incomparable, Intensive};
 use super::{Fact, fact};
 use crate::timeline::Capability::{CpuSamples, OsRuntime};
+use crate::timeline::peers::PEER_LIBRARIES;
 
 pub(super) const CULPRITS: &[Fact] = &[
     fact(
@@ -11,14 +12,14 @@ pub(super) const CULPRITS: &[Fact] = &[
         Int,
         CpuSamples,
         ExtensiveWithGaps,
-        "Samples of CPU call stacks that were taken of the launching thread in host code that the device was idle for; absent when no thread that calls CUDA was sampled.",
+        "Samples of CPU call stacks that were taken of the launching thread in host code that the device was idle for, without those in which it waits for others (idle_peers_ns); absent when no thread that calls CUDA was sampled.",
     ),
     fact(
         "idle_host_sampled_share",
         Float,
         CpuSamples,
         Intensive,
-        "About the part of that host code in which the thread ran on a CPU: its samples, each for the median time between two, at most 1. Absent with fewer than 8 samples.",
+        "About the part of that host code in which the thread ran on a CPU: its samples, each for the median time between two, at most 1; 1 from 20 % on where the scheduler's record tells when it ran. Absent with fewer than 8 samples.",
     ),
     fact(
         "idle_host_function",
@@ -39,7 +40,7 @@ pub(super) const CULPRITS: &[Fact] = &[
         Text,
         CpuSamples,
         Incomparable,
-        "The deepest function of another file that calls it, directly or not, and that at least 60 % of those samples lie in.",
+        "The deepest function of another file that calls it, directly or not, and that at least 60 % of those samples lie in; of one of the C library, the program's that calls it in 60 % of the stacks that tell who does.",
     ),
     fact(
         "idle_host_function_caller_module",
@@ -77,6 +78,34 @@ pub(super) const CULPRITS: &[Fact] = &[
         "The file, without its folder, that at least 60 % of those samples lie in, where no function holds as many; files of the C library, of CUDA and of interpreters do not count.",
     ),
     fact("idle_host_module_share", Float, CpuSamples, Intensive, "The part of those samples that lies in that file."),
+    fact(
+        "idle_host_first_function",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The function that is the innermost in most of those samples, those of the C library, of CUDA and of interpreters left out, where no function holds 60 % and this one 20 %.",
+    ),
+    fact(
+        "idle_host_first_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that it is the innermost in.",
+    ),
+    fact(
+        "idle_host_second_function",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The one after it, where that is the innermost in a tenth of them.",
+    ),
+    fact(
+        "idle_host_second_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that it is the innermost in.",
+    ),
     fact(
         "idle_host_own_function",
         Text,
@@ -266,5 +295,85 @@ pub(super) const CULPRITS: &[Fact] = &[
         OsRuntime,
         ExtensiveWithGaps,
         "How much of the blocked time lies in that function or file.",
+    ),
+    fact(
+        "idle_peers_ns",
+        Int,
+        CpuSamples,
+        ExtensiveWithGaps,
+        "About the part of idle_host_ns in which the launching thread waits for others, or works for them: in calls of MPI that were traced, or in MPI, in NCCL while processes find each other, and in waits of OpenMP by CPU samples. Absent without any.",
+    ),
+    fact(
+        "is_idle_peers_traced",
+        Bool,
+        CpuSamples,
+        Incomparable,
+        "Whether calls of MPI that the profiler traced tell that, and not samples.",
+    ),
+    fact(
+        "idle_peers_library",
+        Choice(&PEER_LIBRARIES),
+        CpuSamples,
+        Incomparable,
+        "The library that most of it lies in.",
+    ),
+    fact("idle_peers_call", Text, CpuSamples, Incomparable, "The call of that library that most of it lies in."),
+    fact(
+        "idle_peers_caller",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The function that calls the library in most of the samples there; the C library, CUDA and interpreters do not count.",
+    ),
+    fact("idle_peers_caller_share", Float, CpuSamples, Intensive, "The part of those samples that it calls it in."),
+    fact(
+        "idle_peers_second_caller",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The one after it, where it does so in less than 60 % of them.",
+    ),
+    fact(
+        "idle_peers_second_caller_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that it calls it in.",
+    ),
+    fact(
+        "idle_blocked_peers_library",
+        Choice(&PEER_LIBRARIES),
+        OsRuntime,
+        Incomparable,
+        "The library in which the launching thread waits for others for at least half of idle_blocked_ns, by the calls of MPI that were traced or by call stacks of OS calls; absent without one.",
+    ),
+    fact("idle_blocked_peers_call", Text, OsRuntime, Incomparable, "The call of that library that most of it lies in."),
+    fact(
+        "idle_blocked_peers_caller",
+        Text,
+        OsRuntime,
+        Incomparable,
+        "The function that calls the library for most of it.",
+    ),
+    fact(
+        "idle_blocked_peers_caller_share",
+        Float,
+        OsRuntime,
+        Intensive,
+        "The part of the time with such call stacks that it calls it for.",
+    ),
+    fact(
+        "idle_blocked_peers_second_caller",
+        Text,
+        OsRuntime,
+        Incomparable,
+        "The one after it, where it does so for less than 60 % of that.",
+    ),
+    fact(
+        "idle_blocked_peers_second_caller_share",
+        Float,
+        OsRuntime,
+        Intensive,
+        "The part of that time that it calls it for.",
     ),
 ];

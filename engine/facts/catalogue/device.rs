@@ -132,6 +132,13 @@ const COUNTS: &[Fact] = &[
     fact("communication_count", Int, CudaTrace, Extensive, "Communication kernels."),
     fact("communication_sum_ns", Int, CudaTrace, Extensive, "Durations of communication kernels, summed."),
     fact(
+        "communication_median_ns",
+        Int,
+        CudaTrace,
+        Intensive,
+        "The median duration of a communication kernel; absent where there is none.",
+    ),
+    fact(
         "tensor_copy_launch_count",
         Int,
         CudaTrace,

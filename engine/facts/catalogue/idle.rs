@@ -219,14 +219,7 @@ pub(super) const DETAIL: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The innermost range that holds at least half of the host code, what lies in it included; where none does, the innermost that holds half of what the range with most of it holds. Ranges of data loading are left out, as those that everything lies in. Numbers in names are folded, as `layer_#`.",
-    ),
-    fact(
-        "is_idle_host_range_mpi",
-        Bool,
-        Nvtx,
-        Incomparable,
-        "Whether that range is a call of MPI that the profiler traced: the rank waits for others there.",
+        "The innermost range that holds at least half of the host code, what lies in it included; where none does, the innermost that holds half of what the range with most of it holds. Ranges of data loading and calls of MPI are left out, as those that everything lies in. Numbers in names are folded, as `layer_#`.",
     ),
     fact("idle_host_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the host code ran in that range."),
     fact(

@@ -7,6 +7,7 @@ use crate::facts::extract::framework::FRAMEWORKS;
 use crate::source::FORMAT_IDS;
 use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, DeviceInfo, KernelProfile, Nvtx, Report};
 use crate::timeline::GpuVendor;
+use crate::timeline::api::{FAILURE_TEXTS, Failure};
 use crate::timeline::output::KINDS;
 
 pub(super) const RUN: &[Fact] = &[
@@ -143,7 +144,7 @@ pub(super) const RUN: &[Fact] = &[
         Int,
         CudaApi,
         Extensive,
-        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count, nor what calls after the last work of a program are told of a context that is gone.",
+        "CUDA API calls that returned an error; 'not ready' answers of polling calls do not count, nor errors that end all that a context does (kernel_error_call), nor what calls after the last work of a program are told of a context that is gone.",
     ),
     fact("api_error_call", Text, CudaApi, Incomparable, "The API that failed most often; absent when none failed."),
     fact("api_error_call_count", Int, CudaApi, Extensive, "How often it failed with the error that it returned most."),
@@ -159,9 +160,12 @@ pub(super) const RUN: &[Fact] = &[
         Text,
         CudaApi,
         Incomparable,
-        "The API that was the first to return that a kernel failed, as at an illegal address; absent where none did.",
+        "The API that was the first to return an error which ends all that a context does, as where a kernel accessed an illegal address; absent where none did.",
     ),
     fact("kernel_error_name", Text, CudaApi, Incomparable, "What CUDA calls that error."),
+    fact("kernel_error_start_ns", Int, CudaApi, Incomparable, "When that call began."),
+    fact("kernel_failure", Choice(&FAILURE_TEXTS), CudaApi, Incomparable, "What that error says, in a sentence."),
+    fact("kernel_failure_kind", Choice(&Failure::NAMES), CudaApi, Incomparable, "Of which kind that is."),
     fact(
         "out_of_memory_count",
         Int,

@@ -2,6 +2,7 @@
 //! the OS that it waited in.
 
 use super::DeviceContext;
+use super::peers::{self, PeerWaits};
 use super::profile::{Profile, Weighed, is_plumbing, is_profiler, is_system};
 use crate::facts::Entity;
 use crate::ledger::Account;
@@ -14,6 +15,11 @@ use crate::timeline::{ThreadState, Timeline};
 pub(super) const MIN_SAMPLE_COUNT: usize = 8;
 /// Samples, or calls with stacks, that stand for a smaller part of the time do not speak for it.
 const MIN_COVERED_SHARE: f64 = 0.5;
+/// The same of host code where the scheduler's record tells when the thread ran.
+const MIN_SCHEDULED_SHARE: f64 = 0.2;
+
+/// The function that calls one of the system does so in this part of the stacks that tell it, at least.
+pub(super) const CALLER_SHARE: f64 = 0.6;
 
 /// The facts of an account that lies in calls of CUDA: how many samples, the function outside of CUDA that holds most, its
 /// file, its share, and the file where no function does.
@@ -64,11 +70,12 @@ const IN_CALLS: [InCalls; 5] = [
 ];
 
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    of_host(timeline, device, facts);
     if !timeline.cpu_samples.is_empty() {
-        of_host(timeline, device, facts);
         IN_CALLS.iter().for_each(|names| of_calls(timeline, device, names, facts));
     }
     of_blocked(timeline, device, facts);
+    peers::of_blocked(timeline, device, facts);
     sleeps(timeline, device, facts);
     if let Some((name, _)) = device.idle.main_call(timeline, Account::IdleCompile) {
         facts.set("idle_compile_by", compiler_of(timeline.name(name)));
@@ -95,16 +102,51 @@ fn samples_of(device: &DeviceContext, account: Account) -> Option<&[u32]> {
 }
 
 fn of_host(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    facts.set("idle_host_sample_count", device.idle.samples[Account::IdleHost].len() as i64);
-    let Some(samples) = samples_of(device, Account::IdleHost) else { return };
-    let covered = covered_share(timeline, samples, device.account_ns(Account::IdleHost));
-    facts.set_some("idle_host_sampled_share", covered);
-    let profile = Profile::new(timeline, &timeline.cpu_samples, Weighed::samples(samples));
+    let (all, host_ns) = (&timeline.cpu_samples, device.account_ns(Account::IdleHost));
+    let samples = samples_of(device, Account::IdleHost).unwrap_or(&[]);
+    let ran = |samples: &[u32], whole_ns: i64| {
+        let covered = covered_share(timeline, samples, whole_ns)?;
+        // Host code is on a CPU by the scheduler's record: samples that are not taken evenly speak for all of it.
+        Some(if covered >= MIN_SCHEDULED_SHARE && is_scheduled(timeline, device) { 1.0 } else { covered })
+    };
+    let covered = ran(samples, host_ns).unwrap_or(0.0);
+    let weighed = samples.iter().map(|sample| (*sample, 1)).collect();
+    let (waits, rest) = PeerWaits::split(timeline, all, weighed);
+    let sampled_ns = waits.weight() as f64 / samples.len().max(1) as f64 * covered * host_ns as f64;
+    let peers_ns = peers::of_host(timeline, device, (&waits, sampled_ns as i64), facts);
+    if all.is_empty() {
+        return;
+    }
+    let samples: Vec<u32> = rest.iter().map(|(sample, _)| *sample).collect();
+    let is_waiting = waits.weight() > 0;
+    let count = if is_waiting { samples.len() } else { device.idle.samples[Account::IdleHost].len() };
+    facts.set("idle_host_sample_count", count as i64);
+    if samples.len() < MIN_SAMPLE_COUNT || host_ns <= peers_ns {
+        return;
+    }
+    facts.set_some("idle_host_sampled_share", ran(&samples, host_ns - peers_ns));
+    of_host_code(timeline, Weighed::new(rest), facts);
+}
+
+/// The facts of the functions that hold most of host code where none holds most of all.
+const IN_PART: [(&str, &str); 2] =
+    [("idle_host_first_function", "idle_host_first_share"), ("idle_host_second_function", "idle_host_second_share")];
+/// The parts of host code, at least, that two functions hold which are told where none holds most of it.
+const MIN_NAMED_SHARES: [f64; 2] = [0.2, 0.1];
+
+/// Who is to blame for host code that waits for nobody.
+fn of_host_code(timeline: &Timeline, samples: Weighed, facts: &mut Entity) {
+    let profile = Profile::new(timeline, &timeline.cpu_samples, samples);
     let own = profile.deepest(|frame| !is_plumbing(timeline, frame) && profile.is_of_program(frame));
     let Some(function) = profile.deepest(|frame| !is_profiler(timeline, frame)) else {
         if let Some((module, share)) = profile.module() {
             facts.set("idle_host_module", file_name(timeline.name(module)));
             facts.set("idle_host_module_share", share);
+        }
+        let told = profile.innermost_telling().into_iter().zip(IN_PART).zip(MIN_NAMED_SHARES);
+        for (((function, share), (name, share_fact)), _) in told.take_while(|(((_, share), _), least)| share >= least) {
+            facts.set(name, profile.name(function));
+            facts.set(share_fact, share);
         }
         return;
     };
@@ -113,7 +155,10 @@ fn of_host(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set("idle_host_function_sample_count", profile.weight(function));
     facts.set("idle_host_function_share", profile.share(function));
     facts.set("idle_host_function_self_share", profile.self_share(function));
-    if let Some(caller) = profile.caller_of(function) {
+    // A stack may be cut off, and the program's `main` calls what it calls.
+    let of_program = || profile.program_caller(function).filter(|(_, share)| *share >= CALLER_SHARE);
+    let of_system = || of_program().filter(|_| is_system(timeline, profile.frame(function))).map(|(caller, _)| caller);
+    if let Some(caller) = profile.caller_of(function).or_else(of_system) {
         facts.set("idle_host_function_caller", profile.name(caller));
         facts.set_some("idle_host_function_caller_module", profile.file(caller));
     }
@@ -164,6 +209,12 @@ fn of_blocked(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     }
 }
 
+/// Whether the scheduler's record tells when threads of a device's processes were off the CPU.
+fn is_scheduled(timeline: &Timeline, device: &DeviceContext) -> bool {
+    let of_device = |thread: u32| device.processes.contains(&timeline.process_of(thread));
+    timeline.thread_states.thread.iter().any(|thread| of_device(*thread))
+}
+
 /// Fewer pieces of one length are chance.
 const MIN_SLEEPS: usize = 10;
 /// Sleeps are as long as asked for, and a little longer.
@@ -174,8 +225,7 @@ const MIN_SLEEP_NS: i64 = 50_000;
 /// Stays off the CPU that are all of one length, in idle time of the device: the thread sleeps for so long again and again.
 fn sleeps(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let states = &timeline.thread_states;
-    let of_device = |thread: u32| device.processes.contains(&timeline.process_of(thread));
-    facts.set("scheduler_captured", states.thread.iter().any(|thread| of_device(*thread)));
+    facts.set("scheduler_captured", is_scheduled(timeline, device));
     let Some(main) = device.main_thread else { return };
     let (mut lengths, mut idle_ns): (Vec<i64>, i64) = (Vec::new(), 0);
     for ((times, thread), state) in states.times.iter().zip(&states.thread).zip(&states.state) {

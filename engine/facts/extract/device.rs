@@ -58,7 +58,7 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let mut totals = [Total::default(); OpKind::ALL.len()];
     let mut graphs = Vec::new();
-    let mut durations = Vec::new();
+    let (mut durations, mut collectives) = (Vec::new(), Vec::new());
     for op in device.ops.in_window() {
         let part = op.interval().clip(device.window());
         let total = &mut totals[op.kind as usize];
@@ -72,7 +72,11 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
             OpKind::Graph => graphs.push(part),
             OpKind::Kernel | OpKind::Communication => durations.push(part.len_ns()),
         }
+        if op.kind == OpKind::Communication {
+            collectives.push(part.len_ns());
+        }
     }
+    facts.set_some("communication_median_ns", median(&mut collectives));
     let [kernel, graph, communication, copy, migration, memset] = totals;
     facts.set("kernel_count", kernel.count + communication.count);
     facts.set("kernel_sum_ns", clamped(kernel.sum_ns + communication.sum_ns));

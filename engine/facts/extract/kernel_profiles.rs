@@ -254,7 +254,8 @@ fn set_shape(facts: &mut Entity, name: &str, profiles: &[&KernelProfile]) {
     facts.set("launch_count", launches_of(profiles));
     facts.set_some("sum_ns", sum_of(profiles));
     facts.set_some("attributed_ns", sum_of(profiles));
-    facts.set("grid_block_count", longest.grid_blocks);
-    facts.set("block_thread_count", longest.block_threads);
+    // A page need not tell how large a launch is.
+    facts.set_some("grid_block_count", Some(longest.grid_blocks).filter(|count| *count > 0));
+    facts.set_some("block_thread_count", Some(longest.block_threads).filter(|count| *count > 0));
     set_profile(facts, longest);
 }

@@ -3,27 +3,16 @@
 
 use std::cmp::Reverse;
 
-use foldhash::HashMap;
-
-use super::culprits::MIN_SAMPLE_COUNT;
-use super::profile::{Profile, Weighed, is_plumbing, is_profiler, is_system};
 use super::projection::told_name;
+use super::spent::{Sampled, Spent};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::Activity;
 use crate::ledger::compiling::compiler_of;
-use crate::text::paths::{file_name, without_folders};
+use crate::text::paths::without_folders;
 use crate::timeline::interval::Interval;
-use crate::timeline::modules;
-use crate::timeline::samples::Frame;
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::{Timeline, modules};
 
-/// A function is told that this part of the samples lies in, in percent: a program does several things there.
-pub(super) const MIN_PERCENT: i64 = 25;
-/// Beside a function that holds less it is told that most of it lies in the program itself.
-const MAIN_SHARE: f64 = 0.4;
-/// The OS call of drivers.
-const DRIVER_CALL: &str = "ioctl";
 /// A range that holds a smaller part of it does not tell what it is.
 const MIN_RANGE_SHARE: f64 = 0.5;
 
@@ -51,10 +40,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let teller = teller(context, device, main, sides);
     facts.set("is_outside_of_first_caller", teller != main);
     let main = teller;
-    let host = activities(context, main, sides, facts);
+    let spent = Spent::of(context, main, &sides);
+    activities(context.timeline, &spent, facts);
     ranges(context.timeline, main, window, sides, facts);
     if !context.timeline.cpu_samples.is_empty() {
-        sampled(context.timeline, main, &host, facts);
+        sampled(spent.sampled(context.timeline, main), facts);
     }
 }
 
@@ -91,57 +81,28 @@ fn unknown_ns(context: &Context<'_>, thread: u32, sides: [Interval; 2]) -> i64 {
     unknown_ns
 }
 
-/// How long the thread is in host code, in calls of the OS, and in which call of CUDA the longest; returns its host code by start.
-fn activities(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mut Entity) -> Vec<Interval> {
-    let timeline = context.timeline;
-    let driver = timeline.names.find(DRIVER_CALL);
-    let mut host = Vec::new();
-    let (mut profiler_ns, mut unknown_ns, mut off_cpu_ns) = (0_i64, 0_i64, 0_i64);
-    let (mut blocked, mut called): (HashMap<NameId, i64>, HashMap<NameId, i64>) = Default::default();
-    let mut compiled: HashMap<NameId, i64> = HashMap::default();
-    for side in sides.into_iter().filter(|side| side.len_ns() > 0) {
-        context.calls.lay_out(timeline, main, side, |part, activity, name| {
-            let sums = match activity {
-                Activity::Host => return host.push(part),
-                Activity::Unknown => return unknown_ns = unknown_ns.saturating_add(part.len_ns()),
-                Activity::Profiler => return profiler_ns = profiler_ns.saturating_add(part.len_ns()),
-                Activity::OffCpu => return off_cpu_ns = off_cpu_ns.saturating_add(part.len_ns()),
-                // That is how the driver talks to the GPU: a part of setting CUDA up.
-                Activity::Blocked if Some(name) == driver => &mut called,
-                Activity::Blocked => &mut blocked,
-                Activity::Compile => &mut compiled,
-                _ => &mut called,
-            };
-            let sum = sums.entry(name).or_default();
-            *sum = sum.saturating_add(part.len_ns());
-        });
-    }
-    facts.set("outside_host_ns", host.iter().map(|part| part.len_ns()).fold(0, i64::saturating_add));
-    facts.set("outside_profiler_ns", profiler_ns);
-    facts.set("outside_unknown_ns", unknown_ns);
-    facts.set("outside_off_cpu_ns", off_cpu_ns);
-    let most = |sums: HashMap<NameId, i64>| {
-        let named = sums.into_iter().filter(|(name, _)| *name != NONE);
-        named.max_by_key(|(name, ns)| (*ns, Reverse(timeline.name(*name))))
-    };
-    if let Some((name, ns)) = most(blocked) {
-        facts.set("outside_blocked_call", without_folders(timeline.name(name)));
+/// How long the thread is in host code, in calls of the OS, and in which call of CUDA the longest.
+fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
+    facts.set("outside_host_ns", spent.host_ns());
+    facts.set("outside_profiler_ns", spent.profiler_ns);
+    facts.set("outside_unknown_ns", spent.unknown_ns);
+    facts.set("outside_off_cpu_ns", spent.off_cpu_ns);
+    facts.set("outside_loading_ns", spent.loading_ns);
+    if let Some((name, ns)) = spent.blocked(timeline) {
+        facts.set("outside_blocked_call", without_folders(name));
         facts.set("outside_blocked_call_ns", ns);
     }
-    let compiled_ns = compiled.values().copied().fold(0, i64::saturating_add);
-    facts.set("outside_compile_ns", compiled_ns);
-    let compiler = most(compiled).map(|(name, _)| timeline.name(name));
-    if let Some(name) = compiler {
+    let compiled = spent.compiled(timeline);
+    facts.set("outside_compile_ns", compiled.map_or(0, |(_, ns)| ns));
+    if let Some((name, _)) = compiled {
         facts.set("outside_compile_evidence", without_folders(name));
         facts.set("outside_compile_by", compiler_of(name));
     }
-    let called = most(called).map(|(name, ns)| (timeline.name(name), ns));
-    let compiled = compiler.map(|name| (name, compiled_ns));
+    let called = spent.called(timeline, true);
     if let Some((name, ns)) = called.into_iter().chain(compiled).max_by_key(|(_, ns)| *ns) {
         facts.set("outside_call", without_folders(name));
         facts.set("outside_call_ns", ns);
     }
-    host
 }
 
 /// The innermost range of the thread that holds half of it, and none of the devices' work.
@@ -163,45 +124,17 @@ fn ranges(timeline: &Timeline, main: u32, window: Interval, sides: [Interval; 2]
     }
 }
 
-/// Of the system, and not of the profiler: what the program's own `main` calls most may be a function of the C library.
-fn is_of_system(timeline: &Timeline, frame: Frame) -> bool {
-    is_system(timeline, frame) && !is_profiler(timeline, frame)
-}
-
-/// The samples of a thread that were taken in its host code, which is given by start.
-pub(super) fn host_samples(timeline: &Timeline, thread: u32, host: &[Interval]) -> Vec<u32> {
-    let all = &timeline.cpu_samples;
-    let is_host = |sample: &usize| {
-        let Some(time) = all.time_ns.get(*sample) else { return false };
-        let begun = host.partition_point(|part| part.start <= *time);
-        begun.checked_sub(1).and_then(|last| host.get(last)).is_some_and(|part| *time < part.end)
-    };
-    all.of_thread(thread).filter(is_host).map(|sample| sample as u32).collect()
-}
-
 /// Where the host code of the thread that tells of it lies.
-fn sampled(timeline: &Timeline, main: u32, host: &[Interval], facts: &mut Entity) {
-    let all = &timeline.cpu_samples;
-    let samples = host_samples(timeline, main, host);
-    facts.set("outside_sample_count", samples.len() as i64);
-    if samples.len() < MIN_SAMPLE_COUNT {
-        return;
+fn sampled(sampled: Sampled, facts: &mut Entity) {
+    facts.set("outside_sample_count", sampled.count as i64);
+    if let Some((function, share)) = sampled.function {
+        facts.set("outside_function", function);
+        facts.set("outside_function_share", share);
     }
-    let profile = Profile::new(timeline, all, Weighed::samples(&samples)).with_least_percent(MIN_PERCENT);
-    let module = profile.module().map(|(module, share)| (file_name(timeline.name(module)), share));
-    let function = profile.deepest(|frame| !is_plumbing(timeline, frame));
-    let of_system = || profile.deepest(|frame| is_of_system(timeline, frame));
-    let function = function.or_else(|| if module.is_none() { of_system() } else { None });
-    if let Some(function) = function {
-        facts.set("outside_function", profile.name(function));
-        facts.set("outside_function_share", profile.share(function));
-    }
-    // That most of it is in the program itself tells more than a function of a small part.
-    let is_main = function.is_some_and(|function| profile.share(function) >= MAIN_SHARE);
-    let is_told = |file: &str| function.is_none() || (!is_main && modules::is_program(file));
-    if let Some((file, share)) = module.filter(|(file, _)| is_told(file)) {
+    facts.set_some("outside_function_caller", sampled.caller);
+    if let Some((file, share)) = sampled.module {
+        facts.set("is_outside_module_program", modules::is_program(&file));
         facts.set("outside_module", file);
         facts.set("outside_module_share", share);
-        facts.set("is_outside_module_program", modules::is_program(file));
     }
 }

@@ -40,6 +40,14 @@ pub(super) fn is_plumbing(timeline: &Timeline, frame: Frame) -> bool {
     modules::is_plumbing(file_of(timeline, frame))
 }
 
+/// The name of a function as it is told.
+pub(super) fn name_of(timeline: &Timeline, frame: Option<Frame>) -> String {
+    let name = modules::without_arguments(timeline.name(frame.map_or(NONE, |frame| frame.function)));
+    // Template arguments say less than they take.
+    let name = if name.chars().count() > MAX_NAME_CHARS { kernel_names::function(name) } else { name };
+    without_folders(name)
+}
+
 /// Indices of stacks, each with what it stands for.
 pub(super) struct Weighed(Vec<(u32, i64)>);
 
@@ -130,10 +138,7 @@ impl<'all> Profile<'all> {
     }
 
     pub(super) fn name(&self, function: u32) -> String {
-        let name = modules::without_arguments(self.timeline.name(self.frame(function).function));
-        // Template arguments say less than they take.
-        let name = if name.chars().count() > MAX_NAME_CHARS { kernel_names::function(name) } else { name };
-        without_folders(name)
+        name_of(self.timeline, Some(self.frame(function)))
     }
 
     /// The file of a function, without its folder.
@@ -150,6 +155,51 @@ impl<'all> Profile<'all> {
     /// The deepest function that fits and that most lies in.
     pub(super) fn deepest(&self, fits: impl Fn(Frame) -> bool) -> Option<u32> {
         self.innermost(fits, |stack| stack).map(|(function, _)| function)
+    }
+
+    /// The function of no library of the system, and not merely where a program begins outside of itself, that most stacks with a
+    /// function name as the first around it, and in how many of those that name any: a stack may be cut off.
+    pub(super) fn program_caller(&self, function: u32) -> Option<(u32, f64)> {
+        let tells = |caller: u32| {
+            let frame = self.frame(caller);
+            let name = self.timeline.name(frame.function);
+            !name.is_empty()
+                && !is_plumbing(self.timeline, frame)
+                && !modules::is_root(name)
+                && !modules::is_of_interpreter(name)
+        };
+        let mut votes: BTreeMap<u32, i64> = BTreeMap::new();
+        for (stack, weight) in &self.weighed.0 {
+            let mut stack = self.stacks.stack(*stack as usize).iter().copied();
+            if stack.any(|frame| frame == function)
+                && let Some(caller) = stack.find(|caller| tells(*caller))
+            {
+                *votes.entry(caller).or_default() += weight;
+            }
+        }
+        let all: i64 = votes.values().sum();
+        let (caller, most) = votes.into_iter().max_by_key(|(caller, votes)| (*votes, Reverse(*caller)))?;
+        Some((caller, most as f64 / all.max(1) as f64))
+    }
+
+    /// The functions that tell, by how much of all they are the innermost of, most first: no two share any of it.
+    pub(super) fn innermost_telling(&self) -> Vec<(u32, f64)> {
+        let tells = |function: u32| {
+            let frame = self.frame(function);
+            let name = self.timeline.name(frame.function);
+            let is_entry = modules::is_root(name);
+            !name.is_empty() && !is_entry && !is_plumbing(self.timeline, frame) && !modules::is_of_interpreter(name)
+        };
+        let mut weights: BTreeMap<u32, i64> = BTreeMap::new();
+        for (stack, weight) in &self.weighed.0 {
+            let mut stack = self.stacks.stack(*stack as usize).iter().copied();
+            if let Some(function) = stack.find(|function| tells(*function)) {
+                *weights.entry(function).or_default() += weight;
+            }
+        }
+        let mut weights: Vec<(u32, i64)> = weights.into_iter().collect();
+        weights.sort_by_key(|(function, weight)| (Reverse(*weight), *function));
+        weights.into_iter().map(|(function, weight)| (function, weight as f64 / self.whole.max(1) as f64)).collect()
     }
 
     /// The deepest function of another file that most lies in, where it calls a function in most of that.

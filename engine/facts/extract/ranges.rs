@@ -10,6 +10,7 @@ use crate::ledger::Account;
 use crate::ledger::accounts::SourceFacts;
 use crate::ledger::reading::RangeIdle;
 use crate::timeline::columns::RangeKind;
+use crate::timeline::peers::is_mpi_call;
 use crate::timeline::{NONE, Timeline};
 
 /// Ranges reported for one device and process, by host time and by idle time each: a recording can have a hundred thousand
@@ -86,12 +87,12 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
     facts.set_some("too_deep_range_count", Some(device.idle.too_deep_count).filter(|count| *count > 0));
     let of_host = |idle: &RangeIdle| InGroup { all_ns: idle.host_ns, innermost_ns: idle.innermost_host_ns };
     let of_blocked = |idle: &RangeIdle| InGroup { all_ns: idle.blocked_ns, innermost_ns: idle.innermost_blocked_ns };
-    // What fetches data has facts of its own.
-    let loading_groups = loading_groups(timeline, told);
-    if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleHost), of_host), &loading_groups) {
+    // What fetches data has facts of its own, as calls of MPI have.
+    let left_out: BTreeSet<u32> =
+        loading_groups(timeline, told).into_iter().chain(mpi_groups(timeline, told)).collect();
+    if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleHost), of_host), &left_out) {
         facts.set("idle_host_range", told.folded.name(range));
         facts.set("idle_host_range_ns", ns);
-        facts.set("is_idle_host_range_mpi", told.is_mpi(timeline, range));
     }
     if let Some((range, ns)) = main_range(told, (device.account_ns(Account::IdleBlocked), of_blocked), &BTreeSet::new())
     {
@@ -184,16 +185,11 @@ fn all_holding(device: &DeviceContext, groups: &[Group], folded: &Folded) -> BTr
         .collect()
 }
 
-impl Told<'_> {
-    /// Whether ranges are calls of MPI that the profiler traced.
-    fn is_mpi(&self, timeline: &Timeline, range: u32) -> bool {
-        let is_library = |label: u32| {
-            let label = timeline.ranges.labels.get(label as usize);
-            label.is_some_and(|label| label.kind == RangeKind::Library)
-        };
-        let of_group = |group: &&Group| self.folded.group_of(group.label) == Some(range) && is_library(group.label);
-        self.folded.name(range).starts_with("MPI_") && self.groups.iter().any(|group| of_group(&group))
-    }
+/// The groups of ranges that are calls of MPI which the profiler traced: these have facts of their own.
+fn mpi_groups(timeline: &Timeline, told: &Told<'_>) -> BTreeSet<u32> {
+    let labels = (0_u32..).zip(&timeline.ranges.labels);
+    let mpi = labels.filter(|(_, label)| label.kind == RangeKind::Library && is_mpi_call(timeline.name(label.name)));
+    mpi.filter_map(|(label, _)| told.folded.group_of(label)).collect()
 }
 
 /// The groups of ranges in which the loop fetches its next batch.

@@ -111,6 +111,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
             | Change::SinglePrecision
             | Change::ChannelsLast
             | Change::ForEach
+            | Change::MergeCollectives
             | Change::FixedShapes
             | Change::FullGrid
             | Change::EvenGrid

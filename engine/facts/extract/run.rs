@@ -107,6 +107,9 @@ fn errors(context: &Context<'_>, facts: &mut Entity) {
     let timeline = context.timeline;
     let is_of_program = errors_of_program(context);
     let errors: Vec<&ApiError> = timeline.api.errors.iter().filter(|error| is_of_program(error)).collect();
+    let (fatal, errors): (Vec<&ApiError>, Vec<&ApiError>) =
+        errors.into_iter().partition(|error| api::failure(error.code).is_some());
+    kernel_error(timeline, &fatal, facts);
     facts.set("api_error_count", errors.iter().map(|error| error.count as i64).sum::<i64>());
     let Some(commonest) = errors.first() else { return };
     facts.set("api_error_call", timeline.name(commonest.call));
@@ -114,10 +117,17 @@ fn errors(context: &Context<'_>, facts: &mut Entity) {
     facts.set_some("api_error_name", error_name(commonest.code));
     let out_of_memory = errors.iter().filter(|error| error.code == OUT_OF_MEMORY).map(|error| error.count as i64);
     facts.set_some("out_of_memory_count", Some(out_of_memory.sum::<i64>()).filter(|count| *count > 0));
-    let of_kernels = errors.iter().filter(|error| api::is_of_kernel(error.code));
-    if let Some(first) = of_kernels.min_by_key(|error| (error.first_ns, timeline.name(error.call))) {
-        facts.set("kernel_error_call", timeline.name(first.call));
-        facts.set_some("kernel_error_name", error_name(first.code));
+}
+
+/// The first call that returned an error which ends all that a context does; those that return it after that tell nothing more.
+fn kernel_error(timeline: &Timeline, fatal: &[&ApiError], facts: &mut Entity) {
+    let Some(first) = fatal.iter().min_by_key(|error| (error.first_ns, timeline.name(error.call))) else { return };
+    facts.set("kernel_error_call", timeline.name(first.call));
+    facts.set("kernel_error_start_ns", first.first_ns);
+    facts.set_some("kernel_error_name", error_name(first.code));
+    if let Some((text, kind)) = api::failure(first.code) {
+        facts.set("kernel_failure", text);
+        facts.set("kernel_failure_kind", kind.name());
     }
 }
 
@@ -226,7 +236,7 @@ fn sampled_cuda(timeline: &Timeline, facts: &mut Entity) {
 /// What the profiler calls its own set-up when a program begins to use CUDA.
 const CUDA_PROFILER_START: &str = "CUDA profiling initialization";
 
-fn cuda_profiler_start(timeline: &Timeline) -> Option<i64> {
+pub(super) fn cuda_profiler_start(timeline: &Timeline) -> Option<i64> {
     let name = timeline.names.find(CUDA_PROFILER_START)?;
     let overheads = timeline.overheads.times.iter().zip(&timeline.overheads.name);
     overheads.filter(|(_, own)| **own == name).map(|(times, _)| times.start).min()

@@ -18,6 +18,9 @@ const LEAST_KERNEL_NS: i64 = 2_000;
 const MIN_NARROW_NS: i64 = 20_000;
 /// A kernel during which more of the device is filled than this many times its own share runs beside others.
 const ALONE_RATIO: f64 = 1.2;
+/// So many launches of one kernel in a row whose lengths differ by so much are pieces of work of unlike size.
+const MIN_UNLIKE_COUNT: usize = 3;
+const UNLIKE_RATIO: f64 = 1.5;
 /// Of the SMs that a larger grid brings, what they win.
 const GRID_EFFICIENCY: f64 = 0.9;
 /// Of the time of exposed communication, what overlapping it costs the compute beside it. Measured on the machine of docs/gains.md.
@@ -123,6 +126,7 @@ impl Play<'_> {
 
     pub(super) fn full_grid(&mut self, extent: Extent, setting: &Setting<'_>) {
         let filled = self.filled(setting);
+        let beside = if extent == Extent::Expected { self.unlike_beside(setting) } else { HashMap::default() };
         self.set_runs(|index, op, run_ns| {
             let own = f64::from(setting.share_of(op));
             // Kernels that run at once share what is free.
@@ -141,8 +145,36 @@ impl Play<'_> {
                 Extent::Ceiling => (share, 0),
             };
             let is_widened = is_narrow && (is_likely || extent == Extent::Ceiling);
+            let share = share.max(beside.get(&index).copied().unwrap_or(0.0));
             is_widened.then(|| ((run_ns as f64 * share) as i64).max(least))
         });
+    }
+
+    /// Of launches of one small kernel in a row whose lengths differ, what is left where they run beside each other, as a share of
+    /// what they take in turn: they are unlike pieces of work, the longest of which the others wait for.
+    fn unlike_beside(&self, setting: &Setting<'_>) -> HashMap<u32, f64> {
+        let ops = &self.model.part.ops;
+        let run_ns = |op: &u32| ops[*op as usize].end - ops[*op as usize].start;
+        let key = |op: &u32| {
+            let op = &ops[*op as usize];
+            (op.step, Some((setting.name_of(op), setting.block_count(op))).filter(|_| op.call != NONE))
+        };
+        let mut shares = HashMap::default();
+        for stream in by_stream(ops) {
+            for alike in
+                stream.chunk_by(|one, next| key(one) == key(next)).filter(|alike| alike.len() >= MIN_UNLIKE_COUNT)
+            {
+                let longest = alike.iter().map(run_ns).max().unwrap_or(0);
+                let shortest = alike.iter().map(run_ns).min().unwrap_or(0);
+                let sum = alike.iter().map(run_ns).fold(0_i64, i64::saturating_add);
+                let own = f64::from(setting.share_of(&ops[alike[0] as usize]));
+                if longest as f64 >= UNLIKE_RATIO * shortest as f64 && sum > 0 && own > 0.0 {
+                    let left = (longest as f64 / sum as f64).max(own);
+                    shares.extend(alike.iter().map(|op| (*op, left)));
+                }
+            }
+        }
+        shares
     }
 
     /// Of each operation: what share of the SMs of its device had a block of any kernel while it ran, in the mean.

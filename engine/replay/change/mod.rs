@@ -92,6 +92,7 @@ changes! {
     SpreadStreams "spread-streams" "spread_streams" "Small kernels of one step run in streams of their own, as far as they fit together."
     OverlapCopies "overlap-copies" "overlap_copies" "Copies between host and device run beside the work of other steps, with two buffers, or one more than streams take turns with already."
     OverlapCommunication "overlap-communication" "overlap_communication" "Communication runs beside compute, which it slows."
+    MergeCollectives "merge-collectives" "merge_collectives" "Small collectives of a step become few large ones: each loses what starting it takes."
     ProcessPerGpu "process-per-gpu" "process_per_gpu" "Each GPU has a process of its own, and gradients are summed beside the backward pass."
     SteadySteps "steady-steps" "steady_steps" "Every step takes as long as the median step."
 }
@@ -109,6 +110,7 @@ impl Change {
                 | Self::Graph
                 | Self::BatchCopies
                 | Self::ForEach
+                | Self::MergeCollectives
                 | Self::FixedShapes
                 | Self::ProcessPerGpu
         )
@@ -163,6 +165,7 @@ impl Play<'_> {
             Change::UnorderedStreams => self.unordered_streams(extent, setting),
             Change::SpreadStreams => self.spread_streams(extent, setting),
             Change::OverlapCopies => self.overlap_copies(extent, setting),
+            Change::MergeCollectives => self.merge_collectives(extent, setting),
             Change::OverlapCommunication => self.overlap_communication(extent),
             // Not a change of the model: the lengths of steps say it.
             Change::SteadySteps => {}

@@ -1,5 +1,7 @@
 //! Changes of how a program is written: for all tensors at once, with masks, in another layout, with a process a GPU.
 
+use std::collections::BTreeMap;
+
 use super::super::Role;
 use super::super::model::{Play, What, Why};
 use super::super::record::{Op, Part};
@@ -24,6 +26,9 @@ const KERNELS_A_TENSOR: f64 = 4.0;
 const MOST_TENSORS_RATIO: f64 = 2.4;
 /// Of the time of normalisation, what is left where channels lie together. Measured on the machine of docs/gains.md.
 const ORDERED_NORMALIZATION_SHARE: f64 = 0.4;
+/// Collectives that are shorter are mostly latency, and so many of them in a step could be few.
+const MAX_SMALL_COLLECTIVE_NS: i64 = 50_000;
+const MIN_SMALL_COLLECTIVES: usize = 16;
 /// Calls around a read-back that belong to a choice, at most.
 const MAX_SELECTION_CALL_COUNT: usize = 16;
 
@@ -79,6 +84,43 @@ impl Play<'_> {
                 (Why::Call, What::CallEnd(call)) => edge.lag_ns += calls[call as usize],
                 (_, What::OpStart(op)) if runs[op as usize] == Some(0) => edge.lag_ns = 0,
                 _ => {}
+            }
+        }
+    }
+
+    /// The small collectives of each step, where there are enough of them to be pieces of a few.
+    pub(in super::super) fn small_collectives(&self) -> Vec<Vec<u32>> {
+        let mut of_step: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+        for (index, op) in (0_u32..).zip(&self.model.part.ops) {
+            let is_small = op.kind == OpKind::Communication && op.end - op.start < MAX_SMALL_COLLECTIVE_NS;
+            if is_small && op.call != NONE {
+                of_step.entry((op.device, op.step)).or_default().push(index);
+            }
+        }
+        of_step.into_values().filter(|ops| ops.len() >= MIN_SMALL_COLLECTIVES).collect()
+    }
+
+    /// Of the small collectives of a step the first stays, and of the others what they take beyond the shortest, which is what it takes
+    /// to start one; at best all communication runs beside the computation, as that of buckets does.
+    pub(super) fn merge_collectives(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let mut runs: Vec<Option<i64>> = vec![None; model.part.ops.len()];
+        let mut is_gone = vec![false; model.part.calls.len()];
+        for ops in self.small_collectives() {
+            let run_ns = |op: &u32| model.op(*op).end - model.op(*op).start;
+            let least_ns = ops.iter().map(run_ns).min().unwrap_or(0);
+            for op in &ops[1..] {
+                let data_ns = if extent == Extent::Expected { run_ns(op) - least_ns } else { 0 };
+                runs[*op as usize] = Some(data_ns.max(0));
+                let call = model.op(*op).call as usize;
+                is_gone[call] = model.part.calls.get(call).is_some_and(|call| call.op_count == 1);
+            }
+        }
+        if is_gone.contains(&true) {
+            self.lengthen(&runs, &vec![0; model.part.calls.len()]);
+            self.free_launches(&is_gone, extent, setting);
+            if extent == Extent::Ceiling {
+                self.overlap_communication(extent);
             }
         }
     }

@@ -2,135 +2,166 @@
 
 use super::cursor::{Cursor, Fault, Value};
 use super::event::Collective;
-use super::number::{handle, integer, thousandths};
+use super::members::Members;
+use super::number::{handle, integer};
 use super::text::Text;
 
-/// All that coldspot takes of `args`. Keys may come before the category that says which of them matter.
-#[derive(Debug, Clone, Copy, Default)]
+/// The keys that are taken, whatever they are called in a dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    ExternalId,
+    Correlation,
+    Device,
+    Context,
+    Stream,
+    Bytes,
+    Grid,
+    Block,
+    Registers,
+    SharedMemory,
+    FromDevice,
+    ToDevice,
+    InputShapes,
+    InputTypes,
+    Sequence,
+    ForwardThread,
+    CallStack,
+    DeviceType,
+    DeviceId,
+    Allocated,
+    Reserved,
+    Name,
+    CollectiveName,
+    DataType,
+    InputElements,
+    OutputElements,
+    GroupSize,
+}
+
+/// How many there are.
+const KEY_COUNT: usize = Key::GroupSize as usize + 1;
+
+impl Key {
+    fn of(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"External id" | b"external id" => Self::ExternalId,
+            b"correlation" => Self::Correlation,
+            b"device" => Self::Device,
+            b"context" => Self::Context,
+            b"stream" => Self::Stream,
+            b"bytes" => Self::Bytes,
+            b"grid" => Self::Grid,
+            b"block" => Self::Block,
+            b"registers per thread" => Self::Registers,
+            b"shared memory" => Self::SharedMemory,
+            b"fromDevice" => Self::FromDevice,
+            b"toDevice" => Self::ToDevice,
+            b"Input Dims" | b"Input dims" => Self::InputShapes,
+            b"Input type" => Self::InputTypes,
+            b"Sequence number" => Self::Sequence,
+            b"Fwd thread id" => Self::ForwardThread,
+            b"Call stack" => Self::CallStack,
+            b"Device Type" => Self::DeviceType,
+            b"Device Id" => Self::DeviceId,
+            b"Total Allocated" => Self::Allocated,
+            b"Total Reserved" => Self::Reserved,
+            b"name" => Self::Name,
+            b"Collective name" => Self::CollectiveName,
+            b"dtype" => Self::DataType,
+            b"In msg nelems" => Self::InputElements,
+            b"Out msg nelems" => Self::OutputElements,
+            b"Group size" => Self::GroupSize,
+            _ => return None,
+        })
+    }
+}
+
+/// All that coldspot takes of `args`, as it is written: keys may come before the category that says which of them matter, and
+/// what does not is never read as a number.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Args<'a> {
-    pub(super) external_id: Option<i64>,
-    pub(super) correlation: Option<i64>,
-    pub(super) device: Option<i64>,
-    pub(super) context: Option<i64>,
-    pub(super) stream: Option<i64>,
-    pub(super) grid: Option<[u32; 3]>,
-    pub(super) block: Option<[u32; 3]>,
-    pub(super) registers: Option<i64>,
-    pub(super) shared_memory: Option<i64>,
-    pub(super) blocks_per_sm: Option<i64>,
-    pub(super) warps_per_sm: Option<i64>,
-    pub(super) occupancy: Option<i64>,
-    pub(super) graph_id: Option<i64>,
-    pub(super) graph_node_id: Option<i64>,
-    pub(super) bytes: Option<i64>,
-    pub(super) from_device: Option<i64>,
-    pub(super) to_device: Option<i64>,
-    pub(super) collective: Collective<'a>,
-    pub(super) input_shapes: Option<&'a [u8]>,
-    pub(super) input_strides: Option<&'a [u8]>,
-    pub(super) input_types: Option<&'a [u8]>,
-    pub(super) sequence: Option<i64>,
-    pub(super) forward_thread: Option<i64>,
-    pub(super) call_stack: Option<Text<'a>>,
-    pub(super) kernel_file: Option<Text<'a>>,
-    pub(super) python_id: Option<i64>,
-    pub(super) python_parent: Option<i64>,
-    pub(super) python_module: Option<i64>,
-    pub(super) device_type: Option<i64>,
-    pub(super) device_id: Option<i64>,
-    pub(super) memory_bytes: Option<i64>,
-    pub(super) address: Option<i64>,
-    pub(super) allocated: Option<i64>,
-    pub(super) reserved: Option<i64>,
-    pub(super) sync_kind: Option<Text<'a>>,
-    pub(super) wait_on_stream: Option<i64>,
-    pub(super) wait_on_record: Option<i64>,
-    pub(super) name: Option<Text<'a>>,
+    values: Vec<Value<'a>>,
+    /// By key: one more than where its value stands, or 0 where there is none.
+    places: [u8; KEY_COUNT],
+    members: Members<'a, Option<Key>>,
 }
 
 impl<'a> Args<'a> {
-    /// Reads the value of `args`, which may be `null`.
-    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
-        let mut args = Self::default();
+    /// Takes all out again.
+    pub(super) fn clear(&mut self) {
+        self.values.clear();
+        self.places = [0; KEY_COUNT];
+    }
+
+    /// Reads the value of `args`, which may be `null`, in place of what was there.
+    pub(super) fn read(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Fault> {
+        self.clear();
         if cursor.peek()? != b'{' {
             cursor.value()?;
-            return Ok(args);
+            return Ok(());
         }
         cursor.expect(b'{')?;
-        while let Some(key) = cursor.key()? {
+        self.members.begin();
+        while let Some(key) = self.members.key(cursor, Key::of)? {
             let value = cursor.value()?;
-            args.set(key, value);
+            if let Some(key) = key {
+                self.set(key, value);
+            }
         }
-        Ok(args)
+        Ok(())
     }
 
-    fn set(&mut self, key: &[u8], value: Value<'a>) {
-        let int = |value: Value<'a>| integer(value.digits());
-        match key {
-            b"External id" | b"external id" => self.external_id = int(value),
-            b"correlation" => self.correlation = int(value),
-            b"device" => self.device = int(value),
-            b"context" => self.context = int(value),
-            b"stream" => self.stream = handle(value.digits()),
-            b"bytes" => self.bytes = int(value),
-            b"grid" => self.grid = three(value),
-            b"block" => self.block = three(value),
-            b"registers per thread" => self.registers = int(value),
-            b"shared memory" => self.shared_memory = int(value),
-            b"blocks per SM" => self.blocks_per_sm = thousandths(value.digits()),
-            b"warps per SM" => self.warps_per_sm = thousandths(value.digits()),
-            b"est. achieved occupancy %" => self.occupancy = int(value),
-            b"graph id" => self.graph_id = int(value),
-            b"graph node id" => self.graph_node_id = int(value),
-            b"fromDevice" => self.from_device = int(value),
-            b"toDevice" => self.to_device = int(value),
-            _ => self.set_of_host(key, value),
+    /// What comes last holds.
+    fn set(&mut self, key: Key, value: Value<'a>) {
+        let Some(place) = self.places.get_mut(key as usize) else { return };
+        match self.values.get_mut(usize::from(*place).wrapping_sub(1)) {
+            Some(known) => *known = value,
+            None => {
+                self.values.push(value);
+                *place = self.values.len() as u8;
+            }
         }
     }
 
-    /// Keys of operators, Python frames, memory and synchronisation.
-    fn set_of_host(&mut self, key: &[u8], value: Value<'a>) {
-        let int = |value: Value<'a>| integer(value.digits());
-        match key {
-            b"Input Dims" | b"Input dims" => self.input_shapes = nested(value),
-            b"Input Strides" => self.input_strides = nested(value),
-            b"Input type" => self.input_types = nested(value),
-            b"Sequence number" => self.sequence = int(value),
-            b"Fwd thread id" => self.forward_thread = int(value),
-            b"Call stack" => self.call_stack = value.text(),
-            b"kernel_file" => self.kernel_file = value.text(),
-            b"Python id" => self.python_id = int(value),
-            b"Python parent id" => self.python_parent = int(value),
-            b"Python module id" => self.python_module = int(value),
-            b"Device Type" => self.device_type = int(value),
-            b"Device Id" => self.device_id = int(value),
-            b"Bytes" => self.memory_bytes = int(value),
-            b"Addr" => self.address = int(value),
-            b"Total Allocated" => self.allocated = int(value),
-            b"Total Reserved" => self.reserved = int(value),
-            b"cuda_sync_kind" => self.sync_kind = value.text(),
-            b"wait_on_stream" => self.wait_on_stream = int(value),
-            b"wait_on_cuda_event_record_corr_id" => self.wait_on_record = int(value),
-            b"name" => self.name = value.text(),
-            _ => self.set_of_collective(key, value),
-        }
+    fn get(&self, key: Key) -> Option<Value<'a>> {
+        let place = self.places.get(key as usize)?;
+        self.values.get(usize::from(*place).checked_sub(1)?).copied()
     }
 
-    fn set_of_collective(&mut self, key: &[u8], value: Value<'a>) {
-        let collective = &mut self.collective;
-        match key {
-            b"Collective name" => collective.name = value.text(),
-            b"dtype" => collective.data_type = value.text(),
-            b"In msg nelems" => collective.input_elements = integer(value.digits()),
-            b"Out msg nelems" => collective.output_elements = integer(value.digits()),
-            b"Group size" => collective.group_size = integer(value.digits()),
-            b"Process Group Name" => collective.group = value.text(),
-            b"Process Group Description" => collective.group_description = value.text(),
-            b"Process Group Ranks" => collective.group_ranks = value.text().map(|text| text.raw()).or(nested(value)),
-            b"Rank" => collective.rank = integer(value.digits()),
-            b"Seq" => collective.sequence = integer(value.digits()),
-            _ => {}
-        }
+    /// The whole number of a key.
+    pub(super) fn int(&self, key: Key) -> Option<i64> {
+        integer(self.get(key)?.digits())
+    }
+
+    /// The number of a key that may be written in hexadecimal.
+    pub(super) fn handle(&self, key: Key) -> Option<i64> {
+        handle(self.get(key)?.digits())
+    }
+
+    /// The text of a key, where it is one and not empty.
+    pub(super) fn text(&self, key: Key) -> Option<Text<'a>> {
+        self.get(key)?.text()
+    }
+
+    /// The list or object of a key.
+    pub(super) fn nested(&self, key: Key) -> Option<&'a [u8]> {
+        nested(self.get(key)?)
+    }
+
+    /// The numbers of a key's list, up to three; those that are not there are 1.
+    pub(super) fn three(&self, key: Key) -> Option<[u32; 3]> {
+        three(self.get(key)?)
+    }
+
+    /// What the event communicates, if it does.
+    pub(super) fn collective(&self) -> Option<Collective<'a>> {
+        Some(Collective {
+            name: self.text(Key::CollectiveName)?,
+            data_type: self.text(Key::DataType),
+            input_elements: self.int(Key::InputElements),
+            output_elements: self.int(Key::OutputElements),
+            group_size: self.int(Key::GroupSize),
+        })
     }
 }
 
@@ -158,20 +189,32 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Args<'_> {
-        Args::read(&mut Cursor::new(json.as_bytes(), 0)).unwrap()
+        let mut args = Args::default();
+        args.read(&mut Cursor::new(json.as_bytes(), 0)).unwrap();
+        args
     }
 
     #[test]
     fn numbers_come_with_or_without_quotes_and_not_at_all() {
         let args = read(
             r#"{"External id": "12", "stream": "0x10", "grid": [ 4, "2",1 ], "block": ["256"], "bytes": "256",
-                "device": N/A, "blocks per SM": inf, "warps per SM": 0.0625, "unknown": [{"device": 3}]}"#,
+                "device": N/A, "context": inf, "shared memory": 0.625, "unknown": [{"device": 3}]}"#,
         );
-        assert_eq!((args.external_id, args.stream, args.bytes), (Some(12), Some(16), Some(256)));
-        assert_eq!((args.grid, args.block), (Some([4, 2, 1]), Some([256, 1, 1])));
-        assert_eq!((args.device, args.blocks_per_sm, args.warps_per_sm), (None, None, Some(63)));
-        assert!(read("null }").external_id.is_none());
-        assert!(read("[1, 2] }").external_id.is_none());
-        assert_eq!(read(r#"{"grid": [-1, 1, 1], "block": "N/A"}"#).grid, None);
+        assert_eq!(args.int(Key::ExternalId), Some(12));
+        assert_eq!((args.handle(Key::Stream), args.int(Key::Bytes)), (Some(16), Some(256)));
+        assert_eq!((args.three(Key::Grid), args.three(Key::Block)), (Some([4, 2, 1]), Some([256, 1, 1])));
+        assert_eq!((args.int(Key::Device), args.int(Key::Context), args.int(Key::SharedMemory)), (None, None, Some(1)));
+        assert_eq!(args.int(Key::Correlation), None);
+        assert_eq!(read("null }").int(Key::ExternalId), None);
+        assert_eq!(read("[1, 2] }").int(Key::ExternalId), None);
+        assert_eq!(read(r#"{"grid": [-1, 1, 1], "block": "N/A"}"#).three(Key::Grid), None);
+    }
+
+    #[test]
+    fn of_a_key_that_comes_twice_the_last_value_holds_and_nothing_stays_of_the_event_before() {
+        let mut args = read(r#"{"external id": 1, "device": 2, "External id": 3}"#);
+        assert_eq!((args.int(Key::ExternalId), args.int(Key::Device)), (Some(3), Some(2)));
+        args.read(&mut Cursor::new(br#"{"device": "N/A", "bytes": 7}"#, 0)).unwrap();
+        assert_eq!((args.int(Key::ExternalId), args.int(Key::Device), args.int(Key::Bytes)), (None, None, Some(7)));
     }
 }

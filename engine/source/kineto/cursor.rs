@@ -7,6 +7,41 @@ use crate::limits::MAX_TRACE_DEPTH;
 /// Fewer zeros in a row are no part of a file that was never written, but a slip of the one who wrote them.
 const LEAST_HOLE_BYTES: usize = 64;
 
+/// Longer strings are looked through in wide steps. None that is as short holds a hole.
+const LONG_TEXT_BYTES: usize = LEAST_HOLE_BYTES - 8;
+
+/// What a byte is outside of strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Part of a number or of a word.
+    Within,
+    /// White space, a comma or a colon.
+    Between,
+    /// A quote or a bracket.
+    Mark,
+}
+
+const KINDS: [Kind; 256] = {
+    let mut kinds = [Kind::Within; 256];
+    let (between, marks) = (b"\t\n\x0c\r ,:", b"\"{}[]");
+    let mut index = 0;
+    while index < between.len() {
+        kinds[between[index] as usize] = Kind::Between;
+        index += 1;
+    }
+    index = 0;
+    while index < marks.len() {
+        kinds[marks[index] as usize] = Kind::Mark;
+        index += 1;
+    }
+    kinds
+};
+
+#[inline]
+const fn kind_of(byte: u8) -> Kind {
+    KINDS[byte as usize]
+}
+
 /// Why reading stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -69,12 +104,37 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// The next byte that is no white space.
-    pub(super) fn peek(&mut self) -> Result<u8, Fault> {
-        let byte = *self.bytes.get(self.at).ok_or(Fault::End)?;
-        if byte > b' ' { Ok(byte) } else { self.peek_beyond_space() }
+    /// Steps over these bytes if they come next. Where quotes may be stray it does not: what they are depends on what follows.
+    #[inline]
+    pub(super) fn step_over(&mut self, begin: &[u8]) -> bool {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let is_next = !begin.is_empty() && !self.takes_stray_quotes && rest.starts_with(begin);
+        self.at += if is_next { begin.len() } else { 0 };
+        is_next
     }
 
+    /// The bytes from a position to here, that [`Self::step_over`] may step over where they come again.
+    pub(super) fn stepped_over(&self, from: usize) -> Option<&'a [u8]> {
+        self.bytes.get(from..self.at).filter(|bytes| !bytes.is_empty() && !self.takes_stray_quotes)
+    }
+
+    /// The next byte that is no white space. Between two tokens of a trace there is mostly nothing, or one space.
+    #[inline]
+    pub(super) fn peek(&mut self) -> Result<u8, Fault> {
+        let byte = *self.bytes.get(self.at).ok_or(Fault::End)?;
+        if byte > b' ' {
+            return Ok(byte);
+        }
+        match self.bytes.get(self.at + 1) {
+            Some(next @ b'!'..) if byte == b' ' => {
+                self.at += 1;
+                Ok(*next)
+            }
+            _ => self.peek_beyond_space(),
+        }
+    }
+
+    #[inline(never)]
     fn peek_beyond_space(&mut self) -> Result<u8, Fault> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         match rest.iter().position(|byte| !byte.is_ascii_whitespace()) {
@@ -134,6 +194,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next value.
+    #[inline]
     pub(super) fn value(&mut self) -> Result<Value<'a>, Fault> {
         match self.peek()? {
             b'"' => self.text().map(Value::Text),
@@ -142,14 +203,39 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The string whose opening quote comes next.
+    /// The string whose opening quote comes next. Most strings are short: eight bytes at a time beat wider steps, which must be
+    /// set up first.
+    #[inline]
     pub(super) fn text(&mut self) -> Result<Text<'a>, Fault> {
         let start = self.at + 1;
+        let mut end = start;
+        while end < start + LONG_TEXT_BYTES
+            && let Some(word) = self.bytes.get(end..).and_then(<[u8]>::first_chunk::<8>)
+        {
+            let word = u64::from_le_bytes(*word);
+            let found = quotes_and_backslashes(word);
+            if found == 0 {
+                end += 8;
+                continue;
+            }
+            end += found.trailing_zeros() as usize / 8;
+            if self.bytes.get(end) == Some(&b'"') && !self.takes_stray_quotes {
+                self.at = end + 1;
+                return Ok(Text::new(self.bytes.get(start..end).unwrap_or_default(), false));
+            }
+            break;
+        }
+        self.any_text(start)
+    }
+
+    /// The string that starts here, however long it is and whatever it holds.
+    #[inline(never)]
+    fn any_text(&mut self, start: usize) -> Result<Text<'a>, Fault> {
         let mut has_escape = false;
         let mut end = start;
         loop {
             let rest = self.bytes.get(end..).unwrap_or_default();
-            let Some(length) = quote_or_backslash(rest) else {
+            let Some(length) = memchr::memchr2(b'"', b'\\', rest) else {
                 return Err(if has_hole(rest) { Fault::Syntax } else { Fault::End });
             };
             if has_hole(rest.get(..length).unwrap_or_default()) {
@@ -175,10 +261,10 @@ impl<'a> Cursor<'a> {
         Ok(matches!(next, b',' | b':' | b'}' | b']'))
     }
 
+    #[inline]
     fn bare(&mut self) -> Result<&'a [u8], Fault> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let is_end =
-            |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b'}' | b']' | b'"' | b'{' | b'[' | b':');
+        let is_end = |byte: &u8| kind_of(*byte) != Kind::Within;
         let (word, behind) = rest.split_at(rest.iter().position(is_end).ok_or(Fault::End)?);
         if word.is_empty() || has_hole(word) || matches!(behind.first(), Some(b'"' | b'{' | b'[' | b':')) {
             return Err(Fault::Syntax);
@@ -188,12 +274,20 @@ impl<'a> Cursor<'a> {
     }
 
     /// Steps over an array or object.
+    #[inline(never)]
     fn nested(&mut self) -> Result<&'a [u8], Fault> {
         let start = self.at;
         // One bit a bracket that is open, set for arrays.
         let (mut kinds, mut depth) = (0_u64, 0);
         loop {
-            match *self.bytes.get(self.at).ok_or(Fault::End)? {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let marks = |byte: &u8| *byte == 0 || matches!(kind_of(*byte), Kind::Mark);
+            let Some(step) = rest.iter().position(marks) else {
+                self.at = self.bytes.len();
+                return Err(Fault::End);
+            };
+            self.at += step;
+            match rest[step] {
                 b'"' => {
                     self.text()?;
                     continue;
@@ -205,15 +299,15 @@ impl<'a> Cursor<'a> {
                         return Err(Fault::Syntax);
                     }
                 }
-                0 if self.bytes.get(self.at..self.at + LEAST_HOLE_BYTES).is_some_and(has_hole) => {
-                    return Err(Fault::Syntax);
-                }
                 byte @ (b'}' | b']') => {
                     if kinds & 1 != u64::from(byte == b']') {
                         return Err(Fault::Syntax);
                     }
                     kinds >>= 1;
                     depth -= 1;
+                }
+                _ if self.bytes.get(self.at..self.at + LEAST_HOLE_BYTES).is_some_and(has_hole) => {
+                    return Err(Fault::Syntax);
                 }
                 _ => {}
             }
@@ -240,22 +334,14 @@ fn has_hole(mut text: &[u8]) -> bool {
     false
 }
 
-/// How far the next quote or backslash is. Most strings are short: eight bytes at a time beat wider steps, which must be
-/// set up first.
-fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
+/// The highest bits of those of eight bytes that are a quote or a backslash; of bytes behind the first of these, some others.
+#[inline]
+const fn quotes_and_backslashes(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let (words, tail) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().take(8).enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let found = zeros(word ^ (ONES * b'"' as u64)) | zeros(word ^ (ONES * b'\\' as u64));
-        if found != 0 {
-            return Some(index * 8 + found.trailing_zeros() as usize / 8);
-        }
-    }
-    let (from, rest) = if words.len() > 8 { (64, bytes.get(64..)?) } else { (words.len() * 8, tail) };
-    memchr::memchr2(b'"', b'\\', rest).map(|at| from + at)
+    let quotes = (word ^ (ONES * b'"' as u64)).wrapping_sub(ONES);
+    let backslashes = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (quotes | backslashes) & !word & HIGHS
 }
 
 #[cfg(test)]
@@ -320,12 +406,17 @@ mod tests {
     #[test]
     fn quotes_are_found_at_any_distance() {
         for distance in 0..200 {
-            let mut bytes = vec![b'\x80'; distance];
-            assert_eq!(quote_or_backslash(&bytes), None);
-            bytes.extend_from_slice(b"\"\\#");
-            assert_eq!(quote_or_backslash(&bytes), Some(distance));
-            bytes[distance] = b'\\';
-            assert_eq!(quote_or_backslash(&bytes), Some(distance));
+            for filler in [b'\x80', b'#', b'!', b'[', b']', b'\xa2', b'\xdc', 0xff] {
+                let mut json = vec![filler; distance + 1];
+                json[0] = b'"';
+                assert_eq!(Cursor::new(&json, 0).text(), Err(Fault::End));
+                json.extend_from_slice(b"\"#\"");
+                let text = Cursor::new(&json, 0).text().unwrap();
+                assert_eq!(text, Text::new(&json[1..=distance], false));
+                json[distance + 1] = b'\\';
+                let text = Cursor::new(&json, 0).text().unwrap();
+                assert_eq!(text, Text::new(&json[1..distance + 3], true));
+            }
         }
     }
 }

@@ -104,7 +104,7 @@ impl Found {
     }
 
     fn moved(&mut self, collective: &Collective<'_>) -> Option<Moved> {
-        let name = collective.name?.to_str();
+        let name = collective.name.to_str();
         let elements = collective.input_elements.max(collective.output_elements).filter(|count| *count > 0)?;
         let element_bytes = element_bytes(collective.data_type?.raw())?;
         Some(Moved {

@@ -180,6 +180,8 @@ struct Piece<'a, S> {
     /// A time within the recording, if it is known.
     origin: Option<i64>,
     found: Found,
+    /// The event that was read last.
+    record: Record<'a>,
     sink: &'a mut S,
 }
 
@@ -191,7 +193,8 @@ pub(super) fn read_piece<S: Sink>(
     origin: Option<i64>,
     sink: &mut S,
 ) -> (State, usize, Found) {
-    let mut piece = Piece { bytes, at: 0, is_last, state, origin, found: Found::default(), sink };
+    let (found, record) = (Found::default(), Record::default());
+    let mut piece = Piece { bytes, at: 0, is_last, state, origin, found, record, sink };
     loop {
         if let Some(lost) = piece.state.lost
             && !piece.find_way(lost)
@@ -329,10 +332,10 @@ impl<'a, S: Sink> Piece<'a, S> {
             }
             _ => return Err(Failure::of(Fault::Syntax, &cursor)),
         }
-        match Record::read(&mut cursor) {
-            Ok(record) => {
+        match self.record.read(&mut cursor) {
+            Ok(()) => {
                 self.at = cursor.at();
-                self.take(&record);
+                self.take();
                 Ok(())
             }
             Err(Fault::Syntax) if self.state.debt > MAX_DEBT => Err(Failure::of(Fault::Syntax, &cursor)),
@@ -345,14 +348,14 @@ impl<'a, S: Sink> Piece<'a, S> {
     fn mend(&mut self, broken_at: usize) -> Result<(), Failure> {
         let end = self.bytes.len().min(self.at + LOOK_BACK);
         let mut cursor = Cursor::with_stray_quotes(&self.bytes[..end], self.at);
-        let record = Record::read(&mut cursor);
+        let read = self.record.read(&mut cursor);
         // A string that runs on into the next event would swallow it.
         let is_sane = |end: usize| self.bytes.get(broken_at..end).is_some_and(|rest| first_event(rest).is_none());
-        match record {
-            Ok(record) if is_sane(cursor.at()) => {
+        match read {
+            Ok(()) if is_sane(cursor.at()) => {
                 self.at = cursor.at();
                 self.found.problems.mended_count += 1;
-                self.take(&record);
+                self.take();
                 Ok(())
             }
             // More of it may come.
@@ -365,20 +368,22 @@ impl<'a, S: Sink> Piece<'a, S> {
         }
     }
 
-    fn take(&mut self, record: &Record<'a>) {
-        self.found.seen_count += 1;
+    /// Takes the event that was read last.
+    fn take(&mut self) {
+        let Self { found, record, .. } = self;
+        found.seen_count += 1;
         let is_gpu_op = u64::from(record.is_gpu_op());
-        self.found.gpu_op_count += is_gpu_op;
+        found.gpu_op_count += is_gpu_op;
         match record.event(self.origin) {
             Ok(Some(event)) => {
-                self.found.event_count += u64::from(record.has_duration());
+                found.event_count += u64::from(record.has_duration());
                 self.sink.event(&event);
             }
             Ok(None) => {}
             Err(problem) => {
-                self.found.problems.add(problem);
-                self.found.unknown_count += u64::from(problem == Problem::NoKind);
-                self.found.unread_gpu_op_count += if problem.is_of_form() { is_gpu_op } else { 0 };
+                found.problems.add(problem);
+                found.unknown_count += u64::from(problem == Problem::NoKind);
+                found.unread_gpu_op_count += if problem.is_of_form() { is_gpu_op } else { 0 };
             }
         }
     }

@@ -1,4 +1,5 @@
-//! What a trace says happened, event by event: the words of the profiler turned into types, nothing joined yet.
+//! What a trace says happened, event by event: the words of the profiler turned into types, nothing joined yet. What no
+//! reader asks for is left where it stands.
 
 use super::text::Text;
 
@@ -45,17 +46,17 @@ pub(super) enum Activity<'a> {
     /// An operator of the framework ran on a host thread.
     Operator(Operator<'a>),
     /// A range that the program or the framework annotated.
-    Range(Range<'a>),
+    Range,
     /// The same range again, from the first to the last GPU operation that it launched.
-    DeviceRange(GpuWork),
-    /// A Python function, on the thread's stack.
-    Frame(Frame),
-    /// A step of the training loop, by its number, on the host.
-    Step(i64),
+    DeviceRange,
+    /// A Python function, on the thread's stack; its name says file, line and function, or that it is built in.
+    Frame,
+    /// A step of the training loop, on the host.
+    Step,
     /// An allocator took or gave back memory.
     Memory(Memory),
     /// A wait of the host or of a stream, as the profiler's own record of it.
-    Wait(Wait<'a>),
+    Wait,
     /// What an accelerator that is no GPU records as a kernel: something that ran, or that waited.
     OtherKernel(Kernel<'a>),
     /// Something else that has to do with one.
@@ -68,10 +69,8 @@ pub(super) enum Activity<'a> {
     Recorded,
     /// The moment at which a recorded window ends.
     RecordedEnd,
-    /// A process is called the first text of its kind.
-    ProcessName(Text<'a>),
-    /// A thread is called so.
-    ThreadName(Text<'a>),
+    /// A process or a thread is called something.
+    Named,
 }
 
 /// Where GPU work ran and who asked for it.
@@ -102,16 +101,6 @@ pub(super) struct Kernel<'a> {
     pub(super) registers: Option<i64>,
     /// Bytes of shared memory of a block.
     pub(super) shared_memory: Option<i64>,
-    /// Thousandths of blocks for each SM.
-    pub(super) milli_blocks_per_sm: Option<i64>,
-    /// Thousandths of warps for each SM.
-    pub(super) milli_warps_per_sm: Option<i64>,
-    /// The profiler's estimate of achieved occupancy, in percent.
-    pub(super) occupancy_percent: Option<i64>,
-    /// The graph that it belongs to.
-    pub(super) graph: Option<i64>,
-    /// Its node in the graph.
-    pub(super) graph_node: Option<i64>,
     /// What it communicates.
     pub(super) collective: Option<Collective<'a>>,
 }
@@ -165,51 +154,23 @@ pub(super) struct Call {
     pub(super) correlation: Option<i64>,
     /// The operator's external id.
     pub(super) external_id: Option<i64>,
-    /// Whether the driver was called, not the runtime.
-    pub(super) is_driver: bool,
 }
 
 /// An operator.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operator<'a> {
-    /// Shared with the calls and the GPU work within it.
-    pub(super) external_id: Option<i64>,
     /// Shared by a forward operator and its backward.
     pub(super) sequence: Option<i64>,
     /// Of a backward operator: the thread of the forward one, numbered by the framework.
     pub(super) forward_thread: Option<i64>,
     /// Sizes of the inputs, a JSON array of arrays.
     pub(super) input_shapes: Option<&'a [u8]>,
-    /// Strides of the inputs, the same.
-    pub(super) input_strides: Option<&'a [u8]>,
     /// Types of the inputs, a JSON array.
     pub(super) input_types: Option<&'a [u8]>,
     /// Python frames, innermost first, with `;` between them: `train.py(118): forward`.
     pub(super) call_stack: Option<Text<'a>>,
-    /// The source file of a generated kernel.
-    pub(super) kernel_file: Option<Text<'a>>,
     /// What it communicates.
     pub(super) collective: Option<Collective<'a>>,
-}
-
-/// An annotated range.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Range<'a> {
-    /// Shared with the calls and the GPU work within it.
-    pub(super) external_id: Option<i64>,
-    /// What it communicates.
-    pub(super) collective: Option<Collective<'a>>,
-}
-
-/// A Python function; its name says file, line and function, or that it is built in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Frame {
-    /// Its number.
-    pub(super) id: Option<i64>,
-    /// The number of the frame that called it.
-    pub(super) parent: Option<i64>,
-    /// Of an `nn.Module`: the module's number.
-    pub(super) module: Option<i64>,
 }
 
 /// A change of memory that an allocator holds.
@@ -219,34 +180,17 @@ pub(super) struct Memory {
     pub(super) device_type: Option<i64>,
     /// The device's number; -1 for the host.
     pub(super) device: Option<i64>,
-    /// Bytes taken, or given back when negative.
-    pub(super) bytes: Option<i64>,
-    /// The address.
-    pub(super) address: Option<i64>,
     /// Bytes in use after it.
     pub(super) allocated: Option<i64>,
     /// Bytes that the allocator holds after it.
     pub(super) reserved: Option<i64>,
 }
 
-/// A wait.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wait<'a> {
-    /// Where; the stream may be -1.
-    pub(super) work: GpuWork,
-    /// `Stream Sync`, `Context Sync`, `Event Sync`, `Stream Wait Event`.
-    pub(super) kind: Option<Text<'a>>,
-    /// The stream that is waited for.
-    pub(super) on_stream: Option<i64>,
-    /// The correlation of the call that recorded the event that is waited for.
-    pub(super) on_record: Option<i64>,
-}
-
-/// What a collective moves, and among whom.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a collective moves, and among how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Collective<'a> {
     /// `allreduce` and the like.
-    pub(super) name: Option<Text<'a>>,
+    pub(super) name: Text<'a>,
     /// The type of its elements.
     pub(super) data_type: Option<Text<'a>>,
     /// Elements that go in.
@@ -255,16 +199,6 @@ pub(super) struct Collective<'a> {
     pub(super) output_elements: Option<i64>,
     /// Ranks in the group.
     pub(super) group_size: Option<i64>,
-    /// The group.
-    pub(super) group: Option<Text<'a>>,
-    /// What the group is for.
-    pub(super) group_description: Option<Text<'a>>,
-    /// The group's ranks as a JSON array; long ones are cut short by the profiler.
-    pub(super) group_ranks: Option<&'a [u8]>,
-    /// This process's rank.
-    pub(super) rank: Option<i64>,
-    /// Its number within the group: the same on all ranks.
-    pub(super) sequence: Option<i64>,
 }
 
 /// Takes the events of one block, in the order of the file.

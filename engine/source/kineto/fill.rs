@@ -108,9 +108,9 @@ impl Sink for Part {
                 self.places.operator(operator, times, thread);
                 self.details.operator(event, operator, (times, thread));
             }
-            Activity::Range(_) => self.range(event, RangeKind::Annotation, event.name),
-            Activity::Step(_) => self.range(event, RangeKind::Annotation, Text::new(STEP, false)),
-            Activity::Frame(_) => {
+            Activity::Range => self.range(event, RangeKind::Annotation, event.name),
+            Activity::Step => self.range(event, RangeKind::Annotation, Text::new(STEP, false)),
+            Activity::Frame => {
                 self.range(event, RangeKind::PythonFrame, event.name);
                 self.places.frame(event, self.interval(event), thread(event));
             }
@@ -122,12 +122,7 @@ impl Sink for Part {
             Activity::KernelMetrics => self.seen.kernel_metric_count += 1,
             Activity::Memory(memory) => self.details.memory(memory),
             // The host's ranges say the same as the device's, and calls the same as the records of waits.
-            Activity::DeviceRange(_)
-            | Activity::Wait(_)
-            | Activity::Recorded
-            | Activity::RecordedEnd
-            | Activity::ProcessName(_)
-            | Activity::ThreadName(_) => {}
+            Activity::DeviceRange | Activity::Wait | Activity::Recorded | Activity::RecordedEnd | Activity::Named => {}
         }
     }
 }

@@ -18,6 +18,7 @@ mod event;
 mod fill;
 mod grids;
 mod lost;
+mod members;
 #[allow(
     dead_code,
     reason = "a trace is read whole; the timeline has no columns yet for memory, shapes and collectives"

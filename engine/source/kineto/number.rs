@@ -13,11 +13,6 @@ pub(super) fn nanoseconds(text: &[u8]) -> Option<i64> {
     decimal(text, 3)
 }
 
-/// Thousandths of what is written, rounded to the nearest.
-pub(super) fn thousandths(text: &[u8]) -> Option<i64> {
-    decimal(text, 3)
-}
-
 /// A whole number, or a hexadecimal one after `0x`, as AMD's calls write streams and addresses.
 pub(super) fn handle(text: &[u8]) -> Option<i64> {
     let Some(digits) = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")) else {
@@ -28,38 +23,74 @@ pub(super) fn handle(text: &[u8]) -> Option<i64> {
 }
 
 /// What is written, times ten to the power of `scale`, rounded half away from zero.
-fn decimal(text: &[u8], scale: i32) -> Option<i64> {
+#[inline]
+fn decimal(text: &[u8], scale: u32) -> Option<i64> {
+    if let Some(value) = short(text, scale) {
+        return Some(value);
+    }
+    any(text, scale)
+}
+
+/// Up to 18 digits without a sign or an exponent, and no more of them after the point than the scale keeps: nearly every number.
+#[inline]
+fn short(digits: &[u8], scale: u32) -> Option<i64> {
+    if digits.len() > 18 {
+        return None;
+    }
+    let (whole, behind) = leading(0, digits);
+    let (value, missing) = match behind {
+        [] if !digits.is_empty() => (whole, scale),
+        [b'.', fraction @ ..] if digits.len() > 1 => match leading(whole, fraction) {
+            (value, []) => (value, scale.checked_sub(fraction.len() as u32)?),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    i64::try_from(value.checked_mul(10_u64.pow(missing))?).ok()
+}
+
+/// The digits at the beginning, behind those of a number, and what comes then.
+#[inline]
+fn leading(mut value: u64, mut text: &[u8]) -> (u64, &[u8]) {
+    while let Some((eight, rest)) = text.split_first_chunk::<8>()
+        && let Some(number) = eight_digits(u64::from_le_bytes(*eight))
+    {
+        (value, text) = (value * 100_000_000 + number, rest);
+    }
+    while let Some((digit, rest)) = text.split_first()
+        && digit.is_ascii_digit()
+    {
+        (value, text) = (value * 10 + u64::from(digit - b'0'), rest);
+    }
+    (value, text)
+}
+
+/// The number of eight digits, the first of which is the lowest byte; two, four and eight of them are joined at once.
+#[inline]
+const fn eight_digits(word: u64) -> Option<u64> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let highs = (word & (0xf0 * EACH)) | ((word.wrapping_add(6 * EACH) & (0xf0 * EACH)) >> 4);
+    if highs != 0x33 * EACH {
+        return None;
+    }
+    let pairs = ((word & (0x0f * EACH)).wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
+    Some(fours.wrapping_mul(10_000 << 32 | 1) >> 32)
+}
+
+/// Any number, with a sign or without.
+#[inline(never)]
+fn any(text: &[u8], scale: u32) -> Option<i64> {
     let (is_negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),
         (b'+', rest) => (false, rest),
         _ => (false, text),
     };
-    let magnitude = short(digits, scale).or_else(|| long(digits, scale))?;
+    let magnitude = long(digits, scale.cast_signed())?;
     i64::try_from(if is_negative { -magnitude } else { magnitude }).ok()
 }
 
-/// Up to 18 digits without an exponent and no more of them after the point than the scale keeps: nearly every number.
-fn short(digits: &[u8], scale: i32) -> Option<i128> {
-    if digits.len() > 18 || digits.is_empty() {
-        return None;
-    }
-    let (mut value, mut missing, mut has_point, mut has_digit) = (0_u64, scale, false, false);
-    for byte in digits {
-        match byte {
-            b'0'..=b'9' => {
-                value = value * 10 + u64::from(byte - b'0');
-                missing -= i32::from(has_point);
-                has_digit = true;
-            }
-            b'.' if !has_point => has_point = true,
-            _ => return None,
-        }
-    }
-    let factor = 10_u64.pow(u32::try_from(missing).ok()?);
-    has_digit.then(|| i128::from(value) * i128::from(factor))
-}
-
-/// Any number.
+/// The same without its sign.
 fn long(digits: &[u8], scale: i32) -> Option<i128> {
     let (mut value, mut count, mut power, mut has_point, mut has_digit) = (0_u128, 0, 0_i32, false, false);
     let mut exponent = 0;
@@ -114,6 +145,25 @@ mod tests {
         assert_eq!(ns("1E-2"), Some(10));
         assert_eq!(ns("0e400"), Some(0));
         assert_eq!(ns("1e-400"), Some(0));
+    }
+
+    #[test]
+    fn a_number_of_any_length_is_what_its_digits_say() {
+        for length in 1..=19 {
+            for begin in 0..10 {
+                let digits: String = (begin..begin + length).map(|digit| char::from(b'0' + digit % 10)).collect();
+                let expected = digits.parse::<i64>().ok();
+                assert_eq!(integer(digits.as_bytes()), expected, "{digits}");
+                assert_eq!(integer(format!("-{digits}").as_bytes()), expected.map(|number| -number), "{digits}");
+                for odd in ['/', ':', '.', ' ', 'é'] {
+                    for at in 0..digits.len() {
+                        let text = format!("{}{odd}{}", &digits[..at], &digits[at + 1..]);
+                        let is_number = odd == '.' && length > 1;
+                        assert_eq!(integer(text.as_bytes()).is_some(), is_number, "{text}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl Sink for First {
         if event.duration_ns > 0 {
             self.starts.push(event.start_ns);
         }
-        let is_of_host = matches!(event.activity, Activity::Call(_) | Activity::Operator(_) | Activity::Frame(_));
+        let is_of_host = matches!(event.activity, Activity::Call(_) | Activity::Operator(_) | Activity::Frame);
         if let (Id::Number(process), true) = (event.pid, is_of_host) {
             self.processes.insert(process);
         }
@@ -194,21 +194,39 @@ fn read_blocks(
     let mut rest = Vec::new();
     for index in 0.. {
         let Ok(mut bytes) = empties.recv() else { break };
-        bytes.clear();
-        bytes.append(&mut rest);
-        let wanted = size.saturating_sub(bytes.len()).max(size / 2 + 1) as u64;
-        let read = source.by_ref().take(wanted).read_to_end(&mut bytes);
-        let is_last = !matches!(read, Ok(count) if count as u64 == wanted);
+        let wanted = size.saturating_sub(rest.len()).max(size / 2 + 1);
+        // What was in it before is written over: only what it grows by is set to zero first.
+        bytes.resize(rest.len() + wanted, 0);
+        let (kept, new) = bytes.split_at_mut(rest.len());
+        kept.copy_from_slice(&rest);
+        let (count, fault) = fill(&mut source, new);
+        let is_last = count < wanted;
+        bytes.truncate(rest.len() + count);
+        rest.clear();
         if !is_last && let Some(cut) = last_event(&bytes) {
             rest.extend_from_slice(&bytes[cut..]);
             bytes.truncate(cut);
         }
         let is_wanted = blocks.send(Block { index, bytes, is_last }).is_ok();
         if is_last || !is_wanted {
-            return read.err();
+            return fault;
         }
     }
     None
+}
+
+/// Fills bytes as far as the source reaches; returns how many they are, and why it could not be read any further.
+fn fill(source: &mut impl Read, bytes: &mut [u8]) -> (usize, Option<io::Error>) {
+    let mut count = 0;
+    while let Some(left) = bytes.get_mut(count..).filter(|left| !left.is_empty()) {
+        match source.read(left) {
+            Ok(0) => break,
+            Ok(more) => count += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (count, Some(error)),
+        }
+    }
+    (count, None)
 }
 
 /// Reads blocks as they come.

@@ -1,11 +1,9 @@
 //! One event as it is written, and what it means.
 
-use super::args::Args;
+use super::args::{self, Args};
 use super::cursor::{Cursor, Fault, Value};
-use super::event::{
-    Activity, Call, Collective, CopyWork, Event, Frame, GpuWork, Id, Kernel, Memory, MemoryKind, MemsetWork, Operator,
-    Range, Wait,
-};
+use super::event::{Activity, Call, CopyWork, Event, GpuWork, Id, Kernel, Memory, MemoryKind, MemsetWork, Operator};
+use super::members::Members;
 use super::number::{integer, nanoseconds};
 use super::problems::Problem;
 use super::text::Text;
@@ -16,7 +14,7 @@ const DAY_NS: i64 = 24 * 3_600 * 1_000_000_000;
 const STEP: &[u8] = b"ProfilerStep#";
 
 /// An event, before it is known what it is.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Record<'a> {
     phase: u8,
     category: &'a [u8],
@@ -26,31 +24,70 @@ pub(super) struct Record<'a> {
     start: &'a [u8],
     duration: &'a [u8],
     args: Args<'a>,
+    members: Members<'a, Key>,
+}
+
+/// The keys of an event.
+#[derive(Debug, Clone, Copy)]
+enum Key {
+    Phase,
+    Category,
+    Name,
+    Process,
+    Thread,
+    Start,
+    Duration,
+    Args,
+    Other,
+}
+
+impl Key {
+    fn of(name: &[u8]) -> Self {
+        match name {
+            b"ph" => Self::Phase,
+            b"cat" => Self::Category,
+            b"name" => Self::Name,
+            b"pid" => Self::Process,
+            b"tid" => Self::Thread,
+            b"ts" => Self::Start,
+            b"dur" => Self::Duration,
+            b"args" => Self::Args,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl<'a> Record<'a> {
-    /// Reads an object.
-    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Fault> {
+    /// Reads an object in place of what was read before: a record is large, and one serves for many events.
+    pub(super) fn read(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Fault> {
+        self.clear();
         cursor.expect(b'{')?;
-        let mut record = Self::default();
-        while let Some(key) = cursor.key()? {
-            if key == b"args" {
-                record.args = Args::read(cursor)?;
+        self.members.begin();
+        while let Some(key) = self.members.key(cursor, Key::of)? {
+            if matches!(key, Key::Args) {
+                self.args.read(cursor)?;
                 continue;
             }
             let value = cursor.value()?;
             match key {
-                b"ph" => record.phase = value.text().and_then(|text| text.raw().first().copied()).unwrap_or(0),
-                b"cat" => record.category = value.text().map_or(&[], |text| text.raw()),
-                b"name" => record.name = value.text().unwrap_or_default(),
-                b"pid" => record.pid = id(value),
-                b"tid" => record.tid = id(value),
-                b"ts" => record.start = value.digits(),
-                b"dur" => record.duration = value.digits(),
-                _ => {}
+                Key::Phase => self.phase = value.text().and_then(|text| text.raw().first().copied()).unwrap_or(0),
+                Key::Category => self.category = value.text().map_or(&[], |text| text.raw()),
+                Key::Name => self.name = value.text().unwrap_or_default(),
+                Key::Process => self.pid = id(value),
+                Key::Thread => self.tid = id(value),
+                Key::Start => self.start = value.digits(),
+                Key::Duration => self.duration = value.digits(),
+                Key::Args | Key::Other => {}
             }
         }
-        Ok(record)
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.args.clear();
+        (self.phase, self.category, self.name) = (0, &[], Text::default());
+        (self.pid, self.tid) = (Id::Missing, Id::Missing);
+        (self.start, self.duration) = (&[], &[]);
     }
 
     /// Whether it is one that lasts, as opposed to an instant or a label.
@@ -112,128 +149,109 @@ impl<'a> Record<'a> {
             b"kernel" | b"Kernel" => Activity::Kernel(self.kernel()?),
             b"gpu_memcpy" | b"Memcpy" => Activity::Copy(self.copy()?),
             b"gpu_memset" | b"Memset" => {
-                Activity::Memset(MemsetWork { work: self.gpu_work()?, bytes: self.args.bytes })
+                Activity::Memset(MemsetWork { work: self.gpu_work()?, bytes: self.args.int(args::Key::Bytes) })
             }
-            b"cuda_runtime" | b"Runtime" | b"xpu_runtime" | b"privateuse1_runtime" => Activity::Call(self.call(false)),
+            b"cuda_runtime" | b"Runtime" | b"xpu_runtime" | b"privateuse1_runtime" => Activity::Call(self.call()),
             // Waits, requests and whole jobs lie in one category with what executes: no event of it tells that something ran.
             b"mtia_ccp_events" => Activity::OtherKernel(self.kernel()?),
             b"mtia_runtime" => Activity::OtherAccelerator,
             b"cuda_profiler_range" => Activity::KernelMetrics,
-            b"cuda_driver" | b"xpu_driver" | b"privateuse1_driver" => Activity::Call(self.call(true)),
-            b"cpu_op" | b"Operator" => self.step().unwrap_or_else(|| Activity::Operator(self.operator())),
-            b"user_annotation" => self.step().unwrap_or_else(|| {
-                Activity::Range(Range { external_id: self.args.external_id, collective: self.collective() })
-            }),
-            b"gpu_user_annotation" => Activity::DeviceRange(self.gpu_work()?),
-            b"python_function" => Activity::Frame(Frame {
-                id: self.args.python_id,
-                parent: self.args.python_parent,
-                module: self.args.python_module,
-            }),
-            b"cuda_sync" => Activity::Wait(Wait {
-                work: self.gpu_work()?,
-                kind: self.args.sync_kind,
-                on_stream: self.args.wait_on_stream,
-                on_record: self.args.wait_on_record.filter(|id| *id > 0),
-            }),
+            b"cuda_driver" | b"xpu_driver" | b"privateuse1_driver" => Activity::Call(self.call()),
+            b"cpu_op" | b"Operator" if self.is_step() => Activity::Step,
+            b"cpu_op" | b"Operator" => Activity::Operator(self.operator()),
+            b"user_annotation" if self.is_step() => Activity::Step,
+            b"user_annotation" => Activity::Range,
+            b"gpu_user_annotation" => self.device().map(|_| Activity::DeviceRange)?,
+            b"python_function" => Activity::Frame,
+            b"cuda_sync" => self.device().map(|_| Activity::Wait)?,
             b"overhead" => Activity::Overhead,
             b"Trace" => Activity::Recorded,
             // Work of a GPU, or the call that asked for it.
-            b"" if self.args.correlation.is_some() => return Err(Problem::NoKind),
+            b"" if self.args.int(args::Key::Correlation).is_some() => return Err(Problem::NoKind),
             _ => return Ok(None),
         }))
     }
 
     fn instant(&self) -> Option<Activity<'a>> {
         match (self.phase, self.name.raw()) {
-            (b'M', b"process_name") => self.args.name.map(Activity::ProcessName),
-            (b'M', b"thread_name") => self.args.name.map(Activity::ThreadName),
+            (b'M', b"process_name" | b"thread_name") => self.args.text(args::Key::Name).map(|_| Activity::Named),
             (b'M', _) => None,
             (_, b"[memory]") => Some(Activity::Memory(Memory {
-                device_type: self.args.device_type,
-                device: self.args.device_id,
-                bytes: self.args.memory_bytes,
-                address: self.args.address,
-                allocated: self.args.allocated,
-                reserved: self.args.reserved,
+                device_type: self.args.int(args::Key::DeviceType),
+                device: self.args.int(args::Key::DeviceId),
+                allocated: self.args.int(args::Key::Allocated),
+                reserved: self.args.int(args::Key::Reserved),
             })),
             (_, b"Record Window End") => Some(Activity::RecordedEnd),
             _ => None,
         }
     }
 
-    fn step(&self) -> Option<Activity<'a>> {
-        integer(self.name.raw().strip_prefix(STEP)?).map(Activity::Step)
+    fn is_step(&self) -> bool {
+        self.name.raw().strip_prefix(STEP).and_then(integer).is_some()
     }
 
     /// Devices are numbered by `args`; rows that lack it are filed under the device as their process.
-    fn gpu_work(&self) -> Result<GpuWork, Problem> {
+    fn device(&self) -> Result<i64, Problem> {
         let of_process = || match self.pid {
             Id::Number(number) => Some(number),
             _ => None,
         };
+        let device = self.args.int(args::Key::Device).or_else(of_process);
+        device.filter(|device| *device >= 0).ok_or(Problem::NoDevice)
+    }
+
+    fn gpu_work(&self) -> Result<GpuWork, Problem> {
         Ok(GpuWork {
-            device: self.args.device.or_else(of_process).filter(|device| *device >= 0).ok_or(Problem::NoDevice)?,
-            stream: self.args.stream,
-            context: self.args.context,
+            device: self.device()?,
+            stream: self.args.handle(args::Key::Stream),
+            context: self.args.int(args::Key::Context),
             correlation: self.correlation(),
-            external_id: self.args.external_id,
+            external_id: self.args.int(args::Key::ExternalId),
         })
     }
 
     fn kernel(&self) -> Result<Kernel<'a>, Problem> {
-        let args = &self.args;
         Ok(Kernel {
             work: self.gpu_work()?,
-            grid: args.grid,
-            block: args.block,
-            registers: args.registers,
-            shared_memory: args.shared_memory,
-            milli_blocks_per_sm: args.blocks_per_sm,
-            milli_warps_per_sm: args.warps_per_sm,
-            occupancy_percent: args.occupancy,
-            graph: args.graph_id.filter(|id| *id > 0),
-            graph_node: args.graph_node_id.filter(|id| *id > 0),
-            collective: self.collective(),
+            grid: self.args.three(args::Key::Grid),
+            block: self.args.three(args::Key::Block),
+            registers: self.args.int(args::Key::Registers),
+            shared_memory: self.args.int(args::Key::SharedMemory),
+            collective: self.args.collective(),
         })
     }
 
     fn copy(&self) -> Result<CopyWork, Problem> {
         let args = &self.args;
         let (from, to) = copy_ends(self.name.raw());
-        let is_peer = match (args.from_device, args.to_device) {
+        let is_peer = match (args.int(args::Key::FromDevice), args.int(args::Key::ToDevice)) {
             (Some(from), Some(to)) => from != to,
             _ => self.name.raw().starts_with(b"Memcpy PtoP"),
         };
-        Ok(CopyWork { work: self.gpu_work()?, bytes: args.bytes.filter(|bytes| *bytes >= 0), from, to, is_peer })
+        let bytes = args.int(args::Key::Bytes).filter(|bytes| *bytes >= 0);
+        Ok(CopyWork { work: self.gpu_work()?, bytes, from, to, is_peer })
     }
 
-    fn call(&self, is_driver: bool) -> Call {
-        Call { correlation: self.correlation(), external_id: self.args.external_id, is_driver }
+    fn call(&self) -> Call {
+        Call { correlation: self.correlation(), external_id: self.args.int(args::Key::ExternalId) }
     }
 
     fn operator(&self) -> Operator<'a> {
         let args = &self.args;
         Operator {
-            external_id: args.external_id,
-            sequence: args.sequence.filter(|number| *number >= 0),
-            forward_thread: args.forward_thread,
-            input_shapes: args.input_shapes,
-            input_strides: args.input_strides,
-            input_types: args.input_types,
-            call_stack: args.call_stack,
-            kernel_file: args.kernel_file,
-            collective: self.collective(),
+            sequence: args.int(args::Key::Sequence).filter(|number| *number >= 0),
+            forward_thread: args.int(args::Key::ForwardThread),
+            input_shapes: args.nested(args::Key::InputShapes),
+            input_types: args.nested(args::Key::InputTypes),
+            call_stack: args.text(args::Key::CallStack),
+            collective: args.collective(),
         }
     }
 
     /// 0 and less stand for none.
     fn correlation(&self) -> Option<i64> {
-        self.args.correlation.filter(|id| *id > 0)
-    }
-
-    fn collective(&self) -> Option<Collective<'a>> {
-        self.args.collective.name.is_some().then_some(self.args.collective)
+        self.args.int(args::Key::Correlation).filter(|id| *id > 0)
     }
 }
 
@@ -292,9 +310,15 @@ mod tests {
         assert_eq!(copy_ends(b""), (MemoryKind::Unknown, MemoryKind::Unknown));
     }
 
+    fn read(json: &str) -> Record<'_> {
+        let mut record = Record::default();
+        record.read(&mut Cursor::new(json.as_bytes(), 0)).unwrap();
+        record
+    }
+
     fn problem(members: &str) -> Option<Problem> {
         let json = format!("{{\"ph\": \"X\", \"cat\": \"kernel\", {members}}}");
-        Record::read(&mut Cursor::new(json.as_bytes(), 0)).unwrap().event(Some(0)).err()
+        read(&json).event(Some(0)).err()
     }
 
     #[test]
@@ -316,9 +340,8 @@ mod tests {
             [("Operator", true), ("cpu_op", true), ("user_annotation", true), ("overhead", false)]
         {
             let json = format!(r#"{{"ph": "X", "cat": "{category}", "name": "ProfilerStep#12", "ts": 1.5, "dur": 2}}"#);
-            let record = Record::read(&mut Cursor::new(json.as_bytes(), 0)).unwrap();
-            let event = record.event(None).unwrap().unwrap();
-            assert_eq!(matches!(event.activity, Activity::Step(12)), is_step, "{category}");
+            let event = read(&json).event(None).unwrap().unwrap();
+            assert_eq!(matches!(event.activity, Activity::Step), is_step, "{category}");
             assert_eq!((event.start_ns, event.duration_ns), (1_500, 2_000));
         }
     }

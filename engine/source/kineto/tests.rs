@@ -19,7 +19,7 @@ impl Sink for Lines {
         let what = match event.activity {
             Activity::Kernel(kernel) => format!("kernel {:?} {:?}", kernel.work, kernel.grid),
             Activity::Call(call) => format!("call {:?}", call.correlation),
-            Activity::Operator(operator) => format!("op {:?}", operator.external_id),
+            Activity::Operator(operator) => format!("op {:?}", operator.input_shapes),
             other => format!("{other:?}"),
         };
         self.0.push(format!("{} {}+{} {what}", event.name.to_str(), event.start_ns, event.duration_ns));

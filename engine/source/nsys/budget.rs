@@ -1,6 +1,7 @@
 //! What reading a database may cost, in proportion to its file: pages of a hostile file can refer to each other, so that a
 //! few megabytes stand for rows without end, or for rows that are each as long as the file.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -10,7 +11,8 @@ use cpu_time::ThreadTime;
 use rusqlite::Connection;
 
 use crate::limits::{
-    MAX_CELL_BYTES, MAX_READING_TIME, MAX_TEXT_ANYWAY_BYTES, MAX_TEXT_PER_FILE, MIN_EVENT_BYTES,
+    MAX_CELL_BYTES, MAX_KEY_BYTES_ANYWAY, MAX_KEY_BYTES_PER_BYTE, MAX_READING_TIME, MAX_TABLE_PAGE_BYTES_ANYWAY,
+    MAX_TABLE_PAGE_BYTES_PER_BYTE, MAX_TEXT_ANYWAY_BYTES, MAX_TEXT_PER_FILE, MIN_EVENT_BYTES,
     MIN_READ_BYTES_PER_SECOND, MIN_ROW_BYTES, ROWS_ANYWAY,
 };
 use crate::timeline::builder::Chunk;
@@ -24,14 +26,8 @@ const LONG: Duration = Duration::from_millis(20);
 /// its columns, and at least a byte for each.
 const STEPS_PER_BYTE: u64 = 20;
 const STEPS_ANYWAY: u64 = 20_000_000;
-/// Bytes of pages that may be read without SQLite for each byte of the file, and in any case: each page a few times, since
-/// the pages above others are passed for each stretch of a table.
-const PAGE_BYTES_PER_BYTE: u64 = 4;
-const PAGE_BYTES_ANYWAY: u64 = 1 << 24;
-/// Bytes that a kernel, a stream or a thread takes of memory, about, and what those of a file may take for each byte of it, and in any case.
+/// Bytes that a kernel, a stream or a thread takes of memory, about.
 const KEY_BYTES: u64 = 250;
-const KEY_BYTES_PER_BYTE: u64 = 2;
-const KEY_BYTES_ANYWAY: u64 = 128 << 20;
 /// Rows, and bytes of texts, that are counted at once.
 const ROWS_AT_ONCE: u64 = 1 << 14;
 const TEXT_BYTES_AT_ONCE: u64 = 1 << 16;
@@ -75,15 +71,14 @@ impl Budget {
     /// In proportion to a file.
     pub(super) fn of(path: &Path) -> Self {
         let file_bytes = std::fs::metadata(path).map_or(0, |file| file.len());
-        let steps = file_bytes.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_ANYWAY);
-        let text_bytes = file_bytes.saturating_mul(MAX_TEXT_PER_FILE).saturating_add(MAX_TEXT_ANYWAY_BYTES);
+        let bytes = |of_each: u64, anyway: u64| file_bytes.saturating_mul(of_each).saturating_add(anyway);
         let time = MAX_READING_TIME.as_nanos() as f64 + file_bytes as f64 / MIN_READ_BYTES_PER_SECOND as f64 * 1e9;
         let shared = |amount| Arc::new(AtomicU64::new(amount));
         Self {
-            steps: shared(steps / STEPS as u64),
-            text_bytes: shared(text_bytes),
-            page_bytes: shared(file_bytes.saturating_mul(PAGE_BYTES_PER_BYTE).saturating_add(PAGE_BYTES_ANYWAY)),
-            key_bytes: shared(file_bytes.saturating_mul(KEY_BYTES_PER_BYTE).saturating_add(KEY_BYTES_ANYWAY)),
+            steps: shared(bytes(STEPS_PER_BYTE, STEPS_ANYWAY) / STEPS as u64),
+            text_bytes: shared(bytes(MAX_TEXT_PER_FILE, MAX_TEXT_ANYWAY_BYTES)),
+            page_bytes: shared(bytes(MAX_TABLE_PAGE_BYTES_PER_BYTE, MAX_TABLE_PAGE_BYTES_ANYWAY)),
+            key_bytes: shared(bytes(MAX_KEY_BYTES_PER_BYTE, MAX_KEY_BYTES_ANYWAY)),
             events: shared(file_bytes / MIN_EVENT_BYTES + ROWS_ANYWAY),
             nanoseconds: shared(time as u64),
             done: shared(0),
@@ -95,6 +90,13 @@ impl Budget {
     pub(super) fn bound(&self, db: &mut Connection) -> rusqlite::Result<()> {
         let mut meter = Meter::new(self.clone());
         db.progress_handler(STEPS, Some(move || meter.is_over()))
+    }
+
+    /// Whether what this thread has used of the processors, since any budget was last told, is left.
+    pub(super) fn take_time(&self) -> bool {
+        let now = processor_time();
+        let spent = now.saturating_sub(TOLD.replace(now));
+        take(&self.nanoseconds, spent.as_nanos() as u64)
     }
 
     /// Whether these bytes of pages may be read without SQLite, which has a budget of its own.
@@ -195,18 +197,24 @@ fn take(left: &AtomicU64, amount: u64) -> bool {
     left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount)).is_ok()
 }
 
+thread_local! {
+    /// What this thread has used of the processors, as far as a budget was told. Several of its connections, and what it reads
+    /// without any, tell the same time once.
+    static TOLD: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
 /// Tells the budget what one connection takes.
 struct Meter {
     budget: Budget,
     looks: u64,
     looked: Instant,
-    spent: Duration,
 }
 
 impl Meter {
+    /// What the thread has used before is no part of it.
     fn new(budget: Budget) -> Self {
-        let looked = Instant::now();
-        Self { budget, looks: 0, looked, spent: processor_time() }
+        TOLD.set(processor_time());
+        Self { budget, looks: 0, looked: Instant::now() }
     }
 
     fn is_over(&mut self) -> bool {
@@ -216,10 +224,8 @@ impl Meter {
             return false;
         }
         self.looked = now;
-        let spent = std::mem::replace(&mut self.spent, processor_time());
-        let nanoseconds = self.spent.saturating_sub(spent).as_nanos() as u64;
         let looks = std::mem::take(&mut self.looks);
-        !take(&self.budget.steps, looks) || !take(&self.budget.nanoseconds, nanoseconds)
+        !take(&self.budget.steps, looks) || !self.budget.take_time()
     }
 }
 
@@ -227,6 +233,14 @@ impl Meter {
 fn processor_time() -> Duration {
     static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
     ThreadTime::try_now().map_or_else(|_| BEGIN.elapsed(), |time| time.as_duration())
+}
+
+#[cfg(test)]
+impl Budget {
+    /// Takes all of the time away.
+    pub(super) fn spend_time(&self) {
+        self.nanoseconds.store(0, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
@@ -247,7 +261,7 @@ mod tests {
         let budget = small();
         assert!(budget.count_events(ROWS_ANYWAY + 1_000).is_ok());
         assert!(budget.clone().count_events(1).is_err());
-        assert!(budget.count_keys((128 << 20) / KEY_BYTES).is_ok());
+        assert!(budget.count_keys(MAX_KEY_BYTES_ANYWAY / KEY_BYTES).is_ok());
         assert!(budget.count_keys(1_000).is_err());
         assert!(budget.check_rows(ROWS_ANYWAY + 2_000).is_ok());
         assert!(budget.check_rows(ROWS_ANYWAY + 2_001).is_err());
@@ -266,6 +280,22 @@ mod tests {
         tally.undo(&budget);
         assert_eq!((budget.rows_done(), budget.text_bytes.load(Ordering::Relaxed)), (0, text_bytes));
         assert!(budget.count_events(ROWS_ANYWAY + 1_000).is_ok());
+    }
+
+    #[test]
+    fn the_time_of_a_thread_counts_once_whoever_tells_it() {
+        let budget = small();
+        let mut meter = Meter::new(budget.clone());
+        let whole = budget.nanoseconds.load(Ordering::Relaxed);
+        let begin = processor_time();
+        while processor_time().saturating_sub(begin) < Duration::from_millis(5) {}
+        assert!(budget.take_time());
+        meter.looks = LOOKS;
+        assert!(!meter.is_over());
+        let (told, used) = (whole - budget.nanoseconds.load(Ordering::Relaxed), processor_time().saturating_sub(begin));
+        assert!(told >= 5_000_000 && u128::from(told) < used.as_nanos() + 2_000_000, "{told} of {used:?}");
+        budget.nanoseconds.store(0, Ordering::Relaxed);
+        assert!(!budget.take_time());
     }
 
     #[test]

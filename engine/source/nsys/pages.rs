@@ -12,6 +12,8 @@ use super::record::{Field, Record, fields, varint};
 
 /// Bytes that are read at once where pages that are wanted lie side by side.
 const BLOCK_BYTES: usize = 1 << 16;
+/// Bytes of pages between two looks at the clock: what they hold takes a millisecond.
+const LOOK_BYTES: usize = 1 << 20;
 /// No honest table is as deep: four levels hold what a disk holds.
 const MAX_DEPTH: usize = 20;
 /// Leaves that hold nothing of a stretch, though they are looked at: the first and the last.
@@ -64,6 +66,8 @@ pub(super) struct Pages {
     /// Pages that lie side by side, from `block_first` on.
     block: Vec<u8>,
     block_first: u32,
+    /// Bytes of pages since the last look at the clock.
+    unlooked_bytes: usize,
     fields: Vec<Field>,
 }
 
@@ -94,7 +98,17 @@ impl Pages {
         let is_utf8 = header[56..60] == [0, 0, 0, 1];
         let page_count = file.metadata().ok()?.len() / page_bytes as u64;
         let block = Vec::with_capacity(BLOCK_BYTES.max(page_bytes));
-        let opened = Self { file, budget, page_bytes, usable, page_count, block, block_first: 0, fields: Vec::new() };
+        let opened = Self {
+            file,
+            budget,
+            page_bytes,
+            usable,
+            page_count,
+            block,
+            block_first: 0,
+            unlooked_bytes: 0,
+            fields: Vec::new(),
+        };
         (is_utf8 && usable >= LEAST_USABLE).then_some(opened)
     }
 
@@ -143,7 +157,8 @@ impl Pages {
         if let Some(index) =
             page.checked_sub(self.block_first).map(|index| index as usize).filter(|index| *index < held)
         {
-            return if self.budget.take_pages(self.page_bytes) { Ok(index * self.page_bytes) } else { Err(NotPlain) };
+            self.count(self.page_bytes)?;
+            return Ok(index * self.page_bytes);
         }
         // The first page has the header of the file, and pages count from one.
         if page < 2 || u64::from(page) > self.page_count {
@@ -151,9 +166,7 @@ impl Pages {
         }
         let left = self.page_count - u64::from(page) + 1;
         let count = beside.min(BLOCK_BYTES / self.page_bytes).max(1).min(usize::try_from(left).unwrap_or(usize::MAX));
-        if !self.budget.take_pages(count * self.page_bytes) {
-            return Err(NotPlain);
-        }
+        self.count(count * self.page_bytes)?;
         self.block.resize(count * self.page_bytes, 0);
         self.block_first = page;
         let at = SeekFrom::Start(u64::from(page - 1) * self.page_bytes as u64);
@@ -162,6 +175,16 @@ impl Pages {
             self.block.clear();
         }
         read.map(|()| 0).map_err(|_| NotPlain)
+    }
+
+    /// Counts bytes of pages; where there is no budget for them, SQLite finds that there is none.
+    fn count(&mut self, bytes: usize) -> Taken {
+        self.unlooked_bytes += bytes;
+        if self.unlooked_bytes >= LOOK_BYTES {
+            self.unlooked_bytes = 0;
+            self.budget.take_time().then_some(()).ok_or(NotPlain)?;
+        }
+        self.budget.take_pages(bytes).then_some(()).ok_or(NotPlain)
     }
 
     fn page(&self, begin: usize) -> Option<&[u8]> {
@@ -209,7 +232,8 @@ impl<T: FnMut(&Record<'_>) -> Taken> Wanted<'_, T> {
         let begin = listed.first_from(self.first, |index| Some(listed.row(index)?.0)).ok_or(NotPlain)?;
         let mut filled = 0;
         for index in begin..listed.count {
-            let (id, row) = listed.row(index).ok_or(NotPlain)?;
+            let (id, bytes, rest) = listed.row(index).ok_or(NotPlain)?;
+            let row = rest.get(..bytes).ok_or(NotPlain)?;
             if id > self.last {
                 break;
             }
@@ -223,7 +247,7 @@ impl<T: FnMut(&Record<'_>) -> Taken> Wanted<'_, T> {
                 return Err(NotPlain);
             }
             fields(row, field_count, found).ok_or(NotPlain)?;
-            let record = Record { row, fields: found, places: &self.table.places, handed: Cell::new(0) };
+            let record = Record { row: rest, fields: found, places: &self.table.places, handed: Cell::new(0) };
             (self.take)(&record)?;
         }
         self.barren_count += usize::from(filled == 0);
@@ -251,12 +275,12 @@ impl<'page> Listed<'page> {
         Some(usize::from(u16::from_be_bytes([at[0], at[1]])))
     }
 
-    /// The id of a row and its bytes; `None` where it goes on on another page.
-    fn row(&self, index: usize) -> Option<(i64, &'page [u8])> {
+    /// The id of a row, how many bytes it has, and the page from there on; `None` where it goes on on another page.
+    fn row(&self, index: usize) -> Option<(i64, usize, &'page [u8])> {
         let (bytes, at) = varint(self.page, self.at(index)?)?;
         let (id, at) = varint(self.page, at)?;
         let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= self.page.len() - LEAST_REST)?;
-        Some((id.cast_signed(), self.page.get(at..at + bytes)?))
+        Some((id.cast_signed(), bytes, self.page.get(at..)?))
     }
 
     /// The index of the first cell whose id is not smaller; the ids are taken to grow.

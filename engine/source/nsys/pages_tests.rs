@@ -193,3 +193,134 @@ fn pages_that_are_passed_over_and_over_are_left_to_sqlite() {
     }
     assert!(times > 200, "{times} stretches of an honest file");
 }
+
+/// Rows with ids from 1 on, in pages of 512 bytes: the table, and the bytes of the file.
+fn small_pages(file: &Path, row_count: i64) -> (PlainTable, Vec<u8>) {
+    let rows = (1..=row_count).map(|id| (id, [Value::Integer(id), Value::Null, Value::Null], false)).collect();
+    filled(file, 512, rows);
+    (plain(file).unwrap(), std::fs::read(file).unwrap())
+}
+
+/// How many rows are read of changed bytes.
+fn count(file: &Path, bytes: &[u8], table: &PlainTable, ends: (i64, i64)) -> Result<usize, NotPlain> {
+    std::fs::write(file, bytes).unwrap();
+    from_pages(file, table, ends).map(|rows| rows.len())
+}
+
+#[test]
+fn a_tree_that_is_deeper_than_any_is_left_to_sqlite() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (table, whole) = small_pages(file.path(), 3);
+    let leaf = (table.root as usize - 1) * 512;
+    assert_eq!(whole[leaf], LEAF);
+    let read = |depth: usize| {
+        let mut bytes = whole.clone();
+        let first_new = bytes.len() as u32 / 512 + 1;
+        let new = (0..depth as u32).map(|page| first_new + page);
+        // The root and each new page but the last name the next one alone; the last is what the root was.
+        let mut interior = [0; 512];
+        interior[0] = INTERIOR;
+        for (page, next) in std::iter::once(table.root).chain(new.clone()).zip(new) {
+            interior[RIGHT_MOST..RIGHT_MOST + 4].copy_from_slice(&next.to_be_bytes());
+            bytes.resize(bytes.len().max(page as usize * 512), 0);
+            bytes[(page as usize - 1) * 512..][..512].copy_from_slice(&interior);
+        }
+        bytes.extend_from_slice(&whole[leaf..leaf + 512]);
+        count(file.path(), &bytes, &table, (i64::MIN, i64::MAX))
+    };
+    assert_eq!((read(1), read(MAX_DEPTH), read(MAX_DEPTH + 1)), (Ok(3), Ok(3), Err(NotPlain)));
+}
+
+#[test]
+fn bytes_that_pages_reserve_hold_nothing_of_a_row() {
+    const RESERVED: usize = 40;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let all = (i64::MIN, i64::MAX);
+    let read = |text_bytes: usize| {
+        filled(
+            file.path(),
+            4_096,
+            vec![(1, [Value::Integer(7), Value::Text("x".repeat(text_bytes)), Value::Null], false)],
+        );
+        let table = plain(file.path()).unwrap();
+        let mut bytes = std::fs::read(file.path()).unwrap();
+        bytes[20] = RESERVED as u8;
+        for (page, header) in bytes.chunks_mut(4_096).zip([100, 0]) {
+            let cells = usize::from(u16::from_be_bytes([page[header + 3], page[header + 4]]));
+            let places = (0..cells).map(|cell| header + LEAF_HEADER + 2 * cell).chain([header + 5]);
+            for at in places {
+                let place = u16::from_be_bytes([page[at], page[at + 1]]) - RESERVED as u16;
+                page[at..at + 2].copy_from_slice(&place.to_be_bytes());
+            }
+            let behind = header + LEAF_HEADER + 2 * cells;
+            page.copy_within(behind + RESERVED.., behind);
+            page[4_096 - RESERVED..].fill(0);
+        }
+        std::fs::write(file.path(), bytes).unwrap();
+        let rows = from_pages(file.path(), &table, all);
+        std::fs::remove_file(file.path()).unwrap();
+        rows.map(|rows| rows.into_iter().map(|(start, text, _)| (start, text.unwrap().len())).collect::<Vec<_>>())
+    };
+    // The row has a header of six bytes, and a number of one byte, beside its text.
+    let most = 4_096 - RESERVED - LEAST_REST - 7;
+    for text_bytes in [most - 100, most] {
+        assert_eq!(read(text_bytes), Ok(vec![(Some(7), text_bytes)]));
+    }
+    assert_eq!(read(most + 1), Err(NotPlain));
+}
+
+#[test]
+fn rows_that_share_their_bytes_are_left_to_sqlite() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (table, whole) = small_pages(file.path(), 1);
+    let none_wanted = PlainTable { root: table.root, places: vec![None; COLUMNS.len()] };
+    let leaf = (table.root as usize - 1) * 512;
+    let read = |rows: u8| {
+        let mut bytes = whole.clone();
+        let page = &mut bytes[leaf..leaf + 512];
+        page[3..5].copy_from_slice(&u16::from(rows).to_be_bytes());
+        for row in 0..rows {
+            // Each is of a hundred bytes, which begin with those of the next.
+            let (listed, at) = (LEAF_HEADER + 2 * usize::from(row), 300 + 2 * usize::from(row));
+            page[listed..listed + 2].copy_from_slice(&(at as u16).to_be_bytes());
+            page[at..at + 3].copy_from_slice(&[100, row + 1, 100]);
+        }
+        count(file.path(), &bytes, &none_wanted, (i64::MIN, i64::MAX))
+    };
+    // A page of 512 bytes holds five of them, if not apart.
+    assert_eq!((read(5), read(6)), (Ok(5), Err(NotPlain)));
+}
+
+#[test]
+fn leaves_that_hold_nothing_of_a_stretch_are_left_to_sqlite_where_they_are_many() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (table, whole) = small_pages(file.path(), 400);
+    let root = (table.root as usize - 1) * 512;
+    let listed = |index: usize| root + usize::from(u16::from_be_bytes([whole[root + index], whole[root + index + 1]]));
+    let cells = usize::from(u16::from_be_bytes([whole[root + 3], whole[root + 4]]));
+    let read = |changed: usize| {
+        let mut bytes = whole.clone();
+        for index in cells - changed..cells {
+            // What the page above says of them: that they hold rows far behind those that they hold.
+            let key = listed(INTERIOR_HEADER + 2 * index) + 4;
+            assert!(bytes[key] >= 0x80, "a number of two bytes");
+            bytes[key..key + 2].copy_from_slice(&[0x80 | 8, index as u8]);
+        }
+        count(file.path(), &bytes, &table, (1_000, 2_000))
+    };
+    // The last leaf stands beside those.
+    assert_eq!((read(0), read(MAX_BARREN - 1), read(MAX_BARREN)), (Ok(0), Ok(0), Err(NotPlain)));
+}
+
+#[test]
+fn pages_take_of_the_time_that_reading_may_take() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (table, _) = small_pages(file.path(), 400);
+    let budget = Budget::of(file.path());
+    let mut pages = Pages::open(file.path(), budget.clone()).unwrap();
+    let mut read = || pages.rows(&table, (i64::MIN, i64::MAX), |_| Ok(()));
+    assert_eq!(read(), Ok(()));
+    budget.spend_time();
+    let times = (0..LOOK_BYTES / 512).take_while(|_| read().is_ok()).count();
+    assert!(times > 0 && times < LOOK_BYTES / 512, "{times}");
+}

@@ -4,6 +4,9 @@ use std::cell::Cell;
 
 use super::cells::Cells;
 
+/// Bytes of the largest page there is.
+const MAX_PAGE_BYTES: usize = 1 << 16;
+
 /// A number of SQLite's, of one to nine bytes, and where it ends; `None` where the bytes end before it does.
 #[inline]
 pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
@@ -23,46 +26,65 @@ pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     Some((value << 8 | u64::from(*bytes.get(at + 8)?), at + 9))
 }
 
-/// What a column of a row is, and where it stands in the row.
-#[derive(Debug, Clone, Copy)]
+/// What a column of a row is, and where it stands in the row. No page has more bytes than 16 bits tell.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Field {
-    kind: u64,
-    begin: usize,
-    end: usize,
+    kind: u32,
+    begin: u32,
+    end: u32,
 }
 
 /// Finds the first `count` columns of a row. `None` where it has fewer, or is not as SQLite writes one.
 pub(super) fn fields(row: &[u8], count: usize, fields: &mut Vec<Field>) -> Option<()> {
-    fields.clear();
+    fields.resize(count, Field::default());
     let (header_bytes, mut at) = varint(row, 0)?;
     let header = row.get(..usize::try_from(header_bytes).ok()?)?;
     let mut begin = header.len();
-    for _ in 0..count {
+    for field in fields {
         let (kind, next) = varint(header, at)?;
-        let end = begin.checked_add(width(kind)?)?;
+        let end = begin + width(kind)?;
         if end > row.len() {
             return None;
         }
-        fields.push(Field { kind, begin, end });
+        *field = Field { kind: kind as u32, begin: begin as u32, end: end as u32 };
         (at, begin) = (next, end);
     }
     Some(())
 }
 
-/// Bytes of a value of a type; `None` for types that are reserved.
+/// Bytes of the values of types that take one byte themselves.
+const WIDTHS: [u8; 128] = {
+    let mut widths = [0; 128];
+    let mut kind = 0;
+    while kind < 128 {
+        widths[kind] = match kind {
+            0 | 8 | 9 => 0,
+            1..=4 => kind as u8,
+            5 => 6,
+            6 | 7 => 8,
+            10 | 11 => NO_WIDTH,
+            _ => ((kind - 12) / 2) as u8,
+        };
+        kind += 1;
+    }
+    widths
+};
+/// That of types that are reserved.
+const NO_WIDTH: u8 = u8::MAX;
+
+/// Bytes of a value of a type; `None` for types that are reserved, and of values that no page holds.
+#[inline]
 fn width(kind: u64) -> Option<usize> {
-    Some(match kind {
-        0 | 8 | 9 => 0,
-        1..=4 => kind as usize,
-        5 => 6,
-        6 | 7 => 8,
-        10 | 11 => return None,
-        _ => usize::try_from((kind - 12) / 2).ok()?,
-    })
+    match WIDTHS.get(usize::try_from(kind).ok()?) {
+        Some(&NO_WIDTH) => None,
+        Some(width) => Some(usize::from(*width)),
+        None => usize::try_from((kind - 12) / 2).ok().filter(|width| *width <= MAX_PAGE_BYTES),
+    }
 }
 
 /// The cells of a row on a page.
 pub(super) struct Record<'page> {
+    /// The row, and what stands behind it on its page.
     pub(super) row: &'page [u8],
     pub(super) fields: &'page [Field],
     /// Where each column that is wanted stands in the row; absent where the table lacks it.
@@ -72,32 +94,49 @@ pub(super) struct Record<'page> {
 }
 
 impl Record<'_> {
-    fn field(&self, column: usize) -> Option<(u64, &[u8])> {
-        let field = self.fields.get((*self.places.get(column)?)?)?;
-        let bytes = self.row.get(field.begin..field.end)?;
-        if field.kind >= 12 {
-            self.handed.set(self.handed.get() + bytes.len() as u64);
-        }
-        Some((field.kind, bytes))
+    #[inline]
+    fn field(&self, column: usize) -> Option<&Field> {
+        self.fields.get((*self.places.get(column)?)?)
     }
+
+    /// The bytes of a text, or of bytes without a meaning; `None` for numbers.
+    fn long(&self, field: &Field) -> Option<&[u8]> {
+        let bytes = self.row.get(field.begin as usize..field.end as usize).filter(|_| field.kind >= 12)?;
+        self.handed.set(self.handed.get() + bytes.len() as u64);
+        Some(bytes)
+    }
+}
+
+/// The whole number that bytes begin with, the highest byte first. Eight are taken where there are as many: the number moves
+/// to their end, and its sign with it.
+#[inline]
+fn number(bytes: &[u8], width: usize) -> Option<i64> {
+    if let Some(eight) = bytes.first_chunk::<8>() {
+        return Some(i64::from_be_bytes(*eight) >> (64 - 8 * width));
+    }
+    let bytes = bytes.get(..width)?;
+    let sign = if bytes.first()? & 0x80 == 0 { 0 } else { -1_i64 };
+    Some(bytes.iter().fold(sign, |value, byte| value << 8 | i64::from(*byte)))
 }
 
 impl Cells for Record<'_> {
     #[inline]
     fn int(&self, column: usize) -> Option<i64> {
-        match self.field(column)? {
-            (8, _) => Some(0),
-            (9, _) => Some(1),
-            (1..=6, bytes) => {
-                let sign = if bytes.first()? & 0x80 == 0 { 0 } else { -1_i64 };
-                Some(bytes.iter().fold(sign, |value, byte| value << 8 | i64::from(*byte)))
+        let field = self.field(column)?;
+        match field.kind {
+            8 => Some(0),
+            9 => Some(1),
+            1..=6 => number(self.row.get(field.begin as usize..)?, (field.end - field.begin) as usize),
+            _ => {
+                self.long(field);
+                None
             }
-            _ => None,
         }
     }
 
     fn bytes(&self, column: usize) -> Option<&[u8]> {
-        self.field(column).filter(|(kind, _)| *kind >= 13 && kind % 2 == 1).map(|(_, bytes)| bytes)
+        let field = self.field(column)?;
+        self.long(field).filter(|_| field.kind >= 13 && field.kind % 2 == 1)
     }
 }
 
@@ -113,6 +152,20 @@ mod tests {
         assert_eq!(varint(&[0x80; 9], 0), Some((0x80, 9)));
         assert_eq!(varint(&[0xff; 8], 0), None);
         assert_eq!(varint(&[], 0), None);
+    }
+
+    #[test]
+    fn numbers_of_any_width_are_read_whatever_stands_behind_them() {
+        for value in [0, 1, -1, 127, -128, 0x1234_5678_9abc_def0, i64::MIN, i64::MAX] {
+            for width in 1..=8_usize {
+                let least = value << (64 - 8 * width) >> (64 - 8 * width);
+                let mut bytes = value.to_be_bytes()[8 - width..].to_vec();
+                assert_eq!(number(&bytes, width), Some(least));
+                bytes.extend([0xff; 8]);
+                assert_eq!(number(&bytes, width), Some(least));
+                assert_eq!(number(&bytes[..width - 1], width), None);
+            }
+        }
     }
 
     #[test]

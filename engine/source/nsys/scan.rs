@@ -224,3 +224,39 @@ fn last_within(
     let first_beyond: Option<i64> = db.query_row(&sql, [rows], |row| row.get(0)).optional()?;
     Ok(first_beyond.map(|first| (first.saturating_sub(1), beyond)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::builder::Builder;
+
+    /// More rows than are counted at once, then one that goes on on another page, and some more.
+    #[test]
+    fn rows_of_a_stretch_that_is_left_to_sqlite_in_its_middle_count_once() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let db = Connection::open(file.path()).unwrap();
+        db.execute_batch(
+            "CREATE TABLE NVTX_EVENTS (start INT, end INT, globalTid INT, eventType INT, text TEXT);
+             WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 40000)
+             INSERT INTO NVTX_EVENTS
+             SELECT n * 10, n * 10 + 5, 1, 59, CASE n WHEN 30000 THEN hex(zeroblob(9000)) ELSE 'range' END FROM c;",
+        )
+        .unwrap();
+        let (limits, budget) = (Limits::default(), Budget::of(file.path()));
+        let schema = Schema::probe(&database::open(file.path(), &budget).unwrap(), budget.clone()).unwrap();
+        let options = Options { threads: Threads::new(Some(1)), limits: &limits, progress: &(), has_echoes: false };
+        let mut worker = Worker::open(file.path(), &schema, &options, &budget).unwrap();
+        let read = |worker: &mut Worker<'_>, first, last| {
+            let mut builder = Builder::new(limits);
+            let job = Job { table: Table::Nvtx, first, last };
+            let is_plain = worker.read_pages(&job).unwrap().is_some();
+            let done = budget.rows_done();
+            builder.take(worker.read(&job).unwrap());
+            (is_plain, builder.finish().ranges.len(), budget.rows_done() - done)
+        };
+        assert_eq!(read(&mut worker, 1, 20_000), (true, 20_000, 20_000));
+        let done = budget.rows_done();
+        assert_eq!(read(&mut worker, 1, 40_000), (false, 40_000, 40_000));
+        assert_eq!(budget.rows_done() - done, 40_000);
+    }
+}

@@ -99,6 +99,9 @@ fn control_characters_and_sequences_are_gone() {
     assert_eq!(plain("a\u{1b}[31mred\u{1b}[0m\u{202e}b\r\nc"), "aredb c");
     assert_eq!(plain("\u{1b}]8;;http://e.x\u{7}link"), "link");
     assert_eq!(plain("x ##[error]y"), "x #\u{2060}#[error]y");
+    // Names are as they were where they are no command.
+    assert_eq!(plain("## sparse_data_dist ## x"), "## sparse_data_dist ## x");
+    assert_eq!(plain("x ##"), "x #\u{2060}#");
 }
 
 #[test]

@@ -350,6 +350,10 @@ fn what_an_accelerator_did_that_is_no_gpu_is_not_judged() {
     // Its events are counted as they stand, and no rule about work of a GPU is asked of them.
     let (facts, page) = of_another("\"mtia_ccp_events\"");
     assert_eq!(device(&facts, "kernel_count"), 6);
+    assert!(
+        !page.contains("| kernel |") && !page.contains("(at least") && !page.contains("could not be judged"),
+        "{page}"
+    );
     assert!(page.contains("**What was recorded ran on `MTIA`") && page.contains("`other-accelerator`"), "{page}");
     assert_eq!(page.matches("\n### ").count(), 1, "{page}");
     // Beside work of a GPU it changes nothing.

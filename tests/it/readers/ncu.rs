@@ -1,7 +1,7 @@
 //! Pages of Nsight Compute, from the file to the review.
 
 use coldspot::analysis::Reading;
-use coldspot::facts::{EntityKind, Facts};
+use coldspot::facts::{Entity, EntityKind, Facts};
 
 use crate::support::formats::Printer;
 use crate::support::kernels::{TRANSPOSE, details, raw, transpose};
@@ -306,11 +306,18 @@ fn the_details_page_of_older_versions_has_sizes_in_rows() {
     };
     let header = "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Kernel Time\",\"Context\",\"Stream\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n";
     let facts = facts(format!("{header}{}{}{}", launch(0, 8_992, 506), launch(1, 9_008, 506), launch(2, 100, 1_012)));
-    let mut shapes: Vec<_> = facts
-        .of_kind(EntityKind::LaunchShape)
-        .map(|(_, shape)| (shape.int("grid_block_count"), shape.int("block_thread_count"), shape.int("sum_ns")))
-        .collect();
-    shapes.sort_unstable();
+    let sizes = |facts: &Facts| {
+        let shapes = facts.of_kind(EntityKind::LaunchShape);
+        let size =
+            |shape: &Entity| (shape.int("grid_block_count"), shape.int("block_thread_count"), shape.int("sum_ns"));
+        let mut sizes: Vec<_> = shapes.map(|(_, shape)| size(shape)).collect();
+        sizes.sort_unstable();
+        sizes
+    };
+    // A page without that section does not say how large a launch is.
+    let lacking = launch(0, 8_992, 506).replace("Launch Statistics", "Memory");
+    assert_eq!(sizes(&self::facts(format!("{header}{lacking}"))), [(None, None, Some(8_992))]);
+    let shapes = sizes(&facts);
     assert_eq!(shapes, [(Some(506), Some(192), Some(18_000)), (Some(1_012), Some(192), Some(100))]);
     assert_eq!(number(&facts, "achieved_occupancy_share"), Some(0.48));
 }

@@ -153,3 +153,77 @@ fn the_thread_that_calls_cuda_first_tells_what_lies_before_the_work() {
     assert!(device["outside_unknown_ns"].as_i64().unwrap() < 1_000_000, "{device:#}");
     assert!(device["outside_host_ns"].as_i64().unwrap() >= 400_000_000, "{device:#}");
 }
+
+/// Of each of 20 rounds, the last 19 in the window, 4 of 5 ms are waits in MPI: of 20 samples for 2.2 ms and 1.8 ms, 11 and 9.
+#[test]
+fn samples_in_mpi_are_waits_for_other_ranks() {
+    for version in SchemaVersion::ALL {
+        let project = Project::empty();
+        scenario("waits-in-mpi").write(version, &project.file("run.sqlite"));
+        let device = &project.facts()["devices"][0];
+        let told = ["idle_peers_library", "idle_peers_call", "idle_peers_caller", "idle_peers_second_caller"];
+        let told = told.map(|fact| device[fact].as_str().unwrap_or("").to_owned());
+        assert_eq!(told, ["MPI", "PMPI_Barrier", "push_wrapper_", "field_wrapper_"]);
+        let (peers, host) = (device["idle_peers_ns"].as_f64().unwrap(), device["idle_host_ns"].as_f64().unwrap());
+        assert!((0.75..0.85).contains(&(peers / host)), "{peers} of {host}");
+        assert_eq!(device["idle_peers_caller_share"].as_f64().map(|share| (share * 20.0).round()), Some(11.0));
+        assert_eq!(device["is_idle_peers_traced"], false);
+        // What is no wait is told by itself.
+        assert_eq!(device["idle_host_module"], "gem");
+        assert_eq!(device["idle_host_first_function"], "solve_");
+        assert_eq!(device["idle_host_second_function"], "filter_");
+    }
+}
+
+#[test]
+fn calls_of_mpi_that_were_traced_are_waits_for_other_ranks() {
+    let project = Project::empty();
+    let report = project.file("run.sqlite");
+    scenario("waits-in-mpi").write(SchemaVersion::Nsys2025, &report);
+    let traced = "DELETE FROM COMPOSITE_EVENTS;
+        CREATE TABLE MPI_P2P_EVENTS (start INTEGER NOT NULL, \"end\" INTEGER, globalTid INTEGER, textId INTEGER);
+        INSERT INTO StringIds (id, value) VALUES (990, 'MPI_Recv');
+        INSERT INTO MPI_P2P_EVENTS (start, \"end\", globalTid, textId)
+        SELECT \"end\" + 1000, \"end\" + 3001000, globalTid, 990 FROM CUPTI_ACTIVITY_KIND_RUNTIME
+        WHERE nameId IN (SELECT id FROM StringIds WHERE value LIKE 'cudaDeviceSynchronize%')";
+    rusqlite::Connection::open(report).unwrap().execute_batch(traced).unwrap();
+    let device = &project.facts()["devices"][0];
+    assert_eq!((&device["idle_peers_library"], &device["idle_peers_call"]), (&json!("MPI"), &json!("MPI_Recv")));
+    // Those of the 19 rounds after the first launch.
+    assert_eq!(device["idle_peers_ns"], 19 * 3_000_000);
+    assert_eq!(device["is_idle_peers_traced"], true);
+    assert!(device["idle_peers_caller"].is_null() && device["idle_host_range"].is_null());
+}
+
+/// A function of the C library is told with the function of the program that calls it, as the stacks tell that are not cut off. What
+/// lies off the CPU before the program begins is loading, and no wait.
+#[test]
+fn outside_of_the_work_callers_are_told_and_loading_is_no_wait() {
+    let project = Project::empty();
+    let text = r#"
+        about = "A program is loaded, makes numbers with rand, and sleeps before it launches."
+        [kernel]
+        push = { name = "void push<float>(float*, int)", run_us = 900, grid = [2160, 1, 1], block = [256, 1, 1] }
+        [[thread]]
+        script = [
+          { off = { us = 200000 } },
+          { call = { api = "cudaMalloc", us = 90 } },
+          { sampled = { every_us = 5000, stack = ["__random @ /lib/libc.so.6", "rand @ /lib/libc.so.6", "main @ /opt/app/solver"], do = [
+            { host = { us = 100000 } },
+          ] } },
+          { sampled = { every_us = 5000, stack = ["__random @ /lib/libc.so.6"], do = [{ host = { us = 300000 } }] } },
+          { off = { us = 70000 } },
+          { repeat = { times = 20, do = [{ launch = { kernel = "push" } }] } },
+          { sync = { api = "cudaDeviceSynchronize" } },
+        ]
+    "#;
+    Scenario::parse(text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let device = &project.facts()["devices"][0];
+    assert_eq!((&device["outside_function"], &device["outside_function_caller"]), (&json!("__random"), &json!("main")));
+    assert_eq!(device["outside_loading_ns"], 200_000_000);
+    assert_eq!(device["outside_off_cpu_ns"], 70_000_000);
+    assert!(device["outside_module"].is_null(), "{device:#}");
+    let review = project.coldspot(&["review", "run.sqlite"]).out();
+    assert!(review.contains("of its CPU samples in `__random`, called by `main`"), "{review}");
+    assert!(review.contains("Loading the program, until it begins, takes 200 ms"), "{review}");
+}

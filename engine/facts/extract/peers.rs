@@ -1,0 +1,198 @@
+//! Facts of idle time in which the launching thread waits for others, in MPI, NCCL or OpenMP: by the calls of MPI that were traced,
+//! and by samples and call stacks.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::DeviceContext;
+use super::profile::name_of;
+use super::projection::told_name;
+use crate::facts::Entity;
+use crate::ledger::Account;
+use crate::ledger::reading::RangeIdle;
+use crate::text::paths::file_name;
+use crate::timeline::columns::RangeKind;
+use crate::timeline::peers::{Called, PEER_LIBRARIES, Peers, Wait, is_mpi_call, wait_of};
+use crate::timeline::{CpuSamples, Timeline, modules};
+
+/// A caller that this part of the waits lies in is the one to name, in percent; otherwise two are.
+const MAIN_PERCENT: i64 = 60;
+
+/// The functions that stacks of a recording name, by what they tell of waits; empty where none tells anything.
+struct Known(Vec<Called>);
+
+impl Known {
+    fn of(timeline: &Timeline, stacks: &CpuSamples) -> Self {
+        let called = stacks.frames.iter().map(|frame| {
+            let function = modules::without_arguments(timeline.name(frame.function));
+            Called::new(function, file_name(timeline.name(frame.module)))
+        });
+        let known: Vec<Called> = called.collect();
+        Self(if known.iter().any(Called::may_wait) { known } else { Vec::new() })
+    }
+
+    /// The wait that a stack tells, with the indices of the functions that stand for its call and its caller.
+    fn wait(&self, stack: &[u32]) -> Option<(Peers, Option<u32>, Option<u32>)> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let called: Vec<Called> =
+            stack.iter().map(|frame| self.0.get(*frame as usize).copied().unwrap_or_default()).collect();
+        let Wait { peers, call, caller } = wait_of(&called)?;
+        let function = |place: Option<usize>| place.and_then(|place| stack.get(place)).copied();
+        Some((peers, function(call), function(caller)))
+    }
+}
+
+/// Waits of one library, weighed.
+#[derive(Default)]
+struct Waits {
+    whole: i64,
+    calls: BTreeMap<u32, i64>,
+    callers: BTreeMap<u32, i64>,
+}
+
+/// Those that hold most, with how much.
+fn most(weights: &BTreeMap<u32, i64>) -> Vec<(u32, i64)> {
+    let mut weights: Vec<(u32, i64)> = weights.iter().map(|(function, weight)| (*function, *weight)).collect();
+    weights.sort_by_key(|(function, weight)| (Reverse(*weight), *function));
+    weights
+}
+
+/// Stacks that wait for others, by the library.
+#[derive(Default)]
+pub(super) struct PeerWaits(BTreeMap<Peers, Waits>);
+
+impl PeerWaits {
+    /// Of stacks, each with what it stands for; hands back those that do not wait so.
+    pub(super) fn split(timeline: &Timeline, stacks: &CpuSamples, weighed: Vec<(u32, i64)>) -> (Self, Vec<(u32, i64)>) {
+        let known = Known::of(timeline, stacks);
+        let mut all = Self::default();
+        let mut rest = Vec::new();
+        for (stack, weight) in weighed {
+            let Some((peers, call, caller)) = known.wait(stacks.stack(stack as usize)) else {
+                rest.push((stack, weight));
+                continue;
+            };
+            let waits = all.0.entry(peers).or_default();
+            waits.whole += weight;
+            for (function, weights) in [(call, &mut waits.calls), (caller, &mut waits.callers)] {
+                if let Some(function) = function {
+                    *weights.entry(function).or_default() += weight;
+                }
+            }
+        }
+        (all, rest)
+    }
+
+    /// What all of them weigh.
+    pub(super) fn weight(&self) -> i64 {
+        self.0.values().map(|waits| waits.whole).sum()
+    }
+
+    /// The library that most of them lie in.
+    fn main(&self) -> Option<(Peers, &Waits)> {
+        let main = self.0.iter().max_by_key(|(peers, waits)| (waits.whole, Reverse(**peers)))?;
+        Some((*main.0, main.1))
+    }
+}
+
+/// The calls of MPI that the profiler traced, in an account of idle time: how much of it, and the one with most.
+fn traced(timeline: &Timeline, device: &DeviceContext, time: fn(&RangeIdle) -> i64) -> Option<(i64, u32)> {
+    let is_mpi = |label: u32| {
+        let label = timeline.ranges.labels.get(label as usize);
+        label.is_some_and(|label| label.kind == RangeKind::Library && is_mpi_call(timeline.name(label.name)))
+    };
+    let mut by_label: BTreeMap<u32, i64> = BTreeMap::new();
+    for ((_, label), idle) in device.idle.ranges.iter().filter(|((_, label), idle)| time(idle) > 0 && is_mpi(*label)) {
+        *by_label.entry(*label).or_default() += time(idle);
+    }
+    let all_ns = by_label.values().sum();
+    let (label, _) = *most(&by_label).first()?;
+    Some((all_ns, label))
+}
+
+/// The names of the facts of an account of idle time: the library, its call, who called it most, and who called it second.
+struct Names {
+    library: &'static str,
+    call: &'static str,
+    callers: [(&'static str, &'static str); 2],
+}
+
+const OF_HOST: Names = Names {
+    library: "idle_peers_library",
+    call: "idle_peers_call",
+    callers: [
+        ("idle_peers_caller", "idle_peers_caller_share"),
+        ("idle_peers_second_caller", "idle_peers_second_caller_share"),
+    ],
+};
+const OF_BLOCKED: Names = Names {
+    library: "idle_blocked_peers_library",
+    call: "idle_blocked_peers_call",
+    callers: [
+        ("idle_blocked_peers_caller", "idle_blocked_peers_caller_share"),
+        ("idle_blocked_peers_second_caller", "idle_blocked_peers_second_caller_share"),
+    ],
+};
+
+impl Names {
+    /// Says which library it is, by the call that was traced, else by stacks.
+    fn tell(
+        &self,
+        timeline: &Timeline,
+        (stacks, waits): (&CpuSamples, &PeerWaits),
+        traced: Option<u32>,
+        facts: &mut Entity,
+    ) {
+        if let Some(label) = traced {
+            facts.set(self.library, PEER_LIBRARIES[Peers::Mpi as usize]);
+            facts.set(self.call, told_name(timeline, label));
+        }
+        let Some((peers, waits)) = waits.main().filter(|(peers, _)| traced.is_none() || *peers == Peers::Mpi) else {
+            return;
+        };
+        let name = |function: u32| name_of(timeline, stacks.frames.get(function as usize).copied());
+        if traced.is_none() {
+            facts.set(self.library, PEER_LIBRARIES[peers as usize]);
+            facts.set_some(self.call, most(&waits.calls).first().map(|(call, _)| name(*call)));
+        }
+        let callers = most(&waits.callers);
+        let is_main = callers.first().is_some_and(|(_, weight)| weight * 100 >= waits.whole * MAIN_PERCENT);
+        let told = if is_main { 1 } else { self.callers.len() };
+        for ((function, weight), (fact, share)) in callers.into_iter().zip(self.callers).take(told) {
+            facts.set(fact, name(function));
+            facts.set(share, weight as f64 / waits.whole.max(1) as f64);
+        }
+    }
+}
+
+/// The facts of waits in host code, of which samples tell so much; returns how much it is.
+pub(super) fn of_host(
+    timeline: &Timeline,
+    device: &DeviceContext,
+    (waits, sampled_ns): (&PeerWaits, i64),
+    facts: &mut Entity,
+) -> i64 {
+    let traced = traced(timeline, device, |idle| idle.host_ns).filter(|(ns, _)| *ns >= sampled_ns);
+    let peers_ns = traced.map_or(sampled_ns, |(ns, _)| ns).min(device.account_ns(Account::IdleHost));
+    if peers_ns > 0 {
+        facts.set("idle_peers_ns", peers_ns);
+        facts.set("is_idle_peers_traced", traced.is_some());
+        OF_HOST.tell(timeline, (&timeline.cpu_samples, waits), traced.map(|(_, label)| label), facts);
+    }
+    peers_ns
+}
+
+/// The same of time blocked in the OS, where most of it waits so.
+pub(super) fn of_blocked(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    let blocked_ns = device.account_ns(Account::IdleBlocked);
+    let is_most = |ns: i64| ns > 0 && 2 * ns >= blocked_ns;
+    let stacks = &timeline.os_stacks.samples;
+    let weighed = device.idle.stacked_ns.iter().map(|(call, ns)| (*call, *ns)).collect();
+    let (waits, _) = PeerWaits::split(timeline, stacks, weighed);
+    let traced = traced(timeline, device, |idle| idle.blocked_ns).filter(|(ns, _)| is_most(*ns));
+    if traced.is_some() || is_most(waits.weight()) {
+        OF_BLOCKED.tell(timeline, (stacks, &waits), traced.map(|(_, label)| label), facts);
+    }
+}

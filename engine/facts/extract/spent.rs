@@ -1,0 +1,192 @@
+//! What a thread of the host does in parts of a recording: how long it runs code, waits, loads and compiles, and where in its code
+//! it is by CPU samples.
+
+use std::cmp::Reverse;
+
+use foldhash::HashMap;
+
+use super::Context;
+use super::culprits::{CALLER_SHARE, MIN_SAMPLE_COUNT};
+use super::profile::{Profile, Weighed, is_plumbing, is_profiler, is_system};
+use super::run::cuda_profiler_start;
+use crate::ledger::Activity;
+use crate::text::paths::file_name;
+use crate::timeline::interval::Interval;
+use crate::timeline::samples::Frame;
+use crate::timeline::{NONE, NameId, Timeline, modules};
+
+/// A function is told that this part of the samples lies in, in percent: a program does several things there.
+const MIN_PERCENT: i64 = 25;
+/// Beside a function that holds less the file is told that most of it lies in.
+const MAIN_SHARE: f64 = 0.5;
+/// The OS call of drivers.
+const DRIVER_CALL: &str = "ioctl";
+
+/// Time by the name of a call.
+type Sums = HashMap<NameId, i64>;
+
+/// How long a thread does what.
+#[derive(Default)]
+pub(super) struct Spent {
+    /// Its host code, by start.
+    pub(super) host: Vec<Interval>,
+    pub(super) unknown_ns: i64,
+    pub(super) profiler_ns: i64,
+    /// Off the CPU in no call that was recorded, after the program began.
+    pub(super) off_cpu_ns: i64,
+    /// The same before it began.
+    pub(super) loading_ns: i64,
+    blocked: Sums,
+    called: Sums,
+    /// Calls that wait for the device.
+    waited: Sums,
+    compiled: Sums,
+}
+
+impl Spent {
+    /// Of a thread, in parts that follow each other.
+    pub(super) fn of(context: &Context<'_>, thread: u32, parts: &[Interval]) -> Self {
+        let timeline = context.timeline;
+        let driver = timeline.names.find(DRIVER_CALL);
+        let begins_ns = begins_ns(context, thread);
+        let mut spent = Self::default();
+        for part in parts.iter().filter(|part| part.len_ns() > 0) {
+            context.calls.lay_out(timeline, thread, *part, |part, activity, name| {
+                let ns = part.len_ns();
+                let sum = match activity {
+                    Activity::Host => return spent.host.push(part),
+                    Activity::Unknown => &mut spent.unknown_ns,
+                    Activity::Profiler => &mut spent.profiler_ns,
+                    Activity::OffCpu => {
+                        let before_ns = (begins_ns.min(part.end) - part.start).max(0);
+                        spent.loading_ns = spent.loading_ns.saturating_add(before_ns);
+                        spent.off_cpu_ns = spent.off_cpu_ns.saturating_add(ns - before_ns);
+                        return;
+                    }
+                    // That is how the driver talks to the GPU: a part of setting CUDA up.
+                    Activity::Blocked if Some(name) == driver => spent.called.entry(name).or_default(),
+                    Activity::Blocked => spent.blocked.entry(name).or_default(),
+                    Activity::Compile => spent.compiled.entry(name).or_default(),
+                    _ if activity.waits_for_device() => spent.waited.entry(name).or_default(),
+                    _ => spent.called.entry(name).or_default(),
+                };
+                *sum = sum.saturating_add(ns);
+            });
+        }
+        spent
+    }
+
+    pub(super) fn host_ns(&self) -> i64 {
+        self.host.iter().map(|part| part.len_ns()).fold(0, i64::saturating_add)
+    }
+
+    /// The call of the OS that takes most.
+    pub(super) fn blocked<'all>(&self, timeline: &'all Timeline) -> Option<(&'all str, i64)> {
+        most(timeline, self.blocked.iter())
+    }
+
+    /// The call of CUDA, or what else sets it up, that takes most; of those that wait for the device where they count.
+    pub(super) fn called<'all>(&self, timeline: &'all Timeline, with_waits: bool) -> Option<(&'all str, i64)> {
+        most(timeline, self.called.iter().chain(self.waited.iter().filter(|_| with_waits)))
+    }
+
+    /// What gives most of the compiling away, and how long all of it takes.
+    pub(super) fn compiled<'all>(&self, timeline: &'all Timeline) -> Option<(&'all str, i64)> {
+        let all_ns = self.compiled.values().copied().fold(0, i64::saturating_add);
+        most(timeline, self.compiled.iter()).map(|(name, _)| (name, all_ns))
+    }
+
+    /// Where its host code lies.
+    pub(super) fn sampled(&self, timeline: &Timeline, thread: u32) -> Sampled {
+        Sampled::of(timeline, &host_samples(timeline, thread, &self.host))
+    }
+}
+
+fn most<'all, 'sums>(
+    timeline: &'all Timeline,
+    sums: impl Iterator<Item = (&'sums NameId, &'sums i64)>,
+) -> Option<(&'all str, i64)> {
+    let named = sums.filter(|(name, _)| **name != NONE).map(|(name, ns)| (timeline.name(*name), *ns));
+    named.max_by_key(|(name, ns)| (*ns, Reverse(*name)))
+}
+
+/// When the program begins, by the first that tells of it: a call or a range of the thread, a sample of it in the program itself, or
+/// the profiler's notice that CUDA is used. What comes before is loading; the begin of time where nothing tells.
+fn begins_ns(context: &Context<'_>, thread: u32) -> i64 {
+    let (timeline, samples) = (context.timeline, &context.timeline.cpu_samples);
+    let call = context.calls.of_thread(thread).first().map(|call| timeline.api.times.at(*call as usize).start);
+    let range = timeline.ranges.of_thread(thread).and_then(|ranges| ranges.times.get(0)).map(|range| range.start);
+    let is_program: Vec<bool> =
+        samples.frames.iter().map(|frame| modules::is_program(file_name(timeline.name(frame.module)))).collect();
+    let is_in_program = |sample: &usize| {
+        let mut stack = samples.stack(*sample).iter();
+        stack.any(|frame| is_program.get(*frame as usize).copied().unwrap_or(false))
+    };
+    let sample = samples.of_thread(thread).find(is_in_program).and_then(|sample| samples.time_ns.get(sample)).copied();
+    let os_call = context.calls.first_os_call(timeline, thread);
+    let first = [call, range, sample, os_call, cuda_profiler_start(timeline)].into_iter().flatten().min();
+    first.unwrap_or(i64::MIN)
+}
+
+/// The samples of a thread that were taken in its host code, which is given by start.
+fn host_samples(timeline: &Timeline, thread: u32, host: &[Interval]) -> Vec<u32> {
+    let all = &timeline.cpu_samples;
+    let is_host = |sample: &usize| {
+        let Some(time) = all.time_ns.get(*sample) else { return false };
+        let begun = host.partition_point(|part| part.start <= *time);
+        begun.checked_sub(1).and_then(|last| host.get(last)).is_some_and(|part| *time < part.end)
+    };
+    all.of_thread(thread).filter(is_host).map(|sample| sample as u32).collect()
+}
+
+/// Where in its code a thread is, by its samples.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Sampled {
+    /// How many samples tell it.
+    pub(super) count: usize,
+    /// The deepest function that much of it lies in, and how much.
+    pub(super) function: Option<(String, f64)>,
+    /// The function that calls it, where it is of the system.
+    pub(super) caller: Option<String>,
+    /// The deepest file that most of it lies in, and how much, where that tells more.
+    pub(super) module: Option<(String, f64)>,
+}
+
+impl Sampled {
+    /// By samples, where they are enough.
+    pub(super) fn of(timeline: &Timeline, samples: &[u32]) -> Self {
+        let mut told = Self { count: samples.len(), ..Self::default() };
+        if samples.len() < MIN_SAMPLE_COUNT {
+            return told;
+        }
+        let stacks = &timeline.cpu_samples;
+        let profile = Profile::new(timeline, stacks, Weighed::samples(samples)).with_least_percent(MIN_PERCENT);
+        let module = profile.module().map(|(module, share)| (file_name(timeline.name(module)), share));
+        let function = profile.deepest(|frame| !is_plumbing(timeline, frame));
+        if let Some(function) = function {
+            told.function = Some((profile.name(function), profile.share(function)));
+        } else if let Some(function) = profile.deepest(|frame| is_of_system(timeline, frame))
+            && module.is_none_or(|(file, _)| modules::is_program(file))
+        {
+            // Who asks the C library for it says more than what that does.
+            told.caller = caller(&profile, function);
+            told.function =
+                (told.caller.is_some() || module.is_none()).then(|| (profile.name(function), profile.share(function)));
+        }
+        // What most of it is in tells more than a function of a part.
+        let is_main = told.function.as_ref().is_some_and(|(_, share)| *share >= MAIN_SHARE);
+        told.module = module.filter(|_| !is_main).map(|(file, share)| (file.to_owned(), share));
+        told
+    }
+}
+
+/// Of the system, and not of the profiler: what the program's own `main` calls most may be a function of the C library.
+fn is_of_system(timeline: &Timeline, frame: Frame) -> bool {
+    is_system(timeline, frame) && !is_profiler(timeline, frame)
+}
+
+/// The function of the program that calls one of the system, in most of the stacks that tell who does.
+fn caller(profile: &Profile<'_>, function: u32) -> Option<String> {
+    let (caller, share) = profile.program_caller(function)?;
+    (share >= CALLER_SHARE).then(|| profile.name(caller))
+}

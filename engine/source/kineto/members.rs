@@ -1,0 +1,145 @@
+//! The members of objects that are written alike: events of one kind have the same keys in the same order, with the same
+//! spaces between them. What stood before a value is held against what stands there now, which costs less than to read it.
+
+use super::cursor::{Cursor, Fault};
+
+/// Different beginnings that are remembered: events of all kinds together have half as many.
+const MAX_STOP_COUNT: usize = 128;
+/// No beginning is remembered that is longer.
+const MAX_BEGIN_BYTES: usize = 64;
+/// What begins every list of stops, before the first member.
+const START: usize = 0;
+
+/// What comes between the end of a value and the beginning of the next one.
+#[derive(Debug, Clone, Copy)]
+struct Stop<'a, K> {
+    begin: &'a [u8],
+    /// The key of the next value, or `None` at the end of the object.
+    key: Option<K>,
+    /// The stops that came next, the last time and before that.
+    next: [usize; 2],
+}
+
+/// What is known of the members of objects of one kind.
+#[derive(Debug, Clone)]
+pub(super) struct Members<'a, K> {
+    stops: Vec<Stop<'a, K>>,
+    /// The stop that was passed last.
+    at: usize,
+}
+
+impl<K> Default for Members<'_, K> {
+    fn default() -> Self {
+        Self { stops: vec![Stop { begin: &[], key: None, next: [START; 2] }], at: START }
+    }
+}
+
+impl<'a, K: Copy> Members<'a, K> {
+    /// Begins an object, whose bracket was stepped over.
+    pub(super) fn begin(&mut self) {
+        self.at = START;
+    }
+
+    /// What the key of the next member stands for, by `of`, or `None` at the object's end, which is stepped over.
+    #[inline]
+    pub(super) fn key(&mut self, cursor: &mut Cursor<'a>, of: impl Fn(&[u8]) -> K) -> Result<Option<K>, Fault> {
+        let [last, before] = self.stops.get(self.at).map_or([START; 2], |stop| stop.next);
+        if let Some(stop) = self.stops.get(last)
+            && cursor.step_over(stop.begin)
+        {
+            self.at = last;
+            return Ok(stop.key);
+        }
+        if let Some(&Stop { begin, key, .. }) = self.stops.get(before)
+            && cursor.step_over(begin)
+        {
+            self.pass(before);
+            return Ok(key);
+        }
+        self.read(cursor, of)
+    }
+
+    /// Reads the key, and remembers it.
+    #[inline(never)]
+    fn read(&mut self, cursor: &mut Cursor<'a>, of: impl Fn(&[u8]) -> K) -> Result<Option<K>, Fault> {
+        let from = cursor.at();
+        let key = match cursor.key()? {
+            Some(name) => {
+                let key = of(name);
+                cursor.peek()?;
+                Some(key)
+            }
+            None => None,
+        };
+        if let Some(begin) = cursor.stepped_over(from) {
+            let known = self.stops.iter().position(|stop| stop.begin == begin);
+            if known.is_none() && self.stops.len() < MAX_STOP_COUNT && begin.len() <= MAX_BEGIN_BYTES {
+                self.stops.push(Stop { begin, key, next: [START; 2] });
+            }
+            self.pass(known.unwrap_or(self.stops.len() - 1));
+        }
+        Ok(key)
+    }
+
+    fn pass(&mut self, index: usize) {
+        if let Some(stop) = self.stops.get_mut(self.at).filter(|stop| stop.next[0] != index) {
+            stop.next = [index, stop.next[0]];
+        }
+        self.at = index;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The keys and values of the objects of a text, each key by itself and as it is remembered.
+    fn read(mut cursor: Cursor<'_>) -> Vec<(String, String)> {
+        let (mut members, mut out) = (Members::default(), Vec::new());
+        while cursor.peek().is_ok() {
+            cursor.expect(b'{').unwrap();
+            members.begin();
+            let first = |name: &[u8]| name.first().copied();
+            loop {
+                let mut alone = cursor;
+                let name = alone.key().unwrap();
+                let key = members.key(&mut cursor, first).unwrap();
+                assert_eq!(key, name.map(first), "{name:?}");
+                assert_eq!((cursor.peek(), cursor.at()), (alone.peek(), alone.at()));
+                let Some(name) = name else { break };
+                let value = String::from_utf8_lossy(cursor.value().unwrap().digits()).into_owned();
+                out.push((String::from_utf8_lossy(name).into_owned(), value));
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn objects_that_are_written_alike_or_not_are_read_as_one_by_one() {
+        let objects = [
+            r#"{"a": 1, "b": 2, "c": 3}"#,
+            r#"{"a": 1, "b": 2, "c": 3}"#,
+            r#"{"a": 1, "c": 3, "b": 2}"#,
+            r#"{"a":  1, "b" : 2,"c":3 }"#,
+            r#"{"a": 1, "b": 2, "bb": 4, "c": 3}"#,
+            r#"{"a": 1}"#,
+            r#"{}"#,
+            r#"{"b": 2, "a": 1 , , "c": 3,}"#,
+            "{\n  \"a\": 1,\n  \"b\": 2\n}",
+            "{\n  \"a\": 1,\n  \"b\": 2\n}",
+        ];
+        let json = objects.repeat(3).join("\n");
+        let strict = |json: &str| read(Cursor::new(json.as_bytes(), 0));
+        let expected: Vec<_> = objects.repeat(3).into_iter().flat_map(strict).collect();
+        assert_eq!(strict(&json), expected);
+        assert_eq!(expected.len(), 72);
+        let many: String = (0..500).map(|key| format!("{{\"a\": 1, \"{key}\": 2}} ")).collect();
+        assert_eq!(strict(&many.repeat(2)).len(), 2_000);
+    }
+
+    #[test]
+    fn where_quotes_may_be_stray_nothing_is_remembered() {
+        let json = br#"{"a "b" c": 1, "d": 2} {"a "b" c": 1, "d": 2}"#;
+        assert_eq!(read(Cursor::with_stray_quotes(json, 0))[2], ("a \"b\" c".to_owned(), "1".to_owned()));
+    }
+}

@@ -1,0 +1,239 @@
+//! Libraries in which a thread of the host waits for others: MPI and what it is made of for other ranks, NCCL for their
+//! processes, OpenMP for the threads that share a loop.
+
+use super::modules;
+
+/// For whom a thread waits, by the library that it does so in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peers {
+    /// Other ranks.
+    Mpi,
+    /// The processes that set up a communicator with it.
+    Nccl,
+    /// Threads that share a loop or a section with it.
+    OpenMp,
+}
+
+/// The names of the libraries, as a fact says them, in the order of [`Peers`].
+pub const PEER_LIBRARIES: [&str; 3] = ["MPI", "NCCL", "OpenMP"];
+
+/// Files of MPI and of what it moves messages with, by how their names begin. Hooks of UCX, as `libucm`, lie around calls of others.
+const MPI_FILES: [&str; 16] = [
+    "libmpi.",
+    "libmpi_",
+    "libmpi-",
+    "libmpich",
+    "libmpifort",
+    "libmpicxx",
+    "libpmpi",
+    "libopen-pal",
+    "libopen-rte",
+    "mca_",
+    "libucp.",
+    "libuct",
+    "libucs.",
+    "libfabric.",
+    "libpsm2.",
+    "libhcoll.",
+];
+/// Files of runtimes of OpenMP.
+const OPENMP_FILES: [&str; 4] = ["libgomp", "libiomp5", "libomp.", "libnvomp"];
+/// Parts of the names of their functions that wait, and of those that have the GPU do something.
+const OPENMP_WAITS: [&str; 6] = ["wait", "barrier", "spin", "join", "yield", "team_end"];
+const OPENMP_TARGET: &str = "target";
+/// Functions in which the processes of NCCL find each other, by how their names begin.
+const NCCL_WAITS: [&str; 2] = ["bootstrap", "ncclSocket"];
+/// How calls of NCCL begin.
+const NCCL_CALLS: [&str; 2] = ["nccl", "pnccl"];
+/// How calls of MPI begin, in small letters, and what those have in their names that begin and end it: they occur once.
+const MPI_CALLS: [&str; 2] = ["mpi_", "pmpi_"];
+const MPI_ONCE: [&str; 2] = ["mpi_init", "mpi_finalize"];
+
+/// What the name and the file of a function tell of waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Called {
+    is_mpi: bool,
+    is_mpi_call: bool,
+    /// It begins or ends MPI.
+    is_mpi_once: bool,
+    is_openmp: bool,
+    /// It waits, or has no name, where it is of OpenMP; or has the GPU do something.
+    is_openmp_wait: bool,
+    is_openmp_target: bool,
+    is_nccl: bool,
+    is_nccl_wait: bool,
+    is_program: bool,
+    is_system: bool,
+    is_named: bool,
+    /// It does what others do not merely ask for.
+    is_telling: bool,
+}
+
+impl Called {
+    /// Of a function, by its name, which may be empty, and its file without the folder.
+    pub fn new(function: &str, file: &str) -> Self {
+        let name = function.to_ascii_lowercase();
+        let is_openmp = begins_with_any(file, &OPENMP_FILES);
+        Self {
+            is_mpi: begins_with_any(file, &MPI_FILES),
+            is_mpi_call: is_mpi_call(&name),
+            is_mpi_once: MPI_ONCE.iter().any(|once| name.contains(once)),
+            is_openmp,
+            is_openmp_wait: is_openmp && (name.is_empty() || OPENMP_WAITS.iter().any(|part| name.contains(part))),
+            is_openmp_target: is_openmp && name.contains(OPENMP_TARGET),
+            is_nccl: begins_with_any(function, &NCCL_CALLS),
+            is_nccl_wait: begins_with_any(function, &NCCL_WAITS),
+            is_program: modules::is_program(file),
+            is_system: modules::is_system(file),
+            is_named: !name.is_empty(),
+            is_telling: !name.is_empty() && !modules::is_plumbing(file) && !modules::is_root(function),
+        }
+    }
+
+    /// Whether a stack with it may tell of a wait.
+    pub const fn may_wait(&self) -> bool {
+        self.is_mpi || self.is_openmp_wait || self.is_nccl_wait
+    }
+}
+
+/// A wait that a call stack tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// For whom.
+    pub peers: Peers,
+    /// The place in the stack of the library's function that was called for it, where one has a name.
+    pub call: Option<usize>,
+    /// That of the function that called it.
+    pub caller: Option<usize>,
+}
+
+fn begins_with_any(text: &str, beginnings: &[&str]) -> bool {
+    beginnings.iter().any(|beginning| text.starts_with(beginning))
+}
+
+/// Whether a name is a call of MPI, in C or in Fortran, that does not begin or end it.
+pub fn is_mpi_call(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    begins_with_any(&name, &MPI_CALLS) && !MPI_ONCE.iter().any(|once| name.contains(once))
+}
+
+/// What a call stack, the innermost function first, tells of a wait for others.
+pub fn wait_of(stack: &[Called]) -> Option<Wait> {
+    if !stack.iter().any(Called::may_wait) {
+        return None;
+    }
+    of_mpi(stack).or_else(|| of_nccl(stack)).or_else(|| of_openmp(stack))
+}
+
+/// The first telling function from a place on.
+fn caller_from(stack: &[Called], place: usize) -> Option<usize> {
+    Some(place + stack.get(place..)?.iter().position(|called| called.is_telling)?)
+}
+
+/// Any function in a file of MPI, unless that calls the program back, begins or ends.
+fn of_mpi(stack: &[Called]) -> Option<Wait> {
+    let outermost = stack.iter().rposition(|called| called.is_mpi)?;
+    let inside = stack.get(..=outermost)?;
+    if inside.iter().any(|called| called.is_program || called.is_mpi_once) {
+        return None;
+    }
+    let call = inside.iter().rposition(|called| called.is_mpi_call);
+    let named = || inside.iter().rposition(|called| called.is_mpi && called.is_named);
+    Some(Wait { peers: Peers::Mpi, call: call.or_else(named), caller: caller_from(stack, outermost + 1) })
+}
+
+/// A function of NCCL in which processes find each other.
+fn of_nccl(stack: &[Called]) -> Option<Wait> {
+    let wait = stack.iter().position(|called| called.is_nccl_wait)?;
+    let call = stack.iter().rposition(|called| called.is_nccl).unwrap_or(wait).max(wait);
+    Some(Wait { peers: Peers::Nccl, call: Some(call), caller: caller_from(stack, call + 1) })
+}
+
+/// The innermost function, without what the system does for it, waits in a runtime of OpenMP, or has no name there.
+fn of_openmp(stack: &[Called]) -> Option<Wait> {
+    let first = stack.iter().position(|called| !called.is_system)?;
+    let own = stack.get(first..)?.iter().take_while(|called| called.is_openmp).count();
+    let own = stack.get(first..first + own)?;
+    if !own.first()?.is_openmp_wait || own.iter().any(|called| called.is_openmp_target) {
+        return None;
+    }
+    let call = own.iter().rposition(|called| called.is_named).map(|place| first + place);
+    Some(Wait { peers: Peers::OpenMp, call, caller: caller_from(stack, first + own.len()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(frames: &[(&str, &str)]) -> Vec<Called> {
+        frames.iter().map(|(function, file)| Called::new(function, file)).collect()
+    }
+
+    fn told<'all>(frames: &[(&'all str, &'all str)]) -> Option<(Peers, &'all str, &'all str)> {
+        let wait = wait_of(&stack(frames))?;
+        let name = |place: Option<usize>| place.map_or("", |place| frames[place].0);
+        Some((wait.peers, name(wait.call), name(wait.caller)))
+    }
+
+    const BARRIER: [(&str, &str); 5] = [
+        ("opal_progress", "libopen-pal.so.40"),
+        ("PMPI_Barrier", "libmpi.so.40"),
+        ("ompi_barrier_f", "libmpi_mpifh.so.40"),
+        ("push_wrapper_", "gem_main"),
+        ("MAIN_", "gem_main"),
+    ];
+
+    #[test]
+    fn any_function_of_mpi_waits_for_other_ranks() {
+        assert_eq!(told(&BARRIER), Some((Peers::Mpi, "PMPI_Barrier", "push_wrapper_")));
+        assert_eq!(told(&BARRIER[1..]), Some((Peers::Mpi, "PMPI_Barrier", "push_wrapper_")));
+        let in_poll = [("poll", "libc.so.6"), ("uct_ib_progress", "libuct_ib.so.0"), ("exchange", "app")];
+        assert_eq!(told(&in_poll), Some((Peers::Mpi, "uct_ib_progress", "exchange")));
+        for file in MPI_FILES.map(|file| format!("{file}x.so")) {
+            assert!(told(&[("progress", &file), ("exchange", "app")]).is_some(), "{file}");
+        }
+    }
+
+    #[test]
+    fn what_mpi_calls_back_begins_or_hooks_is_no_wait() {
+        assert_eq!(told(&[("my_reduce", "app"), BARRIER[1], BARRIER[3]]), None);
+        assert_eq!(told(&[("open", "libc.so.6"), ("ompi_mpi_init", "libmpi.so.40"), ("main", "app")]), None);
+        assert_eq!(told(&[("PMPI_Finalize", "libmpi.so.40"), ("main", "app")]), None);
+        assert_eq!(told(&[("cuMemAlloc", "libcuda.so.1"), ("ucm_cudaMalloc", "libucm_cuda.so.0"), ("f", "app")]), None);
+        assert_eq!(told(&[("mpz_mul", "libmpir.so.23"), ("f", "app")]), None);
+        assert_eq!(told(&[]), None);
+    }
+
+    #[test]
+    fn calls_of_mpi_are_told_by_name_in_c_and_fortran() {
+        assert!(is_mpi_call("MPI_Recv") && is_mpi_call("PMPI_Barrier") && is_mpi_call("mpi_allreduce_"));
+        assert!(!is_mpi_call("MPI_Init_thread") && !is_mpi_call("MPI_Finalize") && !is_mpi_call("ompi_progress"));
+    }
+
+    #[test]
+    fn openmp_waits_where_its_runtime_is_the_innermost() {
+        let spins = [("", "libgomp.so.1"), ("GOMP_parallel", "libgomp.so.1"), ("assemble", "app")];
+        assert_eq!(told(&spins), Some((Peers::OpenMp, "GOMP_parallel", "assemble")));
+        let joins = [("__kmp_join_barrier", "libiomp5.so"), ("assemble", "app")];
+        assert_eq!(told(&joins), Some((Peers::OpenMp, "__kmp_join_barrier", "assemble")));
+        let unnamed = [("syscall", "libc.so.6"), ("", "libgomp.so.1"), ("", "app"), ("main", "app")];
+        assert_eq!(told(&unnamed), Some((Peers::OpenMp, "", "main")));
+        // The thread works on its share.
+        assert_eq!(told(&[("assemble._omp_fn.0", "app"), spins[1], spins[2]]), None);
+        assert_eq!(told(&[("gomp_malloc", "libgomp.so.1"), ("assemble", "app")]), None);
+        assert_eq!(told(&[("", "libgomp.so.1"), ("GOMP_target_ext", "libgomp.so.1"), ("assemble", "app")]), None);
+    }
+
+    #[test]
+    fn nccl_waits_where_processes_find_each_other() {
+        let finds = [
+            ("poll", "libc.so.6"),
+            ("bootstrapAllGather", "libnccl.so.2"),
+            ("ncclCommInitRank", "libnccl.so.2"),
+            ("start", "app"),
+        ];
+        assert_eq!(told(&finds), Some((Peers::Nccl, "ncclCommInitRank", "start")));
+        assert_eq!(told(&finds[..2]), Some((Peers::Nccl, "bootstrapAllGather", "")));
+        assert_eq!(told(&[("ncclLaunchKernel", "libnccl.so.2"), ("ncclGroupEnd", "libnccl.so.2")]), None);
+    }
+}
