@@ -128,7 +128,7 @@ pub const MAX_TREND_COUNT: usize = 1_000;
 /// Bytes of a baseline: it holds two lines a finding.
 pub const MAX_BASELINE_BYTES: u64 = 16 * MIB;
 
-/// Budgets of a coldspot.toml, and ignores: each is held against every kernel and finding.
+/// Budgets of a coldspot.toml, ignores and sources: each is held against every kernel and finding.
 pub const MAX_CONFIG_ENTRY_COUNT: usize = 1_000;
 /// Bytes of a pattern of a coldspot.toml.
 pub const MAX_PATTERN_BYTES: usize = 1_000;
@@ -144,14 +144,18 @@ pub const MAX_PATTERN_STAR_COUNT: usize = 16;
 pub const MAX_RULE_FILE_BYTES: u64 = MIB;
 /// Files and folders that lie in all folders of rules together.
 pub const MAX_RULE_FOLDER_ENTRY_COUNT: usize = 20_000;
+/// Bytes of one file of rules in such a folder: built-in ones have 32 KB at most.
+pub const MAX_RULE_BYTES: usize = 256 * KIB as usize;
 /// Bytes of all rule files together.
-pub const MAX_RULES_BYTES: usize = 16 * MIB as usize;
+pub const MAX_RULES_BYTES: usize = 4 * MIB as usize;
+/// Expressions and texts of all rules together, the built-in ones among them: each takes about ten KB of memory.
+pub const MAX_RULES_PIECE_COUNT: usize = 12_000;
 /// Rules of all folders together: each is asked about every entity of its kind.
 pub const MAX_RULE_COUNT: usize = 2_000;
-/// Entries of one list or table of a rule, such as its conditions, params, groups or tests; facts of an example or test.
-pub const MAX_RULE_ENTRY_COUNT: usize = 1_000;
-/// Links of one rule to others of one kind, and entities that one names.
-pub const MAX_RULE_LINK_COUNT: usize = 200;
+/// Entries of one list or table of a rule, such as its conditions, params, groups or links.
+pub const MAX_RULE_ENTRY_COUNT: usize = 200;
+/// Tests of a rule, and facts of an example or a test.
+pub const MAX_RULE_TEST_COUNT: usize = 1_000;
 /// Bytes of one text of a rule that is printed.
 pub const MAX_RULE_TEXT_BYTES: usize = 16 * KIB as usize;
 /// Files of a folder of templates.
@@ -187,6 +191,8 @@ pub const MAX_TESTING_STEP_COUNT: u64 = 100_000_000;
 pub const MAX_RULES_TIME: Duration = Duration::from_secs(2);
 /// The same of all their tests: those of the built-in rules take a tenth of a second.
 pub const MAX_TESTING_TIME: Duration = Duration::from_secs(4);
+/// Findings of all rules on all devices: ten times those of a large report.
+pub const MAX_FINDING_COUNT: usize = 5_000;
 /// Bytes that one text of a rule quotes of a report.
 pub const MAX_QUOTED_BYTES: usize = MIB as usize;
 /// Bytes of the texts of all findings of a run: twenty times those of a report with hundreds of findings.
@@ -318,11 +324,18 @@ mod tests {
                 "budgets of kernels or ranges by a pattern",
                 vec![count(MAX_PATTERN_BUDGET_COUNT as u64), count(MAX_PATTERN_STAR_COUNT as u64)],
             ),
-            ("all folders of rules", vec![count(MAX_RULE_FOLDER_ENTRY_COUNT as u64), bytes(MAX_RULES_BYTES as u64)]),
-            ("rules of all folders", vec![count(MAX_RULE_COUNT as u64)]),
             (
-                "entries of a list or table of a rule, links",
-                vec![count(MAX_RULE_ENTRY_COUNT as u64), count(MAX_RULE_LINK_COUNT as u64)],
+                "all folders of rules",
+                vec![
+                    count(MAX_RULE_FOLDER_ENTRY_COUNT as u64),
+                    bytes(MAX_RULES_BYTES as u64),
+                    bytes(MAX_RULE_BYTES as u64),
+                ],
+            ),
+            ("rules of all folders", vec![count(MAX_RULE_COUNT as u64), count(MAX_RULES_PIECE_COUNT as u64)]),
+            (
+                "entries of a list or table of a rule, tests",
+                vec![count(MAX_RULE_ENTRY_COUNT as u64), count(MAX_RULE_TEST_COUNT as u64)],
             ),
             ("a text of a rule", vec![bytes(MAX_RULE_TEXT_BYTES as u64)]),
             ("a folder of templates", vec![count(MAX_TEMPLATE_FILE_COUNT as u64)]),
@@ -336,7 +349,11 @@ mod tests {
             ("processor time of all rules", vec![seconds(MAX_RULES_TIME), seconds(MAX_TESTING_TIME)]),
             (
                 "findings of one rule on one GPU, on all",
-                vec![count(MAX_FINDING_OF_RULE_COUNT as u64), count(MAX_FINDING_OF_RULE_IN_ALL_COUNT as u64)],
+                vec![
+                    count(MAX_FINDING_OF_RULE_COUNT as u64),
+                    count(MAX_FINDING_OF_RULE_IN_ALL_COUNT as u64),
+                    count(MAX_FINDING_COUNT as u64),
+                ],
             ),
             (
                 "bytes that one text of a rule quotes",

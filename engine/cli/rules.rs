@@ -139,6 +139,8 @@ fn show(library: &Library, set: &Params, id: &str, format: PageFormat) -> Result
             Ok(page) => Ok(escape::log(&page)),
             Err(error) => Err(Failure::new(Exit::Rules, error)),
         },
+        // The file itself stays as it is; what a log shows of it is no command, and nothing of it is hidden.
+        PageFormat::Toml if rule.info().is_own => Ok(escape::log(rule.source())),
         PageFormat::Toml => Ok(rule.source().to_owned()),
     }
 }

@@ -356,7 +356,10 @@ pub(super) fn fixed_severity(rule: &RuleInfo, found: &Match) -> Option<Severity>
     rule.set_severity.or(found.severity).or(rule.severity)
 }
 
+/// Honest rules explain each other over a few steps. It is gone along for each finding.
+const MAX_CHAIN_LENGTH: usize = 100;
+
 /// An occurrence, what explains it, what explains that, and so on.
 pub(super) fn chain<'a>(occurrences: &'a [Occurrence<'_>], from: usize) -> impl Iterator<Item = usize> + 'a {
-    std::iter::successors(Some(from), |index| occurrences[*index].cause)
+    std::iter::successors(Some(from), |index| occurrences[*index].cause).take(MAX_CHAIN_LENGTH)
 }

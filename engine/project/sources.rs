@@ -4,12 +4,17 @@ use toml::Spanned;
 
 use super::raw::{RawSource, Text};
 use crate::findings::{CodeKind, Source, SourceLocation, Sources};
+use crate::limits::{MAX_CONFIG_ENTRY_COUNT, MAX_PATTERN_BYTES};
 use crate::rules::fault::Log;
 use crate::text::escape;
 use crate::text::glob::Glob;
 use crate::text::paths;
 
 pub(super) fn check(raw: &[RawSource], log: &mut Log<'_>) -> Sources {
+    if let Some(beyond) = raw.get(MAX_CONFIG_ENTRY_COUNT) {
+        log.at(beyond.file.span(), format!("there are more than {MAX_CONFIG_ENTRY_COUNT} sources"));
+    }
+    let raw = raw.get(..MAX_CONFIG_ENTRY_COUNT).unwrap_or(raw);
     Sources { list: raw.iter().filter_map(|source| check_one(source, log)).collect(), folders: Vec::new() }
 }
 
@@ -31,6 +36,9 @@ fn check_one(raw: &RawSource, log: &mut Log<'_>) -> Option<Source> {
     };
     if let Some((_, pattern)) = named.filter(|(_, pattern)| pattern.get_ref().is_empty()) {
         log.at(pattern.span(), "an empty pattern matches no name");
+    }
+    if let Some((_, pattern)) = named.filter(|(_, pattern)| pattern.get_ref().len() > MAX_PATTERN_BYTES) {
+        log.at(pattern.span(), format!("a pattern has at most {MAX_PATTERN_BYTES} bytes"));
     }
     let line = raw.line.as_ref().map(|line| (line, line_number(line)));
     if let Some((written, None)) = line {

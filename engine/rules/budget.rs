@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use cpu_time::ThreadTime;
 
 use crate::limits::{
-    MAX_PRINTED_BYTES, MAX_RULES_STEP_COUNT, MAX_RULES_TIME, MAX_TESTING_STEP_COUNT, MAX_TESTING_TIME,
+    MAX_FINDING_COUNT, MAX_PRINTED_BYTES, MAX_RULES_STEP_COUNT, MAX_RULES_TIME, MAX_TESTING_STEP_COUNT,
+    MAX_TESTING_TIME,
 };
 
 /// Bytes of a text that take as long as one step more for each step with it: it may be copied and searched.
@@ -121,11 +122,16 @@ pub(super) fn too_much_printed() -> String {
     format!("the texts of all findings of this run take more than {} MiB together", MAX_PRINTED_BYTES >> 20)
 }
 
+/// What the rule fails with whose finding is one more than a review tells.
+pub(super) fn too_many_findings() -> String {
+    let most = crate::text::number::count(MAX_FINDING_COUNT as i64);
+    format!("the rules of this run find more than {most} things together, those after this one left out")
+}
+
 /// Whether a rule that failed did so because there was nothing left for it: of a report that holds so much, no rule is to blame.
 pub fn is_spent(error: &str) -> bool {
-    error.contains(&message(MAX_RULES_STEP_COUNT))
-        || error.contains(&late(MAX_RULES_TIME))
-        || error.contains(&too_much_printed())
+    let of_runs = [message(MAX_RULES_STEP_COUNT), late(MAX_RULES_TIME), too_much_printed(), too_many_findings()];
+    of_runs.iter().any(|message| error.contains(message))
 }
 
 /// How many steps one step counts for where a text of so many bytes may be part of it.

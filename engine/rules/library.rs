@@ -5,7 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::files::read_inside;
-use crate::limits::{MAX_FAULT_COUNT, MAX_RULE_COUNT, MAX_RULE_FOLDER_ENTRY_COUNT, MAX_RULES_BYTES};
+use crate::limits::{
+    MAX_FAULT_COUNT, MAX_RULE_BYTES, MAX_RULE_COUNT, MAX_RULE_FOLDER_ENTRY_COUNT, MAX_RULES_BYTES,
+    MAX_RULES_PIECE_COUNT,
+};
 use crate::parallel::{self, Threads};
 
 use super::check::{Header, RulePath, check, relations};
@@ -155,6 +158,10 @@ impl Library {
                 rules.extend(read.rule);
                 faults.extend(read.faults);
             }
+            if let Some(last) = rules.last().filter(|_| piece_count(&rules) > MAX_RULES_PIECE_COUNT) {
+                faults.push(Fault { file: last.file.clone(), line: 1, message: too_many_pieces() });
+                return Self::refused(faults);
+            }
             // Nobody reads more of them.
             if faults.len() >= MAX_FAULT_COUNT {
                 return Self::refused(faults);
@@ -164,6 +171,15 @@ impl Library {
         Faults::check(faults)?;
         Ok(Self { printers: Printers::new(&rules), rules })
     }
+}
+
+/// Expressions and texts.
+fn piece_count(rules: &[Rule]) -> usize {
+    rules.iter().map(|rule| rule.code.piece_count()).sum()
+}
+
+fn too_many_pieces() -> String {
+    format!("the rules up to this one hold more than {MAX_RULES_PIECE_COUNT} expressions and texts: name fewer folders")
 }
 
 /// How many files are read before their faults are counted.
@@ -241,6 +257,9 @@ impl Folders {
 
     fn add(&mut self, root: &Path, path: &Path, shown: &Path) {
         match read_inside(root, path) {
+            Ok(source) if source.len() > MAX_RULE_BYTES => {
+                self.fault(shown, &format!("it is longer than {} KiB, which no rule is", MAX_RULE_BYTES >> 10));
+            }
             Ok(source) => {
                 self.bytes += source.len();
                 self.files.push(RuleFile {
@@ -277,6 +296,26 @@ fn unreadable(path: &Path, message: &str) -> Fault {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
+    #[test]
+    fn rules_hold_so_many_expressions_and_texts_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let skeleton = crate::rules::skeleton("a-rule").unwrap();
+        let when = "[[when]]\nexpr = \"kernel.launch_count > 0\"\nsays = \"a\"\n".repeat(190);
+        for number in 0..40 {
+            let rule = skeleton.replace("a-rule", &format!("a-rule-{number}")).replacen(
+                "[[when]]",
+                &format!("{when}[[when]]"),
+                1,
+            );
+            fs::write(folder.path().join(format!("a-rule-{number}.toml")), rule).unwrap();
+        }
+        let faults = Library::with_dirs(&[folder.path().to_owned()]).unwrap_err().to_string();
+        assert!(faults.contains("expressions and texts"), "{faults:.300}");
+        fs::write(folder.path().join("long.toml"), "#".repeat(MAX_RULE_BYTES + 1)).unwrap();
+        let faults = Library::with_dirs(&[folder.path().to_owned()]).unwrap_err().to_string();
+        assert!(faults.contains("long.toml:1: it is longer than 256 KiB"), "{faults:.300}");
+    }
 
     /// Loads rule files given as text.
     pub(in crate::rules) fn load(sources: &[(&str, &str)]) -> Result<Library, Faults> {

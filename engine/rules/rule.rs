@@ -363,6 +363,12 @@ impl Code {
             .chain(&self.look)
             .chain(self.advice.values())
     }
+
+    /// How many expressions and texts are compiled of it.
+    pub(super) fn piece_count(&self) -> usize {
+        let sums: usize = self.groups.iter().map(|group| group.sums.len() + 3).sum();
+        self.texts().count() + sums + self.whens.len() + self.values.len() + self.lower.len() + self.severities.len()
+    }
 }
 
 /// A template: the name under which it was compiled, and the values that it uses.

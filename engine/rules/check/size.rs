@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::fault::Log;
 use super::super::raw::{self, FactTables, Given, RawRule};
-use crate::limits::{MAX_RULE_ENTRY_COUNT, MAX_RULE_LINK_COUNT, MAX_RULE_TEXT_BYTES};
+use crate::limits::{MAX_RULE_ENTRY_COUNT, MAX_RULE_TEST_COUNT, MAX_RULE_TEXT_BYTES};
 
 /// Whether a rule holds no more than it may. Nothing else is looked at of one that does.
 pub(super) fn check(raw: &RawRule, log: &mut Log<'_>) -> bool {
@@ -18,38 +18,34 @@ pub(super) fn check(raw: &RawRule, log: &mut Log<'_>) -> bool {
         ("[groups]", raw.groups.len()),
         ("[values]", raw.values.len()),
         ("[[when]]", raw.when.len()),
-        ("[[tests]]", raw.tests.len()),
         ("[[severity_when]]", raw.severity_when.len()),
         ("[[references]]", raw.references.len()),
         ("lower", raw.confidence.lower.len()),
         ("[advice]", raw.advice.get_ref().len()),
-        ("[example]", entry_count(raw.example.get_ref())),
     ] {
         hold(what, count, most, id(), log);
     }
+    hold("[[tests]]", raw.tests.len(), MAX_RULE_TEST_COUNT, id(), log);
+    hold("[example]", entry_count(raw.example.get_ref()), MAX_RULE_TEST_COUNT, raw.example.span(), log);
     for (name, group) in &raw.groups {
         hold("sums", group.sums.len(), most, name.span(), log);
     }
     for test in &raw.tests {
         let expected = test.expect.as_ref().and_then(|expect| expect.get_ref().missing.as_ref()).map_or(0, Vec::len);
-        for (what, count) in [
-            ("set", entry_count(&test.set)),
-            ("unset", test.unset.len()),
-            ("params", test.params.len()),
-            ("missing", expected),
-        ] {
+        for (what, count) in [("unset", test.unset.len()), ("params", test.params.len()), ("missing", expected)] {
             hold(what, count, most, test.name.span(), log);
         }
+        hold("set", entry_count(&test.set), MAX_RULE_TEST_COUNT, test.name.span(), log);
     }
     for (what, count) in [
         ("explains", relations.explains.len()),
         ("suppressed_by", relations.suppressed_by.len()),
         ("silences_claims_on", relations.silences_claims_on.len()),
     ] {
-        hold(what, count, MAX_RULE_LINK_COUNT, id(), log);
+        hold(what, count, MAX_RULE_ENTRY_COUNT, id(), log);
     }
     for link in relations.explains.iter().chain(&relations.suppressed_by) {
-        hold("on", link.on.get_ref().len(), MAX_RULE_LINK_COUNT, link.rule.span(), log);
+        hold("on", link.on.get_ref().len(), MAX_RULE_ENTRY_COUNT, link.rule.span(), log);
     }
     texts(raw).for_each(|text| is_short(text.get_ref(), text.span(), log));
     raw.collect.iter().for_each(|text| is_short(text, id(), log));

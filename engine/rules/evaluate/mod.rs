@@ -9,12 +9,14 @@ use foldhash::HashMap;
 
 use crate::facts::{EntityId, EntityKind, FactValue, Facts};
 use crate::ledger::Account;
-use crate::limits::{MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT, MAX_PRINTED_BYTES};
+use crate::limits::{
+    MAX_FINDING_COUNT, MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT, MAX_PRINTED_BYTES,
+};
 use crate::replay::{Change, STEP_FACT};
 use crate::text::plural::counted_as;
 use crate::text::spans::Sentence;
 
-use super::budget::{Budget, too_much_printed};
+use super::budget::{Budget, too_many_findings, too_much_printed};
 use super::context::{Entities, RuleParams, Scope, ValueNames, params, related};
 use super::library::Library;
 use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Replayed, Severity};
@@ -31,16 +33,23 @@ pub fn evaluate(library: &Library, facts: &Facts, set: &Params) -> Vec<Judgement
     let budget = Budget::default();
     let report = Report::new(library, facts, &budget);
     let mut judgements = Vec::new();
+    let mut finding_count = 0;
     for (index, rule) in library.rules().iter().enumerate() {
         let (asked, mut found, mut alike) = (Asked::new(rule, set), Found::default(), Alike::default());
         for (id, _) in facts.of_kind(rule.for_each()) {
             if found.has_enough(facts, id) {
                 continue;
             }
-            let outcome = report.ask(&asked, id);
+            let mut outcome = report.ask(&asked, id);
+            if matches!(outcome, Outcome::Finding(_)) {
+                finding_count += 1;
+                if finding_count > MAX_FINDING_COUNT {
+                    outcome = Outcome::Failed { message: too_many_findings() };
+                }
+            }
             found.count(facts, id, &outcome);
             alike.add(&mut judgements, Judgement { rule: index, entity: id, outcome, entity_count: 1 });
-            if report.budget.is_empty() {
+            if report.budget.is_empty() || finding_count > MAX_FINDING_COUNT {
                 return judgements;
             }
         }
@@ -132,6 +141,9 @@ pub(super) fn claimed(
     judge.enter_groups().ok()?;
     judge.claimed(estimate).ok()
 }
+
+/// What the name of a fact that is missing takes.
+const STEPS_OF_MISSING: usize = 5;
 
 /// Why little is sure of anything that a part of a file says.
 const IN_PART: &str = "A part of the file is missing or cannot be read: the whole may say something else.";
@@ -226,15 +238,15 @@ impl Judge<'_> {
         }
         let code = &self.rule.code;
         if let Some(condition) = &code.condition {
-            let missing = self.missing(&code.condition_needs);
+            let missing = self.missing(&code.condition_needs)?;
             if !missing.is_empty() {
-                return Ok(Outcome::Unknown { missing: self.missing(&code.needs) });
+                return Ok(Outcome::Unknown { missing: self.missing(&code.needs)? });
             }
             if !self.scope.holds(condition)? {
                 return Ok(Outcome::NotApplicable);
             }
         }
-        let missing = self.missing(&code.needs);
+        let missing = self.missing(&code.needs)?;
         if !missing.is_empty() {
             return Ok(Outcome::Unknown { missing });
         }
@@ -266,8 +278,11 @@ impl Judge<'_> {
         self.report.facts.get(self.related[fact.kind as usize]?).get(fact.name)
     }
 
-    fn missing(&self, needs: &[FactRef]) -> Vec<String> {
-        needs.iter().filter(|fact| self.value(**fact).is_none()).map(FactRef::to_string).collect()
+    fn missing(&self, needs: &[FactRef]) -> Result<Vec<String>, String> {
+        let missing: Vec<_> =
+            needs.iter().filter(|fact| self.value(**fact).is_none()).map(FactRef::to_string).collect();
+        self.report.budget.charge((needs.len() + STEPS_OF_MISSING * missing.len()) as u64)?;
+        Ok(missing)
     }
 
     fn finding(&self) -> Result<Match, String> {

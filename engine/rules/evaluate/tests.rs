@@ -394,6 +394,30 @@ fn entities_that_a_rule_says_the_same_of_are_told_by_one() {
 }
 
 #[test]
+fn findings_of_all_rules_have_an_end() {
+    let (mut facts, run, _, _) = report();
+    for number in 0..MAX_FINDING_OF_RULE_IN_ALL_COUNT {
+        let device = facts.add(EntityKind::Device, format!("d{number}"), &[run]);
+        let id = facts.add(EntityKind::SyncGroup, number.to_string(), &[device, run]);
+        for (name, number) in [("idle_after_ns", 100), ("call_ns", 100), ("call_count", 2)] {
+            facts.get_mut(id).set(name, number);
+        }
+        facts.get_mut(id).set("waits_for", "stream");
+        facts.get_mut(id).set("api", "a");
+    }
+    let rules: Vec<(String, String)> = (0..20)
+        .map(|number| {
+            (format!("rules/sync/late-{number}.toml"), RULE.replace("\"late\"", &format!("\"late-{number}\"")))
+        })
+        .collect();
+    let rules: Vec<(&str, &str)> = rules.iter().map(|(name, rule)| (name.as_str(), rule.as_str())).collect();
+    let judgements = evaluate(&load(&rules).unwrap(), &facts, &Params::default());
+    assert_eq!(judgements.len(), MAX_FINDING_COUNT + 1);
+    let last = judgements.last().map(|judgement| &judgement.outcome);
+    assert!(matches!(last, Some(Outcome::Failed { message }) if super::super::is_spent(message)), "{last:?}");
+}
+
+#[test]
 fn texts_of_all_findings_share_one_bound() {
     let (mut facts, run, device, _) = report();
     let text = "x".repeat(crate::limits::MAX_RULE_TEXT_BYTES);

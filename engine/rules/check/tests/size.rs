@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{SOUND, faults};
-use crate::limits::{MAX_FAULT_COUNT, MAX_NAME_BYTES, MAX_RULE_ENTRY_COUNT, MAX_RULE_TEXT_BYTES};
+use crate::limits::{MAX_FAULT_COUNT, MAX_NAME_BYTES, MAX_RULE_ENTRY_COUNT, MAX_RULE_TEST_COUNT, MAX_RULE_TEXT_BYTES};
 
 /// The faults of the sound rule with entries put before a table of it.
 fn with(table: &str, entries: &str) -> Vec<String> {
@@ -27,7 +27,7 @@ fn each_list_has_an_end() {
         ),
         ("[groups]", "[[when]]", list(most, |index| format!("[groups.g{index}]\neach=\"kernel\"\n"))),
         ("[[when]]", "[[when]]", "[[when]]\nexpr=\"a.b\"\nsays=\"c\"\n".repeat(most)),
-        ("[[tests]]", "[[tests]]", "[[tests]]\nname=\"a\"\n".repeat(most)),
+        ("[[tests]]", "[[tests]]", "[[tests]]\nname=\"a\"\n".repeat(MAX_RULE_TEST_COUNT + 1)),
         ("unset", "[[tests]]", format!("[[tests]]\nname=\"a\"\nunset=[{}]\n", "\"a.b\",".repeat(most))),
         (
             "params",
@@ -36,7 +36,11 @@ fn each_list_has_an_end() {
         ),
         ("explains", "[message]", format!("[relations]\nexplains=[{}]\n", "{rule=\"a\",on=[]},".repeat(most))),
         ("on", "[message]", format!("[relations]\nexplains=[{{rule=\"a\",on=[{}]}}]\n", "\"run\",".repeat(most))),
-        ("set", "[[tests]]", format!("[[tests]]\nname=\"a\"\nset.kernel=[{}]\n", "{launch_count=1},".repeat(most))),
+        (
+            "set",
+            "[[tests]]",
+            format!("[[tests]]\nname=\"a\"\nset.kernel=[{}]\n", "{launch_count=1},".repeat(MAX_RULE_TEST_COUNT)),
+        ),
     ] {
         let found = with(table, &entries);
         let is_said = found.iter().any(|fault| fault.contains(&format!("`{what}` holds ")));
@@ -84,9 +88,9 @@ fn texts_and_names_have_an_end() {
 #[test]
 fn a_long_chain_of_rules_and_a_long_circle_take_no_time() {
     let begin = Instant::now();
-    let files: Vec<(String, String)> = (0..1_500)
+    let files: Vec<(String, String)> = (0..1_200)
         .map(|index| {
-            let next = (index + 1) % 1_500;
+            let next = (index + 1) % 1_200;
             let link = format!("[relations]\nexplains = [{{ rule = \"r{next:04}\", on = [\"device\"] }}]\n[message]");
             let rule = SOUND.replace("id = \"slow\"", &format!("id = \"r{index:04}\"")).replace("[message]", &link);
             (format!("a/r{index:04}.toml"), rule)
