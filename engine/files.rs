@@ -4,7 +4,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::limits::MAX_RULE_FILE_BYTES;
+use crate::limits::MAX_TEXT_FILE_BYTES;
 
 /// Opens an ordinary file. A folder, a pipe, a socket or a device is refused: reading it may never end.
 ///
@@ -43,7 +43,7 @@ pub(crate) fn read_inside(folder: &Path, path: &Path) -> io::Result<String> {
     if !target.starts_with(fs::canonicalize(folder)?) {
         return Err(refused("it is a link that leads out of the folder"));
     }
-    read_text(&target, MAX_RULE_FILE_BYTES)
+    read_text(&target, MAX_TEXT_FILE_BYTES)
 }
 
 fn check_ordinary(found: &Metadata) -> io::Result<()> {
@@ -87,7 +87,7 @@ mod tests {
         let file = |name: &str| inside.join(name);
         fs::write(file("own"), "text").unwrap();
         fs::write(folder.path().join("secret"), "secret").unwrap();
-        fs::write(file("large"), "x".repeat(MAX_RULE_FILE_BYTES as usize + 1)).unwrap();
+        fs::write(file("large"), "x".repeat(MAX_TEXT_FILE_BYTES as usize + 1)).unwrap();
         for (name, to) in [("out", "../secret"), ("device", "/dev/zero"), ("fine", "own"), ("folder", ".")] {
             std::os::unix::fs::symlink(to, file(name)).unwrap();
         }

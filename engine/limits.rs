@@ -140,8 +140,8 @@ pub const MAX_PATTERN_STAR_COUNT: usize = 16;
 
 // What rules and templates may hold and do.
 
-/// Bytes of a rule file, of a template, or of a coldspot.toml.
-pub const MAX_RULE_FILE_BYTES: u64 = MIB;
+/// Bytes of a template, or of a coldspot.toml.
+pub const MAX_TEXT_FILE_BYTES: u64 = MIB;
 /// Files and folders that lie in all folders of rules together.
 pub const MAX_RULE_FOLDER_ENTRY_COUNT: usize = 20_000;
 /// Bytes of one file of rules in such a folder: built-in ones have 32 KB at most.
@@ -318,7 +318,7 @@ mod tests {
 
     fn of_people_and_runs() -> Vec<Row> {
         vec![
-            ("a rule file, a template, a coldspot.toml", vec![bytes(MAX_RULE_FILE_BYTES)]),
+            ("a template, a coldspot.toml", vec![bytes(MAX_TEXT_FILE_BYTES)]),
             ("budgets of a coldspot.toml", vec![count(MAX_CONFIG_ENTRY_COUNT as u64), count(MAX_PATTERN_BYTES as u64)]),
             (
                 "budgets of kernels or ranges by a pattern",

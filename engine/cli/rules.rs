@@ -140,7 +140,7 @@ fn show(library: &Library, set: &Params, id: &str, format: PageFormat) -> Result
             Err(error) => Err(Failure::new(Exit::Rules, error)),
         },
         // The file itself stays as it is; what a log shows of it is no command, and nothing of it is hidden.
-        PageFormat::Toml if rule.info().is_own => Ok(escape::log(rule.source())),
+        PageFormat::Toml if rule.info().is_own => Ok(escape::log_whole(rule.source())),
         PageFormat::Toml => Ok(rule.source().to_owned()),
     }
 }

@@ -17,7 +17,7 @@ use crate::compare::Terms;
 use crate::files::{read_inside, read_text};
 use crate::findings::{Ignore, Policy, Scorecard, Sources};
 use crate::gates::{Budgets, FailOn, Threshold};
-use crate::limits::MAX_RULE_FILE_BYTES;
+use crate::limits::MAX_TEXT_FILE_BYTES;
 use crate::rules::fault::{Fault, Faults, Log};
 use crate::rules::outcome::Severity;
 use crate::rules::schema::document;
@@ -73,7 +73,7 @@ impl ConfigFile {
     /// # Errors
     /// When it cannot be read, is no TOML, or has another shape than a `coldspot.toml`.
     pub fn read(path: &Path) -> Result<Self, Faults> {
-        Self::of_text(path, read_text(path, MAX_RULE_FILE_BYTES))
+        Self::of_text(path, read_text(path, MAX_TEXT_FILE_BYTES))
     }
 
     /// Reads a file that was found, and that a stranger's pull request may have brought: nothing in it leads out of its

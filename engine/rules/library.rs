@@ -24,7 +24,13 @@ const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_rul
 const CONFIG: &str = "coldspot.toml";
 
 /// What is wrong with folders that hold more than rules can be.
-const TOO_MUCH: &str = "folders of rules hold too much together: name those that hold rules alone";
+fn too_much() -> String {
+    format!(
+        "folders of rules hold too much together: at most {MAX_RULE_COUNT} rules, {} MiB of them and \
+         {MAX_RULE_FOLDER_ENTRY_COUNT} files and folders",
+        MAX_RULES_BYTES >> 20
+    )
+}
 
 /// Rules that know of each other, by id.
 #[derive(Debug)]
@@ -158,7 +164,8 @@ impl Library {
                 rules.extend(read.rule);
                 faults.extend(read.faults);
             }
-            if let Some(last) = rules.last().filter(|_| piece_count(&rules) > MAX_RULES_PIECE_COUNT) {
+            let last_own = rules.iter().rfind(|rule: &&Rule| rule.info().is_own).or_else(|| rules.last());
+            if let Some(last) = last_own.filter(|_| piece_count(&rules) > MAX_RULES_PIECE_COUNT) {
                 faults.push(Fault { file: last.file.clone(), line: 1, message: too_many_pieces() });
                 return Self::refused(faults);
             }
@@ -243,7 +250,7 @@ impl Folders {
         self.entry_count += paths.len();
         for path in paths {
             if self.is_over() {
-                return self.fault(shown, TOO_MUCH);
+                return self.fault(shown, &too_much());
             }
             let shown = shown.join(path.file_name().unwrap_or_default());
             // A linked folder may lead back here.
@@ -282,7 +289,7 @@ impl Folders {
 
     /// No more than anybody reads. Where it is too much, the folders around it would say so, too.
     fn fault(&mut self, path: &Path, message: &str) {
-        let is_said = self.faults.last().is_some_and(|last| last.message == TOO_MUCH);
+        let is_said = self.faults.last().is_some_and(|last| last.message == too_much());
         if self.faults.len() < MAX_FAULT_COUNT && !is_said {
             self.faults.push(unreadable(path, message));
         }

@@ -143,10 +143,19 @@ pub fn json(json: &str) -> String {
 /// Messages for a terminal or the log of a pipeline, which quote reports, rules and templates: line breaks and the
 /// distances of words stay, for what is aligned; nothing is a command or hidden, and long lines lose their middle.
 pub fn log(text: &str) -> String {
+    log_of_lines(text, MAX_LINE_CHARS)
+}
+
+/// The same with lines of any length: of a file that is shown to be copied.
+pub fn log_whole(text: &str) -> String {
+    log_of_lines(text, usize::MAX)
+}
+
+fn log_of_lines(text: &str, longest: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let end = if line.ends_with('\n') { "\n" } else { "" };
-        let line = shorten_middle(line.trim_end_matches('\n'), MAX_LINE_CHARS) + end;
+        let line = shorten_middle(line.trim_end_matches('\n'), longest) + end;
         let line: String = line.chars().filter(|c| *c == '\n' || *c == '\t' || !is_invisible(*c)).collect();
         // Pipelines look for commands behind blanks too.
         if line.trim_start().starts_with("::") {

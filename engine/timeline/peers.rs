@@ -17,8 +17,8 @@ pub enum Peers {
 /// The names of the libraries, as a fact says them, in the order of [`Peers`].
 pub const PEER_LIBRARIES: [&str; 3] = ["MPI", "NCCL", "OpenMP"];
 
-/// Files of MPI and of what it moves messages with, by how their names begin. Hooks of UCX, as `libucm`, lie around calls of others.
-const MPI_FILES: [&str; 16] = [
+/// Files of MPI, by how their names begin. What it moves messages with (UCX, libfabric) moves those of others too, and does not tell.
+const MPI_FILES: [&str; 11] = [
     "libmpi.",
     "libmpi_",
     "libmpi-",
@@ -29,11 +29,6 @@ const MPI_FILES: [&str; 16] = [
     "libopen-pal",
     "libopen-rte",
     "mca_",
-    "libucp.",
-    "libuct",
-    "libucs.",
-    "libfabric.",
-    "libpsm2.",
     "libhcoll.",
 ];
 /// Files of runtimes of OpenMP.
@@ -45,17 +40,18 @@ const OPENMP_TARGET: &str = "target";
 const NCCL_WAITS: [&str; 2] = ["bootstrap", "ncclSocket"];
 /// How calls of NCCL begin.
 const NCCL_CALLS: [&str; 2] = ["nccl", "pnccl"];
-/// How calls of MPI begin, in small letters, and what those have in their names that begin and end it: they occur once.
+/// How calls of MPI begin, in small letters, and what those have in their names that wait for no message: they begin and end it,
+/// which occurs once, work on files, or do what the rank does alone.
 const MPI_CALLS: [&str; 2] = ["mpi_", "pmpi_"];
-const MPI_ONCE: [&str; 2] = ["mpi_init", "mpi_finalize"];
+const MPI_WITHOUT_MESSAGE: [&str; 7] =
+    ["mpi_init", "mpi_finalize", "mpi_file_", "mpi_type_", "mpi_pack", "mpi_unpack", "mpi_comm_spawn"];
 
 /// What the name and the file of a function tell of waits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Called {
     is_mpi: bool,
     is_mpi_call: bool,
-    /// It begins or ends MPI.
-    is_mpi_once: bool,
+    is_without_message: bool,
     is_openmp: bool,
     /// It waits, or has no name, where it is of OpenMP; or has the GPU do something.
     is_openmp_wait: bool,
@@ -77,7 +73,7 @@ impl Called {
         Self {
             is_mpi: begins_with_any(file, &MPI_FILES),
             is_mpi_call: is_mpi_call(&name),
-            is_mpi_once: MPI_ONCE.iter().any(|once| name.contains(once)),
+            is_without_message: MPI_WITHOUT_MESSAGE.iter().any(|part| name.contains(part)),
             is_openmp,
             is_openmp_wait: is_openmp && (name.is_empty() || OPENMP_WAITS.iter().any(|part| name.contains(part))),
             is_openmp_target: is_openmp && name.contains(OPENMP_TARGET),
@@ -111,10 +107,10 @@ fn begins_with_any(text: &str, beginnings: &[&str]) -> bool {
     beginnings.iter().any(|beginning| text.starts_with(beginning))
 }
 
-/// Whether a name is a call of MPI, in C or in Fortran, that does not begin or end it.
+/// Whether a name is a call of MPI, in C or in Fortran, that may wait for a message.
 pub fn is_mpi_call(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    begins_with_any(&name, &MPI_CALLS) && !MPI_ONCE.iter().any(|once| name.contains(once))
+    begins_with_any(&name, &MPI_CALLS) && !MPI_WITHOUT_MESSAGE.iter().any(|part| name.contains(part))
 }
 
 /// What a call stack, the innermost function first, tells of a wait for others.
@@ -130,11 +126,11 @@ fn caller_from(stack: &[Called], place: usize) -> Option<usize> {
     Some(place + stack.get(place..)?.iter().position(|called| called.is_telling)?)
 }
 
-/// Any function in a file of MPI, unless that calls the program back, begins or ends.
+/// Any function in a file of MPI, unless that calls the program back or waits for no message.
 fn of_mpi(stack: &[Called]) -> Option<Wait> {
     let outermost = stack.iter().rposition(|called| called.is_mpi)?;
     let inside = stack.get(..=outermost)?;
-    if inside.iter().any(|called| called.is_program || called.is_mpi_once) {
+    if inside.iter().any(|called| called.is_program || called.is_without_message) {
         return None;
     }
     let call = inside.iter().rposition(|called| called.is_mpi_call);
@@ -187,8 +183,9 @@ mod tests {
     fn any_function_of_mpi_waits_for_other_ranks() {
         assert_eq!(told(&BARRIER), Some((Peers::Mpi, "PMPI_Barrier", "push_wrapper_")));
         assert_eq!(told(&BARRIER[1..]), Some((Peers::Mpi, "PMPI_Barrier", "push_wrapper_")));
-        let in_poll = [("poll", "libc.so.6"), ("uct_ib_progress", "libuct_ib.so.0"), ("exchange", "app")];
-        assert_eq!(told(&in_poll), Some((Peers::Mpi, "uct_ib_progress", "exchange")));
+        let in_poll = [("poll", "libc.so.6"), ("uct_ib_progress", "libuct_ib.so.0"), BARRIER[1], BARRIER[3]];
+        assert_eq!(told(&in_poll), Some((Peers::Mpi, "PMPI_Barrier", "push_wrapper_")));
+        assert_eq!(told(&[in_poll[0], in_poll[1], ("exchange", "app")]), None);
         for file in MPI_FILES.map(|file| format!("{file}x.so")) {
             assert!(told(&[("progress", &file), ("exchange", "app")]).is_some(), "{file}");
         }
@@ -199,6 +196,7 @@ mod tests {
         assert_eq!(told(&[("my_reduce", "app"), BARRIER[1], BARRIER[3]]), None);
         assert_eq!(told(&[("open", "libc.so.6"), ("ompi_mpi_init", "libmpi.so.40"), ("main", "app")]), None);
         assert_eq!(told(&[("PMPI_Finalize", "libmpi.so.40"), ("main", "app")]), None);
+        assert_eq!(told(&[("pwrite", "libc.so.6"), ("PMPI_File_write_at", "libmpi.so.40"), ("save", "app")]), None);
         assert_eq!(told(&[("cuMemAlloc", "libcuda.so.1"), ("ucm_cudaMalloc", "libucm_cuda.so.0"), ("f", "app")]), None);
         assert_eq!(told(&[("mpz_mul", "libmpir.so.23"), ("f", "app")]), None);
         assert_eq!(told(&[]), None);
@@ -208,6 +206,7 @@ mod tests {
     fn calls_of_mpi_are_told_by_name_in_c_and_fortran() {
         assert!(is_mpi_call("MPI_Recv") && is_mpi_call("PMPI_Barrier") && is_mpi_call("mpi_allreduce_"));
         assert!(!is_mpi_call("MPI_Init_thread") && !is_mpi_call("MPI_Finalize") && !is_mpi_call("ompi_progress"));
+        assert!(!is_mpi_call("MPI_File_write_at") && !is_mpi_call("PMPI_Type_commit") && !is_mpi_call("mpi_pack_"));
     }
 
     #[test]

@@ -96,7 +96,7 @@ const PRECISIONS: [(&str, &str); 8] = [
 const TYPED_BYTES: usize = 400;
 /// Types of data in demangled names. Scalars are often double where data are not: only names with no other type tell.
 const DOUBLE: &str = r"\bdouble\b";
-const NO_DOUBLE: &str = r"\b(float|half|__half2?|Half|half_t|BFloat16|bfloat16_t|__nv_bfloat16|c10::complex)\b";
+const NO_DOUBLE: &str = r"\b(float[1-4]?|float_t|half2?|__half2?|Half|half_t|BFloat16|bfloat16_t|__nv_bfloat162?|cuFloatComplex|cuComplex|c10::complex)\b";
 
 pub(super) struct Patterns {
     communication: Regex,

@@ -121,11 +121,13 @@ impl Play<'_> {
     }
 
     /// The calls right before one that bring what the host works on, which takes longer than copying it, with the waits for them.
+    /// A value or a few are no such thing: they tell the host what to do.
     fn brought_before(&self, thread: &Range<usize>, call: usize) -> Option<Range<usize>> {
         let before = (thread.start..call).rev().take(MAX_CALLS_OF_COPY);
         let back = before.take_while(|call| self.only_waits(*call) || self.lane(*call) == Some(TO_HOST));
         let first = back.filter(|call| self.lane(*call) == Some(TO_HOST)).last()?;
-        Some(first..call).filter(|copies| self.outlasts(thread.start, call, copies.clone()))
+        let brings_data = (first..call).any(|call| self.lane(call) == Some(TO_HOST) && !self.reads_scalar(call as u32));
+        Some(first..call).filter(|copies| brings_data && self.outlasts(thread.start, call, copies.clone()))
     }
 
     /// The calls from one on that send what the host made, which took longer than copying it, with the waits for them.

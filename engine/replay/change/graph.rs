@@ -6,7 +6,7 @@ use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Call;
 use super::super::setting::Setting;
 use super::Extent;
-use super::host::{MIN_RESULTS_IN_ROW, is_small_kernel};
+use super::host::is_small_kernel;
 use crate::ledger::OpKind;
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
@@ -21,8 +21,9 @@ const GRAPH_LAUNCH_NS: i64 = 8_000;
 const MIN_GRAPH_LAUNCH_COUNT: usize = 10;
 /// A framework that calls its operators this closely does nothing but dispatch them: a graph does none of that.
 const DISPATCH_NS: i64 = 20_000;
-/// Launches of the same kernel on grids that fill no more of the device can be one, where there are as many as of results in a row.
+/// Launches of the same kernel that follow one another on grids which fill no more of the device can be one, where there are so many.
 const MERGED_SHARE: f64 = 0.5;
+const MIN_KERNELS_IN_ROW: usize = 8;
 
 impl Play<'_> {
     pub(super) fn graph(&mut self, extent: Extent, setting: &Setting<'_>) {
@@ -65,24 +66,32 @@ impl Play<'_> {
         }
     }
 
-    /// Of kernels that are launched again and again in a step on grids which leave most of the device free, what each takes where
-    /// one launch does all of them: as a share of what it takes now, by operation.
+    /// Of kernels of one shape that follow one another in a stream on grids which leave most of the device free, what each takes
+    /// where one launch does all of them: as a share of what it takes now, by operation. Whatever else comes between two of them may
+    /// need the first, or make what the second needs.
     pub(in super::super) fn merged_shares(&self, setting: &Setting<'_>) -> HashMap<u32, f64> {
-        let ops = &self.model.part.ops;
-        let mut alike: HashMap<(u32, u32, u32), Vec<u32>> = HashMap::default();
-        for (index, op) in (0_u32..).zip(ops) {
-            if let Some(shape) = setting.shape_of(op).filter(|_| op.call != NONE && op.kind == OpKind::Kernel) {
-                alike.entry((op.device, op.step, shape)).or_default().push(index);
-            }
-        }
         let mut shares = HashMap::default();
-        for same in alike.into_values().filter(|same| same.len() >= MIN_RESULTS_IN_ROW) {
-            let filled = f64::from(setting.resident_share_of(&ops[same[0] as usize]));
+        let mut settle = |same: Vec<u32>| {
+            let Some(first) = same.first().filter(|_| same.len() >= MIN_KERNELS_IN_ROW) else { return };
+            let filled = f64::from(setting.resident_share_of(self.model.op(*first)));
             if filled > 0.0 && filled <= MERGED_SHARE {
                 let share = filled.max(1.0 / same.len() as f64);
                 shares.extend(same.into_iter().map(|index| (index, share)));
             }
+        };
+        let mut in_row: HashMap<(u32, u32), (u32, Option<u32>, Vec<u32>)> = HashMap::default();
+        for (index, op) in (0_u32..).zip(&self.model.part.ops) {
+            let shape = setting.shape_of(op).filter(|_| op.call != NONE && op.kind == OpKind::Kernel);
+            let row = in_row.entry((op.device, op.stream)).or_insert_with(|| (op.step, shape, Vec::new()));
+            if (row.0, row.1) != (op.step, shape) {
+                settle(std::mem::take(&mut row.2));
+                (row.0, row.1) = (op.step, shape);
+            }
+            if shape.is_some() {
+                row.2.push(index);
+            }
         }
+        in_row.into_values().for_each(|(_, _, same)| settle(same));
         shares
     }
 

@@ -22,8 +22,11 @@ const MIN_READS_OF_LOOP: usize = 16;
 const OWN_GAP_SHARE: f64 = 0.7;
 /// Launches between two reads that make one result, at most.
 const MAX_LAUNCHES_OF_RESULT: usize = 8;
+/// The same where it is expected that all results are made at once: comparisons, how they are joined, and the sum. More are an
+/// iteration, which may work on what the one before it wrote.
+const MAX_LAUNCHES_OF_EXPRESSION: usize = 4;
 /// So many results that are made and read one after the other are a loop over what one operation could do at once.
-pub(super) const MIN_RESULTS_IN_ROW: usize = 8;
+const MIN_RESULTS_IN_ROW: usize = 8;
 /// Kernels that are shorter can vanish in others.
 const SMALL_KERNEL_NS: i64 = 10_000;
 
@@ -107,7 +110,8 @@ impl Play<'_> {
     /// no results. `is_gone` says which calls wait or read.
     fn of_results(&self, is_gone: &[bool], extent: Extent, setting: &Setting<'_>) -> Vec<bool> {
         let is_ceiling = extent == Extent::Ceiling;
-        let least_count = if is_ceiling { 1 } else { MIN_RESULTS_IN_ROW };
+        let (least_count, most) =
+            if is_ceiling { (1, MAX_LAUNCHES_OF_RESULT) } else { (MIN_RESULTS_IN_ROW, MAX_LAUNCHES_OF_EXPRESSION) };
         let chooses = |call: usize| self.call_role(call, setting) == Some(Role::Selection);
         let mut of_results = vec![false; is_gone.len()];
         for thread in &self.model.part.threads {
@@ -115,7 +119,7 @@ impl Play<'_> {
             let mut first = None;
             for read in thread.clone().filter(|call| self.reads_scalar(*call as u32)) {
                 let Some(after) = first.replace(read + 1) else { continue };
-                if self.makes_one_result(after..read, is_gone) && (is_ceiling || !(after..read).any(chooses)) {
+                if self.makes_one_result(after..read, is_gone, most) && (is_ceiling || !(after..read).any(chooses)) {
                     in_row.push(after..read);
                 } else {
                     settle_results(&mut in_row, &mut of_results, &self.model.part, least_count);
@@ -145,8 +149,8 @@ impl Play<'_> {
         }
     }
 
-    /// Whether calls between two reads launch nothing but the few small kernels of one result.
-    fn makes_one_result(&self, calls: Range<usize>, is_gone: &[bool]) -> bool {
+    /// Whether calls between two reads launch nothing but the few small kernels of one result, at most so many.
+    fn makes_one_result(&self, calls: Range<usize>, is_gone: &[bool], most: usize) -> bool {
         let part = &self.model.part;
         let asks = |call: &usize| part.calls[*call].op_count > 0;
         let can_vanish = |op: &Op| op.kind == OpKind::Memset || is_small_kernel(op, op.end - op.start);
@@ -155,8 +159,7 @@ impl Play<'_> {
             let op = part.ops.get(row.first_op as usize).filter(|_| row.op_count == 1);
             op.is_some_and(can_vanish) || row.op_count == 0 && row.class == ApiClass::Other
         };
-        calls.clone().filter(asks).count() <= MAX_LAUNCHES_OF_RESULT && { calls }
-            .all(|call| is_gone[call] || is_small(call))
+        calls.clone().filter(asks).count() <= most && { calls }.all(|call| is_gone[call] || is_small(call))
     }
 
     /// Takes the host code out that led to calls that are gone: of the code around them the longest stretch stays, as it leads

@@ -74,10 +74,14 @@ impl<'a, K: Copy> Members<'a, K> {
         };
         if let Some(begin) = cursor.stepped_over(from, MAX_BEGIN_BYTES) {
             let known = self.stops.iter().position(|stop| stop.begin == begin);
-            if known.is_none() && self.stops.len() < MAX_STOP_COUNT {
+            let is_new = known.is_none() && self.stops.len() < MAX_STOP_COUNT;
+            if is_new {
                 self.stops.push(Stop { begin, key, next: [START; 2] });
             }
-            self.pass(known.unwrap_or(self.stops.len() - 1));
+            match known.or_else(|| is_new.then(|| self.stops.len() - 1)) {
+                Some(index) => self.pass(index),
+                None => self.at = START,
+            }
         }
         Ok(key)
     }

@@ -41,7 +41,9 @@ impl Trace {
     fn ask_of(&mut self, blocks: u32, call: &str, category: &str, name: &str, stream: u32, length: f64) {
         let args = self.call(call, CALL_US);
         let start = self.gpu_us.max(self.host_us + LAUNCH_US);
-        let work = format!(r#""grid":[{blocks},1,1],"block":[256,1,1],"bytes":4"#);
+        // Copies at 10 GB/s.
+        let bytes = (length * 10_000.0) as u64;
+        let work = format!(r#""grid":[{blocks},1,1],"block":[256,1,1],"bytes":{bytes}"#);
         let args = format!(r#"{args},"device":0,"stream":{stream},{work}"#);
         self.events.event(category, name, stream, start, length, &args);
         self.host_us += CALL_US + 1.0;
