@@ -91,7 +91,7 @@ pub(super) fn outside_first(
 /// The same where there is too little work to judge: what the program does outside of it, if a function or a range tells that.
 pub(super) fn outside_named(facts: &Facts, device: EntityId) -> Option<Sentence> {
     let outside = Outside::of(facts, device)?;
-    let range = outside.call("outside_range", "outside_range_ns");
+    let range = outside.range();
     let host = outside.function().or_else(|| outside.module()).and(outside.named_ns("outside_host_ns"));
     (range.is_some() || host.is_some()).then(|| outside.in_short().0.own("."))
 }
@@ -158,6 +158,11 @@ impl<'facts> Outside<'facts> {
     /// A call and the time in it, by their facts.
     fn call(&self, name: &str, time: &str) -> Option<(&'facts str, i64)> {
         Some((self.device.text(name)?, self.named_ns(time)?))
+    }
+
+    /// A range and the time in it. More than all that is told of would be no part of that.
+    fn range(&self) -> Option<(&'facts str, i64)> {
+        self.call("outside_range", "outside_range_ns").filter(|(_, ns)| *ns <= self.own_ns())
     }
 
     /// A function, or a file, that holds much of its host code, with the share of the CPU samples.
@@ -244,7 +249,7 @@ impl<'facts> Outside<'facts> {
                 Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&compiling(self.device, evidence)),
             );
         }
-        if let Some((range, ns)) = self.call("outside_range", "outside_range_ns") {
+        if let Some((range, ns)) = self.range() {
             parts.push(Sentence::default().own(&format!("{} in the range ", duration(ns))).code(range));
         }
         let begin = match self.is_of_first_caller() {
@@ -274,7 +279,7 @@ impl<'facts> Outside<'facts> {
         let host = self.named_ns("outside_host_ns");
         let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");
         let waits = blocked.is_some_and(|(_, ns)| host.is_none_or(|host| host < ns));
-        let range = self.call("outside_range", "outside_range_ns");
+        let range = self.range();
         let is_start_up = self.is_short() && range.is_none() && self.function().is_none();
         let call = self.call("outside_call", "outside_call_ns");
         // A range in which CUDA is set up holds no work of its own.

@@ -6,16 +6,14 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, NameId, Timeline};
+use crate::timeline::union::Union;
+use crate::timeline::{NONE, NameId, Timeline, modules};
 
 /// When a thread compiles, and the call that tells it.
 pub(super) type Found = (u32, Interval, NameId);
 
 /// Calls in which a thread sleeps.
 pub(super) const SLEEPS: [&str; 4] = ["nanosleep", "clock_nanosleep", "usleep", "sleep"];
-/// Programs that compile: a process that waits for a child waits for them where they ran.
-const COMPILER_PROGRAMS: [&str; 12] =
-    ["ptxas", "cicc", "nvcc", "cc1", "cc1plus", "gcc", "g++", "clang", "clang++", "ld.lld", "nvlink", "cudafe++"];
 /// Calls that wait for a child.
 const CHILD_WAITS: [&str; 6] = ["waitpid", "wait4", "waitid", "wait", "system", "pclose"];
 /// Calls that wait for another thread.
@@ -27,21 +25,50 @@ const JOINED_SHARE: f64 = 0.8;
 /// Of the waits of a process for compilers so many, the longest, are held against those for threads: each is against each.
 const MOST_WAITS: usize = 64;
 
+/// Calls in which a process may wait for one that it started: for its output, or for a thread that waits so.
+const OTHER_WAITS: [&str; 16] = [
+    "poll",
+    "ppoll",
+    "select",
+    "pselect",
+    "epoll_wait",
+    "epoll_pwait",
+    "read",
+    "fread",
+    "fgets",
+    "futex",
+    "sem_wait",
+    "sem_timedwait",
+    "sem_clockwait",
+    "pthread_cond_wait",
+    "pthread_cond_timedwait",
+    "pthread_cond_clockwait",
+];
+/// A wait is for compilers when those that run within it take this part of it, and each lies in it with this part of its own time.
+const RUN_SHARE: f64 = 0.8;
+
 /// Waits for children where compilers ran, and waits for threads that wait so.
 pub(super) fn of_children(timeline: &Timeline) -> Vec<Found> {
+    let surroundings = &timeline.surroundings;
     let mut found: Vec<Found> = Vec::new();
-    if !timeline.surroundings.program_names.iter().any(|name| COMPILER_PROGRAMS.contains(&name.as_str())) {
+    let has_compiler = surroundings.program_names.iter().any(|name| modules::is_compiler_program(name));
+    if !has_compiler && surroundings.compiler_runs.is_empty() {
         return found;
     }
     let named = |names: &[&str]| -> Vec<NameId> { names.iter().filter_map(|name| timeline.names.find(name)).collect() };
-    let (waits, joins) = (named(&CHILD_WAITS), named(&JOINS));
+    let (waits, others, joins) = (named(&CHILD_WAITS), named(&OTHER_WAITS), named(&JOINS));
     let calls = &timeline.os_calls;
     let calls = || {
         calls.times.iter().zip(&calls.thread).zip(&calls.name).filter(|((times, _), _)| times.len_ns() >= SHORT_WAIT_NS)
     };
-    found.extend(
-        calls().filter(|(_, name)| waits.contains(name)).map(|((times, thread), name)| (*thread, times, *name)),
-    );
+    for ((times, thread), name) in calls() {
+        let is_for_child = waits.contains(name);
+        if is_for_child || others.contains(name) {
+            let program = waited_for(timeline, *thread, times);
+            let program = program.or((is_for_child && has_compiler).then_some(*name));
+            found.extend(program.map(|program| (*thread, times, program)));
+        }
+    }
     let mut of_process: HashMap<u32, Vec<(u32, Interval)>> = HashMap::default();
     for (thread, times, _) in found.iter().filter(|(thread, ..)| *thread != NONE) {
         of_process.entry(timeline.process_of(*thread)).or_default().push((*thread, *times));
@@ -61,6 +88,17 @@ pub(super) fn of_children(timeline: &Timeline) -> Vec<Found> {
     let joins: Vec<Found> = joins.map(|((times, thread), name)| (*thread, times, *name)).collect();
     found.extend(joins);
     found
+}
+
+/// The compiler that a wait of a thread is for, by the samples of other processes: the one of those that run within it that runs longest.
+fn waited_for(timeline: &Timeline, thread: u32, wait: Interval) -> Option<NameId> {
+    let pid = timeline.processes.get(timeline.process_of(thread) as usize).map(|process| process.pid);
+    let runs = timeline.surroundings.compiler_runs.iter().take_while(|run| run.times.start < wait.end);
+    let is_within = |run: &Interval| wait.overlap_ns(*run) as f64 >= RUN_SHARE * run.len_ns() as f64;
+    let within: Vec<_> = runs.filter(|run| Some(run.pid) != pid && is_within(&run.times)).collect();
+    let taken_ns = Union::of(within.iter().map(|run| run.times)).overlap_ns(wait);
+    let longest = within.into_iter().max_by_key(|run| run.times.len_ns())?;
+    (taken_ns as f64 >= RUN_SHARE * wait.len_ns() as f64).then_some(longest.program)
 }
 
 /// A part of the names of kernels that Numba compiles.
@@ -111,9 +149,9 @@ pub(super) fn of_linkers(timeline: &Timeline) -> Vec<Found> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::CpuSamples;
     use crate::timeline::columns::KernelShape;
     use crate::timeline::samples::Frame;
+    use crate::timeline::{CompilerRun, CpuSamples, Process, Thread};
 
     fn named(timeline: &mut Timeline, name: &str) -> NameId {
         timeline.names.intern(name.to_owned())
@@ -155,6 +193,35 @@ mod tests {
             .into_iter()
             .collect();
         assert_eq!(of(&timeline), [(1, 100)]);
+    }
+
+    #[test]
+    fn a_wait_for_a_process_that_compiles_compiles_whatever_the_call() {
+        let mut timeline = Timeline::default();
+        for pid in [100, 101] {
+            timeline.processes.push(Process { pid, label: String::new(), name: None });
+        }
+        timeline.threads.push(Thread { process: 0, id: 7 });
+        os_call(&mut timeline, "poll", 0, 0, 100);
+        os_call(&mut timeline, "futex", 0, 200, 300);
+        os_call(&mut timeline, "wait4", 0, 400, 500);
+        os_call(&mut timeline, "write", 0, 600, 700);
+        let program = named(&mut timeline, "tileiras");
+        let run = |pid: i64, start_ms: i64, end_ms: i64| CompilerRun {
+            times: Interval::new(start_ms * 1_000_000, end_ms * 1_000_000),
+            pid,
+            program,
+        };
+        let mut of = |runs: Vec<CompilerRun>| {
+            timeline.surroundings.compiler_runs = runs;
+            of_children(&timeline).into_iter().map(|(_, wait, name)| (wait.start / 1_000_000, name)).collect::<Vec<_>>()
+        };
+        let all = vec![run(101, 5, 95), run(101, 205, 240), run(102, 240, 285), run(101, 410, 490), run(101, 600, 700)];
+        assert_eq!(of(all), [(0, program), (200, program), (400, program)]);
+        // Too little of the wait, too much of the run elsewhere, or the process itself.
+        assert!(of(vec![run(101, 0, 80)]).len() == 1 && of(vec![run(101, 0, 79)]).is_empty());
+        assert!(of(vec![run(101, 0, 125)]).len() == 1 && of(vec![run(101, 0, 126)]).is_empty());
+        assert!(of(vec![run(100, 5, 95)]).is_empty());
     }
 
     #[test]

@@ -1,8 +1,10 @@
 use super::*;
-use crate::findings::Review;
 use crate::findings::samples::{Sample, healthy, hostile, nothing, policy, two_gpus};
+use crate::findings::{Finding, Review};
 use crate::gates::Gates;
 use crate::report::ReviewReport;
+use crate::rules::outcome::Severity;
+use crate::text::spans::Sentence;
 
 fn report(review: Review) -> Report {
     report_of("run.sqlite", review)
@@ -56,6 +58,33 @@ fn two_gpus_as_json() {
 fn facts_as_text_and_json() {
     insta::assert_snapshot!(facts::facts_text(&hostile().facts));
     insta::assert_snapshot!(facts::facts_json(&healthy().facts).unwrap());
+}
+
+/// A review of three findings with this many words of advice each.
+fn long_review(words: usize) -> String {
+    let mut review = two_gpus().review();
+    let finding = Finding {
+        severity: Severity::Medium,
+        is_brief: false,
+        advice: Sentence::default().own(&"word ".repeat(words)),
+        ..review.findings[0].clone()
+    };
+    let line = Finding { is_brief: true, ..finding.clone() };
+    let note = Finding { severity: Severity::Info, ..line.clone() };
+    let of = |finding: &Finding, count: usize| vec![finding.clone(); count];
+    review.findings = [of(&finding, 3), of(&line, 4), of(&note, 5)].concat();
+    page(review)
+}
+
+#[test]
+fn a_third_finding_of_a_long_review_is_a_line_and_the_last_lines_are_names() {
+    let short = long_review(1);
+    assert!(short.contains("### 3. ") && !short.contains("### 4. "), "{short}");
+    assert!(short.contains("### Further") && !short.contains("1 more:") && short.contains("\n- 2 more: "), "{short}");
+    let long = long_review(120);
+    assert!(long.contains("### 2. ") && !long.contains("### 3. "), "{long}");
+    assert!(long.contains("\n- 1 more: ") || long.contains("\n- 3 more: "), "{long}");
+    assert!(long.matches("word word").count() > 0 && long.split_whitespace().count() <= 900, "{long}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What a recording is, and what is known to be wrong with it: the profiler's own notices, rows that could not be used,
 //! and limits that were reached.
 
+use super::NameId;
+use super::interval::Interval;
 use super::output::OutputError;
 
 /// What a recording is.
@@ -129,6 +131,17 @@ pub struct Reached {
     pub merged_thread_count: u64,
 }
 
+/// A process that compiles: another waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompilerRun {
+    /// From the first to the last sample of it.
+    pub times: Interval,
+    /// Its process id.
+    pub pid: i64,
+    /// The file of the program.
+    pub program: NameId,
+}
+
 /// What is known of the machine and of how the program ended, beside events.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Surroundings {
@@ -136,6 +149,8 @@ pub struct Surroundings {
     pub is_wsl: bool,
     /// Programs that ran on the machine meanwhile, as far as the recording lists them; without folders.
     pub program_names: Vec<String>,
+    /// When programs that compile ran as processes of their own, by CPU samples; in order of their begins.
+    pub compiler_runs: Vec<CompilerRun>,
     /// Names of threads of the recorded processes.
     pub thread_names: Vec<String>,
     /// What the program's output tells of an error.

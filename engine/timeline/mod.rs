@@ -27,7 +27,9 @@ pub mod union;
 use std::sync::Arc;
 
 pub use capability::Capability;
-pub use capture::{Dropped, GpuVendor, LostLaunches, Notice, NoticeKind, NoticeLevel, Reached, Source, Surroundings};
+pub use capture::{
+    CompilerRun, Dropped, GpuVendor, LostLaunches, Notice, NoticeKind, NoticeLevel, Reached, Source, Surroundings,
+};
 pub use columns::{ApiCalls, Copies, GpuOps, Graphs, Kernels, Memsets, Migrations, OsCalls, Overheads, Ranges};
 pub use columns::{KernelShape, ThreadRanges, ThreadState, ThreadStates};
 pub use kernel_profiles::{Counter, Counters, KernelProfile, KernelProfiles, Page};

@@ -76,6 +76,50 @@ pub fn is_plumbing(file: &str) -> bool {
     file.is_empty() || is_system(file) || is_cuda(file) || begins_with_any(file, &INTERPRETER_FILES)
 }
 
+/// Programs that compile, assemble or link.
+const COMPILER_PROGRAMS: [&str; 22] = [
+    "ptxas",
+    "cicc",
+    "nvcc",
+    "nvlink",
+    "fatbinary",
+    "tileiras",
+    "cudafe++",
+    "cc1",
+    "cc1plus",
+    "collect2",
+    "gcc",
+    "g++",
+    "clang",
+    "clang++",
+    "as",
+    "ld",
+    "ld.bfd",
+    "ld.gold",
+    "ld.lld",
+    "mold",
+    "ptxas-blackwell",
+    "triton-opt",
+];
+
+/// Whether a program of this name compiles, or is a step of that.
+pub fn is_compiler_program(file: &str) -> bool {
+    COMPILER_PROGRAMS.contains(&file)
+}
+
+/// How calls of CUDA and of the profiler's interface to it begin; an upper letter follows.
+const CUDA_CALLS: [&str; 3] = ["cuda", "cupti", "cu"];
+
+/// Whether a function is named as calls of CUDA's runtime and driver are: `cudaLaunchKernel`, `cuLaunchKernel_ptsz`. A runtime that is
+/// linked into the program has its file's name. Functions of the program with arguments or a namespace are not.
+pub fn is_cuda_call(name: &str) -> bool {
+    let name = plain(name);
+    let rest = CUDA_CALLS
+        .iter()
+        .find_map(|begin| name.strip_prefix(begin).filter(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())));
+    rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+}
+
 /// Whether it is the program itself, not a library.
 pub fn is_program(file: &str) -> bool {
     !file.is_empty() && !file.starts_with('[') && !file.contains(".so")
@@ -162,6 +206,17 @@ mod tests {
         assert!(!is_plumbing("train") && !is_plumbing("libcublas.so.12"));
         assert!(is_entry("main") && is_entry("clone3@@GLIBC_2.34") && !is_entry("main_loop"));
         assert!(is_root("_start") && is_root("clone3@@GLIBC_2.34") && !is_root("main") && !is_root("start"));
+    }
+
+    #[test]
+    fn calls_of_cuda_are_told_by_their_names() {
+        for name in ["cudaDeviceSynchronize", "cuLaunchKernel_ptsz", "cuptiActivityEnable", "cudaFree@libcudart.so.12"]
+        {
+            assert!(is_cuda_call(name), "{name}");
+        }
+        for name in ["cuda_solve", "cudart", "cut", "cuda::Solver", "cudaSolve(float*)", "myCudaCall", "cuda", "main"] {
+            assert!(!is_cuda_call(name), "{name}");
+        }
     }
 
     #[test]

@@ -114,9 +114,9 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Text,
         Nvtx,
         Incomparable,
-        "The innermost range of that thread that holds at least half of the time there, and none of the window.",
+        "The innermost range of that thread that holds at least half of the time there, beside what the profiler takes, and none of the window.",
     ),
-    fact("outside_range_ns", Int, Nvtx, OneTime, "How much of it."),
+    fact("outside_range_ns", Int, Nvtx, OneTime, "How much of it, without what the profiler takes."),
     fact(
         "before_steady_host_ns",
         Int,

@@ -11,6 +11,7 @@ use crate::ledger::Activity;
 use crate::ledger::compiling::compiler_of;
 use crate::text::paths::without_folders;
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{Timeline, modules};
 
 /// A range that holds a smaller part of it does not tell what it is.
@@ -42,7 +43,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let main = teller;
     let spent = Spent::of(context, main, &sides);
     activities(context.timeline, &spent, facts);
-    ranges(context.timeline, main, window, sides, facts);
+    ranges(context.timeline, main, window, sides, &spent.profiler, facts);
     if !context.timeline.cpu_samples.is_empty() {
         sampled(spent.sampled(context.timeline, main), facts);
     }
@@ -84,7 +85,7 @@ fn unknown_ns(context: &Context<'_>, thread: u32, sides: [Interval; 2]) -> i64 {
 /// How long the thread is in host code, in calls of the OS, and in which call of CUDA the longest.
 fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
     facts.set("outside_host_ns", spent.host_ns());
-    facts.set("outside_profiler_ns", spent.profiler_ns);
+    facts.set("outside_profiler_ns", spent.profiler.len_ns());
     facts.set("outside_unknown_ns", spent.unknown_ns);
     facts.set("outside_off_cpu_ns", spent.off_cpu_ns);
     facts.set("outside_loading_ns", spent.loading_ns);
@@ -105,12 +106,20 @@ fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
     }
 }
 
-/// The innermost range of the thread that holds half of it, and none of the devices' work.
-fn ranges(timeline: &Timeline, main: u32, window: Interval, sides: [Interval; 2], facts: &mut Entity) {
+/// The innermost range of the thread that holds half of it, and none of the devices' work; what the profiler takes counts on neither side.
+fn ranges(
+    timeline: &Timeline,
+    main: u32,
+    window: Interval,
+    sides: [Interval; 2],
+    profiler: &Union,
+    facts: &mut Entity,
+) {
     let Some(own) = timeline.ranges.of_thread(main) else { return };
-    let outside_ns = sides.iter().map(|side| side.len_ns().max(0)).fold(0, i64::saturating_add);
+    let own_ns = |part: Interval| (part.len_ns() - profiler.overlap_ns(part)).max(0);
+    let outside_ns = sides.iter().map(|side| own_ns(*side)).fold(0, i64::saturating_add);
     let holds = |(times, label): (Interval, &u32)| {
-        let ns = sides.iter().map(|side| times.overlap_ns(*side)).fold(0, i64::saturating_add);
+        let ns = sides.iter().map(|side| own_ns(times.clip(*side))).fold(0, i64::saturating_add);
         let is_told = ns > 0 && ns as f64 >= MIN_RANGE_SHARE * outside_ns as f64 && times.overlap_ns(window) == 0;
         is_told.then_some((ns, *label))
     };

@@ -37,7 +37,7 @@ pub(super) fn is_profiler(timeline: &Timeline, frame: Frame) -> bool {
 
 /// Whether it belongs to the system, to CUDA, or to an interpreter: what they do, others ask for.
 pub(super) fn is_plumbing(timeline: &Timeline, frame: Frame) -> bool {
-    modules::is_plumbing(file_of(timeline, frame))
+    modules::is_plumbing(file_of(timeline, frame)) || modules::is_cuda_call(timeline.name(frame.function))
 }
 
 /// The name of a function as it is told.

@@ -13,6 +13,7 @@ use crate::ledger::Activity;
 use crate::text::paths::file_name;
 use crate::timeline::interval::Interval;
 use crate::timeline::samples::Frame;
+use crate::timeline::union::Union;
 use crate::timeline::{NONE, NameId, Timeline, modules};
 
 /// A function is told that this part of the samples lies in, in percent: a program does several things there.
@@ -31,7 +32,8 @@ pub(super) struct Spent {
     /// Its host code, by start.
     pub(super) host: Vec<Interval>,
     pub(super) unknown_ns: i64,
-    pub(super) profiler_ns: i64,
+    /// When the profiler works, by start.
+    pub(super) profiler: Union,
     /// Off the CPU in no call that was recorded, after the program began.
     pub(super) off_cpu_ns: i64,
     /// The same before it began.
@@ -56,7 +58,7 @@ impl Spent {
                 let sum = match activity {
                     Activity::Host => return spent.host.push(part),
                     Activity::Unknown => &mut spent.unknown_ns,
-                    Activity::Profiler => &mut spent.profiler_ns,
+                    Activity::Profiler => return spent.profiler.push(part),
                     Activity::OffCpu => {
                         let before_ns = (begins_ns.min(part.end) - part.start).max(0);
                         spent.loading_ns = spent.loading_ns.saturating_add(before_ns);

@@ -49,7 +49,8 @@ fn quoted(text: &str) -> Option<(&str, u32)> {
 pub(super) fn function(name: &str, module: &str) -> Option<(Rank, SourceLocation)> {
     let file = paths::file_name(module);
     let rank = match () {
-        () if modules::is_plumbing(file) || modules::is_of_interpreter(name) || !is_name(name) => return None,
+        () if modules::is_plumbing(file) || modules::is_cuda_call(name) => return None,
+        () if modules::is_of_interpreter(name) || !is_name(name) => return None,
         () if modules::is_entry(name) && !modules::is_program_entry(name) => return None,
         () if modules::is_entry(name) => Rank::Entry,
         () if modules::is_program(file) => Rank::Program,
@@ -154,6 +155,15 @@ mod tests {
             assert_eq!(path_and_line(text), expected, "{text}");
         }
         assert_eq!(path_and_line(&format!("{}.py:1", "x".repeat(MAX_BYTES))), None);
+    }
+
+    #[test]
+    fn a_call_of_cuda_within_the_program_did_not_launch_itself() {
+        let of = |name: &str| function(name, "/home/me/app").map(|(rank, _)| rank);
+        assert_eq!(of("cudaDeviceSynchronize"), None);
+        assert_eq!(of("cuLaunchKernel"), None);
+        assert_eq!(of("cudaSolve(float*)"), Some(Rank::Program));
+        assert_eq!(of("main"), Some(Rank::Entry));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod budget;
 mod callchains;
 mod capture;
 mod cells;
+mod compilers;
 mod database;
 mod describe;
 mod faults;
@@ -164,6 +165,7 @@ fn read_database(
     timeline.has_cpu_samples = info::has_rows(&db, &schema, samples::CHAINS)?;
     samples::read(&db, &schema, &mut timeline, limits)?;
     timeline.surroundings = surroundings::read(&db, &schema, &processes, &timeline.names)?;
+    timeline.surroundings.compiler_runs = compilers::read(&db, &schema, &mut timeline, limits)?;
     let located = callchains::locations(&db, &schema, &timeline, options.root.as_deref(), limits)?;
     timeline.call_locations = located.locations;
     timeline.reached.row_count += located.beyond;

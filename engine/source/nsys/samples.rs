@@ -15,7 +15,7 @@ use crate::timeline::builder::{ABSURD_NS, Limits};
 use crate::timeline::samples::{CpuSamples, Frame, StackedCalls};
 use crate::timeline::{NONE, NameId, Timeline, modules};
 
-const EVENTS: &str = "COMPOSITE_EVENTS";
+pub(super) const EVENTS: &str = "COMPOSITE_EVENTS";
 pub(super) const CHAINS: &str = "SAMPLING_CALLCHAINS";
 
 /// One sample, by the id that its stack has.

@@ -42,6 +42,8 @@ pub(super) fn read(
     Ok(Surroundings {
         is_wsl: reader.is_wsl(names)?,
         program_names: reader.program_names()?,
+        // Read with the samples.
+        compiler_runs: Vec::new(),
         thread_names: reader.thread_names(processes)?,
         output_error: reader.output_error()?,
         has_device_records: reader.has_device_records()?,

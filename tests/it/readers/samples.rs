@@ -105,6 +105,15 @@ fn what_lies_outside_of_the_work_is_what_the_tables_say() {
     assert_eq!(device["outside_after_ns"], end - last);
     assert_eq!(device["outside_range"], "preprocess");
     assert_eq!(device["outside_range_ns"], 60_000_000);
+    // What the profiler does within a range is no part of what is told of it.
+    let work = "CREATE TABLE PROFILER_OVERHEAD (start INTEGER, \"end\" INTEGER, globalTid INTEGER, nameId INTEGER, overheadType INTEGER); \
+         INSERT INTO PROFILER_OVERHEAD (start, \"end\", globalTid, nameId, overheadType) \
+         SELECT start + 5000000, start + 25000000, globalTid, (SELECT MIN(id) FROM StringIds), 3 FROM NVTX_EVENTS WHERE text = 'preprocess'";
+    let profiled = Project::empty();
+    std::fs::copy(&report, profiled.file("run.sqlite")).unwrap();
+    rusqlite::Connection::open(profiled.file("run.sqlite")).unwrap().execute_batch(work).unwrap();
+    let own = profiled.facts()["devices"][0].clone();
+    assert_eq!((&own["outside_profiler_ns"], &own["outside_range_ns"]), (&json!(20_000_000), &json!(40_000_000)));
     // The rest is in calls: the first launch, and the end of the last wait.
     assert_eq!((&device["outside_unknown_ns"], &device["outside_profiler_ns"]), (&json!(0), &json!(0)));
     let (host, call) = (device["outside_host_ns"].as_i64().unwrap(), device["outside_call_ns"].as_i64().unwrap());
@@ -228,4 +237,27 @@ fn outside_of_the_work_callers_are_told_and_loading_is_no_wait() {
     let review = project.coldspot(&["review", "run.sqlite"]).out();
     assert!(review.contains("of its CPU samples in `__random`, called by `main`"), "{review}");
     assert!(review.contains("Loading the program, until it begins, takes 200 ms"), "{review}");
+}
+
+/// What a thread waits for is told by the process that runs within the wait, whichever call it waits in.
+#[test]
+fn a_wait_in_which_a_compiler_runs_as_a_process_compiles() {
+    let compilers = "INSERT INTO StringIds (id, value) VALUES (900001, '/usr/local/cuda/bin/PROGRAM'), (900002, 'run'); \
+         INSERT INTO COMPOSITE_EVENTS (id, start, globalTid, cpuCycles) \
+             SELECT 800000 + 2 * rowid, start + 50000, globalTid + ((1000 + rowid) << 24), 1 FROM OSRT_API; \
+         INSERT INTO COMPOSITE_EVENTS (id, start, globalTid, cpuCycles) \
+             SELECT 800001 + 2 * rowid, \"end\" - 50000, globalTid + ((1000 + rowid) << 24), 1 FROM OSRT_API; \
+         INSERT INTO SAMPLING_CALLCHAINS (id, symbol, module, stackDepth) SELECT 800000 + 2 * rowid, 900002, 900001, 0 FROM OSRT_API";
+    let first = |program: &str| {
+        let project = Project::empty();
+        let report = project.file("run.sqlite");
+        scenario("reads-and-prints").write(SchemaVersion::Nsys2025, &report);
+        let change = compilers.replace("PROGRAM", program);
+        rusqlite::Connection::open(report).unwrap().execute_batch(&change).unwrap();
+        let facts = project.facts();
+        let device = &facts["devices"][0];
+        json!([device["idle_compile_ns"].as_i64() > Some(0), device["idle_blocked_ns"].as_i64() > Some(0)])
+    };
+    assert_eq!(first("tileiras"), json!([true, false]));
+    assert_eq!(first("reader"), json!([false, true]));
 }
