@@ -82,11 +82,12 @@ impl Source {
 }
 
 /// Facts that hold the name of a kernel or range, of entities that are neither.
-const NAMING: [(EntityKind, &str, CodeKind); 15] = [
+const NAMING: [(EntityKind, &str, CodeKind); 16] = [
     (EntityKind::SyncGroup, "range", CodeKind::Range),
     (EntityKind::Device, "data_loading_range", CodeKind::Range),
     (EntityKind::Device, "idle_host_range", CodeKind::Range),
     (EntityKind::Device, "idle_blocked_range", CodeKind::Range),
+    (EntityKind::Device, "idle_launch_range", CodeKind::Range),
     (EntityKind::Device, "exposed_copy_range", CodeKind::Range),
     (EntityKind::Device, "step_name", CodeKind::Range),
     (EntityKind::Device, "step_lead_range", CodeKind::Range),

@@ -23,6 +23,7 @@ struct Totals {
     idle_ns: i64,
     host_ns: i64,
     blocked_ns: i64,
+    launch_ns: i64,
 }
 
 impl Totals {
@@ -31,6 +32,7 @@ impl Totals {
         match activity {
             Account::IdleHost => self.host_ns += length_ns,
             Account::IdleBlocked => self.blocked_ns += length_ns,
+            Account::IdleLaunch => self.launch_ns += length_ns,
             _ => {}
         }
     }
@@ -146,11 +148,12 @@ impl<'timeline> OpenRanges<'timeline> {
 
     /// Adds up the idle time where a range was the innermost, and what passed since its label was opened, unless it still is.
     fn settle(&mut self, ended: Open) {
-        let Totals { idle_ns, host_ns, blocked_ns } = ended.innermost;
+        let Totals { idle_ns, host_ns, blocked_ns, launch_ns } = ended.innermost;
         let mut sums = RangeIdle {
             innermost_idle_ns: idle_ns,
             innermost_host_ns: host_ns,
             innermost_blocked_ns: blocked_ns,
+            innermost_launch_ns: launch_ns,
             ..RangeIdle::default()
         };
         if let Some(since) = ended.since {
@@ -161,6 +164,7 @@ impl<'timeline> OpenRanges<'timeline> {
                 sums.idle_ns = self.totals.idle_ns - since.idle_ns;
                 sums.host_ns = self.totals.host_ns - since.host_ns;
                 sums.blocked_ns = self.totals.blocked_ns - since.blocked_ns;
+                sums.launch_ns = self.totals.launch_ns - since.launch_ns;
             }
         }
         if sums.idle_ns > 0 || sums.innermost_idle_ns > 0 {
@@ -205,7 +209,7 @@ mod tests {
         ) {
             let ranges = ranges(&all);
             let cuts: Vec<i64> = cuts.into_iter().collect();
-            let activities = [Account::IdleHost, Account::IdleSync, Account::IdleBlocked];
+            let activities = [Account::IdleHost, Account::IdleSync, Account::IdleBlocked, Account::IdleLaunch];
             let pieces: Vec<Piece> = cuts.windows(2).zip(activities.iter().cycle()).filter(|(pair, _)| pair[0] % 3 > 0)
                 .map(|(pair, activity)| piece(pair[0], pair[1], *activity)).collect();
             let mut open = OpenRanges::new(&ranges, 1);
@@ -231,9 +235,11 @@ mod tests {
                     idle_ns: count(false, None),
                     host_ns: count(false, Some(Account::IdleHost)),
                     blocked_ns: count(false, Some(Account::IdleBlocked)),
+                    launch_ns: count(false, Some(Account::IdleLaunch)),
                     innermost_idle_ns: count(true, None),
                     innermost_host_ns: count(true, Some(Account::IdleHost)),
                     innermost_blocked_ns: count(true, Some(Account::IdleBlocked)),
+                    innermost_launch_ns: count(true, Some(Account::IdleLaunch)),
                 };
                 prop_assert_eq!(reading.idle.get(&label).copied().unwrap_or_default(), expected);
                 let tail = reading.after_waits.get(&(7, label)).copied().unwrap_or(0);

@@ -143,12 +143,16 @@ pub struct RangeIdle {
     pub host_ns: i64,
     /// The time blocked in the OS in it.
     pub blocked_ns: i64,
+    /// The launching in it.
+    pub launch_ns: i64,
     /// Where no other range lies further inside.
     pub innermost_idle_ns: i64,
     /// The host code in that.
     pub innermost_host_ns: i64,
     /// The time blocked in the OS in that.
     pub innermost_blocked_ns: i64,
+    /// The launching in that.
+    pub innermost_launch_ns: i64,
 }
 
 impl RangeIdle {
@@ -156,9 +160,11 @@ impl RangeIdle {
         self.idle_ns += other.idle_ns;
         self.host_ns += other.host_ns;
         self.blocked_ns += other.blocked_ns;
+        self.launch_ns += other.launch_ns;
         self.innermost_idle_ns += other.innermost_idle_ns;
         self.innermost_host_ns += other.innermost_host_ns;
         self.innermost_blocked_ns += other.innermost_blocked_ns;
+        self.innermost_launch_ns += other.innermost_launch_ns;
     }
 }
 

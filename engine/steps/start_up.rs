@@ -34,11 +34,16 @@ struct Launched {
     count: u32,
     sum_ns: i64,
     first: i64,
+    /// The call that asked for the last of them.
+    last_call: Option<u32>,
 }
 
 impl Launched {
+    /// What one launch of a graph runs again and again, as the layers of a model, comes once with it.
     fn merge(&mut self, other: Self) {
-        self.count += other.count;
+        let is_one_pass = self.last_call.is_some() && self.last_call == other.last_call;
+        self.count += if is_one_pass { 0 } else { other.count };
+        self.last_call = other.last_call;
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.first = self.first.min(other.first);
     }
@@ -53,7 +58,8 @@ fn launched(timeline: &Timeline, device: &DeviceOps) -> Vec<Option<Launched>> {
             OpKind::Graph => None,
             _ => timeline.kernels.shape.get(op.index as usize).map(|shape| *shape as usize),
         };
-        let own = Launched { count: 1, sum_ns: op.interval().clip(device.window).len_ns(), first: op.start };
+        let sum_ns = op.interval().clip(device.window).len_ns();
+        let own = Launched { count: 1, sum_ns, first: op.start, last_call: op.call(timeline) };
         match &mut launched[shape.map_or(shapes.len(), |shape| shape.min(shapes.len()))] {
             Some(known) => known.merge(own),
             none => *none = Some(own),

@@ -126,6 +126,14 @@ pub(super) const DETAIL: &[Fact] = &[
     fact("device_free_count", Int, CudaApi, Extensive, "Calls in the window that free such memory."),
     fact("idle_init_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the set-up time."),
     fact("idle_launch_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the launch time."),
+    fact(
+        "idle_launch_range",
+        Text,
+        Nvtx,
+        Incomparable,
+        "The innermost range that holds at least half of the launch time, what lies in it included: one that the program or its framework marks before an operator (`aten::`). Numbers in names are folded, as `layer_#`. Absent without one.",
+    ),
+    fact("idle_launch_range_ns", Int, Nvtx, ExtensiveWithGaps, "How much of the launch time fell into that range."),
     fact("idle_query_call", Text, CudaApi, Incomparable, "The API that takes the largest part of the polling time."),
     fact("idle_copy_call", Text, CudaApi, Incomparable, "The copy API that takes the largest part of that time."),
     fact(

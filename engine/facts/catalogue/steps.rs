@@ -11,7 +11,7 @@ pub(super) const STEPS: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "How often the work repeats: steps; where nothing tells them, launches of the kernel, or of graphs, that are launched most often.",
+        "How often the work repeats: steps; where nothing tells them, launches of the kernel, or of graphs, that are launched most often. What one launch of a graph runs comes once with it, as often as it is in the graph.",
     ),
     fact(
         "repeated_work_share",

@@ -153,13 +153,16 @@ impl Repeats {
             let work_share = kernels.any(|op| op.interval().len_ns() > 0).then_some(1.0);
             return Self { count, usual_count: count, work_share };
         }
-        // By kernel, and of all graphs: launches, and their time.
+        // By kernel, and of all graphs: launches, and their time. What one launch of a graph runs again and again, as the layers
+        // of a model, comes once with it.
         let mut launches: HashMap<(bool, NameId), (i64, i64)> = HashMap::default();
+        let mut last_calls: HashMap<(bool, NameId), u32> = HashMap::default();
         for op in kernels {
             let is_graph = op.kind == OpKind::Graph;
             let name = if is_graph { NONE } else { timeline.kernels.shape_of(op.index).name };
             let (count, sum_ns) = launches.entry((is_graph, name)).or_default();
-            *count += 1;
+            let last = op.call(timeline).and_then(|call| Some((call, last_calls.insert((is_graph, name), call)?)));
+            *count += i64::from(last.is_none_or(|(call, last)| call != last));
             *sum_ns = sum_ns.saturating_add(op.interval().len_ns());
         }
         let sum = |least: i64| {

@@ -100,9 +100,9 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("idle_blocked_range_ns", ns);
     }
     loading(timeline, device, told.groups, facts);
+    launching(device, told, facts);
     let projection = told.projection;
-    // What the program marks says more than an operator of its framework.
-    let is_marked = |group: &u32| !told.folded.name(*group).starts_with("aten::");
+    let is_marked = |group: &u32| told.is_marked(*group);
     let copies = projection.exposed_copies.iter().filter(|(group, _)| !told.all_holding.contains(group));
     let copies: &BTreeMap<u32, InGroup> = &copies.map(|(group, sum)| (*group, *sum)).collect();
     let marked = copies.iter().filter(|(group, _)| is_marked(group)).map(|(group, sum)| (*group, *sum)).collect();
@@ -110,6 +110,28 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
     if let Some((range, ns)) = telling(&marked, whole_ns).or_else(|| telling(copies, whole_ns)) {
         facts.set("exposed_copy_range", told.folded.name(range));
         facts.set("exposed_copy_range_ns", ns);
+    }
+}
+
+/// Which range holds half of the time that goes into launching.
+fn launching(device: &DeviceContext, told: &Told<'_>, facts: &mut Entity) {
+    let mut groups: BTreeMap<u32, InGroup> = BTreeMap::new();
+    for group in told.groups.iter().filter(|group| group.sums.idle.launch_ns > 0) {
+        let folded = told.folded.group_of(group.label).filter(|folded| !told.all_holding.contains(folded));
+        // Whose method it is says less than the line that calls it.
+        let Some(folded) = folded.filter(|folded| !told.folded.name(*folded).starts_with("built-in method ")) else {
+            continue;
+        };
+        let sum = groups.entry(folded).or_default();
+        sum.all_ns += group.sums.idle.launch_ns;
+        sum.innermost_ns += group.sums.idle.innermost_launch_ns;
+    }
+    let marked =
+        groups.iter().filter(|(group, _)| told.is_marked(**group)).map(|(group, sum)| (*group, *sum)).collect();
+    let whole_ns = device.account_ns(Account::IdleLaunch);
+    if let Some((range, ns)) = telling(&marked, whole_ns).or_else(|| telling(&groups, whole_ns)) {
+        facts.set("idle_launch_range", told.folded.name(range));
+        facts.set("idle_launch_range_ns", ns);
     }
 }
 
@@ -158,6 +180,13 @@ struct Told<'all> {
     projection: &'all Projection,
     /// The groups that tell nothing, as everything lies in them.
     all_holding: BTreeSet<u32>,
+}
+
+impl Told<'_> {
+    /// Whether a group is no mere operator: what the program marks says more than those of its framework.
+    fn is_marked(&self, group: u32) -> bool {
+        !self.folded.name(group).starts_with("aten::")
+    }
 }
 
 /// The groups of ranges that hold the whole window, as the frames that begin a program do, or all that repeats: steps, and what is

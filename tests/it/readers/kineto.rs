@@ -205,6 +205,35 @@ fn a_graph_is_waited_for_once_whatever_it_copies() {
     assert!((share - 0.1).abs() < 1e-9, "{share}");
 }
 
+/// One pass: a kernel, host code for 1 ms, then a graph of 32 layers of two kernels.
+fn one_pass_of_a_graph() -> String {
+    let kernel = |name: &str, start: i64, id: i64| {
+        format!(
+            r#"{{"ph": "X", "cat": "kernel", "name": "{name}", "pid": 0, "tid": 7, "ts": {start}, "dur": 45, "args": {{"device": 0, "stream": 7, "correlation": {id}, "grid": [264, 1, 1], "block": [256, 1, 1]}}}}"#
+        )
+    };
+    let call = |name: &str, start: i64, id: i64| {
+        format!(
+            r#"{{"ph": "X", "cat": "cuda_runtime", "name": "{name}", "pid": 99, "tid": 99, "ts": {start}, "dur": 10, "args": {{"correlation": {id}}}}}"#
+        )
+    };
+    let mut events =
+        vec![call("cudaLaunchKernel", 1_000, 1), kernel("gather", 1_015, 1), call("cudaGraphLaunch", 2_060, 2)];
+    let layers =
+        (0..32).flat_map(|layer| [("product", 0), ("attend", 50)].map(|(name, at)| (name, 2_075 + 100 * layer + at)));
+    events.extend(layers.map(|(name, start)| kernel(name, start, 2)));
+    format!("{{\"traceEvents\": [\n  {}\n]}}\n", events.join(",\n  "))
+}
+
+#[test]
+fn the_layers_in_one_launch_of_a_graph_are_one_pass() {
+    let facts = facts(one_pass_of_a_graph());
+    let device = facts.of_kind(EntityKind::Device).next().unwrap().1;
+    assert_eq!(device.int("repeat_count"), Some(1));
+    assert!(device.int("idle_host_ns").unwrap() > 900_000);
+    assert_eq!(device.int("idle_host_once_count").unwrap_or(0), 0);
+}
+
 #[test]
 fn a_trace_that_is_cut_before_its_gpu_work_is_not_called_one_of_the_cpu() {
     let whole = trace(6, Today);
