@@ -25,6 +25,9 @@ const DISPATCH_NS: i64 = 20_000;
 const MERGED_SHARE: f64 = 0.5;
 const MIN_KERNELS_IN_ROW: usize = 8;
 
+/// Kernels that follow one another in a stream: their step, their shape, and which operations they are.
+type Row = (u32, Option<u32>, Vec<u32>);
+
 impl Play<'_> {
     pub(super) fn graph(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
@@ -79,7 +82,7 @@ impl Play<'_> {
                 shares.extend(same.into_iter().map(|index| (index, share)));
             }
         };
-        let mut in_row: HashMap<(u32, u32), (u32, Option<u32>, Vec<u32>)> = HashMap::default();
+        let mut in_row: HashMap<(u32, u32), Row> = HashMap::default();
         for (index, op) in (0_u32..).zip(&self.model.part.ops) {
             let shape = setting.shape_of(op).filter(|_| op.call != NONE && op.kind == OpKind::Kernel);
             let row = in_row.entry((op.device, op.stream)).or_insert_with(|| (op.step, shape, Vec::new()));
