@@ -198,13 +198,13 @@ fn pairs_that_make_no_sense_print_nothing() {
 fn a_facts_file_reviews_as_its_report_does() {
     let folder = Folder::new();
     let saved = folder.path("saved.json").display().to_string();
+    let beyond = Regex::new("; beyond the findings above about [0-9.]+ %").unwrap();
     for name in ["training-step.sqlite", "tiny-kernels.sqlite"] {
         coldspot(&["facts", &fixture(name), "--format", "json", "--output", &saved]).success();
         let strip = |text: String| text.replace("saved.json", name);
         let of_file = strip(coldspot(&["review", &saved]).success().out());
         let of_report = coldspot(&["review", &fixture(name)]).success().out();
         // Only a recording can be played again with several changes at once.
-        let beyond = Regex::new("; beyond the findings above about [0-9.]+ %").unwrap();
         let of_report = beyond.replace_all(&of_report, "");
         let (together, rest): (Vec<&str>, Vec<&str>) =
             of_report.split("\n\n").partition(|part| part.starts_with("Together: "));

@@ -287,13 +287,13 @@ fn a_review_says_what_fails_on_findings() {
     };
     assert!(
         of("markdown")
-            .contains("| `fail-on` | `medium` | ✗ failed | 3 findings of severity medium or above, the first: "),
+            .contains("| `fail-on` | `medium` | ✗ failed | 4 findings of severity medium or above, the first: "),
         "{}",
         of("markdown")
     );
-    assert!(of("github").contains("::error title=gate fail-on (medium) failed::3 findings"));
+    assert!(of("github").contains("::error title=gate fail-on (medium) failed::4 findings"));
     assert!(of("junit").contains("name=\"fail-on medium\"><failure"));
-    assert!(of("sarif").contains("gate fail-on (medium) failed: 3 findings"));
+    assert!(of("sarif").contains("gate fail-on (medium) failed: 4 findings"));
     let json: Value = serde_json::from_str(&of("json")).unwrap();
     assert_eq!((&json["gates"][0]["name"], &json["gates"][0]["outcome"]), (&json!("fail-on"), &json!("failed")));
     let without = Project::with("[rules]\noff = ['fp32-matmul']\n");
