@@ -252,6 +252,21 @@ fn communication_in_two_streams_at_once_is_won_once() {
     assert!(gain.ceiling_ns <= 115_000, "{gain:?} of {step_ns}");
 }
 
+#[test]
+fn steps_that_are_played_again_are_like_all_steps() {
+    let mut trace = Trace::default();
+    for step in 0..300 {
+        let begin = trace.host_us;
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.wait();
+        trace.host_us += if (100..200).contains(&step) { 900.0 } else { 0.0 };
+        trace.step(step, begin);
+    }
+    // A hundred of them are played again: those in the middle take more than 1 ms each, all of them less than half of that.
+    let step_ns = trace.fact("replay_recorded_step_ns");
+    assert!((300_000.0..550_000.0).contains(&step_ns), "{step_ns}");
+}
+
 /// Steps of a kernel and communication that waits for it: how long that of the first takes, and that of others.
 fn reductions(first_us: f64, others_us: f64) -> Trace {
     let mut trace = Trace::default();
