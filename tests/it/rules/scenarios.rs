@@ -62,7 +62,10 @@ fn a_review_leaves_out_what_the_host_reads_after_the_last_work() {
         of(&judged, "outside_after_ns").zip(of(&whole, "outside_after_ns")).map(|(own, all)| own - all),
         Some(pages_ns)
     );
-    assert_eq!(found(&builtin(), &judged), BTreeSet::from(["dominant-kernel", "unified-memory-faults"].map(str::to_owned)));
+    assert_eq!(
+        found(&builtin(), &judged),
+        BTreeSet::from(["dominant-kernel", "unified-memory-faults"].map(str::to_owned))
+    );
 }
 
 #[test]
