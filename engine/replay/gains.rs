@@ -1,8 +1,8 @@
 //! What each change could win of a step.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use foldhash::HashMap;
 
@@ -134,9 +134,9 @@ pub struct Replay<'all> {
     bare: Vec<Edge>,
     barest: Vec<Edge>,
     /// What a step takes where nothing is changed, by the time that is played: most changes find nothing to change.
-    unchanged_ns: [OnceCell<f64>; 3],
+    unchanged_ns: [OnceLock<f64>; 3],
     /// The host code before each call, in the same order.
-    host_code_ns: [OnceCell<Option<Vec<i64>>>; 3],
+    host_code_ns: [OnceLock<Option<Vec<i64>>>; 3],
 }
 
 /// Which time is played.
