@@ -13,8 +13,8 @@ use crate::text::spans::Sentence;
 
 pub use change::ChangePoint;
 pub use label::{Label, Order};
-pub use runs::{Counts, Runs, TooManyFindings};
 use runs::{About, Found, Recorded};
+pub use runs::{Counts, Runs, TooManyFindings};
 
 /// A finding that can gain less of the window is no trend worth a line.
 const LEAST_SHARE: f64 = 0.01;

@@ -13,7 +13,9 @@ use crate::text::spans::Sentence;
 
 /// Runs have more different findings than are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("with those before it, it has more than {MAX_HISTORY_FINDING_COUNT} different findings: keep fewer runs, and those of one program")]
+#[error(
+    "with those before it, it has more than {MAX_HISTORY_FINDING_COUNT} different findings: keep fewer runs, and those of one program"
+)]
 pub struct TooManyFindings;
 
 /// All runs, in any order.

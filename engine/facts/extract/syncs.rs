@@ -6,8 +6,8 @@ use foldhash::HashMap;
 
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
-use crate::ledger::reading::Drained;
 use crate::ledger::Account;
+use crate::ledger::reading::Drained;
 use crate::timeline::api::{ApiClass, WaitsFor};
 use crate::timeline::columns::{Direction, MigrationCause};
 use crate::timeline::{NameId, Timeline};

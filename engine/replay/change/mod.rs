@@ -139,13 +139,7 @@ const MAX_FRAMES_SHARE: f64 = 0.85;
 
 impl Play<'_> {
     /// Makes a change, as far as it goes. `before_ns` is the host code before each call, where something was asked for by no call.
-    pub(super) fn apply(
-        &mut self,
-        change: Change,
-        extent: Extent,
-        setting: &Setting<'_>,
-        before_ns: Option<&[i64]>,
-    ) {
+    pub(super) fn apply(&mut self, change: Change, extent: Extent, setting: &Setting<'_>, before_ns: Option<&[i64]>) {
         match change {
             Change::LowerPrecision => self.lower_precision(extent, setting),
             Change::SinglePrecision => self.single_precision(extent, setting),

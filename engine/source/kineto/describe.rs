@@ -90,12 +90,7 @@ fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendo
 }
 
 /// Tells the timeline what it was made of, and of which launches nothing came.
-pub(super) fn describe_capture(
-    timeline: &mut Timeline,
-    summary: &Summary,
-    seen: Seen,
-    lost: Option<LostLaunches>,
-) {
+pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen: Seen, lost: Option<LostLaunches>) {
     let is_damaged = summary.is_damaged();
     let is_amid = is_damaged && timeline.gpu_op_count() > 0 || lost.is_some_and(|lost| lost.is_amid);
     timeline.source = Source {
