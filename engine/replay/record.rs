@@ -25,8 +25,8 @@ pub(super) const MAX_STEP_COUNT: usize = 100;
 const OPTIMIZER: &str = "Optimizer.";
 /// How it begins those of its profiler's steps: `ProfilerStep#3`. Between two of them the profiler is called.
 const PROFILER_STEP: &str = "ProfilerStep";
-/// More time between two of its steps is not the profiler's alone.
-const MAX_PROFILER_STEP_NS: i64 = 1_000_000;
+/// More time between two of its steps is not the profiler's alone: docs/gains.md has what it takes.
+const MAX_PROFILER_STEP_NS: i64 = 200_000;
 /// Queries of a loop that polls, at least.
 const MIN_POLL_COUNT: u32 = 3;
 
