@@ -410,6 +410,7 @@ mod tests {
             loading_before_ns: 0,
             cpu_operators_ns: 0,
             is_of_optimizer: false,
+            is_of_pool: false,
             traced_count: 1,
             operator_count: 0,
             frame_count: 0,

@@ -27,6 +27,8 @@ const MAX_LAUNCHES_OF_RESULT: usize = 8;
 const MAX_LAUNCHES_OF_EXPRESSION: usize = 4;
 /// So many results that are made and read one after the other are a loop over what one operation could do at once.
 const MIN_RESULTS_IN_ROW: usize = 8;
+/// A wait that returns so much later than the GPU was done has given the memory of a pool back, where there is one.
+const MIN_TRIM_NS: i64 = 50_000;
 /// Kernels that are shorter can vanish in others.
 const SMALL_KERNEL_NS: i64 = 10_000;
 
@@ -196,8 +198,20 @@ impl Play<'_> {
         }
     }
 
+    /// Calls that allocate and free take no time, and waits do not give the memory of a pool back, which the next allocation would
+    /// have to map anew.
     pub(super) fn cache_allocations(&mut self, extent: Extent, setting: &Setting<'_>) {
         let calls = &self.model.part.calls;
+        if calls.iter().any(|call| call.is_of_pool) {
+            let return_ns = setting.return_ns;
+            for edge in self.edges.iter_mut().filter(|edge| edge.why == Why::Sync && edge.lag_ns >= MIN_TRIM_NS) {
+                if let What::CallEnd(call) = self.model.what[edge.to as usize]
+                    && matches!(calls[call as usize].class, ApiClass::Wait(_))
+                {
+                    edge.lag_ns = return_ns;
+                }
+            }
+        }
         let is_gone: Vec<bool> = calls.iter().map(|call| call.class == ApiClass::Allocate).collect();
         self.free_calls(|call| is_gone[call as usize].then_some(0));
         self.close_gaps(&is_gone, extent, setting);

@@ -448,8 +448,8 @@ recording made at least 8 % longer (of the sets above; programs of the last two 
   costs on this host, at least 1.2 µs (tight loops of C++ under Nsight Systems) and at most 8 µs (the most that was seen: 7.8 µs).
   The median, as the fastest quarter of launches does not tell how slow a host is that stalls now and then.
 - An operator of PyTorch costs 1.35 *c*, a function of Python (`with_stack`) 0.125 *c*. Neither `record_shapes` nor `profile_memory`
-  changed that: without shapes a program (`t_manual`) lies where those with them do. On those hosts *c* is 1.2 to 5.5 µs, so an
-  operator costs 1.6 to 7.5 µs.
+  changed that: without shapes a program (`t_manual`) lies where those with them do. Among them *c* is 1.2 to 7.8 µs, so an
+  operator costs 1.6 to 10.6 µs.
 - No more than 75 % of the host code before a call is taken to be recording, and 85 % of what functions of Python are recorded in: of
   whole steps at most 74 % (17.6 for 4.5 ms) and 80 % (81.7 for 16.2 ms) were. Operators that fetch data cost 0.8 µs.
 - Between two steps of the profiler (`ProfilerStep#`) it takes 6 to 137 µs; what is longer than 200 µs is not its own.
