@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 
 use super::build::{Built, build};
-use super::change::{
-    Change, Extent, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE, is_scalar_readback, is_small_kernel,
-};
+use super::change::{Change, Extent, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE, is_scalar_readback, is_small_kernel};
 use super::model::{Edge, Play};
 use super::record::{Call, MAX_STEP_COUNT, Op, Part};
 use super::setting::Setting;
@@ -44,7 +42,10 @@ pub struct InTurn {
 /// take beyond what it takes without a profiler. A slow or busy host pays more for all of them.
 const BARE_LAUNCH_NS: i64 = 2_500;
 const OPERATOR_COST: f64 = 1.35;
+/// The same of an operator whose shapes are not recorded.
+const SHAPELESS_OPERATOR_COST: f64 = 0.95;
 const FRAME_COST: f64 = 0.125;
+const SHAPES: &str = "record_shapes";
 /// What a call costs at least, as tight loops of C++ pay under Nsight Systems, and at most, as was seen.
 const LEAST_COST_NS: i64 = 1_200;
 const MOST_COST_NS: i64 = 8_000;
@@ -180,7 +181,9 @@ impl<'all> Replay<'all> {
     /// The model without what recording costs: so much a call.
     fn without_profiler(&self, call_ns: f64, most_share: f64) -> Play<'_> {
         let mut play = Play::new(&self.built.model);
-        let (operator_ns, frame_ns) = ((OPERATOR_COST * call_ns) as i64, (FRAME_COST * call_ns) as i64);
+        let has_shapes = self.setting.subject.timeline.source.costly_options.contains(&SHAPES);
+        let of_operator = if has_shapes { OPERATOR_COST } else { SHAPELESS_OPERATOR_COST };
+        let (operator_ns, frame_ns) = ((of_operator * call_ns) as i64, (FRAME_COST * call_ns) as i64);
         let call_ns = call_ns as i64;
         let operator_ns = |call: &Call| if call.loading_before_ns > 0 { LOADING_OPERATOR_NS } else { operator_ns };
         let gap = |call: &Call| i64::from(call.operator_count) * operator_ns(call);

@@ -39,19 +39,23 @@ impl Play<'_> {
     /// do the device can do, and so it can what stands between results that come back and data that is sent: then what they work
     /// on need not come back; at best what they make need not be sent either. Who only works on results hands nothing over, and they
     /// need not be waited for. What has a state of its own, as an environment that is acted on has, stays, and is at work on one part
-    /// of it while the GPU is on another: then nobody waits for results.
+    /// of it while the GPU is on another: then nobody waits for results. So is compiled code that reads results, at work on those before.
     pub(super) fn host_aside(&mut self, extent: Extent, setting: &Setting<'_>) {
         let left = if extent == Extent::Expected { HANDED_OVER_SHARE } else { 0.0 };
         let is_moved = self.moved_to_device(extent, setting);
         let mut kept = self.kept_on_device(&is_moved, extent);
-        let reads_only = self.reads_only(setting);
+        let mut reads_only = self.reads_only(setting);
+        let mut stays = HashSet::default();
+        if extent == Extent::Expected {
+            stays = self.stays_on_host(&reads_only, setting);
+            stays.iter().for_each(|call| reads_only[*call as usize] = false);
+        }
         self.drop_what_is_read(&reads_only, &mut kept);
-        let has_state = if extent == Extent::Expected { self.with_own_state(setting) } else { HashSet::default() };
-        self.wait_for_none(&has_state);
+        self.wait_for_none(&stays);
         self.shorten_gaps(|call, gap_ns, blocked_ns| {
             let host_ns = gap_ns - blocked_ns;
             let is_gone = is_moved[call as usize] || reads_only[call as usize];
-            let left = if has_state.contains(&call) {
+            let left = if stays.contains(&call) {
                 1.0
             } else if is_gone {
                 0.0
@@ -179,11 +183,14 @@ impl Play<'_> {
         self.round_trip(thread, call).is_some_and(|(back, sent)| sent <= back.saturating_mul(OWN_STATE_RATIO))
     }
 
-    /// The calls before which the host makes most of what it sends from what did not come back.
-    fn with_own_state(&self, setting: &Setting<'_>) -> HashSet<u32> {
-        let host_code = self.host_code(setting).into_iter();
-        let of_round_trips = host_code.filter(|(thread, call, _)| self.round_trip(thread, *call).is_some());
-        let own = of_round_trips.filter(|(thread, call, _)| !self.is_round_trip(thread, *call));
+    /// The calls before which the host is at work on what stays there: it makes most of what it sends from what did not come back, or
+    /// it reads results where no framework has operators that could do the same on the device.
+    fn stays_on_host(&self, reads_only: &[bool], setting: &Setting<'_>) -> HashSet<u32> {
+        let has_operators = self.model.part.calls.iter().any(|call| call.operator_count > 0);
+        let own = self.host_code(setting).into_iter().filter(|(thread, call, _)| {
+            let has_state = self.round_trip(thread, *call).is_some() && !self.is_round_trip(thread, *call);
+            has_state || reads_only[*call] && !has_operators
+        });
         own.map(|(_, call, _)| call as u32).collect()
     }
 

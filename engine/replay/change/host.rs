@@ -217,6 +217,42 @@ impl Play<'_> {
         self.close_gaps(&is_gone, extent, setting);
     }
 
+    /// Calls that set up or load go, with the launches between them that a capture records and that run nothing; and a graph that was
+    /// made before is launched as fast as others are.
+    pub(super) fn set_up_once(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let calls = &model.part.calls;
+        let mut is_gone = vec![false; calls.len()];
+        let mut is_first_launch = vec![false; calls.len()];
+        for thread in &self.model.part.threads {
+            let mut is_capturing = false;
+            for call in thread.clone() {
+                let row = &calls[call];
+                is_first_launch[call] = is_capturing && row.class == ApiClass::Launch && row.op_count > 1;
+                is_gone[call] = match row.class {
+                    ApiClass::Init | ApiClass::Load => true,
+                    ApiClass::Launch | ApiClass::Memset | ApiClass::CopyAsync => is_capturing && row.op_count == 0,
+                    ApiClass::Other => is_capturing,
+                    _ => false,
+                };
+                is_capturing = is_gone[call];
+            }
+        }
+        let own_ns = |call: u32| {
+            let first = is_first_launch[call as usize].then_some(setting.launch_ns);
+            if is_gone[call as usize] { Some(0) } else { first }
+        };
+        self.free_calls(own_ns);
+        for edge in self.edges.iter_mut().filter(|edge| edge.why == Why::Launch) {
+            if let What::CallStart(call) = model.what[edge.from as usize]
+                && is_first_launch[call as usize]
+            {
+                edge.lag_ns = edge.lag_ns.min(setting.launch_ns);
+            }
+        }
+        self.close_gaps(&is_gone, extent, setting);
+    }
+
     pub(super) fn no_blocking(&mut self) {
         self.shorten_gaps(|_, gap_ns, blocked_ns| gap_ns - blocked_ns);
     }
