@@ -78,7 +78,8 @@ fn cost_of_tracing(facts: &Facts, run: &Entity) -> Option<Sentence> {
         run.text("costly_profiler_options").map_or_else(String::new, |options| format!(" (here with {options})"));
     let words = "the profiler's own cost is in the times of the host: a traced step can take twice as long as one that is not. Time \
                  one without it before you judge by how much a change helps.";
-    Some(Sentence::default().own(&format!("PyTorch's profiler records every operator{with}, and {words}")))
+    let what = if run.int("operator_count") == Some(0) { "each call of the runtime" } else { "every operator" };
+    Some(Sentence::default().own(&format!("PyTorch's profiler records {what}{with}, and {words}")))
 }
 
 /// Copies from or to memory of the host of which a trace does not tell whether it is pageable.

@@ -229,6 +229,16 @@ impl Model {
         union.len_ns() - busy.map_or(0, |busy| busy.common_ns(&union))
     }
 
+    /// How long kernels of a device computed with no communication beside them, nanoseconds.
+    pub(super) fn compute_alone_ns(&self, device: u32) -> i64 {
+        let union = |is_kind: fn(OpKind) -> bool| {
+            let own = self.part.ops.iter().filter(|op| op.device == device && is_kind(op.kind));
+            Union::of(own.map(|op| Interval::new(op.start, op.end)))
+        };
+        let compute = union(OpKind::is_compute);
+        compute.len_ns() - compute.common_ns(&union(|kind| kind == OpKind::Communication))
+    }
+
     fn communication(&self) -> impl Iterator<Item = (u32, &Op)> {
         (0_u32..).zip(&self.part.ops).filter(|(_, op)| op.kind == OpKind::Communication)
     }

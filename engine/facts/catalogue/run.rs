@@ -283,6 +283,13 @@ pub(super) const RUN: &[Fact] = &[
         "An operator that was recorded and runs on a GPU alone (such as `aten::cudnn_convolution`), where no work of a GPU was.",
     ),
     fact(
+        "operator_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Operators of the framework that the host ran, as the framework's own profiler records them; 0 where it recorded the GPU's side alone.",
+    ),
+    fact(
         "other_accelerator",
         Text,
         Report,
