@@ -217,17 +217,22 @@ impl Play<'_> {
         let mut is_gone = vec![false; calls.len()];
         let mut is_first_launch = vec![false; calls.len()];
         for thread in &self.model.part.threads {
-            let mut is_capturing = false;
-            for call in thread.clone() {
+            let mut leads_to_set_up = false;
+            for call in thread.clone().rev() {
                 let row = &calls[call];
-                is_first_launch[call] = is_capturing && row.class == ApiClass::Launch && row.op_count > 1;
                 is_gone[call] = match row.class {
                     ApiClass::Init | ApiClass::Load => true,
-                    ApiClass::Launch | ApiClass::Memset | ApiClass::CopyAsync => is_capturing && row.op_count == 0,
-                    ApiClass::Other => is_capturing,
+                    ApiClass::Launch | ApiClass::Memset | ApiClass::CopyAsync => leads_to_set_up && row.op_count == 0,
+                    ApiClass::Other => leads_to_set_up,
                     _ => false,
                 };
-                is_capturing = is_gone[call];
+                leads_to_set_up = is_gone[call];
+            }
+            for call in thread.clone().skip(1).filter(|call| !is_gone[*call]).collect::<Vec<_>>() {
+                let row = &calls[call];
+                let follows = is_gone[call - 1];
+                is_gone[call] = follows && row.class == ApiClass::Other;
+                is_first_launch[call] = follows && row.class == ApiClass::Launch && row.op_count > 1;
             }
         }
         let own_ns = |call: u32| {
