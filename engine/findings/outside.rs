@@ -230,7 +230,13 @@ impl<'facts> Outside<'facts> {
                 "What was recorded spans {recorded}: {before} before the GPU's first work, {after} after its last"
             ),
         };
-        let mut words = Sentence::default().own(&words).own(".");
+        let pages = self.device.int("last_pages_ns").map_or_else(String::new, |ns| {
+            format!(
+                ", {} of that while the host still touches unified memory, whose pages move back to it",
+                duration(ns)
+            )
+        });
+        let mut words = Sentence::default().own(&words).own(&pages).own(".");
         let mut parts = Vec::new();
         if let Some(ns) = self.named_ns("outside_host_ns") {
             parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&self.host_code()));
