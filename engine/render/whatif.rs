@@ -37,9 +37,9 @@ fn table(out: &mut String, predicted: &Predicted, is_combined: bool) {
     for (name, ns) in [("as recorded", predicted.recorded_step_ns), ("without the profiler", predicted.step_ns)] {
         out.push_str(&format!("  {:<24} {:>12}\n", name, number::duration(ns)));
     }
-    if predicted.least_step_ns < predicted.step_ns {
-        let least = number::duration(predicted.least_step_ns);
-        out.push_str(&format!("  {:<24} {:>12}\n", "  and at least", least));
+    let range = [("  at least", predicted.least_step_ns), ("  at most", predicted.most_step_ns)];
+    for (name, ns) in range.into_iter().filter(|(_, ns)| *ns != predicted.step_ns) {
+        out.push_str(&format!("  {:<24} {:>12}\n", name, number::duration(ns)));
     }
     let mut row = |name: &str, gain: Gain| {
         let share = |ns: i64| format!("-{}", number::percent(ns as f64 / predicted.step_ns.max(1) as f64));
@@ -111,6 +111,7 @@ fn device_json(answer: &WhatIf, is_combined: bool) -> Value {
         "number": answer.device_number,
         "step_ns": predicted.step_ns,
         "least_step_ns": predicted.least_step_ns,
+        "most_step_ns": predicted.most_step_ns,
         "recorded_step_ns": predicted.recorded_step_ns,
         "step_count": predicted.step_count,
         "identity_share": predicted.identity_share,

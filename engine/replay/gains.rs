@@ -7,9 +7,7 @@ use std::sync::OnceLock;
 use foldhash::HashMap;
 
 use super::build::{Built, build};
-use super::change::{
-    Change, Extent, MAX_PROFILER_SHARE, MAX_PROFILER_SHARE_AHEAD, is_scalar_readback, is_small_kernel,
-};
+use super::change::{Change, Extent, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE, is_scalar_readback, is_small_kernel};
 use super::model::{Edge, Play};
 use super::record::{Call, MAX_STEP_COUNT, Op, Part};
 use super::setting::Setting;
@@ -39,13 +37,21 @@ pub struct InTurn {
     pub all: Gain,
 }
 
-/// What recording a call, and an operator of a framework, costs the host: what tight loops of C++ pay under Nsight Systems and
-/// what inference with PyTorch pays under its own profiler, then the most that either was seen to cost, which training pays.
-/// Measured on the machine of docs/gains.md.
-const COST: Cost = Cost { call_ns: 1_200, operator_ns: 1_600 };
-const MOST_COST: Cost = Cost { call_ns: 3_700, operator_ns: 9_500 };
-/// What recording a function of Python costs, where stacks are recorded. Measured on the machine of docs/gains.md.
-const FRAME_NS: i64 = 300;
+/// What recording costs the host, as docs/gains.md fits it to programs that were timed with and without a profiler: a call of
+/// CUDA, an operator of a framework and a function of Python that are recorded cost so much of what a launch is recorded to
+/// take beyond what it takes without a profiler. A slow or busy host pays more for all of them.
+const BARE_LAUNCH_NS: i64 = 2_500;
+const OPERATOR_COST: f64 = 1.35;
+/// The same of an operator whose shapes are not recorded.
+const SHAPELESS_OPERATOR_COST: f64 = 0.95;
+const FRAME_COST: f64 = 0.125;
+const SHAPES: &str = "record_shapes";
+/// What a call costs at least, as tight loops of C++ pay under Nsight Systems, and at most, as was seen.
+const LEAST_COST_NS: i64 = 1_200;
+const MOST_COST_NS: i64 = 8_000;
+/// The times that were measured lie between those with so many times the cost.
+const LOW_COST_FACTOR: f64 = 0.6;
+const HIGH_COST_FACTOR: f64 = 1.5;
 /// The same of an operator that is called where data is fetched: no autograd, and nothing for the device.
 const LOADING_OPERATOR_NS: i64 = 800;
 /// What the host does takes this much longer in one run than in another: the spread of one program on one machine, docs/gains.md.
@@ -69,56 +75,30 @@ pub fn spread(changes: &[Change]) -> f64 {
 /// Where steps would be shorter than this share without the most that recording may cost, the host decides how long they are.
 const HOST_BOUND_SHARE: f64 = 0.98;
 
-/// What recording costs the host.
-#[derive(Debug, Clone, Copy)]
-struct Cost {
-    call_ns: i64,
-    operator_ns: i64,
-}
-
-/// What a launch takes at least without the profiler, and what it takes where recording costs [`COST`]. What it takes beyond the
-/// first is the profiler's, and grows as the cost of whatever else is recorded does: with a host that is slow or busy. Measured on
-/// the machines of docs/gains.md.
-const BARE_LAUNCH_NS: f64 = 2_500.0;
-const COST_LAUNCH_NS: f64 = 4_300.0;
 /// That holds with GPUs of this compute capability and later. The hosts of older ones launch more slowly, profiler or not.
 const MEASURED_SINCE: i64 = 8;
-/// What operators cost grows so many times as fast. Measured on the machines of docs/gains.md.
-const OPERATOR_GROWTH: f64 = 1.5;
-/// The most that recording was seen to cost in this way.
-const MAX_COST_FACTOR: f64 = 4.0;
 /// So few launches tell nothing, nor do those that are rare among other calls.
 const MIN_LAUNCH_COUNT: usize = 20;
 const MAX_CALLS_PER_LAUNCH: usize = 20;
 
-impl Cost {
-    /// The same where launches are recorded to take as long as they do here.
-    fn on_host(self, calls: &[Call]) -> Self {
-        let is_launch = |call: &Call| call.class == ApiClass::Launch && call.traced_count == 1 && call.op_count <= 1;
-        // A launch after a wait is slow without the profiler as well.
-        let in_row = calls.windows(2).filter(|pair| {
-            let waits = matches!(
-                pair[0].class,
-                ApiClass::Wait(_) | ApiClass::Query | ApiClass::CopyBlocking | ApiClass::CopyAsync | ApiClass::Allocate
-            );
-            is_launch(&pair[1]) && pair[0].thread == pair[1].thread && !waits
-        });
-        let mut launches: Vec<i64> = in_row.map(|pair| pair[1].end - pair[1].start).collect();
-        if launches.len() < MIN_LAUNCH_COUNT.max(calls.len() / MAX_CALLS_PER_LAUNCH) {
-            return self;
-        }
-        // The lower quarter: others may have waited.
-        let at = launches.len() / 4;
-        let launch_ns = *launches.select_nth_unstable(at).1 as f64;
-        let factor = ((launch_ns - BARE_LAUNCH_NS) / (COST_LAUNCH_NS - BARE_LAUNCH_NS)).clamp(1.0, MAX_COST_FACTOR);
-        let of = |ns: i64, factor: f64| (ns as f64 * factor) as i64;
-        let of_operators = 1.0 + OPERATOR_GROWTH * (factor - 1.0);
-        Self { call_ns: of(self.call_ns, factor), operator_ns: of(self.operator_ns, of_operators) }
+/// What recording a call costs, where launches are recorded to take as long as they do here; nanoseconds.
+fn recording_cost_ns(calls: &[Call]) -> i64 {
+    let is_launch = |call: &Call| call.class == ApiClass::Launch && call.traced_count == 1 && call.op_count <= 1;
+    // A launch after a wait is slow without the profiler as well.
+    let in_row = calls.windows(2).filter(|pair| {
+        let waits = matches!(
+            pair[0].class,
+            ApiClass::Wait(_) | ApiClass::Query | ApiClass::CopyBlocking | ApiClass::CopyAsync | ApiClass::Allocate
+        );
+        is_launch(&pair[1]) && pair[0].thread == pair[1].thread && !waits
+    });
+    let mut launches: Vec<i64> = in_row.map(|pair| pair[1].end - pair[1].start).collect();
+    if launches.len() < MIN_LAUNCH_COUNT.max(calls.len() / MAX_CALLS_PER_LAUNCH) {
+        return LEAST_COST_NS;
     }
-
-    fn max(self, other: Self) -> Self {
-        Self { call_ns: self.call_ns.max(other.call_ns), operator_ns: self.operator_ns.max(other.operator_ns) }
-    }
+    let at = launches.len() / 2;
+    let median_ns = *launches.select_nth_unstable(at).1;
+    (median_ns - BARE_LAUNCH_NS).clamp(LEAST_COST_NS, MOST_COST_NS)
 }
 
 /// A recording that can be played again.
@@ -126,10 +106,11 @@ impl Cost {
 pub struct Replay<'all> {
     built: Built,
     setting: Setting<'all>,
-    /// A step as recorded, as it would be without the profiler, and the least that it could be.
+    /// A step as recorded, as it would be without the profiler, and the least and the most that it could be.
     recorded_ns: f64,
     step_ns: f64,
     least_ns: f64,
+    most_ns: f64,
     /// The edges without what recording costs, and without the most that it could cost.
     bare: Vec<Edge>,
     barest: Vec<Edge>,
@@ -158,28 +139,31 @@ impl<'all> Replay<'all> {
         (setting.spacing_ns, setting.launch_ns, setting.return_ns) =
             (built.usual.spacing_ns, built.usual.launch_ns, built.usual.return_ns);
         let recorded_ns = built.model.step_ns(&built.model.recorded);
-        let (step_ns, least_ns) = (recorded_ns, recorded_ns);
         let mut replay = Self {
             built,
             setting,
             recorded_ns,
-            step_ns,
-            least_ns,
+            step_ns: recorded_ns,
+            least_ns: recorded_ns,
+            most_ns: recorded_ns,
             bare: Vec::new(),
             barest: Vec::new(),
             unchanged_ns: Default::default(),
             host_code_ns: Default::default(),
         };
         let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
-        let cost = if is_measured { COST.on_host(&replay.built.model.part.calls) } else { COST };
-        let play = replay.without_profiler(cost, MAX_PROFILER_SHARE);
+        let cost_ns =
+            if is_measured { recording_cost_ns(&replay.built.model.part.calls) } else { LEAST_COST_NS } as f64;
+        let play = replay.without_profiler(cost_ns, MAX_PROFILER_SHARE);
         let step_ns = play.model.step_ns(&play.times()).min(recorded_ns);
-        (replay.bare, replay.step_ns) = (play.edges, step_ns);
-        let play = replay.without_profiler(MOST_COST.max(cost), MAX_PROFILER_SHARE);
+        let bare = play.edges;
+        let play = replay.without_profiler(LOW_COST_FACTOR * cost_ns, MAX_PROFILER_SHARE);
+        let most_ns = play.model.step_ns(&play.times()).clamp(step_ns, recorded_ns);
+        let play = replay.without_profiler(HIGH_COST_FACTOR * cost_ns, MOST_PROFILER_SHARE);
         let least_ns = play.model.step_ns(&play.times()).min(step_ns);
-        let is_ahead = least_ns >= HOST_BOUND_SHARE * step_ns;
-        let play = if is_ahead { replay.without_profiler(MOST_COST.max(cost), MAX_PROFILER_SHARE_AHEAD) } else { play };
-        (replay.barest, replay.least_ns) = (play.edges, least_ns);
+        let barest = play.edges;
+        (replay.step_ns, replay.least_ns, replay.most_ns) = (step_ns, least_ns, most_ns);
+        (replay.bare, replay.barest) = (bare, barest);
         Ok(replay)
     }
 
@@ -197,20 +181,25 @@ impl<'all> Replay<'all> {
         }
     }
 
-    fn without_profiler(&self, cost: Cost, most_share: f64) -> Play<'_> {
+    /// The model without what recording costs: so much a call.
+    fn without_profiler(&self, call_ns: f64, most_share: f64) -> Play<'_> {
         let mut play = Play::new(&self.built.model);
-        let operator_ns = |call: &Call| if call.loading_before_ns > 0 { LOADING_OPERATOR_NS } else { cost.operator_ns };
+        let has_shapes = self.setting.subject.timeline.source.costly_options.contains(&SHAPES);
+        let of_operator = if has_shapes { OPERATOR_COST } else { SHAPELESS_OPERATOR_COST };
+        let (operator_ns, frame_ns) = ((of_operator * call_ns) as i64, (FRAME_COST * call_ns) as i64);
+        let call_ns = call_ns as i64;
+        let operator_ns = |call: &Call| if call.loading_before_ns > 0 { LOADING_OPERATOR_NS } else { operator_ns };
         let gap = |call: &Call| i64::from(call.operator_count) * operator_ns(call);
         let calls = &self.built.model.part.calls;
         // What a call costs beyond its own length is paid after it.
         let rest = calls
             .iter()
-            .map(|call| (i64::from(call.traced_count) * cost.call_ns - (call.end - call.start)).clamp(0, cost.call_ns));
+            .map(|call| (i64::from(call.traced_count) * call_ns - (call.end - call.start)).clamp(0, call_ns));
         let of_gap = calls.iter().zip(std::iter::once(0).chain(rest)).map(|(call, rest)| gap(call) + rest);
         let of_gap: Vec<i64> = of_gap.collect();
         let of_frames: Vec<i64> =
-            calls.iter().map(|call| i64::from(call.frame_count) * FRAME_NS + call.profiler_before_ns).collect();
-        play.without_profiler(cost.call_ns, &of_gap, &of_frames, most_share);
+            calls.iter().map(|call| i64::from(call.frame_count) * frame_ns + call.profiler_before_ns).collect();
+        play.without_profiler(call_ns, &of_gap, &of_frames, most_share);
         play
     }
 
@@ -227,6 +216,11 @@ impl<'all> Replay<'all> {
     /// The least that a step takes without the profiler, where recording costs the most that it was seen to cost.
     pub fn least_step_ns(&self) -> i64 {
         self.least_ns as i64
+    }
+
+    /// The most that it takes, where recording costs the least.
+    pub fn most_step_ns(&self) -> i64 {
+        self.most_ns as i64
     }
 
     /// How many steps are played again.
@@ -430,6 +424,7 @@ mod tests {
             loading_before_ns: 0,
             cpu_operators_ns: 0,
             is_of_optimizer: false,
+            is_of_pool: false,
             traced_count: 1,
             operator_count: 0,
             frame_count: 0,
@@ -442,10 +437,13 @@ mod tests {
 
     #[test]
     fn recording_costs_more_on_a_host_whose_launches_take_longer() {
-        let cost = |count, ns| COST.on_host(&launches(count, ns)).call_ns;
-        assert_eq!(cost(100, 4_000), COST.call_ns);
-        assert_eq!(cost(100, 6_100), 2 * COST.call_ns);
-        assert_eq!(cost(100, 50_000), 4 * COST.call_ns, "no more than was seen");
-        assert_eq!(cost(10, 6_100), COST.call_ns, "a few launches tell nothing");
+        let cost = |count, ns| recording_cost_ns(&launches(count, ns));
+        assert_eq!(cost(100, 3_000), LEAST_COST_NS);
+        assert_eq!(cost(100, 6_500), 4_000);
+        assert_eq!(cost(100, 50_000), MOST_COST_NS, "no more than was seen");
+        assert_eq!(cost(10, 6_500), LEAST_COST_NS, "a few launches tell nothing");
+        let mut unlike = launches(100, 4_500);
+        unlike[..40].iter_mut().for_each(|call| call.end += 50_000);
+        assert_eq!(cost(100, 4_500), recording_cost_ns(&unlike), "what some of them wait for is not the profiler's");
     }
 }

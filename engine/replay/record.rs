@@ -8,7 +8,7 @@ use super::{NoReplay, Subject, typical};
 use crate::ledger::{Activity, DeviceOps, OpKind};
 use crate::limits::USUAL_DEVICE_COUNT;
 use crate::steps::Step;
-use crate::timeline::api::ApiClass;
+use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
 use crate::timeline::columns::{Direction, HostMemory, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -25,8 +25,8 @@ pub(super) const MAX_STEP_COUNT: usize = 100;
 const OPTIMIZER: &str = "Optimizer.";
 /// How it begins those of its profiler's steps: `ProfilerStep#3`. Between two of them the profiler is called.
 const PROFILER_STEP: &str = "ProfilerStep";
-/// More time between two of its steps is not the profiler's alone.
-const MAX_PROFILER_STEP_NS: i64 = 1_000_000;
+/// More time between two of its steps is not the profiler's alone: docs/gains.md has what it takes.
+const MAX_PROFILER_STEP_NS: i64 = 200_000;
 /// Queries of a loop that polls, at least.
 const MIN_POLL_COUNT: u32 = 3;
 
@@ -51,6 +51,8 @@ pub(super) struct Call {
     pub(super) frame_count: u32,
     /// What of the time before the call the profiler itself takes between two steps; nanoseconds.
     pub(super) profiler_before_ns: i64,
+    /// Whether it takes memory from a pool, in the order of a stream, or gives it back.
+    pub(super) is_of_pool: bool,
     /// Whether it is made in a step of an optimizer, or while it clears gradients.
     pub(super) is_of_optimizer: bool,
     /// The first operation that it asked for, and how many.
@@ -195,6 +197,7 @@ impl Part {
                 operator_count: 0,
                 frame_count: 0,
                 profiler_before_ns: 0,
+                is_of_pool: class == ApiClass::Allocate && is_of_pool(subject, *index),
                 is_of_optimizer: false,
                 first_op: NONE,
                 op_count: 0,
@@ -360,6 +363,12 @@ impl Part {
             }
         }
     }
+}
+
+/// Whether a call manages memory in the order of a stream.
+fn is_of_pool(subject: &Subject<'_>, call: u32) -> bool {
+    let name = subject.timeline.api.name.get(call as usize);
+    name.is_some_and(|name| memory_call(subject.timeline.name(*name)) == MemoryCall::Pool)
 }
 
 /// What a copy moves.

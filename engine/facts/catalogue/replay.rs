@@ -35,6 +35,13 @@ pub(super) const REPLAY: &[Fact] = &[
         Intensive,
         "The least that such a step takes without the profiler, where recording costs the most that it was seen to cost.",
     ),
+    fact(
+        "replay_most_step_ns",
+        Int,
+        CudaApi,
+        Intensive,
+        "The most that such a step takes without the profiler, where recording costs the least that it was seen to cost.",
+    ),
     fact("replay_recorded_step_ns", Int, CudaApi, Intensive, "Such a step as recorded."),
     fact(
         "replay_step_count",

@@ -27,6 +27,8 @@ pub struct Predicted {
     pub step_ns: i64,
     /// The least that it is.
     pub least_step_ns: i64,
+    /// The most that it is.
+    pub most_step_ns: i64,
     /// A step as recorded.
     pub recorded_step_ns: i64,
     /// How many steps were played again.
@@ -68,6 +70,7 @@ fn rounds(device: &DeviceContext) -> Union {
 fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
     facts.set("replay_step_ns", replay.step_ns());
     facts.set("replay_least_step_ns", replay.least_step_ns());
+    facts.set("replay_most_step_ns", replay.most_step_ns());
     facts.set("replay_recorded_step_ns", replay.recorded_step_ns());
     facts.set("replay_step_count", i64::from(replay.step_count()));
     facts.set("replay_distance_share", replay.distance_share());
@@ -110,6 +113,7 @@ pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[
     let predicted = |replay: &Bounded<'_, '_>| Predicted {
         step_ns: replay.step_ns(),
         least_step_ns: replay.least_step_ns(),
+        most_step_ns: replay.most_step_ns(),
         recorded_step_ns: replay.recorded_step_ns(),
         step_count: replay.step_count(),
         identity_share: replay.identity_share(),

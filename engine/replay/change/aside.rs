@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use foldhash::HashSet;
+
 use super::super::model::{Play, What, Why};
 use super::super::record::{Op, TO_DEVICE, TO_HOST};
 use super::super::setting::Setting;
@@ -13,6 +15,12 @@ use crate::timeline::api::ApiClass;
 const HANDED_OVER_SHARE: f64 = 0.15;
 /// Of host code, the least that operators of the CPU take where it is theirs.
 const OF_OPERATORS_SHARE: f64 = 0.5;
+/// The rate at which a host passes over memory, bytes a nanosecond: that of packing. What is at work for less does not work on all
+/// that was copied. Measured on the machine of docs/gains.md.
+const PASSING_RATE: f64 = super::copies::PACKING_RATE;
+/// Who sends more than so many times the bytes that came back has most of it from elsewhere: the state of a simulation, tables,
+/// texts. That stays on the host.
+const OWN_STATE_RATIO: i64 = 2;
 /// A copy and the waits for it, at most.
 const MAX_CALLS_OF_COPY: usize = 6;
 
@@ -29,24 +37,87 @@ impl Play<'_> {
 
     /// Host code between calls, less what is launching, and less what handing its results over takes. What operators of the CPU
     /// do the device can do, and so it can what stands between results that come back and data that is sent: then what they work
-    /// on need not come back; at best what they make need not be sent either. Who only works on results hands nothing over.
+    /// on need not come back; at best what they make need not be sent either. Who only works on results hands nothing over, and they
+    /// need not be waited for. What has a state of its own, as an environment that is acted on has, stays, and is at work on one part
+    /// of it while the GPU is on another: then nobody waits for results. So is compiled code that reads results, at work on those before.
     pub(super) fn host_aside(&mut self, extent: Extent, setting: &Setting<'_>) {
         let left = if extent == Extent::Expected { HANDED_OVER_SHARE } else { 0.0 };
         let is_moved = self.moved_to_device(extent, setting);
-        let kept = self.kept_on_device(&is_moved, extent);
-        let reads_only = self.reads_only(setting);
+        let mut kept = self.kept_on_device(&is_moved, extent);
+        let mut reads_only = self.reads_only(setting);
+        let mut stays = HashSet::default();
+        if extent == Extent::Expected {
+            stays = self.stays_on_host(&reads_only, setting);
+            stays.iter().for_each(|call| reads_only[*call as usize] = false);
+        }
+        self.drop_what_is_read(&reads_only, &mut kept);
+        self.wait_for_none(&stays);
         self.shorten_gaps(|call, gap_ns, blocked_ns| {
             let host_ns = gap_ns - blocked_ns;
             let is_gone = is_moved[call as usize] || reads_only[call as usize];
-            let left = if is_gone { 0.0 } else { left };
+            let left = if stays.contains(&call) {
+                1.0
+            } else if is_gone {
+                0.0
+            } else {
+                left
+            };
             if host_ns >= setting.launch_gap_ns { blocked_ns + (host_ns as f64 * left) as i64 } else { gap_ns }
         });
         if kept.is_gone.contains(&true) {
             self.free_calls(|call| kept.is_gone[call as usize].then_some(0));
             self.drop_ops(|op| kept.is_gone.get(op.call as usize) == Some(&true));
         }
+        if extent == Extent::Expected && self.sends_what_it_made(setting) {
+            // Who makes data ahead sends it ahead as well.
+            self.overlap_copies(extent, setting);
+        }
         if kept.is_pinned.contains(&true) {
             self.pin_sent(&kept.is_pinned, setting);
+        }
+    }
+
+    /// Whether most host code makes what it sends, into memory that is pinned already, and works on no results.
+    fn sends_what_it_made(&self, setting: &Setting<'_>) -> bool {
+        let part = &self.model.part;
+        let is_pinned = |calls: Range<usize>| {
+            let ops = calls.filter_map(|call| part.ops.get(part.calls[call].first_op as usize));
+            ops.filter(|op| op.lane == Some(TO_DEVICE)).all(|op| !op.is_pageable)
+        };
+        let (mut made_ns, mut all_ns) = (0, 0);
+        for (thread, call, host_ns) in self.host_code(setting) {
+            all_ns += host_ns;
+            let sent = self.sent_after(&thread, call).filter(|_| self.brought_before(&thread, call).is_none());
+            made_ns += if sent.is_some_and(is_pinned) { host_ns } else { 0 };
+        }
+        all_ns > 0 && 2 * made_ns >= all_ns
+    }
+
+    /// What the host only reads either need not come back, as the device can do the work, or comes beside the next work, to
+    /// another thread.
+    fn drop_what_is_read(&self, reads_only: &[bool], kept: &mut Kept) {
+        for thread in &self.model.part.threads {
+            for call in thread.clone().filter(|call| reads_only[*call]) {
+                if let Some(back) = self.brought_before(thread, call) {
+                    kept.is_gone[back].fill(true);
+                }
+            }
+        }
+    }
+
+    /// Nobody waits for the results that come back before some calls.
+    fn wait_for_none(&mut self, calls: &HashSet<u32>) {
+        let model = self.model;
+        let mut is_free = vec![false; model.part.calls.len()];
+        for thread in &model.part.threads {
+            for call in thread.clone().filter(|call| calls.contains(&(*call as u32))) {
+                if let Some(back) = self.brought_before(thread, call) {
+                    is_free[back].fill(true);
+                }
+            }
+        }
+        if is_free.contains(&true) {
+            self.free_calls(|call| is_free[call as usize].then_some(ASYNC_CALL_NS));
         }
     }
 
@@ -61,8 +132,8 @@ impl Play<'_> {
         self.free_calls(|call| is_pinned[call as usize].then_some(ASYNC_CALL_NS));
     }
 
-    /// Whether the device could do the host code before a call: it is mostly operators of the CPU, or, where a framework is at work,
-    /// stands between results that come back and data that is sent; at best all of it, whatever it is, where it may be work on what
+    /// Whether the device could do the host code before a call: it is mostly operators of the CPU, or stands between results that
+    /// come back and data that is sent, and has no state of its own; at best all of it, whatever it is, where it may be work on what
     /// the device made: a framework is at work, or results come back. Of a program that only sends, what is sent comes from
     /// elsewhere, and still has to get to the device.
     fn moved_to_device(&self, extent: Extent, setting: &Setting<'_>) -> Vec<bool> {
@@ -74,11 +145,7 @@ impl Play<'_> {
         for (thread, call, host_ns) in self.host_code(setting) {
             let row = &model.part.calls[call];
             let is_of_operators = row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64;
-            let is_round_trip = || {
-                let (back, sent) = (self.brought_before(&thread, call), self.sent_after(&thread, call));
-                has_operators && back.is_some() && sent.is_some()
-            };
-            is_moved[call] = is_of_operators || is_any || is_round_trip();
+            is_moved[call] = is_of_operators || is_any || self.is_round_trip(&thread, call);
         }
         is_moved
     }
@@ -98,6 +165,33 @@ impl Play<'_> {
             }
         }
         found
+    }
+
+    /// The bytes that come back right before a call and those that are sent from it on, where the host works on the first and makes
+    /// the others in between.
+    fn round_trip(&self, thread: &Range<usize>, call: usize) -> Option<(i64, i64)> {
+        let part = &self.model.part;
+        let bytes = |calls: Range<usize>| -> i64 {
+            let ops = calls.filter_map(|call| part.ops.get(part.calls[call].first_op as usize));
+            ops.map(|op| op.bytes).fold(0, i64::saturating_add)
+        };
+        let (back, sent) = (self.brought_before(thread, call)?, self.sent_after(thread, call)?);
+        Some((bytes(back), bytes(sent)))
+    }
+
+    fn is_round_trip(&self, thread: &Range<usize>, call: usize) -> bool {
+        self.round_trip(thread, call).is_some_and(|(back, sent)| sent <= back.saturating_mul(OWN_STATE_RATIO))
+    }
+
+    /// The calls before which the host is at work on what stays there: it makes most of what it sends from what did not come back, or
+    /// it reads results where no framework has operators that could do the same on the device.
+    fn stays_on_host(&self, reads_only: &[bool], setting: &Setting<'_>) -> HashSet<u32> {
+        let has_operators = self.model.part.calls.iter().any(|call| call.operator_count > 0);
+        let own = self.host_code(setting).into_iter().filter(|(thread, call, _)| {
+            let has_state = self.round_trip(thread, *call).is_some() && !self.is_round_trip(thread, *call);
+            has_state || reads_only[*call] && !has_operators
+        });
+        own.map(|(_, call, _)| call as u32).collect()
     }
 
     /// Before which calls the host does nothing but read results that came back: nothing of that is sent.
@@ -147,7 +241,7 @@ impl Play<'_> {
         for thread in &part.threads {
             for call in thread.clone().filter(|call| is_moved[*call]) {
                 let (back, sent) = (self.brought_before(thread, call), self.sent_after(thread, call));
-                let is_round_trip = back.is_some() && part.calls[call].operator_count > 0;
+                let is_round_trip = self.is_round_trip(thread, call);
                 if let Some(back) = back {
                     kept.is_gone[back].fill(true);
                 }
@@ -161,15 +255,15 @@ impl Play<'_> {
         kept
     }
 
-    /// Whether the host code before a call is operators of the CPU, or takes longer than what some calls copy: what is made or read
-    /// in less time is not what is copied.
+    /// Whether the host code before a call is operators of the CPU, or takes longer than passing over what some calls copy: what is
+    /// made or read in less time is not what is copied.
     fn outlasts(&self, first_of_thread: usize, call: usize, copies: Range<usize>) -> bool {
         let part = &self.model.part;
         let row = &part.calls[call];
         let before = call.checked_sub(1).filter(|before| *before >= first_of_thread);
         let host_ns = before.map_or(0, |before| row.start - part.calls[before].end);
         let ops = part.calls[copies].iter().filter_map(|call| part.ops.get(call.first_op as usize));
-        let copied_ns: i64 = ops.map(|op| op.end - op.start).sum();
+        let copied_ns: i64 = ops.map(|op| (op.end - op.start).min((op.bytes as f64 / PASSING_RATE) as i64)).sum();
         row.cpu_operators_ns as f64 >= OF_OPERATORS_SHARE * host_ns as f64 || host_ns >= copied_ns
     }
 

@@ -16,7 +16,7 @@ const MAX_SMALL_COPY_BYTES: i64 = 64 << 10;
 /// So many in a row, at least.
 const MIN_BATCH_COUNT: usize = 4;
 /// At what rate a host packs small pieces, bytes a nanosecond. Measured on the machine of docs/gains.md.
-const PACKING_RATE: f64 = 14.0;
+pub(super) const PACKING_RATE: f64 = 14.0;
 /// So many pieces in a step, at least.
 const MIN_PIECE_COUNT: u32 = 3;
 /// Calls between a wait and what was asked for before or after it, at most.

@@ -27,6 +27,8 @@ const MAX_LAUNCHES_OF_RESULT: usize = 8;
 const MAX_LAUNCHES_OF_EXPRESSION: usize = 4;
 /// So many results that are made and read one after the other are a loop over what one operation could do at once.
 const MIN_RESULTS_IN_ROW: usize = 8;
+/// A wait that returns so much later than the GPU was done has given the memory of a pool back, where there is one.
+const MIN_TRIM_NS: i64 = 50_000;
 /// Kernels that are shorter can vanish in others.
 const SMALL_KERNEL_NS: i64 = 10_000;
 
@@ -188,10 +190,63 @@ impl Play<'_> {
         }
     }
 
+    /// Calls that allocate and free take no time, and waits do not give the memory of a pool back, which the next allocation would
+    /// have to map anew.
     pub(super) fn cache_allocations(&mut self, extent: Extent, setting: &Setting<'_>) {
         let calls = &self.model.part.calls;
+        if calls.iter().any(|call| call.is_of_pool) {
+            let return_ns = setting.return_ns;
+            for edge in self.edges.iter_mut().filter(|edge| edge.why == Why::Sync && edge.lag_ns >= MIN_TRIM_NS) {
+                if let What::CallEnd(call) = self.model.what[edge.to as usize]
+                    && matches!(calls[call as usize].class, ApiClass::Wait(_))
+                {
+                    edge.lag_ns = return_ns;
+                }
+            }
+        }
         let is_gone: Vec<bool> = calls.iter().map(|call| call.class == ApiClass::Allocate).collect();
         self.free_calls(|call| is_gone[call as usize].then_some(0));
+        self.close_gaps(&is_gone, extent, setting);
+    }
+
+    /// Calls that set up or load go, with the launches between them that a capture records and that run nothing; and a graph that was
+    /// made before is launched as fast as others are.
+    pub(super) fn set_up_once(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let model = self.model;
+        let calls = &model.part.calls;
+        let mut is_gone = vec![false; calls.len()];
+        let mut is_first_launch = vec![false; calls.len()];
+        for thread in &self.model.part.threads {
+            let mut leads_to_set_up = false;
+            for call in thread.clone().rev() {
+                let row = &calls[call];
+                is_gone[call] = match row.class {
+                    ApiClass::Init | ApiClass::Load => true,
+                    ApiClass::Launch | ApiClass::Memset | ApiClass::CopyAsync => leads_to_set_up && row.op_count == 0,
+                    ApiClass::Other => leads_to_set_up,
+                    _ => false,
+                };
+                leads_to_set_up = is_gone[call];
+            }
+            for call in thread.clone().skip(1).filter(|call| !is_gone[*call]).collect::<Vec<_>>() {
+                let row = &calls[call];
+                let follows = is_gone[call - 1];
+                is_gone[call] = follows && row.class == ApiClass::Other;
+                is_first_launch[call] = follows && row.class == ApiClass::Launch && row.op_count > 1;
+            }
+        }
+        let own_ns = |call: u32| {
+            let first = is_first_launch[call as usize].then_some(setting.launch_ns);
+            if is_gone[call as usize] { Some(0) } else { first }
+        };
+        self.free_calls(own_ns);
+        for edge in self.edges.iter_mut().filter(|edge| edge.why == Why::Launch) {
+            if let What::CallStart(call) = model.what[edge.from as usize]
+                && is_first_launch[call as usize]
+            {
+                edge.lag_ns = edge.lag_ns.min(setting.launch_ns);
+            }
+        }
         self.close_gaps(&is_gone, extent, setting);
     }
 

@@ -36,14 +36,19 @@ const DOUBLE_WIDTH: f64 = 2.0;
 /// Of a product of attention, what writing or reading the matrix is expected to take at most: the rest it computes.
 const MATRIX_SHARE: f64 = 0.5;
 
+/// So many operations beside the products of attention may copy what they work on: queries, keys and values, and their gradients.
+const MAX_COPIES_BESIDE: usize = 6;
+
 /// A thread works on up to so many elements more than one of another kernel.
 const ALIKE_RATIO: i64 = 4;
 /// A grid so much smaller works on a value a row.
 const ROW_RATIO: i64 = 16;
 /// Fewer element-wise kernels in a row may be work on different data.
 const MIN_CHAIN_COUNT: usize = 3;
-/// The same where grids are alike only.
+/// The same where grids are alike only, and where sums of rows lie between them: then they are one layer, such as a normalisation.
 const MIN_MIXED_CHAIN_COUNT: usize = 6;
+const MIN_SUMMED_CHAIN_COUNT: usize = 4;
+const MIN_PASS_NS: i64 = 10_000;
 /// A copy of what kernels work on is of a type so many times wider than theirs, at most.
 const WIDER_RATIO: i64 = 2;
 
@@ -237,7 +242,20 @@ impl Play<'_> {
             run_of.insert(chain[0], longest);
             chain[1..].iter().for_each(|op| is_gone[*op as usize] = true);
         }
+        if extent == Extent::Ceiling && !run_of.is_empty() {
+            self.fuse_with_products(&run_of, &mut is_gone, setting);
+        }
         self.take_away(&is_gone, &run_of, setting);
+    }
+
+    /// Whoever fuses chains may fuse what is element-wise elsewhere as well, with the product that makes or reads its data.
+    fn fuse_with_products(&self, chains: &HashMap<u32, i64>, is_gone: &mut [bool], setting: &Setting<'_>) {
+        let model = self.model;
+        for (index, op) in (0_u32..).zip(&model.part.ops) {
+            let is_of_optimizer = op.call != NONE && model.call(op.call).is_of_optimizer;
+            let is_own = matches!(setting.role_of(op), Role::Elementwise | Role::Join) && !is_of_optimizer;
+            is_gone[index as usize] |= is_own && !chains.contains_key(&index);
+        }
     }
 
     /// The kernels between two products go, and what it takes the products to write and read the matrix: at best of those in plain
@@ -259,6 +277,13 @@ impl Play<'_> {
                 let run_ns = |op: u32| model.op(op).end - model.op(op).start;
                 let between = &ops[found.between()];
                 between.iter().for_each(|op| is_gone[*op as usize] = true);
+                if extent == Extent::Ceiling {
+                    // What puts operands in order beside the products one kernel reads as they lie.
+                    let beside =
+                        found.products.0.saturating_sub(MAX_COPIES_BESIDE)..found.products.1 + 1 + MAX_COPIES_BESIDE;
+                    let copies = beside.filter_map(|place| ops.get(place)).filter(|op| model.op(**op).is_within_device);
+                    copies.for_each(|op| is_gone[*op as usize] = true);
+                }
                 let is_kernel = |op: &&u32| model.op(**op).kind == OpKind::Kernel;
                 let between_ns: Vec<i64> = between.iter().filter(is_kernel).map(|op| run_ns(*op)).collect();
                 let pass_ns = WrittenOut::shortest_pass_ns(&between_ns);
@@ -306,8 +331,7 @@ impl Play<'_> {
     }
 
     /// Element-wise kernels that follow one another in a stream and a step, on grids of the same size; with what sums up their
-    /// rows, what works on a value a row, and what copies or sets memory between them. At best what joins tensors is one pass with
-    /// them as well.
+    /// rows, what works on a value a row, what joins tensors, and what copies or sets memory between them.
     fn chains(&self, extent: Extent, setting: &Setting<'_>) -> Vec<Vec<u32>> {
         let model = self.model;
         let mut chains: Vec<Vec<u32>> = Vec::new();
@@ -321,7 +345,7 @@ impl Play<'_> {
                 let role = if is_of_optimizer { Role::Compute } else { setting.role_of(row) };
                 let (is_elementwise, blocks) = (role == Role::Elementwise, setting.block_count(row));
                 let is_pass = is_pass(row);
-                let joins_tensors = role == Role::Join && extent == Extent::Ceiling;
+                let joins_tensors = role == Role::Join;
                 let is_of_rows = is_pass
                     || joins_tensors
                     || role == Role::Reduction
@@ -378,7 +402,12 @@ impl Play<'_> {
         let largest = chain.iter().map(blocks).max().unwrap_or(0);
         let is_elementwise = |op: &u32| setting.role_of(self.model.op(*op)) == Role::Elementwise;
         let is_large = |op: &&u32| is_elementwise(op) && blocks(op) * ALIKE_RATIO >= largest;
-        if chain.iter().filter(is_large).count() >= MIN_MIXED_CHAIN_COUNT {
+        let is_reduction = |op: &u32| setting.role_of(self.model.op(*op)) == Role::Reduction;
+        let run_ns = |op: &u32| self.model.op(*op).end - self.model.op(*op).start;
+        // Short kernels take what launching them takes, not passes over memory.
+        let has_sums = chain.iter().any(is_reduction) && chain.iter().map(run_ns).any(|ns| ns >= MIN_PASS_NS);
+        let least = if has_sums { MIN_SUMMED_CHAIN_COUNT } else { MIN_MIXED_CHAIN_COUNT };
+        if chain.iter().filter(is_large).count() >= least {
             return vec![chain];
         }
         let is_same =

@@ -226,8 +226,10 @@ fn at_best_copies_go_with_host_code_that_may_be_work_on_results() {
     for at_best in [plain, framework] {
         assert!((step_ns - 115_000..step_ns).contains(&at_best.ceiling_ns), "{at_best:?} of {step_ns}");
     }
-    // Of host code that nothing tells of, the plain fix leaves the copies where they are.
-    assert!((200_000..=300_000).contains(&plain.expected_ns), "{plain:?} of {step_ns}");
+    // What stands between results and as much data can be done where both are.
+    for plainly in [plain, framework] {
+        assert!(plainly.expected_ns >= 650_000, "{plainly:?} of {step_ns}");
+    }
     // What is sent and nothing comes back of still has to get to the device; the spread of the host is in it.
     let (sends, step_ns) = gain(false, false);
     assert!((sends.expected_ns..=345_000).contains(&sends.ceiling_ns), "{sends:?} of {step_ns}");
@@ -468,7 +470,7 @@ fn functions(count: u32) -> Trace {
 fn recording_functions_of_python_is_no_time_of_the_step() {
     let step_ns = |count| functions(count).gain(Change::HostAside).1;
     let without = step_ns(0);
-    assert!((290_000..310_000).contains(&(without - step_ns(1_000))), "300 ns each: {without}, {}", step_ns(1_000));
+    assert!((140_000..160_000).contains(&(without - step_ns(1_000))), "150 ns each: {without}, {}", step_ns(1_000));
     assert!((840_000..860_000).contains(&(without - step_ns(20_000))), "and never all of it: {}", step_ns(20_000));
 }
 
@@ -496,6 +498,51 @@ fn at_best_a_host_that_comes_to_be_what_steps_wait_for_is_as_fast_as_without_the
         let (gain, step_ns) = operators(count).gain(Change::LowerPrecision);
         gain.ceiling_ns as f64 / step_ns as f64
     };
-    let (few, many) = (ceiling(0), ceiling(4));
+    let (few, many) = (ceiling(0), ceiling(8));
     assert!(few < 0.6 && many > few + 0.15, "{few}, {many}");
+}
+
+/// Steps in which the host reads results for some time, and then launches anew.
+fn results_read(has_operators: bool) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.copy(TO_HOST, 200.0);
+        trace.wait();
+        if has_operators {
+            trace.events.event("cpu_op", "aten::sort", 99, trace.host_us, 5.0, "");
+        }
+        trace.host_us += 600.0;
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn who_reads_results_is_at_work_beside_the_gpu_or_on_it() {
+    let (compiled, step_ns) = results_read(false).gain(Change::HostAside);
+    let (framework, _) = results_read(true).gain(Change::HostAside);
+    // One thread reads one result after the other, however fast the GPU is.
+    assert!((step_ns - 660_000..=step_ns - 590_000).contains(&compiled.expected_ns), "{compiled:?} of {step_ns}");
+    assert!(framework.expected_ns >= 690_000, "{framework:?} of {step_ns}");
+    assert!(compiled.ceiling_ns >= 690_000, "{compiled:?} of {step_ns}");
+}
+
+#[test]
+fn what_is_set_up_in_each_step_is_won_with_what_a_capture_records() {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        let calls = [("cudaStreamBeginCapture", 3.0)].into_iter().chain([("cudaLaunchKernel", 5.0); 20]);
+        for (name, length) in calls.chain([("cudaGraphInstantiate", 300.0)]) {
+            trace.call(name, length);
+            trace.host_us += length + 1.0;
+        }
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.wait();
+        trace.step(step, begin);
+    }
+    let (gain, step_ns) = trace.gain(Change::SetUpOnce);
+    assert!((360_000..step_ns - 90_000).contains(&gain.expected_ns), "{gain:?} of {step_ns}");
 }
