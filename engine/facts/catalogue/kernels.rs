@@ -230,7 +230,7 @@ pub(super) const WIDTHS: &[Fact] = &[
         Int,
         DeviceInfo,
         Intensive,
-        "Median duration of these. Much shorter than narrow_median_ns, it proves that the same work is faster in more blocks; not shorter, that a launch takes as long as a block does.",
+        "Median duration of these. Much shorter than narrow_median_ns, it proves that the same work is faster in more blocks; not shorter, that a launch takes as long as a block does. Absent where launches of few blocks and of many take turns: they may be two stages of one operation.",
     ),
     fact(
         "wide_block_count",

@@ -1,9 +1,9 @@
 //! Who is to blame for idle time: the functions and files that samples of the launching thread lie in, and who made the calls of
 //! the OS that it waited in.
 
-use super::DeviceContext;
 use super::peers::{self, PeerWaits};
 use super::profile::{Profile, Weighed, is_plumbing, is_profiler, is_system};
+use super::{DeviceContext, beside_rounds};
 use crate::facts::Entity;
 use crate::ledger::Account;
 use crate::ledger::compiling::compiler_of;
@@ -70,7 +70,9 @@ const IN_CALLS: [InCalls; 5] = [
 ];
 
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    of_host(timeline, device, facts);
+    if !beside_rounds::is_partial(device) {
+        of_host(timeline, device, false, facts);
+    }
     if !timeline.cpu_samples.is_empty() {
         IN_CALLS.iter().for_each(|names| of_calls(timeline, device, names, facts));
     }
@@ -101,8 +103,9 @@ fn samples_of(device: &DeviceContext, account: Account) -> Option<&[u32]> {
     (samples.len() >= MIN_SAMPLE_COUNT && device.account_ns(account) > 0).then_some(samples.as_slice())
 }
 
-fn of_host(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    let (all, host_ns) = (&timeline.cpu_samples, device.account_ns(Account::IdleHost));
+/// The facts of host code. Where the rounds are played again, gains are told of them: what is not in them is to blame for nothing there.
+pub(super) fn of_host(timeline: &Timeline, device: &DeviceContext, is_of_rounds: bool, facts: &mut Entity) {
+    let (all, mut host_ns) = (&timeline.cpu_samples, device.account_ns(Account::IdleHost));
     let samples = samples_of(device, Account::IdleHost).unwrap_or(&[]);
     let ran = |samples: &[u32], whole_ns: i64| {
         let covered = covered_share(timeline, samples, whole_ns)?;
@@ -111,15 +114,24 @@ fn of_host(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     };
     let covered = ran(samples, host_ns).unwrap_or(0.0);
     let weighed = samples.iter().map(|sample| (*sample, 1)).collect();
-    let (waits, rest) = PeerWaits::split(timeline, all, weighed);
+    let (waits, mut rest) = PeerWaits::split(timeline, all, weighed);
     let sampled_ns = waits.weight() as f64 / samples.len().max(1) as f64 * covered * host_ns as f64;
-    let peers_ns = peers::of_host(timeline, device, (&waits, sampled_ns as i64), facts);
+    let mut peers_ns = peers::of_host(timeline, device, (&waits, sampled_ns as i64), facts);
     if all.is_empty() {
         return;
     }
-    let samples: Vec<u32> = rest.iter().map(|(sample, _)| *sample).collect();
     let is_waiting = waits.weight() > 0;
-    let count = if is_waiting { samples.len() } else { device.idle.samples[Account::IdleHost].len() };
+    let mut count = if is_waiting { rest.len() } else { device.idle.samples[Account::IdleHost].len() };
+    if is_of_rounds {
+        let whole_ns = host_ns;
+        host_ns = device.idle.host_and_rounds.within_ns();
+        // Of the waits for others, so much lies in rounds at most.
+        peers_ns = (peers_ns as f64 * host_ns as f64 / whole_ns.max(1) as f64) as i64;
+        rest.retain(|(sample, _)| beside_rounds::is_within(timeline, device, *sample));
+        count = rest.len();
+    }
+    facts.set("is_idle_host_sampled_in_rounds", is_of_rounds);
+    let samples: Vec<u32> = rest.iter().map(|(sample, _)| *sample).collect();
     facts.set("idle_host_sample_count", count as i64);
     if samples.len() < MIN_SAMPLE_COUNT || host_ns <= peers_ns {
         return;

@@ -134,6 +134,29 @@ fn what_lies_before_the_steady_state_has_the_function_that_takes_it() {
     insta::assert_snapshot!("what_lies_before_the_steady_state", page);
 }
 
+#[test]
+fn a_gain_of_a_round_names_the_function_that_rounds_wait_for() {
+    let project = Project::empty();
+    scenario("prints-between-rounds").write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let device = &project.facts()["devices"][0];
+    assert_eq!(device["is_idle_host_sampled_in_rounds"], true, "{device:#}");
+    assert_eq!(device["idle_host_culprit"], "pack_batch");
+    let (within, all) = (device["round_host_ns"].as_i64().unwrap(), device["idle_host_ns"].as_i64().unwrap());
+    assert!((100_000_000..140_000_000).contains(&within), "{within}");
+    assert!(device["round_host_longest_ns"].as_i64().unwrap() < 4_000_000, "{device:#}");
+    let beside = device["beside_rounds_host_ns"].as_i64().unwrap();
+    assert!(within + beside <= all && beside >= 290_000_000, "{within} {beside} {all}");
+    assert!((150..155).contains(&(device["beside_rounds_longest_ns"].as_i64().unwrap() / 1_000_000)), "{device:#}");
+    assert_eq!(device["beside_rounds_function_caller"], "print_results");
+    // More samples of it outside than in rounds change nothing.
+    let review = project.coldspot(&["review", "run.sqlite", "--format", "json"]).json();
+    let findings = review["findings"].as_array().unwrap();
+    let of = |rule: &str| findings.iter().find(|finding| finding["rule"] == rule).unwrap();
+    assert!(of("host-bound")["title"]["plain"].as_str().unwrap().ends_with("pack_batch"), "{review:#}");
+    assert!(of("host-between-rounds")["title"]["plain"].as_str().unwrap().ends_with("print_results"), "{review:#}");
+    assert_eq!(of("host-between-rounds")["once"], true);
+}
+
 /// Of a program whose launches come from a thread that a library starts late, the start is that of the thread that calls CUDA first.
 #[test]
 fn the_thread_that_calls_cuda_first_tells_what_lies_before_the_work() {
