@@ -71,7 +71,9 @@ fn cost_of_tracing(facts: &Facts, run: &Entity) -> Option<Sentence> {
         share("idle_launch_ns").unwrap_or(0.0) + share("idle_host_ns").unwrap_or(0.0) >= HOST_BOUND_SHARE
     };
     let is_trace = run.text("format") == Some("kineto");
-    if !is_trace || !facts.of_kind(EntityKind::Device).any(|(_, device)| is_late(device)) {
+    // Without any range there is no operator in it either: the calls of CUDA alone were recorded.
+    let has_operators = run.int("range_count").is_some_and(|count| count > 0);
+    if !is_trace || !has_operators || !facts.of_kind(EntityKind::Device).any(|(_, device)| is_late(device)) {
         return None;
     }
     let with =

@@ -140,7 +140,7 @@ pub(super) const CULPRITS: &[Fact] = &[
         Text,
         CpuSamples,
         Incomparable,
-        "The file, without its folder, that at least 60 % of those samples lie in, where no function holds as many; files of the C library, of CUDA and of interpreters do not count.",
+        "The file, without its folder, that at least 60 % of those samples lie in, where no function holds as many; the program's own file, and those of the C library, of CUDA and of interpreters do not count.",
     ),
     fact("idle_host_module_share", Float, CpuSamples, Intensive, "The part of those samples that lies in that file."),
     fact(
@@ -366,7 +366,7 @@ pub(super) const CULPRITS: &[Fact] = &[
         Int,
         CpuSamples,
         ExtensiveWithGaps,
-        "About the part of idle_host_ns in which the launching thread waits for others, or works for them: in calls of MPI that were traced, or in MPI, in NCCL while processes find each other, and in waits of OpenMP by CPU samples. Absent without any.",
+        "About the part of idle_host_ns in which the launching thread waits for others, or works for them: in calls of MPI that were traced, or in MPI, in NCCL while processes find each other, and in waits of OpenMP by CPU samples, of which there have to be eight. 0 where samples tell that it does not; absent where nothing tells.",
     ),
     fact(
         "is_idle_peers_traced",

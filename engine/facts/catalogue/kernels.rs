@@ -194,6 +194,14 @@ pub(super) const WIDTHS: &[Fact] = &[
         Intensive,
         "Threads of the block of the single-block launches that take most time; absent without any.",
     ),
+    fact("one_block_longest_ns", Int, DeviceInfo, Intensive, "The longest of these launches."),
+    fact(
+        "one_block_longest_start_ns",
+        Int,
+        DeviceInfo,
+        Incomparable,
+        "When that begins, from the start of the capture.",
+    ),
     fact(
         "small_grid_launch_count",
         Int,
@@ -216,6 +224,14 @@ pub(super) const WIDTHS: &[Fact] = &[
         DeviceInfo,
         Intensive,
         "Threads of a block of those that take most time; absent without any.",
+    ),
+    fact("small_grid_longest_ns", Int, DeviceInfo, Intensive, "The longest of these launches."),
+    fact(
+        "small_grid_longest_start_ns",
+        Int,
+        DeviceInfo,
+        Incomparable,
+        "When that begins, from the start of the capture.",
     ),
     fact(
         "narrow_median_ns",

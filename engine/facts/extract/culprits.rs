@@ -9,7 +9,7 @@ use crate::ledger::Account;
 use crate::ledger::compiling::compiler_of;
 use crate::text::paths::{file_name, without_folders};
 use crate::timeline::interval::Interval;
-use crate::timeline::{ThreadState, Timeline};
+use crate::timeline::{NameId, ThreadState, Timeline, modules};
 
 /// Fewer samples tell nothing.
 pub(super) const MIN_SAMPLE_COUNT: usize = 8;
@@ -115,8 +115,12 @@ pub(super) fn of_host(timeline: &Timeline, device: &DeviceContext, is_of_rounds:
     let covered = ran(samples, host_ns).unwrap_or(0.0);
     let weighed = samples.iter().map(|sample| (*sample, 1)).collect();
     let (waits, mut rest) = PeerWaits::split(timeline, all, weighed);
-    let sampled_ns = waits.weight() as f64 / samples.len().max(1) as f64 * covered * host_ns as f64;
-    let mut peers_ns = peers::of_host(timeline, device, (&waits, sampled_ns as i64), facts);
+    // So few samples of waits are not measure enough: of eight, how long they are is told within a third.
+    let is_enough = waits.weight() as usize >= MIN_SAMPLE_COUNT;
+    let told = if is_enough { waits.weight() as f64 } else { 0.0 };
+    let sampled_ns = (told / samples.len().max(1) as f64 * covered * host_ns as f64) as i64;
+    let is_told = samples.len() >= MIN_SAMPLE_COUNT && (is_enough || waits.weight() == 0);
+    let mut peers_ns = peers::of_host(timeline, device, (&waits, is_told.then_some(sampled_ns)), facts);
     if all.is_empty() {
         return;
     }
@@ -151,7 +155,9 @@ fn of_host_code(timeline: &Timeline, samples: Weighed, facts: &mut Entity) {
     let profile = Profile::new(timeline, &timeline.cpu_samples, samples);
     let own = profile.deepest(|frame| !is_plumbing(timeline, frame) && profile.is_of_program(frame));
     let Some(function) = profile.deepest(|frame| !is_profiler(timeline, frame)) else {
-        if let Some((module, share)) = profile.module() {
+        // All that a program does lies in its own file.
+        let is_library = |(module, _): &(NameId, f64)| !modules::is_program(file_name(timeline.name(*module)));
+        if let Some((module, share)) = profile.module().filter(is_library) {
             facts.set("idle_host_module", file_name(timeline.name(module)));
             facts.set("idle_host_module_share", share);
         }

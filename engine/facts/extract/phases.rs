@@ -30,6 +30,8 @@ const UNSURE_COMPUTE_SHARE: f64 = 0.2;
 const LEAST_LOOP_SHARE: f64 = 0.005;
 /// A steady state in which the device waits for loading for this share holds the first launches of what it repeats.
 const LOADING_SHARE: f64 = 0.03;
+/// Threads that are asked for it.
+const MAX_CALLER_COUNT: usize = 64;
 /// It begins where no more than this part of the loading is left, if this part of it is left then.
 const LEFT_LOADING_SHARE: f64 = 0.1;
 const BEHIND_LOADING_SHARE: f64 = 0.25;
@@ -178,7 +180,12 @@ fn phases_of(
     with_neighbours.filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE) && !computes_outside(phases))
 }
 
-/// The same phases where what is launched first loads code in what launches tell as the steady state: that begins behind it, where
+/// Whether it is what a program does for the first time: what is loaded, compiled and allocated stays, unless each round does it.
+const fn is_of_first_time(activity: Activity) -> bool {
+    matches!(activity, Activity::Load | Activity::Compile | Activity::Init | Activity::Allocate)
+}
+
+/// The same phases where what is launched first loads code, or sets up, in what launches tell as the steady state: that begins behind it, where
 /// enough is left of it.
 fn behind_loading(
     timeline: &Timeline,
@@ -188,11 +195,18 @@ fn behind_loading(
 ) -> Phases {
     let Some(main) = walk::main_thread(timeline, ops) else { return phases };
     let mut loads: Vec<Interval> = Vec::new();
-    calls.lay_out(timeline, main, phases.steady, |part, activity, _| {
-        if activity == Activity::Load && part.len_ns() > 0 {
-            loads.push(part);
-        }
-    });
+    let process = timeline.process_of(main);
+    let threads = (0_u32..).zip(&timeline.threads).filter(|(_, thread)| thread.process == process);
+    // Another thread may load what the backward pass needs.
+    let callers = threads.filter(|(thread, _)| !calls.of_thread(*thread).is_empty()).take(MAX_CALLER_COUNT);
+    for (thread, _) in callers {
+        calls.lay_out(timeline, thread, phases.steady, |part, activity, _| {
+            if is_of_first_time(activity) && part.len_ns() > 0 {
+                loads.push(part);
+            }
+        });
+    }
+    let loads: Vec<Interval> = Union::of(loads).parts().collect();
     // What loads while the device has work is no loss.
     let busy = Union::of(ops.in_window().map(|op| op.interval().clip(phases.steady)));
     let idle_ns = |part: &Interval| part.len_ns() - busy.overlap_ns(*part);

@@ -113,7 +113,8 @@ fn most<'all, 'sums>(
 }
 
 /// When the program begins, by the first that tells of it: a call or a range of the thread, a sample of it in the program itself, or
-/// the profiler's notice that CUDA is used. What comes before is loading; the begin of time where nothing tells.
+/// the profiler's notice that CUDA is used. What comes before is loading; the begin of time where nothing
+/// tells, or where what would tell was not recorded.
 fn begins_ns(context: &Context<'_>, thread: u32) -> i64 {
     let (timeline, samples) = (context.timeline, &context.timeline.cpu_samples);
     let call = context.calls.of_thread(thread).first().map(|call| timeline.api.times.at(*call as usize).start);
@@ -126,6 +127,10 @@ fn begins_ns(context: &Context<'_>, thread: u32) -> i64 {
     };
     let sample = samples.of_thread(thread).find(is_in_program).and_then(|sample| samples.time_ns.get(sample)).copied();
     let os_call = context.calls.first_os_call(timeline, thread);
+    // Where neither calls of the OS nor samples were recorded of it, it may have begun long before the first thing that was.
+    if os_call.is_none() && samples.of_thread(thread).is_empty() {
+        return i64::MIN;
+    }
     let first = [call, range, sample, os_call, cuda_profiler_start(timeline)].into_iter().flatten().min();
     first.unwrap_or(i64::MIN)
 }

@@ -15,6 +15,8 @@ struct Narrow<'all> {
     loss_ns: i64,
     /// The launch shape that most of this time goes to.
     main: Option<&'all Shape>,
+    /// The one with the longest launch.
+    longest: Option<&'all Shape>,
 }
 
 impl<'all> Narrow<'all> {
@@ -27,6 +29,9 @@ impl<'all> Narrow<'all> {
         self.loss_ns = self.loss_ns.saturating_add(idle_lanes_ns.min(most_ns));
         self.count += count;
         self.tally.add(*tally);
+        if self.longest.is_none_or(|longest| longest.launches.longest_ns < shape.launches.longest_ns) {
+            self.longest = Some(shape);
+        }
         if self.main.is_none_or(|main| main.tally.underfilled_ns < tally.underfilled_ns) {
             self.main = Some(shape);
         }
@@ -38,6 +43,10 @@ impl<'all> Narrow<'all> {
         facts.set(&format!("{name}_loss_ns"), self.loss_ns);
         let threads = self.main.map(|main| main.shape.block_threads).filter(|threads| *threads > 0);
         facts.set_some(&format!("{name}_thread_count"), threads);
+        if let Some(longest) = self.longest {
+            facts.set(&format!("{name}_longest_ns"), longest.launches.longest_ns);
+            facts.set(&format!("{name}_longest_start_ns"), longest.launches.longest_start_ns);
+        }
     }
 }
 

@@ -388,9 +388,12 @@ impl Play<'_> {
     pub(super) fn overlap_communication(&mut self, extent: Extent) {
         let exposed = self.model.exposed_communication();
         let cost = if extent == Extent::Expected { OVERLAP_COST_SHARE } else { 0.0 };
-        self.set_runs(|op, _, run_ns| {
-            let exposed_ns = exposed.get(&op).copied()?;
-            Some(run_ns - ((1.0 - cost) * exposed_ns as f64) as i64)
+        // No more of it is hidden than there is compute beside which nothing communicates yet, at best any time.
+        let hidden = self.model.share_that_hides(extent == Extent::Ceiling);
+        self.set_runs(|index, op, run_ns| {
+            let exposed_ns = exposed.get(&index).copied()?;
+            let share = hidden.get(&op.device).copied().unwrap_or(1.0);
+            Some(run_ns - (share * (1.0 - cost) * exposed_ns as f64) as i64)
         });
     }
 }
