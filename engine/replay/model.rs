@@ -232,11 +232,8 @@ impl Model {
         let of = |(device, own): (u32, Union)| {
             let busy = busy.get(&device);
             let common_ns = busy.map_or(0, |busy| busy.common_ns(&own));
-            let alone_ns = if is_best {
-                span.len_ns() - own.overlap_ns(span)
-            } else {
-                busy.map_or(0, Union::len_ns) - common_ns
-            };
+            let alone_ns =
+                if is_best { span.len_ns() - own.overlap_ns(span) } else { busy.map_or(0, Union::len_ns) - common_ns };
             (device, (alone_ns as f64 / (own.len_ns() - common_ns).max(1) as f64).min(1.0))
         };
         communicating.into_iter().map(of).collect()

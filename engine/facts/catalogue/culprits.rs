@@ -28,13 +28,7 @@ pub(super) const CULPRITS: &[Fact] = &[
         ExtensiveWithGaps,
         "How much of the host code that the device was idle for lies within the rounds that are played again; absent where launches tell no rounds, and where nearly all of it does.",
     ),
-    fact(
-        "round_host_longest_ns",
-        Int,
-        CudaApi,
-        Intensive,
-        "The longest piece of it.",
-    ),
+    fact("round_host_longest_ns", Int, CudaApi, Intensive, "The longest piece of it."),
     fact("round_host_longest_start_ns", Int, CudaApi, Incomparable, "When that begins, from the start of the capture."),
     fact(
         "beside_rounds_host_ns",

@@ -166,8 +166,7 @@ fn in_stages(context: &Context<'_>, device: &DeviceContext, kernels: &[(NameId, 
     let sm_count = device.properties(context.timeline).and_then(|known| known.sm_count);
     let Some(sm_count) = sm_count else { return HashSet::default() };
     let may_be = kernels.iter().filter(|(_, shapes)| widths::may_take_turns(sm_count, shapes));
-    let mut turns: HashMap<NameId, widths::Turns> =
-        may_be.map(|(name, _)| (*name, widths::Turns::default())).collect();
+    let mut turns: HashMap<NameId, widths::Turns> = may_be.map(|(name, _)| (*name, widths::Turns::default())).collect();
     // Nearly always there is none.
     if turns.is_empty() {
         return HashSet::default();

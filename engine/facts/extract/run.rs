@@ -101,9 +101,8 @@ fn counts(timeline: &Timeline, facts: &mut Entity) {
 /// Calls that launch a graph, whether its kernels were recorded or it as a whole.
 fn graph_calls(timeline: &Timeline) -> i64 {
     let mut launches: HashMap<NameId, bool> = HashMap::default();
-    let mut is_launch = |name: &&NameId| {
-        *launches.entry(**name).or_insert_with(|| timeline.name(**name).contains("GraphLaunch"))
-    };
+    let mut is_launch =
+        |name: &&NameId| *launches.entry(**name).or_insert_with(|| timeline.name(**name).contains("GraphLaunch"));
     timeline.api.name.iter().filter(|name| is_launch(name)).count() as i64
 }
 

@@ -6,8 +6,7 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use super::Context;
-use super::culprits::{CALLER_SHARE, MIN_SAMPLE_COUNT};
-use super::profile::{Profile, Weighed, is_plumbing, is_profiler, is_system};
+use super::profile::{CALLER_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, is_plumbing, is_profiler, is_system};
 use super::run::cuda_profiler_start;
 use crate::ledger::Activity;
 use crate::text::paths::file_name;
@@ -60,7 +59,7 @@ impl Spent {
                     Activity::Unknown => &mut spent.unknown_ns,
                     Activity::Profiler => return spent.profiler.push(part),
                     Activity::OffCpu => {
-                        let before_ns = (begins_ns.min(part.end) - part.start).max(0);
+                        let before_ns = begins_ns.min(part.end).saturating_sub(part.start).max(0);
                         spent.loading_ns = spent.loading_ns.saturating_add(before_ns);
                         spent.off_cpu_ns = spent.off_cpu_ns.saturating_add(ns - before_ns);
                         return;
