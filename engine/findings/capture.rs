@@ -71,16 +71,15 @@ fn cost_of_tracing(facts: &Facts, run: &Entity) -> Option<Sentence> {
         share("idle_launch_ns").unwrap_or(0.0) + share("idle_host_ns").unwrap_or(0.0) >= HOST_BOUND_SHARE
     };
     let is_trace = run.text("format") == Some("kineto");
-    // Without any range there is no operator in it either: the calls of CUDA alone were recorded.
-    let has_operators = run.int("range_count").is_some_and(|count| count > 0);
-    if !is_trace || !has_operators || !facts.of_kind(EntityKind::Device).any(|(_, device)| is_late(device)) {
+    if !is_trace || !facts.of_kind(EntityKind::Device).any(|(_, device)| is_late(device)) {
         return None;
     }
     let with =
         run.text("costly_profiler_options").map_or_else(String::new, |options| format!(" (here with {options})"));
     let words = "the profiler's own cost is in the times of the host: a traced step can take twice as long as one that is not. Time \
                  one without it before you judge by how much a change helps.";
-    Some(Sentence::default().own(&format!("PyTorch's profiler records every operator{with}, and {words}")))
+    let what = if run.int("operator_count") == Some(0) { "each call of the runtime" } else { "every operator" };
+    Some(Sentence::default().own(&format!("PyTorch's profiler records {what}{with}, and {words}")))
 }
 
 /// Copies from or to memory of the host of which a trace does not tell whether it is pageable.

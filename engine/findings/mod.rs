@@ -484,8 +484,7 @@ fn failures(rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<RuleFailure> {
         let Outcome::Failed { message } = &judgement.outcome else { continue };
         let index = *known.entry((judgement.rule, message)).or_insert_with(|| {
             let RuleInfo { id, is_own, .. } = &rules[judgement.rule];
-            let (rule, message) = (id.clone(), message.clone());
-            failures.push(RuleFailure { rule, message, entity_count: 0, is_own: *is_own });
+            failures.push(RuleFailure { rule: id.clone(), message: message.clone(), entity_count: 0, is_own: *is_own });
             failures.len() - 1
         });
         failures[index].entity_count += judgement.entity_count;

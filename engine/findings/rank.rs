@@ -97,12 +97,13 @@ impl<'a> Ranking<'a> {
     }
 
     /// What a finding that has a bound alone is ranked by where a cause that was played again has a part of its time: who mends the
-    /// finding first wins that part with it. So it is where more is left of the finding than the cause wins.
+    /// finding first wins that part with it. So it is where more is left of the finding than the cause wins; where that wins
+    /// nothing, nobody wins that part.
     fn first_of_two_ns(&self, group: &[usize], gain: &Gain) -> Option<i64> {
         let own = &self.occurrences[group[0]];
         let (cause, shared_ns) = own.explained.filter(|_| group.len() == 1 && gain.replayed.is_none())?;
         let cause = &self.occurrences[cause];
-        let wins_ns = cause.ranked_ns(self.context.facts).filter(|_| cause.is_replayed())?;
+        let wins_ns = cause.ranked_ns(self.context.facts).filter(|wins_ns| cause.is_replayed() && *wins_ns > 0)?;
         (gain.recoverable_ns > wins_ns).then(|| gain.recoverable_ns.saturating_add(shared_ns) / 2)
     }
 

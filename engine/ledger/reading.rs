@@ -119,6 +119,8 @@ pub struct HostAndRounds {
     pub outside: TimeSum,
     /// The part of it in pieces that lie in both.
     pub across_ns: [i64; 2],
+    /// Launching within rounds.
+    pub launch_ns: i64,
 }
 
 impl HostAndRounds {
@@ -150,6 +152,7 @@ impl HostAndRounds {
         self.outside.merge(other.outside);
         self.across_ns[0] += other.across_ns[0];
         self.across_ns[1] += other.across_ns[1];
+        self.launch_ns += other.launch_ns;
     }
 }
 

@@ -357,10 +357,7 @@ impl<'all> Replay<'all> {
         }
         let Some((played, count)) = model.recorded_span() else { return 0.0 };
         let exposed = model.exposed_communication_ns(self.setting.own_device(), played);
-        let exposed_ns = (exposed as f64 / count as f64).min(self.step_ns);
-        // What is hidden beside other things is hidden beside the rest of the step; other changes take it away.
-        let is_hidden = changes.iter().all(|change| *change == Change::OverlapCommunication || !self.hides(change));
-        if is_hidden { exposed_ns.min(self.step_ns - exposed_ns) } else { exposed_ns }
+        (exposed as f64 / count as f64).min(self.step_ns)
     }
 
     /// Whether a change hides communication.

@@ -14,6 +14,7 @@ mod gains;
 mod model;
 mod record;
 mod setting;
+mod typical;
 mod waits;
 
 use crate::ledger::{Calls, DeviceOps};

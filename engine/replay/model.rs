@@ -220,25 +220,6 @@ impl Model {
         exposed.collect()
     }
 
-    /// By device: the part of the communication that runs alone which the compute that runs alone could hide, at most 1; at best,
-    /// which all time without communication could.
-    pub(super) fn share_that_hides(&self, is_best: bool) -> HashMap<u32, f64> {
-        let Some((span, _)) = self.recorded_span() else { return HashMap::default() };
-        let mut communicating: HashMap<u32, Union> = HashMap::default();
-        for (_, op) in self.communication() {
-            communicating.entry(op.device).or_default().push(Interval::new(op.start, op.end));
-        }
-        let busy = self.busy_beside_communication();
-        let of = |(device, own): (u32, Union)| {
-            let busy = busy.get(&device);
-            let common_ns = busy.map_or(0, |busy| busy.common_ns(&own));
-            let alone_ns =
-                if is_best { span.len_ns() - own.overlap_ns(span) } else { busy.map_or(0, Union::len_ns) - common_ns };
-            (device, (alone_ns as f64 / (own.len_ns() - common_ns).max(1) as f64).min(1.0))
-        };
-        communicating.into_iter().map(of).collect()
-    }
-
     /// How long nothing but communication ran on a device within an interval, however many of its kernels at once, nanoseconds.
     pub(super) fn exposed_communication_ns(&self, device: u32, within: Interval) -> i64 {
         let busy = self.busy_beside_communication();
@@ -246,6 +227,16 @@ impl Model {
         let own = self.communication().filter(|(_, op)| op.device == device);
         let union = Union::of(own.map(|(_, op)| Interval::new(op.start, op.end).clip(within)));
         union.len_ns() - busy.map_or(0, |busy| busy.common_ns(&union))
+    }
+
+    /// How long kernels of a device computed with no communication beside them, nanoseconds.
+    pub(super) fn compute_alone_ns(&self, device: u32) -> i64 {
+        let union = |is_kind: fn(OpKind) -> bool| {
+            let own = self.part.ops.iter().filter(|op| op.device == device && is_kind(op.kind));
+            Union::of(own.map(|op| Interval::new(op.start, op.end)))
+        };
+        let compute = union(OpKind::is_compute);
+        compute.len_ns() - compute.common_ns(&union(|kind| kind == OpKind::Communication))
     }
 
     fn communication(&self) -> impl Iterator<Item = (u32, &Op)> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 
-use super::{NoReplay, Subject};
+use super::{NoReplay, Subject, typical};
 use crate::ledger::{Activity, DeviceOps, OpKind};
 use crate::limits::USUAL_DEVICE_COUNT;
 use crate::steps::Step;
@@ -104,7 +104,8 @@ struct HostSteps {
 }
 
 impl Part {
-    /// The steps in the middle of the steady state, as many as may be, and no more than so many.
+    /// Steps of the steady state, as many as may be, and no more than so many: those in the middle, unless the device is more or
+    /// less busy there than in all.
     pub(super) fn new(subject: &Subject<'_>, most_steps: usize) -> Result<Self, NoReplay> {
         if subject.steps.len() < 2 {
             return Err(NoReplay::NoSteps);
@@ -119,8 +120,7 @@ impl Part {
             if count < 2 {
                 return Err(NoReplay::TooLong);
             }
-            let first = (subject.steps.len() - count) / 2;
-            let steps = &subject.steps[first..first + count];
+            let steps = typical::steps(subject, count);
             let host = HostSteps::new(steps).ok_or(NoReplay::NoSteps)?;
             let calls_of = |thread: &u32| calls_within(subject, *thread, host.whole()).len();
             let calls = threads.iter().map(calls_of).sum::<usize>();

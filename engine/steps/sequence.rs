@@ -18,7 +18,7 @@ use crate::timeline::{NONE, Timeline};
 const ALIKE_SHARE: f64 = 0.1;
 /// Rounds differ in structure when their numbers of letters differ by more than this share.
 const STRUCTURE_SHARE: f64 = 0.01;
-/// One round that is not alike ends a loop, unless this many alike ones lie on each side of it.
+/// One round that is not alike ends a loop, unless this many alike ones lie on each side of it, and as many as would fit into it.
 const ODD_COST: i64 = 5;
 /// Of a loop, at most one round in so many is not alike.
 const ROUNDS_AN_ODD: usize = 50;
@@ -217,7 +217,7 @@ impl Text {
             places.windows(2).map(|pair| letters_before(&pair[1]) - letters_before(&pair[0])).collect();
         let usual = median(gaps.iter().copied());
         let is_alike = |gap: i64| differs_by(gap, usual) <= ALIKE_SHARE;
-        let (first, last) = longest_run(&gaps, is_alike)?;
+        let (first, last) = longest_run(&gaps, usual, is_alike)?;
         let alike_count = gaps[first..last].iter().filter(|gap| is_alike(**gap)).count();
         let odd_count = last - first - alike_count;
         let (from, to) = (places[first] as usize, places[last] as usize);
@@ -286,14 +286,14 @@ fn differs_by(gap: i64, usual: i64) -> f64 {
 }
 
 /// The stretch of gaps that are alike, with few others among them: that with the largest sum of 1 for one that is and a cost
-/// for one that is not. From the first gap to after the last.
-fn longest_run(gaps: &[i64], is_alike: impl Fn(i64) -> bool) -> Option<(usize, usize)> {
+/// for one that is not: another part of the program may lie in it, as long as many rounds. From the first gap to after the last.
+fn longest_run(gaps: &[i64], usual: i64, is_alike: impl Fn(i64) -> bool) -> Option<(usize, usize)> {
     let (mut best, mut sum, mut begin) = ((0, 0, 0), 0_i64, 0);
     for (index, gap) in gaps.iter().enumerate() {
         if sum <= 0 {
             (sum, begin) = (0, index);
         }
-        sum += if is_alike(*gap) { 1 } else { -ODD_COST };
+        sum += if is_alike(*gap) { 1 } else { -ODD_COST.max(*gap / usual.max(1)) };
         if sum > best.0 {
             best = (sum, begin, index + 1);
         }

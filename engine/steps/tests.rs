@@ -209,6 +209,22 @@ fn layers_alone_are_not_surely_steps() {
 }
 
 #[test]
+fn one_program_after_the_other_makes_no_round_that_holds_another() {
+    let mut program = Program::new();
+    let variants: [(usize, &[&str]); 4] = [
+        (100, &["distances", "sort"]),
+        (100, &["texture", "sort"]),
+        (100, &["norm", "gemm", "add", "sort"]),
+        (9, &["distances", "sort"]),
+    ];
+    for (count, kernels) in variants {
+        (0..count).for_each(|_| kernels.iter().for_each(|kernel| program.kernel(kernel, 400)));
+    }
+    let longest = |steps: Steps| steps.steps.iter().map(|step| step.host.len_ns()).max();
+    assert!(program.told().and_then(longest) < Some(100));
+}
+
+#[test]
 fn copies_alone_are_no_steps() {
     let mut program = Program::new();
     (0..100).for_each(|_| program.copy(500));

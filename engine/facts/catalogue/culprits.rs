@@ -28,6 +28,13 @@ pub(super) const CULPRITS: &[Fact] = &[
         ExtensiveWithGaps,
         "How much of the host code that the device was idle for lies within the rounds that are played again; absent where launches tell no rounds, and where nearly all of it does.",
     ),
+    fact(
+        "round_launch_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How much of the launching that the device was idle for (idle_launch_ns) lies within the rounds that are played again; absent where launches tell no rounds.",
+    ),
     fact("round_host_longest_ns", Int, CudaApi, Intensive, "The longest piece of it."),
     fact("round_host_longest_start_ns", Int, CudaApi, Incomparable, "When that begins, from the start of the capture."),
     fact(
@@ -65,13 +72,6 @@ pub(super) const CULPRITS: &[Fact] = &[
         CpuSamples,
         Intensive,
         "The part of those samples that lies in that function.",
-    ),
-    fact(
-        "beside_rounds_function_caller",
-        Text,
-        CpuSamples,
-        Incomparable,
-        "The function of the program that calls it, where it is one of the C library.",
     ),
     fact(
         "idle_host_sampled_share",

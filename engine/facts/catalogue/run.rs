@@ -290,6 +290,13 @@ pub(super) const RUN: &[Fact] = &[
         "An operator that was recorded and runs on a GPU alone (such as `aten::cudnn_convolution`), where no work of a GPU was.",
     ),
     fact(
+        "operator_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Operators of the framework that the host ran, as the framework's own profiler records them; 0 where it recorded the GPU's side alone.",
+    ),
+    fact(
         "other_accelerator",
         Text,
         Report,
@@ -304,13 +311,6 @@ pub(super) const RUN: &[Fact] = &[
         "Kernels, or ranges of them, of which the profiler recorded metrics in place of when they ran.",
     ),
     fact("sampled_cuda_call", Text, CpuSamples, Incomparable, "The call of CUDA that most of those samples lie in."),
-    fact(
-        "graph_call_count",
-        Int,
-        CudaApi,
-        Extensive,
-        "Calls that launch a graph, whether its kernels were recorded or it as a whole; absent without any call of CUDA.",
-    ),
     fact(
         "graph_launch_count",
         Int,

@@ -22,6 +22,13 @@ pub(super) fn is_partial(device: &DeviceContext) -> bool {
     is_of_launches && device.told.rounds.len_ns() > 0 && (within_ns as f64) < NEARLY_ALL * all_ns as f64
 }
 
+/// The fact of launching within rounds, where launches tell them.
+pub(super) fn launching(device: &DeviceContext, facts: &mut Entity) {
+    if device.told.steps.as_ref().is_some_and(|steps| !are_marked(steps)) && device.told.rounds.len_ns() > 0 {
+        facts.set("round_launch_ns", device.idle.host_and_rounds.launch_ns);
+    }
+}
+
 /// Whether a sample of the CPU was taken in a round.
 pub(super) fn is_within(timeline: &Timeline, device: &DeviceContext, sample: u32) -> bool {
     let time = timeline.cpu_samples.time_ns.get(sample as usize);
@@ -58,7 +65,6 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         facts.set("beside_rounds_function", function);
         facts.set("beside_rounds_function_share", share);
     }
-    facts.set_some("beside_rounds_function_caller", sampled.caller);
 }
 
 /// How long each part of the window is that lies in no round.

@@ -4,20 +4,21 @@ use crate::text::paths::file_name;
 use crate::timeline::{NameId, Timeline};
 
 /// Every framework, as rules name it.
-pub(in crate::facts) const FRAMEWORKS: [&str; 10] =
-    ["pytorch", "jax", "tensorflow", "cupy", "numba", "julia", "openacc", "openmp", "kokkos", "cuda"];
+pub(in crate::facts) const FRAMEWORKS: [&str; 11] =
+    ["pytorch", "jax", "tensorflow", "rapids", "cupy", "numba", "julia", "openacc", "openmp", "kokkos", "cuda"];
 
 /// A part of a name that gives a framework away.
 type Mark = (&'static str, &'static str);
 
 /// Parts of names of kernels, the most telling first.
-const KERNEL_MARKS: [Mark; 16] = [
+const KERNEL_MARKS: [Mark; 17] = [
     ("at::native", "pytorch"),
     ("c10::", "pytorch"),
     ("torch::", "pytorch"),
     ("tensorflow::", "tensorflow"),
     ("Eigen::internal", "tensorflow"),
     ("EigenMetaKernel", "tensorflow"),
+    ("cudf::", "rapids"),
     ("cupy_", "cupy"),
     ("cudapy", "numba"),
     ("julia_", "julia"),
@@ -54,13 +55,14 @@ const THREAD_MARKS: [Mark; 8] = [
 /// Names of the programs of the recorded processes.
 const PROGRAM_MARKS: [Mark; 1] = [("julia", "julia")];
 /// Beginnings of names of files that call stacks lie in, the most telling first.
-const FILE_MARKS: [Mark; 11] = [
+const FILE_MARKS: [Mark; 12] = [
     ("libtorch_", "pytorch"),
     ("libtensorflow", "tensorflow"),
     ("_pywrap_tensorflow", "tensorflow"),
     ("libjax", "jax"),
     ("xla_extension", "jax"),
     ("xla_cuda_plugin", "jax"),
+    ("libcudf", "rapids"),
     ("libllvmlite", "numba"),
     ("libjulia", "julia"),
     ("libacchost", "openacc"),

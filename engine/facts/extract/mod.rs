@@ -54,6 +54,8 @@ mod turns;
 mod widths;
 mod without_gpu;
 
+use std::collections::BTreeSet;
+
 use foldhash::HashMap;
 
 use crate::facts::EntityKind;
@@ -496,8 +498,5 @@ fn processes_among(timeline: &Timeline, ops: impl Iterator<Item = Op>) -> Vec<u3
         }
     }
     let used = timeline.streams.iter().zip(seen).filter(|(_, seen)| *seen).map(|(stream, _)| stream.process);
-    let mut processes: Vec<u32> = used.collect();
-    processes.sort_unstable();
-    processes.dedup();
-    processes
+    used.collect::<BTreeSet<u32>>().into_iter().collect()
 }

@@ -30,6 +30,8 @@ const UNSURE_COMPUTE_SHARE: f64 = 0.2;
 const LEAST_LOOP_SHARE: f64 = 0.005;
 /// A steady state in which the device waits for loading for this share holds the first launches of what it repeats.
 const LOADING_SHARE: f64 = 0.03;
+/// What no more rounds than this set up and allocate is done for the first time.
+const MAX_SET_UP_ROUNDS: usize = 3;
 /// Threads that are asked for it.
 const MAX_CALLER_COUNT: usize = 64;
 /// It begins where no more than this part of the loading is left, if this part of it is left then.
@@ -180,11 +182,6 @@ fn phases_of(
     with_neighbours.filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE) && !computes_outside(phases))
 }
 
-/// Whether it is what a program does for the first time: what is loaded, compiled and allocated stays, unless each round does it.
-const fn is_of_first_time(activity: Activity) -> bool {
-    matches!(activity, Activity::Load | Activity::Compile | Activity::Init | Activity::Allocate)
-}
-
 /// The same phases where what is launched first loads code, or sets up, in what launches tell as the steady state: that begins behind it, where
 /// enough is left of it.
 fn behind_loading(
@@ -194,17 +191,24 @@ fn behind_loading(
     (steps, phases): (&[steps::Step], Phases),
 ) -> Phases {
     let Some(main) = walk::main_thread(timeline, ops) else { return phases };
-    let mut loads: Vec<Interval> = Vec::new();
+    let (mut loads, mut sets_up): (Vec<Interval>, Vec<Interval>) = (Vec::new(), Vec::new());
     let process = timeline.process_of(main);
     let threads = (0_u32..).zip(&timeline.threads).filter(|(_, thread)| thread.process == process);
     // Another thread may load what the backward pass needs.
     let callers = threads.filter(|(thread, _)| !calls.of_thread(*thread).is_empty()).take(MAX_CALLER_COUNT);
     for (thread, _) in callers {
-        calls.lay_out(timeline, thread, phases.steady, |part, activity, _| {
-            if is_of_first_time(activity) && part.len_ns() > 0 {
-                loads.push(part);
-            }
+        calls.lay_out(timeline, thread, phases.steady, |part, activity, _| match activity {
+            _ if part.len_ns() == 0 => {}
+            Activity::Load | Activity::Compile => loads.push(part),
+            Activity::Init | Activity::Allocate => sets_up.push(part),
+            _ => {}
         });
+    }
+    // What more than the first rounds set up and allocate is what rounds do.
+    let sets_up = Union::of(sets_up);
+    let holds = |step: &&steps::Step| sets_up.overlap_ns(step.device) > 0;
+    if steps.iter().filter(holds).count() <= MAX_SET_UP_ROUNDS {
+        loads.extend(sets_up.parts());
     }
     let loads: Vec<Interval> = Union::of(loads).parts().collect();
     // What loads while the device has work is no loss.

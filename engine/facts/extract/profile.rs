@@ -172,22 +172,23 @@ impl<'all> Profile<'all> {
         self.innermost(fits, |stack| stack).map(|(function, _)| function)
     }
 
-    /// The function of no library of the system, and not merely where a program begins outside of itself, that most stacks with a
-    /// function name as the first around it, and in how many of those that name any: a stack may be cut off.
+    /// Whether a function tells what the program does: it has a name, and is neither of a library of the system or an interpreter
+    /// nor merely where a program begins outside of itself.
+    fn is_telling(&self, function: u32) -> bool {
+        let frame = self.frame(function);
+        let name = self.timeline.name(frame.function);
+        let is_of_others = modules::is_root(name) || modules::is_of_interpreter(name);
+        !name.is_empty() && !is_of_others && !is_plumbing(self.timeline, frame)
+    }
+
+    /// The function that tells and that most stacks with a function name as the first around it, and in how many of those that
+    /// name any: a stack may be cut off.
     pub(super) fn program_caller(&self, function: u32) -> Option<(u32, f64)> {
-        let tells = |caller: u32| {
-            let frame = self.frame(caller);
-            let name = self.timeline.name(frame.function);
-            !name.is_empty()
-                && !is_plumbing(self.timeline, frame)
-                && !modules::is_root(name)
-                && !modules::is_of_interpreter(name)
-        };
         let mut votes: BTreeMap<u32, i64> = BTreeMap::new();
         for (stack, weight) in &self.weighed.0 {
             let mut stack = self.stacks.stack(*stack as usize).iter().copied();
             if stack.any(|frame| frame == function)
-                && let Some(caller) = stack.find(|caller| tells(*caller))
+                && let Some(caller) = stack.find(|caller| self.is_telling(*caller))
             {
                 *votes.entry(caller).or_default() += weight;
             }
@@ -199,16 +200,10 @@ impl<'all> Profile<'all> {
 
     /// The functions that tell, by how much of all they are the innermost of, most first: no two share any of it.
     pub(super) fn innermost_telling(&self) -> Vec<(u32, f64)> {
-        let tells = |function: u32| {
-            let frame = self.frame(function);
-            let name = self.timeline.name(frame.function);
-            let is_entry = modules::is_root(name);
-            !name.is_empty() && !is_entry && !is_plumbing(self.timeline, frame) && !modules::is_of_interpreter(name)
-        };
         let mut weights: BTreeMap<u32, i64> = BTreeMap::new();
         for (stack, weight) in &self.weighed.0 {
             let mut stack = self.stacks.stack(*stack as usize).iter().copied();
-            if let Some(function) = stack.find(|function| tells(*function)) {
+            if let Some(function) = stack.find(|function| self.is_telling(*function)) {
                 *weights.entry(function).or_default() += weight;
             }
         }

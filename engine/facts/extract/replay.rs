@@ -49,6 +49,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents
     }
     if played.is_ok() {
         beside_rounds::extract(context.timeline, device, &mut part.device);
+        beside_rounds::launching(device, &mut part.device);
         let window = device.window();
         let held_ns = device.told.rounds.overlap_ns(window);
         part.device.set("replay_covered_share", (held_ns as f64 / window.len_ns().max(1) as f64).min(1.0));

@@ -10,7 +10,7 @@ use crate::ledger::{Account, DeviceOps};
 use crate::limits::MAX_PROCESS_COUNT;
 use crate::text::paths::without_folders;
 use crate::timeline::api::{self, ApiClass, error_name};
-use crate::timeline::columns::ApiError;
+use crate::timeline::columns::{ApiError, Label, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{GpuVendor, NONE, NameId, NoticeKind, Timeline, Times};
 
@@ -67,6 +67,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("cuda_profiler_start_ns", cuda_profiler_start(timeline));
     facts.set_some("gpu_library", gpu_library(timeline));
     facts.set_some("gpu_operator", gpu_operator(timeline));
+    facts.set("operator_count", operator_count(timeline));
     facts.set_some("other_accelerator", timeline.source.other_accelerator);
     facts.set_some("kernel_metric_count", timeline.source.kernel_metric_count);
     notices(timeline, facts);
@@ -92,18 +93,7 @@ fn counts(timeline: &Timeline, facts: &mut Entity) {
     facts.set("os_call_count", timeline.os_calls.times.len() as i64);
     facts.set("metric_sample_count", timeline.metrics.iter().map(|series| series.value.len() as i64).sum::<i64>());
     facts.set("graph_launch_count", timeline.graphs.ops.len() as i64);
-    if !timeline.api.is_empty() {
-        facts.set("graph_call_count", graph_calls(timeline));
-    }
     facts.set("dropped_event_count", timeline.dropped.iter().map(|dropped| dropped.count as i64).sum::<i64>());
-}
-
-/// Calls that launch a graph, whether its kernels were recorded or it as a whole.
-fn graph_calls(timeline: &Timeline) -> i64 {
-    let mut launches: HashMap<NameId, bool> = HashMap::default();
-    let mut is_launch =
-        |name: &&NameId| *launches.entry(**name).or_insert_with(|| timeline.name(**name).contains("GraphLaunch"));
-    timeline.api.name.iter().filter(|name| is_launch(name)).count() as i64
 }
 
 /// Launches that returned an error, and launched nothing.
@@ -214,6 +204,13 @@ const GPU_OPERATORS: [&str; 8] = [
     "aten::miopen_batch_norm",
     "aten::miopen_rnn",
 ];
+
+fn operator_count(timeline: &Timeline) -> i64 {
+    let is_operator = |label: &Label| label.kind == RangeKind::Operator;
+    let is_operator: Vec<bool> = timeline.ranges.labels.iter().map(is_operator).collect();
+    let labels = timeline.ranges.threads.iter().flat_map(|thread| &thread.label);
+    labels.filter(|label| is_operator.get(**label as usize) == Some(&true)).count() as i64
+}
 
 /// An operator that runs on a GPU alone, where no work of one was recorded.
 fn gpu_operator(timeline: &Timeline) -> Option<&str> {

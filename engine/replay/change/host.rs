@@ -48,7 +48,6 @@ impl Play<'_> {
         let calls = 0..model.part.calls.len() as u32;
         let mut is_gone: Vec<bool> = calls.map(|call| self.is_wait_or_read(call)).collect();
         let of_results = self.of_results(&is_gone, extent, setting);
-        let joined = self.joined_runs(extent, setting);
         is_gone.iter_mut().zip(&of_results).for_each(|(is_gone, is_of_result)| *is_gone |= *is_of_result);
         let reads = (0..model.part.calls.len() as u32).filter(|call| self.reads_scalar(*call)).count();
         let step_count = model.part.step_count as usize;
@@ -60,7 +59,7 @@ impl Play<'_> {
             is_gone.get(op.call as usize) == Some(&true) && (extent == Extent::Ceiling || is_scalar_readback(op))
         };
         self.drop_ops(is_dropped);
-        self.set_runs(|_, op, run_ns| joined(op, run_ns));
+        self.set_runs(|_, op, run_ns| joined_ns(&of_results, extent, op, run_ns));
         for edge in &mut self.edges {
             if let What::OpStart(op) = model.what[edge.to as usize]
                 && of_results.get(model.op(op).call as usize) == Some(&true)
@@ -130,8 +129,7 @@ impl Play<'_> {
         of_results
     }
 
-    /// What each kernel that makes one of many results takes where one launch makes all of them: its data, without what starting
-    /// and ending a kernel takes; absent of every other operation. At best nothing.
+    /// What each kernel that makes one of many results takes where one launch makes all of them; absent of every other operation.
     pub(in super::super) fn joined_runs(
         &self,
         extent: Extent,
@@ -140,13 +138,7 @@ impl Play<'_> {
         let calls = 0..self.model.part.calls.len() as u32;
         let is_gone: Vec<bool> = calls.map(|call| self.is_wait_or_read(call)).collect();
         let of_results = self.of_results(&is_gone, extent, setting);
-        move |op, run_ns| {
-            let is_joined = of_results.get(op.call as usize) == Some(&true) && !is_scalar_readback(op);
-            is_joined.then(|| match (extent, op.kind) {
-                (Extent::Expected, OpKind::Kernel) => data_ns(run_ns),
-                _ => 0,
-            })
-        }
+        move |op, run_ns| joined_ns(&of_results, extent, op, run_ns)
     }
 
     /// Whether calls between two reads launch nothing but the few small kernels of one result, at most so many.
@@ -235,6 +227,16 @@ fn settle_results(in_row: &mut Vec<Range<usize>>, of_results: &mut [bool], part:
         }
     }
     in_row.clear();
+}
+
+/// What an operation takes where one launch makes all results that some calls make: its data, without what starting and ending a
+/// kernel takes, at best nothing; absent where it makes none.
+fn joined_ns(of_results: &[bool], extent: Extent, op: &Op, run_ns: i64) -> Option<i64> {
+    let is_joined = of_results.get(op.call as usize) == Some(&true) && !is_scalar_readback(op);
+    is_joined.then(|| match (extent, op.kind) {
+        (Extent::Expected, OpKind::Kernel) => data_ns(run_ns),
+        _ => 0,
+    })
 }
 
 /// Whether an operation that takes so long can vanish in others.

@@ -1,5 +1,7 @@
 //! Changes of kernels: how long they run, and what they wait for.
 
+use std::collections::BTreeMap;
+
 use foldhash::HashMap;
 
 use super::super::Role;
@@ -385,16 +387,33 @@ impl Play<'_> {
         same.map(<[u32]>::to_vec).collect()
     }
 
+    /// What a plain fix hides, it hides beside what the device computes with no communication beside it: more than that is hidden
+    /// nowhere. At best ranks come in time as well, and less is sent.
     pub(super) fn overlap_communication(&mut self, extent: Extent) {
         let exposed = self.model.exposed_communication();
-        let cost = if extent == Extent::Expected { OVERLAP_COST_SHARE } else { 0.0 };
-        // No more of it is hidden than there is compute beside which nothing communicates yet, at best any time.
-        let hidden = self.model.share_that_hides(extent == Extent::Ceiling);
-        self.set_runs(|index, op, run_ns| {
-            let exposed_ns = exposed.get(&index).copied()?;
-            let share = hidden.get(&op.device).copied().unwrap_or(1.0);
-            Some(run_ns - (share * (1.0 - cost) * exposed_ns as f64) as i64)
+        let hidden_shares = match extent {
+            Extent::Ceiling => HashMap::default(),
+            Extent::Expected => self.hidden_shares(&exposed),
+        };
+        self.set_runs(|op, of, run_ns| {
+            let exposed_ns = exposed.get(&op).copied()?;
+            let share = hidden_shares.get(&of.device).copied().unwrap_or(1.0);
+            Some(run_ns - (share * exposed_ns as f64) as i64)
         });
+    }
+
+    /// By device: the share of exposed communication that can run beside computation, what that costs taken off.
+    fn hidden_shares(&self, exposed: &HashMap<u32, i64>) -> HashMap<u32, f64> {
+        let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
+        for (op, exposed_ns) in exposed {
+            let sum = sums.entry(self.model.op(*op).device).or_default();
+            *sum = sum.saturating_add(*exposed_ns);
+        }
+        let share = |(device, exposed_ns): (u32, i64)| {
+            let room = self.model.compute_alone_ns(device) as f64 / exposed_ns.max(1) as f64;
+            (device, (1.0 - OVERLAP_COST_SHARE).min(room))
+        };
+        sums.into_iter().map(share).collect()
     }
 }
 

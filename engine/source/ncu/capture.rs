@@ -43,7 +43,7 @@ pub struct KernelFilter<'a> {
 
 /// A command line that profiles some kernels. Names that no command line can hold are left out.
 pub(crate) fn script_of(filter: &KernelFilter<'_>) -> Script {
-    let patterns: Vec<String> = filter.names.iter().map(|name| shell::pattern(name)).collect();
+    let patterns: Vec<String> = filter.names.iter().map(|name| pattern(name)).collect();
     let patterns = patterns.join("|");
     let (base, pattern) = match filter.base {
         NameBase::Function => ("", format!("regex:^({patterns})$")),
@@ -59,6 +59,14 @@ pub(crate) fn script_of(filter: &KernelFilter<'_>) -> Script {
     };
     let count = filter.launch_count;
     script_with(&format!("ncu {OPTIONS}{base} --kernel-name {names}{skip} --launch-count {count} {PROGRAM}"))
+}
+
+/// A name as a regular expression. Nsight Systems ends names that it cut in dots: the kernel has more of a name.
+fn pattern(name: &str) -> String {
+    match name.strip_suffix("...") {
+        Some(beginning) if !beginning.is_empty() => format!("{}.*", shell::pattern(beginning)),
+        _ => shell::pattern(name),
+    }
 }
 
 fn script_with(line: &str) -> Script {
@@ -93,6 +101,10 @@ mod tests {
         assert_eq!(
             of(&["gemm", "softmax"], 10),
             "ncu --set full -o kernels --kernel-name 'regex:^(gemm|softmax)$' --launch-skip 10 --launch-count 2 PROGRAM"
+        );
+        assert_eq!(
+            of(&["__omp_offloading_3...", "gemm"], 0),
+            "ncu --set full -o kernels --kernel-name 'regex:^(__omp_offloading_3.*|gemm)$' --launch-count 2 PROGRAM"
         );
         assert_eq!(
             of(&["k'; rm -rf ~ #"], 0),

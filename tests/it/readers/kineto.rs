@@ -453,6 +453,20 @@ fn what_is_said_of_a_trace_is_said_in_the_words_of_its_profiler() {
 }
 
 #[test]
+fn a_trace_without_operators_is_not_said_to_hold_them() {
+    let told = |text: &str| {
+        let facts = facts(text);
+        let count = facts.run().and_then(|run| run.int("operator_count"));
+        (count, Printer::new().markdown(&facts, "trace.json").unwrap())
+    };
+    let bare = trace(6, Today);
+    let (count, review) = told(&bare);
+    assert!(count == Some(0) && review.contains("records each call of the runtime"), "{count:?} {review}");
+    let (count, review) = told(&bare.replace("ProfilerStep#3", "aten::mm"));
+    assert!(count == Some(1) && review.contains("records every operator"), "{count:?} {review}");
+}
+
+#[test]
 fn copies_of_amd_do_not_tell_their_host_memory() {
     let text = trace(6, Today).replace("(Pageable -> Device)", "(Host -> Device)").replace("cudaL", "hipL");
     let facts =

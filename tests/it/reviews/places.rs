@@ -11,12 +11,12 @@ use crate::support::project::Project;
 
 const SOURCES: &str = r#"
 [[source]]
-range = "dec*"
+range = "datal*"
 file = "src/loader/decode image.py"
 line = 42
 
 [[source]]
-range = "decode"
+range = "dataloader"
 file = "never.py"
 
 [[source]]
@@ -39,7 +39,7 @@ fn annotations_point_at_the_file_of_the_kernel_or_annotation() {
     let github = |rule: &str| project.lines_of(rule, &["review", "run.sqlite", "--format", "github"]);
     // About a GPU, and prints the annotation that holds most of the time.
     assert!(
-        github("host-bound")[0].starts_with("::warning file=src/loader/decode image.py,line=42,title="),
+        github("data-loading")[0].starts_with("::warning file=src/loader/decode image.py,line=42,title="),
         "the first mapping that fits counts"
     );
     assert!(github("tiny-kernels")[0].starts_with("::notice file=src/optimizer.py,title="), "by the whole name");
@@ -58,13 +58,13 @@ fn comparisons_point_there_too() {
     project.coldspot(&["facts", "run.sqlite", base[2], base[3], "--output", "base.json"]).success();
     let text = fs::read_to_string(project.path().join("base.json")).unwrap();
     let mut facts: Value = serde_json::from_str(&text).unwrap();
-    // Without host code in its way the finding is gone; the other way round it is new.
-    facts["devices"][0]["idle_host_ns"] = json!(0);
+    // Without a wait for data the finding is gone; the other way round it is new.
+    facts["devices"][0]["idle_data_loading_ns"] = json!(0);
     fs::write(project.path().join("quick.json"), facts.to_string()).unwrap();
-    let lines = project.lines_of("host-bound", &["compare", "quick.json", "base.json", "--format", "github"]);
+    let lines = project.lines_of("data-loading", &["compare", "quick.json", "base.json", "--format", "github"]);
     assert!(lines[0].starts_with("::warning file=src/loader/decode image.py,line=42,title=new"), "{lines:#?}");
     // What is gone is nowhere in the code.
-    let lines = project.lines_of("host-bound", &["compare", "base.json", "quick.json", "--format", "github"]);
+    let lines = project.lines_of("data-loading", &["compare", "base.json", "quick.json", "--format", "github"]);
     assert!(lines[0].starts_with("::notice title=gone"), "{lines:#?}");
 }
 
@@ -81,7 +81,7 @@ fn sarif_names_files_from_the_root_of_the_sources() {
         result["locations"][0]["physicalLocation"].clone()
     };
     assert_eq!(
-        place("host-bound"),
+        place("data-loading"),
         json!({
             "artifactLocation": { "uri": "src/loader/decode%20image.py", "uriBaseId": "%SRCROOT%" },
             "region": { "startLine": 42 },
