@@ -122,7 +122,8 @@ struct Reading {
     #[arg(long, value_name = "NAME[/N]", value_parser = analysis::scope::range)]
     range: Option<Scope>,
     /// Which part of the window to look at: `steady`, which a review does by itself, `whole`, `set-up`, `warm-up` or `tear-down`.
-    /// Where nothing repeats there are no phases, and it is the whole window.
+    /// Where nothing repeats there are no phases, and it is the whole window, in a review without
+    /// pages of unified memory that only the host asks for after the last launched work.
     #[arg(long = "phase", value_name = "PHASE", value_parser = part)]
     part: Option<Part>,
     /// The range that is a step, with or without its numbers: `step`, `token_0_processing`.

@@ -241,7 +241,13 @@ impl<'facts> Outside<'facts> {
                 "What was recorded spans {recorded}: {before} before the GPU's first work, {after} after its last"
             ),
         };
-        let mut words = Sentence::default().own(&words).own(".");
+        let pages = self.device.int("last_pages_ns").map_or_else(String::new, |ns| {
+            format!(
+                ", {} of that while the host still touches unified memory, whose pages move back to it",
+                duration(ns)
+            )
+        });
+        let mut words = Sentence::default().own(&words).own(&pages).own(".");
         let parts = self.parts();
         let begin = match self.is_of_first_caller() {
             true => " Of the time there of the thread that called CUDA first: ",

@@ -37,6 +37,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "Whether nothing of any thread of the host was recorded before its end.",
     ),
     fact(
+        "last_pages_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "From the end of the last operation that a call asked for, on any device, to the last migration of unified memory, where it would be a tenth of the window or more: the window ends before it. Absent where it is less.",
+    ),
+    fact(
         "is_outside_of_first_caller",
         Bool,
         CudaApi,

@@ -20,6 +20,7 @@ mod kernel_counters;
 mod kernel_names;
 mod kernel_profiles;
 mod kernels;
+mod last_pages;
 mod late_starts;
 mod launch_shapes;
 mod launches;

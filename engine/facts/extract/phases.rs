@@ -2,7 +2,9 @@
 
 use super::pause::Pause;
 use super::stats::median;
-use super::{Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, pause};
+use super::{
+    Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, last_pages, pause,
+};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::walk::{self, IdleDevice};
@@ -71,6 +73,8 @@ pub(super) struct Told {
     whole_ns: i64,
     /// The pause that parts the work that is measured from the rest, where one takes nearly all of the time.
     pub(super) pause: Option<Pause>,
+    /// When pages of unified memory still move after the window, all work that was launched being done.
+    pub(super) last_pages: Option<Interval>,
     /// Where the time of phases before it went.
     before: Vec<(Phase, Interval, Sums)>,
 }
@@ -237,7 +241,9 @@ pub(super) fn tell(
     threads: Threads,
 ) -> Result<Vec<Told>, ScopeError> {
     let marks = Marks::new(timeline);
-    let pause = if view.phase == Some(Phase::Steady) { pause::cut(timeline, ops) } else { None };
+    let is_steady = view.phase == Some(Phase::Steady);
+    let pause = if is_steady { pause::cut(timeline, ops) } else { None };
+    let last_pages = if is_steady { last_pages::cut(ops) } else { None };
     let mut told = parallel::map(threads, ops.iter_mut(), |ops| Told::new(timeline, (calls, &marks), ops, view));
     if let Some(name) = &view.step
         && told.iter().all(|told| told.steps.is_none())
@@ -247,7 +253,7 @@ pub(super) fn tell(
         let names = names.iter().take(5).map(|name| escape::short(name)).collect::<Vec<_>>().join(", ");
         return Err(ScopeError::NoSuchStep { name: name.clone(), names });
     }
-    told.iter_mut().for_each(|told| told.pause = pause);
+    told.iter_mut().for_each(|told| (told.pause, told.last_pages) = (pause, last_pages));
     // A device without steps of its own is looked at while the others are in that phase.
     let starts_and_ends = ops.iter().zip(&told).filter(|(_, told)| told.measured.is_some()).map(|(ops, _)| ops.window);
     let hull = starts_and_ends.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)));

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use coldspot::analysis::Reading;
 use coldspot::facts::{EntityKind, Facts};
+
 use coldspot::rules::outcome::Outcome;
 use coldspot::rules::{Library, Params, evaluate};
 
@@ -45,6 +47,25 @@ fn scenarios_say_what_they_are_about_and_expect_built_in_rules() {
         let expected = script.expect.unwrap_or_default();
         assert_eq!(expected.iter().find(|id| library.rule(id).is_none()), None, "{name}.toml");
     }
+}
+
+#[test]
+fn a_review_leaves_out_what_the_host_reads_after_the_last_work() {
+    let report = fixture("results-read-in-pages", SchemaVersion::Nsys2025);
+    let (whole, judged) = (facts(&report), Reading::default().facts_for_review(&report).unwrap());
+    let of =
+        |facts: &Facts, name: &str| facts.of_kind(EntityKind::Device).next().and_then(|(_, device)| device.int(name));
+    let pages_ns = of(&judged, "last_pages_ns").expect("pages that move after the last work");
+    assert!(pages_ns > 80_000_000 && of(&whole, "last_pages_ns").is_none(), "{pages_ns}");
+    assert_eq!(of(&judged, "window_ns").zip(of(&whole, "window_ns")).map(|(own, all)| all - own), Some(pages_ns));
+    assert_eq!(
+        of(&judged, "outside_after_ns").zip(of(&whole, "outside_after_ns")).map(|(own, all)| own - all),
+        Some(pages_ns)
+    );
+    assert_eq!(
+        found(&builtin(), &judged),
+        BTreeSet::from(["dominant-kernel", "unified-memory-faults"].map(str::to_owned))
+    );
 }
 
 #[test]
