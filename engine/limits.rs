@@ -120,6 +120,8 @@ pub const MAX_FACTS_FILE_NUMBER_POWER: u32 = 56;
 
 /// Facts files of one history: thirty years of nights.
 pub const MAX_HISTORY_FILE_COUNT: usize = 10_000;
+/// Different findings of all runs of one history: a program has hundreds in its life.
+pub const MAX_HISTORY_FINDING_COUNT: usize = 20_000;
 /// Findings of one history that are told: those that weigh and move most.
 pub const MAX_TREND_COUNT: usize = 1_000;
 
@@ -317,7 +319,14 @@ mod tests {
                     format!("2^{MAX_FACTS_FILE_NUMBER_POWER}"),
                 ],
             ),
-            ("facts files of one history", vec![count(MAX_HISTORY_FILE_COUNT as u64), count(MAX_TREND_COUNT as u64)]),
+            (
+                "facts files of one history",
+                vec![
+                    count(MAX_HISTORY_FILE_COUNT as u64),
+                    count(MAX_HISTORY_FINDING_COUNT as u64),
+                    count(MAX_TREND_COUNT as u64),
+                ],
+            ),
         ]
     }
 

@@ -21,7 +21,8 @@ use memory_stats::memory_stats;
 use super::exit::Exit;
 use super::output;
 
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// A look takes a tenth of a millisecond. Between two of them no run fills a quarter of the memory that it has in any case.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The most that counts between two looks: a machine that slept meanwhile, or a program that was stopped, used no time.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 const MIB: u64 = 1 << 20;

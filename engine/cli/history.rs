@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use coldspot::analysis::Analysis;
 use coldspot::files::read_text;
-use coldspot::history::{History, Label, Order, Recorded};
+use coldspot::history::{History, Label, Order, Runs};
 use coldspot::limits::{MAX_FACTS_FILE_BYTES, MAX_HISTORY_FILE_COUNT};
 use coldspot::render::history::{history_html, history_json, history_markdown};
 
@@ -77,7 +77,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         None => Order::default(),
     };
     let analysis = Analysis::new(arguments.project.load(&[], None)?, coldspot::analysis::Reading::default());
-    let runs: Vec<Recorded> = files.iter().map(|path| recorded(&analysis, path)).collect::<Result<_, Failure>>()?;
+    let mut runs = Runs::default();
+    for path in &files {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let run = analysis.run(analysis.facts(path)?, &stem);
+        runs.add(Label::of_stem(&stem), &run.facts, &run.review).map_err(|error| fail(path, error.to_string()))?;
+    }
     let history = History::of(runs, &order, arguments.noise.unwrap_or(LEAST_SHARE));
     let text = match arguments.format {
         Format::Markdown => history_markdown(&history),
@@ -86,12 +91,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     output::write(&text, arguments.output.output.as_deref())?;
     Ok(Exit::Ok)
-}
-
-fn recorded(analysis: &Analysis, path: &Path) -> Result<Recorded, Failure> {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let run = analysis.run(analysis.facts(path)?, &stem);
-    Ok(Recorded { label: Label::of_stem(&stem), facts: run.facts, review: run.review })
 }
 
 /// The facts files of a folder, by name.

@@ -371,5 +371,21 @@ const MAX_CHAIN_LENGTH: usize = 100;
 
 /// An occurrence, what explains it, what explains that, and so on.
 pub(super) fn chain<'a>(occurrences: &'a [Occurrence<'_>], from: usize) -> impl Iterator<Item = usize> + 'a {
-    std::iter::successors(Some(from), |index| occurrences[*index].cause).take(MAX_CHAIN_LENGTH)
+    along(from, |index| occurrences[index].cause)
+}
+
+fn along(from: usize, cause: impl Fn(usize) -> Option<usize>) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(from), move |index| cause(*index)).take(MAX_CHAIN_LENGTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_of_causes_has_an_end() {
+        assert_eq!(along(0, |index| (index < 3).then_some(index + 1)).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(along(0, |index| Some(index + 1)).count(), MAX_CHAIN_LENGTH);
+        assert_eq!(along(0, |index| Some((index + 1) % 3)).count(), MAX_CHAIN_LENGTH, "a circle");
+    }
 }

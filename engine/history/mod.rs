@@ -2,32 +2,22 @@
 
 mod change;
 mod label;
+mod runs;
 
 use std::collections::BTreeMap;
 
-use crate::compare::{Rounds, devices_with_work, median};
-use crate::facts::Facts;
-use crate::findings::Review;
+use crate::compare::median;
 use crate::limits::MAX_TREND_COUNT;
 use crate::rules::outcome::Severity;
 use crate::text::spans::Sentence;
 
 pub use change::ChangePoint;
 pub use label::{Label, Order};
+use runs::{About, Found, Recorded};
+pub use runs::{Counts, Runs, TooManyFindings};
 
 /// A finding that can gain less of the window is no trend worth a line.
 const LEAST_SHARE: f64 = 0.01;
-
-/// One run: what its file is called, what was recorded, and what the rules said of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
-    /// What it is a run of.
-    pub label: Label,
-    /// Its facts.
-    pub facts: Facts,
-    /// Their review.
-    pub review: Review,
-}
 
 /// All runs of one label.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,17 +32,6 @@ pub struct Point {
     pub range_ns: [f64; 2],
     /// How many findings there are, of the first run.
     pub counts: Counts,
-}
-
-/// Findings that are more than notes, by severity.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Grave ones.
-    pub high: usize,
-    /// Others that matter.
-    pub medium: usize,
-    /// The rest.
-    pub low: usize,
 }
 
 /// What is timed.
@@ -106,14 +85,15 @@ pub struct History {
 
 impl History {
     /// Of runs in any order. A change below `least_share` is none.
-    pub fn of(runs: Vec<Recorded>, order: &Order, least_share: f64) -> Self {
-        let has_steps = |run: &&Recorded| Rounds::of(&run.facts).is_some();
+    pub fn of(runs: Runs, order: &Order, least_share: f64) -> Self {
+        let (runs, findings) = runs.into_parts();
+        let has_steps = |run: &&Recorded| run.step_ns.is_some();
         // Steps where most have them: single runs without must not make windows of all.
         let of = if 2 * runs.iter().filter(has_steps).count() > runs.len() { TimeOf::Step } else { TimeOf::Window };
         let mut groups: BTreeMap<Label, Vec<(f64, Recorded)>> = BTreeMap::new();
         let mut left_out = Vec::new();
         for run in runs {
-            match time_ns(&run.facts, of) {
+            match time_ns(&run, of) {
                 Some(ns) => groups.entry(run.label.clone()).or_default().push((ns, run)),
                 None => left_out.push(run.label),
             }
@@ -123,7 +103,7 @@ impl History {
         let points: Vec<Point> = groups.iter().map(|(label, runs)| Point::new(label, runs)).collect();
         let times: Vec<f64> = points.iter().map(|point| point.time_ns).collect();
         let changes = change::points(&times, least_share);
-        Self { of, changes, trends: trends(&groups), points, left_out }
+        Self { of, changes, trends: trends(&groups, findings), points, left_out }
     }
 
     /// The point that a change begins with.
@@ -132,12 +112,12 @@ impl History {
     }
 }
 
-fn time_ns(facts: &Facts, of: TimeOf) -> Option<f64> {
+fn time_ns(run: &Recorded, of: TimeOf) -> Option<f64> {
     let ns = match of {
-        TimeOf::Step => Rounds::of(facts)?.mean_ns,
-        TimeOf::Window => devices_with_work(facts).iter().filter_map(|(_, device)| device.int("window_ns")).max()?,
+        TimeOf::Step => run.step_ns,
+        TimeOf::Window => run.window_ns,
     };
-    (ns > 0).then_some(ns as f64)
+    ns.filter(|ns| *ns > 0.0)
 }
 
 impl Point {
@@ -149,68 +129,68 @@ impl Point {
             run_count: runs.len(),
             time_ns: median(&times),
             range_ns: [fold(f64::min), fold(f64::max)],
-            counts: runs.first().map(|(_, run)| Counts::of(&run.review)).unwrap_or_default(),
+            counts: runs.first().map(|(_, run)| run.counts).unwrap_or_default(),
         }
-    }
-}
-
-impl Counts {
-    fn of(review: &Review) -> Self {
-        let mut counts = Self::default();
-        for seen in review.observations() {
-            match seen.severity {
-                Severity::High => counts.high += 1,
-                Severity::Medium => counts.medium += 1,
-                Severity::Low => counts.low += 1,
-                Severity::Info => {}
-            }
-        }
-        counts
     }
 }
 
 /// Findings of the first run of each point.
-fn trends(groups: &[(Label, Vec<(f64, Recorded)>)]) -> Vec<Trend> {
-    let mut all: BTreeMap<String, (Trend, BTreeMap<usize, f64>)> = BTreeMap::new();
-    for (index, (_, runs)) in groups.iter().enumerate() {
-        let Some((_, run)) = runs.first() else { continue };
-        for seen in run.review.observations().iter().filter(|seen| seen.severity > Severity::Info) {
-            let (trend, shares) = all.entry(seen.fingerprint.to_owned()).or_insert_with(|| {
-                let trend = Trend {
-                    fingerprint: seen.fingerprint.to_owned(),
-                    title: seen.finding.title.clone(),
-                    subject: seen.subject.label.clone(),
-                    severity: seen.severity,
-                    shares: Vec::new(),
-                };
-                (trend, BTreeMap::new())
-            });
-            trend.severity = trend.severity.max(seen.severity);
-            shares.insert(index, seen.gain.map_or(0.0, |gain| gain.share));
-        }
+fn trends(groups: &[(Label, Vec<(f64, Recorded)>)], findings: Vec<(String, About)>) -> Vec<Trend> {
+    let mut all: Vec<(usize, &Found)> = Vec::new();
+    for (point, (_, runs)) in groups.iter().enumerate() {
+        let of_first = runs.first().into_iter().flat_map(|(_, run)| &run.found);
+        all.extend(of_first.map(|found| (point, found)));
     }
-    let mut moving: Vec<(Trend, BTreeMap<usize, f64>)> =
-        all.into_values().filter(|(_, shares)| moves(shares, groups.len())).collect();
-    let size = |shares: &BTreeMap<usize, f64>| range_of(shares, groups.len());
-    moving.sort_by(|(a, of_a), (b, of_b)| b.severity.cmp(&a.severity).then_with(|| size(of_b).total_cmp(&size(of_a))));
+    all.sort_by_key(|(_, found)| found.finding);
+    let each = all.chunk_by(|(_, one), (_, other)| one.finding == other.finding);
+    let mut moving: Vec<Moving<'_>> = each.filter_map(|seen| Moving::of(seen, groups.len())).collect();
+    let fingerprint = |finding: u32| findings.get(finding as usize).map(|(fingerprint, _)| fingerprint);
+    moving.sort_by(|a, b| {
+        let by_weight = b.severity.cmp(&a.severity).then_with(|| b.range.total_cmp(&a.range));
+        by_weight.then_with(|| fingerprint(a.finding).cmp(&fingerprint(b.finding)))
+    });
     // Each has a share for each point: there are as many of both as a stranger likes.
     moving.truncate(MAX_TREND_COUNT);
-    let whole = |(trend, shares): (Trend, BTreeMap<usize, f64>)| Trend {
-        shares: (0..groups.len()).map(|index| shares.get(&index).copied()).collect(),
-        ..trend
-    };
-    moving.into_iter().map(whole).collect()
+    moving.into_iter().filter_map(|moving| moving.told(&findings, groups.len())).collect()
 }
 
-/// Whether a finding comes, goes, or changes what it could gain, over so many points.
-fn moves(shares: &BTreeMap<usize, f64>, point_count: usize) -> bool {
-    shares.len() < point_count || range_of(shares, point_count) >= LEAST_SHARE
+/// A finding that comes, goes, or changes what it could gain.
+struct Moving<'all> {
+    finding: u32,
+    severity: Severity,
+    /// Between the least and the most that it could gain: nothing where it is not there.
+    range: f64,
+    /// Each point at which it was found.
+    seen: &'all [(usize, &'all Found)],
 }
 
-/// Between the least and the most that a finding could gain: nothing where it is not there.
-fn range_of(shares: &BTreeMap<usize, f64>, point_count: usize) -> f64 {
-    let least = shares.values().copied().reduce(f64::min).filter(|_| shares.len() == point_count);
-    shares.values().copied().fold(0.0, f64::max) - least.unwrap_or(0.0)
+impl<'all> Moving<'all> {
+    /// `None` where it does not move over so many points.
+    fn of(seen: &'all [(usize, &'all Found)], point_count: usize) -> Option<Self> {
+        let (_, first) = seen.first()?;
+        let shares = || seen.iter().map(|(_, found)| found.share);
+        let is_always = seen.len() >= point_count;
+        let least = shares().reduce(f64::min).filter(|_| is_always).unwrap_or(0.0);
+        let range = shares().fold(0.0, f64::max) - least;
+        let severity = seen.iter().map(|(_, found)| found.severity).max()?;
+        let moves = !is_always || range >= LEAST_SHARE;
+        moves.then_some(Self { finding: first.finding, severity, range, seen })
+    }
+
+    fn told(&self, findings: &[(String, About)], point_count: usize) -> Option<Trend> {
+        let (fingerprint, about) = findings.get(self.finding as usize)?;
+        let mut shares = vec![None; point_count];
+        for (point, found) in self.seen {
+            shares[*point] = Some(found.share);
+        }
+        Some(Trend {
+            fingerprint: fingerprint.clone(),
+            title: about.title.clone(),
+            subject: about.subject.clone(),
+            severity: self.severity,
+            shares,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -218,19 +198,23 @@ mod tests {
     use super::*;
     use crate::findings::samples::Sample;
 
-    fn recorded(name: &str, window_ns: i64) -> Recorded {
+    /// Adds a run with so many GPUs.
+    fn add(runs: &mut Runs, name: &str, window_ns: i64, devices: std::ops::Range<i64>) -> Result<(), TooManyFindings> {
         let mut sample = Sample::default();
         let run = sample.run();
-        sample.device(run, 0, "A100", window_ns, &[("compute_ns", window_ns)]);
+        for number in devices {
+            sample.device(run, number, "A100", window_ns, &[("compute_ns", window_ns)]);
+        }
         let review = sample.review();
-        Recorded { label: Label::of_stem(name), facts: sample.facts, review }
+        runs.add(Label::of_stem(name), &sample.facts, &review)
     }
 
     #[test]
     fn runs_of_one_commit_are_one_point_in_the_order_of_commits() {
-        let runs = ["bbbbbbb-1", "aaaaaaa-1", "bbbbbbb-2", "aaaaaaa-2", "bbbbbbb-3"];
+        let names = ["bbbbbbb-1", "aaaaaaa-1", "bbbbbbb-2", "aaaaaaa-2", "bbbbbbb-3"];
         let times = [30_000_000, 10_000_000, 20_000_000, 12_000_000, 21_000_000];
-        let runs: Vec<Recorded> = runs.iter().zip(times).map(|(name, ns)| recorded(name, ns)).collect();
+        let mut runs = Runs::default();
+        names.iter().zip(times).for_each(|(name, ns)| add(&mut runs, name, ns, 0..1).unwrap());
         let history = History::of(runs, &Order::of_commits("bbbbbbbb00000000\naaaaaaaa00000000\n"), 0.02);
         let points: Vec<(&str, usize, f64)> =
             history.points.iter().map(|point| (point.label.text(), point.run_count, point.time_ns)).collect();

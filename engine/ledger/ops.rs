@@ -112,6 +112,9 @@ pub struct DeviceOps {
     /// All its operations by start, then precedence, then index; also those outside the window. They are gone through so often
     /// that times are not looked up in their columns each time.
     ops: Vec<Op>,
+    /// Those of them that are copies, and those that are migrations: few, and asked for often.
+    copies: Vec<Op>,
+    migrations: Vec<Op>,
     /// Where facts are measured.
     pub window: Interval,
     /// The begin of that, before the work that repeats: without length where there is no such part.
@@ -145,8 +148,21 @@ pub enum Scope {
 impl DeviceOps {
     /// The operations of every device, by index of the device; `is_communication` is by name of kernel.
     pub fn all(timeline: &Timeline, is_communication: &[bool]) -> Vec<Self> {
-        let mut lists: Vec<Vec<Op>> = timeline.devices.iter().map(|_| Vec::new()).collect();
-        for kind in [OpKind::Kernel, OpKind::Graph, OpKind::Copy, OpKind::Migration, OpKind::Memset] {
+        let kinds = [OpKind::Kernel, OpKind::Graph, OpKind::Copy, OpKind::Migration, OpKind::Memset];
+        let mut of_streams = vec![0_usize; timeline.streams.len()];
+        for stream in kinds.iter().flat_map(|kind| &kind.columns(timeline).stream) {
+            if let Some(count) = of_streams.get_mut(*stream as usize) {
+                *count += 1;
+            }
+        }
+        let mut counts = vec![0; timeline.devices.len()];
+        for (stream, count) in timeline.streams.iter().zip(of_streams) {
+            if let Some(sum) = counts.get_mut(stream.device as usize) {
+                *sum += count;
+            }
+        }
+        let mut lists: Vec<Vec<Op>> = counts.into_iter().map(Vec::with_capacity).collect();
+        for kind in kinds {
             let columns = kind.columns(timeline);
             for (index, (times, stream)) in (0_u32..).zip(columns.times.iter().zip(&columns.stream)) {
                 let device = timeline.streams.get(*stream as usize).map_or(NONE, |stream| stream.device);
@@ -169,9 +185,10 @@ impl DeviceOps {
         ops.sort_by_key(key);
         let start = ops.first().map_or(0, |op| op.start);
         let end = ops.iter().map(|op| op.end).max().unwrap_or(0);
-        ops.shrink_to_fit();
         let window = Interval::new(start, end);
-        Self { device, ops, window, start_up: Interval::default(), asked_from_ns: i64::MIN }
+        let of_kind = |kind: OpKind| ops.iter().filter(|op| op.kind == kind).copied().collect();
+        let (copies, migrations) = (of_kind(OpKind::Copy), of_kind(OpKind::Migration));
+        Self { device, ops, copies, migrations, window, start_up: Interval::default(), asked_from_ns: i64::MIN }
     }
 
     /// Narrows the window; returns whether anything of it is left.
@@ -193,9 +210,17 @@ impl DeviceOps {
 
     /// The operations that touch the window.
     pub fn in_window(&self) -> impl Iterator<Item = Op> + Clone + '_ {
-        let window = self.window;
-        let begun = self.ops.partition_point(|op| op.start <= window.end);
-        self.ops[..begun].iter().copied().filter(move |op| touches(*op, window))
+        touching(&self.ops, self.window)
+    }
+
+    /// The copies among them.
+    pub fn copies_in_window(&self) -> impl Iterator<Item = Op> + Clone + '_ {
+        touching(&self.copies, self.window)
+    }
+
+    /// The migrations among them.
+    pub fn migrations_in_window(&self) -> impl Iterator<Item = Op> + Clone + '_ {
+        touching(&self.migrations, self.window)
     }
 
     /// The operations that begin within an interval.
@@ -204,6 +229,12 @@ impl DeviceOps {
         let first = before(within.start);
         self.ops[first..before(within.end).max(first)].iter().copied()
     }
+}
+
+/// The operations that touch a window, of some that are sorted by their starts.
+fn touching(ops: &[Op], window: Interval) -> impl Iterator<Item = Op> + Clone + '_ {
+    let begun = ops.partition_point(|op| op.start <= window.end);
+    ops[..begun].iter().copied().filter(move |op| touches(*op, window))
 }
 
 /// Whether an operation counts in a window. One without length counts where it stands.

@@ -163,6 +163,10 @@ fn what_is_held_against_every_finding_has_a_limit() {
         |one: &str| (0..=MAX_CONFIG_ENTRY_COUNT).map(|number| one.replace('N', &number.to_string())).collect();
     let ignores: String = entries("[[ignore]]\nrule = \"sync-gap\"\nreason = \"N\"\n");
     assert!(faults(&ignores)[0].ends_with("there are more than 1000 ignores"));
+    let sources: String = entries("[[source]]\nkernel = \"kN\"\nfile = \"a.cu\"\n");
+    assert!(faults(&sources)[0].ends_with("there are more than 1000 sources"));
+    let long = format!("[[source]]\nkernel = \"{}\"\nfile = \"a.cu\"\n", "*a".repeat(501));
+    assert!(faults(&long)[0].ends_with("a pattern has at most 1000 bytes"));
     let budgets: String = entries("'kernel[\"kN\"].mean_ns' = \"+5%\"\n");
     let all = faults(&format!("[budgets]\n{budgets}"));
     assert!(all[0].ends_with("there are more than 100 budgets of kernels or ranges by name"), "{}", all[0]);

@@ -282,7 +282,10 @@ fn within_limits(source: String) -> io::Result<String> {
         return Err(io::Error::other(message));
     }
     if measure.nests > MAX_TEMPLATE_NEST_COUNT {
-        return Err(io::Error::other(format!("more than {MAX_TEMPLATE_NEST_COUNT} brackets and filters")));
+        return Err(io::Error::other(format!(
+            "line {}: with all that gives values a name, more than {MAX_TEMPLATE_NEST_COUNT} brackets, `+`, `*`, and filters that do not make a text or a number",
+            measure.nests_line
+        )));
     }
     Ok(source)
 }

@@ -1,8 +1,8 @@
 //! What each change could win of a step.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use foldhash::HashMap;
 
@@ -134,7 +134,9 @@ pub struct Replay<'all> {
     bare: Vec<Edge>,
     barest: Vec<Edge>,
     /// What a step takes where nothing is changed, by the time that is played: most changes find nothing to change.
-    unchanged_ns: [OnceCell<f64>; 3],
+    unchanged_ns: [OnceLock<f64>; 3],
+    /// The host code before each call, in the same order.
+    host_code_ns: [OnceLock<Option<Vec<i64>>>; 3],
 }
 
 /// Which time is played.
@@ -166,6 +168,7 @@ impl<'all> Replay<'all> {
             bare: Vec::new(),
             barest: Vec::new(),
             unchanged_ns: Default::default(),
+            host_code_ns: Default::default(),
         };
         let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
         let cost = if is_measured { COST.on_host(&replay.built.model.part.calls) } else { COST };
@@ -370,6 +373,12 @@ impl<'all> Replay<'all> {
         }
     }
 
+    /// What [`Play::host_code_of_unlinked_ns`] says of a world before any change: it is asked for again for each.
+    fn host_code_ns(&self, world: World, unchanged: &Play<'_>) -> Option<&[i64]> {
+        let known = self.host_code_ns.get(world as usize)?;
+        known.get_or_init(|| unchanged.host_code_of_unlinked_ns()).as_deref()
+    }
+
     /// What is left of a step after changes.
     fn left(&self, changes: &[Change], extent: Extent, world: World) -> f64 {
         let model = &self.built.model;
@@ -382,8 +391,10 @@ impl<'all> Replay<'all> {
         play.turns.copies = model.copies_take_turns;
         let turns = play.turns;
         // Always in one order, whatever order they are asked for in.
-        for change in Change::ALL.iter().filter(|change| changes.contains(change)) {
-            play.apply(*change, extent, &self.setting);
+        for (index, change) in Change::ALL.iter().filter(|change| changes.contains(change)).enumerate() {
+            let of_later = (index > 0).then(|| play.host_code_of_unlinked_ns()).flatten();
+            let before_ns = if index > 0 { of_later.as_deref() } else { self.host_code_ns(world, &play) };
+            play.apply(*change, extent, &self.setting, before_ns);
         }
         let is_changed = play.edges != *edges || play.turns != turns || matches!(play.shares, Cow::Owned(_));
         if !is_changed && !changes.contains(&Change::SteadySteps) {

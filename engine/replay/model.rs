@@ -190,8 +190,13 @@ impl<'model> Play<'model> {
 
     /// Puts edges in the order in which they are played, after some were added.
     pub(super) fn sort(&mut self) {
-        self.edges.retain(|edge| edge.from < edge.to);
-        self.edges.sort_by_key(|edge| edge.to);
+        // Most changes add none.
+        if self.edges.iter().any(|edge| edge.from >= edge.to) {
+            self.edges.retain(|edge| edge.from < edge.to);
+        }
+        if !self.edges.is_sorted_by_key(|edge| edge.to) {
+            self.edges.sort_by_key(|edge| edge.to);
+        }
     }
 }
 

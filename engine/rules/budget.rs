@@ -82,6 +82,11 @@ impl Budget {
         left.map(|_| ()).ok_or_else(|| message(self.most))
     }
 
+    #[cfg(test)]
+    pub(super) fn spent(&self) -> u64 {
+        self.most - self.left.get()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.left.get() == 0
     }

@@ -2,6 +2,8 @@
 
 pub mod cut;
 pub mod date;
+#[cfg(test)]
+pub(crate) mod effort;
 pub mod escape;
 pub mod folded;
 pub mod glob;

@@ -191,6 +191,7 @@ const fn is_emphasis(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::effort;
 
     #[test]
     fn plain_words_emphasis_and_code_stay() {
@@ -231,7 +232,6 @@ mod tests {
 
     #[test]
     fn writing_takes_time_by_the_length() {
-        let begin = std::time::Instant::now();
         let many = 200_000;
         let runs: Vec<String> = (1..600).map(|length| "`".repeat(length)).collect();
         for text in [
@@ -247,9 +247,8 @@ mod tests {
             format!("w{}w", "*".repeat(many)),
             "[#w&<!".repeat(many / 4),
         ] {
-            assert!(markdown(&text, true, false).len() >= text.len());
+            effort::at_most(5, || assert!(markdown(&text, true, false).len() >= text.len()));
         }
-        assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
     }
 
     #[test]

@@ -28,6 +28,13 @@ impl GpuOps {
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
+
+    /// Takes all of them away; the memory stays.
+    pub(crate) fn clear(&mut self) {
+        self.times.clear();
+        self.stream.clear();
+        self.call.clear();
+    }
 }
 
 /// Kernels.

@@ -103,6 +103,12 @@ impl Times {
         self.len += other.len;
     }
 
+    /// Takes all of them away; the memory stays.
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
+        (self.len, self.far) = (0, None);
+    }
+
     /// Takes the last one away.
     pub fn pop(&mut self) -> Option<Interval> {
         let index = self.len.checked_sub(1)?;
@@ -281,6 +287,15 @@ mod tests {
             all.push(Interval::new(7, 8));
             prop_assert_eq!(twice.iter().collect::<Vec<_>>(), all);
         }
+    }
+
+    #[test]
+    fn what_is_cleared_begins_anew() {
+        let mut times: Times = (0..70).map(|start| Interval::new(start, i64::MAX)).collect();
+        times.clear();
+        assert!(times.is_empty() && !times.has_open());
+        times.push(Interval::new(1 << 50, (1 << 50) + 7));
+        assert_eq!(times.iter().collect::<Vec<_>>(), [Interval::new(1 << 50, (1 << 50) + 7)]);
     }
 
     #[test]

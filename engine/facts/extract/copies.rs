@@ -11,7 +11,7 @@ use super::stats::{clamped, median};
 use super::tally::{CopyKey, copy_key};
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
-use crate::ledger::{Op, OpKind};
+use crate::ledger::Op;
 use crate::timeline::api::ApiClass;
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
@@ -65,7 +65,7 @@ pub(super) fn extract(
 ) -> HashMap<CopyKey, usize> {
     let timeline = context.timeline;
     let mut groups: HashMap<CopyKey, Vec<Op>> = HashMap::default();
-    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Copy) {
+    for op in device.ops.copies_in_window() {
         groups.entry(copy_key(timeline, op)).or_default().push(op);
     }
     let groups = groups.into_iter();

@@ -107,7 +107,7 @@ fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let (mut eviction_count, mut evicted) = (0, 0_i128);
     let mut knows_causes = false;
     let mut first = None;
-    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Migration) {
+    for op in device.ops.migrations_in_window() {
         first = first.or(Some(op.start));
         let index = op.index as usize;
         let bytes = i128::from(migrations.bytes[index]);
@@ -144,10 +144,9 @@ const LINK_BYTES: i128 = 10_000_000;
 /// The rate that pinned copies of a direction reach on a device, in 1e9 bytes a second.
 pub(super) fn pinned_gb_per_s(timeline: &Timeline, device: &DeviceContext, direction: Direction) -> Option<f64> {
     let copies = &timeline.copies;
-    let of_link = device.ops.in_window().filter(|op| {
+    let of_link = device.ops.copies_in_window().filter(|op| {
         let index = op.index as usize;
-        op.kind == OpKind::Copy
-            && copies.direction[index] == direction
+        copies.direction[index] == direction
             && copies.host_memory[index] == HostMemory::Pinned
             && copies.bytes[index] >= LINK_COPY_BYTES
     });
@@ -161,7 +160,7 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     let tally = &device.tally;
     let columns = &timeline.copies;
     let of_memory = |memory: HostMemory| {
-        let copies = device.ops.in_window().filter(|op| op.kind == OpKind::Copy);
+        let copies = device.ops.copies_in_window();
         copies.filter(move |op| columns.host_memory[op.index as usize] == memory)
     };
     // A copy of memory that is not known may be one.

@@ -10,7 +10,6 @@ use super::stats::{clamped, median_ns};
 use super::tally::{KernelTally, launch_shape};
 use super::{Context, DeviceContext, DevicePart, Parents, widths};
 use crate::facts::{Entity, EntityKind};
-use crate::ledger::OpKind;
 use crate::timeline::occupancy;
 use crate::timeline::union::Union;
 use crate::timeline::{NameId, Timeline};
@@ -138,7 +137,7 @@ fn kernels(context: &Context<'_>, device: &DeviceContext, kept: &[Sum]) -> Vec<(
     let indices: HashMap<NameId, usize> = kept.iter().map(|kernel| kernel.name).zip(0..).collect();
     let index_of = |shape: u32| indices.get(&context.launch_shapes.get(shape)?.name).copied();
     let is_cut = kept.len() >= context.max_entities();
-    let migrations = device.ops.in_window().filter(|op| op.kind == OpKind::Migration);
+    let migrations = device.ops.migrations_in_window();
     let migrations = Union::of(migrations.map(|op| op.interval()));
     let mut launches: ByIndex<Launches> = ByIndex::default();
     for op in device.ops.in_window() {

@@ -9,6 +9,7 @@ use crate::ledger::OpKind;
 use crate::limits::MAX_OPEN_RANGE_COUNT;
 use crate::text::folded::numbers_folded;
 use crate::timeline::columns::RangeKind;
+use crate::timeline::union::Follower;
 use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 
 /// A range is told when at least this part of the time lies in it.
@@ -128,10 +129,11 @@ impl Projection {
         let timeline = context.timeline;
         let mut launched: Vec<Launched> = Vec::new();
         let mut projection = Self::default();
+        let mut kernels = Follower::new(&device.tally.kernels_run);
         for op in device.ops.in_window() {
             let part = op.interval().clip(device.window());
             let is_copy = op.kind == OpKind::Copy;
-            let exposed_ns = if is_copy { part.len_ns() - device.tally.kernels_run.overlap_ns(part) } else { 0 };
+            let exposed_ns = if is_copy { part.len_ns() - kernels.overlap_ns(part) } else { 0 };
             projection.exposed_copy_ns += exposed_ns;
             let Some(call) = op.call(timeline) else { continue };
             let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use super::{Context, DeviceContext, DevicePart, Parents, beside_rounds, culprits, reach, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
+use crate::parallel::{self, Threads};
 use crate::replay::{Assumption, Change, Gain, InTurn, NoReplay, Replay, Role, Subject};
 use crate::steps::Step;
 
@@ -118,10 +119,10 @@ pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[
 
 /// What changes win of a step, each together with those before it.
 pub(super) fn together(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> Option<InTurn> {
-    let in_turn = |replay: &Bounded<'_, '_>| InTurn {
-        step_ns: replay.step_ns(),
-        expected_ns: (1..=changes.len()).map(|count| replay.expected_ns(&changes[..count])).collect(),
-        all: replay.gain(changes),
+    let in_turn = |replay: &Bounded<'_, '_>| {
+        let expected_ns = || (1..=changes.len()).map(|count| replay.expected_ns(&changes[..count])).collect();
+        let (expected_ns, all) = parallel::both(Threads::new(None), expected_ns, || replay.gain(changes));
+        InTurn { step_ns: replay.step_ns(), expected_ns, all }
     };
     played(context, device, steps::steady(device), in_turn).ok()
 }

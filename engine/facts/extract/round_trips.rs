@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::stats::clamped;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::OpKind;
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
@@ -84,7 +83,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let (timeline, window) = (context.timeline, device.window());
     let copies = &timeline.copies;
     let mut sizes: BTreeMap<i64, Size> = BTreeMap::new();
-    for op in device.ops.in_window().filter(|op| op.kind == OpKind::Copy) {
+    for op in device.ops.copies_in_window() {
         let index = op.index as usize;
         let bytes = copies.bytes[index];
         let is_pageable = copies.host_memory[index] == HostMemory::Pageable;

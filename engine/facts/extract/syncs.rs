@@ -6,8 +6,8 @@ use foldhash::HashMap;
 
 use super::{Context, DeviceContext, DevicePart, Parents};
 use crate::facts::{Entity, EntityKind};
+use crate::ledger::Account;
 use crate::ledger::reading::Drained;
-use crate::ledger::{Account, OpKind};
 use crate::timeline::api::{ApiClass, WaitsFor};
 use crate::timeline::columns::{Direction, MigrationCause};
 use crate::timeline::{NameId, Timeline};
@@ -97,7 +97,7 @@ fn waits(context: &Context<'_>, device: &DeviceContext, process: u32, reads: &[i
 
 /// When unified memory begins to move to the host because the host reads it, in time order.
 fn reads(timeline: &Timeline, device: &DeviceContext) -> Vec<i64> {
-    let moves = device.ops.in_window().filter(|op| op.kind == OpKind::Migration);
+    let moves = device.ops.migrations_in_window();
     let direction = |index: u32| timeline.migrations.direction.get(index as usize).copied();
     let is_read = |index: u32| {
         let cause = timeline.migrations.cause.get(index as usize);

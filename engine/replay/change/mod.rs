@@ -138,10 +138,8 @@ pub(super) const MAX_PROFILER_SHARE_AHEAD: f64 = 0.85;
 const MAX_FRAMES_SHARE: f64 = 0.85;
 
 impl Play<'_> {
-    /// Makes a change, as far as it goes.
-    pub(super) fn apply(&mut self, change: Change, extent: Extent, setting: &Setting<'_>) {
-        // Mostly there is none.
-        let host_code_ns = self.has_unlinked().then(|| self.host_code_ns());
+    /// Makes a change, as far as it goes. `before_ns` is the host code before each call, where something was asked for by no call.
+    pub(super) fn apply(&mut self, change: Change, extent: Extent, setting: &Setting<'_>, before_ns: Option<&[i64]>) {
         match change {
             Change::LowerPrecision => self.lower_precision(extent, setting),
             Change::SinglePrecision => self.single_precision(extent, setting),
@@ -170,8 +168,8 @@ impl Play<'_> {
             // Not a change of the model: the lengths of steps say it.
             Change::SteadySteps => {}
         }
-        if let Some(before_ns) = host_code_ns {
-            self.shorten_unlinked(&before_ns, change, extent, setting);
+        if let Some(before_ns) = before_ns {
+            self.shorten_unlinked(before_ns, change, extent, setting);
         }
         self.sort();
     }

@@ -6,13 +6,14 @@ use super::super::setting::Setting;
 use super::{Change, Extent};
 
 impl Play<'_> {
-    /// Whether anything was asked for by no call that was recorded.
-    pub(super) fn has_unlinked(&self) -> bool {
-        self.edges.iter().any(|edge| edge.why == Why::Unlinked)
+    /// The host code before each call, nanoseconds, where anything was asked for by no call that was recorded: mostly nothing was.
+    pub(in crate::replay) fn host_code_of_unlinked_ns(&self) -> Option<Vec<i64>> {
+        let has_unlinked = self.edges.iter().any(|edge| edge.why == Why::Unlinked);
+        has_unlinked.then(|| self.host_code_ns())
     }
 
     /// The host code before each call, nanoseconds.
-    pub(super) fn host_code_ns(&self) -> Vec<i64> {
+    fn host_code_ns(&self) -> Vec<i64> {
         let model = self.model;
         let mut gaps = vec![0; model.part.calls.len()];
         for edge in self.edges.iter().filter(|edge| matches!(edge.why, Why::Program | Why::HandOver)) {

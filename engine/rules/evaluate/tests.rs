@@ -471,6 +471,24 @@ fn all_rules_of_a_run_share_one_budget() {
 }
 
 #[test]
+fn facts_that_are_missing_are_charged_for() {
+    let library = library();
+    let spent_without = |count: usize| {
+        let (mut facts, run, device, _) = report();
+        let group = facts.add(EntityKind::SyncGroup, "other", &[device, run]);
+        facts.get_mut(group).set("waits_for", "stream");
+        for name in ["api", "idle_after_ns", "call_ns", "call_count"].into_iter().skip(count) {
+            facts.get_mut(group).set(name, 100);
+        }
+        let budget = Budget::default();
+        let outcome = evaluate_one(&library, &library.rules()[0], (&facts, group), &Params::default(), &budget);
+        assert!(matches!(outcome, Outcome::Unknown { missing } if missing.len() == count));
+        budget.spent()
+    };
+    assert_eq!(spent_without(4) - spent_without(1), 3 * STEPS_OF_MISSING as u64);
+}
+
+#[test]
 fn a_rule_has_so_many_findings_on_a_device_and_no_more() {
     let (mut facts, run, device, _) = report();
     let other = facts.add(EntityKind::Device, "other", &[run]);

@@ -101,6 +101,11 @@ impl<'a> Begin<'a> {
         Self { bytes, first: short_word(bytes), last: short_word(last) }
     }
 
+    /// The bytes.
+    pub(super) const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Whether others begin with it; none do with nothing.
     #[inline(always)]
     fn is_next(&self, rest: &[u8]) -> bool {

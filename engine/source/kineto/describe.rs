@@ -8,7 +8,9 @@ use super::problems::Ending;
 use super::{FORMAT, RECORD_AGAIN, Summary};
 use crate::text::{cut, number};
 use crate::timeline::builder::Builder;
-use crate::timeline::{DeviceProperties, GpuVendor, NameId, Notice, NoticeKind, NoticeLevel, Source, Timeline};
+use crate::timeline::{
+    DeviceProperties, GpuVendor, LostLaunches, NameId, Notice, NoticeKind, NoticeLevel, Source, Timeline,
+};
 
 /// GPUs that are taken in.
 const MAX_GPUS: usize = 1_024;
@@ -87,9 +89,9 @@ fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendo
     if has_cuda { Some(GpuVendor::Nvidia) } else { is_other().then_some(GpuVendor::Other) }
 }
 
-/// Tells the timeline what it was made of. `uncorrelated` are the starts of kernels without a correlation.
-pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen: Seen, uncorrelated: Vec<i64>) {
-    let (lost, is_damaged) = (lost::launches(timeline, uncorrelated), summary.is_damaged());
+/// Tells the timeline what it was made of, and of which launches nothing came.
+pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen: Seen, lost: Option<LostLaunches>) {
+    let is_damaged = summary.is_damaged();
     let is_amid = is_damaged && timeline.gpu_op_count() > 0 || lost.is_some_and(|lost| lost.is_amid);
     timeline.source = Source {
         format: Some(FORMAT.id),

@@ -1,10 +1,16 @@
 //! The members of objects that are written alike: events of one kind have the same keys in the same order, with the same
 //! spaces between them. What stood before a value is held against what stands there now, which costs less than to read it.
 
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
 use super::cursor::{Begin, Cursor, Fault};
 
-/// Different beginnings that are remembered: events of all kinds together have half as many.
-const MAX_STOP_COUNT: usize = 128;
+/// Different beginnings that are remembered: events of all kinds together have a hundredth as many, but a program may give its own
+/// ones keys without end.
+const MAX_STOP_COUNT: usize = 4_096;
 /// No beginning is remembered that is longer.
 const MAX_BEGIN_BYTES: usize = 64;
 /// What begins every list of stops, before the first member.
@@ -24,13 +30,17 @@ struct Stop<'a, K> {
 #[derive(Debug, Clone)]
 pub(super) struct Members<'a, K> {
     stops: Vec<Stop<'a, K>>,
+    /// Those that were read, by their beginnings.
+    indices: HashTable<usize>,
+    seed: RandomState,
     /// The stop that was passed last.
     at: usize,
 }
 
 impl<K> Default for Members<'_, K> {
     fn default() -> Self {
-        Self { stops: vec![Stop { begin: Begin::default(), key: None, next: [START; 2] }], at: START }
+        let start = Stop { begin: Begin::default(), key: None, next: [START; 2] };
+        Self { stops: vec![start], indices: HashTable::new(), seed: RandomState::default(), at: START }
     }
 }
 
@@ -73,17 +83,28 @@ impl<'a, K: Copy> Members<'a, K> {
             None => None,
         };
         if let Some(begin) = cursor.stepped_over(from, MAX_BEGIN_BYTES) {
-            let known = self.stops.iter().position(|stop| stop.begin == begin);
-            let is_new = known.is_none() && self.stops.len() < MAX_STOP_COUNT;
-            if is_new {
-                self.stops.push(Stop { begin, key, next: [START; 2] });
-            }
-            match known.or_else(|| is_new.then(|| self.stops.len() - 1)) {
+            match self.index(begin, key) {
                 Some(index) => self.pass(index),
                 None => self.at = START,
             }
         }
         Ok(key)
+    }
+
+    /// The index of the stop with a beginning, which is remembered from now on; `None` where there are too many.
+    fn index(&mut self, begin: Begin<'a>, key: Option<K>) -> Option<usize> {
+        let Self { stops, indices, seed, .. } = self;
+        let hash = seed.hash_one(begin.bytes());
+        let is_same = |index: &usize| stops.get(*index).is_some_and(|stop| stop.begin == begin);
+        if let Some(index) = indices.find(hash, is_same) {
+            return Some(*index);
+        }
+        if stops.len() >= MAX_STOP_COUNT {
+            return None;
+        }
+        stops.push(Stop { begin, key, next: [START; 2] });
+        let hash_at = |index: &usize| stops.get(*index).map_or(0, |stop| seed.hash_one(stop.begin.bytes()));
+        Some(*indices.insert_unique(hash, stops.len() - 1, hash_at).get())
     }
 
     fn pass(&mut self, index: usize) {

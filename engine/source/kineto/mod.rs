@@ -45,7 +45,7 @@ use self::places::Places;
 use self::problems::{Ending, Unreadable};
 use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
-use crate::parallel::Threads;
+use crate::parallel::{self, Threads};
 use crate::timeline::builder::Builder;
 
 const RECORD: &str =
@@ -138,11 +138,14 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         summary.ending = Ending::BeyondMemory;
     }
     describe::describe(&mut builder, &summary);
-    let mut timeline = builder.finish_on(Threads::new(options.threads));
+    let on = Threads::new(options.threads);
+    let mut timeline = builder.finish_on(on);
     grids::count_blocks(&mut timeline);
-    places.describe(&mut timeline, options.root.as_deref());
+    let locate = || places.locate(&timeline, options.root.as_deref());
+    let (located, lost) = parallel::both(on, locate, || lost::launches(&timeline, uncorrelated));
+    timeline.call_locations = located.unwrap_or_default();
     details.describe(&mut timeline, &summary.metadata);
-    describe::describe_capture(&mut timeline, &summary, seen, uncorrelated);
+    describe::describe_capture(&mut timeline, &summary, seen, lost);
     Ok(Recording::Timeline(Box::new(timeline)))
 }
 

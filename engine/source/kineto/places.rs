@@ -156,10 +156,10 @@ impl Places {
         self.linked.extend(linked.filter_map(|row| Some(Linked { at: place(row.at)?, ..row })));
     }
 
-    /// Tells the timeline where its calls were made. `root` is the project's folder.
-    pub(super) fn describe(self, timeline: &mut Timeline, root: Option<&Path>) {
+    /// Where the calls of a timeline were made; `None` where nothing says it. `root` is the project's folder.
+    pub(super) fn locate(self, timeline: &Timeline, root: Option<&Path>) -> Option<CallLocations> {
         if self.rows.is_empty() {
-            return;
+            return None;
         }
         let (list, location_of) = self.locations(root);
         let index_of = threads_of(timeline);
@@ -181,7 +181,7 @@ impl Places {
             }
         }
         let threads = in_order(by_thread);
-        timeline.call_locations = CallLocations::new(list, calls(timeline, &threads)).with_threads(threads);
+        Some(CallLocations::new(list, calls(timeline, &threads)).with_threads(threads))
     }
 
     /// The locations, and which of them each stack stands for.

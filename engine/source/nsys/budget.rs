@@ -96,7 +96,12 @@ impl Budget {
     pub(super) fn take_time(&self) -> bool {
         let now = processor_time();
         let spent = now.saturating_sub(TOLD.replace(now));
-        take(&self.nanoseconds, spent.as_nanos() as u64)
+        let is_left = take(&self.nanoseconds, spent.as_nanos() as u64);
+        if !is_left {
+            // What is over stays so, however little is asked for next.
+            self.nanoseconds.store(0, Ordering::Relaxed);
+        }
+        is_left && self.nanoseconds.load(Ordering::Relaxed) > 0
     }
 
     /// Whether these bytes of pages may be read without SQLite, which has a budget of its own.
@@ -295,6 +300,18 @@ mod tests {
         let (told, used) = (whole - budget.nanoseconds.load(Ordering::Relaxed), processor_time().saturating_sub(begin));
         assert!(told >= 5_000_000 && u128::from(told) < used.as_nanos() + 2_000_000, "{told} of {used:?}");
         budget.nanoseconds.store(0, Ordering::Relaxed);
+        assert!(!budget.take_time());
+    }
+
+    #[test]
+    fn time_that_is_over_stays_over() {
+        let budget = small();
+        _ = budget.take_time();
+        budget.nanoseconds.store(1_000_000, Ordering::Relaxed);
+        let begin = processor_time();
+        while processor_time().saturating_sub(begin) < Duration::from_millis(5) {}
+        assert!(!budget.take_time(), "more than is left");
+        assert_eq!(budget.nanoseconds.load(Ordering::Relaxed), 0);
         assert!(!budget.take_time());
     }
 

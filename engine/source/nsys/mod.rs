@@ -148,7 +148,7 @@ fn read_database(
     let mut builder = Builder::new(*limits);
     let has_echoes = callchains::has_echoes(&db, &schema)?;
     let scan_options = scan::Options { threads, limits, progress, has_echoes };
-    let beyond_limit = scan::scan(path, &db, &schema, &scan_options, |chunk| builder.take(chunk))?;
+    let beyond_limit = scan::scan(path, &db, &schema, &scan_options, |chunk| builder.take_out_of(chunk))?;
     builder.skip_rows(beyond_limit);
     strings::read(&db, &schema, &mut builder)?;
     describe::describe(&mut builder, &info);

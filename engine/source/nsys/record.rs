@@ -7,15 +7,24 @@ use super::cells::Cells;
 /// Bytes of the largest page there is.
 const MAX_PAGE_BYTES: usize = 1 << 16;
 
-/// A number of SQLite's, of one to nine bytes, and where it ends; `None` where the bytes end before it does.
-#[inline]
+/// A number of SQLite's, of one to nine bytes, and where it ends; `None` where the bytes end before it does. Most have one or two.
+#[inline(always)]
 pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let first = *bytes.get(at)?;
     if first < 0x80 {
         return Some((u64::from(first), at + 1));
     }
-    let mut value = u64::from(first & 0x7f);
-    for next in at + 1..at + 8 {
+    match bytes.get(at + 1) {
+        Some(second @ ..0x80) => Some((u64::from(first & 0x7f) << 7 | u64::from(*second), at + 2)),
+        _ => long_varint(bytes, at),
+    }
+}
+
+/// The same of any length.
+#[inline(never)]
+fn long_varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for next in at..at + 8 {
         let byte = *bytes.get(next)?;
         value = value << 7 | u64::from(byte & 0x7f);
         if byte < 0x80 {
@@ -41,15 +50,22 @@ pub(super) fn fields(row: &[u8], count: usize, fields: &mut Vec<Field>) -> Optio
     let header = row.get(..usize::try_from(header_bytes).ok()?)?;
     let mut begin = header.len();
     for field in fields {
-        let (kind, next) = varint(header, at)?;
-        let end = begin + width(kind)?;
-        if end > row.len() {
-            return None;
-        }
+        let first = *header.get(at)?;
+        let (kind, width, next) = match WIDTHS.get(usize::from(first)) {
+            Some(&NO_WIDTH) => return None,
+            Some(width) => (u64::from(first), usize::from(*width), at + 1),
+            None => {
+                let (kind, next) = varint(header, at)?;
+                (kind, width(kind)?, next)
+            }
+        };
+        // A row has a thousand columns at most, and none is wider than a page: no sum overflows.
+        let end = begin + width;
         *field = Field { kind: kind as u32, begin: begin as u32, end: end as u32 };
         (at, begin) = (next, end);
     }
-    Some(())
+    // They lie one behind the other: where the last one is whole, all are.
+    (begin <= row.len()).then_some(())
 }
 
 /// Bytes of the values of types that take one byte themselves.

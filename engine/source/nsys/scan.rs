@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
@@ -62,15 +63,20 @@ pub(super) fn scan(
     db: &Connection,
     schema: &Schema,
     options: &Options<'_>,
-    take: impl FnMut(Chunk),
+    mut take: impl FnMut(&mut Chunk),
 ) -> rusqlite::Result<u64> {
     let Plan { jobs, total, beyond } = plan(db, schema, options.limits)?;
     let next = AtomicUsize::new(0);
     let (sender, chunks) = mpsc::sync_channel(MAX_WAITING);
     // Shared, so that it does not matter how many threads there are.
     let budget = Budget::of(path);
+    let used = Used::default();
+    let take = |mut chunk: Chunk| {
+        take(&mut chunk);
+        used.give(chunk);
+    };
     let work = |sender: SyncSender<(usize, rusqlite::Result<Chunk>)>| {
-        let mut worker = match Worker::open(path, schema, options, &budget) {
+        let mut worker = match Worker::open(path, schema, options, (&budget, &used)) {
             Ok(worker) => worker,
             Err(error) => {
                 _ = sender.send((0, Err(error)));
@@ -96,11 +102,29 @@ pub(super) fn scan(
     Ok(beyond)
 }
 
+/// Chunks that were taken, to be filled again.
+#[derive(Debug, Default)]
+struct Used(Mutex<Vec<Chunk>>);
+
+impl Used {
+    fn give(&self, chunk: Chunk) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MAX_WAITING {
+            all.push(chunk);
+        }
+    }
+
+    fn get(&self) -> Chunk {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+}
+
 /// Reads stretches on one thread.
 struct Worker<'a> {
     schema: &'a Schema,
     options: &'a Options<'a>,
     budget: &'a Budget,
+    used: &'a Used,
     /// Absent where the file is not as exports are.
     pages: Option<Pages>,
     reader: TableReader,
@@ -108,10 +132,15 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn open(path: &Path, schema: &'a Schema, options: &'a Options<'a>, budget: &'a Budget) -> rusqlite::Result<Self> {
+    fn open(
+        path: &Path,
+        schema: &'a Schema,
+        options: &'a Options<'a>,
+        (budget, used): (&'a Budget, &'a Used),
+    ) -> rusqlite::Result<Self> {
         let db = database::open(path, budget)?;
         let reader = TableReader::new(&db, *options.limits, budget)?;
-        Ok(Self { schema, options, budget, pages: Pages::open(path, budget.clone()), reader, db })
+        Ok(Self { schema, options, budget, used, pages: Pages::open(path, budget.clone()), reader, db })
     }
 
     fn read(&mut self, job: &Job) -> rusqlite::Result<Chunk> {
@@ -131,7 +160,7 @@ impl<'a> Worker<'a> {
     fn read_pages(&mut self, job: &Job) -> rusqlite::Result<Option<Chunk>> {
         let plain = self.schema.plain(job.table.name(), job.table.columns());
         let Some((pages, plain)) = self.pages.as_mut().zip(plain) else { return Ok(None) };
-        let mut chunk = Chunk::new(job.table.name(), *self.options.limits);
+        let mut chunk = self.used.get().renewed(job.table.name(), *self.options.limits);
         let (mut tally, mut counted) = (Tally::default(), Ok(()));
         let taken = pages.rows(&plain, (job.first, job.last), |record| {
             job.table.read(record, &mut chunk);
@@ -245,13 +274,17 @@ mod tests {
         let (limits, budget) = (Limits::default(), Budget::of(file.path()));
         let schema = Schema::probe(&database::open(file.path(), &budget).unwrap(), budget.clone()).unwrap();
         let options = Options { threads: Threads::new(Some(1)), limits: &limits, progress: &(), has_echoes: false };
-        let mut worker = Worker::open(file.path(), &schema, &options, &budget).unwrap();
+        let used = Used::default();
+        let mut worker = Worker::open(file.path(), &schema, &options, (&budget, &used)).unwrap();
         let read = |worker: &mut Worker<'_>, first, last| {
             let mut builder = Builder::new(limits);
             let job = Job { table: Table::Nvtx, first, last };
             let is_plain = worker.read_pages(&job).unwrap().is_some();
             let done = budget.rows_done();
-            builder.take(worker.read(&job).unwrap());
+            let mut chunk = worker.read(&job).unwrap();
+            builder.take_out_of(&mut chunk);
+            // What is read next stands where this did.
+            used.give(chunk);
             (is_plain, builder.finish().ranges.len(), budget.rows_done() - done)
         };
         assert_eq!(read(&mut worker, 1, 20_000), (true, 20_000, 20_000));

@@ -95,6 +95,24 @@ impl Chunk {
         Self { events, keys: Keys::new(limits), ..Self::default() }
     }
 
+    /// One to fill after this, in the memory of what there mostly is most of: to get other memory from the system costs as much
+    /// as to fill it.
+    pub(crate) fn renewed(self, events: &'static str, limits: Limits) -> Self {
+        let Self { mut kernels, mut api, mut api_correlations, mut os_calls, mut ranges, .. } = self;
+        kernels.ops.clear();
+        kernels.shape.clear();
+        api.times.clear();
+        api.name.clear();
+        api.thread.clear();
+        api.errors.clear();
+        api_correlations.clear();
+        os_calls.times.clear();
+        os_calls.thread.clear();
+        os_calls.name.clear();
+        ranges.clear();
+        Self { kernels, api, api_correlations, os_calls, ranges, ..Self::new(events, limits) }
+    }
+
     /// Ends filling it. [`super::Builder::take`] does the same; this does it on the thread that filled it.
     pub fn seal(&mut self) {
         self.keys.seal();
@@ -210,7 +228,7 @@ impl Chunk {
         let end = range.end.unwrap_or(range.start);
         let Some(times) = checked(range.start, end, &mut self.dropped) else { return };
         let times = Interval::new(times.start, range.end.unwrap_or(i64::MAX));
-        self.ranges.push(self.keys.thread(range.thread), times, self.keys.labels.index(range.label));
+        self.ranges.push(self.keys.thread(range.thread), times, self.keys.label(range.label));
     }
 
     /// Names an NVTX domain of the thread's process. The first name of a domain counts.

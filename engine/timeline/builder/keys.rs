@@ -177,6 +177,8 @@ pub(super) struct Keys {
     pub(super) labels: Intern<LabelKey>,
     pub(super) texts: Vec<Arc<str>>,
     text_keys: HashMap<Arc<[u8]>, TextKey>,
+    /// The label that each text was last, with its index: texts have numbers, which need no hashing.
+    labels_of_texts: Vec<(LabelKey, u32)>,
     limits: Limits,
     pub(super) cut_name_count: u64,
 }
@@ -195,6 +197,25 @@ impl Keys {
         self.kernels.seal();
         self.labels.seal();
         self.text_keys = HashMap::default();
+        self.labels_of_texts = Vec::new();
+    }
+
+    /// The index of a label.
+    pub(super) fn label(&mut self, label: LabelKey) -> u32 {
+        let NameKey::Text(TextKey(text)) = label.name else { return self.labels.index(label) };
+        if let Some((known, index)) = self.labels_of_texts.get(text as usize)
+            && *known == label
+        {
+            return *index;
+        }
+        let index = self.labels.index(label);
+        if self.labels_of_texts.len() <= text as usize {
+            self.labels_of_texts.resize(self.texts.len(), (label, index));
+        }
+        if let Some(known) = self.labels_of_texts.get_mut(text as usize) {
+            *known = (label, index);
+        }
+        index
     }
 
     /// The index of a thread; [`NONE`] for an event that names none.

@@ -99,14 +99,19 @@ impl Builder {
 
     /// Takes a chunk in. The order of chunks is the order of events that nothing else orders.
     pub fn take(&mut self, mut chunk: Chunk) {
+        self.take_out_of(&mut chunk);
+    }
+
+    /// The same of one whose memory is used again.
+    pub(crate) fn take_out_of(&mut self, chunk: &mut Chunk) {
         chunk.seal();
         self.timeline.reached.cut_name_count += chunk.keys.cut_name_count;
         for (reason, count) in &chunk.dropped {
             *self.dropped.entry((chunk.events, reason)).or_default() += count;
         }
         let raw = self.raw_indices(&chunk.keys);
-        self.take_ops(&chunk, &raw);
-        self.take_host(&chunk, &raw);
+        self.take_ops(chunk, &raw);
+        self.take_host(chunk, &raw);
         chunk.ranges.append_to(&mut self.ranges, &raw.threads, &raw.labels);
         for (thread, domain, name) in &chunk.domains {
             let name = self.raw_name(*name, &chunk.keys, false);

@@ -10,6 +10,9 @@ use crate::timeline::columns::{Label, RangeKind, ThreadRanges};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline, Times};
 
+/// Threads whose rows keep their memory from chunk to chunk.
+const MAX_KEPT_THREADS: usize = 4;
+
 /// The ranges of a chunk.
 #[derive(Debug, Default)]
 pub(super) struct RangeRows {
@@ -44,6 +47,17 @@ impl RangeRows {
         let rows = self.by_thread.get_mut(index).unwrap_or(&mut self.of_none);
         rows.times.push(times);
         rows.label.push(label);
+    }
+
+    /// Takes all of them away. Memory stays where few threads have it: further ones would keep as much again.
+    pub(super) fn clear(&mut self) {
+        if self.by_thread.len() > MAX_KEPT_THREADS {
+            self.by_thread = Vec::new();
+        }
+        for rows in self.by_thread.iter_mut().chain([&mut self.of_none]) {
+            rows.times.clear();
+            rows.label.clear();
+        }
     }
 
     /// Appends the rows to those of their threads.

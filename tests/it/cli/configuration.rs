@@ -116,6 +116,13 @@ fn a_page_and_a_list_of_rules_show_what_the_project_decided() {
     fs::create_dir(project.path().join("ours")).unwrap();
     let source = project.coldspot(&["rules", "show", "tail-effect", "--format", "toml", "--no-config"]).success();
     fs::write(project.path().join("ours/tail-effect.toml"), &source.get_output().stdout).unwrap();
+    let written = String::from_utf8(source.get_output().stdout.clone()).unwrap();
+    let hostile = format!("##[error]boo \u{202e}hidden\n##vso[task.complete]x\n{written}");
+    fs::write(project.path().join("ours/tail-effect.toml"), hostile).unwrap();
+    let shown = project.coldspot(&["rules", "show", "tail-effect", "--format", "toml"]).success().out();
+    assert!(shown.contains("boo") && shown.contains("for_each"), "{shown}");
+    assert!(!shown.contains("##[") && !shown.contains("##vso[") && !shown.contains('\u{202e}'), "{shown}");
+    fs::write(project.path().join("ours/tail-effect.toml"), &source.get_output().stdout).unwrap();
     let set = contains("`params.min_share = 0.01` (share), set to `0.05` by the project: ");
     project.coldspot(&["rules", "show", "pageable-copy"]).success().stdout(set.clone());
     project.coldspot(&["rules", "show", "pageable-copy", "--no-config"]).success().stdout(set.not());

@@ -38,6 +38,7 @@ pub const CASES: &[(&str, Make)] = &[
     ("correlations", correlations),
     ("cpu-samples", cpu_samples),
     ("deep-stacks", deep_stacks),
+    ("compilers", compilers),
     ("played-threads", played_threads),
     ("played-streams", played_streams),
     ("played-gpus", played_gpus),
@@ -345,6 +346,18 @@ fn cpu_samples(path: &Path, rows: i64) {
     Connection::open(path).unwrap().execute_batch(SAMPLES).unwrap();
     let samples = "COMPOSITE_EVENTS n, n * 100000 - 50000, TID";
     more(path, rows, &[samples, "SAMPLING_CALLCHAINS n, 0, n + 9, 1"]);
+}
+
+/// Every sample is one of another process that compiles, and the program waits for each of them in the operating system.
+fn compilers(path: &Path, rows: i64) {
+    write(path, rows, &[KERNELS, LAUNCHES]);
+    let db = Connection::open(path).unwrap();
+    db.execute_batch(SAMPLES).unwrap();
+    db.execute_batch("INSERT INTO StringIds VALUES (5, '/usr/bin/ptxas'), (6, 'wait4'), (7, 'main')").unwrap();
+    db.execute_batch("CREATE TABLE OSRT_API (start, end, globalTid, nameId)").unwrap();
+    let samples = "COMPOSITE_EVENTS n, n * 50000 - (n % 2) * 40000, (1000 + n / 2) * 16777216 + 5";
+    let waits = "OSRT_API n * 100000 - 90000, n * 100000 - 10000, TID, 6";
+    more(path, rows, &[samples, "SAMPLING_CALLCHAINS n, 0, 7, 5", waits]);
 }
 
 /// All functions are on the stack of one sample; further samples have the same stack.

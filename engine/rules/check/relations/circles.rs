@@ -7,10 +7,13 @@ use super::{Header, Link};
 /// Rules of a circle that are named: of a longer one, those before the last are left out.
 const MAX_NAMED_COUNT: usize = 20;
 
+/// Rules that are gone along to tell circles: of rules that all explain each other there are more circles than anybody reads.
+const MAX_WALK: usize = 1_000_000;
+
 /// Circles, each with the rule of it that comes first and its link to the next. Of circles that share a link not all are told:
 /// without one of those that are, the others are found.
 pub(super) fn of<'a>(by_id: &BTreeMap<&'a str, &'a Header>) -> Vec<(&'a Header, &'a Link, Vec<&'a str>)> {
-    let mut search = Search { by_id, seen: BTreeMap::new(), way: Vec::new(), found: BTreeMap::new() };
+    let mut search = Search { by_id, seen: BTreeMap::new(), way: Vec::new(), walked: 0, found: BTreeMap::new() };
     for header in by_id.values() {
         search.from(header);
     }
@@ -32,6 +35,8 @@ struct Search<'a, 'b> {
     /// The rules from where the search began, each with how many of its links were followed. No function calls itself: there may be
     /// thousands.
     way: Vec<(&'a Header, usize)>,
+    /// How many rules of circles were gone along.
+    walked: usize,
     /// By the rule that comes first, and named by it once.
     found: BTreeMap<&'a str, (&'a Header, &'a Link, Vec<&'a str>)>,
 }
@@ -67,7 +72,8 @@ impl<'a> Search<'a, '_> {
 
     /// Notes the circle of the rules on the way from a place on, the last of which explains the first.
     fn note(&mut self, place: usize) {
-        let Some(circle) = self.way.get(place..) else { return };
+        let Some(circle) = self.way.get(place..).filter(|_| self.walked < MAX_WALK) else { return };
+        self.walked += circle.len();
         let first = circle.iter().enumerate().min_by_key(|(_, (header, _))| &header.id).map_or(0, |(index, _)| index);
         let in_order = || circle.iter().cycle().skip(first).take(circle.len());
         // The link that was followed last.
