@@ -11,7 +11,7 @@ use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, START_UP_PIECES};
 use crate::replay::STEP_FACT;
 use crate::rules::RuleInfo;
-use crate::rules::outcome::{Judgement, Match, Outcome, Severity};
+use crate::rules::outcome::{Estimate, Judgement, Match, Outcome, Severity};
 use crate::text::number::DECISIVE_SHARES;
 
 /// What a finding is of from each of the decisive shares on.
@@ -222,9 +222,19 @@ impl<'a> Context<'a> {
             }
         };
         (window_ns > 0).then(|| {
-            let recoverable_ns = estimate.recoverable_ns.clamp(0, window_ns);
+            let recoverable_ns = estimate.recoverable_ns.min(self.most_once_ns(entity, estimate, is_once));
+            let recoverable_ns = recoverable_ns.clamp(0, window_ns);
             Gain::new(recoverable_ns, window_ns, estimate.account.clone(), estimate.basis.clone())
         })
+    }
+
+    /// The most that a claim is on what occurs once: the rest of the account comes again, and is no part of a cost that is told as once.
+    fn most_once_ns(&self, entity: EntityId, estimate: &Estimate, is_once: bool) -> i64 {
+        let of = self.facts.get(entity);
+        let account = Account::parse(&estimate.account).filter(|account| account.can_be_once());
+        let account = account.filter(|_| is_once && of.kind == EntityKind::Device);
+        let once_ns = account.and_then(|account| of.int(account.once_fact()));
+        once_ns.filter(|ns| *ns > 0).unwrap_or(i64::MAX)
     }
 
     /// Whether the work of an entity's device repeats, so that what is found comes again; so where the facts do not tell.

@@ -50,6 +50,8 @@ struct Outside<'facts> {
     device_count: i64,
     /// Before the first work less than this of what nothing names is an import.
     import_ns: i64,
+    /// Whether it is a trace, of which what is not recorded counts as the profiler's.
+    is_trace: bool,
     /// Whether waits of the thread would show as host code, as neither OS calls nor its time on a CPU was recorded.
     may_wait: bool,
 }
@@ -112,7 +114,11 @@ impl<'facts> Outside<'facts> {
         let import_ns = IMPORTED.iter().find(|(name, _)| Some(*name) == framework).map_or(0, |(_, ns)| *ns);
         let lacks = |fact: &str| device.get(fact) == Some(&FactValue::Bool(false));
         let may_wait = !is_trace && lacks("os_runtime_captured") && lacks("scheduler_captured");
-        Some(Self { device, recorded_ns, before_ns, after_ns, profiler_ns, device_count, import_ns, may_wait })
+        let outside =
+            Self { device, recorded_ns, before_ns, after_ns, profiler_ns, device_count, import_ns, is_trace, may_wait };
+        // What is not told of is not taken off either.
+        let told_ns = if outside.takes_profiler() { profiler_ns } else { 0 };
+        Some(Self { profiler_ns: told_ns, ..outside })
     }
 
     fn ns(&self) -> i64 {
@@ -127,6 +133,11 @@ impl<'facts> Outside<'facts> {
     /// The same without what the profiler takes of it.
     fn own_ns(&self) -> i64 {
         self.ns().saturating_sub(self.profiler_ns).max(0)
+    }
+
+    /// The same where that is a good part of all of it, the profiler's share and what was not recorded among it.
+    fn told_ns(&self, fact: &str) -> Option<i64> {
+        self.named_ns(fact).filter(|ns| *ns as f64 >= NAMED_SHARE * self.ns() as f64)
     }
 
     /// Whether it is no longer than loading a program and what it imports, setting CUDA up and ending take.
@@ -237,27 +248,7 @@ impl<'facts> Outside<'facts> {
             )
         });
         let mut words = Sentence::default().own(&words).own(&pages).own(".");
-        let mut parts = Vec::new();
-        if let Some(ns) = self.named_ns("outside_host_ns") {
-            parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&self.host_code()));
-        }
-        let takes_profiler = self.device.int("outside_profiler_ns").is_some_and(|ns| ns > 0) && self.takes_profiler();
-        if takes_profiler && !self.is_before_record() {
-            parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns))));
-        }
-        let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns");
-        let called = self.call("outside_call", "outside_call_ns").filter(|(call, _)| !is_compiling(self.device, call));
-        for (call, ns) in blocked.into_iter().chain(called) {
-            parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).code(call));
-        }
-        if let Some((evidence, ns)) = self.call("outside_compile_evidence", "outside_compile_ns") {
-            parts.push(
-                Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&compiling(self.device, evidence)),
-            );
-        }
-        if let Some((range, ns)) = self.range() {
-            parts.push(Sentence::default().own(&format!("{} in the range ", duration(ns))).code(range));
-        }
+        let parts = self.parts();
         let begin = match self.is_of_first_caller() {
             true => " Of the time there of the thread that called CUDA first: ",
             false => " Of the launching thread there: ",
@@ -265,7 +256,58 @@ impl<'facts> Outside<'facts> {
         for (index, part) in parts.iter().enumerate() {
             words = words.own(if index == 0 { begin } else { ", " }).sentence(part);
         }
-        if parts.is_empty() { words } else { words.own(".") }
+        // A range holds calls and host code: it is no part beside them.
+        match self.range() {
+            Some((range, ns)) if parts.is_empty() => {
+                words.own(begin).own(&format!("{} in the range ", duration(ns))).code(range).own(".")
+            }
+            Some((range, ns)) => {
+                words.own("; the range ").code(range).own(&format!(" holds {} of all that.", duration(ns)))
+            }
+            None if parts.is_empty() => words,
+            None => words.own("."),
+        }
+    }
+
+    /// What its time goes into, each with how much.
+    fn parts(&self) -> Vec<Sentence> {
+        let mut parts = Vec::new();
+        if let Some(ns) = self.told_ns("outside_host_ns") {
+            parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&self.host_code()));
+        }
+        let takes_profiler = self.device.int("outside_profiler_ns").is_some_and(|ns| ns > 0) && self.takes_profiler();
+        if takes_profiler && !self.is_before_record() {
+            parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns))));
+        }
+        if let Some(ns) = self.told_ns("outside_off_cpu_ns") {
+            parts.push(Sentence::default().own(&format!("{} off the CPU in no recorded call", duration(ns))));
+        }
+        let is_told = |(_, ns): &(&str, i64)| *ns as f64 >= NAMED_SHARE * self.ns() as f64;
+        let blocked = self.call("outside_blocked_call", "outside_blocked_call_ns").filter(is_told);
+        let called = self.call("outside_call", "outside_call_ns").filter(is_told);
+        let called = called.filter(|(call, _)| !is_compiling(self.device, call));
+        if let Some((call, ns)) = blocked {
+            parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).code(call));
+        }
+        if let Some((call, ns)) = called {
+            parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&self.cuda_call(call)));
+        }
+        if let Some((evidence, ns)) = self.call("outside_compile_evidence", "outside_compile_ns") {
+            parts.push(
+                Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&compiling(self.device, evidence)),
+            );
+        }
+        if let Some(ns) = self.told_ns("outside_unknown_ns").filter(|_| !self.is_trace && !self.is_before_record()) {
+            parts.push(Sentence::default().own(&format!("{} that were not recorded", duration(ns))));
+        }
+        parts
+    }
+
+    /// A call of CUDA that takes much. The first one sets CUDA up, whatever it is called.
+    fn cuda_call(&self, call: &str) -> Sentence {
+        let words = Sentence::default().code(call);
+        let is_first = self.device.get("is_outside_call_first") == Some(&FactValue::Bool(true));
+        if is_first { words.own(" (the first call of CUDA, which sets it up)") } else { words }
     }
 
     /// What holds it, as far as the recording tells; and whether that is to be looked at first.
@@ -304,7 +346,10 @@ impl<'facts> Outside<'facts> {
             (.., Some((call, ns))) if is_compiling(self.device, call) => {
                 (of_it(ns, "").sentence(&compiling(self.device, call)), None)
             }
-            (.., Some((call, ns))) => (of_it(ns, "").code(call), None),
+            (.., Some((call, ns))) => (of_it(ns, "").sentence(&self.cuda_call(call)), None),
+            _ if let Some(ns) = self.named_ns("outside_off_cpu_ns") => {
+                (of_it(ns, "which its thread is off the CPU, in no recorded call"), None)
+            }
             _ if self.named_ns("outside_unknown_ns").is_some() => {
                 (words.own(&format!("; what the {} does there was not recorded", self.thread())), None)
             }

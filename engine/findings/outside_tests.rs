@@ -261,3 +261,37 @@ fn a_short_time_without_a_name_is_start_up() {
     facts.get_mut(device).set("outside_profiler_ns", 8_750_000_000_i64);
     assert!(told(&facts).ends_with("200 ms of it in host code: look there first. "));
 }
+
+#[test]
+fn what_is_not_told_of_the_profiler_is_not_taken_off() {
+    let (mut facts, device) = recorded();
+    let told = |facts: &Facts| outside_first(facts, device, None, true).map(|words| words.plain()).unwrap();
+    facts.get_mut(device).set("outside_profiler_ns", 899_000_000_i64);
+    assert!(told(&facts).starts_with("90 % of the 10 s that were recorded lie"), "{}", told(&facts));
+    facts.get_mut(device).set("outside_profiler_ns", 900_000_000_i64);
+    assert!(told(&facts).starts_with("89 % of the 9.1 s that were recorded beside the profiler's own work lie"));
+}
+
+#[test]
+fn a_range_holds_what_is_told_beside_it_and_what_is_small_in_all_is_not_told() {
+    let (mut facts, device) = recorded();
+    let told = |facts: &Facts| outside(facts, device).map(|words| words.plain()).unwrap();
+    let own = facts.get_mut(device);
+    own.set("is_outside_call_first", true);
+    own.set("outside_off_cpu_ns", 4_000_000_000_i64);
+    own.set("outside_unknown_ns", 900_000_000_i64);
+    own.set("outside_range", "start");
+    own.set("outside_range_ns", 5_000_000_000_i64);
+    assert!(told(&facts).ends_with(
+        "4 s off the CPU in no recorded call, 900 ms in cudaMalloc (the first call of CUDA, which sets it up), 900 ms that were not \
+         recorded; the range start holds 5 s of all that."
+    ));
+    // Half of it is the profiler's: of the rest it is a tenth, of all of it less.
+    let own = facts.get_mut(device);
+    own.set("outside_profiler_ns", 4_500_000_000_i64);
+    own.set("outside_call_ns", 899_000_000_i64);
+    own.set("outside_off_cpu_ns", 0_i64);
+    own.set("outside_unknown_ns", 0_i64);
+    own.set("outside_range_ns", 0_i64);
+    assert!(told(&facts).ends_with("4.5 s that the profiler takes."), "{}", told(&facts));
+}

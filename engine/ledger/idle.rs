@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::accounts::{Account, ByAccount};
 use super::ahead::Won;
 use super::ops::{OpKind, OpRef};
-use super::reading::{Drained, Piece, RangeIdle, RangeReading, TimeSum};
+use super::reading::{Drained, HostAndRounds, Piece, RangeIdle, RangeReading, TimeSum};
 use crate::timeline::interval::Interval;
 use crate::timeline::{GpuVendor, NONE, NameId, Timeline};
 
@@ -92,6 +92,8 @@ pub struct IdleReading {
     pub in_start_up: ByAccount<i64>,
     /// By activity, in steps that are slower than the others.
     pub in_slow_steps: ByAccount<i64>,
+    /// Host code, within the rounds that repeat and outside of them.
+    pub host_and_rounds: HostAndRounds,
     /// The ranges that it lies in: by process and label.
     pub ranges: BTreeMap<(u32, u32), RangeIdle>,
     /// Host code in stretches that began in a wait.
@@ -172,6 +174,7 @@ impl IdleReading {
         for (account, ns) in self.in_slow_steps.iter_mut() {
             *ns += other.in_slow_steps[account];
         }
+        self.host_and_rounds.merge(other.host_and_rounds);
         for (account, sum) in self.in_stretches.iter_mut() {
             sum.merge(other.in_stretches[account]);
         }

@@ -27,6 +27,6 @@ pub use activity::Activity;
 pub use host::Calls;
 pub use idle::{IdleReading, Stretch};
 pub use ops::{DeviceOps, Op, OpKind, OpRef, Scope};
-pub use reading::{COLD_PIECES, MAX_ONCE_PIECE_COUNT, START_UP_PIECES, TimeSum};
+pub use reading::{COLD_PIECES, HostAndRounds, MAX_ONCE_PIECE_COUNT, START_UP_PIECES, TimeSum};
 pub use sweep::Moment;
 pub use walk::Stretches;

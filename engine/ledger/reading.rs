@@ -109,6 +109,53 @@ fn keep(top_ns: &mut [i64; MAX_ONCE_PIECE_COUNT], length_ns: i64) {
     }
 }
 
+/// Host code that the device is idle for, by whether it lies in the rounds that repeat. A piece that lies in both counts in each for
+/// its part, and is the longest of neither.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostAndRounds {
+    /// Within rounds.
+    pub within: TimeSum,
+    /// Outside of them.
+    pub outside: TimeSum,
+    /// The part of it in pieces that lie in both.
+    pub across_ns: [i64; 2],
+    /// Launching within rounds.
+    pub launch_ns: i64,
+}
+
+impl HostAndRounds {
+    /// Adds a piece, `within_ns` of which lie in rounds.
+    pub(super) fn add(&mut self, piece: Interval, within_ns: i64) {
+        let outside_ns = piece.len_ns() - within_ns;
+        match (within_ns, outside_ns) {
+            (_, 0) => self.within.add(piece),
+            (0, _) => self.outside.add(piece),
+            _ => {
+                self.across_ns[0] += within_ns;
+                self.across_ns[1] += outside_ns;
+            }
+        }
+    }
+
+    /// All of it that lies in rounds.
+    pub const fn within_ns(&self) -> i64 {
+        self.within.sum_ns + self.across_ns[0]
+    }
+
+    /// All of it that lies outside of them.
+    pub const fn outside_ns(&self) -> i64 {
+        self.outside.sum_ns + self.across_ns[1]
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.within.merge(other.within);
+        self.outside.merge(other.outside);
+        self.across_ns[0] += other.across_ns[0];
+        self.across_ns[1] += other.across_ns[1];
+        self.launch_ns += other.launch_ns;
+    }
+}
+
 /// Idle time whose stretches began in one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drained {

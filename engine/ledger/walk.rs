@@ -136,6 +136,8 @@ struct Question<'all> {
     storms: &'all Union,
     /// Its slow steps.
     slow_steps: &'all Union,
+    /// Its rounds.
+    rounds: &'all Union,
     queries: Option<&'all Queries>,
     /// The window: waits count within it.
     window: Interval,
@@ -159,6 +161,8 @@ pub(crate) struct IdleDevice<'all> {
     pub(crate) storms: &'all Union,
     /// Its steps that are slower than the others.
     pub(crate) slow_steps: &'all Union,
+    /// All that repeats: its rounds.
+    pub(crate) rounds: &'all Union,
     /// The thread that launches most of its operations.
     pub(crate) main_thread: Option<u32>,
 }
@@ -244,14 +248,16 @@ fn walk_all(timeline: &Timeline, calls: &Calls, devices: &[IdleDevice<'_>], thre
 /// What every thread is asked. Flat: threads can be hundreds of thousands.
 fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
     let mut questions = Vec::new();
-    for (device, IdleDevice { stretches, storms, slow_steps, main_thread }) in devices.iter().enumerate() {
+    for (device, IdleDevice { stretches, storms, slow_steps, rounds, main_thread }) in devices.iter().enumerate() {
         let Stretches { window, start_up, .. } = *stretches;
         for (thread, queries) in &stretches.queries {
             let queries = Some(queries);
-            questions.push(Question { thread: *thread, device, storms, slow_steps, queries, window, start_up });
+            let of_thread = Question { thread: *thread, device, storms, slow_steps, rounds, queries, window, start_up };
+            questions.push(of_thread);
         }
         if let Some(thread) = main_thread.filter(|main| !stretches.index_of.contains_key(main)) {
-            questions.push(Question { thread, device, storms, slow_steps, queries: None, window, start_up });
+            let queries = None;
+            questions.push(Question { thread, device, storms, slow_steps, rounds, queries, window, start_up });
         }
     }
     questions
@@ -311,6 +317,7 @@ struct Cursor<'all> {
     reading: IdleReading,
     storms: Follower<'all>,
     slow_steps: Follower<'all>,
+    rounds: Follower<'all>,
     queries: Option<QueryCursor<'all>>,
     /// The query that is looked at.
     query: Option<Query>,
@@ -339,6 +346,7 @@ impl<'all> Cursor<'all> {
             reading: IdleReading::default(),
             storms: Follower::new(question.storms),
             slow_steps: Follower::new(question.slow_steps),
+            rounds: Follower::new(question.rounds),
             query: queries.as_mut().and_then(QueryCursor::next),
             queries,
             trigger: None,
@@ -415,6 +423,11 @@ impl<'all> Cursor<'all> {
             self.reading.in_stretches[piece.activity].add_of(query.stretch, part);
             self.reading.in_slow_steps[piece.activity] += self.slow_steps.overlap_ns(part);
             self.reading.in_start_up[piece.activity] += self.start_up.overlap_ns(part);
+            match piece.activity {
+                Account::IdleHost => self.reading.host_and_rounds.add(part, self.rounds.overlap_ns(part)),
+                Account::IdleLaunch => self.reading.host_and_rounds.launch_ns += self.rounds.overlap_ns(part),
+                _ => {}
+            }
             if let Some(open_ranges) = &mut self.open_ranges {
                 open_ranges.take(&piece);
             }

@@ -21,7 +21,8 @@ const LEAST_PAUSE_PART: i64 = 1_000;
 pub enum Phase {
     /// Before the first step.
     SetUp,
-    /// The leading steps that take over 1.5 times the median, and pauses between runs of steps before the steady state.
+    /// The leading steps that take over 1.5 times the median, pauses between runs of steps before the steady state, and what still
+    /// loads code for the first time.
     WarmUp,
     /// What a longer run would repeat.
     Steady,
@@ -120,6 +121,20 @@ impl Phases {
         let begin = pauses.iter().rev().find(parts).map_or(device.window.start, |(begin, _)| *begin);
         let steady = Interval::new(begin.min(self.steady.start), end);
         Self::cut(device.window, steady.start, steady, self.steady_steps, self.certainty)
+    }
+
+    /// The same where the steady state begins later: with the first of its steps that does not begin before a moment. `None` with
+    /// fewer steps behind it than show a repetition, or where they are less than a part of the steady state.
+    #[must_use]
+    pub fn begun_by(&self, window: Interval, moment: i64, steps: &[Step], least_share: f64) -> Option<Self> {
+        let own = steps.get(self.steady_steps.clone())?;
+        let dropped = own.partition_point(|step| step.device.start < moment);
+        let begin = own.get(dropped)?.device.start;
+        let steady = Interval::new(begin, self.steady.end);
+        let is_part = steady.len_ns() as f64 >= least_share * self.steady.len_ns() as f64;
+        let steady_steps = self.steady_steps.start + dropped..self.steady_steps.end;
+        let is_enough = steady_steps.len() >= MIN_STEP_COUNT && is_part;
+        is_enough.then(|| Self::cut(window, self.set_up.end, steady, steady_steps, self.certainty))
     }
 
     /// The steps of the steady state of a window; none without enough of them.

@@ -1,9 +1,9 @@
 //! Facts of who is to blame for idle time: the functions and files that samples and call stacks of the launching thread name.
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
-use super::Scaling::{ExtensiveWithGaps, Incomparable, Intensive};
+use super::Scaling::{ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{CpuSamples, OsRuntime};
+use crate::timeline::Capability::{CpuSamples, CudaApi, OsRuntime};
 use crate::timeline::peers::PEER_LIBRARIES;
 
 pub(super) const CULPRITS: &[Fact] = &[
@@ -13,6 +13,65 @@ pub(super) const CULPRITS: &[Fact] = &[
         CpuSamples,
         ExtensiveWithGaps,
         "Samples of CPU call stacks that were taken of the launching thread in host code that the device was idle for, without those in which it waits for others (idle_peers_ns); absent when no thread that calls CUDA was sampled.",
+    ),
+    fact(
+        "is_idle_host_sampled_in_rounds",
+        Bool,
+        CpuSamples,
+        Incomparable,
+        "Whether those samples, and what they tell of functions and files, are of the rounds that are played again alone (round_host_ns): gains are told of those.",
+    ),
+    fact(
+        "round_host_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How much of the host code that the device was idle for lies within the rounds that are played again; absent where launches tell no rounds, and where nearly all of it does.",
+    ),
+    fact(
+        "round_launch_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How much of the launching that the device was idle for (idle_launch_ns) lies within the rounds that are played again; absent where launches tell no rounds.",
+    ),
+    fact("round_host_longest_ns", Int, CudaApi, Intensive, "The longest piece of it."),
+    fact("round_host_longest_start_ns", Int, CudaApi, Incomparable, "When that begins, from the start of the capture."),
+    fact(
+        "beside_rounds_host_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How much of the host code that the device was idle for lies outside of these rounds, where no more than three pauses between them hold 80 % of the time outside; absent where it comes again with the rounds.",
+    ),
+    fact("beside_rounds_longest_ns", Int, CudaApi, OneTime, "The longest piece of it."),
+    fact(
+        "beside_rounds_longest_start_ns",
+        Int,
+        CudaApi,
+        Incomparable,
+        "When that begins, from the start of the capture.",
+    ),
+    fact(
+        "beside_rounds_sample_count",
+        Int,
+        CpuSamples,
+        OneTime,
+        "Samples of CPU call stacks that were taken of the launching thread in it.",
+    ),
+    fact(
+        "beside_rounds_function",
+        Text,
+        CpuSamples,
+        Incomparable,
+        "The deepest function that at least a quarter of those samples lie in, in itself or in what it calls. Absent with fewer than 8 samples.",
+    ),
+    fact(
+        "beside_rounds_function_share",
+        Float,
+        CpuSamples,
+        Intensive,
+        "The part of those samples that lies in that function.",
     ),
     fact(
         "idle_host_sampled_share",
@@ -75,7 +134,7 @@ pub(super) const CULPRITS: &[Fact] = &[
         Text,
         CpuSamples,
         Incomparable,
-        "The file, without its folder, that at least 60 % of those samples lie in, where no function holds as many; files of the C library, of CUDA and of interpreters do not count.",
+        "The file, without its folder, that at least 60 % of those samples lie in, where no function holds as many; the program's own file, and those of the C library, of CUDA and of interpreters do not count.",
     ),
     fact("idle_host_module_share", Float, CpuSamples, Intensive, "The part of those samples that lies in that file."),
     fact(
@@ -301,7 +360,7 @@ pub(super) const CULPRITS: &[Fact] = &[
         Int,
         CpuSamples,
         ExtensiveWithGaps,
-        "About the part of idle_host_ns in which the launching thread waits for others, or works for them: in calls of MPI that were traced, or in MPI, in NCCL while processes find each other, and in waits of OpenMP by CPU samples. Absent without any.",
+        "About the part of idle_host_ns in which the launching thread waits for others, or works for them: in calls of MPI that were traced, or in MPI, in NCCL while processes find each other, and in waits of OpenMP by CPU samples, of which there have to be eight. 0 where samples tell that it does not; absent where nothing tells.",
     ),
     fact(
         "is_idle_peers_traced",

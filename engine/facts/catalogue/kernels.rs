@@ -194,6 +194,14 @@ pub(super) const WIDTHS: &[Fact] = &[
         Intensive,
         "Threads of the block of the single-block launches that take most time; absent without any.",
     ),
+    fact("one_block_longest_ns", Int, DeviceInfo, Intensive, "The longest of these launches."),
+    fact(
+        "one_block_longest_start_ns",
+        Int,
+        DeviceInfo,
+        Incomparable,
+        "When that begins, from the start of the capture.",
+    ),
     fact(
         "small_grid_launch_count",
         Int,
@@ -217,6 +225,14 @@ pub(super) const WIDTHS: &[Fact] = &[
         Intensive,
         "Threads of a block of those that take most time; absent without any.",
     ),
+    fact("small_grid_longest_ns", Int, DeviceInfo, Intensive, "The longest of these launches."),
+    fact(
+        "small_grid_longest_start_ns",
+        Int,
+        DeviceInfo,
+        Incomparable,
+        "When that begins, from the start of the capture.",
+    ),
     fact(
         "narrow_median_ns",
         Int,
@@ -230,7 +246,7 @@ pub(super) const WIDTHS: &[Fact] = &[
         Int,
         DeviceInfo,
         Intensive,
-        "Median duration of these. Much shorter than narrow_median_ns, it proves that the same work is faster in more blocks; not shorter, that a launch takes as long as a block does.",
+        "Median duration of these. Much shorter than narrow_median_ns, it proves that the same work is faster in more blocks; not shorter, that a launch takes as long as a block does. Absent where launches of few blocks and of many take turns: they may be two stages of one operation.",
     ),
     fact(
         "wide_block_count",

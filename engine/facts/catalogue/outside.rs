@@ -102,6 +102,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
     ),
     fact("outside_call_ns", Int, CudaApi, OneTime, "The time in it."),
     fact(
+        "is_outside_call_first",
+        Bool,
+        CudaApi,
+        Incomparable,
+        "Whether at least half of that, and 50 ms, lie in the first call of CUDA that the process made: that sets CUDA up, whatever it is called.",
+    ),
+    fact(
         "outside_compile_ns",
         Int,
         CudaApi,

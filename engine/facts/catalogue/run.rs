@@ -203,6 +203,13 @@ pub(super) const RUN: &[Fact] = &[
     ),
     fact("kernel_error_name", Text, CudaApi, Incomparable, "What CUDA calls that error."),
     fact("kernel_error_start_ns", Int, CudaApi, Incomparable, "When that call began."),
+    fact(
+        "succeeds_after_kernel_error",
+        Bool,
+        CudaApi,
+        Incomparable,
+        "Whether calls that need a context succeed after that call returned: another context works on, of another GPU or process, or after a reset.",
+    ),
     fact("kernel_failure", Choice(&FAILURE_TEXTS), CudaApi, Incomparable, "What that error says, in a sentence."),
     fact("kernel_failure_kind", Choice(&Failure::NAMES), CudaApi, Incomparable, "Of which kind that is."),
     fact(

@@ -1,25 +1,28 @@
 //! Who is to blame for idle time: the functions and files that samples of the launching thread lie in, and who made the calls of
 //! the OS that it waited in.
 
-use super::DeviceContext;
+use std::collections::BTreeSet;
+
+use foldhash::HashSet;
+
 use super::peers::{self, PeerWaits};
-use super::profile::{Profile, Weighed, is_plumbing, is_profiler, is_system};
+use super::profile::{CALLER_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, is_plumbing, is_profiler, is_system};
+use super::{DeviceContext, beside_rounds};
 use crate::facts::Entity;
 use crate::ledger::Account;
 use crate::ledger::compiling::compiler_of;
 use crate::text::paths::{file_name, without_folders};
 use crate::timeline::interval::Interval;
-use crate::timeline::{ThreadState, Timeline};
+use crate::timeline::samples::Frame;
+use crate::timeline::{NameId, ThreadState, Timeline, modules};
 
-/// Fewer samples tell nothing.
-pub(super) const MIN_SAMPLE_COUNT: usize = 8;
 /// Samples, or calls with stacks, that stand for a smaller part of the time do not speak for it.
 const MIN_COVERED_SHARE: f64 = 0.5;
 /// The same of host code where the scheduler's record tells when the thread ran.
 const MIN_SCHEDULED_SHARE: f64 = 0.2;
 
-/// The function that calls one of the system does so in this part of the stacks that tell it, at least.
-pub(super) const CALLER_SHARE: f64 = 0.6;
+/// Of fewer of a thread's samples the others tell what all of them lie in.
+const MOST_OF_THREAD: f64 = 0.8;
 
 /// The facts of an account that lies in calls of CUDA: how many samples, the function outside of CUDA that holds most, its
 /// file, its share, and the file where no function does.
@@ -70,7 +73,9 @@ const IN_CALLS: [InCalls; 5] = [
 ];
 
 pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    of_host(timeline, device, facts);
+    if !beside_rounds::is_partial(device) {
+        of_host(timeline, device, false, facts);
+    }
     if !timeline.cpu_samples.is_empty() {
         IN_CALLS.iter().for_each(|names| of_calls(timeline, device, names, facts));
     }
@@ -101,8 +106,9 @@ fn samples_of(device: &DeviceContext, account: Account) -> Option<&[u32]> {
     (samples.len() >= MIN_SAMPLE_COUNT && device.account_ns(account) > 0).then_some(samples.as_slice())
 }
 
-fn of_host(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
-    let (all, host_ns) = (&timeline.cpu_samples, device.account_ns(Account::IdleHost));
+/// The facts of host code. Where the rounds are played again, gains are told of them: what is not in them is to blame for nothing there.
+pub(super) fn of_host(timeline: &Timeline, device: &DeviceContext, is_of_rounds: bool, facts: &mut Entity) {
+    let (all, mut host_ns) = (&timeline.cpu_samples, device.account_ns(Account::IdleHost));
     let samples = samples_of(device, Account::IdleHost).unwrap_or(&[]);
     let ran = |samples: &[u32], whole_ns: i64| {
         let covered = covered_share(timeline, samples, whole_ns)?;
@@ -111,21 +117,51 @@ fn of_host(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     };
     let covered = ran(samples, host_ns).unwrap_or(0.0);
     let weighed = samples.iter().map(|sample| (*sample, 1)).collect();
-    let (waits, rest) = PeerWaits::split(timeline, all, weighed);
-    let sampled_ns = waits.weight() as f64 / samples.len().max(1) as f64 * covered * host_ns as f64;
-    let peers_ns = peers::of_host(timeline, device, (&waits, sampled_ns as i64), facts);
+    let (waits, mut rest) = PeerWaits::split(timeline, all, weighed);
+    // So few samples of waits are not measure enough: of eight, how long they are is told within a third.
+    let is_enough = waits.weight() as usize >= MIN_SAMPLE_COUNT;
+    let told = if is_enough { waits.weight() as f64 } else { 0.0 };
+    let sampled_ns = (told / samples.len().max(1) as f64 * covered * host_ns as f64) as i64;
+    let is_told = samples.len() >= MIN_SAMPLE_COUNT && (is_enough || waits.weight() == 0);
+    let mut peers_ns = peers::of_host(timeline, device, (&waits, is_told.then_some(sampled_ns)), facts);
     if all.is_empty() {
         return;
     }
-    let samples: Vec<u32> = rest.iter().map(|(sample, _)| *sample).collect();
     let is_waiting = waits.weight() > 0;
-    let count = if is_waiting { samples.len() } else { device.idle.samples[Account::IdleHost].len() };
+    let mut count = if is_waiting { rest.len() } else { device.idle.samples[Account::IdleHost].len() };
+    if is_of_rounds {
+        let whole_ns = host_ns;
+        host_ns = device.idle.host_and_rounds.within_ns();
+        // Of the waits for others, so much lies in rounds at most.
+        peers_ns = (peers_ns as f64 * host_ns as f64 / whole_ns.max(1) as f64) as i64;
+        rest.retain(|(sample, _)| beside_rounds::is_within(timeline, device, *sample));
+        count = rest.len();
+    }
+    facts.set("is_idle_host_sampled_in_rounds", is_of_rounds);
+    let samples: Vec<u32> = rest.iter().map(|(sample, _)| *sample).collect();
     facts.set("idle_host_sample_count", count as i64);
     if samples.len() < MIN_SAMPLE_COUNT || host_ns <= peers_ns {
         return;
     }
     facts.set_some("idle_host_sampled_share", ran(&samples, host_ns - peers_ns));
-    of_host_code(timeline, Weighed::new(rest), facts);
+    of_host_code(timeline, Weighed::new(rest), &roots(timeline, &samples), facts);
+}
+
+/// Functions by name and file.
+type Roots = HashSet<(NameId, NameId)>;
+
+/// The functions that all of a thread lies in, whatever it does: none of them is to blame for a part of it. Where nearly all samples are
+/// of that part, nothing tells them from what is.
+fn roots(timeline: &Timeline, samples: &[u32]) -> Roots {
+    let all = &timeline.cpu_samples;
+    let threads: BTreeSet<u32> =
+        samples.iter().filter_map(|sample| all.thread.get(*sample as usize)).copied().collect();
+    let of_threads: Vec<u32> =
+        threads.into_iter().flat_map(|thread| all.of_thread(thread)).map(|sample| sample as u32).collect();
+    if samples.len() as f64 >= MOST_OF_THREAD * of_threads.len() as f64 {
+        return Roots::default();
+    }
+    Profile::new(timeline, all, Weighed::samples(&of_threads)).roots()
 }
 
 /// The facts of the functions that hold most of host code where none holds most of all.
@@ -135,11 +171,15 @@ const IN_PART: [(&str, &str); 2] =
 const MIN_NAMED_SHARES: [f64; 2] = [0.2, 0.1];
 
 /// Who is to blame for host code that waits for nobody.
-fn of_host_code(timeline: &Timeline, samples: Weighed, facts: &mut Entity) {
+fn of_host_code(timeline: &Timeline, samples: Weighed, roots: &Roots, facts: &mut Entity) {
     let profile = Profile::new(timeline, &timeline.cpu_samples, samples);
-    let own = profile.deepest(|frame| !is_plumbing(timeline, frame) && profile.is_of_program(frame));
-    let Some(function) = profile.deepest(|frame| !is_profiler(timeline, frame)) else {
-        if let Some((module, share)) = profile.module() {
+    let is_root = |frame: Frame| roots.contains(&(frame.function, frame.module));
+    let is_own = |frame: Frame| !is_plumbing(timeline, frame) && profile.is_of_program(frame) && !is_root(frame);
+    let own = profile.deepest(is_own);
+    let Some(function) = profile.deepest(|frame| !is_profiler(timeline, frame) && !is_root(frame)) else {
+        // All that a program does lies in its own file.
+        let is_library = |(module, _): &(NameId, f64)| !modules::is_program(file_name(timeline.name(*module)));
+        if let Some((module, share)) = profile.module().filter(is_library) {
             facts.set("idle_host_module", file_name(timeline.name(module)));
             facts.set("idle_host_module_share", share);
         }

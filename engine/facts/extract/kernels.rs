@@ -38,9 +38,11 @@ pub(super) fn extract(
     let mut shapes = Vec::new();
     let kernels = kernels(context, device, &sums);
     let longest_shapes = longest_shapes(&kernels, context.max_entities(), part);
+    let in_stages = in_stages(context, device, &kernels);
     for (kernel, (name, own)) in kernels.into_iter().enumerate() {
         let mut entity = Entity::new(EntityKind::Kernel, parents.key_of(timeline.name(name)), parents.of_device());
-        widths::set(device.properties(timeline), shortest_ns(device), &own, &mut entity);
+        let is_in_stages = in_stages.contains(&name);
+        widths::set((device.properties(timeline), is_in_stages), shortest_ns(device), &own, &mut entity);
         widths::set_faulting(&own, &mut entity);
         let mut all = Launches::new(i64::MAX);
         let mut tally = KernelTally::default();
@@ -155,6 +157,27 @@ fn kernels(context: &Context<'_>, device: &DeviceContext, kept: &[Sum]) -> Vec<(
     }
     kernels.iter_mut().for_each(|(_, shapes)| shapes.sort_by_key(|shape| shape.shape));
     kernels
+}
+
+/// The kernels that are launched with few blocks and with many in turns: as the stages of one operation, where one sums up what the
+/// other left. What one of them takes says nothing of the other.
+fn in_stages(context: &Context<'_>, device: &DeviceContext, kernels: &[(NameId, Vec<Shape>)]) -> HashSet<NameId> {
+    let sm_count = device.properties(context.timeline).and_then(|known| known.sm_count);
+    let Some(sm_count) = sm_count else { return HashSet::default() };
+    let may_be = kernels.iter().filter(|(_, shapes)| widths::may_take_turns(sm_count, shapes));
+    let mut turns: HashMap<NameId, widths::Turns> = may_be.map(|(name, _)| (*name, widths::Turns::default())).collect();
+    // Nearly always there is none.
+    if turns.is_empty() {
+        return HashSet::default();
+    }
+    for op in device.ops.in_window() {
+        let shape = launch_shape(context.timeline, &context.launch_shapes, op);
+        let shape = shape.and_then(|shape| context.launch_shapes.get(shape)).filter(|shape| shape.grid_blocks > 0);
+        if let Some((shape, turns)) = shape.and_then(|shape| Some((shape, turns.get_mut(&shape.name)?))) {
+            turns.add(shape.grid_blocks < sm_count);
+        }
+    }
+    turns.into_iter().filter(|(_, turns)| turns.are_all()).map(|(name, _)| name).collect()
 }
 
 /// What a launch takes at least on a device: as long as its shortest kernel, as far as that is short.

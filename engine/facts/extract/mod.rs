@@ -5,6 +5,7 @@ mod ahead;
 mod allocations;
 mod attention;
 mod before_steady;
+mod beside_rounds;
 mod by_index;
 mod call_rounds;
 mod collectives;
@@ -373,7 +374,7 @@ impl<'timeline> Context<'timeline> {
         let of_host = || (Calls::new(timeline), run::recorded(timeline));
         let ((calls, recorded), (mut ops, traits)) = parallel::both(threads, of_host, operations);
         scope::apply(timeline, &mut ops, scope)?;
-        let mut told = phases::tell(timeline, &mut ops, view, threads)?;
+        let mut told = phases::tell(timeline, &calls, &mut ops, view, threads)?;
         let launch_shapes = LaunchShapes::new(timeline);
         let busiest = calls.busiest_threads(timeline);
         let within = threads.within(ops.len());
@@ -385,6 +386,7 @@ impl<'timeline> Context<'timeline> {
             stretches,
             storms: &pass.storms.parts,
             slow_steps: &told.slow_steps,
+            rounds: &told.rounds,
             main_thread: pass.main_thread,
         });
         let readings = walk::read(timeline, &calls, idle.collect(), threads);

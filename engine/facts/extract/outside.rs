@@ -14,6 +14,8 @@ use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{Timeline, modules};
 
+/// A shorter first call of CUDA sets up little.
+const LEAST_SET_UP_NS: i64 = 50_000_000;
 /// A range that holds a smaller part of it does not tell what it is.
 const MIN_RANGE_SHARE: f64 = 0.5;
 
@@ -44,6 +46,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let main = teller;
     let spent = Spent::of(context, main, &sides);
     activities(context.timeline, &spent, facts);
+    first_call(context, main, sides, facts);
     ranges(context.timeline, main, window, sides, &spent.profiler, facts);
     if !context.timeline.cpu_samples.is_empty() {
         sampled(spent.sampled(context.timeline, main), facts);
@@ -105,6 +108,20 @@ fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
         facts.set("outside_call", without_folders(name));
         facts.set("outside_call_ns", ns);
     }
+}
+
+/// Whether the call of CUDA that takes most there is the first of its process: that sets CUDA up.
+fn first_call(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mut Entity) {
+    let timeline = context.timeline;
+    let threads = context.threads_of(timeline.process_of(main)).iter();
+    let firsts = threads.filter_map(|thread| context.calls.of_thread(*thread).first().map(|call| (*call, *thread)));
+    let times = |call: u32| timeline.api.times.at(call as usize);
+    let Some((call, thread)) = firsts.min_by_key(|(call, _)| times(*call).start) else { return };
+    let told = facts.int("outside_call_ns").zip(facts.text("outside_call"));
+    let Some((sum_ns, name)) = told.filter(|_| thread == main) else { return };
+    let own_ns: i64 = sides.iter().map(|side| times(call).overlap_ns(*side)).sum();
+    let is_named = timeline.api.name.get(call as usize).is_some_and(|own| without_folders(timeline.name(*own)) == name);
+    facts.set("is_outside_call_first", is_named && own_ns >= LEAST_SET_UP_NS && 2 * own_ns >= sum_ns);
 }
 
 /// The innermost range of the thread that holds half of it, and none of the devices' work; what the profiler takes counts on neither side.

@@ -167,17 +167,22 @@ impl Names {
     }
 }
 
-/// The facts of waits in host code, of which samples tell so much; returns how much it is.
+/// The facts of waits in host code, of which samples tell so much, where they tell it; returns how much it is.
 pub(super) fn of_host(
     timeline: &Timeline,
     device: &DeviceContext,
-    (waits, sampled_ns): (&PeerWaits, i64),
+    (waits, sampled_ns): (&PeerWaits, Option<i64>),
     facts: &mut Entity,
 ) -> i64 {
+    let is_sampled = sampled_ns.is_some();
+    let sampled_ns = sampled_ns.unwrap_or(0);
     let traced = traced(timeline, device, |idle| idle.host_ns).filter(|(ns, _)| *ns >= sampled_ns);
     let peers_ns = traced.map_or(sampled_ns, |(ns, _)| ns).min(device.account_ns(Account::IdleHost));
-    if peers_ns > 0 {
+    // Without samples, and without calls that were traced, there may be waits all the same.
+    if peers_ns > 0 || is_sampled {
         facts.set("idle_peers_ns", peers_ns);
+    }
+    if peers_ns > 0 {
         facts.set("is_idle_peers_traced", traced.is_some());
         OF_HOST.tell(timeline, (&timeline.cpu_samples, waits), traced.map(|(_, label)| label), facts);
     }

@@ -8,7 +8,7 @@ use super::{
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
 use crate::ledger::walk::{self, IdleDevice};
-use crate::ledger::{Account, Breakdown, Calls, DeviceOps};
+use crate::ledger::{Account, Activity, Breakdown, Calls, DeviceOps};
 use crate::parallel::{self, Threads};
 use crate::steps::{self, Certainty, Launches, Marks, Phase, Phases, Steps, ToldBy};
 use crate::text::escape;
@@ -30,6 +30,15 @@ const UNSURE_OUTSIDE_SHARE: f64 = 0.2;
 const UNSURE_COMPUTE_SHARE: f64 = 0.2;
 /// Rounds of launches that together last for less of the window are no steps. Start-up may take forty times as long as a short loop.
 const LEAST_LOOP_SHARE: f64 = 0.005;
+/// A steady state in which the device waits for loading for this share holds the first launches of what it repeats.
+const LOADING_SHARE: f64 = 0.03;
+/// What no more rounds than this set up and allocate is done for the first time.
+const MAX_SET_UP_ROUNDS: usize = 3;
+/// Threads that are asked for it.
+const MAX_CALLER_COUNT: usize = 64;
+/// It begins where no more than this part of the loading is left, if this part of it is left then.
+const LEFT_LOADING_SHARE: f64 = 0.1;
+const BEHIND_LOADING_SHARE: f64 = 0.25;
 /// From so many medians on a step is slow.
 const SLOW_RATIO: f64 = 1.25;
 
@@ -51,6 +60,9 @@ pub(super) struct Told {
     pub(super) earlier_step_count: usize,
     /// Those of the steady state that take far longer than the others.
     pub(super) slow_steps: Union,
+    /// When what is played again runs: steps of the steady state, and all rounds of a sequence of launches, which may come in runs
+    /// with other work between them.
+    pub(super) rounds: Union,
     /// The phases of the whole window, where one of them is measured.
     phases: Option<Phases>,
     /// Which one that is.
@@ -84,12 +96,16 @@ impl Told {
     }
 
     /// The steps and phases of a device, whose window is narrowed to the phase that is asked for.
-    fn new(timeline: &Timeline, marks: &Marks, ops: &mut DeviceOps, view: &View) -> Self {
+    fn new(timeline: &Timeline, (calls, marks): (&Calls, &Marks), ops: &mut DeviceOps, view: &View) -> Self {
         let launches = Launches::new(timeline, ops);
         let steps = launches.as_ref().and_then(|launches| steps::find(timeline, marks, launches, view.step.as_deref()));
         let steps = steps.filter(|steps| is_loop(steps, ops.window));
         let mut told = Self { whole_ns: ops.window.len_ns(), ..Self::default() };
         let phases = view.phase.and_then(|_| phases_of(timeline, ops, (launches.as_ref(), steps.as_ref())));
+        let phases = phases.map(|phases| match &steps {
+            Some(steps) if !are_marked(steps) => behind_loading(timeline, calls, ops, (&steps.steps, phases)),
+            _ => phases,
+        });
         if let (Some(phase), Some(phases)) = (view.phase, phases)
             && ops.narrow(phases.of(phase))
         {
@@ -121,6 +137,9 @@ impl Told {
         let usual_ns = median(&mut steady.iter().map(|step| step.device.len_ns()).collect::<Vec<_>>()).unwrap_or(0);
         let is_slow = |part: &Interval| part.len_ns() as f64 >= SLOW_RATIO * usual_ns as f64;
         told.slow_steps = Union::of(steady.iter().map(|step| step.device).filter(is_slow));
+        let unmarked = told.steps.as_ref().filter(|steps| !are_marked(steps) && !steady.is_empty());
+        let rounds = unmarked.map_or(steady, |steps| &steps.steps);
+        told.rounds = Union::of(rounds.iter().map(|step| step.device));
         told
     }
 }
@@ -167,9 +186,56 @@ fn phases_of(
     with_neighbours.filter(|phases| is_outside(phases, UNSURE_OUTSIDE_SHARE) && !computes_outside(phases))
 }
 
+/// The same phases where what is launched first loads code, or sets up, in what launches tell as the steady state: that begins behind it, where
+/// enough is left of it.
+fn behind_loading(
+    timeline: &Timeline,
+    calls: &Calls,
+    ops: &DeviceOps,
+    (steps, phases): (&[steps::Step], Phases),
+) -> Phases {
+    let Some(main) = walk::main_thread(timeline, ops) else { return phases };
+    let (mut loads, mut sets_up): (Vec<Interval>, Vec<Interval>) = (Vec::new(), Vec::new());
+    let process = timeline.process_of(main);
+    let threads = (0_u32..).zip(&timeline.threads).filter(|(_, thread)| thread.process == process);
+    // Another thread may load what the backward pass needs.
+    let callers = threads.filter(|(thread, _)| !calls.of_thread(*thread).is_empty()).take(MAX_CALLER_COUNT);
+    for (thread, _) in callers {
+        calls.lay_out(timeline, thread, phases.steady, |part, activity, _| match activity {
+            _ if part.len_ns() == 0 => {}
+            Activity::Load | Activity::Compile => loads.push(part),
+            Activity::Init | Activity::Allocate => sets_up.push(part),
+            _ => {}
+        });
+    }
+    // What more than the first rounds set up and allocate is what rounds do.
+    let sets_up = Union::of(sets_up);
+    let holds = |step: &&steps::Step| sets_up.overlap_ns(step.device) > 0;
+    if steps.iter().filter(holds).count() <= MAX_SET_UP_ROUNDS {
+        loads.extend(sets_up.parts());
+    }
+    let loads: Vec<Interval> = Union::of(loads).parts().collect();
+    // What loads while the device has work is no loss.
+    let busy = Union::of(ops.in_window().map(|op| op.interval().clip(phases.steady)));
+    let idle_ns = |part: &Interval| part.len_ns() - busy.overlap_ns(*part);
+    let all_ns: i64 = loads.iter().map(idle_ns).sum();
+    if (all_ns as f64) < LOADING_SHARE * phases.steady.len_ns() as f64 {
+        return phases;
+    }
+    // The last stretch behind which nearly nothing of it is left.
+    let mut left_ns = all_ns;
+    let last = loads.iter().find(|part| {
+        left_ns -= idle_ns(part);
+        left_ns as f64 <= LEFT_LOADING_SHARE * all_ns as f64
+    });
+    let later = last.and_then(|last| phases.begun_by(ops.window, last.end, steps, BEHIND_LOADING_SHARE));
+    later.unwrap_or(phases)
+}
+
 /// The steps and phases of all devices, whose windows are narrowed to the phase that is asked for.
 pub(super) fn tell(
     timeline: &Timeline,
+    calls: &Calls,
     ops: &mut Vec<DeviceOps>,
     view: &View,
     threads: Threads,
@@ -178,7 +244,7 @@ pub(super) fn tell(
     let is_steady = view.phase == Some(Phase::Steady);
     let pause = if is_steady { pause::cut(timeline, ops) } else { None };
     let last_pages = if is_steady { last_pages::cut(ops) } else { None };
-    let mut told = parallel::map(threads, ops.iter_mut(), |ops| Told::new(timeline, &marks, ops, view));
+    let mut told = parallel::map(threads, ops.iter_mut(), |ops| Told::new(timeline, (calls, &marks), ops, view));
     if let Some(name) = &view.step
         && told.iter().all(|told| told.steps.is_none())
     {
@@ -217,8 +283,8 @@ pub(super) fn add_before(work: &PassWork<'_>, calls: &Calls, ops: &mut [DeviceOp
         for phase in [Phase::SetUp, Phase::WarmUp].into_iter().filter(|phase| phases.of(*phase).len_ns() > 0) {
             ops.window = phases.of(phase);
             let (stretches, pass) = DevicePass::new(work, ops);
-            let (storms, slow_steps) = (&pass.storms.parts, &Union::default());
-            let idle = IdleDevice { stretches, storms, slow_steps, main_thread: pass.main_thread };
+            let (storms, slow_steps, rounds) = (&pass.storms.parts, &Union::default(), &Union::default());
+            let idle = IdleDevice { stretches, storms, slow_steps, rounds, main_thread: pass.main_thread };
             let reading = walk::read(work.timeline, calls, vec![idle], work.threads).pop().unwrap_or_default();
             let mut sums: Sums = ByAccount::default();
             for (account, sum) in sums.iter_mut() {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use crate::text::kernel_names;
 use crate::text::paths::{file_name, without_folders};
@@ -11,8 +11,14 @@ use crate::timeline::modules;
 use crate::timeline::samples::Frame;
 use crate::timeline::{CpuSamples, NONE, NameId, Timeline};
 
+/// Fewer samples tell nothing.
+pub(super) const MIN_SAMPLE_COUNT: usize = 8;
+/// The function that calls one of the system does so in this part of the stacks that tell it, at least.
+pub(super) const CALLER_SHARE: f64 = 0.6;
 /// A function is told when at least this part of the weight lies in it, in percent.
 const MIN_PERCENT: i64 = 60;
+/// This part of all samples of a thread lies in its roots, in percent.
+const ROOT_PERCENT: i64 = 95;
 /// A longer name is told without its namespaces and template arguments.
 const MAX_NAME_CHARS: usize = 60;
 
@@ -112,6 +118,15 @@ impl<'all> Profile<'all> {
     pub(super) fn with_entries(mut self) -> Self {
         self.tells_entries = true;
         self
+    }
+
+    /// The functions that call everything else: nearly all lies in them, and nearly nothing in themselves.
+    pub(super) fn roots(&self) -> HashSet<(NameId, NameId)> {
+        let is_root = |held: &Held| {
+            100 * held.weight >= ROOT_PERCENT * self.whole && 100 * held.innermost <= (100 - ROOT_PERCENT) * self.whole
+        };
+        let roots = self.held.iter().filter(|(_, held)| is_root(held));
+        roots.map(|(function, _)| self.frame(*function)).map(|frame| (frame.function, frame.module)).collect()
     }
 
     pub(super) fn frame(&self, function: u32) -> Frame {

@@ -2,14 +2,12 @@
 
 use std::ops::Deref;
 
-use super::phases::are_marked;
-use super::{Context, DeviceContext, DevicePart, Parents, reach, steps};
+use super::{Context, DeviceContext, DevicePart, Parents, beside_rounds, culprits, reach, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
 use crate::parallel::{self, Threads};
 use crate::replay::{Assumption, Change, Gain, InTurn, NoReplay, Replay, Role, Subject};
 use crate::steps::Step;
-use crate::timeline::union::Union;
 
 /// What a step of one device would take after changes.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,22 +47,19 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents
     let steps = steps::steady(device);
     let played = played(context, device, steps, |replay| set(replay, &mut part.device));
     part.device.set("is_replayed", played.is_ok());
+    if beside_rounds::is_partial(device) {
+        culprits::of_host(context.timeline, device, played.is_ok(), &mut part.device);
+    }
     if played.is_ok() {
+        beside_rounds::extract(context.timeline, device, &mut part.device);
+        beside_rounds::launching(device, &mut part.device);
         let window = device.window();
-        let held_ns = rounds(device).overlap_ns(window);
+        let held_ns = device.told.rounds.overlap_ns(window);
         part.device.set("replay_covered_share", (held_ns as f64 / window.len_ns().max(1) as f64).min(1.0));
     }
     if let Err(none) = played {
         part.device.set("replay_refused", none.id());
     }
-}
-
-/// When what is played again runs: steps of the steady state, and all rounds of a sequence of launches, which may come in runs
-/// with other work between them.
-fn rounds(device: &DeviceContext) -> Union {
-    let told = device.told.steps.as_ref().filter(|steps| !are_marked(steps));
-    let all = told.map_or_else(|| steps::steady(device), |steps| &steps.steps);
-    Union::of(all.iter().map(|step| step.device))
 }
 
 fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {

@@ -110,7 +110,7 @@ fn errors(context: &Context<'_>, facts: &mut Entity) {
     let errors: Vec<&ApiError> = timeline.api.errors.iter().filter(|error| is_of_program(error)).collect();
     let (fatal, errors): (Vec<&ApiError>, Vec<&ApiError>) =
         errors.into_iter().partition(|error| api::failure(error.code).is_some());
-    kernel_error(timeline, &fatal, facts);
+    kernel_error(timeline, &fatal, &errors, facts);
     facts.set("api_error_count", errors.iter().map(|error| error.count as i64).sum::<i64>());
     let Some(commonest) = errors.first() else { return };
     facts.set("api_error_call", timeline.name(commonest.call));
@@ -121,15 +121,33 @@ fn errors(context: &Context<'_>, facts: &mut Entity) {
 }
 
 /// The first call that returned an error which ends all that a context does; those that return it after that tell nothing more.
-fn kernel_error(timeline: &Timeline, fatal: &[&ApiError], facts: &mut Entity) {
+fn kernel_error(timeline: &Timeline, fatal: &[&ApiError], others: &[&ApiError], facts: &mut Entity) {
     let Some(first) = fatal.iter().min_by_key(|error| (error.first_ns, timeline.name(error.call))) else { return };
     facts.set("kernel_error_call", timeline.name(first.call));
     facts.set("kernel_error_start_ns", first.first_ns);
     facts.set_some("kernel_error_name", error_name(first.code));
+    let failed = || fatal.iter().chain(others);
+    facts.set("succeeds_after_kernel_error", succeeds_after(timeline, first, failed));
     if let Some((text, kind)) = api::failure(first.code) {
         facts.set("kernel_failure", text);
         facts.set("kernel_failure_kind", kind.name());
     }
+}
+
+/// Whether a call that needs a context succeeds after one that failed has returned: more of them begin then than fail in all. What
+/// failed is of one context; another one, of another GPU, of another process or after a reset, works on.
+fn succeeds_after<'all, I>(timeline: &Timeline, failed: &ApiError, errors: impl Fn() -> I) -> bool
+where
+    I: Iterator<Item = &'all &'all ApiError>,
+{
+    let api = &timeline.api;
+    let rows = || api.times.iter().zip(&api.name);
+    let is_failed = |(times, name): &(Interval, &NameId)| times.start == failed.first_ns && **name == failed.call;
+    let end = rows().find(is_failed).map_or(failed.first_ns, |(times, _)| times.end);
+    let mut later: HashMap<NameId, u64> = HashMap::default();
+    rows().filter(|(times, _)| times.start >= end).for_each(|(_, name)| *later.entry(*name).or_default() += 1);
+    let errors_of = |name: NameId| errors().filter(|error| error.call == name).map(|error| error.count).sum::<u64>();
+    later.into_iter().any(|(name, count)| works(timeline.name(name)) && count > errors_of(name))
 }
 
 /// Tells the errors of the program from those that what ends it finds: a runtime that waits at its exit for a context that is gone

@@ -6,8 +6,7 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use super::Context;
-use super::culprits::{CALLER_SHARE, MIN_SAMPLE_COUNT};
-use super::profile::{Profile, Weighed, is_plumbing, is_profiler, is_system};
+use super::profile::{CALLER_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, is_plumbing, is_profiler, is_system};
 use super::run::cuda_profiler_start;
 use crate::ledger::Activity;
 use crate::text::paths::file_name;
@@ -60,7 +59,7 @@ impl Spent {
                     Activity::Unknown => &mut spent.unknown_ns,
                     Activity::Profiler => return spent.profiler.push(part),
                     Activity::OffCpu => {
-                        let before_ns = (begins_ns.min(part.end) - part.start).max(0);
+                        let before_ns = begins_ns.min(part.end).saturating_sub(part.start).max(0);
                         spent.loading_ns = spent.loading_ns.saturating_add(before_ns);
                         spent.off_cpu_ns = spent.off_cpu_ns.saturating_add(ns - before_ns);
                         return;
@@ -113,7 +112,8 @@ fn most<'all, 'sums>(
 }
 
 /// When the program begins, by the first that tells of it: a call or a range of the thread, a sample of it in the program itself, or
-/// the profiler's notice that CUDA is used. What comes before is loading; the begin of time where nothing tells.
+/// the profiler's notice that CUDA is used. What comes before is loading; the begin of time where nothing
+/// tells, or where what would tell was not recorded.
 fn begins_ns(context: &Context<'_>, thread: u32) -> i64 {
     let (timeline, samples) = (context.timeline, &context.timeline.cpu_samples);
     let call = context.calls.of_thread(thread).first().map(|call| timeline.api.times.at(*call as usize).start);
@@ -126,6 +126,10 @@ fn begins_ns(context: &Context<'_>, thread: u32) -> i64 {
     };
     let sample = samples.of_thread(thread).find(is_in_program).and_then(|sample| samples.time_ns.get(sample)).copied();
     let os_call = context.calls.first_os_call(timeline, thread);
+    // Where neither calls of the OS nor samples were recorded of it, it may have begun long before the first thing that was.
+    if os_call.is_none() && samples.of_thread(thread).is_empty() {
+        return i64::MIN;
+    }
     let first = [call, range, sample, os_call, cuda_profiler_start(timeline)].into_iter().flatten().min();
     first.unwrap_or(i64::MIN)
 }

@@ -15,6 +15,8 @@ struct Narrow<'all> {
     loss_ns: i64,
     /// The launch shape that most of this time goes to.
     main: Option<&'all Shape>,
+    /// The one with the longest launch.
+    longest: Option<&'all Shape>,
 }
 
 impl<'all> Narrow<'all> {
@@ -27,6 +29,9 @@ impl<'all> Narrow<'all> {
         self.loss_ns = self.loss_ns.saturating_add(idle_lanes_ns.min(most_ns));
         self.count += count;
         self.tally.add(*tally);
+        if self.longest.is_none_or(|longest| longest.launches.longest_ns < shape.launches.longest_ns) {
+            self.longest = Some(shape);
+        }
         if self.main.is_none_or(|main| main.tally.underfilled_ns < tally.underfilled_ns) {
             self.main = Some(shape);
         }
@@ -38,11 +43,17 @@ impl<'all> Narrow<'all> {
         facts.set(&format!("{name}_loss_ns"), self.loss_ns);
         let threads = self.main.map(|main| main.shape.block_threads).filter(|threads| *threads > 0);
         facts.set_some(&format!("{name}_thread_count"), threads);
+        if let Some(longest) = self.longest {
+            facts.set(&format!("{name}_longest_ns"), longest.launches.longest_ns);
+            facts.set(&format!("{name}_longest_start_ns"), longest.launches.longest_start_ns);
+        }
     }
 }
 
 /// Launches of many blocks that take at least this part of what those of few take show that more blocks do not shorten them.
 const SAME_SHARE: f64 = 0.8;
+/// Fewer launches in turns may be chance.
+const MIN_TURN_COUNT: usize = 8;
 /// A launch that is no longer may wait for unified memory all the time that it takes.
 const FAULT_NS: i64 = 1_000_000;
 /// Where memory migrates for this part of such launches.
@@ -68,9 +79,47 @@ pub(super) fn loss_ns(kernel: &Entity) -> i64 {
     of("one_block_loss_ns").saturating_add(of("small_grid_loss_ns")).saturating_sub(moving_ns).max(0)
 }
 
+/// Launches of few blocks and of many of one kernel, in time order.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    last: Option<bool>,
+    count: usize,
+    switch_count: usize,
+}
+
+impl Turns {
+    /// Adds the next launch, by whether it has few blocks.
+    pub(super) fn add(&mut self, is_narrow: bool) {
+        self.count += 1;
+        self.switch_count += usize::from(self.last.is_some_and(|last| last != is_narrow));
+        self.last = Some(is_narrow);
+    }
+
+    /// Whether they take turns, but for what the window cuts.
+    pub(super) const fn are_all(&self) -> bool {
+        self.count >= MIN_TURN_COUNT && self.switch_count * 10 >= (self.count - 1) * 9
+    }
+}
+
+/// Whether a kernel may be launched so: as often with few blocks as with many.
+pub(super) fn may_take_turns(sm_count: i64, shapes: &[Shape]) -> bool {
+    let known = || shapes.iter().filter(|shape| shape.shape.grid_blocks > 0);
+    let count = |is_narrow: bool| {
+        let of = known().filter(|shape| (shape.shape.grid_blocks < sm_count) == is_narrow);
+        of.map(|shape| shape.launches.durations.len()).sum::<usize>()
+    };
+    let (narrow, wide) = (count(true), count(false));
+    narrow > 0 && wide > 0 && 10 * narrow.abs_diff(wide) <= narrow + wide
+}
+
 /// Sets what the widths of a kernel's launches tell, where the number of SMs is known. No launch is taken to get shorter than
-/// `shortest_ns`.
-pub(super) fn set(properties: Option<&DeviceProperties>, shortest_ns: i64, shapes: &[Shape], facts: &mut Entity) {
+/// `shortest_ns`. Launches of few blocks and of many that are stages of one operation are not compared.
+pub(super) fn set(
+    (properties, is_in_stages): (Option<&DeviceProperties>, bool),
+    shortest_ns: i64,
+    shapes: &[Shape],
+    facts: &mut Entity,
+) {
     let Some(sm_count) = properties.and_then(|known| known.sm_count) else { return };
     let lanes = sm_count.saturating_mul(LANES_OF_SM);
     let (mut one_block, mut small) = (Narrow::default(), Narrow::default());
@@ -90,6 +139,9 @@ pub(super) fn set(properties: Option<&DeviceProperties>, shortest_ns: i64, shape
     facts.set_some("small_grid_block_count", small.main.map(|main| main.shape.grid_blocks));
     facts.set_some("narrow_median_ns", median(&mut narrow).map(|(ns, _)| ns));
     facts.set("wide_launch_count", wide.len() as i64);
+    if is_in_stages {
+        return;
+    }
     let median = median(&mut wide);
     facts.set_some("wide_median_ns", median.map(|(ns, _)| ns));
     facts.set_some("wide_block_count", median.map(|(_, blocks)| blocks));
@@ -143,6 +195,19 @@ mod tests {
         };
         assert_eq!((of(3, FAULT_NS, 100), of(3, FAULT_NS, 99)), (0, 401));
         assert_eq!((of(3, FAULT_NS + 1, 100), of(2, FAULT_NS, 100), of(0, FAULT_NS, 0)), (400, 400, 500));
+    }
+
+    #[test]
+    fn turns_are_one_for_one() {
+        let are_all = |narrow: &[bool]| {
+            let mut turns = Turns::default();
+            narrow.iter().for_each(|is_narrow| turns.add(*is_narrow));
+            turns.are_all()
+        };
+        assert!(are_all(&[true, false, true, false, true, false, true, false]));
+        assert!(!are_all(&[true, false, true, false, true, false, true]));
+        assert!(!are_all(&[true, true, true, true, false, false, false, false]));
+        assert!(!are_all(&[true, false, true, false, true, false, false, true, false]));
     }
 
     #[test]

@@ -134,6 +134,32 @@ fn what_lies_before_the_steady_state_has_the_function_that_takes_it() {
     insta::assert_snapshot!("what_lies_before_the_steady_state", page);
 }
 
+#[test]
+fn a_gain_of_a_round_names_the_function_that_rounds_wait_for() {
+    let project = Project::empty();
+    scenario("prints-between-rounds").write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let device = &project.facts()["devices"][0];
+    assert_eq!(device["is_idle_host_sampled_in_rounds"], true, "{device:#}");
+    assert_eq!(device["idle_host_culprit"], "pack_batch");
+    let (within, all) = (device["round_host_ns"].as_i64().unwrap(), device["idle_host_ns"].as_i64().unwrap());
+    assert!((100_000_000..140_000_000).contains(&within), "{within}");
+    assert!(device["round_host_longest_ns"].as_i64().unwrap() < 4_000_000, "{device:#}");
+    let beside = device["beside_rounds_host_ns"].as_i64().unwrap();
+    assert!(within + beside <= all && beside >= 290_000_000, "{within} {beside} {all}");
+    assert!((150..155).contains(&(device["beside_rounds_longest_ns"].as_i64().unwrap() / 1_000_000)), "{device:#}");
+    assert_eq!(device["beside_rounds_function"], "print_results");
+    // More samples of it outside than in rounds change nothing.
+    let review = project.coldspot(&["review", "run.sqlite", "--format", "json"]).json();
+    let findings = review["findings"].as_array().unwrap();
+    let of = |rule: &str| findings.iter().find(|finding| finding["rule"] == rule).unwrap();
+    assert!(of("host-bound")["summary"]["plain"].as_str().unwrap().contains("samples in pack_batch"), "{review:#}");
+    assert!(
+        of("host-between-rounds")["summary"]["plain"].as_str().unwrap().contains("lie in print_results"),
+        "{review:#}"
+    );
+    assert_eq!(of("host-between-rounds")["once"], true);
+}
+
 /// Of a program whose launches come from a thread that a library starts late, the start is that of the thread that calls CUDA first.
 #[test]
 fn the_thread_that_calls_cuda_first_tells_what_lies_before_the_work() {
@@ -180,7 +206,7 @@ fn samples_in_mpi_are_waits_for_other_ranks() {
         assert_eq!(device["idle_peers_caller_share"].as_f64().map(|share| (share * 20.0).round()), Some(11.0));
         assert_eq!(device["is_idle_peers_traced"], false);
         // What is no wait is told by itself.
-        assert_eq!(device["idle_host_module"], "gem");
+        assert!(device["idle_host_module"].is_null(), "its own file tells nothing");
         assert_eq!(device["idle_host_first_function"], "solve_");
         assert_eq!(device["idle_host_second_function"], "filter_");
     }
@@ -260,4 +286,124 @@ fn a_wait_in_which_a_compiler_runs_as_a_process_compiles() {
     };
     assert_eq!(first("tileiras"), json!([true, false]));
     assert_eq!(first("reader"), json!([false, true]));
+}
+
+/// The first device's facts of a program, of its steady state where that is told.
+fn device_of(text: &str) -> Value {
+    let project = Project::empty();
+    Scenario::parse(text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    project.facts()["devices"][0].clone()
+}
+
+/// All of the program lies in `init_`; what the GPU waits for is one of the functions below it, and no one holds most of that.
+#[test]
+fn what_all_samples_of_a_thread_lie_in_is_not_to_blame() {
+    let device = |loop_stack: &str| {
+        device_of(&format!(
+            r#"
+            about = "Two functions of a program take turns."
+            [kernel]
+            push = {{ name = "void push<float>(float*, int)", run_us = 100, grid = [2160, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ sampled = {{ every_us = 500, stack = ["read_mesh @ /opt/app/solver", "init_ @ /opt/app/solver", "main @ /opt/app/solver"], do = [{{ host = {{ us = 60000 }} }}] }} }},
+              {{ repeat = {{ times = 20, do = [
+                {{ sampled = {{ every_us = 500, stack = ["filter_ @ /opt/app/solver", {loop_stack}"main @ /opt/app/solver"], do = [{{ host = {{ us = 2000 }} }}] }} }},
+                {{ sampled = {{ every_us = 500, stack = ["solve_ @ /opt/app/solver", {loop_stack}"main @ /opt/app/solver"], do = [{{ host = {{ us = 2000 }} }}] }} }},
+                {{ memcpy = {{ dir = "h2d", host = "pinned", bytes = 65536, gb_per_s = 24 }} }},
+                {{ launch = {{ kernel = "push" }} }},
+              ] }} }},
+              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+            ]
+            "#
+        ))
+    };
+    let root = device("\"init_ @ /opt/app/solver\", ");
+    assert!(root["idle_host_function"].is_null(), "{root:#}");
+    assert_eq!(root["idle_host_second_share"].as_f64().map(|share| share > 0.4), Some(true), "{root:#}");
+    let step = device("\"step_ @ /opt/app/solver\", ");
+    assert_eq!(step["idle_host_function"], "step_", "{step:#}");
+}
+
+/// A sum is a stage of many blocks and one of a single block, in turns: neither says what the other would take with other blocks.
+#[test]
+fn stages_of_one_operation_are_not_compared() {
+    let device = |script: &str| {
+        let project = Project::empty();
+        let text = format!(
+            r#"
+            about = "A sum of two stages."
+            [kernel]
+            sum = {{ name = "void nrm2(float*, int)", run_us = 20, grid = [1, 1, 1], block = [128, 1, 1] }}
+            [[thread]]
+            script = [{script}, {{ sync = {{ api = "cudaDeviceSynchronize" }} }}]
+            "#
+        );
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        project.facts()["kernels"][0].clone()
+    };
+    let wide = r#"{ launch = { kernel = "sum", grid = [600, 1, 1], run_us = 25 } }"#;
+    let narrow = r#"{ launch = { kernel = "sum" } }"#;
+    let in_turns = device(&format!("{{ repeat = {{ times = 20, do = [{wide}, {narrow}] }} }}"));
+    assert!(in_turns["wide_median_ns"].is_null() && in_turns["wide_launch_count"] == 20, "{in_turns:#}");
+    let apart = device(&format!(
+        "{{ repeat = {{ times = 20, do = [{wide}] }} }}, {{ repeat = {{ times = 20, do = [{narrow}] }} }}"
+    ));
+    assert_eq!(apart["wide_median_ns"], 25_000, "{apart:#}");
+    // The longest of all is not the longest of one block.
+    assert_eq!((&in_turns["one_block_longest_ns"], &in_turns["max_ns"]), (&json!(20_000), &json!(25_000)));
+}
+
+/// An error that ends a context is no end of the program where another context works on.
+#[test]
+fn a_success_after_a_failed_kernel_is_told() {
+    let succeeds = |after: &str| {
+        let project = Project::empty();
+        let text = format!(
+            r#"
+            about = "A kernel fails."
+            [kernel]
+            push = {{ name = "void push<float>(float*, int)", run_us = 900, grid = [2160, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ repeat = {{ times = 20, do = [{{ launch = {{ kernel = "push" }} }}] }} }},
+              {{ call = {{ api = "cudaDeviceSynchronize", us = 140, result = 700 }} }},
+              {after}
+            ]
+            "#
+        );
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        project.facts()["runs"][0]["succeeds_after_kernel_error"].clone()
+    };
+    assert_eq!(
+        succeeds(
+            r#"{ call = { api = "cudaMemcpy", us = 2, result = 700 } }, { call = { api = "cudaGetLastError", us = 1 } }"#
+        ),
+        false
+    );
+    assert_eq!(succeeds(r#"{ call = { api = "cudaMemcpy", us = 2 } }"#), true);
+}
+
+/// The rounds that load code at their first launches are no part of the steady state.
+#[test]
+fn a_steady_state_begins_behind_what_is_loaded() {
+    let project = Project::empty();
+    let text = r#"
+        about = "Rounds of two kernels, the first of which load code."
+        [kernel]
+        gemm = { name = "void gemm(float*, int)", run_us = 300, grid = [432, 1, 1], block = [256, 1, 1] }
+        add = { name = "void add(float*, int)", run_us = 200, grid = [432, 1, 1], block = [256, 1, 1] }
+        [[thread]]
+        script = [
+          { launch = { kernel = "add" } },
+          { host = { us = 30000 } },
+          { repeat = { times = 4, do = [{ launch = { kernel = "gemm", load_us = 3000 } }, { launch = { kernel = "add" } }] } },
+          { repeat = { times = 20, do = [{ launch = { kernel = "gemm" } }, { launch = { kernel = "add" } }] } },
+          { sync = { api = "cudaDeviceSynchronize" } },
+        ]
+    "#;
+    Scenario::parse(text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    let facts = project.coldspot(&["facts", "run.sqlite", "--phase", "steady", "--format", "json"]).json();
+    let device = &facts["devices"][0];
+    assert_eq!((&device["phase"], &device["idle_load_ns"]), (&json!("steady"), &json!(0)), "{device:#}");
 }

@@ -1,0 +1,81 @@
+//! Host code within the rounds that repeat and outside of them: a gain that is told of a round is no gain of what lies beside.
+
+use std::cmp::Reverse;
+
+use super::DeviceContext;
+use super::phases::are_marked;
+use super::spent::Sampled;
+use crate::facts::Entity;
+use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT};
+use crate::timeline::Timeline;
+use crate::timeline::interval::Interval;
+
+/// Where rounds hold this share of the host code that the device is idle for, what is true of all of it is true of them.
+const NEARLY_ALL: f64 = 0.9;
+/// What a few pauses hold this share of lies in them, and does not come again with the rounds.
+const ONCE_SHARE: f64 = 0.8;
+
+/// Whether launches tell rounds, and much of the host code that the device is idle for lies outside of them.
+pub(super) fn is_partial(device: &DeviceContext) -> bool {
+    let is_of_launches = device.told.steps.as_ref().is_some_and(|steps| !are_marked(steps));
+    let (within_ns, all_ns) = (device.idle.host_and_rounds.within_ns(), device.account_ns(Account::IdleHost));
+    is_of_launches && device.told.rounds.len_ns() > 0 && (within_ns as f64) < NEARLY_ALL * all_ns as f64
+}
+
+/// The fact of launching within rounds, where launches tell them.
+pub(super) fn launching(device: &DeviceContext, facts: &mut Entity) {
+    if device.told.steps.as_ref().is_some_and(|steps| !are_marked(steps)) && device.told.rounds.len_ns() > 0 {
+        facts.set("round_launch_ns", device.idle.host_and_rounds.launch_ns);
+    }
+}
+
+/// Whether a sample of the CPU was taken in a round.
+pub(super) fn is_within(timeline: &Timeline, device: &DeviceContext, sample: u32) -> bool {
+    let time = timeline.cpu_samples.time_ns.get(sample as usize);
+    let instant = |time: &i64| Interval::new(*time, time.saturating_add(1));
+    time.is_some_and(|time| device.told.rounds.overlap_ns(instant(time)) > 0)
+}
+
+/// The facts of host code within rounds, and of what lies in a few pauses beside them.
+pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    if !is_partial(device) {
+        return;
+    }
+    let host = &device.idle.host_and_rounds;
+    facts.set("round_host_ns", host.within_ns());
+    if host.within.count > 0 {
+        facts.set("round_host_longest_ns", host.within.longest_ns);
+        facts.set("round_host_longest_start_ns", host.within.longest_start_ns);
+    }
+    let mut pauses_ns = pauses_ns(device);
+    let all_ns: i64 = pauses_ns.iter().sum();
+    pauses_ns.sort_unstable_by_key(|ns| Reverse(*ns));
+    let longest_ns: i64 = pauses_ns.iter().take(MAX_ONCE_PIECE_COUNT).sum();
+    if host.outside.count == 0 || (longest_ns as f64) < ONCE_SHARE * all_ns as f64 {
+        return;
+    }
+    facts.set("beside_rounds_host_ns", host.outside_ns());
+    facts.set("beside_rounds_longest_ns", host.outside.longest_ns);
+    facts.set("beside_rounds_longest_start_ns", host.outside.longest_start_ns);
+    let samples = device.idle.samples[Account::IdleHost].iter().copied();
+    let outside: Vec<u32> = samples.filter(|sample| !is_within(timeline, device, *sample)).collect();
+    let sampled = Sampled::of(timeline, &outside);
+    facts.set("beside_rounds_sample_count", sampled.count as i64);
+    if let Some((function, share)) = sampled.function {
+        facts.set("beside_rounds_function", function);
+        facts.set("beside_rounds_function_share", share);
+    }
+}
+
+/// How long each part of the window is that lies in no round.
+fn pauses_ns(device: &DeviceContext) -> Vec<i64> {
+    let window = device.window();
+    let mut from = window.start;
+    let mut pauses = Vec::new();
+    for round in device.told.rounds.parts().map(|round| round.clip(window)) {
+        pauses.push((round.start - from).max(0));
+        from = from.max(round.end);
+    }
+    pauses.push((window.end - from).max(0));
+    pauses
+}
