@@ -348,7 +348,7 @@ impl<'facts> Outside<'facts> {
             }
             (.., Some((call, ns))) => (of_it(ns, "").sentence(&self.cuda_call(call)), None),
             _ if let Some(ns) = self.named_ns("outside_off_cpu_ns") => {
-                (of_it(ns, "which its thread is off the CPU, in no recorded call"), None)
+                (of_it(ns, &format!("which the {} is off the CPU, in no recorded call", self.thread())), None)
             }
             _ if self.named_ns("outside_unknown_ns").is_some() => {
                 (words.own(&format!("; what the {} does there was not recorded", self.thread())), None)

@@ -9,6 +9,7 @@
 pub mod accounts;
 mod activity;
 mod ahead;
+pub mod callers;
 mod code_waits;
 pub mod compiling;
 mod dispatch;

@@ -492,15 +492,3 @@ fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> (Vec<
 fn hull_of(one: Interval, other: Interval) -> Interval {
     Interval::new(one.start.min(other.start), one.end.max(other.end))
 }
-
-/// The thread that launches most operations of a device; of several, the first.
-pub fn main_thread(timeline: &Timeline, device: &DeviceOps) -> Option<u32> {
-    let mut launches: BTreeMap<u32, usize> = BTreeMap::new();
-    for op in device.in_window().filter(|op| op.kind != OpKind::Migration) {
-        let thread = op.call(timeline).and_then(|call| timeline.api.thread.get(call as usize)).copied();
-        if let Some(thread) = thread.filter(|thread| *thread != NONE) {
-            *launches.entry(thread).or_default() += 1;
-        }
-    }
-    launches.into_iter().max_by_key(|(thread, count)| (*count, std::cmp::Reverse(*thread))).map(|(thread, _)| thread)
-}

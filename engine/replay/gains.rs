@@ -49,7 +49,7 @@ const SHAPES: &str = "record_shapes";
 /// What a call costs at least, as tight loops of C++ pay under Nsight Systems, and at most, as was seen.
 const LEAST_COST_NS: i64 = 1_200;
 const MOST_COST_NS: i64 = 8_000;
-/// The times that were measured lie between those with so many times the cost.
+/// The times of most programs that were measured lie between those with so many times the cost, docs/gains.md.
 const LOW_COST_FACTOR: f64 = 0.6;
 const HIGH_COST_FACTOR: f64 = 1.5;
 /// The same of an operator that is called where data is fetched: no autograd, and nothing for the device.
@@ -82,7 +82,7 @@ const MIN_LAUNCH_COUNT: usize = 20;
 const MAX_CALLS_PER_LAUNCH: usize = 20;
 
 /// What recording a call costs, where launches are recorded to take as long as they do here; nanoseconds.
-fn recording_cost_ns(calls: &[Call]) -> i64 {
+fn recording_cost_ns(calls: &[Call]) -> Option<i64> {
     let is_launch = |call: &Call| call.class == ApiClass::Launch && call.traced_count == 1 && call.op_count <= 1;
     // A launch after a wait is slow without the profiler as well.
     let in_row = calls.windows(2).filter(|pair| {
@@ -94,11 +94,11 @@ fn recording_cost_ns(calls: &[Call]) -> i64 {
     });
     let mut launches: Vec<i64> = in_row.map(|pair| pair[1].end - pair[1].start).collect();
     if launches.len() < MIN_LAUNCH_COUNT.max(calls.len() / MAX_CALLS_PER_LAUNCH) {
-        return LEAST_COST_NS;
+        return None;
     }
     let at = launches.len() / 2;
     let median_ns = *launches.select_nth_unstable(at).1;
-    (median_ns - BARE_LAUNCH_NS).clamp(LEAST_COST_NS, MOST_COST_NS)
+    Some((median_ns - BARE_LAUNCH_NS).clamp(LEAST_COST_NS, MOST_COST_NS))
 }
 
 /// A recording that can be played again.
@@ -152,14 +152,16 @@ impl<'all> Replay<'all> {
             host_code_ns: Default::default(),
         };
         let is_measured = replay.setting.compute_capability().is_some_and(|(major, _)| major >= MEASURED_SINCE);
-        let cost_ns =
-            if is_measured { recording_cost_ns(&replay.built.model.part.calls) } else { LEAST_COST_NS } as f64;
+        let told_ns = recording_cost_ns(&replay.built.model.part.calls).filter(|_| is_measured);
+        // Where nothing tells it, it is taken to be little, and may be much.
+        let cost_ns = told_ns.unwrap_or(LEAST_COST_NS) as f64;
+        let high_cost_ns = told_ns.map_or(MOST_COST_NS as f64, |ns| HIGH_COST_FACTOR * ns as f64);
         let play = replay.without_profiler(cost_ns, MAX_PROFILER_SHARE);
         let step_ns = play.model.step_ns(&play.times()).min(recorded_ns);
         let bare = play.edges;
         let play = replay.without_profiler(LOW_COST_FACTOR * cost_ns, MAX_PROFILER_SHARE);
         let most_ns = play.model.step_ns(&play.times()).clamp(step_ns, recorded_ns);
-        let play = replay.without_profiler(HIGH_COST_FACTOR * cost_ns, MOST_PROFILER_SHARE);
+        let play = replay.without_profiler(high_cost_ns, MOST_PROFILER_SHARE);
         let least_ns = play.model.step_ns(&play.times()).min(step_ns);
         let barest = play.edges;
         (replay.step_ns, replay.least_ns, replay.most_ns) = (step_ns, least_ns, most_ns);
@@ -438,10 +440,10 @@ mod tests {
     #[test]
     fn recording_costs_more_on_a_host_whose_launches_take_longer() {
         let cost = |count, ns| recording_cost_ns(&launches(count, ns));
-        assert_eq!(cost(100, 3_000), LEAST_COST_NS);
-        assert_eq!(cost(100, 6_500), 4_000);
-        assert_eq!(cost(100, 50_000), MOST_COST_NS, "no more than was seen");
-        assert_eq!(cost(10, 6_500), LEAST_COST_NS, "a few launches tell nothing");
+        assert_eq!(cost(100, 3_000), Some(LEAST_COST_NS));
+        assert_eq!(cost(100, 6_500), Some(4_000));
+        assert_eq!(cost(100, 50_000), Some(MOST_COST_NS), "no more than was seen");
+        assert_eq!(cost(10, 6_500), None, "a few launches tell nothing");
         let mut unlike = launches(100, 4_500);
         unlike[..40].iter_mut().for_each(|call| call.end += 50_000);
         assert_eq!(cost(100, 4_500), recording_cost_ns(&unlike), "what some of them wait for is not the profiler's");

@@ -13,6 +13,7 @@ mod kernel_profile;
 mod kernels;
 mod outside;
 mod patterns;
+mod process;
 mod replay;
 mod run;
 mod source;
@@ -284,7 +285,7 @@ const fn fact(name: &'static str, kind: FactType, needs: Capability, scaling: Sc
 pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
     let parts: &[&'static [Fact]] = match kind {
         EntityKind::Run => &[run::RUN],
-        EntityKind::Process => &[run::PROCESS],
+        EntityKind::Process => &[process::PROCESS],
         EntityKind::Device => device::ALL,
         EntityKind::Stream => &[groups::STREAM],
         EntityKind::Kernel => &[kernels::KERNEL, kernels::WIDTHS, source::SOURCE],

@@ -33,14 +33,14 @@ pub(super) const REPLAY: &[Fact] = &[
         Int,
         CudaApi,
         Intensive,
-        "The least that such a step takes without the profiler, where recording costs the most that it was seen to cost.",
+        "The least that such a step takes without the profiler, where recording costs one and a half times what its launches tell.",
     ),
     fact(
         "replay_most_step_ns",
         Int,
         CudaApi,
         Intensive,
-        "The most that such a step takes without the profiler, where recording costs the least that it was seen to cost.",
+        "The most that such a step takes without the profiler, where recording costs 0.6 times what its launches tell.",
     ),
     fact("replay_recorded_step_ns", Int, CudaApi, Intensive, "Such a step as recorded."),
     fact(

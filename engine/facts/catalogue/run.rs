@@ -1,4 +1,4 @@
-//! Facts of the run and of its processes.
+//! Facts of the run.
 
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
@@ -290,6 +290,13 @@ pub(super) const RUN: &[Fact] = &[
         "An operator that was recorded and runs on a GPU alone (such as `aten::cudnn_convolution`), where no work of a GPU was.",
     ),
     fact(
+        "graph_launch_call_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Calls that launch a graph, by their names, whether its kernels are recorded one by one or as a whole.",
+    ),
+    fact(
         "operator_count",
         Int,
         Nvtx,
@@ -439,59 +446,4 @@ pub(super) const RUN: &[Fact] = &[
         Incomparable,
         "Whether it is certain which physical GPU each operation ran on; false when several processes use one CUDA ordinal and the export does not map ordinals to GPUs.",
     ),
-];
-
-pub(super) const PROCESS: &[Fact] = &[
-    fact("pid", Int, Report, Incomparable, "The process id."),
-    fact(
-        "name",
-        Text,
-        Report,
-        Incomparable,
-        "The name of the executable, without its folder; absent when the export does not list processes.",
-    ),
-    fact("api_call_count", Int, CudaApi, Extensive, "CUDA API calls."),
-    fact(
-        "launch_call_count",
-        Int,
-        CudaApi,
-        Extensive,
-        "Calls that launch a kernel or a graph. Against other processes, how evenly work is spread.",
-    ),
-    fact(
-        "launch_call_ns",
-        Int,
-        CudaApi,
-        Extensive,
-        "Time inside calls that launch, summed over threads. What launching costs the host, busy device or not.",
-    ),
-    fact(
-        "sync_call_ns",
-        Int,
-        CudaApi,
-        Extensive,
-        "Time inside blocking waits, summed over threads. What waiting costs the host, busy device or not.",
-    ),
-    fact(
-        "query_call_count",
-        Int,
-        CudaApi,
-        Extensive,
-        "Calls that poll a stream or an event. What polling there is, busy device or not.",
-    ),
-    fact(
-        "allocate_call_count",
-        Int,
-        CudaApi,
-        Extensive,
-        "Calls that allocate, free or register memory. What there is of it, busy device or not.",
-    ),
-    fact(
-        "allocate_call_ns",
-        Int,
-        CudaApi,
-        Extensive,
-        "Time inside calls that allocate, free or register memory, summed over threads. What it costs the host, busy device or not.",
-    ),
-    fact("thread_count", Int, CudaApi, Intensive, "Threads that called CUDA. With more than one, calls may contend."),
 ];

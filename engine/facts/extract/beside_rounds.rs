@@ -72,7 +72,8 @@ fn pauses_ns(device: &DeviceContext) -> Vec<i64> {
     let window = device.window();
     let mut from = window.start;
     let mut pauses = Vec::new();
-    for round in device.told.rounds.parts().map(|round| round.clip(window)) {
+    for round in device.told.rounds.parts().filter(|round| round.overlap_ns(window) > 0) {
+        let round = round.clip(window);
         pauses.push((round.start - from).max(0));
         from = from.max(round.end);
     }

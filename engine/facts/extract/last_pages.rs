@@ -1,31 +1,33 @@
-//! Pages of unified memory that still move when all work that the program launched is done: the host works on results. No device waits
+//! Pages of unified memory that still move when all work that the program asked for is done: the host works on results. No device waits
 //! for anything then.
 
-use crate::ledger::{DeviceOps, OpKind};
+use crate::ledger::{DeviceOps, Op, OpKind};
+use crate::timeline::Timeline;
+use crate::timeline::columns::{Direction, MigrationCause};
 use crate::timeline::interval::Interval;
 
 /// Less of a window than this is no matter.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Ends the windows with the last operation that a call asked for, on any device, where migrations alone take a good part of them after
-/// it. Tells from when to when these go on; `None` where there are none.
-pub(super) fn cut(devices: &mut [DeviceOps]) -> Option<Interval> {
-    let launched =
-        |device: &DeviceOps| device.in_window().filter(|op| op.kind != OpKind::Migration).map(|op| op.end).max();
-    let end = devices.iter().filter_map(launched).max()?;
-    let is_long = |device: &&mut DeviceOps| {
-        let window = device.window;
-        let rest = window.end.saturating_sub(end.max(window.start));
-        rest > 0 && rest as f64 >= LEAST_SHARE * window.len_ns() as f64
-    };
-    let mut last = end;
-    for device in devices.iter_mut().filter(is_long) {
+/// Ends the windows with the last operation that a call asked for, on any device, where migrations to the host alone take a good part of them after
+/// it. Tells for each device from when to when these go on; `None` where there are none.
+pub(super) fn cut(timeline: &Timeline, devices: &mut [DeviceOps]) -> Vec<Option<Interval>> {
+    let migrations = &timeline.migrations;
+    let cause = |op: &Op| migrations.cause.get(op.index as usize);
+    let is_back = |op: &Op| migrations.direction.get(op.index as usize) == Some(&Direction::DeviceToHost);
+    let is_asked =
+        |op: &Op| op.kind != OpKind::Migration || cause(op) == Some(&MigrationCause::Prefetch) || !is_back(op);
+    let last = |device: &DeviceOps| device.in_window().filter(is_asked).map(|op| op.end).max();
+    let Some(end) = devices.iter().filter_map(last).max() else { return vec![None; devices.len()] };
+    let cut = |device: &mut DeviceOps| {
         let window = device.window;
         // A device on which nothing else ran keeps its window: there is no other.
-        if window.start < end {
-            last = last.max(window.end);
+        let rest = Interval::new(end, window.end.max(end));
+        let is_long = rest.len_ns() > 0 && rest.len_ns() as f64 >= LEAST_SHARE * window.len_ns() as f64;
+        (is_long && window.start < end).then(|| {
             device.narrow(Interval::new(window.start, end));
-        }
-    }
-    (last > end).then(|| Interval::new(end, last))
+            rest
+        })
+    };
+    devices.iter_mut().map(cut).collect()
 }

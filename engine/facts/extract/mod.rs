@@ -32,6 +32,7 @@ mod pace;
 mod pause;
 mod peers;
 mod phases;
+mod processes;
 mod products;
 mod profile;
 mod projection;
@@ -55,14 +56,13 @@ mod turns;
 mod widths;
 mod without_gpu;
 
-use std::collections::BTreeSet;
-
 use foldhash::HashMap;
 
 use crate::facts::EntityKind;
 use crate::facts::store::{Entity, EntityId, Facts};
+use crate::ledger::callers;
 use crate::ledger::walk::{self, IdleDevice};
-use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Op, Scope, Stretches};
+use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Scope, Stretches};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::{Change, InTurn};
@@ -402,7 +402,7 @@ impl<'timeline> Context<'timeline> {
             recorded,
         };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
-            let processes = processes_of(timeline, &ops);
+            let processes = processes::of(timeline, &ops);
             let knows_host =
                 !timeline.source.is_damaged && processes.iter().any(|process| context.knows_calls_of(*process));
             let DevicePass { tally, storms, main_thread } = pass;
@@ -469,7 +469,7 @@ impl DevicePass {
         let (tally, (storms, main_thread)) = parallel::both(
             threads,
             || Tally::new(timeline, launch_shapes, ops, |stretch| stretches.add(stretch)),
-            || (Storms::find(timeline, ops), walk::main_thread(timeline, ops)),
+            || (Storms::find(timeline, ops), callers::main_thread(timeline, ops)),
         );
         (stretches, Self { tally, storms, main_thread })
     }
@@ -483,21 +483,4 @@ fn threads_of(timeline: &Timeline) -> Vec<Vec<u32>> {
         }
     }
     threads
-}
-
-/// The processes that run work in the window; in a window without work, those that run any at all.
-fn processes_of(timeline: &Timeline, ops: &DeviceOps) -> Vec<u32> {
-    let in_window = processes_among(timeline, ops.in_window());
-    if in_window.is_empty() { processes_among(timeline, ops.all_ops()) } else { in_window }
-}
-
-fn processes_among(timeline: &Timeline, ops: impl Iterator<Item = Op>) -> Vec<u32> {
-    let mut seen = vec![false; timeline.streams.len()];
-    for op in ops {
-        if let Some(seen) = seen.get_mut(op.stream(timeline) as usize) {
-            *seen = true;
-        }
-    }
-    let used = timeline.streams.iter().zip(seen).filter(|(_, seen)| *seen).map(|(stream, _)| stream.process);
-    used.collect::<BTreeSet<u32>>().into_iter().collect()
 }

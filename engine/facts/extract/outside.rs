@@ -10,6 +10,7 @@ use crate::facts::Entity;
 use crate::ledger::Activity;
 use crate::ledger::compiling::compiler_of;
 use crate::text::paths::without_folders;
+use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{Timeline, modules};
@@ -121,7 +122,11 @@ fn first_call(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
     let Some((sum_ns, name)) = told.filter(|_| thread == main) else { return };
     let own_ns: i64 = sides.iter().map(|side| times(call).overlap_ns(*side)).sum();
     let is_named = timeline.api.name.get(call as usize).is_some_and(|own| without_folders(timeline.name(*own)) == name);
-    facts.set("is_outside_call_first", is_named && own_ns >= LEAST_SET_UP_NS && 2 * own_ns >= sum_ns);
+    // What waits, copies or locks pages takes its own time.
+    let class = context.calls.class_of(timeline, call);
+    let sets_up = !matches!(class, ApiClass::Wait(_) | ApiClass::CopyBlocking | ApiClass::CopyAsync)
+        && memory_call(name) != MemoryCall::HostPin;
+    facts.set("is_outside_call_first", sets_up && is_named && own_ns >= LEAST_SET_UP_NS && 2 * own_ns >= sum_ns);
 }
 
 /// The innermost range of the thread that holds half of it, and none of the devices' work; what the profiler takes counts on neither side.

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
+use crate::ledger::callers;
 use crate::ledger::walk::{self, IdleDevice};
 use crate::ledger::{Account, Activity, Breakdown, Calls, DeviceOps};
 use crate::parallel::{self, Threads};
@@ -32,10 +33,10 @@ const UNSURE_COMPUTE_SHARE: f64 = 0.2;
 const LEAST_LOOP_SHARE: f64 = 0.005;
 /// A steady state in which the device waits for loading for this share holds the first launches of what it repeats.
 const LOADING_SHARE: f64 = 0.03;
-/// What no more rounds than this set up and allocate is done for the first time.
+/// What no more than the first so many rounds set up and allocate is done for the first time.
 const MAX_SET_UP_ROUNDS: usize = 3;
-/// Threads that are asked for it.
-const MAX_CALLER_COUNT: usize = 64;
+/// Threads that are asked for it beside the one that launches most: one for each device may run its backward pass.
+const MAX_OTHER_COUNT: usize = 8;
 /// It begins where no more than this part of the loading is left, if this part of it is left then.
 const LEFT_LOADING_SHARE: f64 = 0.1;
 const BEHIND_LOADING_SHARE: f64 = 0.25;
@@ -194,13 +195,14 @@ fn behind_loading(
     ops: &DeviceOps,
     (steps, phases): (&[steps::Step], Phases),
 ) -> Phases {
-    let Some(main) = walk::main_thread(timeline, ops) else { return phases };
+    let Some(main) = callers::main_thread(timeline, ops) else { return phases };
     let (mut loads, mut sets_up): (Vec<Interval>, Vec<Interval>) = (Vec::new(), Vec::new());
     let process = timeline.process_of(main);
     let threads = (0_u32..).zip(&timeline.threads).filter(|(_, thread)| thread.process == process);
     // Another thread may load what the backward pass needs.
-    let callers = threads.filter(|(thread, _)| !calls.of_thread(*thread).is_empty()).take(MAX_CALLER_COUNT);
-    for (thread, _) in callers {
+    let others = threads.map(|(thread, _)| thread).filter(|thread| *thread != main);
+    let others = others.filter(|thread| !calls.of_thread(*thread).is_empty()).take(MAX_OTHER_COUNT);
+    for thread in std::iter::once(main).chain(others) {
         calls.lay_out(timeline, thread, phases.steady, |part, activity, _| match activity {
             _ if part.len_ns() == 0 => {}
             Activity::Load | Activity::Compile => loads.push(part),
@@ -210,8 +212,8 @@ fn behind_loading(
     }
     // What more than the first rounds set up and allocate is what rounds do.
     let sets_up = Union::of(sets_up);
-    let holds = |step: &&steps::Step| sets_up.overlap_ns(step.device) > 0;
-    if steps.iter().filter(holds).count() <= MAX_SET_UP_ROUNDS {
+    let later = steps.iter().filter(|step| step.device.end > phases.steady.start).skip(MAX_SET_UP_ROUNDS);
+    if later.into_iter().all(|step| sets_up.overlap_ns(step.device) == 0) {
         loads.extend(sets_up.parts());
     }
     let loads: Vec<Interval> = Union::of(loads).parts().collect();
@@ -243,7 +245,7 @@ pub(super) fn tell(
     let marks = Marks::new(timeline);
     let is_steady = view.phase == Some(Phase::Steady);
     let pause = if is_steady { pause::cut(timeline, ops) } else { None };
-    let last_pages = if is_steady { last_pages::cut(ops) } else { None };
+    let last_pages = if is_steady { last_pages::cut(timeline, ops) } else { Vec::new() };
     let mut told = parallel::map(threads, ops.iter_mut(), |ops| Told::new(timeline, (calls, &marks), ops, view));
     if let Some(name) = &view.step
         && told.iter().all(|told| told.steps.is_none())
@@ -253,7 +255,8 @@ pub(super) fn tell(
         let names = names.iter().take(5).map(|name| escape::short(name)).collect::<Vec<_>>().join(", ");
         return Err(ScopeError::NoSuchStep { name: name.clone(), names });
     }
-    told.iter_mut().for_each(|told| (told.pause, told.last_pages) = (pause, last_pages));
+    told.iter_mut().for_each(|told| told.pause = pause);
+    told.iter_mut().zip(last_pages).for_each(|(told, pages)| told.last_pages = pages);
     // A device without steps of its own is looked at while the others are in that phase.
     let starts_and_ends = ops.iter().zip(&told).filter(|(_, told)| told.measured.is_some()).map(|(ops, _)| ops.window);
     let hull = starts_and_ends.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)));

@@ -48,6 +48,8 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
         let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
         let failed = failed_launches(context);
         facts.set("launch_call_count", launches.count() as i64 - failed);
+        let is_graph = |name: &&NameId| timeline.name(**name).contains("GraphLaunch");
+        facts.set("graph_launch_call_count", timeline.api.name.iter().filter(is_graph).count() as i64);
         facts.set("failed_launch_count", failed);
         facts.set("is_torn_down", is_torn_down(timeline));
         errors(context, facts);
@@ -67,7 +69,8 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("cuda_profiler_start_ns", cuda_profiler_start(timeline));
     facts.set_some("gpu_library", gpu_library(timeline));
     facts.set_some("gpu_operator", gpu_operator(timeline));
-    facts.set("operator_count", operator_count(timeline));
+    let holds_operators = timeline.source.format == Some("kineto");
+    facts.set_some("operator_count", holds_operators.then(|| operator_count(timeline)));
     facts.set_some("other_accelerator", timeline.source.other_accelerator);
     facts.set_some("kernel_metric_count", timeline.source.kernel_metric_count);
     notices(timeline, facts);
@@ -110,7 +113,7 @@ fn errors(context: &Context<'_>, facts: &mut Entity) {
     let errors: Vec<&ApiError> = timeline.api.errors.iter().filter(|error| is_of_program(error)).collect();
     let (fatal, errors): (Vec<&ApiError>, Vec<&ApiError>) =
         errors.into_iter().partition(|error| api::failure(error.code).is_some());
-    kernel_error(timeline, &fatal, &errors, facts);
+    kernel_error(timeline, &fatal, facts);
     facts.set("api_error_count", errors.iter().map(|error| error.count as i64).sum::<i64>());
     let Some(commonest) = errors.first() else { return };
     facts.set("api_error_call", timeline.name(commonest.call));
@@ -121,13 +124,12 @@ fn errors(context: &Context<'_>, facts: &mut Entity) {
 }
 
 /// The first call that returned an error which ends all that a context does; those that return it after that tell nothing more.
-fn kernel_error(timeline: &Timeline, fatal: &[&ApiError], others: &[&ApiError], facts: &mut Entity) {
+fn kernel_error(timeline: &Timeline, fatal: &[&ApiError], facts: &mut Entity) {
     let Some(first) = fatal.iter().min_by_key(|error| (error.first_ns, timeline.name(error.call))) else { return };
     facts.set("kernel_error_call", timeline.name(first.call));
     facts.set("kernel_error_start_ns", first.first_ns);
     facts.set_some("kernel_error_name", error_name(first.code));
-    let failed = || fatal.iter().chain(others);
-    facts.set("succeeds_after_kernel_error", succeeds_after(timeline, first, failed));
+    facts.set("succeeds_after_kernel_error", succeeds_after(timeline, first));
     if let Some((text, kind)) = api::failure(first.code) {
         facts.set("kernel_failure", text);
         facts.set("kernel_failure_kind", kind.name());
@@ -136,18 +138,18 @@ fn kernel_error(timeline: &Timeline, fatal: &[&ApiError], others: &[&ApiError], 
 
 /// Whether a call that needs a context succeeds after one that failed has returned: more of them begin then than fail in all. What
 /// failed is of one context; another one, of another GPU, of another process or after a reset, works on.
-fn succeeds_after<'all, I>(timeline: &Timeline, failed: &ApiError, errors: impl Fn() -> I) -> bool
-where
-    I: Iterator<Item = &'all &'all ApiError>,
-{
+fn succeeds_after(timeline: &Timeline, failed: &ApiError) -> bool {
     let api = &timeline.api;
     let rows = || api.times.iter().zip(&api.name);
     let is_failed = |(times, name): &(Interval, &NameId)| times.start == failed.first_ns && **name == failed.call;
     let end = rows().find(is_failed).map_or(failed.first_ns, |(times, _)| times.end);
     let mut later: HashMap<NameId, u64> = HashMap::default();
     rows().filter(|(times, _)| times.start >= end).for_each(|(_, name)| *later.entry(*name).or_default() += 1);
-    let errors_of = |name: NameId| errors().filter(|error| error.call == name).map(|error| error.count).sum::<u64>();
-    later.into_iter().any(|(name, count)| works(timeline.name(name)) && count > errors_of(name))
+    // Those too that the end of the program finds: they are no success.
+    let mut errors: HashMap<NameId, u64> = HashMap::default();
+    api.errors.iter().for_each(|error| *errors.entry(error.call).or_default() += error.count);
+    let failed = |name: NameId| errors.get(&name).copied().unwrap_or(0);
+    later.into_iter().any(|(name, count)| works(timeline.name(name)) && count > failed(name))
 }
 
 /// Tells the errors of the program from those that what ends it finds: a runtime that waits at its exit for a context that is gone

@@ -21,6 +21,9 @@ const PASSING_RATE: f64 = super::copies::PACKING_RATE;
 /// Who sends more than so many times the bytes that came back has most of it from elsewhere: the state of a simulation, tables,
 /// texts. That stays on the host.
 const OWN_STATE_RATIO: i64 = 2;
+/// Beside kernels that take so many times less, being at work at once wins next to nothing: then it is the host code that has to get
+/// faster.
+const LITTLE_BESIDE_RATIO: i64 = 10;
 /// A copy and the waits for it, at most.
 const MAX_CALLS_OF_COPY: usize = 6;
 
@@ -46,8 +49,11 @@ impl Play<'_> {
         let mut kept = self.kept_on_device(&is_moved, extent);
         let mut reads_only = self.reads_only(setting);
         let mut stays = HashSet::default();
+        let sends_ahead = extent == Extent::Expected && self.sends_what_it_made(setting);
         if extent == Extent::Expected {
             stays = self.stays_on_host(&reads_only, setting);
+            // What operators of the CPU do the device can do, whatever they send.
+            stays.retain(|call| !is_moved[*call as usize]);
             stays.iter().for_each(|call| reads_only[*call as usize] = false);
         }
         self.drop_what_is_read(&reads_only, &mut kept);
@@ -68,7 +74,7 @@ impl Play<'_> {
             self.free_calls(|call| kept.is_gone[call as usize].then_some(0));
             self.drop_ops(|op| kept.is_gone.get(op.call as usize) == Some(&true));
         }
-        if extent == Extent::Expected && self.sends_what_it_made(setting) {
+        if sends_ahead {
             // Who makes data ahead sends it ahead as well.
             self.overlap_copies(extent, setting);
         }
@@ -184,14 +190,21 @@ impl Play<'_> {
     }
 
     /// The calls before which the host is at work on what stays there: it makes most of what it sends from what did not come back, or
-    /// it reads results where no framework has operators that could do the same on the device.
+    /// it reads results where no framework has operators that could do the same on the device. None where the device has too little to
+    /// do beside it.
     fn stays_on_host(&self, reads_only: &[bool], setting: &Setting<'_>) -> HashSet<u32> {
-        let has_operators = self.model.part.calls.iter().any(|call| call.operator_count > 0);
+        let part = &self.model.part;
+        let has_operators = part.calls.iter().any(|call| call.operator_count > 0);
         let own = self.host_code(setting).into_iter().filter(|(thread, call, _)| {
             let has_state = self.round_trip(thread, *call).is_some() && !self.is_round_trip(thread, *call);
             has_state || reads_only[*call] && !has_operators
         });
-        own.map(|(_, call, _)| call as u32).collect()
+        let own: Vec<(u32, i64)> = own.map(|(_, call, host_ns)| (call as u32, host_ns)).collect();
+        let host_ns = own.iter().map(|(_, ns)| *ns).fold(0, i64::saturating_add);
+        let kernels = part.ops.iter().filter(|op| op.kind.is_kernel());
+        let kernels_ns = kernels.map(|op| op.end - op.start).fold(0, i64::saturating_add);
+        let is_little = kernels_ns.saturating_mul(LITTLE_BESIDE_RATIO) < host_ns;
+        own.into_iter().filter(|_| !is_little).map(|(call, _)| call).collect()
     }
 
     /// Before which calls the host does nothing but read results that came back: nothing of that is sent.

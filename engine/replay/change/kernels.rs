@@ -1,6 +1,6 @@
 //! Changes of kernels: how long they run, and what they wait for.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 
@@ -433,16 +433,14 @@ impl Play<'_> {
 
     /// By device: the share of exposed communication that can run beside computation, what that costs taken off.
     fn hidden_shares(&self, exposed: &HashMap<u32, i64>) -> HashMap<u32, f64> {
-        let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
-        for (op, exposed_ns) in exposed {
-            let sum = sums.entry(self.model.op(*op).device).or_default();
-            *sum = sum.saturating_add(*exposed_ns);
-        }
-        let share = |(device, exposed_ns): (u32, i64)| {
+        let devices: BTreeSet<u32> = exposed.keys().map(|op| self.model.op(*op).device).collect();
+        let share = |device: u32| {
+            // However many of its kernels run at once.
+            let exposed_ns = self.model.exposed_communication_ns(device, Interval::new(i64::MIN, i64::MAX));
             let room = self.model.compute_alone_ns(device) as f64 / exposed_ns.max(1) as f64;
             (device, (1.0 - OVERLAP_COST_SHARE).min(room))
         };
-        sums.into_iter().map(share).collect()
+        devices.into_iter().map(share).collect()
     }
 }
 

@@ -12,7 +12,7 @@ const GAP_NS: i64 = 800;
 /// Time 0 is the start of the capture; programs begin a little later.
 const FIRST_NS: i64 = 1_000_000;
 /// Causes of migrations, as the tool numbers them.
-const PAGE_FAULT: i64 = 1;
+const PAGE_FAULT: i64 = 2;
 const EVICTION: i64 = 4;
 const PAGEABLE: i64 = 0;
 const PINNED: i64 = 1;
@@ -257,7 +257,7 @@ impl<'a> Machine<'a> {
         let one_ns = transfer_ns(faults.bytes, faults.gb_per_s).min(share_ns);
         for i in 0..faults.count {
             let at_ns = start_ns + i * share_ns;
-            self.migration(lane, Side::Device, at_ns, at_ns + one_ns, faults.bytes, 2);
+            self.migration(lane, Side::Device, at_ns, at_ns + one_ns, faults.bytes, PAGE_FAULT);
             let (process, device, pages) = (lane.process, lane.device, faults.bytes / 4096);
             self.recording.faults.push(Fault { start_ns: at_ns, end_ns: at_ns + one_ns, process, device, pages });
         }
