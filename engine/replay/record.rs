@@ -18,7 +18,7 @@ use crate::timeline::{NONE, ThreadRanges};
 /// Each GPU has a replay of its own, in which all of them are.
 pub(super) const MAX_EVENT_COUNT: usize = 30_000;
 /// Threads that are played again at most: each is held against all others where it was silent.
-const MAX_THREAD_COUNT: usize = 256;
+const MAX_THREAD_COUNT: usize = 64;
 /// Steps that are played again at most.
 pub(super) const MAX_STEP_COUNT: usize = 100;
 /// How PyTorch begins the names of an optimizer's ranges: `Optimizer.step#SGD.step`.
