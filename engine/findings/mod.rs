@@ -245,7 +245,19 @@ pub struct ReplayedGain {
     pub beyond_ns: Option<i64>,
 }
 
+/// Where rounds take less than this of the steady state, what is said of one is said with how much they take.
+const MOSTLY_ROUNDS: f64 = 0.5;
+
 impl ReplayedGain {
+    /// What it is a gain of: `step`, or `round, and rounds take 31 % of the window`.
+    pub fn unit_and_rest(&self) -> String {
+        let unit = self.unit.name();
+        if self.covered_share >= MOSTLY_ROUNDS {
+            return unit.to_owned();
+        }
+        format!("{unit}, and {unit}s take {} of the window", percent(self.covered_share))
+    }
+
     /// What is left of it beyond the findings before it, as a share of the step.
     pub fn beyond_share(&self) -> Option<f64> {
         self.beyond_ns.map(|beyond_ns| beyond_ns as f64 / self.step_ns.max(1) as f64)
@@ -302,7 +314,7 @@ impl Gain {
                     Some(rest) => format!("; beyond the findings above about {}", percent(rest)),
                     None => String::new(),
                 };
-                let unit = replayed.unit.name();
+                let unit = replayed.unit_and_rest();
                 match (percent(replayed.expected_share), percent(self.share)) {
                     (_, most) if replayed.expected_share < LEAST_EXPECTED_SHARE => {
                         format!("at most {most} of a {unit}")

@@ -177,6 +177,8 @@ pub struct PhaseWork {
     pub judged: String,
     /// Whether it is what the program marks once with `cudaProfilerStart` and `cudaProfilerStop`.
     pub is_profiled_region: bool,
+    /// Whether nothing tells that it is more than one pass: then it is not called steady.
+    pub may_be_one_pass: bool,
     /// The length of the whole window.
     pub whole_ns: i64,
     /// The phases before the steady state, where that is judged: their cost occurs once.
@@ -192,6 +194,7 @@ impl PhaseWork {
     pub fn name(&self) -> &str {
         match self.judged.as_str() {
             "steady" if self.is_profiled_region => "profiled region",
+            "steady" if self.may_be_one_pass => "main part",
             "steady" => "steady state",
             other => other,
         }
@@ -229,6 +232,7 @@ pub(super) fn phase(facts: &Facts, id: EntityId) -> Option<PhaseWork> {
     Some(PhaseWork {
         judged,
         is_profiled_region: device.get("is_profiled_region") == Some(&FactValue::Bool(true)),
+        may_be_one_pass: device.text("phase_certainty") == Some("low"),
         whole_ns: device.int("whole_window_ns")?,
         before: own.into_iter().filter_map(|phase| before(phase, compute_ns)).collect(),
         tear_down_ns: device.int("tear_down_ns"),

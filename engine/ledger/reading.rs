@@ -5,6 +5,7 @@ use foldhash::HashMap;
 use super::accounts::Account;
 use crate::timeline::NameId;
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Follower;
 
 /// A piece of idle time in which the launching thread did one thing.
 #[derive(Debug, Clone, Copy)]
@@ -121,12 +122,20 @@ pub struct HostAndRounds {
     pub across_ns: [i64; 2],
     /// Launching within rounds.
     pub launch_ns: i64,
+    /// How much of it the pauses between rounds hold that hold most, the most first.
+    pauses_ns: [i64; MAX_ONCE_PIECE_COUNT],
+    /// The pause before which round the last piece lies in, and how much it holds.
+    last_pause: (usize, i64),
 }
 
 impl HostAndRounds {
-    /// Adds a piece, `within_ns` of which lie in rounds.
-    pub(super) fn add(&mut self, piece: Interval, within_ns: i64) {
+    /// Adds a piece to what the rounds tell.
+    pub(super) fn add(&mut self, piece: Interval, rounds: &mut Follower<'_>) {
+        let within_ns = rounds.overlap_ns(piece);
         let outside_ns = piece.len_ns() - within_ns;
+        if outside_ns > 0 {
+            self.add_to_pause(rounds.gap_of(piece), outside_ns);
+        }
         match (within_ns, outside_ns) {
             (_, 0) => self.within.add(piece),
             (0, _) => self.outside.add(piece),
@@ -135,6 +144,22 @@ impl HostAndRounds {
                 self.across_ns[1] += outside_ns;
             }
         }
+    }
+
+    fn add_to_pause(&mut self, pause: usize, outside_ns: i64) {
+        if self.last_pause.0 != pause {
+            keep(&mut self.pauses_ns, self.last_pause.1);
+            self.last_pause = (pause, 0);
+        }
+        self.last_pause.1 += outside_ns;
+    }
+
+    /// How much of it the pauses hold that hold most, the most first; 0 where there are not as many. One that is read in parts counts as
+    /// several.
+    pub fn longest_pauses_ns(&self) -> [i64; MAX_ONCE_PIECE_COUNT] {
+        let mut pauses_ns = self.pauses_ns;
+        keep(&mut pauses_ns, self.last_pause.1);
+        pauses_ns
     }
 
     /// All of it that lies in rounds.
@@ -153,6 +178,7 @@ impl HostAndRounds {
         self.across_ns[0] += other.across_ns[0];
         self.across_ns[1] += other.across_ns[1];
         self.launch_ns += other.launch_ns;
+        other.longest_pauses_ns().into_iter().for_each(|held_ns| keep(&mut self.pauses_ns, held_ns));
     }
 }
 

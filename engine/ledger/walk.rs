@@ -424,7 +424,7 @@ impl<'all> Cursor<'all> {
             self.reading.in_slow_steps[piece.activity] += self.slow_steps.overlap_ns(part);
             self.reading.in_start_up[piece.activity] += self.start_up.overlap_ns(part);
             match piece.activity {
-                Account::IdleHost => self.reading.host_and_rounds.add(part, self.rounds.overlap_ns(part)),
+                Account::IdleHost => self.reading.host_and_rounds.add(part, &mut self.rounds),
                 Account::IdleLaunch => self.reading.host_and_rounds.launch_ns += self.rounds.overlap_ns(part),
                 _ => {}
             }

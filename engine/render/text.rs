@@ -391,6 +391,7 @@ mod tests {
         let phase = |before| PhaseWork {
             judged: "steady".to_owned(),
             is_profiled_region: false,
+            may_be_one_pass: false,
             whole_ns: 2_000_000_000,
             before,
             tear_down_ns: None,

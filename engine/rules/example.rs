@@ -9,7 +9,7 @@ use super::library::Library;
 use super::outcome::{Judgement, Outcome};
 use super::params::Params;
 use super::rule::{FactRef, FactTable, Given, Rule};
-use super::vocabulary::FRAMEWORK_DEFAULT;
+use super::vocabulary::{ADVICE_FACTS, FRAMEWORK_DEFAULT, choices};
 
 /// What a rule says of its own example: for the rule's page.
 pub fn outcome(library: &Library, rule: &Rule) -> Outcome {
@@ -28,14 +28,15 @@ pub fn report(library: &Library, rule: &Rule) -> (Facts, Judgement) {
 pub fn advice(library: &Library, rule: &Rule) -> Vec<(String, Sentence)> {
     let mut frameworks: Vec<&String> = rule.code.advice.keys().collect();
     frameworks.sort_by_key(|framework| (*framework != FRAMEWORK_DEFAULT, *framework));
-    let framework = FactRef { kind: EntityKind::Run, name: "framework" };
+    let fact = |name| FactRef { kind: EntityKind::Run, name };
+    let of = |framework: &str| ADVICE_FACTS.into_iter().find(|fact| choices(fact).contains(&framework)).map(fact);
     let (mut printed, budget) = (Vec::new(), Budget::default());
     for name in frameworks {
         let mut table = Given::clone(&rule.code.example);
-        match name.as_str() {
-            FRAMEWORK_DEFAULT => table.own.remove(&framework),
-            _ => table.own.insert(framework, name.as_str().into()),
-        };
+        ADVICE_FACTS.iter().for_each(|name| drop(table.own.remove(&fact(name))));
+        if let Some(fact) = of(name) {
+            table.own.insert(fact, name.as_str().into());
+        }
         if let Outcome::Finding(found) = judge(library, rule, &table, &Params::default(), &budget) {
             printed.push((name.clone(), found.advice));
         }

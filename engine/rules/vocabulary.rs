@@ -29,11 +29,19 @@ pub(super) const TEXT: &str = "text";
 /// Where advice stands for frameworks without advice of their own.
 pub(super) const FRAMEWORK_DEFAULT: &str = "default";
 
-/// What advice may be given for.
-pub(super) fn frameworks() -> impl Iterator<Item = &'static str> {
-    let known = match catalogue::find(EntityKind::Run, "framework").map(|fact| fact.kind) {
+/// The facts that choose the advice, the most telling first: who runs the loop, and what it is written with.
+pub(super) const ADVICE_FACTS: [&str; 2] = ["serving_engine", "framework"];
+
+/// What one of them may be.
+pub(super) fn choices(fact: &str) -> &'static [&'static str] {
+    match catalogue::find(EntityKind::Run, fact).map(|fact| fact.kind) {
         Some(FactType::Choice(known)) => known,
         _ => &[],
-    };
-    std::iter::once(FRAMEWORK_DEFAULT).chain(known.iter().copied())
+    }
+}
+
+/// What advice may be given for.
+pub(super) fn frameworks() -> impl Iterator<Item = &'static str> {
+    let known = ADVICE_FACTS.into_iter().rev().flat_map(choices);
+    std::iter::once(FRAMEWORK_DEFAULT).chain(known.copied())
 }

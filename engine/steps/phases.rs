@@ -137,6 +137,17 @@ impl Phases {
         is_enough.then(|| Self::cut(window, self.set_up.end, steady, steady_steps, self.certainty))
     }
 
+    /// The same where other devices tell from when to when the steady state is, and how sure that is. `None` where this one has no work
+    /// then.
+    #[must_use]
+    pub fn moved_to(&self, window: Interval, to: Interval, (steps, certainty): (&[Step], Certainty)) -> Option<Self> {
+        let steady = to.clip(window);
+        let first = steps.partition_point(|step| step.device.start < steady.start);
+        let last = steps.partition_point(|step| step.device.end <= steady.end);
+        let first_ns = steps.first().map_or(steady.start, |step| step.device.start);
+        (steady.len_ns() > 0).then(|| Self::cut(window, first_ns, steady, first..last.max(first), certainty))
+    }
+
     /// The steps of the steady state of a window; none without enough of them.
     pub fn steady_of(window: Interval, steps: &Steps) -> &[Step] {
         Self::of_steps(window, steps).map_or(&[], |phases| &steps.steps[phases.steady_steps])

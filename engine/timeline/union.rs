@@ -143,6 +143,13 @@ impl<'union> Follower<'union> {
         }
         self.union.overlap_from(self.next, with)
     }
+
+    /// Which gap of the union, counted from the one before its first part, the interval that was last asked about lies in, or runs into
+    /// from a part.
+    pub fn gap_of(&self, with: Interval) -> usize {
+        let runs_into = self.union.parts.get(self.next).is_some_and(|part| part.start <= with.start);
+        self.next + usize::from(runs_into)
+    }
 }
 
 /// The length of a union of intervals that come in order of their starts, without keeping them.

@@ -15,6 +15,13 @@ pub(super) const COPIES: &[Fact] = &[
     ),
     fact("exposed_copy_range_ns", Int, Nvtx, Extensive, "How long those copies ran while no kernel did."),
     fact(
+        "exposed_gradient_copy_ns",
+        Int,
+        Nvtx,
+        Extensive,
+        "How long copies run with no kernel beside them that PyTorch's autograd launches as the backward pass of a copy from one device to another (`ToCopyBackward0`, `CopyBackwards`): gradients. Absent where no range launched any exposed copy.",
+    ),
+    fact(
         "copy_busy_ns",
         Int,
         CudaTrace,

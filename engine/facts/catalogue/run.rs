@@ -3,7 +3,7 @@
 use super::FactType::{Bool, Choice, Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::facts::extract::framework::FRAMEWORKS;
+use crate::facts::extract::framework::{FRAMEWORKS, SERVING_ENGINES};
 use crate::source::FORMAT_IDS;
 use crate::timeline::Capability::{CpuSamples, CudaApi, CudaTrace, DeviceInfo, KernelProfile, Nvtx, Report};
 use crate::timeline::GpuVendor;
@@ -68,6 +68,13 @@ pub(super) const RUN: &[Fact] = &[
         CudaTrace,
         Extensive,
         "How long the GPU that computes longest does so in all that was recorded, whichever part of it is measured; absent when no GPU ran work.",
+    ),
+    fact(
+        "device_whole_compute_min_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "The same of the GPU that computes least.",
     ),
     fact(
         "device_window_max_ns",
@@ -374,6 +381,13 @@ pub(super) const RUN: &[Fact] = &[
         Report,
         Incomparable,
         "The name that gave the framework away; absent for plain CUDA. Shows where the guess comes from.",
+    ),
+    fact(
+        "serving_engine",
+        Choice(&SERVING_ENGINES),
+        Report,
+        Incomparable,
+        "The engine that serves a language model, by names of kernels, ranges, programs and threads: its loop is not the user's own. Absent without one.",
     ),
     fact(
         "dropped_event_count",

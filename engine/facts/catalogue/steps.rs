@@ -28,6 +28,13 @@ pub(super) const STEPS: &[Fact] = &[
         "The phase that is measured; absent where the whole window is.",
     ),
     fact(
+        "phase_certainty",
+        Choice(&["low", "medium", "high"]),
+        CudaTrace,
+        Incomparable,
+        "How sure it is that the phase is what it is called. `low`: most of the work lies in it, and nothing tells whether it is more than one pass. Absent where the whole window is measured, and of a device that is looked at while others are in a phase.",
+    ),
+    fact(
         "is_profiled_region",
         Bool,
         CudaTrace,

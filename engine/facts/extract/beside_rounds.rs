@@ -1,12 +1,11 @@
 //! Host code within the rounds that repeat and outside of them: a gain that is told of a round is no gain of what lies beside.
 
-use std::cmp::Reverse;
-
 use super::DeviceContext;
+use super::peers::PeerWaits;
 use super::phases::are_marked;
 use super::spent::Sampled;
 use crate::facts::Entity;
-use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT};
+use crate::ledger::Account;
 use crate::timeline::Timeline;
 use crate::timeline::interval::Interval;
 
@@ -47,36 +46,29 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         facts.set("round_host_longest_ns", host.within.longest_ns);
         facts.set("round_host_longest_start_ns", host.within.longest_start_ns);
     }
-    let mut pauses_ns = pauses_ns(device);
-    let all_ns: i64 = pauses_ns.iter().sum();
-    pauses_ns.sort_unstable_by_key(|ns| Reverse(*ns));
-    let longest_ns: i64 = pauses_ns.iter().take(MAX_ONCE_PIECE_COUNT).sum();
-    if host.outside.count == 0 || (longest_ns as f64) < ONCE_SHARE * all_ns as f64 {
+    // What a few pauses hold, by their host code: one that is long while the device works is no pause of the host.
+    let longest_ns: i64 = host.longest_pauses_ns().into_iter().sum();
+    if host.outside.count == 0 || (longest_ns as f64) < ONCE_SHARE * host.outside_ns() as f64 {
         return;
     }
-    facts.set("beside_rounds_host_ns", host.outside_ns());
+    let samples = device.idle.samples[Account::IdleHost].iter().copied();
+    let outside = samples.filter(|sample| !is_within(timeline, device, *sample)).map(|sample| (sample, 1)).collect();
+    // Waits for other ranks are no code of that function.
+    let (waits, rest) = PeerWaits::split(timeline, &timeline.cpu_samples, outside);
+    let own: Vec<u32> = rest.into_iter().map(|(sample, _)| sample).collect();
+    let own_share = own.len() as f64 / (own.len() as f64 + waits.weight() as f64).max(1.0);
+    let is_sampled = own.len() as i64 + waits.weight() > 0;
+    let own_ns = if is_sampled { (host.outside_ns() as f64 * own_share) as i64 } else { host.outside_ns() };
+    if own_ns == 0 {
+        return;
+    }
+    facts.set("beside_rounds_host_ns", own_ns);
     facts.set("beside_rounds_longest_ns", host.outside.longest_ns);
     facts.set("beside_rounds_longest_start_ns", host.outside.longest_start_ns);
-    let samples = device.idle.samples[Account::IdleHost].iter().copied();
-    let outside: Vec<u32> = samples.filter(|sample| !is_within(timeline, device, *sample)).collect();
-    let sampled = Sampled::of(timeline, &outside);
+    let sampled = Sampled::of(timeline, &own);
     facts.set("beside_rounds_sample_count", sampled.count as i64);
     if let Some((function, share)) = sampled.function {
         facts.set("beside_rounds_function", function);
         facts.set("beside_rounds_function_share", share);
     }
-}
-
-/// How long each part of the window is that lies in no round.
-fn pauses_ns(device: &DeviceContext) -> Vec<i64> {
-    let window = device.window();
-    let mut from = window.start;
-    let mut pauses = Vec::new();
-    for round in device.told.rounds.parts().filter(|round| round.overlap_ns(window) > 0) {
-        let round = round.clip(window);
-        pauses.push((round.start - from).max(0));
-        from = from.max(round.end);
-    }
-    pauses.push((window.end - from).max(0));
-    pauses
 }

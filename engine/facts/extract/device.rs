@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 
+use foldhash::HashMap;
+
 use super::stats::{clamped, median};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::{Op, OpKind};
+use crate::ledger::{Account, Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
 use crate::timeline::union::Union;
-use crate::timeline::{Device, Timeline};
+use crate::timeline::{Device, NameId, Timeline};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
@@ -54,11 +56,49 @@ struct Total {
     bytes: i128,
 }
 
+/// One copy or memset that takes this part of the time in which the device is busy is no measure of its work, unless copies take that part of
+/// the window: then they are what there is to tell.
+const LONE_SHARE: f64 = 0.5;
+const OWN_COPY_SHARE: f64 = 0.2;
+
+/// How long the device works on what the program repeats or may repeat: without waits for other ranks, and without one copy or memset
+/// that is longer than all else.
+fn work(device: &DeviceContext, waits_ns: i64, facts: &mut Entity) {
+    let busy_ns = device.busy_ns();
+    let waits_ns = waits_ns.min(device.account_ns(Account::ExposedCommunication));
+    facts.set("communication_wait_ns", waits_ns);
+    let lone = |account: Account| {
+        let longest_ns = device.tally.pieces[account].longest_ns;
+        (longest_ns > 0 && longest_ns as f64 >= LONE_SHARE * busy_ns as f64).then_some(longest_ns)
+    };
+    let is_own = device.account_ns(Account::ExposedCopy) as f64 >= OWN_COPY_SHARE * device.window().len_ns() as f64;
+    let (memset_ns, copy_ns) = (lone(Account::ExposedMemset), lone(Account::ExposedCopy).filter(|_| !is_own));
+    facts.set_some("lone_memset_ns", memset_ns);
+    facts.set_some("lone_copy_ns", copy_ns);
+    facts.set("work_ns", busy_ns - waits_ns - memset_ns.unwrap_or(0) - copy_ns.unwrap_or(0));
+}
+
+/// A launch that as many others of its kernel are about as long as is as long as what it moves.
+const LIKE_COUNT: usize = 5;
+
+/// How much longer launches of one collective are than its shortest, of those that few others are like, within a factor of about two; all
+/// of one that comes once. What is moved comes again in the same size, how long a rank is late does not.
+fn odd_ns(lengths_ns: &[i64]) -> i64 {
+    let bits = |ns: i64| (i64::BITS - ns.max(0).leading_zeros()) as usize;
+    let mut counts = [0_usize; i64::BITS as usize + 2];
+    lengths_ns.iter().for_each(|ns| counts[bits(*ns)] += 1);
+    let like = |ns: i64| counts[bits(ns).saturating_sub(1)..=bits(ns) + 1].iter().sum::<usize>();
+    let shortest_ns = lengths_ns.iter().copied().min().filter(|_| lengths_ns.len() > 1).unwrap_or(0);
+    let odd = lengths_ns.iter().filter(|ns| like(**ns) < LIKE_COUNT);
+    odd.map(|ns| ns - shortest_ns).fold(0, i64::saturating_add)
+}
+
 fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let mut totals = [Total::default(); OpKind::ALL.len()];
     let mut graphs = Vec::new();
     let (mut durations, mut collectives) = (Vec::new(), Vec::new());
+    let mut by_collective: HashMap<NameId, Vec<i64>> = HashMap::default();
     for op in device.ops.in_window() {
         let part = op.interval().clip(device.window());
         let total = &mut totals[op.kind as usize];
@@ -74,9 +114,12 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
         }
         if op.kind == OpKind::Communication {
             collectives.push(part.len_ns());
+            by_collective.entry(timeline.kernels.shape_of(op.index).name).or_default().push(part.len_ns());
         }
     }
     facts.set_some("communication_median_ns", median(&mut collectives));
+    let waits_ns = by_collective.values().map(|lengths_ns| odd_ns(lengths_ns)).fold(0, i64::saturating_add);
+    work(device, waits_ns, facts);
     let [kernel, graph, communication, copy, migration, memset] = totals;
     facts.set("kernel_count", kernel.count + communication.count);
     facts.set("kernel_sum_ns", clamped(kernel.sum_ns + communication.sum_ns));

@@ -7,6 +7,14 @@ use crate::timeline::{NameId, Timeline};
 pub(in crate::facts) const FRAMEWORKS: [&str; 11] =
     ["pytorch", "jax", "tensorflow", "rapids", "cupy", "numba", "julia", "openacc", "openmp", "kokkos", "cuda"];
 
+/// Engines that serve language models, with their own loop around a framework, as rules name them.
+pub(in crate::facts) const SERVING_ENGINES: [&str; 2] = ["sglang", "vllm"];
+
+/// Beginnings of names of ranges, of threads and processes, and parts of names of kernels that give a serving engine away. SGLang uses
+/// kernels of vLLM.
+const ENGINE_MARKS: [(&str, &[&str]); 2] =
+    [("sglang", &["sglang::", "sglang/", "sgl_kernel::", "sgl::"]), ("vllm", &["vllm::", "VLLM::", "vllm/"])];
+
 /// A part of a name that gives a framework away.
 type Mark = (&'static str, &'static str);
 
@@ -82,6 +90,20 @@ pub(super) fn of(timeline: &Timeline) -> (&'static str, Option<String>) {
         Some((framework, name)) => (framework, Some(name)),
         None => (timeline.source.framework.unwrap_or("cuda"), None),
     }
+}
+
+/// The serving engine that runs the program's loop, if one does.
+pub(super) fn serving_engine(timeline: &Timeline) -> Option<&'static str> {
+    let mut names = kernel_names(timeline);
+    names.extend(timeline.ranges.labels.iter().map(|label| timeline.name(label.name)));
+    names.extend(timeline.surroundings.thread_names.iter().map(String::as_str));
+    names.extend(timeline.processes.iter().filter_map(|process| process.name.as_deref()));
+    let is_of = |name: &str, mark: &str| {
+        // The namespace of a kernel comes after its return type, and within the arguments of a template.
+        name.match_indices(mark).any(|(at, _)| !name[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_'))
+    };
+    let is_any = |marks: &[&str]| names.iter().any(|name| marks.iter().any(|mark| is_of(name, mark)));
+    ENGINE_MARKS.into_iter().find(|(_, marks)| is_any(marks)).map(|(engine, _)| engine)
 }
 
 type Found = (&'static str, String);
@@ -180,6 +202,20 @@ mod tests {
     fn kernels_of_openacc_are_named_after_their_line() {
         assert!(is_openacc("solve_25_gpu") && is_openacc("solve_25_gpu__red"));
         assert!(!is_openacc("copy_to_gpu") && !is_openacc("_gpu") && !is_openacc("solve_25"));
+    }
+
+    #[test]
+    fn a_serving_engine_is_told_by_its_own_names() {
+        let mut timeline = Timeline::default();
+        assert_eq!(serving_engine(&timeline), None);
+        let mut told = |name: &str| {
+            timeline.surroundings.thread_names = vec![name.to_owned()];
+            serving_engine(&timeline)
+        };
+        assert_eq!(told("VLLM::EngineCor"), Some("vllm"));
+        assert_eq!(told("void vllm::rms_norm_kernel<c10::BFloat16>"), Some("vllm"));
+        assert_eq!(told("sglang::schedul"), Some("sglang"));
+        assert_eq!((told("myvllm::kernel"), told("python3"), told("_sgl::x")), (None, None, None));
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod launch_shapes;
 mod launches;
 mod lead;
 mod metrics;
+mod one_window;
 mod optimizer;
 mod outside;
 mod pace;

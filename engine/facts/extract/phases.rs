@@ -3,7 +3,8 @@
 use super::pause::Pause;
 use super::stats::median;
 use super::{
-    Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, last_pages, pause,
+    Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, last_pages, one_window,
+    pause,
 };
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
@@ -97,16 +98,9 @@ impl Told {
     }
 
     /// The steps and phases of a device, whose window is narrowed to the phase that is asked for.
-    fn new(timeline: &Timeline, (calls, marks): (&Calls, &Marks), ops: &mut DeviceOps, view: &View) -> Self {
-        let launches = Launches::new(timeline, ops);
-        let steps = launches.as_ref().and_then(|launches| steps::find(timeline, marks, launches, view.step.as_deref()));
-        let steps = steps.filter(|steps| is_loop(steps, ops.window));
+    fn new(timeline: &Timeline, marks: &Marks, ops: &mut DeviceOps, (view, found): (&View, Found)) -> Self {
+        let Found { launches, steps, phases } = found;
         let mut told = Self { whole_ns: ops.window.len_ns(), ..Self::default() };
-        let phases = view.phase.and_then(|_| phases_of(timeline, ops, (launches.as_ref(), steps.as_ref())));
-        let phases = phases.map(|phases| match &steps {
-            Some(steps) if !are_marked(steps) => behind_loading(timeline, calls, ops, (&steps.steps, phases)),
-            _ => phases,
-        });
         if let (Some(phase), Some(phases)) = (view.phase, phases)
             && ops.narrow(phases.of(phase))
         {
@@ -142,6 +136,27 @@ impl Told {
         let rounds = unmarked.map_or(steady, |steps| &steps.steps);
         told.rounds = Union::of(rounds.iter().map(|step| step.device));
         told
+    }
+}
+
+/// What the launches of one device tell, before it is held against the others.
+pub(super) struct Found {
+    launches: Option<Launches>,
+    pub(super) steps: Option<Steps>,
+    pub(super) phases: Option<Phases>,
+}
+
+impl Found {
+    fn of(timeline: &Timeline, (calls, marks): (&Calls, &Marks), ops: &DeviceOps, view: &View) -> Self {
+        let launches = Launches::new(timeline, ops);
+        let steps = launches.as_ref().and_then(|launches| steps::find(timeline, marks, launches, view.step.as_deref()));
+        let steps = steps.filter(|steps| is_loop(steps, ops.window));
+        let phases = view.phase.and_then(|_| phases_of(timeline, ops, (launches.as_ref(), steps.as_ref())));
+        let phases = phases.map(|phases| match &steps {
+            Some(steps) if !are_marked(steps) => behind_loading(timeline, calls, ops, (&steps.steps, phases)),
+            _ => phases,
+        });
+        Self { launches, steps, phases }
     }
 }
 
@@ -246,7 +261,10 @@ pub(super) fn tell(
     let is_steady = view.phase == Some(Phase::Steady);
     let pause = if is_steady { pause::cut(timeline, ops) } else { None };
     let last_pages = if is_steady { last_pages::cut(timeline, ops) } else { Vec::new() };
-    let mut told = parallel::map(threads, ops.iter_mut(), |ops| Told::new(timeline, (calls, &marks), ops, view));
+    let mut found = parallel::map(threads, ops.iter(), |ops| Found::of(timeline, (calls, &marks), ops, view));
+    one_window::align(ops, &mut found);
+    let found = ops.iter_mut().zip(found);
+    let mut told = parallel::map(threads, found, |(ops, found)| Told::new(timeline, &marks, ops, (view, found)));
     if let Some(name) = &view.step
         && told.iter().all(|told| told.steps.is_none())
     {
@@ -309,6 +327,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         part.device.set("earlier_step_count", told.earlier_step_count as i64);
     }
     if let Some(phases) = &told.phases {
+        part.device.set("phase_certainty", phases.certainty.id());
         part.device.set("is_profiled_region", measured == Phase::Steady && phases.steady_steps.is_empty());
         part.device.set("set_up_ns", phases.set_up.len_ns());
         part.device.set("before_steady_ns", phases.set_up.len_ns() + phases.warm_up.len_ns());

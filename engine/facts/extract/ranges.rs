@@ -111,6 +111,21 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("exposed_copy_range", told.folded.name(range));
         facts.set("exposed_copy_range_ns", ns);
     }
+    if !copies.is_empty() {
+        facts.set("exposed_gradient_copy_ns", gradient_copies_ns(told.folded, copies));
+    }
+}
+
+/// What autograd calls the backward pass of a copy from one device to another: of `.to()`, and of `copy_`.
+const COPY_BACKWARDS: [&str; 2] = ["ToCopyBackward", "CopyBackwards"];
+
+/// How long exposed copies run that carry gradients from one device to another. One such range may lie in another.
+fn gradient_copies_ns(folded: &Folded, copies: &BTreeMap<u32, InGroup>) -> i64 {
+    let of = |mark: &str| {
+        let own = copies.iter().filter(|(group, _)| folded.name(**group).contains(mark));
+        own.map(|(_, sum)| sum.all_ns).max().unwrap_or(0)
+    };
+    COPY_BACKWARDS.into_iter().map(of).fold(0, i64::saturating_add)
 }
 
 /// Which range holds half of the time that goes into launching.

@@ -64,6 +64,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     let (framework, evidence) = framework::of(timeline);
     facts.set("framework", framework);
     facts.set_some("framework_evidence", evidence);
+    facts.set_some("serving_engine", framework::serving_engine(timeline));
     surroundings(timeline, facts);
     sampled_cuda(timeline, facts);
     facts.set_some("cuda_profiler_start_ns", cuda_profiler_start(timeline));
@@ -83,7 +84,10 @@ fn devices(context: &Context<'_>, facts: &mut Entity) {
     let compute = || devices.iter().map(|device| device.account_ns(Account::Compute));
     facts.set_some("device_compute_max_ns", compute().max());
     facts.set_some("device_compute_min_ns", compute().min());
-    facts.set_some("device_whole_compute_max_ns", devices.iter().map(|device| whole_compute_ns(&device.ops)).max());
+    let whole = devices.iter().map(|device| whole_compute_ns(&device.ops));
+    let whole = whole.map(|ns| (ns, ns)).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+    facts.set_some("device_whole_compute_min_ns", whole.map(|(least, _)| least));
+    facts.set_some("device_whole_compute_max_ns", whole.map(|(_, most)| most));
     facts.set_some("device_window_max_ns", devices.iter().map(|device| device.window().len_ns()).max());
 }
 

@@ -63,6 +63,8 @@ pub(super) struct Gain<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    covered_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     shared_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     beyond_ns: Option<i64>,
@@ -146,6 +148,7 @@ impl<'a> Gain<'a> {
             step_ns: gain.replayed.map(|replayed| replayed.step_ns),
             expected_ns: gain.replayed.map(|replayed| replayed.expected_ns),
             expected_share: gain.replayed.map(|replayed| replayed.expected_share),
+            covered_share: gain.replayed.map(|replayed| replayed.covered_share).filter(|share| *share < 1.0),
             shared_ns: gain.shared_ns,
             beyond_ns: gain.replayed.and_then(|replayed| replayed.beyond_ns),
             beyond_share: gain.replayed.and_then(|replayed| replayed.beyond_share()),

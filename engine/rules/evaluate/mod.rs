@@ -23,6 +23,7 @@ use super::outcome::{Confidence, Estimate, Judgement, Match, Outcome, Replayed, 
 use super::params::Params;
 use super::print::Printers;
 use super::rule::{EstimateCode, FactRef, Rule, Text};
+use super::vocabulary::{ADVICE_FACTS, FRAMEWORK_DEFAULT};
 
 /// Judges every entity by every rule about its kind: in the order of the rules, then of the entities, where one that is no finding
 /// stands for all entities of the same answer. Once a rule has its most
@@ -152,7 +153,8 @@ const IN_PART: &str = "A part of the file is missing or cannot be read: the whol
 struct Report<'a> {
     facts: &'a Facts,
     entities: Entities<'a>,
-    framework: Option<&'a str>,
+    /// What chooses the advice, the most telling first.
+    frameworks: [Option<&'a str>; ADVICE_FACTS.len()],
     /// Whether idle time may be work that is missing.
     lacks_gpu_work: bool,
     /// Whether any time may be that of work in a part of the file that is missing.
@@ -179,12 +181,12 @@ impl<'a> Asked<'a> {
 
 impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts, budget: &'a Budget) -> Self {
-        let framework = facts.run().and_then(|run| run.text("framework"));
+        let frameworks = ADVICE_FACTS.map(|name| facts.run().and_then(|run| run.text(name)));
         let lacks_gpu_work = facts.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true));
         let is_damaged = facts.is_damaged();
         let (entities, printers) = (Entities::new(facts), library.printers());
         let printed = Cell::new(0);
-        Self { facts, entities, framework, lacks_gpu_work, is_damaged, printers, budget, printed }
+        Self { facts, entities, frameworks, lacks_gpu_work, is_damaged, printers, budget, printed }
     }
 
     /// Counts a text of a finding: each is bounded, but there are many, and all are kept.
@@ -289,8 +291,8 @@ impl Judge<'_> {
         let code = &self.rule.code;
         let evidence: Vec<Sentence> = code.whens.iter().map(|when| self.print(&when.says)).collect::<Result<_, _>>()?;
         let (confidence, because) = self.confidence()?;
-        let advice =
-            self.report.framework.and_then(|name| code.advice.get(name)).or_else(|| code.advice.get("default"));
+        let mut told = self.report.frameworks.iter().flatten().filter_map(|name| code.advice.get(*name));
+        let advice = told.next().or_else(|| code.advice.get(FRAMEWORK_DEFAULT));
         let look = code.look.as_ref().map(|text| self.print(text)).transpose()?;
         let title = code.title.as_ref().map(|text| self.print(text)).transpose()?;
         Ok(Match {

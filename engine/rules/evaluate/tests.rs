@@ -43,6 +43,7 @@ verify = "Look."
 [advice]
 default = "Wait *less*."
 pytorch = "Keep values on the GPU."
+vllm = "Look for an option."
 
 [example]
 sync_group = { waits_for = "stream", api = "a", idle_after_ns = 100, call_ns = 100, call_count = 2 }
@@ -176,6 +177,11 @@ fn advice_follows_the_framework() {
     assert_eq!(found(&facts).advice.plain(), "Wait *less*.");
     facts.get_mut(run).set("framework", "pytorch");
     assert_eq!(found(&facts).advice.plain(), "Keep values on the GPU.");
+    // An engine has the advice of its framework where it has none of its own.
+    facts.get_mut(run).set("serving_engine", "sglang");
+    assert_eq!(found(&facts).advice.plain(), "Keep values on the GPU.");
+    facts.get_mut(run).set("serving_engine", "vllm");
+    assert_eq!(found(&facts).advice.plain(), "Look for an option.");
 }
 
 #[test]
