@@ -8,7 +8,7 @@ use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
 use super::work::Repeated;
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
-use crate::ledger::{Account, MAX_ONCE_PIECE_COUNT, START_UP_PIECES};
+use crate::ledger::{Account, COLD_PIECES, MAX_ONCE_PIECE_COUNT, START_UP_PIECES};
 use crate::replay::STEP_FACT;
 use crate::rules::RuleInfo;
 use crate::rules::outcome::{Estimate, Judgement, Match, Outcome, Severity};
@@ -259,7 +259,8 @@ impl<'a> Context<'a> {
             _ => None,
         };
         let least = if device.int("step_count").is_some() { REPEATS_A_PIECE } else { LEAST_LAUNCHES };
-        let most = device.int("repeat_count").filter(|count| *count >= least).unwrap_or(0) / REPEATS_A_PIECE;
+        let repeats = device.int("repeat_count").filter(|count| *count >= least && !self.may_be_one_step(device));
+        let most = repeats.unwrap_or(0) / REPEATS_A_PIECE;
         let is_rare = |times: &i64| (1..=most.min(MAX_ONCE_PIECE_COUNT as i64)).contains(times);
         // Pieces of idle time are no copies: what many copies leave behind comes again with them.
         // What is played without all of many waits comes again as well, wherever the device was idle.
@@ -270,10 +271,23 @@ impl<'a> Context<'a> {
         };
         let is_of_many = of_many && times > Some(most);
         let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0);
-        if most > 0 && is_loaded_first(entity) {
+        // One copy in a step comes again with it.
+        let is_of_step = account.top() != Account::Idle && self.may_be_one_step(device);
+        let pieces = pieces.filter(|count| !is_of_step || *count >= START_UP_PIECES);
+        if account == Account::IdleAllocate && takes_first_memory(device) {
+            return Some(COLD_PIECES);
+        }
+        if most > 0 && is_loaded_first(entity, account) {
             return Some(START_UP_PIECES);
         }
         times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count >= START_UP_PIECES))
+    }
+
+    /// Whether what was recorded may be one step of a program: a framework's profiler begins and ends where it is told to, and where no
+    /// step repeats in what it recorded, what comes once there comes once in each.
+    fn may_be_one_step(&self, device: &Entity) -> bool {
+        let is_part = self.facts.run().is_some_and(|run| run.text("format") == Some("kineto"));
+        is_part && device.int("step_count").is_none()
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {
@@ -335,10 +349,25 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Whether a group of copies loads what the kernels that follow work on: a program copies so once, however long it computes.
-fn is_loaded_first(entity: &Entity) -> bool {
-    let (before, bytes) = (entity.int("before_first_kernel_bytes"), entity.int("bytes").filter(|bytes| *bytes > 0));
-    let share = before.zip(bytes).map(|(before, bytes)| before as f64 / bytes as f64);
+/// Memory of which a smaller part is given back is kept.
+const FREED_SHARE: f64 = 0.1;
+
+/// Whether a device's memory is taken for the first time: no step repeats, and next to none of it is given back.
+fn takes_first_memory(device: &Entity) -> bool {
+    let counts = device.int("device_allocation_count").zip(device.int("device_free_count"));
+    let is_kept = |(taken, freed): (i64, i64)| taken > 0 && (freed as f64) < FREED_SHARE * taken as f64;
+    device.int("step_count").is_none() && counts.is_some_and(is_kept)
+}
+
+/// Whether a group of copies loads what the kernels that follow work on: a program copies so once, however long it computes. What is
+/// claimed of the device's idle time is the cost of calls: then most calls come before the first kernel, not most bytes.
+fn is_loaded_first(entity: &Entity, account: Account) -> bool {
+    let (before, all) = match account.top() {
+        Account::Idle => ("before_first_kernel_count", "count"),
+        _ => ("before_first_kernel_bytes", "bytes"),
+    };
+    let (before, all) = (entity.int(before), entity.int(all).filter(|all| *all > 0));
+    let share = before.zip(all).map(|(before, all)| before as f64 / all as f64);
     share.is_some_and(|share| share >= NEARLY_ALL)
 }
 

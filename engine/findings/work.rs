@@ -113,6 +113,8 @@ pub struct GainStep {
     pub step_ns: i64,
     /// How many steps were played again; the first of them leads in, and is not in the mean.
     pub count: i64,
+    /// How many there are; absent where all were played.
+    pub of_count: Option<i64>,
     /// The part of the window that rounds of launches take; absent where that is nearly all, and of steps that a range tells.
     pub covered_share: Option<f64>,
 }
@@ -297,7 +299,10 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
 pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
     let is_round = GainUnit::of(device) == GainUnit::Round;
     let covered_share = device.number("replay_covered_share").filter(|share| is_round && *share < NEARLY_ALL_COVERED);
-    let step = GainStep { step_ns: device.int(STEP_FACT)?, count: device.int("replay_step_count")?, covered_share };
+    let (step_ns, count) = (device.int(STEP_FACT)?, device.int("replay_step_count")?);
+    // A step may be left out at each end.
+    let of_count = device.int("replay_of_step_count").filter(|all| *all > count + 2);
+    let step = GainStep { step_ns, count, of_count, covered_share };
     let is_median =
         |median_ns: i64| (step.step_ns - median_ns).abs() as f64 <= LEAST_STEP_DIFFERENCE * median_ns as f64;
     (covered_share.is_some() || !device.int("step_median_ns").is_some_and(is_median)).then_some(step)
@@ -341,6 +346,32 @@ mod tests {
         assert_eq!(gain_step(&device).map(|step| step.covered_share), Some(None));
         device.set("step_told_by", "launches");
         assert_eq!(GainUnit::of(&device), GainUnit::Round);
+    }
+
+    #[test]
+    fn how_many_rounds_there_are_is_told_where_not_all_are_played() {
+        let mut device = entity(EntityKind::Device, &[("replay_step_ns", 10), ("replay_step_count", 100)]);
+        let of_count = |device: &Entity| gain_step(device).and_then(|step| step.of_count);
+        device.set("replay_of_step_count", 102_i64);
+        assert_eq!(of_count(&device), None);
+        device.set("replay_of_step_count", 203_i64);
+        assert_eq!(of_count(&device), Some(203));
+    }
+
+    #[test]
+    fn what_may_be_one_pass_is_called_no_steady_state() {
+        let mut phase = PhaseWork {
+            judged: "steady".to_owned(),
+            is_profiled_region: false,
+            may_be_one_pass: true,
+            whole_ns: 2,
+            before: Vec::new(),
+            tear_down_ns: None,
+            tear_down_from_steps_share: None,
+        };
+        assert_eq!(phase.name(), "main part");
+        phase.may_be_one_pass = false;
+        assert_eq!(phase.name(), "steady state");
     }
 
     #[test]

@@ -86,6 +86,8 @@ pub struct IdleReading {
     /// Launching in stretches that waits explain: without those before it the host would have launched in time, or it was
     /// polling or waiting in the OS when the device went idle.
     pub waited_launch_ns: i64,
+    /// Of the waits for work that was launched, what lies before unified memory that moves in pieces, while the host waits for all of it.
+    pub queued_migration_ns: i64,
     /// By activity that was read on a thread: what of it lies in one stretch is a piece.
     pub in_stretches: ByAccount<TimeSum>,
     /// By activity and by trigger, before the work that repeats.
@@ -163,6 +165,7 @@ impl IdleReading {
         self.guessed_host_ns += other.guessed_host_ns;
         self.storm_launch_ns += other.storm_launch_ns;
         self.waited_launch_ns += other.waited_launch_ns;
+        self.queued_migration_ns += other.queued_migration_ns;
         for (key, idle) in other.ranges {
             self.ranges.entry(key).or_default().merge(idle);
         }

@@ -252,3 +252,22 @@ pub(super) struct RangeReading {
     /// Ranges that explain nothing because too many were open.
     pub(super) too_deep_count: i64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::union::Union;
+
+    #[test]
+    fn pauses_are_weighed_by_their_host_code() {
+        let rounds = Union::of([Interval::new(100, 200), Interval::new(300, 400)]);
+        let mut follower = Follower::new(&rounds);
+        let mut host = HostAndRounds::default();
+        // Before the rounds, within one, from one into the pause behind it, in that pause, and after them.
+        for (start, end) in [(0, 10), (20, 30), (110, 120), (190, 240), (250, 260), (500, 505)] {
+            host.add(Interval::new(start, end), &mut follower);
+        }
+        assert_eq!(host.longest_pauses_ns(), [50, 20, 5]);
+        assert_eq!((host.within_ns(), host.outside_ns()), (20, 75));
+    }
+}

@@ -405,6 +405,8 @@ impl<'all> Cursor<'all> {
             // A wait for memory that moves in pieces: the device has what it is to do.
             let is_queued = query.guess == Some(Guess::Migration) && activity == Activity::Sync;
             let account = if is_queued { Account::IdleQueue } else { activity.account() };
+            // What waits asks for nothing.
+            let name = if is_queued { NONE } else { name };
             let is_first = self.trigger.is_none();
             let asked = if is_queued { Account::AfterQueued } else { activity.trigger() };
             let (trigger, trigger_name) = *self
@@ -417,6 +419,9 @@ impl<'all> Cursor<'all> {
             self.done.add(part, activity);
             let piece = Piece { interval: part, activity: account, trigger, trigger_name };
             self.reading.take(process, (piece, is_guess), name);
+            if is_queued {
+                self.reading.queued_migration_ns += part.len_ns();
+            }
             if piece.activity == Account::IdleLaunch {
                 self.reading.storm_launch_ns += self.storms.overlap_ns(part);
             }

@@ -329,7 +329,7 @@ fn window(device: &DeviceReview) -> String {
         let played = match (step.count - 1).max(1) {
             1 => "one that is played again".to_owned(),
             count => format!("the mean of {count} that are played again"),
-        };
+        } + &step.of_count.map_or_else(String::new, |all| format!(", of {all}"));
         words.push_str(&format!(
             " Gains are of a {of} of {}, {played}, without the cost of recording.",
             duration(step.step_ns)

@@ -250,6 +250,20 @@ const COUNTS: &[Fact] = &[
         "Durations of the migrations, summed. To check against other tools.",
     ),
     fact("migration_h2d_bytes", Int, CudaTrace, Extensive, "Bytes migrated to the device."),
+    fact(
+        "prefetched_bytes",
+        Int,
+        CudaTrace,
+        Extensive,
+        "Bytes migrated to the device because the program prefetches them, as `cudaMemPrefetchAsync` does; absent where none are.",
+    ),
+    fact(
+        "prefetched_back_bytes",
+        Int,
+        CudaTrace,
+        Extensive,
+        "As many of these as move back to the host, unasked, before the next kernel begins: the host touches them first.",
+    ),
     fact("migration_d2h_bytes", Int, CudaTrace, Extensive, "Bytes migrated to the host."),
     fact(
         "eviction_count",

@@ -112,6 +112,13 @@ pub(super) const COPY_GROUP: &[Fact] = &[
         "The size of the largest copy. Beside median_bytes, how even sizes are.",
     ),
     fact(
+        "before_first_kernel_count",
+        Int,
+        CudaTrace,
+        OneTime,
+        "How many of them begin before the first kernel; absent without kernels.",
+    ),
+    fact(
         "before_first_kernel_bytes",
         Int,
         CudaTrace,

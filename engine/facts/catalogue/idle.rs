@@ -143,6 +143,13 @@ pub(super) const DETAIL: &[Fact] = &[
         Incomparable,
         "The call that launched what most of the time after launches (idle_queue_ns) waits for.",
     ),
+    fact(
+        "idle_queue_migration_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How much of idle_queue_ns lies between pieces of unified memory that move, while the host waits for all of them.",
+    ),
     fact("idle_queue_call_ns", Int, CudaApi, ExtensiveWithGaps, "How much of that time its operations end."),
     fact(
         "idle_queue_kernel",

@@ -1,7 +1,7 @@
 //! Facts of the replay: what would remain of a step without a cause.
 
 use super::FactType::{Bool, Choice, Float, Int};
-use super::Scaling::{Incomparable, Intensive, OneTime};
+use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::replay::Change;
 use crate::timeline::Capability::{CudaApi, CudaTrace};
@@ -49,6 +49,13 @@ pub(super) const REPLAY: &[Fact] = &[
         CudaApi,
         OneTime,
         "Steps that are played again: a representative part of the steady state.",
+    ),
+    fact(
+        "replay_of_step_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Steps that there are of those: in the steady state; where launches tell them, in the window.",
     ),
     fact(
         "replay_covered_share",

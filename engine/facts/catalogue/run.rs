@@ -69,13 +69,7 @@ pub(super) const RUN: &[Fact] = &[
         Extensive,
         "How long the GPU that computes longest does so in all that was recorded, whichever part of it is measured; absent when no GPU ran work.",
     ),
-    fact(
-        "device_whole_compute_min_ns",
-        Int,
-        CudaTrace,
-        Extensive,
-        "The same of the GPU that computes least.",
-    ),
+    fact("device_whole_compute_min_ns", Int, CudaTrace, Extensive, "The same of the GPU that computes least."),
     fact(
         "device_window_max_ns",
         Int,

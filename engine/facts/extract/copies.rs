@@ -118,6 +118,7 @@ fn set(context: &Context<'_>, device: &DeviceContext, key: CopyKey, ops: &[Op], 
     let first_kernel = device.ops.in_window().find(|op| op.kind.is_kernel());
     if let Some(first) = first_kernel.map(|op| op.start) {
         let before = ops.iter().filter(|op| op.start < first);
+        facts.set("before_first_kernel_count", before.clone().count() as i64);
         facts.set("before_first_kernel_bytes", clamped(bytes_of(timeline, before)));
     }
     facts.set("sum_ns", time_of(device, ops.iter()));

@@ -171,12 +171,40 @@ fn migrations(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
             _ => caused += bytes,
         }
     }
+    prefetches(timeline, device, facts);
     facts.set("migration_h2d_bytes", clamped(to_device));
     facts.set("migration_d2h_bytes", clamped(to_host));
     facts.set_some("eviction_count", knows_causes.then_some(eviction_count));
     facts.set_some("eviction_bytes", knows_causes.then(|| clamped(evicted)));
     facts.set_some("migration_fault_share", (caused > 0).then(|| faulted as f64 / caused as f64));
     facts.set_some("migration_first_start_ns", first);
+}
+
+/// What the program moves to the device in advance, and what of it the host fetches back before a kernel runs.
+fn prefetches(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+    let migrations = &timeline.migrations;
+    let (mut prefetched, mut back, mut pending) = (0_i128, 0_i128, 0_i128);
+    for op in device.ops.in_window() {
+        let index = op.index as usize;
+        if op.kind.is_kernel() {
+            pending = 0;
+        } else if op.kind == OpKind::Migration {
+            let bytes = i128::from(migrations.bytes[index]);
+            let is_prefetch = migrations.cause[index] == MigrationCause::Prefetch;
+            match migrations.direction[index] {
+                Direction::HostToDevice if is_prefetch => (prefetched, pending) = (prefetched + bytes, pending + bytes),
+                Direction::DeviceToHost if !is_prefetch => {
+                    back += bytes.min(pending);
+                    pending -= bytes.min(pending);
+                }
+                _ => {}
+            }
+        }
+    }
+    if prefetched > 0 {
+        facts.set("prefetched_bytes", clamped(prefetched));
+        facts.set("prefetched_back_bytes", clamped(back));
+    }
 }
 
 /// Copies at least this large run at the rate of the link, not at that of starting them.
@@ -277,5 +305,22 @@ fn compute_use(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
     }
     if tally.occupancy_known_ns > 0 {
         facts.set("theoretical_occupancy_share", tally.occupancy_ns / tally.occupancy_known_ns as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collectives_that_few_others_are_like_wait() {
+        // Sizes that come again are no waits.
+        let sizes: Vec<i64> = [1_000, 100_000, 10_000_000].into_iter().flat_map(|ns| vec![ns; 20]).collect();
+        assert_eq!(odd_ns(&sizes), 0);
+        let mut lengths_ns = vec![1_000; 20];
+        lengths_ns.extend([5_000_000_000, 90_000_000]);
+        assert_eq!(odd_ns(&lengths_ns), 5_000_000_000 + 90_000_000 - 2 * 1_000);
+        assert_eq!(odd_ns(&[7_000]), 7_000, "nothing tells how much of one is work");
+        assert_eq!(odd_ns(&[]), 0);
     }
 }

@@ -100,7 +100,8 @@ pub(super) fn serving_engine(timeline: &Timeline) -> Option<&'static str> {
     names.extend(timeline.processes.iter().filter_map(|process| process.name.as_deref()));
     let is_of = |name: &str, mark: &str| {
         // The namespace of a kernel comes after its return type, and within the arguments of a template.
-        name.match_indices(mark).any(|(at, _)| !name[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_'))
+        name.match_indices(mark)
+            .any(|(at, _)| !name[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_'))
     };
     let is_any = |marks: &[&str]| names.iter().any(|name| marks.iter().any(|mark| is_of(name, mark)));
     ENGINE_MARKS.into_iter().find(|(_, marks)| is_any(marks)).map(|(engine, _)| engine)

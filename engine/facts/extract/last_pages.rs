@@ -7,7 +7,7 @@ use crate::timeline::columns::{Direction, MigrationCause};
 use crate::timeline::interval::Interval;
 
 /// Less of a window than this is no matter.
-const LEAST_SHARE: f64 = 0.1;
+const LEAST_SHARE: f64 = 0.01;
 
 /// Ends the windows with the last operation that a call asked for, on any device, where migrations to the host alone take a good part of them after
 /// it. Tells for each device from when to when these go on; `None` where there are none.

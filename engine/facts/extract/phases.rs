@@ -3,8 +3,8 @@
 use super::pause::Pause;
 use super::stats::median;
 use super::{
-    Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, last_pages, one_window,
-    pause,
+    Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, last_pages,
+    one_window, pause,
 };
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use super::phases::are_marked;
 use super::{Context, DeviceContext, DevicePart, Parents, beside_rounds, culprits, reach, steps};
 use crate::facts::Entity;
 use crate::ledger::DeviceOps;
@@ -47,6 +48,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents
     let steps = steps::steady(device);
     let played = played(context, device, steps, |replay| set(replay, &mut part.device));
     part.device.set("is_replayed", played.is_ok());
+    if played.is_ok() {
+        let all = device.told.steps.as_ref().filter(|steps| !are_marked(steps)).map_or(steps, |all| &all.steps);
+        part.device.set("replay_of_step_count", all.len() as i64);
+    }
     if beside_rounds::is_partial(device) {
         culprits::of_host(context.timeline, device, played.is_ok(), &mut part.device);
     }

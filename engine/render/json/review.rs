@@ -100,6 +100,8 @@ struct GainStep {
     step_ns: i64,
     count: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    of_count: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     covered_share: Option<f64>,
 }
 
@@ -319,6 +321,7 @@ impl<'a> Device<'a> {
             gain_step: device.gain_step.map(|step| GainStep {
                 step_ns: step.step_ns,
                 count: step.count,
+                of_count: step.of_count,
                 covered_share: step.covered_share,
             }),
             together: device.together.as_ref().map(Together::new),
