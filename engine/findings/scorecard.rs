@@ -61,7 +61,9 @@ struct Entry {
     measure: Measure,
     at_least: Option<f64>,
     at_most: Option<f64>,
-    only_if: Option<Condition>,
+    /// All of them have to hold.
+    #[serde(default, deserialize_with = "one_or_many")]
+    only_if: Vec<Condition>,
     /// The fact that says where the measure comes from.
     source: Option<String>,
     why: String,
@@ -87,6 +89,19 @@ enum Measure {
 struct Condition {
     measure: Measure,
     at_least: f64,
+}
+
+fn one_or_many<'de, D: serde::Deserializer<'de>>(conditions: D) -> Result<Vec<Condition>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(Condition),
+        Many(Vec<Condition>),
+    }
+    Ok(match OneOrMany::deserialize(conditions)? {
+        OneOrMany::One(condition) => vec![condition],
+        OneOrMany::Many(conditions) => conditions,
+    })
 }
 
 /// One share of a device, held against its target.
@@ -162,9 +177,10 @@ impl Scorecard {
 impl Entry {
     fn score(&self, device: &Entity, is_judged: bool) -> Score {
         let matters = is_judged
-            && self.only_if.as_ref().is_none_or(|condition| {
-                condition.measure.share(device).is_some_and(|share| share >= condition.at_least)
-            });
+            && self
+                .only_if
+                .iter()
+                .all(|condition| condition.measure.share(device).is_some_and(|share| share >= condition.at_least));
         let share = self.measure.share(device).filter(|_| matters);
         let (is_floor, target) = match self.at_least {
             Some(target) => (true, target),

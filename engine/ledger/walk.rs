@@ -402,6 +402,9 @@ impl<'all> Cursor<'all> {
             // A call that launches nothing of this is one that moves the memory, as a prefetch is.
             let moves = query.guess == Some(Guess::Migration) && activity == Activity::Launch && name != NONE;
             let activity = if moves { Activity::CopyCall } else { activity };
+            // A thread that touches a page which is elsewhere leaves the CPU until it is there: that is its own code.
+            let faults = query.guess == Some(Guess::Migration) && activity == Activity::OffCpu;
+            let activity = if faults && !query.is_seldom_migration() { Activity::Host } else { activity };
             // A wait for memory that moves in pieces: the device has what it is to do.
             let is_queued = query.guess == Some(Guess::Migration) && activity == Activity::Sync;
             let account = if is_queued { Account::IdleQueue } else { activity.account() };

@@ -41,7 +41,7 @@ pub(super) const OUTSIDE: &[Fact] = &[
         Int,
         CudaTrace,
         OneTime,
-        "From the end of the last operation that a call asked for, on any device, to the last migration of unified memory, where it would be a tenth of the window or more: the window ends before it. Absent where it is less.",
+        "From the end of the last operation that a call asked for, on any device, to the last migration of unified memory, where it would be a hundredth of the window or more: the window ends before it. Absent where it is less.",
     ),
     fact(
         "is_outside_of_first_caller",

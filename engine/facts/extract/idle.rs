@@ -47,6 +47,8 @@ fn details(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     }
     facts.set_some("idle_blocked_call_ns", idle.main_call(timeline, Account::IdleBlocked).map(|(_, sum)| sum.sum_ns));
     late(timeline, device, facts);
+    let init = device.idle.main_call(timeline, Account::IdleInit);
+    facts.set_some("idle_init_call_ns", init.map(|(_, sum)| sum.sum_ns));
     facts.set("os_runtime_captured", !timeline.os_calls.times.is_empty());
     let one_time = [Account::IdleCompile, Account::IdleLoad, Account::IdleInit];
     facts.set("one_time_idle_ns", one_time.into_iter().map(|account| device.account_ns(account)).sum::<i64>());
