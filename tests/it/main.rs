@@ -63,6 +63,7 @@ mod replays {
     mod gains;
     mod host;
     mod serial;
+    mod trace;
 }
 
 /// The built-in rules: their own tests, what they find in every scenario, their pages and schemas.

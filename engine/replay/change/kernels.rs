@@ -9,7 +9,7 @@ use super::super::attention::{WrittenOut, may_be_of_heads, written_out};
 use super::super::model::{Edge, Play, What, Why};
 use super::super::record::Op;
 use super::super::setting::Setting;
-use super::{Extent, by_stream};
+use super::{Extent, LARGE_SHARE, by_stream};
 use crate::ledger::OpKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, TensorRatios};
@@ -23,6 +23,8 @@ const ALONE_RATIO: f64 = 1.2;
 /// So many launches of one kernel in a row whose lengths differ by so much are pieces of work of unlike size.
 const MIN_UNLIKE_COUNT: usize = 3;
 const UNLIKE_RATIO: f64 = 1.5;
+/// A kernel with a last wave that fills a part of the device has so many waves at least.
+const LEAST_WAVES: f64 = 2.0;
 /// Of the SMs that a larger grid brings, what they win.
 const GRID_EFFICIENCY: f64 = 0.9;
 /// Of the time of exposed communication, what overlapping it costs the compute beside it. Measured on the machine of docs/gains.md.
@@ -30,8 +32,9 @@ const OVERLAP_COST_SHARE: f64 = 0.55;
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
 const TENSOR_EFFICIENCY: f64 = 0.75;
 
-/// Elements in double precision are so many times as wide as in single.
+/// Elements in double precision are so many times as wide as in single, and those in single as in half.
 const DOUBLE_WIDTH: f64 = 2.0;
+const HALF_WIDTH: f64 = 2.0;
 
 /// Of a product of attention, what writing or reading the matrix is expected to take at most: the rest it computes.
 const MATRIX_SHARE: f64 = 0.5;
@@ -63,13 +66,21 @@ impl Play<'_> {
         self.take_turns(extent, setting);
     }
 
-    /// Of a kernel whose blocks all last equally long, the last wave takes as long as one that fills the device.
-    pub(super) fn even_grid(&mut self, setting: &Setting<'_>) {
+    /// Casts and layout copies of tensors go, with the calls that launched them.
+    pub(super) fn keep_tensors(&mut self, setting: &Setting<'_>) {
+        let is_gone: Vec<bool> = self.model.part.ops.iter().map(|op| setting.is_tensor_copy(op)).collect();
+        self.take_away(&is_gone, &HashMap::default(), setting);
+    }
+
+    /// Of a kernel whose blocks all last equally long, the last wave takes as long as one that fills the device; at best there is no
+    /// last wave.
+    pub(super) fn even_grid(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let last_wave = if extent == Extent::Expected { 1.0 } else { 1.0 / LEAST_WAVES };
         self.set_runs(|_, op, run_ns| {
             // The tiles of a matrix product are a library's choice.
             let is_library = matches!(setting.role_of(op), Role::Product | Role::Fp32Product);
             let share = setting.filled_waves_share(op).filter(|_| !is_library && run_ns >= MIN_NARROW_NS)?;
-            Some((run_ns as f64 * share) as i64)
+            Some((run_ns as f64 * share.min(last_wave)) as i64)
         });
     }
 
@@ -206,9 +217,18 @@ impl Play<'_> {
             Extent::Expected => (tf32.filter(|tf32| *tf32 > 1.0).unwrap_or(half) * TENSOR_EFFICIENCY).max(1.0),
             Extent::Ceiling => half.max(tf32.unwrap_or(0.0)),
         };
+        let sum_ns = |counts: &dyn Fn(&Op) -> bool| -> i64 {
+            let own = self.model.part.ops.iter().filter(|op| op.kind.is_compute() && counts(op));
+            own.map(|op| op.end - op.start).fold(0, i64::saturating_add)
+        };
+        let products_ns = sum_ns(&|op| setting.role_of(op) == Role::Fp32Product);
+        let is_much = products_ns as f64 >= LARGE_SHARE * sum_ns(&|_| true) as f64;
+        // A model in half precision moves half as much elsewhere, and its products in TF32 are faster as well.
+        let elsewhere = (extent == Extent::Ceiling && is_much).then_some(HALF_WIDTH);
         self.set_runs(|_, op, run_ns| {
             let is_product = setting.role_of(op) == Role::Fp32Product;
-            is_product.then(|| (run_ns as f64 / factor) as i64)
+            let factor = if is_product { Some(factor) } else { elsewhere.filter(|_| op.kind.is_compute()) };
+            factor.map(|factor| (run_ns as f64 / factor) as i64)
         });
     }
 
