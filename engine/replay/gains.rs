@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 use foldhash::HashMap;
 
 use super::build::{Built, build};
-use super::change::{Change, Extent, LARGE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE, is_scalar_readback, is_small_kernel};
+use super::change::{
+    Change, Extent, LARGE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE, is_scalar_readback, is_small_kernel,
+};
 use super::model::{Edge, Play};
 use super::record::{Call, MAX_STEP_COUNT, Op, Part};
 use super::setting::Setting;
@@ -267,16 +269,17 @@ impl<'all> Replay<'all> {
         (self.step_ns - self.left(changes, Extent::Expected, World::Bare)).max(0.0)
     }
 
-    /// The changes whose gain is the most that some could bring: with those that are mostly made with them, where what is expected is
-    /// worth that.
-    pub fn at_best(&self, changes: &[Change]) -> Vec<Change> {
-        let is_large = self.expected_ns(changes) as f64 >= LARGE_SHARE * self.step_ns;
+    /// The changes whose gain is the most that some could bring, of which so much is expected: with those that are mostly made with
+    /// them, where it is worth that.
+    pub fn at_best(&self, changes: &[Change], expected_ns: i64) -> Vec<Change> {
+        let is_large = expected_ns as f64 >= LARGE_SHARE * self.step_ns;
         if is_large { Change::with_along(changes) } else { changes.to_vec() }
     }
 
     /// What changes could win together, at most with those that [`Self::at_best`] says.
     pub fn gain(&self, changes: &[Change]) -> Gain {
-        let (own, at_best) = (self.own_gain(changes), self.at_best(changes));
+        let own = self.own_gain(changes);
+        let at_best = self.at_best(changes, own.expected_ns);
         if at_best.len() == changes.len() {
             return own;
         }
@@ -300,7 +303,8 @@ impl<'all> Replay<'all> {
         let (ceiling_ns, exposed_ns) = (ceiling_share * self.step_ns, self.exposed_ns(changes));
         // What other changes win may come on top of what is hidden; played together, they have hidden it already.
         let others: Vec<Change> = changes.iter().filter(|change| !self.hides(change)).copied().collect();
-        let beside_ns = if exposed_ns > 0.0 && !others.is_empty() { self.own_gain(&others).ceiling_ns as f64 } else { 0.0 };
+        let beside_ns =
+            if exposed_ns > 0.0 && !others.is_empty() { self.own_gain(&others).ceiling_ns as f64 } else { 0.0 };
         let ceiling_ns = ceiling_ns.max((beside_ns + exposed_ns).min(self.step_ns));
         let ceiling_ns = ceiling_ns.max(expected_ns);
         let most_ns = |extent| self.most_ns(changes, extent);

@@ -58,6 +58,7 @@ mod ledger {
 
 /// What would remain without a cause: recordings that are played again.
 mod replays {
+    mod along;
     mod chains;
     mod corpus;
     mod gains;

@@ -182,7 +182,8 @@ impl<'all> Deref for Bounded<'all, '_> {
 
 impl Bounded<'_, '_> {
     fn gain(&self, changes: &[Change]) -> Gain {
-        self.bounds.bound(changes, &self.replay.at_best(changes), self.replay.gain(changes))
+        let gain = self.replay.gain(changes);
+        self.bounds.bound(changes, &self.replay.at_best(changes, gain.expected_ns), gain)
     }
 
     /// The expected part of that, which what could be won at most bounds only where the accounts do.

@@ -5,6 +5,7 @@ mod copies;
 mod graph;
 mod host;
 mod kernels;
+mod precision;
 mod programs;
 mod unlinked;
 
@@ -148,9 +149,8 @@ impl Change {
 
     /// Some changes with all that is mostly made with them.
     pub(super) fn with_along(changes: &[Self]) -> Vec<Self> {
-        let is_wanted = |change: &&Self| {
-            changes.contains(change) || changes.iter().any(|wanted| wanted.along().contains(change))
-        };
+        let is_wanted =
+            |change: &&Self| changes.contains(change) || changes.iter().any(|wanted| wanted.along().contains(change));
         Self::ALL.iter().filter(is_wanted).copied().collect()
     }
 

@@ -2,7 +2,7 @@
 
 use coldspot::replay::Change;
 
-use super::trace::{KERNEL_US, STEP_COUNT, TO_HOST, Trace};
+use super::trace::{CALL_US, KERNEL_US, LAUNCH_US, STEP_COUNT, TO_HOST, Trace};
 
 /// Steps of so many kernels, a value read back after each.
 fn reads(count: u32) -> Trace {
@@ -125,7 +125,7 @@ fn at_best_copies_go_with_host_code_that_may_be_work_on_results() {
     }
     // What is sent and nothing comes back of still has to get to the device; the spread of the host is in it.
     let (sends, step_ns) = gain(false, false);
-    assert!((sends.expected_ns..=345_000).contains(&sends.ceiling_ns), "{sends:?} of {step_ns}");
+    assert!((sends.expected_ns..=step_ns - 200_000).contains(&sends.ceiling_ns), "{sends:?} of {step_ns}");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn communication_is_won_once_beside_other_changes() {
     assert!((one.ceiling_ns..one.ceiling_ns + 5_000).contains(&both.ceiling_ns), "{both:?}, {one:?} of {step_ns}");
     // What waits win comes on top, with the spread of the host.
     let (both, _) = reductions(KERNEL_US, KERNEL_US).gain_of(&[Change::OverlapCommunication, Change::NoSync]);
-    assert!((one.ceiling_ns + 1..=130_000).contains(&both.ceiling_ns), "{both:?}, {one:?} of {step_ns}");
+    assert!((one.ceiling_ns + 1..=135_000).contains(&both.ceiling_ns), "{both:?}, {one:?} of {step_ns}");
     // Only of the steps that are played again.
     let (late, _) = reductions(5.0 * KERNEL_US, KERNEL_US).gain_of(&changes);
     assert!(late.ceiling_ns < one.ceiling_ns + 5_000, "{late:?}, {one:?}");
