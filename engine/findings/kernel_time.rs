@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::occurrence::{Context, Occurrence};
 use crate::facts::{EntityId, EntityKind};
-use crate::replay::Change;
+use crate::replay::{Change, spread};
 
 /// Gives findings about kernels their part of what the change that they advise wins of a device.
 pub(super) fn share_out(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
@@ -57,7 +57,9 @@ fn bound_by_kernels(context: &Context<'_>, occurrences: &mut [Occurrence<'_>]) {
     for this in occurrences.iter_mut() {
         let of_rule = named(this).and_then(|(device, _)| shares.get(&(device, this.rule)));
         let most = of_rule.zip(this.gain.as_ref().map(|gain| gain.share));
-        if let Some((most, share)) = most.filter(|(most, share)| *most < share) {
+        // Kernels may take as much longer in another run as the gain counts.
+        let most = most.map(|(most, share)| (*most * spread(&[Change::FullGrid]), share));
+        if let Some((most, share)) = most.filter(|(most, share)| most < share) {
             this.take_part(most / share);
         }
     }

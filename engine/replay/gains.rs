@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 use foldhash::HashMap;
 
 use super::build::{Built, build};
-use super::change::{Change, Extent, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE, is_scalar_readback, is_small_kernel};
+use super::change::{
+    Change, Extent, LARGE_SHARE, MAX_PROFILER_SHARE, MOST_PROFILER_SHARE, is_scalar_readback, is_small_kernel,
+};
 use super::model::{Edge, Play};
 use super::record::{Call, MAX_STEP_COUNT, Op, Part};
 use super::setting::Setting;
@@ -54,12 +56,15 @@ const LOW_COST_FACTOR: f64 = 0.6;
 const HIGH_COST_FACTOR: f64 = 1.5;
 /// The same of an operator that is called where data is fetched: no autograd, and nothing for the device.
 const LOADING_OPERATOR_NS: i64 = 800;
-/// What the host does takes this much longer in one run than in another: the spread of one program on one machine, docs/gains.md.
-const HOST_SPREAD: f64 = 1.15;
+/// What the host does takes this much longer in one run than in another: between two machines of one kind, docs/gains.md.
+const HOST_SPREAD: f64 = 1.28;
 /// The same of what calls take that allocate and free.
-const ALLOCATION_SPREAD: f64 = 1.45;
+const ALLOCATION_SPREAD: f64 = 1.6;
 /// The same of copies from and to pageable memory, docs/gains.md.
 const PAGEABLE_SPREAD: f64 = 1.1;
+
+/// The same of what the device does: kernels take up to so much longer at other clocks, and beside other neighbours in memory.
+const DEVICE_SPREAD: f64 = 1.05;
 
 /// How much longer what changes take away may take in another run.
 pub fn spread(changes: &[Change]) -> f64 {
@@ -67,7 +72,7 @@ pub fn spread(changes: &[Change]) -> f64 {
         Change::CacheAllocations => ALLOCATION_SPREAD,
         Change::PinCopies => PAGEABLE_SPREAD,
         change if change.is_of_host() => HOST_SPREAD,
-        _ => 1.0,
+        _ => DEVICE_SPREAD,
     };
     changes.iter().map(of).fold(1.0, f64::max)
 }
@@ -264,8 +269,25 @@ impl<'all> Replay<'all> {
         (self.step_ns - self.left(changes, Extent::Expected, World::Bare)).max(0.0)
     }
 
-    /// What changes could win together.
+    /// The changes whose gain is the most that some could bring, of which so much is expected: with those that are mostly made with
+    /// them, where it is worth that.
+    pub fn at_best(&self, changes: &[Change], expected_ns: i64) -> Vec<Change> {
+        let is_large = expected_ns as f64 >= LARGE_SHARE * self.step_ns;
+        if is_large { Change::with_along(changes) } else { changes.to_vec() }
+    }
+
+    /// What changes could win together, at most with those that [`Self::at_best`] says.
     pub fn gain(&self, changes: &[Change]) -> Gain {
+        let own = self.own_gain(changes);
+        let at_best = self.at_best(changes, own.expected_ns);
+        if at_best.len() == changes.len() {
+            return own;
+        }
+        Gain { ceiling_ns: own.ceiling_ns.max(self.own_gain(&at_best).ceiling_ns), ..own }
+    }
+
+    /// What changes could win together, and nothing made with them.
+    fn own_gain(&self, changes: &[Change]) -> Gain {
         let left = |world| self.left(changes, Extent::Ceiling, world);
         let expected_ns = self.plainly_won_ns(changes);
         let share = |left_ns: f64, of_ns: f64| 1.0 - left_ns / of_ns.max(1.0);
@@ -281,7 +303,8 @@ impl<'all> Replay<'all> {
         let (ceiling_ns, exposed_ns) = (ceiling_share * self.step_ns, self.exposed_ns(changes));
         // What other changes win may come on top of what is hidden; played together, they have hidden it already.
         let others: Vec<Change> = changes.iter().filter(|change| !self.hides(change)).copied().collect();
-        let beside_ns = if exposed_ns > 0.0 && !others.is_empty() { self.gain(&others).ceiling_ns as f64 } else { 0.0 };
+        let beside_ns =
+            if exposed_ns > 0.0 && !others.is_empty() { self.own_gain(&others).ceiling_ns as f64 } else { 0.0 };
         let ceiling_ns = ceiling_ns.max((beside_ns + exposed_ns).min(self.step_ns));
         let ceiling_ns = ceiling_ns.max(expected_ns);
         let most_ns = |extent| self.most_ns(changes, extent);

@@ -74,6 +74,8 @@ pub struct Subject<'all> {
     pub roles: &'all [Role],
     /// Whether its name tells that it computes in double precision, by the index of the name.
     pub doubles: &'all [bool],
+    /// Whether its name tells that it only copies a tensor into another type or layout, by the index of the name.
+    pub tensor_copies: &'all [bool],
 }
 
 /// Why a recording is not played again.

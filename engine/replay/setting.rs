@@ -154,6 +154,11 @@ impl<'all> Setting<'all> {
         self.subject.doubles.get(self.name_of(op) as usize) == Some(&true)
     }
 
+    /// Whether a kernel only copies a tensor into another type or layout.
+    pub(super) fn is_tensor_copy(&self, op: &Op) -> bool {
+        self.subject.tensor_copies.get(self.name_of(op) as usize) == Some(&true)
+    }
+
     /// The peak of plain fp32 over that of fp64.
     pub(super) fn fp64_ratio(&self) -> Option<f64> {
         self.properties(self.own_device())?.fp64_ratio()

@@ -58,11 +58,13 @@ mod ledger {
 
 /// What would remain without a cause: recordings that are played again.
 mod replays {
+    mod along;
     mod chains;
     mod corpus;
     mod gains;
     mod host;
     mod serial;
+    mod trace;
 }
 
 /// The built-in rules: their own tests, what they find in every scenario, their pages and schemas.

@@ -217,12 +217,13 @@ pub fn extract_view_then<T>(
     for ((_, parents, _), part) in jobs.iter().zip(parts) {
         part.add_to(&mut facts, parents.device);
     }
-    Ok(then(facts, &Replays { context: &context }))
+    Ok(then(facts, &Replays { context: &context, threads }))
 }
 
 /// The replays of the devices of a recording.
 pub struct Replays<'all> {
     context: &'all Context<'all>,
+    threads: Threads,
 }
 
 impl Replays<'_> {
@@ -231,7 +232,7 @@ impl Replays<'_> {
     pub fn together(&self, key: &str, changes: &[Change]) -> Option<InTurn> {
         let number = |device: &DeviceContext| self.context.timeline.devices[device.ops.device as usize].number;
         let device = self.context.devices.iter().find(|device| key_of(number(device)) == key)?;
-        replay::together(self.context, device, changes)
+        replay::together(self.context, device, changes, self.threads)
     }
 }
 

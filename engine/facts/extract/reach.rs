@@ -60,12 +60,13 @@ impl<'device> Bounds<'device> {
         Self { device, step_count: (steps.len() as i64).max(1) }
     }
 
-    /// Bounds what a replay says of changes.
-    pub(super) fn bound(&self, changes: &[Change], gain: Gain) -> Gain {
-        let most_ns = |made| self.most_ns(changes, made).unwrap_or(i64::MAX);
+    /// Bounds what a replay says of changes, and of what is made with them at best.
+    pub(super) fn bound(&self, changes: &[Change], at_best: &[Change], gain: Gain) -> Gain {
+        let most_ns = |changes, made| self.most_ns(changes, made).unwrap_or(i64::MAX);
         // Another run may lose more to the host than this one.
-        let ceiling_ns = gain.ceiling_ns.min((most_ns(Made::AsWellAsCanBe) as f64 * spread(changes)) as i64);
-        Gain { expected_ns: gain.expected_ns.min(most_ns(Made::Plainly)).min(ceiling_ns), ceiling_ns }
+        let reached_ns = (most_ns(at_best, Made::AsWellAsCanBe) as f64 * spread(at_best)) as i64;
+        let ceiling_ns = gain.ceiling_ns.min(reached_ns);
+        Gain { expected_ns: gain.expected_ns.min(most_ns(changes, Made::Plainly)).min(ceiling_ns), ceiling_ns }
     }
 
     /// Nanoseconds of a step that changes reach; absent where one may win any of its time.
@@ -119,6 +120,7 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
             | Change::EvenGrid
             | Change::FuseAttention
             | Change::Fuse
+            | Change::KeepTensors
             | Change::ProcessPerGpu
             | Change::SteadySteps,
             _,

@@ -127,10 +127,15 @@ pub(super) fn what_if(context: &Context<'_>, device: &DeviceContext, changes: &[
 }
 
 /// What changes win of a step, each together with those before it.
-pub(super) fn together(context: &Context<'_>, device: &DeviceContext, changes: &[Change]) -> Option<InTurn> {
+pub(super) fn together(
+    context: &Context<'_>,
+    device: &DeviceContext,
+    changes: &[Change],
+    threads: Threads,
+) -> Option<InTurn> {
     let in_turn = |replay: &Bounded<'_, '_>| {
         let expected_ns = || (1..=changes.len()).map(|count| replay.expected_ns(&changes[..count])).collect();
-        let (expected_ns, all) = parallel::both(Threads::new(None), expected_ns, || replay.gain(changes));
+        let (expected_ns, all) = parallel::both(threads, expected_ns, || replay.gain(changes));
         InTurn { step_ns: replay.step_ns(), expected_ns, all }
     };
     played(context, device, steps::steady(device), in_turn).ok()
@@ -150,6 +155,7 @@ fn played<T>(
     let own = context.devices.iter().position(|other| other.ops.device == device.ops.device).unwrap_or(0);
     let roles: Vec<Role> = context.traits.iter().map(|traits| traits.role).collect();
     let doubles: Vec<bool> = context.traits.iter().map(|traits| traits.is_fp64).collect();
+    let tensor_copies: Vec<bool> = context.traits.iter().map(|traits| traits.is_tensor_copy).collect();
     let subject = Subject {
         timeline: context.timeline,
         calls: &context.calls,
@@ -158,6 +164,7 @@ fn played<T>(
         steps,
         roles: &roles,
         doubles: &doubles,
+        tensor_copies: &tensor_copies,
     };
     let replay = Replay::new(subject)?;
     let bounds = reach::Bounds::new(device, steps);
@@ -180,12 +187,13 @@ impl<'all> Deref for Bounded<'all, '_> {
 
 impl Bounded<'_, '_> {
     fn gain(&self, changes: &[Change]) -> Gain {
-        self.bounds.bound(changes, self.replay.gain(changes))
+        let gain = self.replay.gain(changes);
+        self.bounds.bound(changes, &self.replay.at_best(changes, gain.expected_ns), gain)
     }
 
     /// The expected part of that, which what could be won at most bounds only where the accounts do.
     fn expected_ns(&self, changes: &[Change]) -> i64 {
         let expected_ns = self.replay.expected_ns(changes);
-        self.bounds.bound(changes, Gain { expected_ns, ceiling_ns: i64::MAX }).expected_ns
+        self.bounds.bound(changes, changes, Gain { expected_ns, ceiling_ns: i64::MAX }).expected_ns
     }
 }

@@ -19,7 +19,7 @@ const OF_OPERATORS_SHARE: f64 = 0.5;
 /// that was copied. Measured on the machine of docs/gains.md.
 const PASSING_RATE: f64 = super::copies::PACKING_RATE;
 /// Who sends more than so many times the bytes that came back has most of it from elsewhere: the state of a simulation, tables,
-/// texts. That stays on the host.
+/// texts. That stays on the host. Chosen, not measured: results that are worked on go back in the same type, or in one twice as wide.
 const OWN_STATE_RATIO: i64 = 2;
 /// Beside kernels that take so many times less, being at work at once wins next to nothing: then it is the host code that has to get
 /// faster.

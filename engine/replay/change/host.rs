@@ -17,7 +17,7 @@ const MAX_SCALAR_BYTES: i64 = 16 << 10;
 /// Reads in so many places of a step could be one at its end.
 const MIN_PLACES_OF_READS: usize = 2;
 /// So many reads in a step are those of a loop.
-const MIN_READS_OF_LOOP: usize = 16;
+pub(super) const MIN_READS_OF_LOOP: usize = 16;
 /// Of the host code that leads to a call, so much stays at least when the call before it goes.
 const OWN_GAP_SHARE: f64 = 0.7;
 /// Launches between two reads that make one result, at most.

@@ -11,8 +11,8 @@ use super::super::record::Op;
 use super::super::setting::Setting;
 use super::{Extent, by_stream};
 use crate::ledger::OpKind;
+use crate::timeline::NONE;
 use crate::timeline::interval::Interval;
-use crate::timeline::{NONE, TensorRatios};
 
 /// The least that a kernel takes.
 const LEAST_KERNEL_NS: i64 = 2_000;
@@ -23,16 +23,12 @@ const ALONE_RATIO: f64 = 1.2;
 /// So many launches of one kernel in a row whose lengths differ by so much are pieces of work of unlike size.
 const MIN_UNLIKE_COUNT: usize = 3;
 const UNLIKE_RATIO: f64 = 1.5;
+/// A kernel with a last wave that fills a part of the device has so many waves at least.
+const LEAST_WAVES: f64 = 2.0;
 /// Of the SMs that a larger grid brings, what they win.
 const GRID_EFFICIENCY: f64 = 0.9;
 /// Of the time of exposed communication, what overlapping it costs the compute beside it. Measured on the machine of docs/gains.md.
 const OVERLAP_COST_SHARE: f64 = 0.55;
-/// Of the ratio of peaks, what matrix products reach on tensor cores.
-const TENSOR_EFFICIENCY: f64 = 0.75;
-
-/// Elements in double precision are so many times as wide as in single.
-const DOUBLE_WIDTH: f64 = 2.0;
-
 /// Of a product of attention, what writing or reading the matrix is expected to take at most: the rest it computes.
 const MATRIX_SHARE: f64 = 0.5;
 
@@ -63,13 +59,21 @@ impl Play<'_> {
         self.take_turns(extent, setting);
     }
 
-    /// Of a kernel whose blocks all last equally long, the last wave takes as long as one that fills the device.
-    pub(super) fn even_grid(&mut self, setting: &Setting<'_>) {
+    /// Casts and layout copies of tensors go, with the calls that launched them.
+    pub(super) fn keep_tensors(&mut self, setting: &Setting<'_>) {
+        let is_gone: Vec<bool> = self.model.part.ops.iter().map(|op| setting.is_tensor_copy(op)).collect();
+        self.take_away(&is_gone, &HashMap::default(), setting);
+    }
+
+    /// Of a kernel whose blocks all last equally long, the last wave takes as long as one that fills the device; at best there is no
+    /// last wave.
+    pub(super) fn even_grid(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let last_wave = if extent == Extent::Expected { 1.0 } else { 1.0 / LEAST_WAVES };
         self.set_runs(|_, op, run_ns| {
             // The tiles of a matrix product are a library's choice.
             let is_library = matches!(setting.role_of(op), Role::Product | Role::Fp32Product);
             let share = setting.filled_waves_share(op).filter(|_| !is_library && run_ns >= MIN_NARROW_NS)?;
-            Some((run_ns as f64 * share) as i64)
+            Some((run_ns as f64 * share.min(last_wave)) as i64)
         });
     }
 
@@ -197,38 +201,6 @@ impl Play<'_> {
         let sums: HashMap<u32, Filling> =
             edges.into_iter().map(|(device, edges)| (device, Filling::new(edges))).collect();
         ops.iter().map(|op| sums.get(&op.device).map_or(0.0, |filling| filling.mean(op.start, op.end))).collect()
-    }
-
-    pub(super) fn lower_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
-        let Some(TensorRatios { half, tf32 }) = setting.tensor_ratios() else { return };
-        let factor = match extent {
-            // Where TF32 is no faster, the next type is what one changes to.
-            Extent::Expected => (tf32.filter(|tf32| *tf32 > 1.0).unwrap_or(half) * TENSOR_EFFICIENCY).max(1.0),
-            Extent::Ceiling => half.max(tf32.unwrap_or(0.0)),
-        };
-        self.set_runs(|_, op, run_ns| {
-            let is_product = setting.role_of(op) == Role::Fp32Product;
-            is_product.then(|| (run_ns as f64 / factor) as i64)
-        });
-    }
-
-    /// Elements become half as wide; at best a quarter, or as much faster as the GPU computes in fp32. Products are expected to use
-    /// tensor cores in TF32.
-    pub(super) fn single_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
-        let fp64 = setting.fp64_ratio().unwrap_or(1.0);
-        let tensor = setting.tensor_ratios();
-        let (tf32, half) =
-            (tensor.and_then(|ratios| ratios.tf32).unwrap_or(1.0), tensor.map_or(1.0, |ratios| ratios.half));
-        self.set_runs(|_, op, run_ns| {
-            let is_product = matches!(setting.role_of(op), Role::Product | Role::Fp32Product);
-            let factor = match (extent, is_product) {
-                (Extent::Expected, true) => (fp64 * tf32.max(1.0) * TENSOR_EFFICIENCY).max(DOUBLE_WIDTH),
-                (Extent::Expected, false) => DOUBLE_WIDTH,
-                (Extent::Ceiling, true) => (fp64 * half.max(tf32)).max(2.0 * DOUBLE_WIDTH),
-                (Extent::Ceiling, false) => fp64.max(2.0 * DOUBLE_WIDTH),
-            };
-            setting.is_fp64(op).then(|| (run_ns as f64 / factor) as i64)
-        });
     }
 
     pub(super) fn fuse(&mut self, extent: Extent, setting: &Setting<'_>) {

@@ -5,6 +5,7 @@ mod copies;
 mod graph;
 mod host;
 mod kernels;
+mod precision;
 mod programs;
 mod unlinked;
 
@@ -78,6 +79,7 @@ changes! {
     FullGrid "full-grid" "full_grid" "Kernels with fewer blocks than the GPU has SMs fill it."
     EvenGrid "even-grid" "even_grid" "Kernels that end in a wave of blocks which fills only part of the GPU fill it to their end."
     Fuse "fuse" "fuse" "Chains of element-wise kernels become one pass over memory."
+    KeepTensors "keep-tensors" "keep_tensors" "Tensors are made in the type and layout that their users read: casts and layout copies go."
     FuseAttention "fuse-attention" "fuse_attention" "Attention that is written out becomes one kernel, which keeps no matrix of weights in memory."
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
@@ -101,21 +103,11 @@ changes! {
 impl Change {
     /// Whether it takes work of the host away, which varies from run to run.
     pub const fn is_of_host(self) -> bool {
-        matches!(
-            self,
-            Self::CacheAllocations
-                | Self::SetUpOnce
-                | Self::NoSync
-                | Self::LoadAhead
-                | Self::HostAside
-                | Self::NoBlocking
-                | Self::Graph
-                | Self::BatchCopies
-                | Self::ForEach
-                | Self::MergeCollectives
-                | Self::FixedShapes
-                | Self::ProcessPerGpu
-        )
+        self.is_of_idle_time()
+            || matches!(
+                self,
+                Self::BatchCopies | Self::ForEach | Self::MergeCollectives | Self::FixedShapes | Self::ProcessPerGpu
+            )
     }
 
     /// Whether it takes little but time away in which the device has nothing to do.
@@ -132,11 +124,44 @@ impl Change {
         )
     }
 
+    /// What is mostly made with it by whoever makes it, or goes with it: the most that it could win counts that as well.
+    const fn along(self) -> &'static [Self] {
+        match self {
+            // A graph, or one call for many, holds no waits.
+            Self::Graph => &[Self::NoSync],
+            // What other threads and processes make, they make in pinned memory.
+            Self::HostAside => &[Self::PinCopies],
+            Self::LoadAhead => &[Self::HostAside, Self::PinCopies],
+            Self::CacheAllocations | Self::SetUpOnce => &[Self::NoSync, Self::SetUpOnce, Self::CacheAllocations],
+            Self::NoBlocking => &[Self::HostAside],
+            Self::BatchCopies => &[Self::PinCopies, Self::NoSync, Self::HostAside],
+            Self::PinCopies => &[Self::OverlapCopies],
+            Self::OverlapCopies => &[Self::PinCopies, Self::NoSync],
+            // Compiled code fuses, casts on the way and is launched as a graph.
+            Self::Fuse | Self::KeepTensors => &[Self::Fuse, Self::KeepTensors, Self::Graph],
+            Self::FuseAttention => &[Self::Fuse, Self::KeepTensors],
+            Self::ForEach => &[Self::Graph],
+            Self::NonBlockingStreams | Self::UnorderedStreams => &[Self::NonBlockingStreams, Self::UnorderedStreams],
+            Self::SpreadStreams => &[Self::FullGrid],
+            _ => &[],
+        }
+    }
+
+    /// Some changes with all that is mostly made with them.
+    pub(super) fn with_along(changes: &[Self]) -> Vec<Self> {
+        let is_wanted =
+            |change: &&Self| changes.contains(change) || changes.iter().any(|wanted| wanted.along().contains(change));
+        Self::ALL.iter().filter(is_wanted).copied().collect()
+    }
+
     /// The change with a name.
     pub fn parse(id: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|change| change.id() == id)
     }
 }
+
+/// Who expects this share of a step, or of its kernels, of a change changes what goes with it as well; for less nobody does.
+pub(super) const LARGE_SHARE: f64 = 0.1;
 
 /// Recording takes no more of a call, or of host code, than this share, as far as was measured; where it costs the most, than the
 /// second: docs/gains.md.
@@ -156,7 +181,8 @@ impl Play<'_> {
             Change::FixedShapes => self.fixed_shapes(extent, setting),
             Change::ProcessPerGpu => self.process_per_gpu(extent, setting),
             Change::FullGrid => self.full_grid(extent, setting),
-            Change::EvenGrid => self.even_grid(setting),
+            Change::EvenGrid => self.even_grid(extent, setting),
+            Change::KeepTensors => self.keep_tensors(setting),
             Change::FuseAttention => self.fuse_attention(extent, setting),
             Change::Fuse => self.fuse(extent, setting),
             Change::BatchCopies => self.batch_copies(extent, setting),

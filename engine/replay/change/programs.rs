@@ -6,6 +6,7 @@ use super::super::Role;
 use super::super::model::{Play, What, Why};
 use super::super::record::{Op, Part};
 use super::super::setting::Setting;
+use super::host::MIN_READS_OF_LOOP;
 use super::{Extent, by_stream};
 use crate::ledger::OpKind;
 use crate::timeline::NONE;
@@ -135,11 +136,13 @@ impl Play<'_> {
     pub(super) fn fixed_shapes(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
         let mut is_gone = vec![false; model.part.calls.len()];
+        let mut choice_count = 0;
         for thread in &model.part.threads {
             for read in thread.clone().filter(|call| self.reads_scalar(*call as u32)) {
                 let selection = self.selection(read, thread, setting);
                 let is_choice = selection.clone().any(|call| self.call_role(call, setting) == Some(Role::Selection));
                 if is_choice {
+                    choice_count += 1;
                     is_gone[selection].fill(true);
                 }
             }
@@ -153,7 +156,12 @@ impl Play<'_> {
         let is_dropped = |op: &Op| is_gone.get(op.call as usize) == Some(&true);
         self.drop_ops(is_dropped);
         self.free_launches(&is_gone, extent, setting);
-        if extent == Extent::Ceiling {
+        let is_loop = choice_count >= MIN_READS_OF_LOOP * model.part.step_count as usize;
+        if is_loop && extent == Extent::Expected {
+            // Whoever chooses so often does so for one piece of data after the other: for all of them at once nothing else waits.
+            self.no_sync(extent, setting);
+        }
+        if is_loop || extent == Extent::Ceiling {
             // Where sizes are known, work on many pieces can be one launch.
             self.graph(extent, setting);
         }

@@ -1,115 +1,8 @@
 //! What changes of the host win of programs that are written by hand: values read back, short rounds, host code between copies.
 
-use std::fs;
+use coldspot::replay::Change;
 
-use coldspot::analysis::Reading;
-use coldspot::replay::{Change, Gain};
-
-use crate::support::cli::{Printed, coldspot};
-use crate::support::temp;
-use crate::support::trace::EventsOfA100;
-
-const STEP_COUNT: u32 = 6;
-const KERNEL_US: f64 = 100.0;
-/// A call, and from its begin to that of its operation.
-const CALL_US: f64 = 4.0;
-const LAUNCH_US: f64 = 6.0;
-
-/// A trace of an A100: each call follows the one before.
-#[derive(Default)]
-struct Trace {
-    events: EventsOfA100,
-    correlation: u32,
-    host_us: f64,
-    gpu_us: f64,
-}
-
-impl Trace {
-    fn call(&mut self, name: &str, length: f64) -> String {
-        self.correlation += 1;
-        let args = format!(r#""correlation":{}"#, self.correlation);
-        self.events.event("cuda_runtime", name, 99, self.host_us, length, &args);
-        args
-    }
-
-    /// A call and its operation, which begins when the call has reached the device and what is before it has ended.
-    fn ask(&mut self, call: &str, category: &str, name: &str, stream: u32, length: f64) {
-        self.ask_of(1080, call, category, name, stream, length);
-    }
-
-    /// The same of a kernel with so many blocks.
-    fn ask_of(&mut self, blocks: u32, call: &str, category: &str, name: &str, stream: u32, length: f64) {
-        let args = self.call(call, CALL_US);
-        let start = self.gpu_us.max(self.host_us + LAUNCH_US);
-        // Copies at 10 GB/s.
-        let bytes = (length * 10_000.0) as u64;
-        let work = format!(r#""grid":[{blocks},1,1],"block":[256,1,1],"bytes":{bytes}"#);
-        let args = format!(r#"{args},"device":0,"stream":{stream},{work}"#);
-        self.events.event(category, name, stream, start, length, &args);
-        self.host_us += CALL_US + 1.0;
-        self.gpu_us = start + length + 1.0;
-    }
-
-    /// A kernel that the host launched without a call that was recorded.
-    fn unlinked(&mut self, name: &str, length: f64) {
-        let start = self.gpu_us.max(self.host_us + LAUNCH_US);
-        let args = r#""device":0,"stream":7,"grid":[1080,1,1],"block":[256,1,1]"#;
-        self.events.event("kernel", name, 7, start, length, args);
-        self.host_us += CALL_US + 1.0;
-        self.gpu_us = start + length + 1.0;
-    }
-
-    fn launch(&mut self, name: &str, length: f64) {
-        self.ask("cudaLaunchKernel", "kernel", name, 7, length);
-    }
-
-    fn copy(&mut self, name: &str, length: f64) {
-        self.ask("cudaMemcpyAsync", "gpu_memcpy", name, 7, length);
-    }
-
-    /// The host waits for all.
-    fn wait(&mut self) {
-        let until = self.gpu_us + 4.0;
-        let length = (until - self.host_us).max(1.0);
-        self.call("cudaStreamSynchronize", length);
-        self.host_us += length + 1.0;
-    }
-
-    /// The step that began at a moment.
-    fn step(&mut self, number: u32, begin: f64) {
-        self.events.event("user_annotation", &format!("ProfilerStep#{number}"), 99, begin, self.host_us - begin, "");
-        self.host_us += 1.0;
-    }
-
-    fn write(&self) -> (tempfile::TempDir, std::path::PathBuf) {
-        let folder = temp::folder();
-        let path = folder.path().join("host.json");
-        fs::write(&path, self.events.text()).unwrap();
-        (folder, path)
-    }
-
-    /// A number that only the GPU has.
-    fn fact(&self, name: &str) -> f64 {
-        let (_folder, path) = self.write();
-        let facts = coldspot(&["facts", &path.to_string_lossy(), "--format", "json"]).success().json().to_string();
-        let (_, rest) = facts.split_once(&format!(r#""{name}":"#)).expect("the fact");
-        rest.chars().take_while(|letter| "0123456789.".contains(*letter)).collect::<String>().parse().unwrap()
-    }
-
-    /// What a change wins of a step, and the step.
-    fn gain(&self, change: Change) -> (Gain, i64) {
-        self.gain_of(&[change])
-    }
-
-    fn gain_of(&self, changes: &[Change]) -> (Gain, i64) {
-        let (_folder, path) = self.write();
-        let answers = Reading::default().what_if(&path, changes).unwrap();
-        let predicted = answers[0].outcome.as_ref().unwrap_or_else(|none| panic!("{}", none.id()));
-        (predicted.together, predicted.step_ns)
-    }
-}
-
-const TO_HOST: &str = "Memcpy DtoH (Device -> Pinned)";
+use super::trace::{CALL_US, KERNEL_US, LAUNCH_US, STEP_COUNT, TO_HOST, Trace};
 
 /// Steps of so many kernels, a value read back after each.
 fn reads(count: u32) -> Trace {
@@ -232,7 +125,7 @@ fn at_best_copies_go_with_host_code_that_may_be_work_on_results() {
     }
     // What is sent and nothing comes back of still has to get to the device; the spread of the host is in it.
     let (sends, step_ns) = gain(false, false);
-    assert!((sends.expected_ns..=345_000).contains(&sends.ceiling_ns), "{sends:?} of {step_ns}");
+    assert!((sends.expected_ns..=step_ns - 200_000).contains(&sends.ceiling_ns), "{sends:?} of {step_ns}");
 }
 
 #[test]
@@ -292,7 +185,7 @@ fn communication_is_won_once_beside_other_changes() {
     assert!((one.ceiling_ns..one.ceiling_ns + 5_000).contains(&both.ceiling_ns), "{both:?}, {one:?} of {step_ns}");
     // What waits win comes on top, with the spread of the host.
     let (both, _) = reductions(KERNEL_US, KERNEL_US).gain_of(&[Change::OverlapCommunication, Change::NoSync]);
-    assert!((one.ceiling_ns + 1..=130_000).contains(&both.ceiling_ns), "{both:?}, {one:?} of {step_ns}");
+    assert!((one.ceiling_ns + 1..=135_000).contains(&both.ceiling_ns), "{both:?}, {one:?} of {step_ns}");
     // Only of the steps that are played again.
     let (late, _) = reductions(5.0 * KERNEL_US, KERNEL_US).gain_of(&changes);
     assert!(late.ceiling_ns < one.ceiling_ns + 5_000, "{late:?}, {one:?}");

@@ -1,0 +1,58 @@
+//! Changes of what kernels compute in.
+
+use super::super::Role;
+use super::super::model::Play;
+use super::super::record::Op;
+use super::super::setting::Setting;
+use super::{Extent, LARGE_SHARE};
+use crate::timeline::TensorRatios;
+
+/// Of the ratio of peaks, what matrix products reach on tensor cores.
+const TENSOR_EFFICIENCY: f64 = 0.75;
+
+/// Elements in double precision are so many times as wide as in single, and those in single as in half.
+const DOUBLE_WIDTH: f64 = 2.0;
+const HALF_WIDTH: f64 = 2.0;
+
+impl Play<'_> {
+    pub(super) fn lower_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let Some(TensorRatios { half, tf32 }) = setting.tensor_ratios() else { return };
+        let factor = match extent {
+            // Where TF32 is no faster, the next type is what one changes to.
+            Extent::Expected => (tf32.filter(|tf32| *tf32 > 1.0).unwrap_or(half) * TENSOR_EFFICIENCY).max(1.0),
+            Extent::Ceiling => half.max(tf32.unwrap_or(0.0)),
+        };
+        let sum_ns = |counts: &dyn Fn(&Op) -> bool| -> i64 {
+            let own = self.model.part.ops.iter().filter(|op| op.kind.is_compute() && counts(op));
+            own.map(|op| op.end - op.start).fold(0, i64::saturating_add)
+        };
+        let products_ns = sum_ns(&|op| setting.role_of(op) == Role::Fp32Product);
+        let is_much = products_ns as f64 >= LARGE_SHARE * sum_ns(&|_| true) as f64;
+        // A model in half precision moves half as much elsewhere, and its products in TF32 are faster as well.
+        let elsewhere = (extent == Extent::Ceiling && is_much).then_some(HALF_WIDTH);
+        self.set_runs(|_, op, run_ns| {
+            let is_product = setting.role_of(op) == Role::Fp32Product;
+            let factor = if is_product { Some(factor) } else { elsewhere.filter(|_| op.kind.is_compute()) };
+            factor.map(|factor| (run_ns as f64 / factor) as i64)
+        });
+    }
+
+    /// Elements become half as wide; at best a quarter, or as much faster as the GPU computes in fp32. Products are expected to use
+    /// tensor cores in TF32.
+    pub(super) fn single_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let fp64 = setting.fp64_ratio().unwrap_or(1.0);
+        let tensor = setting.tensor_ratios();
+        let (tf32, half) =
+            (tensor.and_then(|ratios| ratios.tf32).unwrap_or(1.0), tensor.map_or(1.0, |ratios| ratios.half));
+        self.set_runs(|_, op, run_ns| {
+            let is_product = matches!(setting.role_of(op), Role::Product | Role::Fp32Product);
+            let factor = match (extent, is_product) {
+                (Extent::Expected, true) => (fp64 * tf32.max(1.0) * TENSOR_EFFICIENCY).max(DOUBLE_WIDTH),
+                (Extent::Expected, false) => DOUBLE_WIDTH,
+                (Extent::Ceiling, true) => (fp64 * half.max(tf32)).max(2.0 * DOUBLE_WIDTH),
+                (Extent::Ceiling, false) => fp64.max(2.0 * DOUBLE_WIDTH),
+            };
+            setting.is_fp64(op).then(|| (run_ns as f64 / factor) as i64)
+        });
+    }
+}
