@@ -450,7 +450,8 @@ fn a_gain_of_rounds_is_time_of_what_they_take() {
     let round = gain(GainUnit::Round, 0.4);
     assert_eq!((round.recoverable_ns, round.window_ns, round.share), (32_000_000, 100_000_000, 0.8));
     assert_eq!(round.weighing_share(), 0.2);
-    assert_eq!(round.words(), "about 50 %, at most 80 % of a round");
+    assert_eq!(round.words(), "about 50 %, at most 80 % of a round, and rounds take 40 % of the window");
+    assert_eq!(gain(GainUnit::Round, 0.5).words(), "about 50 %, at most 80 % of a round");
     assert!(round.speedup_ceiling.is_some_and(|ceiling| (1.47..1.48).contains(&ceiling)), "{round:?}");
     let half = round.part(0.5);
     assert_eq!((half.recoverable_ns, half.share, half.weighing_share()), (16_000_000, 0.4, 0.1));

@@ -288,11 +288,19 @@ fn kernel_work(kernel: &Entity, window_ns: i64) -> Option<KernelWork> {
         sum_ns: kernel.int("sum_ns").filter(|sum_ns| *sum_ns as f64 > MORE_IN_ALL * attributed_ns as f64),
         share: attributed_ns as f64 / window_ns as f64,
         launch_count: kernel.int("launch_count")?,
-        median_ns: kernel.int("median_ns"),
+        median_ns: kernel.int("median_ns").filter(|median_ns| !is_of_two_unlike(kernel, *median_ns)),
         max_ns: kernel.int("max_ns"),
         occupancy: Occupancy::of(kernel),
         profile: None,
     })
+}
+
+/// Of two launches that differ by more than this, none is in the middle.
+const MOST_UNLIKE: f64 = 1.25;
+
+fn is_of_two_unlike(kernel: &Entity, median_ns: i64) -> bool {
+    let longest_ns = kernel.int("max_ns").unwrap_or(median_ns);
+    kernel.int("launch_count") == Some(2) && longest_ns as f64 > MOST_UNLIKE * median_ns as f64
 }
 
 /// The step that gains of a device are told of; `None` without a replay, and where it is as long as the median step.
@@ -399,5 +407,14 @@ mod tests {
             kernel_work(&entity(EntityKind::Kernel, &facts), 10_000).and_then(|work| work.sum_ns)
         };
         assert_eq!((of(1_000), of(1_050), of(1_051), of(4_000)), (None, None, Some(1_051), Some(4_000)));
+    }
+
+    #[test]
+    fn two_unlike_launches_have_no_median() {
+        let of = |count: i64, max_ns: i64| {
+            let facts = [("attributed_ns", 1_000), ("launch_count", count), ("median_ns", 100), ("max_ns", max_ns)];
+            kernel_work(&entity(EntityKind::Kernel, &facts), 10_000).and_then(|work| work.median_ns)
+        };
+        assert_eq!((of(2, 126), of(2, 125), of(3, 900)), (None, Some(100), Some(100)));
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashSet};
 
 use super::launches::Launches;
+use super::sequence;
 use super::step::{Certainty, MIN_STEP_COUNT, Steps, ToldBy};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
@@ -150,7 +151,10 @@ fn main_of(mut groups: Vec<(&Group, i64)>, launches: &Launches) -> Option<Steps>
     groups.retain(|(_, work)| *work as f64 >= (1.0 - SAME_WORK_SHARE) * most as f64);
     let (group, work) = groups.into_iter().min_by_key(|(group, work)| (group.hosts.len(), Reverse(*work)))?;
     let certainty = if group.rank == Rank::Other { Certainty::Medium } else { Certainty::High };
-    group.steps(launches, certainty, work).filter(|steps| steps.steps.len() >= MIN_STEP_COUNT)
+    let steps = group.steps(launches, certainty, work).filter(|steps| steps.steps.len() >= MIN_STEP_COUNT)?;
+    // One thing that is measured in many sizes is no step.
+    let is_sweep = group.rank == Rank::Other && sequence::is_sweep(launches, &steps.steps);
+    (!is_sweep).then_some(steps)
 }
 
 /// Whether ranges that are called steps hold half of the work, too few of them to show what repeats: what repeats within them

@@ -124,7 +124,7 @@ fn cycle(launches: &Launches, places: &[u32]) -> Option<Vec<u32>> {
 }
 
 /// Whether the rounds are one thing done in many sizes, and no repetitions: they launch the same, and their work differs widely.
-fn is_sweep(launches: &Launches, steps: &[Step]) -> bool {
+pub(super) fn is_sweep(launches: &Launches, steps: &[Step]) -> bool {
     let work: Vec<i64> = steps.iter().map(|step| launches.work_ns(step.host)).collect();
     let usual = median(work.iter().copied()) as f64;
     let is_usual = |ns: &&i64| (usual / SWEEP_RATIO..=usual * SWEEP_RATIO).contains(&(**ns as f64));
@@ -141,12 +141,20 @@ fn hosts(launches: &Launches, places: &[u32]) -> Vec<Interval> {
     let last_of = |next: &u32| all.get((*next as usize).saturating_sub(1)).map_or(0, |launch| launch.at + 1);
     let mut hosts: Vec<Interval> =
         places.windows(2).map(|pair| Interval::new(at(&pair[0]), last_of(&pair[1]).min(at(&pair[1])))).collect();
-    if let Some(last) = places.last()
-        && let Some(end) = all.get(*last as usize + usual.max(1) - 1)
-    {
-        hosts.push(Interval::new(at(last), end.at + 1));
+    if let Some(last) = places.last() {
+        let end = all.get(*last as usize + usual.max(1) - 1).or_else(|| last_letter(all, places));
+        hosts.extend(end.map(|end| Interval::new(at(last), end.at + 1)));
     }
     hosts
+}
+
+/// The last launch of the last round that counts in a sequence, where as many do as in others: what counts in none may come after it in
+/// all but that.
+fn last_letter<'all>(all: &'all [Launch], places: &[u32]) -> Option<&'all Launch> {
+    let letters =
+        |from: u32, to: usize| all.get(from as usize..to).unwrap_or_default().iter().filter(|one| one.symbol != NONE);
+    let usual = median(places.windows(2).map(|pair| letters(pair[0], pair[1] as usize).count() as i64)) as usize;
+    letters(*places.last()?, all.len()).nth(usual.checked_sub(1)?)
 }
 
 /// The outermost loop that no inner one passes over unnoticed. `loops` come by the number of rounds.

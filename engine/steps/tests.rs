@@ -8,6 +8,7 @@ use crate::timeline::builder::{
     Builder, CallEvent, Chunk, KernelKey, LabelKey, Limits, OpEvent, RangeEvent, StreamKey,
 };
 use crate::timeline::columns::{Direction, HostMemory, RangeKind};
+use crate::timeline::interval::Interval;
 
 /// The steps of a device.
 fn find_in(timeline: &Timeline, ops: &DeviceOps, wanted: Option<&str>) -> Option<Steps> {
@@ -487,4 +488,54 @@ fn what_comes_after_steps_was_launched_by_them_or_not() {
     assert_eq!(launches.share_launched_before(device_end, steps_end), Some(0.0));
     assert_eq!(launches.share_launched_before(0, steps_end), Some(0.8));
     assert_eq!(launches.share_launched_before(i64::MAX, steps_end), None);
+}
+
+#[test]
+fn one_thing_in_many_sizes_is_no_step() {
+    let of = |range: &str, sizes: &[i64]| {
+        let mut program = Program::new();
+        for size in sizes {
+            program.within(&format!("{range} {size}"), |program| {
+                program.kernel("gemm", *size);
+                program.kernel("check", 1);
+            });
+            program.pause(10);
+        }
+        program.told().map(|steps| steps.told_by)
+    };
+    let sizes = [100, 200, 400, 800, 1_600, 3_200];
+    assert_eq!(of("size", &sizes), None);
+    assert_eq!(of("step", &sizes), Some(ToldBy::Range), "the program says so");
+    assert_eq!(of("size", &[100, 110, 100, 95, 100, 105]), Some(ToldBy::Range));
+}
+
+#[test]
+fn the_last_round_is_one_though_nothing_follows_it() {
+    let mut program = Program::new();
+    for round in 0..8 {
+        program.kernel("gemm", 100);
+        program.kernel("norm", 20);
+        if round < 7 {
+            program.value();
+        }
+        program.pause(30);
+    }
+    let steps = program.told().expect("rounds");
+    assert_eq!((steps.told_by, steps.steps.len()), (ToldBy::Launches, 8));
+}
+
+#[test]
+fn a_steady_state_moves_to_when_others_are_in_theirs() {
+    let mut program = Program::new();
+    for step in 0..10 {
+        program.within(&format!("step {step}"), |program| program.train(2));
+    }
+    let (_, ops, steps) = program.steps(None);
+    let steps = steps.expect("steps");
+    let own = Phases::of_steps(ops.window, &steps).expect("phases");
+    let to = Interval::new(steps.steps[4].device.start, steps.steps[8].device.end);
+    let moved = own.moved_to(ops.window, to, (&steps.steps, Certainty::High)).expect("work");
+    assert_eq!((moved.steady, moved.steady_steps), (to, 4..9));
+    let later = Interval::new(ops.window.end + 1, ops.window.end + 2);
+    assert_eq!(own.moved_to(ops.window, later, (&steps.steps, Certainty::High)), None);
 }

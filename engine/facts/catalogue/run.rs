@@ -298,6 +298,13 @@ pub(super) const RUN: &[Fact] = &[
         "Calls that launch a graph, by their names, whether its kernels are recorded one by one or as a whole.",
     ),
     fact(
+        "has_backward",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether an operator of a backward pass is among those that the host ran, as the framework's own profiler records them: whether anything is trained. Absent where it recorded no operator.",
+    ),
+    fact(
         "operator_count",
         Int,
         Nvtx,

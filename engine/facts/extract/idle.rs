@@ -60,6 +60,7 @@ fn late(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
         facts.set("idle_queue_call", without_folders(timeline.name(call)));
         facts.set("idle_queue_call_ns", sum.sum_ns);
     }
+    facts.set("idle_queue_migration_ns", device.idle.queued_migration_ns);
     let kernels = device.idle.late_kernels.iter();
     let main = kernels.max_by_key(|(kernel, ns)| (**ns, std::cmp::Reverse(timeline.name(**kernel))));
     if let Some((kernel, ns)) = main {

@@ -240,7 +240,9 @@ mod tests {
         assert!(of("ncclKernel_AllGather").is_communication);
         assert!(of("rcclGenericKernel").is_communication);
         let multicast = of("multimem_all_reduce_kernel");
-        assert!(multicast.is_communication && !multicast.is_collective);
+        assert!(multicast.is_communication && multicast.is_collective);
+        let fused = of("nvshmem_fused_matmul_put");
+        assert!(fused.is_communication && !fused.is_collective);
         let combine = patterns.traits("combine", "void dpsk::ep::internode::combine<bool, 4>(int)");
         assert!(combine.is_communication && !combine.is_collective);
         assert!(!patterns.traits("combine", "void step::internode::combine(int)").is_communication);

@@ -2,15 +2,21 @@
 
 use std::cmp::Reverse;
 
-use super::phases::Found;
 use crate::ledger::{DeviceOps, OpKind};
-use crate::steps::Steps;
+use crate::steps::{Launches, Phases, Steps};
 use crate::timeline::interval::Interval;
 
 /// Steady states that share this part of what they cover together are the same.
 const SAME_SHARE: f64 = 0.8;
 /// What all of them share is taken where it is this part of the steady state that is surest; else that one is.
 const LEAST_COMMON_SHARE: f64 = 0.5;
+
+/// What the launches of one device tell, before it is held against the others.
+pub(super) struct Found {
+    pub(super) launches: Option<Launches>,
+    pub(super) steps: Option<Steps>,
+    pub(super) phases: Option<Phases>,
+}
 
 /// Lets the devices that work with the one whose steady state is surest be judged over the same time.
 pub(super) fn align(devices: &[DeviceOps], found: &mut [Found]) {

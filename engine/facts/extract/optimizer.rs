@@ -46,7 +46,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     let of_range = |(key, idle): (&(u32, u32), &crate::ledger::reading::RangeIdle)| {
         let is_step = is_step.get(key.1 as usize).copied().unwrap_or(false);
-        if is_step { idle.idle_ns } else { 0 }
+        // What loads code, or takes memory for the first time, is no cost of single parameters.
+        if is_step { idle.host_ns.saturating_add(idle.launch_ns) } else { 0 }
     };
     facts.set("optimizer_step_count", count as i64);
     facts.set("optimizer_kernel_count", kernel_count);

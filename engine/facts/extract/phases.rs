@@ -1,10 +1,10 @@
 //! The phases of a device's window: which one is measured, and where the time of those before it went.
 
+use super::one_window::{self, Found};
 use super::pause::Pause;
 use super::stats::median;
 use super::{
-    Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, last_pages,
-    one_window, pause,
+    Context, DeviceContext, DevicePart, DevicePass, Parents, PassWork, ScopeError, before_steady, last_pages, pause,
 };
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::accounts::{ByAccount, Sums};
@@ -139,25 +139,17 @@ impl Told {
     }
 }
 
-/// What the launches of one device tell, before it is held against the others.
-pub(super) struct Found {
-    launches: Option<Launches>,
-    pub(super) steps: Option<Steps>,
-    pub(super) phases: Option<Phases>,
-}
-
-impl Found {
-    fn of(timeline: &Timeline, (calls, marks): (&Calls, &Marks), ops: &DeviceOps, view: &View) -> Self {
-        let launches = Launches::new(timeline, ops);
-        let steps = launches.as_ref().and_then(|launches| steps::find(timeline, marks, launches, view.step.as_deref()));
-        let steps = steps.filter(|steps| is_loop(steps, ops.window));
-        let phases = view.phase.and_then(|_| phases_of(timeline, ops, (launches.as_ref(), steps.as_ref())));
-        let phases = phases.map(|phases| match &steps {
-            Some(steps) if !are_marked(steps) => behind_loading(timeline, calls, ops, (&steps.steps, phases)),
-            _ => phases,
-        });
-        Self { launches, steps, phases }
-    }
+/// What the launches of one device tell.
+fn found(timeline: &Timeline, (calls, marks): (&Calls, &Marks), ops: &DeviceOps, view: &View) -> Found {
+    let launches = Launches::new(timeline, ops);
+    let steps = launches.as_ref().and_then(|launches| steps::find(timeline, marks, launches, view.step.as_deref()));
+    let steps = steps.filter(|steps| is_loop(steps, ops.window));
+    let phases = view.phase.and_then(|_| phases_of(timeline, ops, (launches.as_ref(), steps.as_ref())));
+    let phases = phases.map(|phases| match &steps {
+        Some(steps) if !are_marked(steps) => behind_loading(timeline, calls, ops, (&steps.steps, phases)),
+        _ => phases,
+    });
+    Found { launches, steps, phases }
 }
 
 /// Whether steps may be what the program does: a sequence of launches that fills next to nothing of the window is a part of its set-up.
@@ -261,9 +253,9 @@ pub(super) fn tell(
     let is_steady = view.phase == Some(Phase::Steady);
     let pause = if is_steady { pause::cut(timeline, ops) } else { None };
     let last_pages = if is_steady { last_pages::cut(timeline, ops) } else { Vec::new() };
-    let mut found = parallel::map(threads, ops.iter(), |ops| Found::of(timeline, (calls, &marks), ops, view));
-    one_window::align(ops, &mut found);
-    let found = ops.iter_mut().zip(found);
+    let mut all_found = parallel::map(threads, ops.iter(), |ops| found(timeline, (calls, &marks), ops, view));
+    one_window::align(ops, &mut all_found);
+    let found = ops.iter_mut().zip(all_found);
     let mut told = parallel::map(threads, found, |(ops, found)| Told::new(timeline, &marks, ops, (view, found)));
     if let Some(name) = &view.step
         && told.iter().all(|told| told.steps.is_none())

@@ -71,6 +71,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("gpu_library", gpu_library(timeline));
     facts.set_some("gpu_operator", gpu_operator(timeline));
     let holds_operators = timeline.source.format == Some("kineto");
+    facts.set_some("has_backward", has_backward(timeline).filter(|_| holds_operators));
     facts.set_some("operator_count", holds_operators.then(|| operator_count(timeline)));
     facts.set_some("other_accelerator", timeline.source.other_accelerator);
     facts.set_some("kernel_metric_count", timeline.source.kernel_metric_count);
@@ -197,6 +198,15 @@ fn gpu_library(timeline: &Timeline) -> Option<&str> {
     let domains = timeline.ranges.domains.iter().map(|(_, _, name)| timeline.name(*name));
     let is_of_gpu = |name: &&str| GPU_LIBRARIES.iter().any(|known| name.starts_with(known));
     if timeline.ranges.is_empty() { None } else { domains.filter(is_of_gpu).min() }
+}
+
+/// Whether any operator that the host ran is of a backward pass; `None` where none was recorded.
+fn has_backward(timeline: &Timeline) -> Option<bool> {
+    let labels = &timeline.ranges.labels;
+    let names = labels.iter().filter(|label| label.kind == RangeKind::Operator).map(|label| timeline.name(label.name));
+    let mut names = names.peekable();
+    names.peek()?;
+    Some(names.any(|name| name.contains("Backward") || name.contains("backward")))
 }
 
 /// Operators of PyTorch that run on a GPU alone, by how they begin.

@@ -227,6 +227,9 @@ pub enum Step {
         /// Whether room was needed; else a page fault is the cause.
         #[serde(default)]
         evicts: bool,
+        /// Whether the program asks for it in advance.
+        #[serde(default)]
+        prefetches: bool,
     },
 }
 

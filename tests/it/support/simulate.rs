@@ -12,6 +12,7 @@ const GAP_NS: i64 = 800;
 /// Time 0 is the start of the capture; programs begin a little later.
 const FIRST_NS: i64 = 1_000_000;
 /// Causes of migrations, as the tool numbers them.
+const PREFETCH: i64 = 1;
 const PAGE_FAULT: i64 = 2;
 const EVICTION: i64 = 4;
 const PAGEABLE: i64 = 0;
@@ -187,8 +188,13 @@ impl<'a> Machine<'a> {
             }
             Step::Sync { api, stream, tail_us } => self.sync(lane, api, *stream, ns(*tail_us)),
             Step::WaitFor { stream, on } => self.wait_for(lane, *stream, *on),
-            Step::Migrate { to, bytes, gb_per_s, evicts } => {
-                self.migrate(lane, *to, *bytes, *gb_per_s, if *evicts { EVICTION } else { PAGE_FAULT });
+            Step::Migrate { to, bytes, gb_per_s, evicts, prefetches } => {
+                let cause = match (evicts, prefetches) {
+                    (true, _) => EVICTION,
+                    (false, true) => PREFETCH,
+                    (false, false) => PAGE_FAULT,
+                };
+                self.migrate(lane, *to, *bytes, *gb_per_s, cause);
             }
         }
     }
