@@ -387,4 +387,6 @@ impl Judge<'_> {
 }
 
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod tests;
