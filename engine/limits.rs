@@ -140,6 +140,13 @@ pub const MAX_PATTERN_BUDGET_COUNT: usize = 100;
 /// See [`MAX_PATTERN_BUDGET_COUNT`].
 pub const MAX_PATTERN_STAR_COUNT: usize = 16;
 
+// What runs may take that are held against each other.
+
+/// Bytes of memory, about, that the runs of a comparison may take for each byte of their files.
+pub const MAX_COMPARED_BYTES_PER_BYTE: u64 = 3;
+/// The same whatever their size is: that of two hundred small runs.
+pub const MAX_COMPARED_BYTES_ANYWAY: u64 = 96 * MIB;
+
 // What rules and templates may hold and do.
 
 /// Bytes of a template, or of a coldspot.toml.
@@ -220,6 +227,8 @@ pub const MAX_RUN_TIME: Duration = Duration::from_secs(600);
 pub const MAX_RUN_TIME_PER_GIB: Duration = Duration::from_secs(120);
 /// Processor time that a run may take that reads reports.
 pub const MAX_RUN_PROCESSOR_TIME: Duration = Duration::from_secs(8);
+/// The same for each report after the first: ten thousand small ones of a history are judged one by one.
+pub const MAX_RUN_PROCESSOR_TIME_PER_REPORT: Duration = Duration::from_millis(5);
 /// Bytes of the reports that another second of it is given for.
 pub const MIN_RUN_BYTES_PER_PROCESSOR_SECOND: u64 = 32 * MIB;
 /// Bytes of memory that a run may take that reads no report.
@@ -332,6 +341,10 @@ mod tests {
 
     fn of_people() -> Vec<Row> {
         vec![
+            (
+                "memory of the runs of a comparison",
+                vec![count(MAX_COMPARED_BYTES_PER_BYTE), bytes(MAX_COMPARED_BYTES_ANYWAY)],
+            ),
             ("a template, a coldspot.toml", vec![bytes(MAX_TEXT_FILE_BYTES)]),
             ("budgets of a coldspot.toml", vec![count(MAX_CONFIG_ENTRY_COUNT as u64), count(MAX_PATTERN_BYTES as u64)]),
             (
@@ -390,6 +403,7 @@ mod tests {
                     seconds(MAX_RUN_TIME),
                     seconds(MAX_RUN_TIME_PER_GIB),
                     seconds(MAX_RUN_PROCESSOR_TIME),
+                    count(MAX_RUN_PROCESSOR_TIME_PER_REPORT.as_millis() as u64),
                     bytes(MIN_RUN_BYTES_PER_PROCESSOR_SECOND),
                     bytes(MAX_REPORT_RUN_BYTES),
                     count(MAX_RUN_BYTES_PER_BYTE),

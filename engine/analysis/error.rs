@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::compare::PairError;
 use crate::facts::file::FactsFileError;
+use crate::limits::{MAX_COMPARED_BYTES_ANYWAY, MAX_COMPARED_BYTES_PER_BYTE};
 use crate::render::TemplateError;
 use crate::rules::Faults;
 use crate::source::ReadError;
@@ -68,6 +69,16 @@ pub enum AnalysisError {
         number: i64,
         /// Those that did.
         known: String,
+    },
+    /// The runs of a comparison take more memory together than files of their size can need.
+    #[error(
+        "{}: with the runs before it, more is to be held than {} MiB and {MAX_COMPARED_BYTES_PER_BYTE} times the files: compare fewer runs",
+        .path.display(),
+        MAX_COMPARED_BYTES_ANYWAY >> 20
+    )]
+    TooMuchCompared {
+        /// The run that is one too many.
+        path: PathBuf,
     },
     /// The two sides cannot be held against each other at all.
     #[error(transparent)]

@@ -15,6 +15,7 @@ use crate::compare::{PairError, Run, Sides, Terms, compare};
 use crate::facts::Facts;
 use crate::findings::{Baseline, Collection, Policy, Review, Scorecard, Stale, collection, review};
 use crate::gates::{Budgets, Conditions, FailOn, Gates};
+use crate::limits::{MAX_COMPARED_BYTES_ANYWAY, MAX_COMPARED_BYTES_PER_BYTE};
 use crate::project::Config;
 use crate::render::{Context, Format, RenderError, Templates, render};
 use crate::report::{About, ComparisonReport, Report, ReviewReport};
@@ -125,9 +126,13 @@ impl Analysis {
         request: &Request,
     ) -> Result<ComparisonReport, AnalysisError> {
         let paths: Vec<&Path> = base.iter().chain(head).map(PathBuf::as_path).collect();
-        let facts = self.reading.facts_for_comparison(&paths)?;
-        let run = |(facts, path): (Facts, &Path)| self.run(facts, &name_of(path));
-        let mut base_runs: Vec<Run> = facts.into_iter().zip(paths).map(run).collect();
+        let mut kept = Kept::default();
+        let mut base_runs = self.reading.for_comparison(&paths, |facts, path| {
+            let mut run = self.run(facts, &name_of(path));
+            run.forget_what_is_not_compared();
+            kept.add(&run, path)?;
+            Ok(run)
+        })?;
         let head_runs = base_runs.split_off(base.len().min(base_runs.len()));
         Ok(self.compare_runs(&base_runs, &head_runs, request)?)
     }
@@ -189,6 +194,26 @@ impl Analysis {
             allow_unknown: request.allow_unknown_gates,
             on_other_work: request.budgets_on_other_work,
         }
+    }
+}
+
+/// What the runs of a comparison take that are held together.
+#[derive(Default)]
+struct Kept {
+    bytes: u64,
+    file_bytes: u64,
+}
+
+impl Kept {
+    /// # Errors
+    /// When they take too much for files of their size: that a few small ones stand for.
+    fn add(&mut self, run: &Run, path: &Path) -> Result<(), AnalysisError> {
+        self.bytes += run.byte_count() as u64;
+        self.file_bytes += path.metadata().map_or(0, |found| found.len());
+        if self.bytes > MAX_COMPARED_BYTES_ANYWAY + MAX_COMPARED_BYTES_PER_BYTE * self.file_bytes {
+            return Err(AnalysisError::TooMuchCompared { path: path.to_owned() });
+        }
+        Ok(())
     }
 }
 

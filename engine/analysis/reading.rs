@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use foldhash::HashMap;
-
 use super::AnalysisError;
 use crate::facts::extract::{WhatIf, what_if};
 use crate::facts::{self, EntityKind, Facts, Replays, View, file};
@@ -83,21 +81,30 @@ impl Reading {
         self.facts_of(path, self.part_for_review())
     }
 
-    /// The facts by which recordings are compared, in order: those that a review has. Facts files tell what they were made
-    /// of: where one is of a whole window, recordings are measured as a whole, too.
+    /// Makes something of the facts by which recordings are compared, of each before the next is read, and returns that in the order
+    /// of the paths. The facts are those that a review has. Facts files tell what they were made of: where one is of a whole
+    /// window, recordings are measured as a whole, too; so those files are read first.
     ///
     /// # Errors
-    /// As for [`Self::facts`].
-    pub fn facts_for_comparison(&self, paths: &[&Path]) -> Result<Vec<Facts>, AnalysisError> {
-        let is_saved = |path: &&&Path| file::is_facts_file(path);
-        let mut saved: HashMap<&Path, Facts> = HashMap::default();
-        for path in paths.iter().filter(is_saved) {
-            saved.insert(path, self.facts_of(path, Part::Whole)?);
+    /// As for [`Self::facts`], and those of `then`.
+    pub fn for_comparison<T>(
+        &self,
+        paths: &[&Path],
+        mut then: impl FnMut(Facts, &Path) -> Result<T, AnalysisError>,
+    ) -> Result<Vec<T>, AnalysisError> {
+        let is_saved: Vec<bool> = paths.iter().map(|path| file::is_facts_file(path)).collect();
+        let mut done: Vec<Option<T>> = paths.iter().map(|_| None).collect();
+        let mut part = self.part_for_review();
+        for reads_saved in [true, false] {
+            for (index, path) in paths.iter().enumerate().filter(|(index, _)| is_saved[*index] == reads_saved) {
+                let facts = self.facts_of(path, if reads_saved { Part::Whole } else { part })?;
+                if reads_saved && is_of_whole(&facts) {
+                    part = self.part.unwrap_or(Part::Whole);
+                }
+                done[index] = Some(then(facts, path)?);
+            }
         }
-        let part =
-            if saved.values().any(is_of_whole) { self.part.unwrap_or(Part::Whole) } else { self.part_for_review() };
-        let read = |path: &&Path| saved.get(path).cloned().map_or_else(|| self.facts_of(path, part), Ok);
-        paths.iter().map(read).collect()
+        Ok(done.into_iter().flatten().collect())
     }
 
     fn part_for_review(&self) -> Part {

@@ -69,6 +69,7 @@ impl From<AnalysisError> for Failure {
             AnalysisError::Recording(_) | AnalysisError::FactsFile(_) | AnalysisError::NoProfile { .. } => Exit::Report,
             // A head that somebody else made can choose all that keeps two sides apart, except that there are none.
             AnalysisError::Pair(pair) if *pair != PairError::Empty => Exit::Comparison,
+            AnalysisError::TooMuchCompared { .. } => Exit::Comparison,
             _ => Exit::Usage,
         };
         Self::new(exit, error)

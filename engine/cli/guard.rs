@@ -4,6 +4,7 @@
 //! where one step of a template makes a string as large as memory.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +13,8 @@ use clap::Args;
 use coldspot::interrupt;
 use coldspot::limits::{
     MAX_PRINTING_BYTES, MAX_PRINTING_TIME, MAX_REPORT_RUN_BYTES, MAX_RUN_BYTES, MAX_RUN_BYTES_PER_BYTE,
-    MAX_RUN_PROCESSOR_TIME, MAX_RUN_TIME, MAX_RUN_TIME_PER_GIB, MIN_RUN_BYTES_PER_PROCESSOR_SECOND,
+    MAX_RUN_PROCESSOR_TIME, MAX_RUN_PROCESSOR_TIME_PER_REPORT, MAX_RUN_TIME, MAX_RUN_TIME_PER_GIB,
+    MIN_RUN_BYTES_PER_PROCESSOR_SECOND,
 };
 use coldspot::source::{self, Packing};
 use cpu_time::ProcessTime;
@@ -21,8 +23,9 @@ use memory_stats::memory_stats;
 use super::exit::Exit;
 use super::output;
 
-/// A look takes a tenth of a millisecond. Between two of them no run fills a quarter of the memory that it has in any case.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// A look takes a few hundredths of a millisecond. What a run can fill between two of them, at the four GB a second of fresh
+/// memory, is less than the 64 MiB that are left between what it may take in any case and the 256 MiB that are promised.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The most that counts between two looks: a machine that slept meanwhile, or a program that was stopped, used no time.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 const MIB: u64 = 1 << 20;
@@ -38,7 +41,7 @@ const INFLATED_GROWTH_IN_MEMORY: u64 = 1;
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Seconds that the run may take, without those of nsys and ncu; 0 for no bound [default: 600, and 120 for each GiB of the reports;
-    /// of processor time 8, and one for each 32 MiB]
+    /// of processor time 8, one for each 32 MiB, and for each report after the first a two-hundredth]
     #[arg(long, global = true, value_name = "SECONDS", help_heading = "Bounds")]
     max_time: Option<u64>,
     /// MiB of memory that the run may take; 0 for no bound [default: 192, and 4 times the size of the reports; 2048 without
@@ -102,8 +105,10 @@ impl Bounds {
         let size_in_memory = work.byte_count(GROWTH, INFLATED_GROWTH_IN_MEMORY);
         let gib_count = u32::try_from(size.div_ceil(GIB)).unwrap_or(u32::MAX);
         let usual_time = MAX_RUN_TIME + MAX_RUN_TIME_PER_GIB.saturating_mul(gib_count) + work.waits;
+        let further_count = u32::try_from(work.reports.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let of_further = MAX_RUN_PROCESSOR_TIME_PER_REPORT.saturating_mul(further_count);
         let usual_processor_time =
-            MAX_RUN_PROCESSOR_TIME + Duration::from_secs(size / MIN_RUN_BYTES_PER_PROCESSOR_SECOND);
+            MAX_RUN_PROCESSOR_TIME + Duration::from_secs(size / MIN_RUN_BYTES_PER_PROCESSOR_SECOND) + of_further;
         let reads_reports = !work.reports.is_empty();
         let constant_bytes = if reads_reports { MAX_REPORT_RUN_BYTES } else { MAX_RUN_BYTES };
         let usual_bytes = constant_bytes.saturating_add(size_in_memory.saturating_mul(MAX_RUN_BYTES_PER_BYTE));
@@ -145,6 +150,7 @@ pub(super) fn watch(arguments: &Arguments, work: &Work) {
                 time += (now - last).min(LONGEST_LOOK);
             }
             last = now;
+            PASSED_NS.store(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
             let used = Use { time, processor_time: processor_time(), bytes: bytes_in_use() };
             if let Some(bound) = Printing::get().and_then(|printing| printing.broken(used)) {
                 end(Exit::Rules, &format!("the templates take more than {bound}: they are wrong"));
@@ -197,12 +203,16 @@ pub(super) fn while_printing<T>(print: impl FnOnce() -> T) -> T {
     printed
 }
 
-/// What all threads have used of the processors; 0 where the operating system does not tell.
+/// The time that has passed as far as it counts, at the last look.
+static PASSED_NS: AtomicU64 = AtomicU64::new(0);
+
+/// What all threads have used of the processors; where the operating system does not tell, the time that has passed.
 fn processor_time() -> Duration {
-    ProcessTime::try_now().map_or(Duration::ZERO, |time| time.as_duration())
+    let passed = || Duration::from_nanos(PASSED_NS.load(Ordering::Relaxed));
+    ProcessTime::try_now().map_or_else(|_| passed(), |time| time.as_duration())
 }
 
-/// Memory in use; 0 where the operating system does not tell.
+/// Memory in use; 0 where the operating system does not tell, where all other bounds still hold.
 fn bytes_in_use() -> u64 {
     memory_stats().map_or(0, |found| found.physical_mem as u64)
 }
@@ -229,7 +239,7 @@ mod tests {
         let some = Bounds::new(&usual, &Work::of(&reports));
         assert_eq!(some.bytes, Some(MAX_REPORT_RUN_BYTES + 4 * (1 + 16 + 1) * 32 * MIB));
         assert_eq!(some.time, Some(Duration::from_secs(720)));
-        assert_eq!(some.processor_time, Some((MAX_RUN_PROCESSOR_TIME + Duration::from_secs(21)) * SLOWNESS));
+        assert_eq!(some.processor_time, Some((MAX_RUN_PROCESSOR_TIME + Duration::from_millis(21_010)) * SLOWNESS));
         let most = Use { time: Duration::MAX, processor_time: Duration::MAX, bytes: u64::MAX };
         let off = Bounds::new(&Arguments { max_time: Some(0), max_memory: Some(0) }, &Work::of(&reports));
         assert_eq!(off.broken(most), None);
@@ -239,8 +249,7 @@ mod tests {
         let long = Use { time: Duration::from_secs(3), ..used };
         assert_eq!(tight.broken(long).unwrap(), "2 s (--max-time)");
         assert_eq!(tight.broken(Use { bytes: 3 * MIB + 1, ..used }).unwrap(), "3 MiB of memory (--max-memory)");
-        let busy =
-            Use { processor_time: Duration::from_secs(29) * SLOWNESS + Duration::from_nanos(1), ..Use::default() };
+        let busy = Use { processor_time: Duration::from_millis(29_011) * SLOWNESS, ..Use::default() };
         assert!(some.broken(busy).unwrap().ends_with(" s of processor time (--max-time)"));
     }
 

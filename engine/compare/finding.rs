@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::HashMap;
+
 use super::ledger::DeviceChange;
 use super::measure::{Change, Noise, Trend, Values, per_unit};
 use super::runs::{Run, Runs, name_of};
 use super::sides::{Side, Sides};
 use super::state::State;
 use super::work::Work;
-use crate::facts::EntityKind;
+use crate::facts::{EntityId, EntityKind};
 use crate::findings::{Observation, SourceLocation};
 use crate::ledger::Account;
 use crate::rules::outcome::{Confidence, Severity};
@@ -81,7 +83,8 @@ pub(super) fn findings(
 ) -> Vec<FindingChange> {
     let seen = Sides::of(|side| seen(*sides.get(side), side, work));
     let names: BTreeSet<&str> = seen.iter().flat_map(BTreeMap::keys).map(String::as_str).collect();
-    let context = Context { work, devices, noise, sides, is_comparable: work.basis.is_comparable() };
+    let times = sides.map(|side| side.runs.iter().map(|run| times(run)).collect());
+    let context = Context { work, devices, noise, sides, times, is_comparable: work.basis.is_comparable() };
     let mut changes: Vec<FindingChange> =
         names.into_iter().filter_map(|name| Some(Pair::new(&context, name, sides, &seen)?.change())).collect();
     changes.sort_by(|a, b| a.rank().cmp(&b.rank()).then_with(|| a.fingerprint.cmp(&b.fingerprint)));
@@ -124,7 +127,28 @@ struct Context<'a> {
     devices: &'a [DeviceChange],
     noise: &'a Noise,
     sides: Sides<Runs<'a>>,
+    /// What each run spends in what findings may be about.
+    times: Sides<Vec<Times<'a>>>,
     is_comparable: bool,
+}
+
+/// The sums of a run's kernels, ranges and copies of a name, of each device and of all.
+type Times<'a> = HashMap<(EntityKind, Option<EntityId>, &'a str), i64>;
+
+fn times(run: &Run) -> Times<'_> {
+    let mut times = Times::default();
+    for (kind, fact) in
+        [(EntityKind::Kernel, "sum_ns"), (EntityKind::Range, "sum_ns"), (EntityKind::CopyGroup, "busy_ns")]
+    {
+        for (id, entity) in run.facts.of_kind(kind) {
+            let own = run.facts.related(id, EntityKind::Device).map(Some);
+            for device in std::iter::once(None).chain(own) {
+                let sum_ns = times.entry((kind, device, name_of(entity))).or_default();
+                *sum_ns = sum_ns.saturating_add(entity.int(fact).unwrap_or(0));
+            }
+        }
+    }
+    times
 }
 
 /// A finding of one fingerprint, as the sides that have it see it.
@@ -323,15 +347,13 @@ impl<'a> Pair<'a> {
     /// Which way the time of the kernel, copies or range went that it is about.
     fn own_trend(&self) -> Option<Trend> {
         let kind = self.shown.by.subject.kind;
-        let fact = match kind {
-            EntityKind::Kernel | EntityKind::Range => "sum_ns",
-            EntityKind::CopyGroup => "busy_ns",
-            _ => return None,
-        };
+        if !matches!(kind, EntityKind::Kernel | EntityKind::Range | EntityKind::CopyGroup) {
+            return None;
+        }
         let values = Sides::of(|side| {
             let runs = self.context.sides.get(side).runs.iter().enumerate();
             Values::of(runs.map(|(index, run)| {
-                per_unit(self.own_ns(run, side, kind, fact), self.context.work.units_of(side, index))
+                per_unit(self.own_ns((run, index), side, kind), self.context.work.units_of(side, index))
             }))
         });
         let change = Change::of(&values.both()?, self.context.noise);
@@ -340,13 +362,12 @@ impl<'a> Pair<'a> {
         Some(if is_large { change.trend() } else { Trend::Same })
     }
 
-    fn own_ns(&self, run: &Run, side: Side, kind: EntityKind, fact: &str) -> i64 {
+    fn own_ns(&self, (run, index): (&Run, usize), side: Side, kind: EntityKind) -> i64 {
         let pair = self.context.work.replaced.iter().find(|pair| pair.new == self.shown.name);
         let name = pair.filter(|_| side == Side::Base).map_or(self.shown.name.as_str(), |pair| &pair.old);
         let device = self.shown.device.and_then(|index| run.devices().get(index).map(|(id, _)| *id));
-        let is_meant = |id| device.is_none() || run.facts.related(id, EntityKind::Device) == device;
-        let own = run.facts.of_kind(kind).filter(|(id, entity)| name_of(entity) == name && is_meant(*id));
-        own.map(|(_, entity)| entity.int(fact).unwrap_or(0)).fold(0, i64::saturating_add)
+        let times = self.context.times.get(side).get(index);
+        times.and_then(|times| times.get(&(kind, device, name))).copied().unwrap_or(0)
     }
 
     /// A finding of both sides is worse only when the time that it draws on grew, and better only when that shrank.

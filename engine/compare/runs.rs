@@ -1,7 +1,7 @@
 //! One side of a comparison: one report, or several runs of the same program.
 
 use super::measure::{Measure, Values};
-use crate::facts::{Entity, EntityId, Facts};
+use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::findings::Review;
 
 /// One run: its facts, and what the rules said of them.
@@ -16,6 +16,26 @@ pub struct Run {
 }
 
 impl Run {
+    /// Lets go of what no comparison looks at. Of many runs it would fill memory.
+    pub(crate) fn forget_what_is_not_compared(&mut self) {
+        self.review.forget_words();
+        self.facts.forget(|entity| {
+            matches!(
+                entity.kind,
+                EntityKind::Process
+                    | EntityKind::Stream
+                    | EntityKind::LaunchShape
+                    | EntityKind::SyncGroup
+                    | EntityKind::Phase
+            )
+        });
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub(crate) fn byte_count(&self) -> usize {
+        self.facts.byte_count() + self.review.byte_count()
+    }
+
     pub(crate) fn entity(&self) -> Option<&Entity> {
         self.facts.run()
     }

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use super::catalogue::{self, EntityKind};
 use super::value::FactValue;
 
+/// What a fact takes in the map of an entity, whose nodes are two thirds full, about; and what each allocation takes beyond its own.
+const BYTES_OF_FACT: usize = 64;
+const BYTES_OF_ALLOCATION: usize = 24;
+
 /// The index of an entity in [`Facts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntityId(usize);
@@ -177,6 +181,28 @@ impl Facts {
                 self.push(Entity { key: format!("{prefix}{}", entity.key), ancestors, ..entity.clone() })
             }));
         }
+    }
+
+    /// Lets go of the facts of some entities, but for their names.
+    pub(crate) fn forget(&mut self, is_one: impl Fn(&Entity) -> bool) {
+        for entity in self.entities.iter_mut().filter(|entity| is_one(entity)) {
+            let name = entity.facts.remove_entry("name");
+            entity.facts = name.into_iter().collect();
+        }
+    }
+
+    /// Bytes of memory that they take, about.
+    pub(crate) fn byte_count(&self) -> usize {
+        let of_fact = |value: &FactValue| {
+            let text_bytes = if let FactValue::Text(text) = value { text.len() + BYTES_OF_ALLOCATION } else { 0 };
+            BYTES_OF_FACT + text_bytes
+        };
+        let of_entity = |entity: &Entity| {
+            let of_facts: usize = entity.facts.values().map(of_fact).sum();
+            let own = size_of::<Entity>() + size_of::<EntityId>() * (1 + entity.ancestors.len());
+            own + entity.key.len() + 2 * BYTES_OF_ALLOCATION + of_facts
+        };
+        self.entities.iter().map(of_entity).sum()
     }
 
     /// How many entities there are.

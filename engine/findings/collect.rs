@@ -6,7 +6,7 @@ use super::{Review, is_of_kernels_alone};
 use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::rules::outcome::Severity;
 use crate::source::{self, FORMAT_IDS, KERNELS_FORMAT_ID, KernelFilter, NameBase, PRINT_ALL_COUNTERS, Script};
-use crate::text::{escape, shell};
+use crate::text::shell;
 use crate::timeline::Capability;
 
 /// What to record, in the order in which it helps.
@@ -279,7 +279,7 @@ fn functor_of(kernel: &Entity) -> Option<&str> {
 fn is_usable(kernel: &Entity) -> bool {
     let function = function_of(kernel);
     let is_fit = !function.is_empty() && function.len() <= LONGEST_FUNCTION;
-    is_fit && !function.chars().any(char::is_control) && !escape::has_invisible(function)
+    is_fit && shell::quote(function).is_some()
 }
 
 /// One round of what these kernels repeat, after a few others.

@@ -7,6 +7,9 @@ use super::{Also, Finding, Gain, Review, Subject};
 use crate::rules::outcome::{Confidence, Severity};
 use crate::text::spans::Sentence;
 
+/// What a subject takes beside its key and label, about: its names and where in the code it is.
+const BYTES_OF_SUBJECT: usize = 512;
+
 /// One rule that holds for one entity, or for several that only volatile numbers tell apart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation<'a> {
@@ -46,6 +49,35 @@ impl Review {
     }
 }
 
+impl Review {
+    /// Lets go of what only a review by itself tells: how a finding is shown and why it holds, and what is no finding.
+    pub(crate) fn forget_words(&mut self) {
+        self.verdict = Sentence::default();
+        self.findings.iter_mut().for_each(Finding::forget_words);
+        (self.suppressed, self.unjudged) = (Vec::new(), Vec::new());
+        (self.errors, self.capture) = (Vec::new(), Vec::new());
+        for device in &mut self.devices {
+            device.kernels = Vec::new();
+        }
+    }
+
+    /// Bytes of memory that its findings take, about.
+    pub(crate) fn byte_count(&self) -> usize {
+        let of_subject = |subject: &Subject| subject.key.len() + subject.label.byte_count() + BYTES_OF_SUBJECT;
+        let of_observation = |one: Observation<'_>| {
+            let of_finding = one.finding.advice.byte_count() + one.finding.title.len();
+            let own = one.fingerprint.len() + one.summary.byte_count() + of_subject(one.subject);
+            own + of_finding + size_of::<Finding>()
+        };
+        let of_ignored = |ignored: &super::Ignored| -> usize {
+            let own = |one: &super::IgnoredFinding| one.summary.byte_count() + of_subject(&one.subject);
+            ignored.findings.iter().map(own).sum()
+        };
+        let found: usize = self.findings.iter().flat_map(Finding::observations).map(of_observation).sum();
+        found + self.ignored.iter().map(of_ignored).sum::<usize>()
+    }
+}
+
 impl Observation<'_> {
     fn recoverable_ns(&self) -> Option<i64> {
         self.gain.map(|gain| gain.recoverable_ns)
@@ -53,6 +85,13 @@ impl Observation<'_> {
 }
 
 impl Finding {
+    fn forget_words(&mut self) {
+        let Self { headline, because, evidence, verify, look, references, symptoms, .. } = self;
+        (*headline, *verify, *look) = (Sentence::default(), Sentence::default(), None);
+        (*because, *evidence, *references) = (Vec::new(), Vec::new(), Vec::new());
+        symptoms.iter_mut().for_each(Self::forget_words);
+    }
+
     fn observations(&self) -> Vec<Observation<'_>> {
         let best = Observation {
             fingerprint: &self.fingerprint,

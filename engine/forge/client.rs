@@ -167,7 +167,7 @@ impl<'a> Client<'a> {
 
     fn send_once(&self, call: &Call) -> Result<Answer<'a>, (ForgeError, Next)> {
         let network = |error: ureq::Error| {
-            let error = ForgeError::Network { doing: call.doing, why: self.token.quote(&error.to_string()) };
+            let error = ForgeError::Network { doing: call.doing, why: self.token.hide(&error.to_string()) };
             (error, Next::Doubt)
         };
         let mut response = self.exchange(call).map_err(network)?;

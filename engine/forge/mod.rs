@@ -7,6 +7,7 @@ mod body;
 mod client;
 mod comment;
 mod error;
+mod harmless;
 mod secret;
 mod target;
 

@@ -14,8 +14,8 @@ const ORDERS: usize = 999;
 const MOST_CHANCE: f64 = 0.01;
 /// The latest points that are looked at: the time it takes grows with the square.
 const MAX_POINTS: usize = 300;
-/// Where the same time comes again and again, it still differs by so much, as a share.
-const LEAST_SPREAD: f64 = 0.001;
+/// Sums of the same points in another order differ by so much of all squares, at most, in their last digits.
+const NOISE_OF_DIGITS: f64 = 1e-12;
 
 /// A point from which on time is other than before.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,8 +41,8 @@ pub(super) fn points(times: &[f64], least_share: f64) -> Vec<ChangePoint> {
     let mut open = vec![(0, logs.len())];
     while let Some((start, end)) = open.pop() {
         let part = &logs[start..end];
-        let Some((stretch, t)) = most_other(part) else { continue };
-        let chance = chance(part, t, &mut dice);
+        let Some((stretch, between)) = most_other(&Sums::new(part)) else { continue };
+        let chance = chance(part, between, &mut dice);
         if chance <= MOST_CHANCE {
             let inner = stretch.iter().map(|at| start + at).filter(|at| *at > start && *at < end);
             let inner: Vec<usize> = inner.collect();
@@ -59,20 +59,30 @@ pub(super) fn points(times: &[f64], least_share: f64) -> Vec<ChangePoint> {
 /// Leaves out cuts between parts that differ by less, or not beyond what chance has of these two parts alone, the smallest first,
 /// since each makes one part of two.
 fn told(logs: &[f64], cuts: &mut Vec<(usize, f64)>, least_share: f64, dice: &mut Dice) {
+    // What was found of each cut between its parts: only the neighbours of one that is left out are looked at again.
+    let mut known: Vec<Option<bool>> = vec![None; cuts.len()];
     loop {
         let end_of = |index: usize| cuts.get(index).map_or(logs.len(), |(at, _)| *at);
         let mut is_told = |index: usize, change: &ChangePoint| {
             let start = if index > 0 { end_of(index - 1) } else { 0 };
             let both = &logs[start..end_of(index + 1)];
-            let t = Sums::new(both).t(0, change.index - start);
-            change.share.abs() >= least_share && chance(both, t, dice) <= MOST_CHANCE
+            change.share.abs() >= least_share
+                && chance(both, Sums::new(both).between(0, change.index - start), dice) <= MOST_CHANCE
         };
-        let mut all: Vec<(usize, ChangePoint)> = changes(logs, cuts).enumerate().collect();
-        all.retain(|(index, change)| !is_told(*index, change));
-        let Some((index, _)) = all.into_iter().min_by(|a, b| a.1.share.abs().total_cmp(&b.1.share.abs())) else {
-            return;
-        };
+        let mut least: Option<(usize, f64)> = None;
+        for (index, change) in changes(logs, cuts).enumerate() {
+            let share = change.share.abs();
+            let is_kept = *known[index].get_or_insert_with(|| is_told(index, &change));
+            if !is_kept && least.is_none_or(|(_, known)| share < known) {
+                least = Some((index, share));
+            }
+        }
+        let Some((index, _)) = least else { return };
         cuts.remove(index);
+        known.remove(index);
+        for neighbour in [index.checked_sub(1), Some(index)].into_iter().flatten() {
+            known.get_mut(neighbour).into_iter().for_each(|known| *known = None);
+        }
     }
 }
 
@@ -91,64 +101,97 @@ fn changes<'a>(logs: &'a [f64], cuts: &'a [(usize, f64)]) -> impl Iterator<Item 
     })
 }
 
-/// From where to where a stretch differs most from the rest, and how large its t is; `None` of too few points.
-fn most_other(logs: &[f64]) -> Option<([usize; 2], f64)> {
-    let count = logs.len();
-    if count < 2 * LEAST_POINTS {
-        return None;
-    }
-    let sums = Sums::new(logs);
-    // No part may be too short: neither the stretch nor what is left of the series before or after it.
-    let is_end = |at: usize| at == 0 || at == count || (LEAST_POINTS..=count - LEAST_POINTS).contains(&at);
+/// From where to where a stretch differs most from the rest, and how much of the squares lies between the two; `None` of too few
+/// points.
+fn most_other(sums: &Sums) -> Option<([usize; 2], f64)> {
     let mut most: Option<([usize; 2], f64)> = None;
-    for start in (0..count).filter(|at| is_end(*at)) {
-        for end in (start + LEAST_POINTS..=count).filter(|at| is_end(*at) && at - start < count) {
-            let t = sums.t(start, end);
-            if most.is_none_or(|(_, known)| t > known) {
-                most = Some(([start, end], t));
+    for (start, first, last) in sums.stretches() {
+        for end in first..=last {
+            let between = sums.between(start, end);
+            if most.is_none_or(|(_, known)| between > known) {
+                most = Some(([start, end], between));
             }
         }
     }
     most
 }
 
-/// What t of any stretch is made of.
+/// What t of any stretch is made of. Of two stretches of a series, or of its points in another order, that has the larger t of which
+/// more of the squares lies between it and the rest: t² = between / ((all − between) / (points − 2)).
 struct Sums {
     /// Up to each point, of distances from the mean: logarithms of times would lose digits.
     sums: Vec<f64>,
-    square: f64,
+    /// What the square of a sum over so many points counts for.
+    weights: Vec<f64>,
 }
 
 impl Sums {
     fn new(logs: &[f64]) -> Self {
-        let center = mean(logs);
-        let mut sums = vec![0.0; logs.len() + 1];
-        for (index, log) in logs.iter().enumerate() {
-            sums[index + 1] = sums[index] + log - center;
-        }
-        Self { sums, square: logs.iter().map(|log| (log - center).powi(2)).sum() }
+        let count = logs.len();
+        let weight = |length: usize| count as f64 / (length * (count - length)).max(1) as f64;
+        let mut sums = Self { sums: vec![0.0; count + 1], weights: (0..=count).map(weight).collect() };
+        sums.fill(logs);
+        sums
     }
 
-    /// Student's t of a stretch and the rest; both have points.
-    fn t(&self, start: usize, end: usize) -> f64 {
+    /// Takes the same points in another order.
+    fn fill(&mut self, logs: &[f64]) {
+        let center = mean(logs);
+        let mut sum = 0.0;
+        for (place, log) in self.sums[1..].iter_mut().zip(logs) {
+            sum += log - center;
+            *place = sum;
+        }
+    }
+
+    /// The stretches that are looked at: where they start, and from where to where they may end. No part is too short: neither a
+    /// stretch nor what is left of the series before or after it.
+    fn stretches(&self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let count = self.sums.len() - 1;
-        let (inner, outer) = ((end - start) as f64, (count - end + start) as f64);
-        let sum = self.sums[end] - self.sums[start];
-        let [mean_in, mean_out] = [sum / inner, (self.sums[count] - sum) / outer];
-        let within = self.square - inner * mean_in.powi(2) - outer * mean_out.powi(2);
-        let spread = (within.max(0.0) / (count as f64 - 2.0)).sqrt().max(LEAST_SPREAD);
-        (mean_in - mean_out).abs() / (spread * (1.0 / inner + 1.0 / outer).sqrt())
+        let last = count.saturating_sub(LEAST_POINTS);
+        let starts = std::iter::once(0).chain(LEAST_POINTS..=last).filter(move |_| count >= 2 * LEAST_POINTS);
+        starts.flat_map(move |start| {
+            // Those that end with the series begin within it.
+            let to_the_end = (start > 0).then_some((start, count, count));
+            [Some((start, start + LEAST_POINTS, last)), to_the_end].into_iter().flatten()
+        })
+    }
+
+    /// How much of the squares lies between a stretch and the rest; both have points.
+    fn between(&self, start: usize, end: usize) -> f64 {
+        (self.sums[end] - self.sums[start]).powi(2) * self.weights[end - start]
+    }
+
+    /// Whether any stretch has as much.
+    fn has(&self, between: f64) -> bool {
+        self.stretches().any(|(start, first, last)| {
+            let Some(ends) = self.sums.get(first..=last) else { return false };
+            let begin = self.sums[start];
+            let weighed = ends.iter().zip(&self.weights[first - start..]);
+            // Counted, not looked for: so processors go through several at once.
+            weighed.filter(|(end, weight)| (*end - begin) * (*end - begin) * *weight >= between).count() > 0
+        })
     }
 }
 
-/// How often the same points in another order have a t as large.
-fn chance(logs: &[f64], t: f64, dice: &mut Dice) -> f64 {
+/// How often the same points in another order differ as much. Once that is more than chance may have, how much more is not asked.
+fn chance(logs: &[f64], between: f64, dice: &mut Dice) -> f64 {
     let mut order = logs.to_vec();
-    let as_large = (0..ORDERS).filter(|_| {
+    let mut sums = Sums::new(logs);
+    let square: f64 = logs.iter().map(|log| (log - mean(logs)).powi(2)).sum();
+    // Where the same time comes again and again, digits that were lost are no difference.
+    let least = between - NOISE_OF_DIGITS * square;
+    let share = |as_large: usize| (as_large + 1) as f64 / (ORDERS + 1) as f64;
+    let mut as_large = 0;
+    for _ in 0..ORDERS {
         dice.shuffle(&mut order);
-        most_other(&order).is_some_and(|(_, other)| other >= t - 1e-9)
-    });
-    (as_large.count() + 1) as f64 / (ORDERS + 1) as f64
+        sums.fill(&order);
+        as_large += usize::from(sums.has(least));
+        if share(as_large) > MOST_CHANCE {
+            break;
+        }
+    }
+    share(as_large)
 }
 
 fn mean(values: &[f64]) -> f64 {

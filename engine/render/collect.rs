@@ -26,16 +26,16 @@ pub fn collect_text(collection: &Collection) -> String {
         out.push_str(&format!("\n{}. {}\n", index + 1, heading(part)));
         for line in part.script.iter().flat_map(|script| script.text.lines()) {
             // What is not our own in it is quoted for a shell, and holds no character that cannot be seen.
-            out.push_str(format!("   {line}").trim_end());
+            out.push_str(escape::no_command(&format!("   {line}")).trim_end());
             out.push('\n');
         }
         if part.script.as_ref().is_some_and(|script| script.language == Language::Python) {
             out.push_str("   # then, in a shell:\n");
         }
-        out.push_str(&format!("   {}\n", part.then));
+        out.push_str(&format!("{}\n", escape::no_command(&format!("   {}", part.then))));
     }
     for remark in &collection.remarks {
-        out.push_str(&format!("\n{remark}\n"));
+        out.push_str(&format!("\n{}\n", escape::no_command(remark)));
     }
     out
 }

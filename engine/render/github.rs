@@ -36,7 +36,8 @@ pub(super) fn github(notes: &Notes<'_>) -> String {
         lines.push(escape::line(&line));
     }
     lines.extend(notes.remarks.iter().cloned());
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    // No text of a line is trusted to have been parted before.
+    lines.iter().map(|line| format!("{}\n", escape::part_hashes(line))).collect()
 }
 
 /// Notes of one rule at one place that ask for the same: one annotation says so once. In the order of their first.

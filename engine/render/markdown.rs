@@ -273,7 +273,7 @@ fn read(folder: &Path, path: &Path) -> Result<String, TemplateError> {
 
 /// The parser calls itself for each operator within a tag, and for each branch: of enough of them it would end the program.
 fn within_limits(source: String) -> io::Result<String> {
-    let measure = tags::measure(&source);
+    let measure = tags::measure(&source, MAX_TEMPLATE_NEST_COUNT);
     if measure.longest_tag > MAX_TAG_BYTES {
         return Err(io::Error::other(format!("a tag is longer than {MAX_TAG_BYTES} bytes")));
     }
@@ -281,10 +281,10 @@ fn within_limits(source: String) -> io::Result<String> {
         let message = format!("more than {MAX_OPEN_BRANCH_COUNT} branches (`if`, `elif`) stand inside each other");
         return Err(io::Error::other(message));
     }
-    if measure.nests > MAX_TEMPLATE_NEST_COUNT {
+    if let Some(line) = measure.nests_beyond_line {
         return Err(io::Error::other(format!(
-            "line {}: with all that gives values a name, more than {MAX_TEMPLATE_NEST_COUNT} brackets, `+`, `*`, and filters that do not make a text or a number",
-            measure.nests_line
+            "line {line}: with this tag, the tags that give values a name and the largest of the others hold {} brackets, `+`, `*` and filters that do not make a text or a number; no more than {MAX_TEMPLATE_NEST_COUNT} are read",
+            measure.nests
         )));
     }
     Ok(source)

@@ -94,21 +94,19 @@ impl Budget {
 
 /// What this thread has used of the processors; what has passed, where the system does not tell.
 #[derive(Debug)]
-enum Clock {
-    Processor(ThreadTime),
-    Wall(Instant),
+struct Clock {
+    processor: Option<ThreadTime>,
+    wall: Instant,
 }
 
 impl Clock {
     fn now() -> Self {
-        ThreadTime::try_now().map_or_else(|_| Self::Wall(Instant::now()), Self::Processor)
+        Self { processor: ThreadTime::try_now().ok(), wall: Instant::now() }
     }
 
     fn elapsed(&self) -> Duration {
-        match self {
-            Self::Processor(since) => since.try_elapsed().unwrap_or_default(),
-            Self::Wall(since) => since.elapsed(),
-        }
+        let used = self.processor.and_then(|since| since.try_elapsed().ok());
+        used.unwrap_or_else(|| self.wall.elapsed())
     }
 }
 

@@ -24,7 +24,7 @@ pub fn plain(text: &str) -> String {
 
 /// No two `#` side by side where they may begin a command; a heading of Markdown, or a frame of hashes, has a blank behind them.
 /// What follows the end of a text is not known.
-pub(super) fn part_hashes(text: &str) -> String {
+pub(crate) fn part_hashes(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut hashes = 0;
     for c in text.chars() {

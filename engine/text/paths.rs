@@ -44,6 +44,7 @@ pub fn inside(path: &str) -> Result<String, &'static str> {
         (parts.contains(&".."), "leads out of the folder of this file"),
         (path.contains('\\'), "has a `\\`: write `/` between folders"),
         (escape::has_invisible(path) || path.contains(['\n', '\r', '\t']), "holds invisible characters"),
+        (escape::no_command(path) != path, "is a command to a pipeline"),
     ];
     match faults.into_iter().find(|(is_there, _)| *is_there) {
         Some((_, fault)) => Err(fault),
@@ -66,6 +67,14 @@ fn last_part(word: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_below_a_folder_is_no_command() {
+        assert_eq!(inside("./a//b#1.py"), Ok("a/b#1.py".to_owned()));
+        for path in ["##[error]x.py", "a/##vso[task.x].py", "::error::x.py", "a/../b", "/a", "a\u{200b}", "a\n"] {
+            assert!(inside(path).is_err(), "{path:?}");
+        }
+    }
 
     #[test]
     fn only_the_last_part_of_a_path_stays() {

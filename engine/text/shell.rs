@@ -1,9 +1,11 @@
 //! Words of a command line that a person copies into a shell.
 
 /// A word as a POSIX shell reads it: as it is where no shell reads it otherwise, else in single quotes. `None` for what no terminal
-/// should be given: control characters, and characters that cannot be seen or that turn the direction of a text.
+/// or log should be given: control characters, characters that cannot be seen or that turn the direction of a text, and what is a
+/// command to a pipeline.
 pub fn quote(word: &str) -> Option<String> {
-    if word.chars().any(char::is_control) || super::escape::has_invisible(word) {
+    let is_command = super::escape::no_command(word) != word;
+    if word.chars().any(char::is_control) || super::escape::has_invisible(word) || is_command {
         return None;
     }
     let is_plain =
@@ -38,7 +40,7 @@ mod tests {
         assert_eq!(quote("it's `x`").as_deref(), Some(r"'it'\''s `x`'"));
         assert_eq!(quote("").as_deref(), Some("''"));
         assert_eq!(quote("~/x").as_deref(), Some("'~/x'"));
-        for hidden in ["a\nb", "a\u{1b}[31m", "a\u{202e}b", "\0"] {
+        for hidden in ["##[error]x", "a ##vso[task.x]", "::error::x", "a\nb", "a\u{1b}[31m", "a\u{202e}b", "\0"] {
             assert_eq!(quote(hidden), None, "{hidden:?}");
         }
     }

@@ -14,8 +14,8 @@ pub(crate) struct Measure {
     /// By how many levels one pass through the template can nest a value: its brackets, filters and other makers of values that hold
     /// values. Of the tags that print or ask, which keep nothing, only the one with the most counts.
     pub(crate) nests: usize,
-    /// The line of the tag that has the most of these.
-    pub(crate) nests_line: u16,
+    /// The line of the tag with which these are more than a limit; absent where they are not.
+    pub(crate) nests_beyond_line: Option<u16>,
 }
 
 /// Filters that make a number, a truth or a text, of values however deep: they nest none in another.
@@ -44,11 +44,11 @@ const FLAT_FILTERS: [&str; 22] = [
     "urlencode",
 ];
 
-/// Measures the tags of a template.
-pub(crate) fn measure(source: &str) -> Measure {
+/// Measures the tags of a template, which may nest a value by no more than so many levels.
+pub(crate) fn measure(source: &str, most_nests: usize) -> Measure {
     let mut found = Measure::default();
     let mut branches = Branches::default();
-    let mut nests = Nests::default();
+    let mut nests = Nests { limit: most_nests, ..Nests::default() };
     let (mut open, mut is_named) = (None, false);
     let mut filter = Filter::None;
     for (token, span) in tokenize(source, false, SyntaxConfig::default()).map_while(Result::ok) {
@@ -83,12 +83,7 @@ pub(crate) fn measure(source: &str) -> Measure {
     nests.end();
     let unclosed = open.map_or(0, |start| source.len() - start);
     let longest_tag = found.longest_tag.max(unclosed);
-    Measure {
-        longest_tag,
-        open_branches: branches.most,
-        nests: nests.kept + nests.most_passing,
-        nests_line: nests.line,
-    }
+    Measure { longest_tag, open_branches: branches.most, nests: nests.all(), nests_beyond_line: nests.beyond_line }
 }
 
 /// Where in a filter one is.
@@ -155,9 +150,10 @@ struct Nests {
     of_tag: usize,
     is_passing: bool,
     line_of_tag: u16,
-    /// The line of the tag that has the most, and how many these are.
-    line: u16,
-    most: usize,
+    /// How many there may be.
+    limit: usize,
+    /// The line of the tag with which there are more.
+    beyond_line: Option<u16>,
 }
 
 impl Nests {
@@ -173,13 +169,17 @@ impl Nests {
 
     fn end(&mut self) {
         let count = std::mem::take(&mut self.of_tag);
-        if count > self.most {
-            (self.most, self.line) = (count, self.line_of_tag);
-        }
         match self.is_passing {
             true => self.most_passing = self.most_passing.max(count),
             false => self.kept += count,
         }
+        if self.all() > self.limit {
+            self.beyond_line.get_or_insert(self.line_of_tag);
+        }
+    }
+
+    fn all(&self) -> usize {
+        self.kept + self.most_passing
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
             ("{% raw %}{{ much }}{% endraw %}", 0),
             ("none", 0),
         ] {
-            assert_eq!(measure(source).longest_tag, longest_tag, "{source}");
+            assert_eq!(measure(source, 0).longest_tag, longest_tag, "{source}");
         }
     }
 
@@ -231,7 +231,7 @@ mod tests {
             ("{% if a %}{% elif b %}{% if c %}{% endif %}{% endif %}", 3),
             ("{% elif a %}{% endif %}{{ if }}", 0),
         ] {
-            assert_eq!(measure(source).open_branches, open_branches, "{source}");
+            assert_eq!(measure(source, 0).open_branches, open_branches, "{source}");
         }
     }
 
@@ -246,20 +246,24 @@ mod tests {
             ("{% set a = [b] | join(c | map('x')) %}{{ d | length }}", 3),
             ("{% set a = b | round ~ (c) | list %}", 2),
         ] {
-            assert_eq!(measure(source).nests, nests, "{source}");
+            assert_eq!(measure(source, 0).nests, nests, "{source}");
         }
     }
 
     #[test]
-    fn the_line_is_that_of_the_tag_with_the_most() {
-        assert_eq!(measure("{{ a }}\n{% set b = [c] %}\n{{ d|list|map('e') }}\n{{ [f] }}").nests_line, 3);
+    fn the_line_is_that_of_the_tag_with_which_there_are_too_many() {
+        let source = "{{ a }}\n{% set b = [c] %}\n{{ d|list|map('e') }}\n{% set f = [g] + h %}\n{{ [i] }}";
+        let line = |limit: usize| measure(source, limit).nests_beyond_line;
+        assert_eq!([0, 1, 3, 4, 5, 6].map(line), [Some(2), Some(3), Some(3), Some(4), Some(4), None]);
+        let sums = "{% set a = a + b %}\n".repeat(201);
+        assert_eq!(measure(&sums, 200).nests_beyond_line, Some(201));
     }
 
     #[test]
     fn measuring_takes_time_by_the_length() {
         effort::at_most(5, || {
-            assert_eq!(measure(&"{%if a%}".repeat(130_000)).open_branches, 130_000);
-            assert_eq!(measure(&"{%elif a%}".repeat(100_000)).open_branches, 0);
+            assert_eq!(measure(&"{%if a%}".repeat(130_000), 0).open_branches, 130_000);
+            assert_eq!(measure(&"{%elif a%}".repeat(100_000), 0).open_branches, 0);
         });
     }
 

@@ -43,6 +43,8 @@ mod readers {
     mod damaged_traces;
     mod fixtures;
     mod kineto;
+    mod kineto_pages;
+    mod kineto_places;
     mod ncu;
     mod ncu_rep;
     mod nsys_rep;

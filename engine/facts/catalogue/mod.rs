@@ -21,6 +21,9 @@ mod steps;
 mod torch;
 mod utilization;
 
+use std::sync::LazyLock;
+
+use foldhash::HashMap;
 use serde::Serialize;
 
 use super::value::FactValue;
@@ -299,9 +302,13 @@ pub fn of_kind(kind: EntityKind) -> impl Iterator<Item = &'static Fact> {
     parts.iter().copied().flatten()
 }
 
+/// The facts of each kind, by name: each value of a facts file is looked up, and each that is set.
+static BY_NAME: LazyLock<[HashMap<&str, &Fact>; EntityKind::ALL.len()]> =
+    LazyLock::new(|| EntityKind::ALL.map(|kind| of_kind(kind).map(|fact| (fact.name, fact)).collect()));
+
 /// The entry for one fact.
 pub fn find(kind: EntityKind, name: &str) -> Option<&'static Fact> {
-    of_kind(kind).find(|fact| fact.name == name)
+    BY_NAME.get(kind as usize)?.get(name).copied()
 }
 
 #[cfg(test)]

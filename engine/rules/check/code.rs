@@ -239,7 +239,7 @@ impl<'a, 'log> Checker<'a, 'log> {
             return None;
         }
         let source = text.get_ref();
-        let measure = tags::measure(source);
+        let measure = tags::measure(source, usize::MAX);
         if !self.is_short(text, measure.longest_tag) || !self.is_flat(text, measure.open_branches) {
             return None;
         }

@@ -389,4 +389,6 @@ impl Judge<'_> {
 }
 
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod tests;

@@ -2,11 +2,16 @@
 
 use std::io::{Cursor as Bytes, Read, Write};
 
+use super::document::{State, read_piece};
 use super::event::{Activity, Event, Sink};
 use super::open::Source;
 use super::pipeline::{Summary, read_in_blocks};
 use super::problems::{Ending, Problem, Unreadable};
+use crate::text::effort;
 
+/// What a byte of debris may take, in bytes of an ordinary trace: as they are counted, and in time of the processor.
+const MOST_WORK_OF_A_BYTE: u64 = 32;
+const MOST_TIME_OF_A_BYTE: u32 = 64;
 /// Kernels of the trace that is damaged.
 const KERNELS: usize = 40;
 
@@ -289,9 +294,22 @@ fn any_byte_may_be_any_other() {
     }
 }
 
+/// What reading a document in one piece takes: bytes of an ordinary trace, as they are counted while it is read, and time of
+/// the processor.
+fn cost(document: &str) -> (u64, std::time::Duration) {
+    let piece = || read_piece(document.as_bytes(), (State::START, true), None, &mut Lines::default());
+    let ((_, _, found), spent) = effort::measured(piece);
+    (found.work_bytes(), spent)
+}
+
 #[test]
 fn hostile_documents_take_time_in_proportion() {
-    let size = 1 << 17;
+    let size = 1 << 19;
+    let honest = format!("{HEAD}{}{TAIL}", events().join(",\n").repeat(size / 16_000));
+    // Debris is read a few times: what is counted for it, and what it takes beside an honest trace of that many bytes.
+    let (honest_work, honest_time) = cost(&honest);
+    assert!(honest_work < 2 * honest.len() as u64, "{honest_work}");
+    let of_a_byte = honest_time / honest.len() as u32;
     for part in [
         "{\"ph\":",
         "{\"ph\":[",
@@ -313,10 +331,11 @@ fn hostile_documents_take_time_in_proportion() {
         "{\"ph\":\"\\",
     ] {
         for head in ["", "{\"traceEvents\":["] {
-            let bytes = format!("{head}{}", part.repeat(size / part.len()));
-            let start = std::time::Instant::now();
-            _ = read_with(bytes.as_bytes(), 1 << 20);
-            assert!(start.elapsed().as_secs() < 20, "{part}");
+            let (work, time) = cost(&format!("{head}{}", part.repeat(size / part.len())));
+            let most_work = MOST_WORK_OF_A_BYTE * size as u64;
+            let most_time = of_a_byte * MOST_TIME_OF_A_BYTE * size as u32;
+            assert!(work <= most_work, "{part}: {work}");
+            assert!(time <= most_time, "{part}: {time:?}, more than {most_time:?}");
         }
     }
 }

@@ -116,7 +116,18 @@ fn names_that_no_terminal_should_show_are_in_no_command() {
         let text = coldspot(&["collect", &report, "--quiet"]).out();
         assert!(!text.contains("--kernel-name"), "{text}");
         assert!(text.contains("names that no command line should hold"), "{text}");
-        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}']) && !text.contains("##"), "{text:?}");
+    }
+    for name in ["k ##[error] x", "##[error]", "k##vso[task.complete]"] {
+        let report = report_of(folder.path(), name);
+        assert!(!coldspot(&["collect", &report, "--quiet"]).out().contains("##"), "{name}");
+    }
+    let report = report_of(folder.path(), "k");
+    for name in ["##[error] x.sqlite", "a ##vso[task.complete].sqlite"] {
+        let hostile = folder.path().join(name);
+        std::fs::copy(&report, &hostile).unwrap();
+        let text = coldspot(&["collect", hostile.to_str().unwrap(), "--quiet"]).out();
+        assert!(text.contains("coldspot review REPORT") && !text.contains("##"), "{text}");
     }
 }
 

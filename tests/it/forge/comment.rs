@@ -356,7 +356,6 @@ fn a_forge_that_sends_the_token_back_does_not_get_it_printed() {
 #[test]
 fn a_run_that_takes_too_long_is_ended() {
     let forge = Forge::new().with_mishap("GET", "/user", Mishap::Slow(Duration::from_secs(20)), 9);
-    let start = Instant::now();
     post_with(&forge, &marked("text"), &["--max-time", "1"]).code(7).stderr(contains("more than 1 s (--max-time)"));
-    assert!(start.elapsed() < Duration::from_secs(19));
+    assert_eq!(forge.seen().len(), 1, "the answer was not waited for");
 }

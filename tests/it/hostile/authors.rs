@@ -242,6 +242,7 @@ fn templates_that_never_end_or_fill_memory_in_one_step_are_refused() {
         ("{{ 'a' * 1000000000000 }}".to_owned(), "too large"),
         ("{{ range(1000000000000) }}".to_owned(), "range"),
         (format!("{{% set x = 1 %}}{}", "{% set x = [x] %}".repeat(60_000)), "brackets"),
+        (format!("{{% set x = 1 %}}{}", "\n{% set x = x + 1 %}".repeat(300)), "line 202: "),
         (format!("{{% macro f(x) %}}{nests}{{{{ f(x) }}}}{{% endmacro %}}{{{{ f(1) }}}}"), "recursion"),
     ] {
         std::fs::write(templates.join("review.md.j2"), &template).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use coldspot::facts::Facts;
+use coldspot::facts::{EntityKind, Facts};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use regex::Regex;
 use rusqlite::Connection;
@@ -39,7 +39,21 @@ fn facts_named(name: &str) -> Facts {
         db.execute(sql, [name]).unwrap();
     }
     drop(db);
-    analysis::facts(&path)
+    with_sources(analysis::facts(&path), name)
+}
+
+/// Facts whose kernels come from a line of a file of this name.
+fn with_sources(mut facts: Facts, name: &str) -> Facts {
+    let kernels: Vec<_> = facts.of_kind(EntityKind::Kernel).map(|(id, _)| id).collect();
+    for kernel in kernels {
+        let kernel = facts.get_mut(kernel);
+        kernel.set("source_file", name);
+        kernel.set("source_function", name);
+        kernel.set("source_line", 3);
+        kernel.set("source_share", 1.0);
+        kernel.set("is_source_in_project", true);
+    }
+    facts
 }
 
 static PRINTER: LazyLock<Printer> = LazyLock::new(Printer::new);

@@ -6,23 +6,22 @@ use coldspot::ledger::{Account, Breakdown};
 use coldspot::source::{ReadError, ReadOptions};
 
 use crate::support::analysis::{facts_of, try_timeline};
-use crate::support::formats::Printer;
 use crate::support::trace::Spelling::{Old, Today};
 use crate::support::trace::{damaged, framed_trace, trace, with};
 use crate::support::{sample_reports, temp};
 
-fn facts(text: impl AsRef<[u8]>) -> Facts {
+pub(super) fn facts(text: impl AsRef<[u8]>) -> Facts {
     try_facts(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn try_facts(text: impl AsRef<[u8]>) -> Result<Facts, ReadError> {
+pub(super) fn try_facts(text: impl AsRef<[u8]>) -> Result<Facts, ReadError> {
     let folder = temp::folder();
     let path = folder.path().join("trace.json");
     std::fs::write(&path, text).unwrap();
     try_timeline(&path, &ReadOptions::default()).map(|timeline| facts_of(&timeline))
 }
 
-fn device(facts: &Facts, name: &str) -> i64 {
+pub(super) fn device(facts: &Facts, name: &str) -> i64 {
     facts.of_kind(EntityKind::Device).next().and_then(|(_, device)| device.int(name)).unwrap_or(-1)
 }
 
@@ -345,80 +344,6 @@ fn the_only_gpu_of_a_trace_is_that_of_its_memory_whatever_their_numbers() {
 }
 
 #[test]
-fn a_trace_of_the_cpu_alone_says_so_and_how_to_record_more() {
-    let text = trace(6, Today);
-    let events = text.lines().filter(|line| line.contains("\"cpu_op\"")).collect::<Vec<_>>().join("\n");
-    let facts = facts(format!("[{}]", events.trim_end_matches(',')));
-    let page = Printer::new().markdown(&facts, "trace.json").unwrap();
-    assert!(page.contains("The trace is CPU only") && page.contains("ProfilerActivity.CUDA"), "{page}");
-    assert!(!page.contains("--trace"), "{page}");
-}
-
-/// The markdown of a trace whose work of a GPU is replaced by something else.
-fn page_without_kernels(category: &str) -> (Facts, String) {
-    let text = trace(6, Today).replace("\"kernel\"", category).replace("\"gpu_memcpy\"", "\"none\"");
-    let facts = facts(text);
-    let page = Printer::new().markdown(&facts, "trace.json").unwrap();
-    (facts, page)
-}
-
-#[test]
-fn what_an_accelerator_did_that_is_no_gpu_is_not_judged() {
-    let of_another = |work: &str| {
-        let text =
-            trace(6, Today).replace("\"cuda_runtime\"", "\"mtia_runtime\"").replace("\"gpu_memcpy\"", "\"none\"");
-        let facts = facts(text.replace("\"kernel\"", work));
-        assert_eq!(facts.run().unwrap().text("other_accelerator"), Some("MTIA"));
-        let page = Printer::new().markdown(&facts, "trace.json").unwrap();
-        assert!(page.contains("which is no GPU") && !page.contains("CPU only"), "{page}");
-        (facts, page)
-    };
-    let (facts, page) = of_another("\"none\"");
-    assert_eq!(facts.of_kind(EntityKind::Device).count(), 0);
-    assert!(page.contains("`no-gpu-work`"), "{page}");
-    // Its events are counted as they stand, and no rule about work of a GPU is asked of them.
-    let (facts, page) = of_another("\"mtia_ccp_events\"");
-    assert_eq!(device(&facts, "kernel_count"), 6);
-    assert!(
-        !page.contains("| kernel |") && !page.contains("(at least") && !page.contains("could not be judged"),
-        "{page}"
-    );
-    assert!(page.contains("**What was recorded ran on `MTIA`") && page.contains("`other-accelerator`"), "{page}");
-    assert_eq!(page.matches("\n### ").count(), 1, "{page}");
-    // Beside work of a GPU it changes nothing.
-    let both = trace(6, Today).replacen("\"cpu_op\"", "\"mtia_runtime\"", 1);
-    assert_eq!(device(&self::facts(both), "kernel_count"), 6);
-}
-
-#[test]
-fn metrics_in_place_of_kernels_are_not_lost_kernels() {
-    let (facts, page) = page_without_kernels("\"cuda_profiler_range\"");
-    assert_eq!(facts.run().unwrap().int("kernel_metric_count"), Some(6));
-    assert!(page.contains("metrics of 6 kernels or ranges") && page.contains("`profiler_metrics`"), "{page}");
-    assert!(!page.contains("lost"), "{page}");
-    assert_eq!(self::facts(trace(6, Today)).run().unwrap().int("kernel_metric_count"), None);
-}
-
-#[test]
-fn an_operator_that_runs_on_a_gpu_alone_tells_that_one_was_used() {
-    let of_cpu = |name: &str| {
-        let text = trace(6, Today);
-        let events = text.lines().filter(|line| line.contains("\"cpu_op\"")).collect::<Vec<_>>().join("\n");
-        let facts = facts(format!("[{}]", events.replace("ProfilerStep#2", name).trim_end_matches(',')));
-        let page = Printer::new().markdown(&facts, "trace.json").unwrap();
-        (facts.run().unwrap().text("gpu_operator").map(str::to_owned), page)
-    };
-    let (operator, page) = of_cpu("aten::cudnn_convolution");
-    assert_eq!(operator.as_deref(), Some("aten::cudnn_convolution"));
-    assert!(page.contains("The program used a GPU") && !page.contains("is_available"), "{page}");
-    // This one is asked on the CPU as well.
-    let (operator, page) = of_cpu("aten::cudnn_is_acceptable");
-    assert!(operator.is_none() && page.contains("torch.cuda.is_available()"), "{page}");
-    let of_gpu = facts(trace(6, Today).replacen("ProfilerStep#2", "aten::cudnn_convolution", 1));
-    assert_eq!(of_gpu.run().unwrap().text("gpu_operator"), None);
-}
-
-#[test]
 fn an_archive_of_traces_is_no_trace() {
     use std::io::Write;
     // As `tar` writes a file: a header of 512 bytes, then what is in it.
@@ -437,33 +362,6 @@ fn an_archive_of_traces_is_no_trace() {
     let text = trace(6, Today).replacen('{', &name, 1);
     assert_eq!(&text.as_bytes()[257..262], b"ustar");
     assert_eq!(device(&facts(text), "kernel_count"), 6);
-}
-
-#[test]
-fn what_is_said_of_a_trace_is_said_in_the_words_of_its_profiler() {
-    let text = trace(60, Today);
-    let no_launch = with(&text, "cudaLaunchKernel", "cudaGetDevice");
-    let old = trace(60, Old).into_bytes();
-    for bytes in [text.clone().into_bytes(), no_launch, old, text.as_bytes()[..text.len() / 2].to_vec()] {
-        let page = Printer::new().markdown(&facts(bytes), "trace.json").unwrap();
-        for word in ["NVTX range", "--trace", "--delay", "CUDA API row", "nsys export"] {
-            assert!(!page.contains(word), "{word}: {page}");
-        }
-    }
-}
-
-#[test]
-fn a_trace_without_operators_is_not_said_to_hold_them() {
-    let told = |text: &str| {
-        let facts = facts(text);
-        let count = facts.run().and_then(|run| run.int("operator_count"));
-        (count, Printer::new().markdown(&facts, "trace.json").unwrap())
-    };
-    let bare = trace(6, Today);
-    let (count, review) = told(&bare);
-    assert!(count == Some(0) && review.contains("records each call of the runtime"), "{count:?} {review}");
-    let (count, review) = told(&bare.replace("ProfilerStep#3", "aten::mm"));
-    assert!(count == Some(1) && review.contains("records every operator"), "{count:?} {review}");
 }
 
 #[test]
@@ -529,64 +427,6 @@ fn sample_traces_agree_with_an_independent_computation() {
     }
     println!("{compared} numbers of sample traces compared");
     assert!(compared > 0);
-}
-
-/// The line that a kernel, and the values of a device, come from.
-fn sources(facts: &Facts) -> Vec<(String, String)> {
-    let kernels = facts.of_kind(EntityKind::Kernel).filter_map(|(_, kernel)| {
-        let file = kernel.text("source_file")?;
-        let line = format!("{file}:{} ({})", kernel.int("source_line")?, kernel.text("source_function")?);
-        Some((kernel.text("name")?.to_owned(), line))
-    });
-    let device = facts.of_kind(EntityKind::Device).next().unwrap().1;
-    let told = device.facts().filter(|(name, _)| name.ends_with("_source"));
-    let told: Vec<_> = told.filter_map(|(name, _)| Some((name.to_owned(), device.text(name)?.to_owned()))).collect();
-    kernels.chain(told).collect()
-}
-
-#[test]
-fn python_frames_tell_the_lines_of_the_program_and_the_backward_pass_those_of_the_forward() {
-    let text = framed_trace(8);
-    let facts = facts(&text);
-    let told = sources(&facts);
-    // Wherever in the file the first event is.
-    let (front, events) = text.split_once("\"traceEvents\": [").unwrap();
-    let mut lines: Vec<&str> = events.trim_end().trim_end_matches("\n]}").split(",\n  ").collect();
-    lines.reverse();
-    let reversed = format!("{front}\"traceEvents\": [{}]}}", lines.join(",\n  "));
-    assert_eq!(sources(&try_facts(reversed).unwrap()), told);
-    let of = |name: &str| told.iter().find(|(known, _)| known == name).map(|(_, line)| line.as_str());
-    assert_eq!(of("forward_kernel"), Some("train.py:40 (train_step)"));
-    assert_eq!(of("backward_kernel"), Some("train.py:40 (train_step)"));
-    assert_eq!(of("idle_host_source"), Some("images.py:31 (__getitem__)"));
-    assert_eq!(of("scalar_readback_source"), Some("train.py:77 (log)"));
-    assert_eq!(device(&facts, "data_loading_count"), 7);
-}
-
-#[test]
-fn stacks_of_operators_stand_for_frames_and_the_script_tells_what_is_its_own() {
-    let frames = r#""Sequence number": 3, "Fwd thread id": 0"#;
-    let stack = r#""Sequence number": 3, "Fwd thread id": 0, "Call stack": "/opt/x/functional.py(9): linear;run.py(3): go;run.py(8): <module>""#;
-    let text = framed_trace(8);
-    assert!(text.contains(frames));
-    // Without frames, in the way of 2022.
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    lines.retain(|line| !line.contains("python_function"));
-    let text = lines
-        .join("\n")
-        .replace(", \"Fwd thread id\": 0", &format!(", \"Fwd thread id\": 0, {}", stack.split_once("0, ").unwrap().1));
-    let facts = facts(text);
-    let told = sources(&facts);
-    assert!(told.contains(&("forward_kernel".to_owned(), "run.py:3 (go)".to_owned())), "{told:?}");
-}
-
-#[test]
-fn what_a_script_runs_from_elsewhere_is_the_programs_own_too() {
-    let text = framed_trace(8)
-        .replace("train.py(10): main", "runner.py(10): <module>")
-        .replace("train.py(40): train_step", "/root/code/train.py(40): train_step");
-    let told = sources(&facts(text));
-    assert!(told.contains(&("forward_kernel".to_owned(), "train.py:40 (train_step)".to_owned())), "{told:?}");
 }
 
 #[test]

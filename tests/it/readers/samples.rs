@@ -382,6 +382,10 @@ fn a_success_after_a_failed_kernel_is_told() {
         false
     );
     assert_eq!(succeeds(r#"{ call = { api = "cudaMemcpy", us = 2 } }"#), true);
+    // What finds the runtime gone at the end of the program is no success, but what came before it is.
+    let gone = r#"{ call = { api = "cudaMemcpy", us = 2, result = 4 } }"#;
+    assert_eq!(succeeds(&format!("{gone}, {gone}")), false);
+    assert_eq!(succeeds(&format!(r#"{{ call = {{ api = "cudaMemcpy", us = 2 }} }}, {gone}"#)), true);
 }
 
 /// The rounds that load code at their first launches are no part of the steady state.

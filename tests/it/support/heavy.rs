@@ -13,6 +13,8 @@ pub const CASES: &[(&str, Make)] = &[
     ("step-names", step_names),
     ("kernel-names", kernel_names),
     ("api-names", api_names),
+    ("errors", errors),
+    ("error-names", error_names),
     ("streams", streams),
     ("hidden-ordinals", hidden_ordinals),
     ("devices", devices),
@@ -132,6 +134,24 @@ fn api_names(path: &Path, rows: i64) {
         "CUPTI_ACTIVITY_KIND_MEMCPY n * 100000, n * 100000 + 9000, PID, 0, 1, 7, n, 1000000, 1 + n % 2, n % 2, n % 2";
     let names = "StringIds n + 100, 'cudaMemcpy' || hex(n)";
     write(path, rows, &[names, copies, &LAUNCHES.replace("n, 2,", "n, n + 100,")]);
+}
+
+/// What calls return from the middle of the run on: that a kernel failed, and that the runtime is gone already.
+fn failing(rows: i64) -> String {
+    format!("CASE WHEN n < {} THEN 0 WHEN n % 3 = 0 THEN 4 ELSE 700 + n % 20 END", rows / 2)
+}
+
+fn errors(path: &Path, rows: i64) {
+    let waits =
+        format!("CUPTI_ACTIVITY_KIND_RUNTIME n * 100000 + 1000, n * 100000 + 9000, TID, NULL, 3, {}", failing(rows));
+    let launches = LAUNCHES.replace("n, 2, 0", &format!("n, 2, {}", failing(rows)));
+    write(path, rows, &[KERNELS, &launches, &waits]);
+}
+
+/// Every call is one of another API, and fails.
+fn error_names(path: &Path, rows: i64) {
+    let launches = LAUNCHES.replace("n, 2, 0", &format!("n, n + 100, {}", failing(rows)));
+    write(path, rows, &["StringIds n + 100, 'cudaMemcpy' || hex(n)", KERNELS, &launches]);
 }
 
 fn streams(path: &Path, rows: i64) {

@@ -93,3 +93,38 @@ impl<'a> Search<'a, '_> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Relation;
+    use super::*;
+
+    #[test]
+    fn circles_without_end_are_gone_along_so_far() {
+        let link = |rule: String| Link {
+            relation: Relation { rule, on: Vec::new(), shares: None },
+            line: 1,
+            unknown: Vec::new(),
+            wrong_shares: None,
+        };
+        let name = |index: usize| format!("r{index:04}");
+        // Each explains the next, and two hundred at the beginning: circles of a thousand rules, two hundred thousand of them.
+        let (count, back_count) = (1_000, 200);
+        let headers: Vec<Header> = (0..count)
+            .map(|index| Header {
+                id: name(index),
+                file: String::new(),
+                for_each: None,
+                explains: std::iter::once(index + 1).chain(0..back_count).map(|to| link(name(to))).collect(),
+                suppressed_by: Vec::new(),
+            })
+            .collect();
+        let by_id: BTreeMap<&str, &Header> = headers.iter().map(|header| (header.id.as_str(), header)).collect();
+        let mut search =
+            Search { by_id: &by_id, seen: BTreeMap::new(), way: Vec::new(), walked: 0, found: BTreeMap::new() };
+        by_id.values().for_each(|header| search.from(header));
+        assert!((MAX_WALK..MAX_WALK + count).contains(&search.walked), "{}", search.walked);
+        assert_eq!(search.seen.len(), count, "all rules were looked at");
+        assert!(!search.found.is_empty() && search.found.values().all(|(.., path)| path.len() <= MAX_NAMED_COUNT + 2));
+    }
+}

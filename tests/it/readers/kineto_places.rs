@@ -1,0 +1,64 @@
+//! Which lines of the program traces tell, by frames of Python and by stacks of operators.
+
+use coldspot::facts::{EntityKind, Facts};
+
+use super::kineto::{device, facts, try_facts};
+use crate::support::trace::framed_trace;
+
+/// The line that a kernel, and the values of a device, come from.
+fn sources(facts: &Facts) -> Vec<(String, String)> {
+    let kernels = facts.of_kind(EntityKind::Kernel).filter_map(|(_, kernel)| {
+        let file = kernel.text("source_file")?;
+        let line = format!("{file}:{} ({})", kernel.int("source_line")?, kernel.text("source_function")?);
+        Some((kernel.text("name")?.to_owned(), line))
+    });
+    let device = facts.of_kind(EntityKind::Device).next().unwrap().1;
+    let told = device.facts().filter(|(name, _)| name.ends_with("_source"));
+    let told: Vec<_> = told.filter_map(|(name, _)| Some((name.to_owned(), device.text(name)?.to_owned()))).collect();
+    kernels.chain(told).collect()
+}
+
+#[test]
+fn python_frames_tell_the_lines_of_the_program_and_the_backward_pass_those_of_the_forward() {
+    let text = framed_trace(8);
+    let facts = facts(&text);
+    let told = sources(&facts);
+    // Wherever in the file the first event is.
+    let (front, events) = text.split_once("\"traceEvents\": [").unwrap();
+    let mut lines: Vec<&str> = events.trim_end().trim_end_matches("\n]}").split(",\n  ").collect();
+    lines.reverse();
+    let reversed = format!("{front}\"traceEvents\": [{}]}}", lines.join(",\n  "));
+    assert_eq!(sources(&try_facts(reversed).unwrap()), told);
+    let of = |name: &str| told.iter().find(|(known, _)| known == name).map(|(_, line)| line.as_str());
+    assert_eq!(of("forward_kernel"), Some("train.py:40 (train_step)"));
+    assert_eq!(of("backward_kernel"), Some("train.py:40 (train_step)"));
+    assert_eq!(of("idle_host_source"), Some("images.py:31 (__getitem__)"));
+    assert_eq!(of("scalar_readback_source"), Some("train.py:77 (log)"));
+    assert_eq!(device(&facts, "data_loading_count"), 7);
+}
+
+#[test]
+fn stacks_of_operators_stand_for_frames_and_the_script_tells_what_is_its_own() {
+    let frames = r#""Sequence number": 3, "Fwd thread id": 0"#;
+    let stack = r#""Sequence number": 3, "Fwd thread id": 0, "Call stack": "/opt/x/functional.py(9): linear;run.py(3): go;run.py(8): <module>""#;
+    let text = framed_trace(8);
+    assert!(text.contains(frames));
+    // Without frames, in the way of 2022.
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.retain(|line| !line.contains("python_function"));
+    let text = lines
+        .join("\n")
+        .replace(", \"Fwd thread id\": 0", &format!(", \"Fwd thread id\": 0, {}", stack.split_once("0, ").unwrap().1));
+    let facts = facts(text);
+    let told = sources(&facts);
+    assert!(told.contains(&("forward_kernel".to_owned(), "run.py:3 (go)".to_owned())), "{told:?}");
+}
+
+#[test]
+fn what_a_script_runs_from_elsewhere_is_the_programs_own_too() {
+    let text = framed_trace(8)
+        .replace("train.py(10): main", "runner.py(10): <module>")
+        .replace("train.py(40): train_step", "/root/code/train.py(40): train_step");
+    let told = sources(&facts(text));
+    assert!(told.contains(&("forward_kernel".to_owned(), "train.py:40 (train_step)".to_owned())), "{told:?}");
+}
