@@ -122,8 +122,14 @@ fn lacking(facts: &Facts) -> Sentence {
     let Some(run) = facts.run().filter(|run| run.get("lacks_gpu_work") == Some(&FactValue::Bool(true))) else {
         return Sentence::default();
     };
-    let lost = run.int("lost_launch_count").map(|lost| counted_as(lost, "launch has", "launches have"));
-    let why = lost.map_or_else(|| "the file is cut".to_owned(), |lost| format!("{lost} no work in the trace"));
+    let why = match (run.int("lost_launch_count"), run.int("unusable_gpu_row_count")) {
+        (Some(lost), _) => format!("{} no work in the trace", counted_as(lost, "launch has", "launches have")),
+        (None, Some(unusable)) => {
+            let unusable = counted_as(unusable, "row of GPU work makes", "rows of GPU work make");
+            format!("{unusable} no sense, and what ran then looks idle")
+        }
+        (None, None) => "the file is cut".to_owned(),
+    };
     Sentence::default().own(&format!("Read with care ({why}): "))
 }
 

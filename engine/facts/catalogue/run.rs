@@ -166,11 +166,18 @@ pub(super) const RUN: &[Fact] = &[
         "Launches of a trace of the PyTorch Profiler that lacks what they started, although it holds other work of a GPU; absent when none.",
     ),
     fact(
+        "unusable_gpu_row_count",
+        Int,
+        Report,
+        Extensive,
+        "Kernels, copies, memsets and graph launches of an export of Nsight Systems whose rows make no sense and were left out; absent when none.",
+    ),
+    fact(
         "lacks_gpu_work",
         Bool,
         Report,
         Incomparable,
-        "Whether at least one launch of a hundred is such and comes before calls whose work is there, or the file is cut within an event: idle time may be work that is missing. Told of traces of the PyTorch Profiler.",
+        "Whether at least one launch of a hundred is such and comes before calls whose work is there, the file is cut within an event, or at least one GPU operation of a hundred of an export of Nsight Systems makes no sense: idle time may be work that is missing. Absent where nobody looked, and of whole exports.",
     ),
     fact(
         "is_file_damaged",

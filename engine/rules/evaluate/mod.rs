@@ -197,12 +197,18 @@ impl<'a> Report<'a> {
 
     /// Why little is sure of idle time where work of the GPU is missing.
     fn lacking(&self) -> String {
-        match self.facts.run().and_then(|run| run.int("lost_launch_count")) {
-            Some(lost) => {
+        let run = self.facts.run();
+        let count = |name: &str| run.and_then(|run| run.int(name));
+        match (count("lost_launch_count"), count("unusable_gpu_row_count")) {
+            (Some(lost), _) => {
                 let lost = counted_as(lost, "launch has", "launches have");
                 format!("{lost} no work in the recording: idle time may be such work.")
             }
-            None => "The file is cut: idle time may be work of the GPU that is missing.".to_owned(),
+            (None, Some(unusable)) => {
+                let unusable = counted_as(unusable, "row of GPU work makes", "rows of GPU work make");
+                format!("{unusable} no sense: idle time may be such work.")
+            }
+            (None, None) => "The file is cut: idle time may be work of the GPU that is missing.".to_owned(),
         }
     }
 

@@ -27,6 +27,7 @@ pub use chunk::{CallEvent, Chunk, OpEvent, RangeEvent, Reason};
 pub use inventory::StreamInfo;
 pub use keys::{KernelKey, LabelKey, NameKey, StreamKey, TextKey, ThreadKey};
 pub use limits::Limits;
+pub(crate) use ops::OPS_OF_UNKNOWN_DEVICE;
 
 use self::actors::Actors;
 use self::inventory::Inventory;

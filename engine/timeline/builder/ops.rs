@@ -9,6 +9,10 @@ use crate::timeline::{NONE, Times};
 /// Fewer rows are not worth a thread.
 const MIN_ROWS_OF_THREAD: usize = 1 << 16;
 
+/// What operations on a device that the recording does not name are called where they are dropped: kernels, graph launches,
+/// copies, memsets.
+pub(crate) const OPS_OF_UNKNOWN_DEVICE: [&str; 4] = ["kernels", "graph launches", "copies", "memsets"];
+
 impl Builder {
     /// Drops the operations whose device is not known, and finds the call of each of the others.
     pub(super) fn resolve_ops(&mut self, streams: &[Option<u32>], on: Threads) {
@@ -31,11 +35,12 @@ impl Builder {
         of_migrations.apply(&mut migrations.bytes);
         of_migrations.apply(&mut migrations.direction);
         of_migrations.apply(&mut migrations.cause);
+        let [kernel, graph, copy, memset] = OPS_OF_UNKNOWN_DEVICE;
         for (events, lost) in [
-            ("kernels", of_kernels.lost()),
-            ("graph launches", of_graphs.lost()),
-            ("copies", of_copies.lost()),
-            ("memsets", of_memsets.lost()),
+            (kernel, of_kernels.lost()),
+            (graph, of_graphs.lost()),
+            (copy, of_copies.lost()),
+            (memset, of_memsets.lost()),
             ("migrations", of_migrations.lost()),
         ] {
             if lost > 0 {

@@ -5,6 +5,7 @@ use coldspot::ledger::{Account, Breakdown};
 use coldspot::source::ReadOptions;
 
 use crate::support::analysis::{facts, facts_of, timeline, try_timeline};
+use crate::support::cli::Printed as _;
 use crate::support::{cli, damage, temp};
 
 #[test]
@@ -50,6 +51,22 @@ fn rows_that_cannot_be_used_are_counted() {
         let timeline = timeline(&path);
         assert!(timeline.dropped.iter().map(|dropped| dropped.count).sum::<u64>() > 0, "{}", path.display());
     }
+}
+
+#[test]
+fn kernels_that_cannot_be_used_are_told_first_and_pass_no_gate() {
+    let folder = temp::folder();
+    let _ = (damage::healthy(folder.path(), "healthy.sqlite"), damage::reversed_kernels(folder.path()));
+    let review = cli::coldspot_in(folder.path(), &["review", "reversed-kernels.sqlite", "--format", "json"]).json();
+    let says = review["verdict"]["plain"].as_str().unwrap();
+    assert!(says.starts_with("Read with care (") && says.contains("no sense"), "{says}");
+    let args = ["compare", "healthy.sqlite", "reversed-kernels.sqlite", "--format", "json", "--fail-on", "slower"];
+    let comparison = cli::coldspot_in(folder.path(), &args).json();
+    let says = comparison["verdict"]["plain"].as_str().unwrap();
+    assert!(says.contains("work of the GPU of the head is missing"), "{says}");
+    assert_eq!(comparison["gates"][0]["outcome"], "unknown", "{:#}", comparison["gates"]);
+    let whole = cli::coldspot_in(folder.path(), &["review", "healthy.sqlite", "--format", "json"]).json();
+    assert!(!whole["verdict"]["plain"].as_str().unwrap().contains("Read with care"));
 }
 
 #[test]

@@ -240,6 +240,11 @@ pub fn reversed_timestamps(folder: &Path) -> PathBuf {
     everywhere(folder, "reversed.sqlite", "SET start = end, end = start WHERE rowid % 4 = 0")
 }
 
+/// One of five kernels ends before it begins.
+pub fn reversed_kernels(folder: &Path) -> PathBuf {
+    altered(folder, "reversed-kernels.sqlite", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1 WHERE rowid % 5 = 0")
+}
+
 /// All times lie before the start of the capture.
 pub fn negative_timestamps(folder: &Path) -> PathBuf {
     everywhere(folder, "negative.sqlite", "SET start = start - 10000000000, end = end - 10000000000")
