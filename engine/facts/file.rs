@@ -130,6 +130,9 @@ fn facts_of(entities: RawEntities) -> Result<Facts, String> {
     }
 }
 
+/// What gains are held against, and is a part of the window: a longer one would make nothing of each of them.
+const PARTS_OF_WINDOW: [&str; 3] = ["replay_step_ns", "replay_recorded_step_ns", "replay_least_step_ns"];
+
 /// Facts whose parts are no more than their wholes, but for what rounding each of them adds.
 fn whole(facts: Facts) -> Result<Facts, String> {
     let more = |part: &str, whole: &str, key: &str| format!("{key}: {part} is more than its {whole}");
@@ -144,6 +147,10 @@ fn whole(facts: Facts) -> Result<Facts, String> {
         let Some(window_ns) = device.int(Account::Window.fact()) else { continue };
         if of_kernels.get(&id).is_some_and(|(sum_ns, count)| *sum_ns > window_ns + count) {
             return Err(more("the time of its kernels", Account::Window.fact(), &device.key));
+        }
+        let too_long = PARTS_OF_WINDOW.into_iter().find(|part| device.int(part).is_some_and(|ns| ns > window_ns));
+        if let Some(part) = too_long {
+            return Err(more(part, Account::Window.fact(), &device.key));
         }
         for account in Account::all() {
             let Some(breakdown) = account.part_of() else { continue };
@@ -293,6 +300,7 @@ mod tests {
             ("idle_ns", 500_000_003, "window_ns"),
             ("idle_host_ns", 500_000_002, "idle_ns"),
             ("underfilled_ns", 1_500_000_002, "compute_ns"),
+            ("replay_step_ns", 2_000_000_001, "window_ns"),
         ] {
             let mut changed = whole.to_vec();
             changed.push((name, value));
