@@ -6,8 +6,8 @@ use super::super::Role;
 use super::super::model::{Play, What, Why};
 use super::super::record::{Op, Part, TO_HOST};
 use super::super::setting::Setting;
-use super::Extent;
 use super::programs::data_ns;
+use super::{Extent, MIN_READS_OF_LOOP};
 use crate::ledger::OpKind;
 use crate::timeline::NONE;
 use crate::timeline::api::ApiClass;
@@ -16,8 +16,6 @@ use crate::timeline::api::ApiClass;
 const MAX_SCALAR_BYTES: i64 = 16 << 10;
 /// Reads in so many places of a step could be one at its end.
 const MIN_PLACES_OF_READS: usize = 2;
-/// So many reads in a step are those of a loop.
-pub(super) const MIN_READS_OF_LOOP: usize = 16;
 /// Of the host code that leads to a call, so much stays at least when the call before it goes.
 const OWN_GAP_SHARE: f64 = 0.7;
 /// Launches between two reads that make one result, at most.

@@ -129,11 +129,9 @@ impl Change {
         match self {
             // A graph, or one call for many, holds no waits.
             Self::Graph => &[Self::NoSync],
-            // What other threads and processes make, they make in pinned memory.
-            Self::HostAside => &[Self::PinCopies],
-            Self::LoadAhead => &[Self::HostAside, Self::PinCopies],
+            // Who loads in other processes, or writes in another thread, does there what the host does beside it.
+            Self::LoadAhead | Self::NoBlocking => &[Self::HostAside],
             Self::CacheAllocations | Self::SetUpOnce => &[Self::NoSync, Self::SetUpOnce, Self::CacheAllocations],
-            Self::NoBlocking => &[Self::HostAside],
             Self::BatchCopies => &[Self::PinCopies, Self::NoSync, Self::HostAside],
             Self::PinCopies => &[Self::OverlapCopies],
             Self::OverlapCopies => &[Self::PinCopies, Self::NoSync],
@@ -162,6 +160,9 @@ impl Change {
 
 /// Who expects this share of a step, or of its kernels, of a change changes what goes with it as well; for less nobody does.
 pub(super) const LARGE_SHARE: f64 = 0.1;
+
+/// So many reads in a step are those of a loop.
+const MIN_READS_OF_LOOP: usize = 16;
 
 /// Recording takes no more of a call, or of host code, than this share, as far as was measured; where it costs the most, than the
 /// second: docs/gains.md.
