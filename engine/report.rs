@@ -1,7 +1,7 @@
 //! What is printed: a review or a comparison, complete.
 
 use crate::compare::Comparison;
-use crate::findings::{Ignored, Review, StaleIgnore};
+use crate::findings::{Ignored, Review, RuleFailure, StaleIgnore};
 use crate::gates::Gates;
 
 /// One result, in whichever format it is printed.
@@ -37,6 +37,8 @@ pub struct ComparisonReport {
     pub ignored: Vec<Ignored>,
     /// Ignores whose last day has passed.
     pub expired: Vec<StaleIgnore>,
+    /// Rules that went wrong on a run, each once: what they would have found is not compared.
+    pub errors: Vec<RuleFailure>,
 }
 
 /// Where the runs of a comparison come from. All of it is the caller's word; each may be empty.

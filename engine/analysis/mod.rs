@@ -13,7 +13,7 @@ pub use reading::{Part, Reading};
 
 use crate::compare::{PairError, Run, Sides, Terms, compare};
 use crate::facts::Facts;
-use crate::findings::{Baseline, Collection, Policy, Review, Scorecard, Stale, collection, review};
+use crate::findings::{Baseline, Collection, Policy, Review, RuleFailure, Scorecard, Stale, collection, review};
 use crate::gates::{Budgets, Conditions, FailOn, Gates};
 use crate::limits::{MAX_COMPARED_BYTES_ANYWAY, MAX_COMPARED_BYTES_PER_BYTE};
 use crate::project::Config;
@@ -155,7 +155,13 @@ impl Analysis {
         let ignored = first.map(|review| review.ignored.clone()).unwrap_or_default();
         let stale = first.map(|review| review.stale_ignores.clone()).unwrap_or_default();
         let expired = stale.into_iter().filter(|stale| stale.why == Stale::Expired).collect();
-        Ok(ComparisonReport { comparison, gates, about: request.about.clone(), ignored, expired })
+        let mut errors: Vec<RuleFailure> = Vec::new();
+        for error in base.iter().chain(head).flat_map(|run| &run.review.errors) {
+            if !errors.iter().any(|known| known.rule == error.rule) {
+                errors.push(error.clone());
+            }
+        }
+        Ok(ComparisonReport { comparison, gates, about: request.about.clone(), ignored, expired, errors })
     }
 
     /// Facts with their review, as comparisons take them; `name` is what they are of.
@@ -220,4 +226,36 @@ impl Kept {
 /// A file's name for readers: without its folder.
 fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::EntityKind;
+    use crate::findings::samples::Sample;
+
+    #[test]
+    fn runs_that_take_more_than_files_of_their_size_can_need_are_refused() {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        for number in 0..20_000 {
+            let stream = sample.facts.add(EntityKind::Stream, format!("{number}"), &[run]);
+            sample.facts.get_mut(stream).set("kernel_count", 1);
+        }
+        let mut run = Run { name: "run".to_owned(), review: sample.review(), facts: sample.facts };
+        let whole = run.byte_count();
+        run.forget_what_is_not_compared();
+        assert!(run.byte_count() < whole && run.facts.len() > 20_000);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut kept = Kept::default();
+        let count = (0..100_000).take_while(|_| kept.add(&run, file.path()).is_ok()).count() as u64;
+        let bytes = run.byte_count() as u64;
+        assert!(
+            count * bytes <= MAX_COMPARED_BYTES_ANYWAY && (count + 1) * bytes > MAX_COMPARED_BYTES_ANYWAY,
+            "{count}"
+        );
+        // Larger files may take more.
+        file.as_file().set_len(MAX_COMPARED_BYTES_ANYWAY).unwrap();
+        assert!(kept.add(&run, file.path()).is_ok());
+    }
 }

@@ -12,7 +12,7 @@ use super::exit::{Exit, Failure};
 use super::format::{self, Printed};
 use super::guard::Work;
 use super::project::Judging;
-use super::review::warn_of_ignores;
+use super::review::{exit_of, warn_of_errors, warn_of_ignores};
 use super::{Output, Reading, output};
 
 pub(super) const EXAMPLES: &str = "\
@@ -110,6 +110,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let exit = exit(&report);
     if !arguments.reading.quiet {
         warn_of_ignores(&report.expired);
+        warn_of_errors(&report.errors, "a review of the runs says how, and what they would find is not compared");
     }
     format::write(&analysis, &Report::Comparison(Box::new(report)), &formats, output)?;
     Ok(exit)
@@ -137,6 +138,6 @@ fn exit(report: &ComparisonReport) -> Exit {
     } else if report.gates.lacks_answer() {
         Exit::Findings
     } else {
-        Exit::Ok
+        exit_of(&report.errors).unwrap_or(Exit::Ok)
     }
 }

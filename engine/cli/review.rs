@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use coldspot::findings::{Baseline, Review, Stale, StaleIgnore};
+use coldspot::findings::{Baseline, Review, RuleFailure, Stale, StaleIgnore};
 use coldspot::report::{Report, ReviewReport};
 use coldspot::rules::is_spent;
 use coldspot::text::escape;
@@ -72,26 +72,31 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn exit(report: &ReviewReport) -> Exit {
-    let errors = &report.review.errors;
-    if report.gates.ends_run() {
-        Exit::Findings
-    } else if errors.iter().any(|error| !error.is_own && !is_spent(&error.message)) {
+    if report.gates.ends_run() { Exit::Findings } else { exit_of(&report.review.errors).unwrap_or(Exit::Ok) }
+}
+
+/// How a run ends of whose rules some went wrong; absent where that matters to their author alone.
+pub(super) fn exit_of(errors: &[RuleFailure]) -> Option<Exit> {
+    if errors.iter().any(|error| !error.is_own && !is_spent(&error.message)) {
         // A rule of the user's own that meets a report it was not made for is told, and ends no nightly run.
-        Exit::Rules
-    } else if errors.iter().any(|error| is_spent(&error.message)) {
-        Exit::Bounds
+        Some(Exit::Rules)
     } else {
-        Exit::Ok
+        errors.iter().any(|error| is_spent(&error.message)).then_some(Exit::Bounds)
     }
 }
 
 /// What the author of a rule or of a coldspot.toml should know.
 fn warn(review: &Review) {
-    if !review.errors.is_empty() {
-        let ids: Vec<&str> = review.errors.iter().map(|error| error.rule.as_str()).collect();
-        output::eprint_message(&format!("coldspot: these rules went wrong, the review says how: {}", ids.join(", ")));
-    }
+    warn_of_errors(&review.errors, "the review says how");
     warn_of_ignores(&review.stale_ignores);
+}
+
+/// Rules that went wrong.
+pub(super) fn warn_of_errors(errors: &[RuleFailure], where_told: &str) {
+    if !errors.is_empty() {
+        let ids: Vec<&str> = errors.iter().map(|error| error.rule.as_str()).collect();
+        output::eprint_message(&format!("coldspot: these rules went wrong, {where_told}: {}", ids.join(", ")));
+    }
 }
 
 /// Ignores that do nothing.

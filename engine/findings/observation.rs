@@ -55,7 +55,7 @@ impl Review {
         self.verdict = Sentence::default();
         self.findings.iter_mut().for_each(Finding::forget_words);
         (self.suppressed, self.unjudged) = (Vec::new(), Vec::new());
-        (self.errors, self.capture) = (Vec::new(), Vec::new());
+        self.capture = Vec::new();
         for device in &mut self.devices {
             device.kernels = Vec::new();
         }

@@ -83,8 +83,11 @@ fn is_plain(part: &str, secrets: &[String]) -> bool {
     (is_cased || is_capitals || NAMES.contains(&part)) && part.len() <= MAX_WORD_LETTERS && !is_of_secret
 }
 
-/// Hides rows of short words and numbers that are longer than a sentence has them.
+/// Hides rows of short words and numbers that are longer than a sentence has them, or that stand beside what is hidden: of what
+/// they spell they may be the rest.
 fn hide_rows(kinds: &mut [Kind]) {
+    let before = kinds.to_vec();
+    let is_hidden = |at: Option<usize>| at.and_then(|at| before.get(at)) == Some(&Kind::Unknown);
     let mut start = 0;
     while start < kinds.len() {
         let is_in_row = |kind: &Kind| matches!(kind, Kind::Short | Kind::Number | Kind::Nothing);
@@ -92,7 +95,9 @@ fn hide_rows(kinds: &mut [Kind]) {
         let row = &mut kinds[start..start + length];
         let count = |row: &[Kind], of: Kind| row.iter().filter(|kind| **kind == of).count();
         let numbers = count(row, Kind::Number);
-        if numbers > MAX_NUMBERS_IN_A_ROW || numbers + count(row, Kind::Short) > MAX_SHORT_IN_A_ROW {
+        let is_beside = is_hidden(start.checked_sub(1)) || is_hidden(Some(start + length));
+        let is_rest = is_beside && (numbers > 0 || count(row, Kind::Short) > 1);
+        if is_rest || numbers > MAX_NUMBERS_IN_A_ROW || numbers + count(row, Kind::Short) > MAX_SHORT_IN_A_ROW {
             row.fill(Kind::Unknown);
         }
         start += length.max(1);

@@ -9,8 +9,12 @@ use super::standing::{self, Number};
 use super::{Conditions, Gate, GateOutcome, review};
 use crate::compare::{Comparison, FindingChange, Interval, Outcome, Run, Side, Sides, State, Time, TimeOf, median};
 use crate::facts::catalogue::Scaling;
+use crate::rules::is_spent;
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
+
+/// Rules that are named of those that went wrong.
+const MAX_NAMED_RULES: usize = 5;
 
 /// Every gate, in order: the ones on the verdict and on findings, where asked for, then the budgets.
 pub(super) fn gates(comparison: &Comparison, runs: Sides<&[&Run]>, conditions: &Conditions) -> Vec<Gate> {
@@ -56,6 +60,18 @@ impl Context<'_> {
         self.runs.base.iter().chain(self.runs.head).find_map(|run| review::incomplete(&run.facts))
     }
 
+    /// Which rules went wrong on a run, or were not asked to the end: what they would find there is not known. A rule of the user's
+    /// own that meets a report that it was not made for is told elsewhere.
+    fn unjudged(&self) -> Option<String> {
+        let errors = self.runs.base.iter().chain(self.runs.head).flat_map(|run| &run.review.errors);
+        let rules: BTreeSet<&str> =
+            errors.filter(|error| !error.is_own || is_spent(&error.message)).map(|error| error.rule.as_str()).collect();
+        let named: Vec<&str> = rules.iter().take(MAX_NAMED_RULES).copied().collect();
+        let more = if rules.len() > named.len() { ", …" } else { "" };
+        let says = format!("rules went wrong, whose findings are not known: {}{more}", named.join(", "));
+        (!rules.is_empty()).then(|| escape::plain(&says))
+    }
+
     fn fail_on(&self, least: Severity) -> Gate {
         let is_comparable = self.comparison.work.basis.is_comparable();
         let is_meant =
@@ -65,6 +81,10 @@ impl Context<'_> {
         let what = if is_comparable { "new or worse" } else { "new; whether others are worse cannot be told" };
         let gate = standing::of_findings(least, &titles.collect::<Vec<_>>(), what);
         if let Some(says) = self.incomplete() {
+            return Gate { outcome: GateOutcome::Unknown, says, ..gate };
+        }
+        // What was found stands; that nothing was does not.
+        if let (GateOutcome::Passed, Some(says)) = (gate.outcome, self.unjudged()) {
             return Gate { outcome: GateOutcome::Unknown, says, ..gate };
         }
         // What became faster must not fail for what it uncovered.
@@ -80,6 +100,7 @@ impl Context<'_> {
     fn budget(&self, budget: &Budget) -> Gate {
         let numbers = match (self.incomplete(), &budget.metric) {
             (Some(why), _) => Err(why),
+            (None, Metric::Findings(_)) if self.unjudged().is_some() => Err(self.unjudged().unwrap_or_default()),
             (None, Metric::Findings(state)) => Ok(vec![Number::without_base(None, self.count(*state) as f64)]),
             (None, metric) if budget.limit.is_relative() => self.against_base(budget, metric),
             (None, metric) => self.of_head(metric),

@@ -2,12 +2,44 @@
 
 use std::fs;
 
+use coldspot::analysis::{self, Analysis, Request};
+use coldspot::findings::RuleFailure;
+use coldspot::gates::{FailOn, GateOutcome};
 use predicates::prelude::*;
 use predicates::str::{contains, is_match};
 use serde_json::{Value, json};
 
+use crate::support::analysis::facts;
 use crate::support::cli::Printed;
+use crate::support::fixtures;
 use crate::support::project::Project;
+
+/// What a rule would find that went wrong on one side is not known: that nothing new is there is no answer.
+#[test]
+fn rules_that_went_wrong_leave_the_gate_on_findings_open() {
+    let analysis = Analysis::new(analysis::Project::builtin().unwrap(), analysis::Reading::default());
+    let base = [analysis.run(facts(&fixtures().join("healthy.sqlite")), "base")];
+    let request = Request { fail_on: Some(FailOn::parse("high").unwrap()), ..Request::default() };
+    let outcome_with = |errors: Vec<RuleFailure>| {
+        let mut head = base.clone();
+        head[0].review.errors = errors;
+        let report = analysis.compare_runs(&base, &head, &request).unwrap();
+        let gate = report.gates.gates.iter().find(|gate| gate.name == "fail-on").unwrap().clone();
+        (gate.outcome, gate.says, report.errors.len(), report.gates.lacks_answer())
+    };
+    let failure = |is_own: bool| RuleFailure {
+        rule: "module-loading".to_owned(),
+        message: "a division by zero".to_owned(),
+        entity_count: 1,
+        is_own,
+    };
+    let (outcome, .., errors, lacks_answer) = outcome_with(Vec::new());
+    assert_eq!((outcome, errors, lacks_answer), (GateOutcome::Passed, 0, false));
+    let (outcome, says, errors, lacks_answer) = outcome_with(vec![failure(false)]);
+    assert_eq!((outcome, errors, lacks_answer), (GateOutcome::Unknown, 1, true));
+    assert!(says.contains("module-loading"), "{says}");
+    assert_eq!(outcome_with(vec![failure(true)]).0, GateOutcome::Passed, "a rule of the user's own");
+}
 
 #[test]
 fn fixed_limits_hold_in_a_review_and_every_outcome_is_printed() {

@@ -168,3 +168,26 @@ fn folders_of_rules_are_walked_up_to_a_bound() {
     assert!(message.contains("hold too much together"), "{message}");
     assert_eq!(message.matches("too much").count(), 1, "{message}");
 }
+
+/// Numbers as large as a facts file may hold, over more entities than their sum has place for, end no rule.
+#[test]
+fn sums_beyond_all_numbers_end_no_rule() {
+    let folder = temp::folder();
+    let path = folder.path().join("base.json");
+    let path = path.to_str().unwrap();
+    coldspot_in(folder.path(), &["facts", &healthy(), "--format", "json", "--output", path]).success();
+    let mut facts: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let kernels = facts["kernels"].as_array_mut().unwrap();
+    let mut kernel = kernels[0].clone();
+    kernel["name"] = "redzone_checker".into();
+    kernel["launch_count"] = (1_i64 << 56).into();
+    kernel["attributed_ns"] = 0.into();
+    for index in 0..300 {
+        kernel["id"] = format!("more{index}").into();
+        kernels.push(kernel.clone());
+    }
+    std::fs::write(folder.path().join("head.json"), facts.to_string()).unwrap();
+    coldspot_in(folder.path(), &["review", "head.json"]).success().stderr(contains("went wrong").not());
+    let compared = coldspot_in(folder.path(), &["compare", "base.json", "head.json", "--same-work"]);
+    compared.stderr(contains("went wrong").not());
+}
