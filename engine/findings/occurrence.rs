@@ -274,7 +274,7 @@ impl<'a> Context<'a> {
         // One copy in a step comes again with it.
         let is_of_step = account.top() != Account::Idle && self.may_be_one_step(device);
         let pieces = pieces.filter(|count| !is_of_step || *count >= START_UP_PIECES);
-        if account == Account::IdleAllocate && takes_first_memory(device) {
+        if account == Account::IdleAllocate && self.takes_first_memory(device) {
             return Some(COLD_PIECES);
         }
         if most > 0 && is_loaded_first(entity, account) {
@@ -288,6 +288,15 @@ impl<'a> Context<'a> {
     fn may_be_one_step(&self, device: &Entity) -> bool {
         let is_part = self.facts.run().is_some_and(|run| run.text("format") == Some("kineto"));
         is_part && device.int("step_count").is_none()
+    }
+
+    /// Whether PyTorch takes a device's memory for the first time: no step repeats, and next to none of it is given back. A program of one's
+    /// own may take more in each round.
+    fn takes_first_memory(&self, device: &Entity) -> bool {
+        let counts = device.int("device_allocation_count").zip(device.int("device_free_count"));
+        let is_kept = |(taken, freed): (i64, i64)| taken > 0 && (freed as f64) < FREED_SHARE * taken as f64;
+        let has_cache = self.facts.run().is_some_and(|run| run.text("framework") == Some("pytorch"));
+        has_cache && device.int("step_count").is_none() && counts.is_some_and(is_kept)
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {
@@ -351,13 +360,6 @@ impl<'a> Context<'a> {
 
 /// Memory of which a smaller part is given back is kept.
 const FREED_SHARE: f64 = 0.1;
-
-/// Whether a device's memory is taken for the first time: no step repeats, and next to none of it is given back.
-fn takes_first_memory(device: &Entity) -> bool {
-    let counts = device.int("device_allocation_count").zip(device.int("device_free_count"));
-    let is_kept = |(taken, freed): (i64, i64)| taken > 0 && (freed as f64) < FREED_SHARE * taken as f64;
-    device.int("step_count").is_none() && counts.is_some_and(is_kept)
-}
 
 /// Whether a group of copies loads what the kernels that follow work on: a program copies so once, however long it computes. What is
 /// claimed of the device's idle time is the cost of calls: then most calls come before the first kernel, not most bytes.

@@ -1,6 +1,7 @@
 //! Steps as values: how they lie on the host and on the device, and what of them is whole.
 
 use super::launches::Launches;
+use crate::timeline::NONE;
 use crate::timeline::interval::Interval;
 
 /// Fewer steps than this show no repetition.
@@ -205,8 +206,10 @@ fn cut_first(steps: &mut [Step], first_op_ns: i64) {
 fn drop_cut(steps: &mut Vec<Step>, launches: &Launches) {
     let (begin_ns, end_ns) = (launches.begin_ns, launches.window.end);
     steps.retain(|step| step.device.start >= begin_ns && step.device.end <= end_ns);
-    let usual = median(steps.iter().map(|step| i64::from(step.launch_count))) as f64;
-    let is_cut = |step: &Step| f64::from(step.launch_count) < WHOLE_SHARE * usual;
+    // What counts in no sequence comes now and then within the same step.
+    let count = |step: &Step| launches.within(step.host).iter().filter(|launch| launch.symbol != NONE).count();
+    let usual = median(steps.iter().map(|step| count(step) as i64)) as f64;
+    let is_cut = |step: &Step| (count(step) as f64) < WHOLE_SHARE * usual;
     if steps.len() > MIN_STEP_COUNT && steps.last().is_some_and(is_cut) {
         steps.pop();
     }
