@@ -102,10 +102,10 @@ fn seen<'a>(runs: Runs<'a>, side: Side, work: &Work) -> Findings<'a> {
             // A finding about a kernel that was replaced is about the one in its place.
             let is_replaced = side == Side::Base && by.subject.kind == EntityKind::Kernel;
             let pair = work.replaced.iter().find(|pair| is_replaced && pair.old == name);
-            let fingerprint = match pair {
-                Some(pair) => by.fingerprint.replace(&pair.old, &pair.new),
-                None => by.fingerprint.to_owned(),
-            };
+            // The name of a kernel ends it; the same letters in the rule's id are another thing.
+            let without = pair.and_then(|pair| Some((by.fingerprint.strip_suffix(pair.old.as_str())?, pair)));
+            let fingerprint =
+                without.map_or_else(|| by.fingerprint.to_owned(), |(rest, pair)| format!("{rest}{}", pair.new));
             let name = pair.map_or(name, |pair| &pair.new).to_owned();
             let units = work.units_of(side, index);
             findings.entry(fingerprint).or_default().push(Seen { by, device, units, name });

@@ -221,9 +221,15 @@ fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
         (true, true, ..) => "files of both sides are damaged, so that a part of what ran is in neither",
         (true, false, ..) => "a file of the base is damaged, so that a part of what ran is not in it",
         (false, true, ..) => "a file of the head is damaged, so that a part of what ran is not in it",
-        (.., true, true) => "work of the GPU is missing on both sides, lost by the profiler or unreadable, so that a part of what ran is in neither",
-        (.., true, false) => "work of the GPU of the base is missing, lost by the profiler or unreadable, so that a part of what ran is not in it",
-        (.., false, true) => "work of the GPU of the head is missing, lost by the profiler or unreadable, so that a part of what ran is not in it",
+        (.., true, true) => {
+            "work of the GPU is missing on both sides, lost by the profiler or unreadable, so that a part of what ran is in neither"
+        }
+        (.., true, false) => {
+            "work of the GPU of the base is missing, lost by the profiler or unreadable, so that a part of what ran is not in it"
+        }
+        (.., false, true) => {
+            "work of the GPU of the head is missing, lost by the profiler or unreadable, so that a part of what ran is not in it"
+        }
         (.., false, false) => return None,
     };
     Some(own(words))

@@ -13,7 +13,9 @@ use crate::text::escape;
 pub(super) fn incomplete(facts: &Facts) -> Option<String> {
     let why = match (facts.is_damaged(), facts.is_incomplete()) {
         (true, _) => "the file is damaged, and a part of what was recorded is not in it",
-        (false, true) => "work of the GPU is missing, lost by the profiler or unreadable, which looks like less work and more idle time",
+        (false, true) => {
+            "work of the GPU is missing, lost by the profiler or unreadable, which looks like less work and more idle time"
+        }
         (false, false) => return None,
     };
     Some(why.to_owned())

@@ -38,7 +38,9 @@ pub(super) fn codequality(notes: &Notes<'_>) -> serde_json::Result<String> {
     let gates = notes.gates.gates.iter().filter(|gate| notes.level(gate) == Some(Level::Error));
     let gates = gates.map(|gate| of_gate(gate, report));
     let findings = notes.notes.iter().filter(|note| note.is_in_head).map(|note| of_note(note, report));
-    let issues: Vec<Issue<'_>> = slower.into_iter().chain(gates).chain(findings).collect();
+    let failures = notes.failures.iter().filter(|(level, _)| *level == Level::Error);
+    let failures = failures.map(|(_, text)| of_failure(text, report));
+    let issues: Vec<Issue<'_>> = slower.into_iter().chain(failures).chain(gates).chain(findings).collect();
     Ok(escape::json(&(serde_json::to_string_pretty(&issues)? + "\n")))
 }
 
@@ -47,6 +49,16 @@ fn of_verdict<'a>(notes: &Notes<'_>, report: &'a str) -> Issue<'a> {
         description: notes.verdict.clone(),
         check_name: "coldspot-verdict",
         fingerprint: digest("coldspot-verdict"),
+        severity: "critical",
+        location: at(report, None),
+    }
+}
+
+fn of_failure<'a>(text: &str, report: &'a str) -> Issue<'a> {
+    Issue {
+        description: text.to_owned(),
+        check_name: "coldspot-rule",
+        fingerprint: digest(&format!("coldspot-rule {text}")),
         severity: "critical",
         location: at(report, None),
     }

@@ -19,6 +19,7 @@ pub(super) fn text(report: &ComparisonReport, screen: Screen) -> String {
     page.title(&format!("coldspot{of}: base against head"));
     page.line("");
     page.wrap("", &words_of(&comparison.verdict));
+    page.failures(&report.errors);
     for gate in &report.gates.gates {
         page.gate(gate);
     }

@@ -15,6 +15,7 @@ const MAX_TOGETHER: usize = 4;
 /// hold are plain lines of the log.
 pub(super) fn github(notes: &Notes<'_>) -> String {
     let mut lines = vec![command(notes.verdict_level, notes.title, &notes.verdict)];
+    lines.extend(notes.failures.iter().map(|(level, text)| command(*level, "coldspot", text)));
     for (level, gate) in notes.gates.gates.iter().filter_map(|gate| Some((notes.level(gate)?, gate))) {
         let title = format!("gate {} ({}) {}", gate.name, gate.limit, gate.outcome.name());
         lines.push(command(level, &title, &gate.says));

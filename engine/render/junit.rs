@@ -1,4 +1,5 @@
-//! JUnit's XML: gates and findings as tests. What ends the run with exit code 1 is a failed test, and nothing else is.
+//! JUnit's XML: gates and findings as tests. What ends the run with exit code 1 is a failed test, and nothing else is; a rule of
+//! coldspot's own that went wrong is an error.
 
 use super::markup;
 use super::notes::{Level, Note, Notes};
@@ -23,17 +24,30 @@ pub(super) fn junit(notes: &Notes<'_>) -> String {
     let findings = shown.map(|note| (of_note(note), note.is_failure));
     let verdict = (case("verdict", notes.title, &output(&notes.verdict)), false);
     let remarks = notes.remarks.iter().map(|remark| (case("gates", "not evaluated", &output(remark)), false));
-    let cases: Vec<(String, bool)> = std::iter::once(verdict).chain(gates).chain(remarks).chain(findings).collect();
+    let is_error = |(level, _): &&(Level, String)| *level == Level::Error;
+    let errors = notes.failures.iter().filter(is_error).count();
+    let failures = notes.failures.iter().map(|failure| (of_failure(failure), false));
+    let cases: Vec<(String, bool)> =
+        std::iter::once(verdict).chain(failures).chain(gates).chain(remarks).chain(findings).collect();
     let failed = cases.iter().filter(|(_, failed)| *failed).count();
     let body: String = cases.iter().map(|(case, _)| case.as_str()).collect();
     let is_skipped = |gate: &&Gate| matches!(notes.level(gate), Some(Level::Note | Level::Warning));
     let skipped = notes.gates.gates.iter().filter(is_skipped).count();
-    let counts = format!("tests=\"{}\" failures=\"{failed}\" errors=\"0\"", cases.len());
+    let counts = format!("tests=\"{}\" failures=\"{failed}\" errors=\"{errors}\"", cases.len());
     let name = xml(notes.title);
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{name}\" {counts}>\n  \
          <testsuite name=\"{name}\" {counts} skipped=\"{skipped}\">\n{body}  </testsuite>\n</testsuites>\n"
     )
+}
+
+/// A rule that went wrong is an error of the test, no failure of what it tests.
+fn of_failure((level, text): &(Level, String)) -> String {
+    let body = match level {
+        Level::Error => format!("<error type=\"rule\" message=\"{}\"/>", xml(text)),
+        Level::Warning | Level::Note => output(text),
+    };
+    case("rules", "went wrong", &body)
 }
 
 fn of_note(note: &Note) -> String {

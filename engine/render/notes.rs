@@ -1,7 +1,7 @@
 //! What the formats of machines print: one note for each thing worth a line, of a review or a comparison.
 
 use crate::compare::{FindingChange, Outcome, Sides, State};
-use crate::findings::{Observation, SourceLocation, digest};
+use crate::findings::{Observation, RuleFailure, SourceLocation, digest};
 use crate::gates::{Gate, GateOutcome, Gates};
 use crate::report::{ComparisonReport, Report, ReviewReport};
 use crate::rules::outcome::Severity;
@@ -21,6 +21,8 @@ pub(super) struct Notes<'a> {
     pub(super) gates: &'a Gates,
     /// What else is to be said, in one line each.
     pub(super) remarks: Vec<String>,
+    /// Rules that went wrong, in one line each: what they would find is not among the notes. An error where that ends the run.
+    pub(super) failures: Vec<(Level, String)>,
 }
 
 /// One thing worth a line. All strings are on one line and free of control characters, and are escaped where printed.
@@ -99,11 +101,12 @@ impl<'a> Notes<'a> {
             notes: review.observations().into_iter().map(note).collect(),
             gates,
             remarks: needing_base(gates).into_iter().collect(),
+            failures: failures(&review.errors),
         }
     }
 
     /// Findings that changed, and gates.
-    fn of_comparison(ComparisonReport { comparison, gates, .. }: &'a ComparisonReport) -> Self {
+    fn of_comparison(ComparisonReport { comparison, gates, errors, .. }: &'a ComparisonReport) -> Self {
         let each = comparison.work.basis.per();
         // What became faster fails for no finding.
         let fail_on = gates.fail_on.filter(|_| comparison.outcome != Outcome::Faster);
@@ -120,7 +123,13 @@ impl<'a> Notes<'a> {
             is_slower: comparison.outcome == Outcome::Slower,
             gates,
             remarks: Vec::new(),
+            failures: failures(errors),
         }
+    }
+
+    /// Whether every rule that is coldspot's own could be asked.
+    pub(super) fn is_whole(&self) -> bool {
+        self.failures.iter().all(|(level, _)| *level != Level::Error)
     }
 
     /// How grave it is how a gate stands; `None` for one that holds.
@@ -156,6 +165,16 @@ fn what(seen: &Observation<'_>, has_several: bool) -> String {
     } else {
         words
     }
+}
+
+/// A rule of the user's own that meets a report it was not made for ends no run.
+fn failures(errors: &[RuleFailure]) -> Vec<(Level, String)> {
+    let line = |error: &RuleFailure| {
+        let level = if error.is_own { Level::Warning } else { Level::Error };
+        let words = format!("rule {} went wrong, so what it would find is not told: {}", error.rule, error.message);
+        (level, escape::line(&words))
+    };
+    errors.iter().map(line).collect()
 }
 
 fn needing_base(gates: &Gates) -> Option<String> {

@@ -152,7 +152,8 @@ pub(super) fn sarif(notes: &Notes<'_>, library: &Library) -> Result<String, serd
         rules: rules.iter().map(|rule| RuleHelp::new(library, rule)).chain(is_slower).collect(),
         version: env!("CARGO_PKG_VERSION"),
     };
-    let invocation = Invocation { execution_successful: true, tool_execution_notifications: notifications(notes) };
+    let invocation =
+        Invocation { execution_successful: notes.is_whole(), tool_execution_notifications: notifications(notes) };
     let log = Log {
         schema: "https://json.schemastore.org/sarif-2.1.0.json",
         runs: [Run { column_kind: "unicodeCodePoints", invocations: [invocation], results, tool: Tool { driver } }],
@@ -249,7 +250,8 @@ fn notifications(notes: &Notes<'_>) -> Vec<Notification> {
         notification(notes.level(gate).unwrap_or(Level::Note), text)
     });
     let remarks = notes.remarks.iter().map(|remark| notification(Level::Note, remark.clone()));
-    std::iter::once(verdict).chain(gates).chain(remarks).collect()
+    let failures = notes.failures.iter().map(|(level, text)| notification(*level, text.clone()));
+    std::iter::once(verdict).chain(failures).chain(gates).chain(remarks).collect()
 }
 
 fn notification(grade: Level, text: String) -> Notification {

@@ -4,7 +4,7 @@
 
 use super::bar;
 use super::json::{Part as Row, ReviewView};
-use crate::findings::{DeviceReview, Finding, PhaseWork, Score};
+use crate::findings::{DeviceReview, Finding, PhaseWork, RuleFailure, Score};
 use crate::gates::Gate;
 use crate::report::ReviewReport;
 use crate::rules::CaptureNote;
@@ -111,6 +111,14 @@ impl Page {
         self.wrap("gate ", &escape::line(&words));
     }
 
+    /// Rules that went wrong: what they would find is not told.
+    pub(super) fn failures(&mut self, errors: &[RuleFailure]) {
+        for error in errors {
+            let words = format!("rule {} went wrong: {}", error.rule, error.message);
+            self.wrap("! ", &escape::line(&words));
+        }
+    }
+
     pub(super) fn line(&mut self, line: &str) {
         // Logs of pipelines read lines, wherever they were broken.
         self.out.push_str(escape::no_command(line).trim_end());
@@ -148,6 +156,7 @@ impl Page {
         self.title(&title);
         self.line("");
         self.wrap("", &words_of(&review.verdict));
+        self.failures(&review.errors);
         self.scores(&review.devices);
         let view = ReviewView::new(report);
         let headline = review.headline().unwrap_or(0);
@@ -297,7 +306,11 @@ pub(super) fn words_of(sentence: &Sentence) -> String {
     let each = sentence.spans().iter().map(|span| match span {
         Span::Own(own) => words::plain(own),
         Span::Value(text) => escape::short(text),
-        Span::Code(name) => format!("`{}`", escape::name(name)),
+        // On a screen there are no longer fences: a backtick of a name would end its quotes.
+        Span::Code(name) => match escape::name(name).replace('`', "'").as_str() {
+            "" => "(no name)".to_owned(),
+            name => format!("`{name}`"),
+        },
     });
     each.collect()
 }

@@ -178,7 +178,8 @@ const UNUSABLE_ONE_OF: u64 = 100;
 
 /// What a kernel did whose row makes no sense looks like idle time, and like work that went away.
 fn tell_of_unusable_work(timeline: &mut Timeline) {
-    let tables = [rows::Table::Kernel, rows::Table::Graph, rows::Table::Copy, rows::Table::Memset].map(rows::Table::name);
+    let tables =
+        [rows::Table::Kernel, rows::Table::Graph, rows::Table::Copy, rows::Table::Memset].map(rows::Table::name);
     let is_gpu_work = |events: &str| tables.contains(&events) || OPS_OF_UNKNOWN_DEVICE.contains(&events);
     let of_gpu = timeline.dropped.iter().filter(|dropped| is_gpu_work(dropped.events));
     let unusable = of_gpu.fold(0_u64, |sum, dropped| sum.saturating_add(dropped.count));

@@ -5,6 +5,8 @@ use std::fs;
 use coldspot::analysis::{self, Analysis, Request};
 use coldspot::findings::RuleFailure;
 use coldspot::gates::{FailOn, GateOutcome};
+use coldspot::render::{Format, Screen};
+use coldspot::report::Report;
 use predicates::prelude::*;
 use predicates::str::{contains, is_match};
 use serde_json::{Value, json};
@@ -27,18 +29,41 @@ fn rules_that_went_wrong_leave_the_gate_on_findings_open() {
         let gate = report.gates.gates.iter().find(|gate| gate.name == "fail-on").unwrap().clone();
         (gate.outcome, gate.says, report.errors.len(), report.gates.lacks_answer())
     };
-    let failure = |is_own: bool| RuleFailure {
-        rule: "module-loading".to_owned(),
-        message: "a division by zero".to_owned(),
-        entity_count: 1,
-        is_own,
-    };
     let (outcome, .., errors, lacks_answer) = outcome_with(Vec::new());
     assert_eq!((outcome, errors, lacks_answer), (GateOutcome::Passed, 0, false));
     let (outcome, says, errors, lacks_answer) = outcome_with(vec![failure(false)]);
     assert_eq!((outcome, errors, lacks_answer), (GateOutcome::Unknown, 1, true));
     assert!(says.contains("module-loading"), "{says}");
     assert_eq!(outcome_with(vec![failure(true)]).0, GateOutcome::Passed, "a rule of the user's own");
+}
+
+/// A consumer that sees no alert takes what it was about for mended.
+#[test]
+fn rules_that_went_wrong_are_told_in_every_format() {
+    let analysis = Analysis::new(analysis::Project::builtin().unwrap(), analysis::Reading::default());
+    let printed = |is_own: Option<bool>, format: Format| {
+        let facts = facts(&fixtures().join("healthy.sqlite"));
+        let mut report = analysis.review_facts(&facts, "healthy", &Request::default());
+        report.review.errors.extend(is_own.map(failure));
+        analysis.render(&Report::Review(Box::new(report)), format).unwrap()
+    };
+    let formats =
+        [Format::Markdown, Format::Text(Screen::PLAIN), Format::Json, Format::Sarif, Format::Github, Format::Junit];
+    for format in formats.into_iter().chain([Format::Codequality]) {
+        let says = |is_own: Option<bool>| printed(is_own, format).contains("a division by zero");
+        let is_of_project = format == Format::Codequality;
+        assert_eq!((says(None), says(Some(false)), says(Some(true))), (false, true, !is_of_project), "{format:?}");
+    }
+    let is_successful = |is_own: Option<bool>| printed(is_own, Format::Sarif).contains("\"executionSuccessful\": true");
+    assert_eq!((is_successful(None), is_successful(Some(false)), is_successful(Some(true))), (true, false, true));
+    assert!(printed(Some(false), Format::Github).contains("::error title=coldspot::rule module-loading went wrong"));
+    assert!(printed(Some(false), Format::Junit).contains("failures=\"0\" errors=\"1\""));
+    assert!(printed(Some(true), Format::Junit).contains("errors=\"0\""));
+}
+
+fn failure(is_own: bool) -> RuleFailure {
+    let (rule, message) = ("module-loading".to_owned(), "a division by zero".to_owned());
+    RuleFailure { rule, message, entity_count: 1, is_own }
 }
 
 #[test]

@@ -242,7 +242,11 @@ pub fn reversed_timestamps(folder: &Path) -> PathBuf {
 
 /// One of five kernels ends before it begins.
 pub fn reversed_kernels(folder: &Path) -> PathBuf {
-    altered(folder, "reversed-kernels.sqlite", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1 WHERE rowid % 5 = 0")
+    altered(
+        folder,
+        "reversed-kernels.sqlite",
+        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1 WHERE rowid % 5 = 0",
+    )
 }
 
 /// All times lie before the start of the capture.
