@@ -42,9 +42,9 @@ impl Traits {
 
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
 const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce";
-/// Of these, what the ledger counts as communication: kernels of the libraries, and the reductions across devices of serving engines and
-/// of PyTorch's symmetric memory, which nothing but move and add. What computes beside that counts as compute.
-const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|^mscclKernel|cross_device_reduce|(one_shot|two_shot|multimem)_all_reduce";
+/// Of these, what the ledger counts as communication: kernels of the libraries, and vLLM's reduction across devices, which nothing but
+/// moves and adds. Others are named by NCCL's peers and count as compute, as they do in the sums of other tools.
+const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce";
 /// Kernels of DeepEP, which send tokens to the GPUs of their experts and back: on few blocks, so that others compute beside them.
 const EXPERTS: &str = r"\b(deep_ep|ep::(internode|internode_ll|intranode))::";
 const MATRIX: &str = r"(?i)gemm|[dw]grad_(alg|engine)|winograd|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
@@ -240,9 +240,7 @@ mod tests {
         assert!(of("ncclKernel_AllGather").is_communication);
         assert!(of("rcclGenericKernel").is_communication);
         let multicast = of("multimem_all_reduce_kernel");
-        assert!(multicast.is_communication && multicast.is_collective);
-        let fused = of("nvshmem_fused_matmul_put");
-        assert!(fused.is_communication && !fused.is_collective);
+        assert!(multicast.is_communication && !multicast.is_collective);
         let combine = patterns.traits("combine", "void dpsk::ep::internode::combine<bool, 4>(int)");
         assert!(combine.is_communication && !combine.is_collective);
         assert!(!patterns.traits("combine", "void step::internode::combine(int)").is_communication);
