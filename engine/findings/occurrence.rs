@@ -296,7 +296,8 @@ impl<'a> Context<'a> {
         let counts = device.int("device_allocation_count").zip(device.int("device_free_count"));
         let is_kept = |(taken, freed): (i64, i64)| taken > 0 && (freed as f64) < FREED_SHARE * taken as f64;
         let has_cache = self.facts.run().is_some_and(|run| run.text("framework") == Some("pytorch"));
-        has_cache && device.int("step_count").is_none() && counts.is_some_and(is_kept)
+        let allocates = device.text("idle_allocate_kind") == Some("device_allocate");
+        has_cache && allocates && device.int("step_count").is_none() && counts.is_some_and(is_kept)
     }
 
     pub(super) fn rule(&self, occurrence: &Occurrence<'_>) -> &'a RuleInfo {

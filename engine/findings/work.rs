@@ -309,7 +309,7 @@ pub(super) fn gain_step(device: &Entity) -> Option<GainStep> {
     let covered_share = device.number("replay_covered_share").filter(|share| is_round && *share < NEARLY_ALL_COVERED);
     let (step_ns, count) = (device.int(STEP_FACT)?, device.int("replay_step_count")?);
     // A step may be left out at each end.
-    let of_count = device.int("replay_of_step_count").filter(|all| *all > count + 2);
+    let of_count = device.int("replay_of_step_count").filter(|all| *all > count.saturating_add(2));
     let step = GainStep { step_ns, count, of_count, covered_share };
     let is_median =
         |median_ns: i64| (step.step_ns - median_ns).abs() as f64 <= LEAST_STEP_DIFFERENCE * median_ns as f64;

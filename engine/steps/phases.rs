@@ -137,7 +137,7 @@ impl Phases {
         is_enough.then(|| Self::cut(window, self.set_up.end, steady, steady_steps, self.certainty))
     }
 
-    /// The same where other devices tell from when to when the steady state is, and how sure that is. `None` where this one has no work
+    /// The same where other devices tell from when to when the steady state is, and how sure that is. `None` where this one has no step
     /// then.
     #[must_use]
     pub fn moved_to(&self, window: Interval, to: Interval, (steps, certainty): (&[Step], Certainty)) -> Option<Self> {
@@ -145,7 +145,11 @@ impl Phases {
         let first = steps.partition_point(|step| step.device.start < steady.start);
         let last = steps.partition_point(|step| step.device.end <= steady.end);
         let first_ns = steps.first().map_or(steady.start, |step| step.device.start);
-        (steady.len_ns() > 0).then(|| Self::cut(window, first_ns, steady, first..last.max(first), certainty))
+        // Without steps it is a region that the program marks, which this one need not be.
+        let is_region = self.steady_steps.is_empty();
+        let certainty = certainty.min(self.certainty);
+        (steady.len_ns() > 0 && (is_region || last > first))
+            .then(|| Self::cut(window, first_ns, steady, first..last.max(first), certainty))
     }
 
     /// The steps of the steady state of a window; none without enough of them.

@@ -93,7 +93,7 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         Nvtx,
         ExtensiveWithGaps,
-        "Idle time of the device between two compiled graphs, forward or backward, that one thread runs in one step.",
+        "Idle time of the device between two compiled graphs, forward or backward, that one thread runs in one step, while no other thread runs one.",
     ),
     fact(
         "compiled_lookup_count",

@@ -80,9 +80,14 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     if !signs.contains(&Some(Sign::Graph)) {
         names().zip(&mut signs).filter(|(name, _)| *name == FUNCTION).for_each(|(_, sign)| *sign = Some(Sign::Graph));
     }
-    let mut all = Regions::new(device, steps, &signs);
     let own = timeline.ranges.threads.iter();
     let own = own.filter(|ranges| device.processes.contains(&timeline.process_of(ranges.thread)));
+    let is_graph = |label: u32| signs.get(label as usize) == Some(&Some(Sign::Graph));
+    let graphs = own.clone().flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
+    let graphs = graphs.filter(|(_, label)| is_graph(**label)).map(|(times, _)| times);
+    // Where one thread has left a compiled graph, another may run the compiled backward pass.
+    let taken = Union::of(device.tally.busy.parts().chain(graphs));
+    let mut all = Regions::new(device, steps, &signs, &taken);
     own.for_each(|ranges| all.of_thread(ranges));
     facts.set("compiled_lookup_count", all.lookup_count);
     facts.set(
@@ -149,6 +154,8 @@ struct Regions<'all> {
     device: &'all DeviceContext,
     steps: &'all [Interval],
     signs: &'all [Option<Sign<'all>>],
+    /// When the device is busy, or any thread runs a compiled graph.
+    taken: &'all Union,
     lookup_count: i64,
     count: i64,
     /// Of those, how many within another.
@@ -158,8 +165,23 @@ struct Regions<'all> {
 }
 
 impl<'all> Regions<'all> {
-    const fn new(device: &'all DeviceContext, steps: &'all [Interval], signs: &'all [Option<Sign<'all>>]) -> Self {
-        Self { device, steps, signs, lookup_count: 0, count: 0, nested_count: 0, met: BTreeSet::new(), idle_ns: 0 }
+    const fn new(
+        device: &'all DeviceContext,
+        steps: &'all [Interval],
+        signs: &'all [Option<Sign<'all>>],
+        taken: &'all Union,
+    ) -> Self {
+        Self {
+            device,
+            steps,
+            signs,
+            taken,
+            lookup_count: 0,
+            count: 0,
+            nested_count: 0,
+            met: BTreeSet::new(),
+            idle_ns: 0,
+        }
     }
 
     fn of_thread(&mut self, ranges: &ThreadRanges) {
@@ -187,7 +209,7 @@ impl<'all> Regions<'all> {
                 Sign::Graph => {
                     if let Some((_, end)) = graph.filter(|(before, _)| *before == step) {
                         let gap = Interval::new(end, times.start).clip(self.device.window());
-                        self.idle_ns += gap.len_ns() - self.device.busy_within(gap);
+                        self.idle_ns += gap.len_ns() - self.taken.overlap_ns(gap);
                     }
                     graph = Some((step, times.end));
                 }

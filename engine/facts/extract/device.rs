@@ -193,7 +193,7 @@ fn prefetches(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
             let is_prefetch = migrations.cause[index] == MigrationCause::Prefetch;
             match migrations.direction[index] {
                 Direction::HostToDevice if is_prefetch => (prefetched, pending) = (prefetched + bytes, pending + bytes),
-                Direction::DeviceToHost if !is_prefetch => {
+                Direction::DeviceToHost if migrations.cause[index] == MigrationCause::Fault => {
                     back += bytes.min(pending);
                     pending -= bytes.min(pending);
                 }

@@ -12,8 +12,13 @@ pub(in crate::facts) const SERVING_ENGINES: [&str; 2] = ["sglang", "vllm"];
 
 /// Beginnings of names of ranges, of threads and processes, and parts of names of kernels that give a serving engine away. SGLang uses
 /// kernels of vLLM.
-const ENGINE_MARKS: [(&str, &[&str]); 2] =
-    [("sglang", &["sglang::", "sglang/", "sgl_kernel::", "sgl::"]), ("vllm", &["vllm::", "VLLM::", "vllm/"])];
+const ENGINE_MARKS: [(&str, &[&str]); 2] = [
+    ("sglang", &["sglang::", "sglang/srt/", "sgl_kernel::", "sgl::"]),
+    (
+        "vllm",
+        &["vllm::", "VLLM::", "vllm/v1/", "vllm/engine/", "vllm/worker/", "vllm/model_executor/", "vllm/entrypoints/"],
+    ),
+];
 
 /// A part of a name that gives a framework away.
 type Mark = (&'static str, &'static str);

@@ -24,7 +24,9 @@ pub(super) fn align(devices: &[DeviceOps], found: &mut [Found]) {
     let told = found.iter().enumerate().filter_map(|(index, found)| Some((sure(found)?, index)));
     let Some((_, lead)) = told.max_by_key(|(sure, index)| (*sure, Reverse(*index))) else { return };
     let Some(own) = found[lead].phases.clone() else { return };
-    let partners: Vec<usize> = (0..found.len()).filter(|index| work_together(devices, found, (lead, *index))).collect();
+    let is_told = |index: &usize| *index != lead && found[*index].phases.is_some();
+    let partners: Vec<usize> =
+        (0..found.len()).filter(is_told).filter(|index| work_together(devices, found, (lead, *index))).collect();
     let as_sure = partners.iter().filter_map(|index| found[*index].phases.as_ref());
     let as_sure = as_sure.filter(|phases| phases.certainty == own.certainty).map(|phases| phases.steady);
     let common = as_sure.fold(own.steady, Interval::clip);
@@ -32,7 +34,8 @@ pub(super) fn align(devices: &[DeviceOps], found: &mut [Found]) {
     let common = if is_most { common } else { own.steady };
     for index in partners.into_iter().chain([lead]) {
         let Found { steps, phases, .. } = &mut found[index];
-        if let Some(phases) = phases.as_mut().filter(|phases| !is_same(phases.steady, common)) {
+        let works = || devices[index].in_window().any(|op| op.interval().overlap_ns(common) > 0);
+        if let Some(phases) = phases.as_mut().filter(|phases| !is_same(phases.steady, common) && works()) {
             let steps = steps.as_ref().map_or(&[][..], |steps| &steps.steps);
             if let Some(moved) = phases.moved_to(devices[index].window, common, (steps, own.certainty)) {
                 *phases = moved;

@@ -111,17 +111,40 @@ fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
     }
 }
 
+/// So many of the first calls of a thread are looked through: before the one that sets CUDA up a program asks for little.
+const MOST_ASKING: usize = 1_000;
+/// How the calls begin that set nothing up: of the profiler in the program's place, and for versions, devices and addresses.
+const ASKING: [&str; 7] = [
+    "cuModuleGetLoadingMode",
+    "cuInit",
+    "cuGetProcAddress",
+    "cuDriverGetVersion",
+    "cuDeviceGet",
+    "cudaGetDeviceCount",
+    "cudaDriverGetVersion",
+];
+
+fn asks_only(call: &str) -> bool {
+    ASKING.iter().any(|begin| call.starts_with(begin))
+}
+
 /// Whether the call of CUDA that takes most there is the first of its process: that sets CUDA up.
 fn first_call(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mut Entity) {
     let timeline = context.timeline;
     let threads = context.threads_of(timeline.process_of(main)).iter();
-    let firsts = threads.filter_map(|thread| context.calls.of_thread(*thread).first().map(|call| (*call, *thread)));
-    let times = |call: u32| timeline.api.times.at(call as usize);
-    let Some((call, thread)) = firsts.min_by_key(|(call, _)| times(*call).start) else { return };
     let told = facts.int("outside_call_ns").zip(facts.text("outside_call"));
-    let Some((sum_ns, name)) = told.filter(|_| thread == main) else { return };
+    let Some((sum_ns, name)) = told else { return };
+    let name_of = |call: u32| timeline.api.name.get(call as usize).map(|own| without_folders(timeline.name(*own)));
+    let is_of_program = |call: &&u32| name_of(**call).is_none_or(|own| own == name || !asks_only(&own));
+    let firsts = threads.filter_map(|thread| {
+        let call = context.calls.of_thread(*thread).iter().take(MOST_ASKING).find(is_of_program)?;
+        Some((*call, *thread))
+    });
+    let times = |call: u32| timeline.api.times.at(call as usize);
+    let first = firsts.min_by_key(|(call, _)| times(*call).start);
+    let Some((call, _)) = first.filter(|(_, thread)| *thread == main) else { return };
     let own_ns: i64 = sides.iter().map(|side| times(call).overlap_ns(*side)).sum();
-    let is_named = timeline.api.name.get(call as usize).is_some_and(|own| without_folders(timeline.name(*own)) == name);
+    let is_named = name_of(call).as_deref() == Some(name);
     // What waits, copies or locks pages takes its own time.
     let class = context.calls.class_of(timeline, call);
     let sets_up = !matches!(class, ApiClass::Wait(_) | ApiClass::CopyBlocking | ApiClass::CopyAsync)
