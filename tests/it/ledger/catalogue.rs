@@ -11,7 +11,7 @@ use coldspot::source::{Limits, ReadOptions};
 use rusqlite::Connection;
 
 use crate::support::analysis::{facts, facts_of, try_timeline};
-use crate::support::{Scenario, SchemaVersion, fixture, heavy, kernels, scenario_names, temp, trace};
+use crate::support::{Scenario, SchemaVersion, damage, fixture, heavy, kernels, scenario_names, temp, trace};
 
 /// More kernels than get facts of their own, more ranges inside each other than are followed, and more processes than get
 /// facts of their own.
@@ -145,6 +145,11 @@ fn names_in(facts: &Facts) -> BTreeSet<String> {
     facts.iter().flat_map(|(_, entity)| named(entity)).collect()
 }
 
+/// An export of which some kernels make no sense.
+fn unusable() -> Facts {
+    facts(&damage::reversed_kernels(temp::folder().path()))
+}
+
 #[test]
 fn every_fact_of_the_catalogue_is_set() {
     let mut set = names_in(&crowd());
@@ -153,6 +158,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&profiled()));
     set.extend(names_in(&traced()));
     set.extend(names_in(&lossy()));
+    set.extend(names_in(&unusable()));
     set.extend(names_in(&without_work()));
     set.extend(names_in(&late((0..12).map(|launch| 300_000 * launch), facts)));
     // A pause that takes nearly all of the time.
