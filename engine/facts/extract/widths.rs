@@ -56,8 +56,8 @@ const SAME_SHARE: f64 = 0.8;
 const MIN_TURN_COUNT: usize = 8;
 /// A launch that is no longer may wait for unified memory all the time that it takes.
 const FAULT_NS: i64 = 1_000_000;
-/// Where memory migrates for this part of such launches: of the tens of microseconds that a fault takes, moving the page is a few.
-const FAULT_SHARE: f64 = 0.05;
+/// Where memory migrates for this part of such launches: of the hundreds of microseconds that a group of faults takes, moving the pages is a few.
+const FAULT_SHARE: f64 = 0.01;
 
 /// What filling the GPU could win of a kernel by its facts: nothing where its own wider launches take as long, nor of the time that
 /// unified memory takes to come.
