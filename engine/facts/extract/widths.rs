@@ -193,7 +193,7 @@ mod tests {
             kernel.set("faulting_ns", migrating_ns);
             loss_ns(&kernel)
         };
-        assert_eq!((of(3, FAULT_NS, 100), of(3, FAULT_NS, 99)), (0, 401));
+        assert_eq!((of(3, FAULT_NS, 4), of(3, FAULT_NS, 3)), (0, 497));
         assert_eq!((of(3, FAULT_NS + 1, 100), of(2, FAULT_NS, 100), of(0, FAULT_NS, 0)), (400, 400, 500));
     }
 
