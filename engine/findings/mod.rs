@@ -5,6 +5,7 @@ mod brief;
 mod capture;
 mod collect;
 mod compiled;
+mod counts;
 mod devices;
 mod fingerprint;
 mod idle_time;
@@ -25,18 +26,15 @@ mod verdict;
 mod waits_first;
 mod work;
 
-use std::collections::BTreeSet;
-
-use foldhash::HashMap;
-
 use crate::facts::{EntityKind, Facts};
 use crate::replay::Change;
-use crate::rules::outcome::{Confidence, Judgement, Outcome, Replayed, Severity};
+use crate::rules::outcome::{Confidence, Judgement, Replayed, Severity};
 use crate::rules::{CaptureNote, Reference, RuleInfo};
 use crate::source::KERNELS_FORMAT_ID;
 use crate::text::number::{duration, percent};
 use crate::text::spans::Sentence;
 
+use counts::failures;
 use occurrence::{Context, Occurrence};
 use rank::Ranking;
 use source::KernelNames;
@@ -44,6 +42,7 @@ use work::Repeated;
 
 pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
 pub use collect::{Collected, Collection, KernelToProfile, collection, first_recordings};
+pub use counts::{Counts, RuleFailure};
 pub use devices::DeviceReview;
 pub use fingerprint::digest;
 pub use ignored::{Ignore, Ignored, IgnoredFinding, Policy, Stale, StaleIgnore};
@@ -375,40 +374,6 @@ pub struct Suppressed {
     pub summary: Sentence,
 }
 
-/// A rule that went wrong: the fault is the rule's, not the report's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleFailure {
-    /// The rule's id.
-    pub rule: String,
-    /// What went wrong.
-    pub message: String,
-    /// For how many entities.
-    pub entity_count: usize,
-    /// Whether it is a rule of the user's own.
-    pub is_own: bool,
-}
-
-/// How many answers of each kind the rules gave, over all entities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Rules in the library.
-    pub rules: usize,
-    /// Rules of which no entity was left unjudged for want of facts, nor went wrong.
-    pub rules_judged: usize,
-    /// The rule holds.
-    pub findings: usize,
-    /// The rule looked and found nothing.
-    pub passes: usize,
-    /// The rule is about something else.
-    pub not_applicable: usize,
-    /// A fact is missing.
-    pub unknown: usize,
-    /// The rule went wrong.
-    pub failed: usize,
-    /// Of the findings, those that the user has accepted, and those that they explain.
-    pub ignored: usize,
-}
-
 /// Whether a report holds single kernels that were profiled one by one, and no recording of a program in time.
 fn is_of_kernels_alone(facts: &Facts) -> bool {
     facts.run().and_then(|run| run.text("format")) == Some(KERNELS_FORMAT_ID)
@@ -464,44 +429,6 @@ pub fn review(
         counts,
         is_of_kernels_alone: is_of_kernels_alone(facts),
     }
-}
-
-impl Counts {
-    fn of(rules: &[RuleInfo], judgements: &[&Judgement]) -> Self {
-        let mut counts = Self { rules: rules.len(), ..Self::default() };
-        let mut unjudged: BTreeSet<usize> = BTreeSet::new();
-        for judgement in judgements {
-            let count = match judgement.outcome {
-                Outcome::Finding(_) => &mut counts.findings,
-                Outcome::Pass => &mut counts.passes,
-                Outcome::NotApplicable => &mut counts.not_applicable,
-                Outcome::Unknown { .. } => &mut counts.unknown,
-                Outcome::Failed { .. } => &mut counts.failed,
-            };
-            *count += judgement.entity_count;
-            if matches!(judgement.outcome, Outcome::Unknown { .. } | Outcome::Failed { .. }) {
-                unjudged.insert(judgement.rule);
-            }
-        }
-        counts.rules_judged = rules.len() - unjudged.len();
-        counts
-    }
-}
-
-fn failures(rules: &[RuleInfo], judgements: &[&Judgement]) -> Vec<RuleFailure> {
-    let mut failures: Vec<RuleFailure> = Vec::new();
-    // A message can hold numbers of its entity, so that there are as many as entities.
-    let mut known: HashMap<(usize, &str), usize> = HashMap::default();
-    for judgement in judgements {
-        let Outcome::Failed { message } = &judgement.outcome else { continue };
-        let index = *known.entry((judgement.rule, message)).or_insert_with(|| {
-            let RuleInfo { id, is_own, .. } = &rules[judgement.rule];
-            failures.push(RuleFailure { rule: id.clone(), message: message.clone(), entity_count: 0, is_own: *is_own });
-            failures.len() - 1
-        });
-        failures[index].entity_count += judgement.entity_count;
-    }
-    failures
 }
 
 #[cfg(test)]

@@ -178,7 +178,8 @@ impl Sums {
 fn chance(logs: &[f64], between: f64, dice: &mut Dice) -> f64 {
     let mut order = logs.to_vec();
     let mut sums = Sums::new(logs);
-    let square: f64 = logs.iter().map(|log| (log - mean(logs)).powi(2)).sum();
+    let center = mean(logs);
+    let square: f64 = logs.iter().map(|log| (log - center).powi(2)).sum();
     // Where the same time comes again and again, digits that were lost are no difference.
     let least = between - NOISE_OF_DIGITS * square;
     let share = |as_large: usize| (as_large + 1) as f64 / (ORDERS + 1) as f64;

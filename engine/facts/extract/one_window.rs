@@ -24,9 +24,13 @@ pub(super) fn align(devices: &[DeviceOps], found: &mut [Found]) {
     let told = found.iter().enumerate().filter_map(|(index, found)| Some((sure(found)?, index)));
     let Some((_, lead)) = told.max_by_key(|(sure, index)| (*sure, Reverse(*index))) else { return };
     let Some(own) = found[lead].phases.clone() else { return };
-    let is_told = |index: &usize| *index != lead && found[*index].phases.is_some();
-    let partners: Vec<usize> =
-        (0..found.len()).filter(is_told).filter(|index| work_together(devices, found, (lead, *index))).collect();
+    let lead_communicates = communicates(&devices[lead]);
+    let is_partner = |index: &usize| {
+        *index != lead
+            && found[*index].phases.is_some()
+            && (work_alike(&found[lead], &found[*index]) || lead_communicates && communicates(&devices[*index]))
+    };
+    let partners: Vec<usize> = (0..found.len()).filter(is_partner).collect();
     let as_sure = partners.iter().filter_map(|index| found[*index].phases.as_ref());
     let as_sure = as_sure.filter(|phases| phases.certainty == own.certainty).map(|phases| phases.steady);
     let common = as_sure.fold(own.steady, Interval::clip);
@@ -44,16 +48,16 @@ pub(super) fn align(devices: &[DeviceOps], found: &mut [Found]) {
     }
 }
 
-/// Whether a device works with another one: one process launches for both, they repeat the same, or both take part in collectives.
-fn work_together(devices: &[DeviceOps], found: &[Found], (lead, other): (usize, usize)) -> bool {
-    let are_alike = |one: &Steps, other: &Steps| {
+/// Whether one process launches for two devices, or they repeat the same.
+fn work_alike(one: &Found, other: &Found) -> bool {
+    one.steps.as_ref().zip(other.steps.as_ref()).is_some_and(|(one, other)| {
         one.process == other.process || one.told_by == other.told_by && one.name == other.name
-    };
-    let communicates = |device: &DeviceOps| device.in_window().any(|op| op.kind == OpKind::Communication);
-    let steps = found[lead].steps.as_ref().zip(found[other].steps.as_ref());
-    lead != other
-        && (steps.is_some_and(|(lead, other)| are_alike(lead, other))
-            || communicates(&devices[lead]) && communicates(&devices[other]))
+    })
+}
+
+/// Whether a device takes part in collectives: it works with all others that do.
+fn communicates(device: &DeviceOps) -> bool {
+    device.in_window().any(|op| op.kind == OpKind::Communication)
 }
 
 fn is_same(one: Interval, other: Interval) -> bool {
