@@ -2,7 +2,6 @@
 
 use foldhash::HashMap;
 
-use super::occurrence::severity_of;
 use super::{Also, Finding, Gain, Review, Subject};
 use crate::rules::outcome::{Confidence, Severity};
 use crate::text::spans::Sentence;
@@ -97,7 +96,7 @@ impl Finding {
             fingerprint: &self.fingerprint,
             finding: self,
             subject: &self.subject,
-            severity: self.own_severity(),
+            severity: self.lone_severity(),
             gain: self.gain.as_ref(),
             summary: &self.summary,
             confidence: self.confidence,
@@ -116,13 +115,8 @@ impl Finding {
     }
 
     /// A finding bears the gravest severity of its entities; what can gain most need not be the gravest.
-    fn own_severity(&self) -> Severity {
+    fn lone_severity(&self) -> Severity {
         let others = self.also.iter().map(|also| also.severity).max();
-        match (others, &self.gain) {
-            (Some(others), Some(gain)) if others == self.severity => {
-                severity_of(gain.weighing_share()).min(self.severity)
-            }
-            _ => self.severity,
-        }
+        if others == Some(self.severity) { self.own_severity } else { self.severity }
     }
 }

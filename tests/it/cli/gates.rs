@@ -371,3 +371,10 @@ fn mistakes_are_told_with_the_way_out() {
     let single = Project::with("[source]\nkernel = 'k'\nfile = 'code'\n");
     single.review(&[]).code(2).stderr(contains("coldspot.toml:1: ").and(contains("write the header as `[[…]]`")));
 }
+
+#[test]
+fn a_severity_that_the_project_sets_stands_whatever_explains_a_part_of_it() {
+    let project = Project::with("[severity]\nscalar-readback = 'high'\nfp32-matmul = 'low'\n");
+    let review = project.review(&["--fail-on", "high"]).code(1).out();
+    assert!(review.contains("✗ failed | 1 finding of severity high or above: Small results are read back"), "{review}");
+}

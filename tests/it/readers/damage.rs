@@ -100,3 +100,19 @@ fn a_file_that_may_not_be_read_is_named() {
     let message = try_timeline(&path, &ReadOptions::default()).err().unwrap().to_string();
     assert!(message.contains("unreadable.sqlite"), "{message}");
 }
+
+#[test]
+fn one_operation_that_cannot_be_used_leaves_gates_open_that_nothing_else_fails() {
+    let folder = temp::folder();
+    damage::with_a_reversed_kernel(folder.path());
+    let outcome = |args: &[&str]| {
+        let printed = cli::coldspot_in(folder.path(), &[args, &["--format", "json"]].concat()).json();
+        printed["gates"][0]["outcome"].as_str().unwrap().to_owned()
+    };
+    for (report, expected) in [("healthy.sqlite", "passed"), ("reversed-kernel.sqlite", "unknown")] {
+        assert_eq!(outcome(&["review", report, "--fail-on", "medium"]), expected, "{report}");
+        assert_eq!(outcome(&["review", report, "--budget", "device.idle_share<=1"]), expected, "{report}");
+    }
+    let limited = |head: &str| outcome(&["compare", "healthy.sqlite", head, "--budget", "window_time=+5%"]);
+    assert_eq!((limited("healthy.sqlite").as_str(), limited("reversed-kernel.sqlite").as_str()), ("passed", "unknown"));
+}

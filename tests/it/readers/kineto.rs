@@ -459,3 +459,20 @@ fn collectives_beside_other_kernels_tell_nothing_of_late_ranks() {
     });
     assert_eq!(uneven(beside), (6_000, 0));
 }
+
+#[test]
+fn work_of_a_gpu_that_makes_no_sense_is_counted_whatever_is_wrong_with_it() {
+    let of = |from: &str, to: &str| {
+        let text = trace(6, Today);
+        let kernel = text.find("\"cat\": \"kernel\"").unwrap();
+        let at = kernel + text[kernel..].find(from).unwrap();
+        let text = format!("{}{to}{}", &text[..at], &text[at + from.len()..]);
+        let facts = facts(text);
+        let run = facts.run().unwrap();
+        (run.int("unusable_gpu_row_count"), run.get("lacks_gpu_work").cloned())
+    };
+    assert_eq!(of("\"dur\": ", "\"dur\": "), (None, Some(false.into())));
+    for (from, to) in [("\"dur\": ", "\"dur\": -"), ("\"ts\": ", "\"ts\": 9e17")] {
+        assert_eq!(of(from, to), (Some(1), Some(true.into())), "{to}");
+    }
+}

@@ -240,6 +240,18 @@ pub fn reversed_timestamps(folder: &Path) -> PathBuf {
     everywhere(folder, "reversed.sqlite", "SET start = end, end = start WHERE rowid % 4 = 0")
 }
 
+/// The healthy report of the fixtures, `healthy.sqlite`, and the same with one kernel that ends before it begins.
+pub fn with_a_reversed_kernel(folder: &Path) {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/healthy.sqlite");
+    for (name, sql) in [
+        ("healthy.sqlite", ""),
+        ("reversed-kernel.sqlite", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1 WHERE rowid = 5"),
+    ] {
+        fs::copy(&fixture, folder.join(name)).unwrap();
+        Connection::open(folder.join(name)).unwrap().execute_batch(sql).unwrap();
+    }
+}
+
 /// One of five kernels ends before it begins.
 pub fn reversed_kernels(folder: &Path) -> PathBuf {
     altered(
