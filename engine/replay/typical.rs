@@ -1,7 +1,7 @@
 //! Which of the steps are played again where there are more than can be.
 
 use super::Subject;
-use crate::steps::Step;
+use crate::steps::{Step, median};
 use crate::timeline::interval::Interval;
 
 /// Where the device is busy for a share of the time that differs by more than this from that in all steps, others are looked for,
@@ -9,9 +9,14 @@ use crate::timeline::interval::Interval;
 const TYPICAL_DISTANCE: f64 = 0.02;
 const PLACE_COUNT: usize = 8;
 
-/// So many steps in a row in which the device is about as busy as in all steps: those in the middle, or else where it is most so.
+/// A round that takes so many times the usual one holds another part of the program, which comes once.
+const ODD_RATIO: i64 = 3;
+
+/// So many steps in a row in which the device is about as busy as in all steps: those in the middle, or else where it is most so. Of
+/// rounds fewer, and half as many at least, where that leaves out one that is not like the others.
 pub(super) fn steps<'all>(subject: &Subject<'all>, count: usize) -> &'all [Step] {
-    let steps = subject.steps;
+    let alike = if subject.are_rounds { longest_alike(subject.steps) } else { subject.steps };
+    let steps = if 2 * alike.len() >= count.min(subject.steps.len()) { alike } else { subject.steps };
     let rest = steps.len().saturating_sub(count);
     let part = |first: usize| &steps[first..steps.len() - (rest - first)];
     let middle = rest / 2;
@@ -25,10 +30,55 @@ pub(super) fn steps<'all>(subject: &Subject<'all>, count: usize) -> &'all [Step]
     part(nearest.unwrap_or(middle))
 }
 
+/// The longest row of steps without one that takes far longer than the usual one, the first of as long ones.
+fn longest_alike(steps: &[Step]) -> &[Step] {
+    let ends = steps.iter().skip(1).map(|next| next.device.start).chain(steps.last().map(|last| last.device.end));
+    let lengths: Vec<i64> = steps.iter().zip(ends).map(|(step, end)| end.saturating_sub(step.device.start)).collect();
+    let most_ns = median(lengths.iter().copied()).saturating_mul(ODD_RATIO);
+    let (mut longest, mut first) = (0..0, 0);
+    for (index, length) in lengths.iter().enumerate() {
+        if *length > most_ns {
+            first = index + 1;
+        } else if index + 1 - first > longest.len() {
+            longest = first..index + 1;
+        }
+    }
+    steps.get(longest).unwrap_or(steps)
+}
+
 /// What the operations of the device that begin in some steps take of these, together.
 fn busy_share(subject: &Subject<'_>, steps: &[Step]) -> Option<f64> {
     let whole = Interval::new(steps.first()?.device.start, steps.last()?.device.end);
     let ops = subject.devices.get(subject.device)?.begun_in(whole);
     let sum_ns = ops.map(|op| op.end - op.start).fold(0_i64, i64::saturating_add);
     (whole.len_ns() > 0).then(|| sum_ns as f64 / whole.len_ns() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of so many nanoseconds, one behind the other.
+    fn row(lengths: &[i64]) -> Vec<Step> {
+        let mut start = 0;
+        let mut next = |length: &i64| {
+            let whole = Interval::new(start, start + length);
+            start = whole.end;
+            Step::of(whole)
+        };
+        lengths.iter().map(&mut next).collect()
+    }
+
+    #[test]
+    fn the_longest_row_has_no_odd_one() {
+        let of = |lengths: &[i64]| {
+            let steps = row(lengths);
+            let alike = longest_alike(&steps);
+            (alike.first().map_or(0, |first| first.device.start), alike.len())
+        };
+        assert_eq!(of(&[10, 10, 30, 10, 12]), (0, 5));
+        assert_eq!(of(&[10, 10, 31, 10, 12]), (0, 2));
+        assert_eq!(of(&[10, 31, 10, 12, 11, 9]), (41, 4));
+        assert_eq!(of(&[]), (0, 0));
+    }
 }

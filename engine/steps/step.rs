@@ -74,6 +74,14 @@ pub struct Step {
     first_kernel_ns: i64,
 }
 
+#[cfg(test)]
+impl Step {
+    /// One of the same time on the host and on the device.
+    pub(crate) const fn of(device: Interval) -> Self {
+        Self { host: device, device, launch_count: 1, first_kernel_ns: device.start }
+    }
+}
+
 /// The steps of one device, in time order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steps {
@@ -219,7 +227,7 @@ fn drop_cut(steps: &mut Vec<Step>, launches: &Launches) {
 }
 
 /// The lower of the two middle values; 0 of nothing.
-pub(super) fn median(values: impl Iterator<Item = i64>) -> i64 {
+pub(crate) fn median(values: impl Iterator<Item = i64>) -> i64 {
     let mut values: Vec<i64> = values.collect();
     match values.len() {
         0 => 0,

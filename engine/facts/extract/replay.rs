@@ -8,7 +8,7 @@ use crate::facts::Entity;
 use crate::ledger::DeviceOps;
 use crate::parallel::{self, Threads};
 use crate::replay::{Assumption, Change, Gain, InTurn, NoReplay, Replay, Role, Subject};
-use crate::steps::Step;
+use crate::steps::{Step, ToldBy};
 
 /// What a step of one device would take after changes.
 #[derive(Debug, Clone, PartialEq)]
@@ -162,6 +162,7 @@ fn played<T>(
         devices: &devices,
         device: own,
         steps,
+        are_rounds: device.told.steps.as_ref().is_some_and(|steps| steps.told_by == ToldBy::Launches),
         roles: &roles,
         doubles: &doubles,
         tensor_copies: &tensor_copies,
