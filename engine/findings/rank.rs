@@ -27,6 +27,9 @@ const LITTLE_IDLE_SHARE: f64 = 0.08;
 const COMPUTING_SHARE: f64 = 0.85;
 const MAIN_KERNEL_SHARE: f64 = 0.5;
 
+/// What counts under another finding is told from this part of it on.
+const TOLD_ELSEWHERE: f64 = 0.1;
+
 /// Who has this part of what a group claims has all of it that matters.
 const NEARLY_ALL: f64 = 0.9;
 
@@ -163,6 +166,7 @@ impl<'a> Ranking<'a> {
             headline: self.headline(best, is_together).own(how_often),
             category: rule.category.clone(),
             severity: self.severity(group, together.as_ref()),
+            own_severity: best.severity,
             once: best.once.is_some(),
             // Of what stands by itself, `brief` decides.
             is_brief: true,
@@ -177,7 +181,11 @@ impl<'a> Ranking<'a> {
             because: found.because.clone(),
             summary: found.summary.clone(),
             evidence: self.evidence(best),
-            advice: if is_measured_once { advice_once(&found.advice) } else { found.advice.clone() },
+            advice: if is_measured_once && may_be_set_up(best) {
+                advice_once(&found.advice)
+            } else {
+                found.advice.clone()
+            },
             verify: found.verify.clone(),
             look: found.look.clone(),
             references: self.references(rule),
@@ -219,7 +227,9 @@ impl<'a> Ranking<'a> {
 
     /// What shows it; with what is counted under another finding.
     fn evidence(&self, this: &Occurrence<'_>) -> Vec<Sentence> {
-        let elsewhere = this.explained.map(|(cause, ns)| {
+        let is_told = |ns: i64| ns as f64 >= TOLD_ELSEWHERE * ns.saturating_add(this.claimed_ns().unwrap_or(0)) as f64;
+        let explained = this.explained.filter(|(_, ns)| is_told(*ns));
+        let elsewhere = explained.map(|(cause, ns)| {
             let rule = &self.context.rule(&self.occurrences[cause]).id;
             Sentence::default().own(&format!("{} of it count under ", duration(ns))).code(rule).own(" alone.")
         });
@@ -319,6 +329,12 @@ fn how_often(rule: &RuleInfo, once: Option<i64>) -> &'static str {
         Some(START_UP_PIECES) => ", at the start",
         Some(_) => ", in three stretches",
     }
+}
+
+/// Whether it may be what a program does before its own work: copies and kernels are that work, however seldom they come.
+fn may_be_set_up(this: &Occurrence<'_>) -> bool {
+    let account = this.gain.as_ref().and_then(|gain| Account::parse(&gain.account));
+    account.is_none_or(|account| account.top() == Account::Idle)
 }
 
 /// What to do about what does not come again.

@@ -173,9 +173,13 @@ fn nothing(facts: &Facts, notes: &[Sentence]) -> Sentence {
     } else {
         "No GPU work was recorded, so there is nothing to judge."
     });
-    match notes.first() {
-        Some(note) => words.own(" ").sentence(note),
-        None => words,
+    // Why the program ended says more than what the profiler noticed of that.
+    let error = facts.run().filter(|run| run.get("output_ends_in_error") == Some(&FactValue::Bool(true)));
+    let error = error.filter(|run| run.int("launch_call_count").unwrap_or(0) == 0);
+    match (error.and_then(|run| run.text("output_error")), notes.first()) {
+        (Some(error), _) => words.own(" The program's output ends with an error: ").value(error).own("."),
+        (None, Some(note)) => words.own(" ").sentence(note),
+        (None, None) => words,
     }
 }
 
