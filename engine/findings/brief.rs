@@ -1,26 +1,20 @@
 //! Which findings deserve no more than a line, beside what else a review holds.
 
+use super::Finding;
 use super::occurrence::severity_of;
-use super::{DeviceReview, Finding};
 use crate::rules::CaptureNote;
 use crate::rules::outcome::Severity;
 
-/// Who gains less than this of a window would hardly see it in a run without a profiler.
-const LEAST_SHARE: f64 = 0.03;
-/// On a GPU that is busy for more than `BUSY_SHARE` of its window, the rest is soon too small to matter.
-const LEAST_SHARE_WHEN_BUSY: f64 = 0.05;
-const BUSY_SHARE: f64 = 0.90;
-/// Beside a finding ten times as large, another can wait until that one is mended.
-const LEAST_OF_LARGEST: f64 = 0.1;
-
-/// What does not come again and is a smaller part of the window can wait as well.
-const LEAST_SHARE_ONCE: f64 = 0.1;
+/// Who gains less than this of a window would hardly see it in a run without a profiler: runs differ by as much.
+const LEAST_SHARE: f64 = 0.05;
+/// Beside a finding five times as large, another can wait until that one is mended.
+const LEAST_OF_LARGEST: f64 = 0.2;
 
 /// More than these nobody works on before the next recording.
 const MAX_TOLD_COUNT: usize = 3;
 
 /// Marks the findings that are told in a line. A severity that the rule's author fixes above what the gain gives is kept.
-pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
+pub(super) fn mark(findings: &mut [Finding]) {
     let largest = findings.iter().filter_map(share).fold(0.0, f64::max);
     let mut is_first = true;
     let mut told = 0;
@@ -33,8 +27,9 @@ pub(super) fn mark(findings: &mut [Finding], devices: &[DeviceReview]) {
             // What the capture was missing is said of the capture.
             None if finding.severity == Severity::Low && finding.capture_note == Some(CaptureNote::Repeated) => true,
             Some(share) if finding.severity > severity_of(share) => false,
-            Some(share) if finding.once && told > 0 && share < LEAST_SHARE_ONCE => true,
-            Some(share) => share < least_share(finding, devices).max(LEAST_OF_LARGEST * largest),
+            // What does not come again can wait as well.
+            Some(_) if finding.once && told > 0 => true,
+            Some(share) => share < LEAST_SHARE.max(LEAST_OF_LARGEST * largest),
             None => finding.severity == Severity::Low && !is_first,
         };
         told += usize::from(!finding.is_brief);
@@ -52,14 +47,6 @@ fn share(finding: &Finding) -> Option<f64> {
     finding.gain.as_ref().map(|gain| gain.share)
 }
 
-fn least_share(finding: &Finding, devices: &[DeviceReview]) -> f64 {
-    let own = finding.subject.device.as_ref().map(|device| device.entity);
-    let mut its = devices.iter().filter(|device| own.is_none_or(|own| own == device.entity)).peekable();
-    let is_any = its.peek().is_some();
-    let is_busy = its.all(|device| device.busy_ns as f64 > BUSY_SHARE * device.window_ns as f64);
-    if is_any && is_busy { LEAST_SHARE_WHEN_BUSY } else { LEAST_SHARE }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::samples::two_gpus;
@@ -67,7 +54,7 @@ mod tests {
     use crate::findings::Gain;
 
     /// The findings of a sample, each with a severity and a share of its window, and which of them are brief.
-    fn brief(of: &[(Severity, Option<f64>)], busy_share: f64) -> Vec<bool> {
+    fn brief(of: &[(Severity, Option<f64>)]) -> Vec<bool> {
         let review = two_gpus().review();
         let gain = |share: f64| Gain::new((share * 1e9) as i64, 1_000_000_000, "idle".to_owned(), String::new());
         let finding = |(severity, share): &(Severity, Option<f64>)| Finding {
@@ -76,11 +63,7 @@ mod tests {
             ..review.findings[0].clone()
         };
         let mut findings: Vec<Finding> = of.iter().map(finding).collect();
-        let mut devices = review.devices.clone();
-        for device in &mut devices {
-            device.busy_ns = (busy_share * device.window_ns as f64) as i64;
-        }
-        mark(&mut findings, &devices);
+        mark(&mut findings);
         findings.iter().map(|finding| finding.is_brief).collect()
     }
 
@@ -94,22 +77,18 @@ mod tests {
             once: true,
             ..review.findings[0].clone()
         };
-        let mut findings = vec![once(0.06), once(0.06), once(0.2)];
-        mark(&mut findings, &[]);
+        let mut findings = vec![once(0.06), once(0.06), Finding { once: false, ..once(0.06) }];
+        mark(&mut findings);
         assert_eq!(findings.iter().map(|finding| finding.is_brief).collect::<Vec<_>>(), [false, true, false]);
     }
 
     #[test]
     fn small_gains_are_brief_and_what_a_rule_fixes_is_not() {
         use Severity::{High, Info, Low, Medium};
-        assert_eq!(brief(&[(Medium, Some(0.06)), (Low, Some(0.03)), (Low, Some(0.029))], 0.5), [false, false, true]);
-        assert_eq!(brief(&[(Medium, Some(0.06)), (Low, Some(0.049))], 0.95), [false, true]);
-        assert_eq!(
-            brief(&[(High, Some(0.8)), (Medium, Some(0.079)), (Medium, Some(0.081))], 0.5),
-            [false, true, false]
-        );
-        assert_eq!(brief(&[(High, Some(0.8)), (High, Some(0.01)), (Info, None)], 0.5), [false, false, true]);
-        assert_eq!(brief(&[(High, Some(0.4)); 5], 0.5), [false, false, false, true, true]);
-        assert_eq!(brief(&[(Info, None), (Low, None), (Low, None), (Medium, None)], 0.5), [true, false, true, false]);
+        assert_eq!(brief(&[(Medium, Some(0.06)), (Low, Some(0.05)), (Low, Some(0.049))]), [false, false, true]);
+        assert_eq!(brief(&[(High, Some(0.8)), (Medium, Some(0.159)), (Medium, Some(0.161))]), [false, true, false]);
+        assert_eq!(brief(&[(High, Some(0.8)), (High, Some(0.01)), (Info, None)]), [false, false, true]);
+        assert_eq!(brief(&[(High, Some(0.4)); 5]), [false, false, false, true, true]);
+        assert_eq!(brief(&[(Info, None), (Low, None), (Low, None), (Medium, None)]), [true, false, true, false]);
     }
 }

@@ -76,10 +76,9 @@ fn cost_of_tracing(facts: &Facts, run: &Entity) -> Option<Sentence> {
     }
     let with =
         run.text("costly_profiler_options").map_or_else(String::new, |options| format!(" (here with {options})"));
-    let words = "the profiler's own cost is in the times of the host: a traced step can take twice as long as one that is not. Time \
-                 one without it before you judge by how much a change helps.";
+    let words = "a traced step can take twice as long as one that is not. Time one without the profiler.";
     let what = if run.int("operator_count") == Some(0) { "each call of the runtime" } else { "every operator" };
-    Some(Sentence::default().own(&format!("PyTorch's profiler records {what}{with}, and {words}")))
+    Some(Sentence::default().own(&format!("PyTorch's profiler records {what}{with}: {words}")))
 }
 
 /// Copies from or to memory of the host of which a trace does not tell whether it is pageable.

@@ -211,7 +211,7 @@ impl Page {
             let label = escape::short(&row.label);
             self.line(&format!("{} {label:<32}{:>10} {:>7}", bar::sign(row.of), duration(row.ns), percent(row.share)));
         }
-        let kernels = device.kernels.iter().enumerate().filter(|(index, kernel)| *index == 0 || kernel.share >= 0.01);
+        let kernels = device.kernels.iter().enumerate().filter(|(index, kernel)| *index == 0 || kernel.share >= 0.02);
         for (index, (_, kernel)) in kernels.enumerate() {
             if index == 0 {
                 self.heading("Kernels");
