@@ -86,6 +86,13 @@ pub(super) const COPIES: &[Fact] = &[
         "The rate of pinned copies to the host of 1 MB and more; absent when they move less than 10 MB.",
     ),
     fact(
+        "pinned_least_gb_per_s",
+        Float,
+        CudaTrace,
+        Incomparable,
+        "What pinned copies of either direction usually reach at least, told from the name of the GPU: over PCIe 3.0 with its lanes, or over the link of the hosts that its board is sold with. Nothing that was measured.",
+    ),
+    fact(
         "scalar_readback_count",
         Int,
         CudaApi,
