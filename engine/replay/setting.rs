@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::change::Extent;
 use super::record::{Op, Part, TO_HOST};
 use super::{Role, Subject};
 use crate::ledger::OpKind;
@@ -59,14 +58,12 @@ impl<'all> Setting<'all> {
         self.properties(self.own_device())?.compute_capability
     }
 
-    /// The rate of pinned copies: measured here, else what the link of the device carries at least, at best at most.
-    pub(super) fn pinned_rate(&self, lane: Option<u8>, extent: Extent) -> f64 {
+    /// The rate of pinned copies: measured here, else what the link of the device carries.
+    pub(super) fn pinned_rates(&self, lane: Option<u8>) -> LinkRates {
         let measured =
             lane.and_then(|lane| self.pinned[usize::from(lane == TO_HOST)]).or(self.pinned[0]).or(self.pinned[1]);
-        measured.unwrap_or_else(|| {
-            let rates = LinkRates::of(self.properties(self.own_device()));
-            if extent == Extent::Ceiling { rates.most } else { rates.least }
-        })
+        let of_link = || LinkRates::of(self.properties(self.own_device()));
+        measured.map_or_else(of_link, |rate| LinkRates { least: rate, most: rate })
     }
 
     /// The share of the SMs of its device that have a block of a kernel; 0 where it is not known.

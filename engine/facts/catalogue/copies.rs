@@ -19,7 +19,7 @@ pub(super) const COPIES: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "How long copies run with no kernel beside them that PyTorch's autograd launches as the backward pass of a copy from one device to another (`ToCopyBackward0`, `CopyBackwards`): gradients. Absent where no range launched any exposed copy.",
+        "How long copies to the host run with no kernel beside them that PyTorch's autograd launches as the backward pass of a copy from one device to another (`ToCopyBackward0`, `CopyBackwards`): gradients. Absent where no range launched any exposed copy.",
     ),
     fact(
         "copy_busy_ns",
@@ -89,7 +89,7 @@ pub(super) const COPIES: &[Fact] = &[
         "pinned_least_gb_per_s",
         Float,
         CudaTrace,
-        Incomparable,
+        Intensive,
         "What pinned copies of either direction usually reach at least, told from the name of the GPU: over PCIe 3.0 with its lanes, or over the link of the hosts that its board is sold with. Nothing that was measured.",
     ),
     fact(

@@ -132,7 +132,7 @@ impl Play<'_> {
         let of_call =
             |op: &Op| op.is_pageable && op.lane == Some(TO_DEVICE) && is_pinned.get(op.call as usize) == Some(&true);
         self.set_runs(|_, op, run_ns| {
-            let pinned_ns = (op.bytes as f64 / setting.pinned_rate(op.lane, extent)) as i64 + COPY_LATENCY_NS;
+            let pinned_ns = (op.bytes as f64 / extent.rate(setting.pinned_rates(op.lane))) as i64 + COPY_LATENCY_NS;
             of_call(op).then(|| run_ns.min(pinned_ns))
         });
         self.free_calls(|call| is_pinned[call as usize].then_some(ASYNC_CALL_NS));
