@@ -58,6 +58,9 @@ mod tests {
         ));
         facts.get_mut(device).set("outside_compile_by", "other");
         assert!(told(&facts).ends_with(" there: 1.2 s in compiling (libnvidia-ptxjitcompiler.so.1)."));
+        facts.get_mut(device).set("outside_before_ns", 6_100_000_000_i64);
+        facts.get_mut(device).set("outside_compile_ns", 900_000_000_i64);
+        assert!(told(&facts).contains("900 ms in compiling"), "as long as the work: {}", told(&facts));
         facts.get_mut(device).set("outside_compile_ns", 899_999_999_i64);
         assert!(!told(&facts).contains("compiling"));
     }

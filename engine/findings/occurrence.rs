@@ -7,7 +7,8 @@ use super::fingerprint::Fingerprints;
 use super::source::{self, KernelNames, Sources};
 use super::subject::{self, Subject};
 use super::work::Repeated;
-use crate::facts::{Entity, EntityId, EntityKind, Facts};
+use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
+use crate::ledger::accounts::Scaling;
 use crate::ledger::{Account, COLD_PIECES, MAX_ONCE_PIECE_COUNT, START_UP_PIECES};
 use crate::replay::STEP_FACT;
 use crate::rules::RuleInfo;
@@ -272,8 +273,8 @@ impl<'a> Context<'a> {
         };
         let is_of_many = of_many && times > Some(most);
         let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0);
-        // One copy in a step comes again with it.
-        let is_of_step = account.top() != Account::Idle && self.may_be_one_step(device);
+        // What one step has comes again with the next, but for loading, compiling and setting up.
+        let is_of_step = account.scaling() != Scaling::OneTime && self.may_be_one_step(device);
         let pieces = pieces.filter(|count| !is_of_step || *count >= START_UP_PIECES);
         if account == Account::IdleAllocate && self.takes_first_memory(device) {
             return Some(COLD_PIECES);
@@ -284,10 +285,12 @@ impl<'a> Context<'a> {
         times.filter(is_rare).or_else(|| pieces.filter(|count| !is_of_many || *count >= START_UP_PIECES))
     }
 
-    /// Whether what was recorded may be one step of a program: a framework's profiler begins and ends where it is told to, and where no
-    /// step repeats in what it recorded, what comes once there comes once in each.
+    /// Whether what is judged may be one step of a program: a framework's profiler begins and ends where it is told to, others can be told,
+    /// and a program may mark what is to be judged. Where no step repeats there, what comes once comes once in each.
     fn may_be_one_step(&self, device: &Entity) -> bool {
-        let is_part = self.facts.run().is_some_and(|run| run.text("format") == Some("kineto"));
+        let is_true = |of: &Entity, fact: &str| of.get(fact) == Some(&FactValue::Bool(true));
+        let is_chosen = |run: &Entity| run.text("format") == Some("kineto") || is_true(run, "is_begin_chosen");
+        let is_part = is_true(device, "is_profiled_region") || self.facts.run().is_some_and(is_chosen);
         is_part && device.int("step_count").is_none()
     }
 
@@ -414,6 +417,37 @@ fn along(from: usize, cause: impl Fn(usize) -> Option<usize>) -> impl Iterator<I
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::samples::Sample;
+
+    #[test]
+    fn what_one_step_has_once_comes_again_with_the_next() {
+        let is_once = |account: &str, set: &dyn Fn(&mut Sample, EntityId, EntityId)| {
+            let mut sample = Sample::default();
+            let run = sample.run();
+            let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("compute_ns", 500_000_000)]);
+            let facts = sample.facts.get_mut(device);
+            facts.set("repeat_count", 20_i64);
+            for account in ["idle_host", "idle_load", "exposed_copy"] {
+                facts.set(&format!("{account}_once_count"), 1_i64);
+            }
+            set(&mut sample, run, device);
+            let rule = sample.rule("waits", "The device waits", EntityKind::Device);
+            sample.find(rule, device, Some((account, 300_000_000)), "a wait");
+            sample.review().findings[0].once
+        };
+        assert!(is_once("idle_host", &|_, _, _| {}));
+        let begins_midway =
+            |sample: &mut Sample, run: EntityId, _: EntityId| sample.facts.get_mut(run).set("is_begin_chosen", true);
+        let is_region =
+            |sample: &mut Sample, _: EntityId, device: EntityId| sample.facts.get_mut(device).set("is_profiled_region", true);
+        for (account, still) in [("idle_host", false), ("exposed_copy", false), ("idle_load", true)] {
+            assert_eq!((is_once(account, &begins_midway), is_once(account, &is_region)), (still, still), "{account}");
+        }
+        assert!(is_once("idle_host", &|sample, run, device| {
+            begins_midway(sample, run, device);
+            sample.facts.get_mut(device).set("step_count", 20_i64);
+        }));
+    }
 
     #[test]
     fn a_chain_of_causes_has_an_end() {

@@ -171,6 +171,14 @@ impl<'facts> Outside<'facts> {
         Some((self.device.text(name)?, self.named_ns(time)?))
     }
 
+    /// What gives compiling away, and how long it takes: where that is a good part, or as long as the work. A build takes it away.
+    fn compile(&self) -> Option<(&'facts str, i64)> {
+        let work_ns = self.recorded_ns.saturating_sub(self.ns());
+        let ns = self.device.int("outside_compile_ns").filter(|ns| *ns > 0)?;
+        let is_told = ns >= work_ns || ns as f64 >= NAMED_SHARE * self.own_ns() as f64;
+        is_told.then_some((self.device.text("outside_compile_evidence")?, ns))
+    }
+
     /// A range and the time in it. More than all that is told of would be no part of that.
     fn range(&self) -> Option<(&'facts str, i64)> {
         self.call("outside_range", "outside_range_ns").filter(|(_, ns)| *ns <= self.own_ns())
@@ -292,7 +300,7 @@ impl<'facts> Outside<'facts> {
         if let Some((call, ns)) = called {
             parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&self.cuda_call(call)));
         }
-        if let Some((evidence, ns)) = self.call("outside_compile_evidence", "outside_compile_ns") {
+        if let Some((evidence, ns)) = self.compile() {
             parts.push(
                 Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&compiling(self.device, evidence)),
             );
@@ -306,8 +314,16 @@ impl<'facts> Outside<'facts> {
     /// A call of CUDA that takes much. The first one sets CUDA up, whatever it is called.
     fn cuda_call(&self, call: &str) -> Sentence {
         let words = Sentence::default().code(call);
-        let is_first = self.device.get("is_outside_call_first") == Some(&FactValue::Bool(true));
-        if is_first { words.own(" (the first call of CUDA, which sets it up)") } else { words }
+        match memory_call(call) {
+            _ if !self.is_first_call() => words,
+            MemoryCall::HostPin => words.own(" (the first call of CUDA, which sets it up, and locks pages of the host)"),
+            _ => words.own(" (the first call of CUDA, which sets it up)"),
+        }
+    }
+
+    /// Whether the call that takes most is the first of the process.
+    fn is_first_call(&self) -> bool {
+        self.device.get("is_outside_call_first") == Some(&FactValue::Bool(true))
     }
 
     /// What holds it, as far as the recording tells; and whether that is to be looked at first.
@@ -339,7 +355,7 @@ impl<'facts> Outside<'facts> {
             (_, _, Some(host), call) if call.is_none_or(|(_, ns)| ns <= host) => {
                 (of_it(host, "").sentence(&self.host_code()), Some(host))
             }
-            (.., Some((call, ns))) if memory_call(call) == MemoryCall::HostPin => {
+            (.., Some((call, ns))) if memory_call(call) == MemoryCall::HostPin && !self.is_first_call() => {
                 (of_it(ns, "").code(call).own(", which locks pages of the host"), Some(ns))
             }
             // That is start-up: nothing to look at first.

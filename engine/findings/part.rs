@@ -2,6 +2,7 @@
 
 use crate::facts::Entity;
 use crate::ledger::{Account, Breakdown};
+use crate::timeline::api::{ApiClass, classify, normal_name};
 
 /// A part of the window.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,8 +41,17 @@ pub(super) fn split(device: &Entity, breakdown: Breakdown, window_ns: i64) -> Op
 
 fn part(device: &Entity, account: Account, of: Account, window_ns: i64) -> Option<Part> {
     let ns = ns_of(device, account);
-    let (account, of, label) = (account.id(), of.id(), account.label());
+    let (account, of, label) = (account.id(), of.id(), label_of(device, account));
     (ns != 0).then(|| Part { account, of, label, ns, share: ns as f64 / window_ns as f64 })
+}
+
+/// What an account is called on a device. Calls that ask for copies, sets and prefetches are no launches.
+fn label_of(device: &Entity, account: Account) -> &'static str {
+    let is_launch = |call: &str| classify(normal_name(call)) == ApiClass::Launch;
+    match device.text("idle_launch_call") {
+        Some(call) if account == Account::IdleLaunch && !is_launch(call) => "asynchronous calls",
+        _ => account.label(),
+    }
 }
 
 /// What the accounts leave of the window, of facts that do not add up.
@@ -58,6 +68,18 @@ pub(super) fn ns_of(device: &Entity, account: Account) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::EntityKind;
+
+    #[test]
+    fn what_asks_for_memory_work_is_no_launching() {
+        let mut device = Entity::new(EntityKind::Device, "gpu0".to_owned(), Vec::new());
+        assert_eq!(label_of(&device, Account::IdleLaunch), "launching");
+        device.set("idle_launch_call", "cudaLaunchKernel");
+        assert_eq!(label_of(&device, Account::IdleLaunch), "launching");
+        device.set("idle_launch_call", "cudaMemPrefetchAsync");
+        assert_eq!(label_of(&device, Account::IdleLaunch), "asynchronous calls");
+        assert_eq!(label_of(&device, Account::IdleSync), Account::IdleSync.label());
+    }
 
     #[test]
     fn parts_that_are_a_little_more_than_the_window_leave_nothing() {

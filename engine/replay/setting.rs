@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::record::{Op, Part, TO_HOST};
 use super::{Role, Subject};
 use crate::ledger::OpKind;
+use crate::timeline::link::LinkRates;
 use crate::timeline::{DeviceProperties, TensorRatios, occupancy};
 
 /// Copies of at least so many bytes tell the rate of the link.
@@ -18,10 +19,6 @@ const LARGE_BLOCKS_ON_SM: i64 = 2;
 const FEW_BLOCKS_ON_SM: i64 = 2;
 /// Of so many waves, blocks of unlike length fill the last.
 const FEW_WAVES: f64 = 2.0;
-/// What pinned copies reach over PCIe x16, by generation, bytes a nanosecond.
-const PCIE3_RATE: f64 = 12.5;
-const PCIE4_RATE: f64 = 25.0;
-const PCIE5_RATE: f64 = 52.0;
 
 /// What of the recording a change has to know.
 #[derive(Debug)]
@@ -61,19 +58,12 @@ impl<'all> Setting<'all> {
         self.properties(self.own_device())?.compute_capability
     }
 
-    /// The rate of pinned copies: measured here, else that of the usual link.
-    pub(super) fn pinned_rate(&self, lane: Option<u8>) -> f64 {
+    /// The rate of pinned copies: measured here, else what the link of the device carries.
+    pub(super) fn pinned_rates(&self, lane: Option<u8>) -> LinkRates {
         let measured =
             lane.and_then(|lane| self.pinned[usize::from(lane == TO_HOST)]).or(self.pinned[0]).or(self.pinned[1]);
-        measured.unwrap_or_else(|| {
-            let device = self.own_device();
-            let major = self.properties(device).and_then(|properties| properties.compute_capability);
-            match major {
-                Some((9.., _)) => PCIE5_RATE,
-                Some((..=7, _)) => PCIE3_RATE,
-                _ => PCIE4_RATE,
-            }
-        })
+        let of_link = || LinkRates::of(self.properties(self.own_device()));
+        measured.map_or_else(of_link, |rate| LinkRates { least: rate, most: rate })
     }
 
     /// The share of the SMs of its device that have a block of a kernel; 0 where it is not known.

@@ -149,6 +149,8 @@ pub struct CompilerRun {
 pub struct Surroundings {
     /// Whether the program ran in Windows Subsystem for Linux, for certain.
     pub is_wsl: bool,
+    /// Whether the profiler began to record while the program ran: after a delay, at a call or at a range.
+    pub is_begin_chosen: bool,
     /// Programs that ran on the machine meanwhile, as far as the recording lists them; without folders.
     pub program_names: Vec<String>,
     /// When programs that compile ran as processes of their own, by CPU samples; in order of their begins.

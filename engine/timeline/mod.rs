@@ -12,6 +12,7 @@ pub mod columns;
 pub mod details;
 pub mod interval;
 pub mod kernel_profiles;
+pub mod link;
 mod loading;
 pub mod locations;
 pub mod modules;

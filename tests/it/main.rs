@@ -49,6 +49,7 @@ mod readers {
     mod ncu_rep;
     mod nsys_rep;
     mod samples;
+    mod steps_and_copies;
 }
 
 /// Numbers: accounts that add up on random timelines, facts that agree with independent computations.

@@ -85,7 +85,7 @@ pub(super) const PLACES: &[Fact] = &{
 const LONGEST_MEANING: &str = "The longest piece of the account of that name; absent where the account is empty.";
 const LONGEST_START_MEANING: &str = "When that piece begins. For readers and scripts: where to look.";
 
-const ONCE_MEANING: &str = "The part of the account of that name that occurs once: its longest piece, or its two or three longest ones where the work repeats 8 or 12 times, if they hold 80 % of it, else 0; where no steps are told, what lies before each of the kernels that repeat and are most of the work has run, if that is 80 % of it. Absent where the work repeats fewer than 4 times.";
+const ONCE_MEANING: &str = "The part of the account of that name that occurs once: its longest piece, or its two or three longest ones where the work repeats 8 or 12 times, if they hold 80 % of it, else 0; where no steps are told, what lies before each of the kernels that repeat and are most of the work has run, if that is 80 % of it. Absent where the work repeats fewer than 4 times, but for a single collective in two or three steps.";
 const ONCE_COUNT_MEANING: &str = "In how many pieces that part comes: 1 to 3; 4 for all that lies before the work that repeats, 0 where there is none.";
 
 /// How many accounts the host's code brings about.

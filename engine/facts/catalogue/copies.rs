@@ -19,7 +19,7 @@ pub(super) const COPIES: &[Fact] = &[
         Int,
         Nvtx,
         Extensive,
-        "How long copies run with no kernel beside them that PyTorch's autograd launches as the backward pass of a copy from one device to another (`ToCopyBackward0`, `CopyBackwards`): gradients. Absent where no range launched any exposed copy.",
+        "How long copies to the host run with no kernel beside them that PyTorch's autograd launches as the backward pass of a copy from one device to another (`ToCopyBackward0`, `CopyBackwards`): gradients. Absent where no range launched any exposed copy.",
     ),
     fact(
         "copy_busy_ns",
@@ -84,6 +84,13 @@ pub(super) const COPIES: &[Fact] = &[
         CudaTrace,
         Intensive,
         "The rate of pinned copies to the host of 1 MB and more; absent when they move less than 10 MB.",
+    ),
+    fact(
+        "pinned_least_gb_per_s",
+        Float,
+        CudaTrace,
+        Intensive,
+        "What pinned copies of either direction usually reach at least, told from the name of the GPU: over PCIe 3.0 with its lanes, or over the link of the hosts that its board is sold with. Nothing that was measured.",
     ),
     fact(
         "scalar_readback_count",

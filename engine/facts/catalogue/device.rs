@@ -135,7 +135,7 @@ const COUNTS: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "How much longer communication kernels take than the shortest of their name, where few others of that name take about as long, and all of one that comes once: they mostly wait for other ranks. No more than runs with nothing beside it.",
+        "How much longer communication kernels take than the shortest of their name, where few others of that name take about as long, and all of one that comes once: they may wait for other ranks. No more than runs with nothing beside it.",
     ),
     fact(
         "lone_memset_ns",

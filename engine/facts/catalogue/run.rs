@@ -256,6 +256,13 @@ pub(super) const RUN: &[Fact] = &[
         "Whether the program ran in Windows Subsystem for Linux for certain, where profilers see less of the GPU.",
     ),
     fact(
+        "is_begin_chosen",
+        Bool,
+        Report,
+        Incomparable,
+        "Whether the profiler says that it began to record while the program ran: after a delay, at a call or at a range.",
+    ),
+    fact(
         "device_records_arrived",
         Bool,
         Report,

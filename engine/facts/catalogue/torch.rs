@@ -28,7 +28,7 @@ pub(super) const TORCH: &[Fact] = &[
         Int,
         Nvtx,
         ExtensiveWithGaps,
-        "Idle time of the device while the launching thread is in a step of an optimizer.",
+        "Idle time of the device while the launching thread runs host code or launches in a step of an optimizer; waits, loading and allocation there do not count.",
     ),
     fact(
         "step_lead_ns",

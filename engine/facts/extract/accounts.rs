@@ -39,6 +39,12 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
         }
         return;
     }
+    // Of two or three steps a single collective waits in one.
+    let collective = Account::ExposedCommunication;
+    if (2..4).contains(&repeat_count) && device.told.sure_steps().is_some() && pieces_of(device, collective).count == 1 {
+        facts.set(collective.once_fact(), device.account_ns(collective));
+        facts.set(collective.once_count_fact(), 1);
+    }
     let most_pieces = match repeat_count {
         ..4 if device.ops.start_up.len_ns() == 0 => return,
         ..4 => 0,

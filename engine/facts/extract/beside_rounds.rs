@@ -65,7 +65,7 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
     facts.set("beside_rounds_host_ns", own_ns);
     facts.set("beside_rounds_longest_ns", host.outside.longest_ns);
     facts.set("beside_rounds_longest_start_ns", host.outside.longest_start_ns);
-    let sampled = Sampled::of(timeline, &own);
+    let sampled = Sampled::of(timeline, &own, Some(own_ns));
     facts.set("beside_rounds_sample_count", sampled.count as i64);
     if let Some((function, share)) = sampled.function {
         facts.set("beside_rounds_function", function);

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use foldhash::HashSet;
 
 use super::peers::{self, PeerWaits};
-use super::profile::{CALLER_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, is_plumbing, is_profiler, is_system};
+use super::profile::{
+    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing, is_profiler, is_system,
+};
 use super::{DeviceContext, beside_rounds};
 use crate::facts::Entity;
 use crate::ledger::Account;
@@ -16,8 +18,6 @@ use crate::timeline::interval::Interval;
 use crate::timeline::samples::Frame;
 use crate::timeline::{NameId, ThreadState, Timeline, modules};
 
-/// Samples, or calls with stacks, that stand for a smaller part of the time do not speak for it.
-const MIN_COVERED_SHARE: f64 = 0.5;
 /// The same of host code where the scheduler's record tells when the thread ran.
 const MIN_SCHEDULED_SHARE: f64 = 0.2;
 
@@ -86,18 +86,6 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
         facts.set("idle_compile_by", compiler_of(timeline.name(name)));
         facts.set("idle_compile_evidence", without_folders(file_name(timeline.name(name))));
     }
-}
-
-/// How much of a time its samples stand for: each stands for the median time between two.
-fn covered_share(timeline: &Timeline, samples: &[u32], whole_ns: i64) -> Option<f64> {
-    let all = &timeline.cpu_samples;
-    let gap_after = |sample: &u32| {
-        let (this, next) = (*sample as usize, *sample as usize + 1);
-        (all.thread.get(next) == all.thread.get(this)).then(|| all.time_ns[next].saturating_sub(all.time_ns[this]))
-    };
-    let mut gaps: Vec<i64> = samples.iter().filter_map(gap_after).filter(|gap| *gap > 0).collect();
-    let period_ns = super::stats::median(&mut gaps)?;
-    Some((period_ns as f64 * samples.len() as f64 / whole_ns as f64).min(1.0))
 }
 
 /// The samples of an account, where they are enough to tell anything.

@@ -9,6 +9,7 @@ use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
+use crate::timeline::link::LinkRates;
 use crate::timeline::union::Union;
 use crate::timeline::{Device, NameId, Timeline};
 
@@ -262,6 +263,7 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set("pipelined_copy_ns", pipelined.max(hidden_to_device + hidden_to_host));
     facts.set_some("pinned_h2d_gb_per_s", pinned_gb_per_s(timeline, device, Direction::HostToDevice));
     facts.set_some("pinned_d2h_gb_per_s", pinned_gb_per_s(timeline, device, Direction::DeviceToHost));
+    facts.set("pinned_least_gb_per_s", LinkRates::of(device.properties(timeline)).least);
 }
 
 fn storms(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {

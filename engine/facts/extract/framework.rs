@@ -10,8 +10,7 @@ pub(in crate::facts) const FRAMEWORKS: [&str; 11] =
 /// Engines that serve language models, with their own loop around a framework, as rules name them.
 pub(in crate::facts) const SERVING_ENGINES: [&str; 2] = ["sglang", "vllm"];
 
-/// Beginnings of names of ranges, of threads and processes, and parts of names of kernels that give a serving engine away. SGLang uses
-/// kernels of vLLM.
+/// Beginnings of names of ranges, of threads and processes, and parts of names of kernels that give a serving engine away.
 const ENGINE_MARKS: [(&str, &[&str]); 2] = [
     ("sglang", &["sglang::", "sglang/srt/", "sgl_kernel::", "sgl::"]),
     (
@@ -19,6 +18,9 @@ const ENGINE_MARKS: [(&str, &[&str]); 2] = [
         &["vllm::", "VLLM::", "vllm/v1/", "vllm/engine/", "vllm/worker/", "vllm/model_executor/", "vllm/entrypoints/"],
     ),
 ];
+
+/// Others use kernels of vLLM as well: alone they tell it only where they keep its cache of keys and values.
+const VLLM_KERNELS: (&str, [&str; 3]) = ("vllm::", ["reshape_and_cache", "paged_attention", "concat_and_cache"]);
 
 /// A part of a name that gives a framework away.
 type Mark = (&'static str, &'static str);
@@ -99,7 +101,7 @@ pub(super) fn of(timeline: &Timeline) -> (&'static str, Option<String>) {
 
 /// The serving engine that runs the program's loop, if one does.
 pub(super) fn serving_engine(timeline: &Timeline) -> Option<&'static str> {
-    let mut names = kernel_names(timeline);
+    let mut names: Vec<&str> = kernel_names(timeline).into_iter().filter(|name| is_of_one_engine(name)).collect();
     names.extend(timeline.ranges.labels.iter().map(|label| timeline.name(label.name)));
     names.extend(timeline.surroundings.thread_names.iter().map(String::as_str));
     names.extend(timeline.processes.iter().filter_map(|process| process.name.as_deref()));
@@ -110,6 +112,12 @@ pub(super) fn serving_engine(timeline: &Timeline) -> Option<&'static str> {
     };
     let is_any = |marks: &[&str]| names.iter().any(|name| marks.iter().any(|mark| is_of(name, mark)));
     ENGINE_MARKS.into_iter().find(|(_, marks)| is_any(marks)).map(|(engine, _)| engine)
+}
+
+/// Whether a kernel is none that several engines use.
+fn is_of_one_engine(kernel: &str) -> bool {
+    let (namespace, own) = VLLM_KERNELS;
+    !kernel.contains(namespace) || own.iter().any(|part| kernel.contains(part))
 }
 
 type Found = (&'static str, String);
@@ -219,9 +227,12 @@ mod tests {
             serving_engine(&timeline)
         };
         assert_eq!(told("VLLM::EngineCor"), Some("vllm"));
-        assert_eq!(told("void vllm::rms_norm_kernel<c10::BFloat16>"), Some("vllm"));
+        assert_eq!(told("vllm::Worker"), Some("vllm"));
         assert_eq!(told("sglang::schedul"), Some("sglang"));
         assert_eq!((told("myvllm::kernel"), told("python3"), told("_sgl::x")), (None, None, None));
+        assert!(!is_of_one_engine("void vllm::rms_norm_kernel<c10::BFloat16>"), "others call it as well");
+        assert!(is_of_one_engine("void vllm::reshape_and_cache_flash_kernel<c10::BFloat16>"));
+        assert!(is_of_one_engine("void sgl_kernel::rope<float>") && is_of_one_engine("void at::native::add<float>"));
     }
 
     #[test]

@@ -43,7 +43,8 @@ impl Traits {
 /// Names of collectives: kernels of NCCL, RCCL and HCCL, NVSHMEM, and the one-shot reductions of serving engines.
 const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_device_reduce|one_shot_all_reduce|two_shot_all_reduce|multimem_all_reduce";
 /// Of these, what the ledger counts as communication: kernels of the libraries, and vLLM's reduction across devices, which nothing but
-/// moves and adds. Others are named by NCCL's peers and count as compute, as they do in the sums of other tools.
+/// moves and adds. The rest, kernels of NVSHMEM and MSCCL and one-shot reductions, may compute as well: they count as compute, as they do in
+/// the sums of other tools.
 const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce";
 /// Kernels of DeepEP, which send tokens to the GPUs of their experts and back: on few blocks, so that others compute beside them.
 const EXPERTS: &str = r"\b(deep_ep|ep::(internode|internode_ll|intranode))::";

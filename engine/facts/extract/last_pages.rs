@@ -6,11 +6,11 @@ use crate::timeline::Timeline;
 use crate::timeline::columns::{Direction, MigrationCause};
 use crate::timeline::interval::Interval;
 
-/// Less of a window than this is no matter.
+/// A smaller part of a window than this is no matter.
 const LEAST_SHARE: f64 = 0.01;
 
-/// Ends the windows with the last operation that a call asked for, on any device, where migrations to the host alone take a good part of them after
-/// it. Tells for each device from when to when these go on; `None` where there are none.
+/// Ends the windows with the last operation that a call asked for, on any device, where migrations to the host alone take a hundredth of a window or
+/// more after it. Tells for each device from when to when these go on; `None` where there are none.
 pub(super) fn cut(timeline: &Timeline, devices: &mut [DeviceOps]) -> Vec<Option<Interval>> {
     let migrations = &timeline.migrations;
     let cause = |op: &Op| migrations.cause.get(op.index as usize);

@@ -10,7 +10,7 @@ use crate::facts::Entity;
 use crate::ledger::Activity;
 use crate::ledger::compiling::compiler_of;
 use crate::text::paths::without_folders;
-use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
+use crate::timeline::api::ApiClass;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{Timeline, modules};
@@ -146,10 +146,9 @@ fn first_call(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
     let Some((call, _)) = first.filter(|(_, thread)| *thread == main) else { return };
     let own_ns: i64 = sides.iter().map(|side| times(call).overlap_ns(*side)).sum();
     let is_named = name_of(call).as_deref() == Some(name);
-    // What waits, copies or locks pages takes its own time.
+    // What waits or copies takes its own time. So does what locks pages, and how much of it is that nothing tells.
     let class = context.calls.class_of(timeline, call);
-    let sets_up = !matches!(class, ApiClass::Wait(_) | ApiClass::CopyBlocking | ApiClass::CopyAsync)
-        && memory_call(name) != MemoryCall::HostPin;
+    let sets_up = !matches!(class, ApiClass::Wait(_) | ApiClass::CopyBlocking | ApiClass::CopyAsync);
     facts.set("is_outside_call_first", sets_up && is_named && own_ns >= LEAST_SET_UP_NS && 2 * own_ns >= sum_ns);
 }
 

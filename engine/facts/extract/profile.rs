@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashSet};
 
+use super::stats::median;
 use crate::text::kernel_names;
 use crate::text::paths::{file_name, without_folders};
 use crate::timeline::modules;
@@ -13,6 +14,8 @@ use crate::timeline::{CpuSamples, NONE, NameId, Timeline};
 
 /// Fewer samples tell nothing.
 pub(super) const MIN_SAMPLE_COUNT: usize = 8;
+/// Samples, or calls with stacks, that stand for a smaller part of the time do not speak for it.
+pub(super) const MIN_COVERED_SHARE: f64 = 0.5;
 /// The function that calls one of the system does so in this part of the stacks that tell it, at least.
 pub(super) const CALLER_SHARE: f64 = 0.6;
 /// A function is told when at least this part of the weight lies in it, in percent.
@@ -52,6 +55,18 @@ pub(super) fn name_of(timeline: &Timeline, frame: Option<Frame>) -> String {
     // Template arguments say less than they take.
     let name = if name.chars().count() > MAX_NAME_CHARS { kernel_names::function(name) } else { name };
     without_folders(name)
+}
+
+/// How much of a time its samples stand for: each stands for the median time between two.
+pub(super) fn covered_share(timeline: &Timeline, samples: &[u32], whole_ns: i64) -> Option<f64> {
+    let all = &timeline.cpu_samples;
+    let gap_after = |sample: &u32| {
+        let (this, next) = (*sample as usize, *sample as usize + 1);
+        (all.thread.get(next) == all.thread.get(this)).then(|| all.time_ns[next].saturating_sub(all.time_ns[this]))
+    };
+    let mut gaps: Vec<i64> = samples.iter().filter_map(gap_after).filter(|gap| *gap > 0).collect();
+    let period_ns = median(&mut gaps)?;
+    Some((period_ns as f64 * samples.len() as f64 / whole_ns as f64).min(1.0))
 }
 
 /// Indices of stacks, each with what it stands for.
@@ -227,8 +242,9 @@ impl<'all> Profile<'all> {
     pub(super) fn module(&self) -> Option<(NameId, f64)> {
         let mut held: BTreeMap<NameId, i64> = BTreeMap::new();
         let mut innermost: BTreeMap<NameId, i64> = BTreeMap::new();
+        let frames_of = |stack: u32| self.stacks.stack(stack as usize).iter().map(|frame| self.frame(*frame));
         for (stack, weight) in &self.weighed.0 {
-            let frames = self.stacks.stack(*stack as usize).iter().map(|frame| self.frame(*frame));
+            let frames = frames_of(*stack);
             let telling = frames.filter(|frame| !is_plumbing(self.timeline, *frame) && !self.is_entry(*frame));
             let modules: Vec<NameId> = telling.map(|frame| frame.module).collect();
             if let Some(first) = modules.first() {
@@ -239,8 +255,11 @@ impl<'all> Profile<'all> {
             }
         }
         let most = held.into_iter().filter(|(_, weight)| weight * 100 >= self.whole * MIN_PERCENT);
-        let main = most.max_by_key(|(module, weight)| (innermost.get(module).copied(), *weight, Reverse(*module)))?;
-        Some((main.0, main.1 as f64 / self.whole.max(1) as f64))
+        let (main, _) = most.max_by_key(|(module, weight)| (innermost.get(module).copied(), *weight, Reverse(*module)))?;
+        // All that lies in the file, the beginning of the program and what has no name among it.
+        let is_in = |stack: u32| frames_of(stack).any(|frame| frame.module == main);
+        let held: i64 = self.weighed.0.iter().filter(|(stack, _)| is_in(*stack)).map(|(_, weight)| *weight).sum();
+        Some((main, held as f64 / self.whole.max(1) as f64))
     }
 
     /// Among the functions that fit and that most lies in, the one that is the innermost in most stacks, and in how much of

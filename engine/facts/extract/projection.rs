@@ -8,12 +8,15 @@ use super::{Context, DeviceContext};
 use crate::ledger::OpKind;
 use crate::limits::MAX_OPEN_RANGE_COUNT;
 use crate::text::folded::numbers_folded;
-use crate::timeline::columns::RangeKind;
+use crate::timeline::columns::{Direction, RangeKind};
 use crate::timeline::union::Follower;
 use crate::timeline::{NONE, NameId, ThreadRanges, Timeline};
 
 /// A range is told when at least this part of the time lies in it.
 pub(super) const MIN_SHARE: f64 = 0.5;
+
+/// What autograd calls the backward pass of a copy from one device to another: of `.to()`, and of `copy_`.
+pub(super) const COPY_BACKWARDS: [&str; 2] = ["ToCopyBackward", "CopyBackwards"];
 
 /// Labels whose names differ in numbers only, or in what a framework works on, as one.
 pub(super) struct Folded {
@@ -60,6 +63,13 @@ impl Folded {
 
     pub(super) fn name(&self, group: u32) -> &str {
         self.names.get(group as usize).map_or("", |name| name)
+    }
+
+    /// Of each group, whether it carries gradients from one device to another; empty where none does.
+    fn carrying_gradients(&self) -> Vec<bool> {
+        let carries = |name: &String| COPY_BACKWARDS.iter().any(|mark| name.contains(mark));
+        let all: Vec<bool> = self.names.iter().map(carries).collect();
+        if all.contains(&true) { all } else { Vec::new() }
     }
 }
 
@@ -120,6 +130,8 @@ pub(super) struct Projection {
     pub(super) sum_ns: HashMap<(u32, u32), i64>,
     /// Exposed copies by group of labels.
     pub(super) exposed_copies: BTreeMap<u32, InGroup>,
+    /// Those of them to the host, in the groups that carry gradients from one device to another.
+    pub(super) gradient_copies: BTreeMap<u32, InGroup>,
     /// Exposed copies in all, those that no range launched among them.
     pub(super) exposed_copy_ns: i64,
 }
@@ -130,6 +142,7 @@ impl Projection {
         let mut launched: Vec<Launched> = Vec::new();
         let mut projection = Self::default();
         let mut kernels = Follower::new(&device.tally.kernels_run);
+        let gradients = folded.carrying_gradients();
         for op in device.ops.in_window() {
             let part = op.interval().clip(device.window());
             let is_copy = op.kind == OpKind::Copy;
@@ -139,7 +152,9 @@ impl Projection {
             let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
             if thread != NONE {
                 let at = timeline.api.times.start(call as usize);
-                launched.push(Launched { thread, at, ns: part.len_ns(), exposed_ns });
+                let is_to_host = is_copy
+                    && timeline.copies.direction.get(op.index as usize) == Some(&Direction::DeviceToHost);
+                launched.push(Launched { thread, at, ns: part.len_ns(), exposed_ns, is_to_host });
             }
         }
         launched.sort_unstable_by_key(|launched| (launched.thread, launched.at));
@@ -148,6 +163,7 @@ impl Projection {
             if let Some(ranges) = timeline.ranges.of_thread(thread) {
                 let process = timeline.process_of(thread);
                 projection.of_thread(process, (ranges, of_thread), folded);
+                projection.gradients_of_thread((ranges, of_thread), folded, &gradients);
             }
         }
         projection
@@ -168,6 +184,26 @@ impl Projection {
         }
         for (group, sum) in groups.finish() {
             self.exposed_copies.entry(group).or_default().add(sum);
+        }
+    }
+
+    /// Copies to the host, in the groups that `gradients` marks.
+    fn gradients_of_thread(
+        &mut self,
+        (ranges, launched): (&ThreadRanges, &[Launched]),
+        folded: &Folded,
+        gradients: &[bool],
+    ) {
+        if gradients.is_empty() {
+            return;
+        }
+        let carries = |group: &u32| gradients.get(*group as usize).copied().unwrap_or(false);
+        let mut groups = OpenRanges::of(ranges, |label| folded.group_of(label).filter(carries));
+        for work in launched.iter().filter(|work| work.is_to_host && work.exposed_ns > 0) {
+            groups.book(work.at, work.exposed_ns);
+        }
+        for (group, sum) in groups.finish() {
+            self.gradient_copies.entry(group).or_default().add(sum);
         }
     }
 }
@@ -272,6 +308,8 @@ struct Launched {
     at: i64,
     ns: i64,
     exposed_ns: i64,
+    /// Whether it is a copy from a device to the host.
+    is_to_host: bool,
 }
 
 #[cfg(test)]

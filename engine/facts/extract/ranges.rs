@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::projection::{Folded, InGroup, Projection, telling, told_name};
+use super::projection::{COPY_BACKWARDS, Folded, InGroup, Projection, telling, told_name};
 use super::{Context, DeviceContext, DevicePart, Parents, source_lines};
 use crate::facts::{Entity, EntityKind};
 use crate::ledger::Account;
@@ -112,17 +112,15 @@ fn of_device(timeline: &Timeline, device: &DeviceContext, told: &Told<'_>, facts
         facts.set("exposed_copy_range_ns", ns);
     }
     if !copies.is_empty() {
-        facts.set("exposed_gradient_copy_ns", gradient_copies_ns(told.folded, copies));
+        facts.set("exposed_gradient_copy_ns", gradient_copies_ns(told));
     }
 }
 
-/// What autograd calls the backward pass of a copy from one device to another: of `.to()`, and of `copy_`.
-const COPY_BACKWARDS: [&str; 2] = ["ToCopyBackward", "CopyBackwards"];
-
-/// How long exposed copies run that carry gradients from one device to another. One such range may lie in another.
-fn gradient_copies_ns(folded: &Folded, copies: &BTreeMap<u32, InGroup>) -> i64 {
+/// How long exposed copies to the host run that carry gradients. One such range may lie in another.
+fn gradient_copies_ns(told: &Told<'_>) -> i64 {
+    let copies = told.projection.gradient_copies.iter().filter(|(group, _)| !told.all_holding.contains(group));
     let of = |mark: &str| {
-        let own = copies.iter().filter(|(group, _)| folded.name(**group).contains(mark));
+        let own = copies.clone().filter(|(group, _)| told.folded.name(**group).contains(mark));
         own.map(|(_, sum)| sum.all_ns).max().unwrap_or(0)
     };
     COPY_BACKWARDS.into_iter().map(of).fold(0, i64::saturating_add)

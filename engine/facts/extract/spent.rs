@@ -6,7 +6,9 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use super::Context;
-use super::profile::{CALLER_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, is_plumbing, is_profiler, is_system};
+use super::profile::{
+    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing, is_profiler, is_system,
+};
 use super::run::cuda_profiler_start;
 use crate::ledger::Activity;
 use crate::text::paths::file_name;
@@ -99,7 +101,7 @@ impl Spent {
 
     /// Where its host code lies.
     pub(super) fn sampled(&self, timeline: &Timeline, thread: u32) -> Sampled {
-        Sampled::of(timeline, &host_samples(timeline, thread, &self.host))
+        Sampled::of(timeline, &host_samples(timeline, thread, &self.host), Some(self.host_ns()))
     }
 }
 
@@ -159,10 +161,12 @@ pub(super) struct Sampled {
 }
 
 impl Sampled {
-    /// By samples, where they are enough.
-    pub(super) fn of(timeline: &Timeline, samples: &[u32]) -> Self {
+    /// By samples, where they are enough, and stand for most of `whole_ns` where that is given: before the sampler starts and while a
+    /// program ends hardly any are taken, and a share of them is none of the time.
+    pub(super) fn of(timeline: &Timeline, samples: &[u32], whole_ns: Option<i64>) -> Self {
         let mut told = Self { count: samples.len(), ..Self::default() };
-        if samples.len() < MIN_SAMPLE_COUNT {
+        let covered = |whole_ns| covered_share(timeline, samples, whole_ns).unwrap_or(0.0);
+        if samples.len() < MIN_SAMPLE_COUNT || whole_ns.is_some_and(|whole_ns| covered(whole_ns) < MIN_COVERED_SHARE) {
             return told;
         }
         let stacks = &timeline.cpu_samples;

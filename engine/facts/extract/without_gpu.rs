@@ -24,7 +24,7 @@ pub(super) fn extract(timeline: &Timeline, facts: &mut Entity) {
     }
     let samples = samples_of_program(timeline);
     facts.set("cpu_sample_count", samples.len() as i64);
-    let Sampled { function, caller, module, .. } = Sampled::of(timeline, &samples);
+    let Sampled { function, caller, module, .. } = Sampled::of(timeline, &samples, None);
     if let Some((function, share)) = function {
         facts.set("cpu_function", function);
         facts.set("cpu_function_share", share);

@@ -79,7 +79,7 @@ impl Play<'_> {
             self.overlap_copies(extent, setting);
         }
         if kept.is_pinned.contains(&true) {
-            self.pin_sent(&kept.is_pinned, setting);
+            self.pin_sent(&kept.is_pinned, extent, setting);
         }
     }
 
@@ -128,11 +128,11 @@ impl Play<'_> {
     }
 
     /// In place of what the host made, in memory that was new, what it was made of is sent: that was there before, and can be pinned.
-    fn pin_sent(&mut self, is_pinned: &[bool], setting: &Setting<'_>) {
+    fn pin_sent(&mut self, is_pinned: &[bool], extent: Extent, setting: &Setting<'_>) {
         let of_call =
             |op: &Op| op.is_pageable && op.lane == Some(TO_DEVICE) && is_pinned.get(op.call as usize) == Some(&true);
         self.set_runs(|_, op, run_ns| {
-            let pinned_ns = (op.bytes as f64 / setting.pinned_rate(op.lane)) as i64 + COPY_LATENCY_NS;
+            let pinned_ns = (op.bytes as f64 / extent.rate(setting.pinned_rates(op.lane))) as i64 + COPY_LATENCY_NS;
             of_call(op).then(|| run_ns.min(pinned_ns))
         });
         self.free_calls(|call| is_pinned[call as usize].then_some(ASYNC_CALL_NS));

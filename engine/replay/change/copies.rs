@@ -37,7 +37,7 @@ impl Play<'_> {
             return;
         }
         let pinned = |op: &Op, run_ns: i64| {
-            let rate = setting.pinned_rate(op.lane);
+            let rate = extent.rate(setting.pinned_rates(op.lane));
             run_ns.min((op.bytes as f64 / rate) as i64 + COPY_LATENCY_NS)
         };
         self.set_runs(|_, op, run_ns| is_large_pageable(op).then(|| pinned(op, run_ns)));
@@ -140,7 +140,7 @@ impl Play<'_> {
             match (edge.why, model.what[edge.to as usize]) {
                 (Why::Run, What::OpEnd(op)) => {
                     if let Some(bytes) = bytes_of.get(&op) {
-                        let rate = setting.pinned_rate(model.op(op).lane);
+                        let rate = extent.rate(setting.pinned_rates(model.op(op).lane));
                         edge.lag_ns = (*bytes as f64 / rate) as i64 + COPY_LATENCY_NS;
                     } else if is_later[op as usize] {
                         edge.lag_ns = 0;

@@ -14,6 +14,7 @@ use foldhash::HashMap;
 use super::model::{Edge, Play, What, Why};
 use super::record::Op;
 use super::setting::Setting;
+use crate::timeline::link::LinkRates;
 pub(super) use host::{is_scalar_readback, is_small_kernel};
 
 /// How much of it a change is taken to win.
@@ -23,6 +24,16 @@ pub(super) enum Extent {
     Expected,
     /// Everything that it could bring.
     Ceiling,
+}
+
+impl Extent {
+    /// The rate of pinned copies, bytes a nanosecond: at best the most that the link may carry.
+    pub(super) const fn rate(self, rates: LinkRates) -> f64 {
+        match self {
+            Self::Expected => rates.least,
+            Self::Ceiling => rates.most,
+        }
+    }
 }
 
 macro_rules! changes {

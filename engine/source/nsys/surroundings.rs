@@ -25,7 +25,11 @@ const MAX_OUTPUTS: u64 = 16;
 const OUTPUT_BYTES: i64 = 64 << 10;
 
 /// Where the environment of the profiler's target and of processes stands.
-const ENVIRONMENTS: [&str; 2] = ["TARGET_INFO_SYSTEM_ENV", "META_DATA_CAPTURE"];
+const ENVIRONMENTS: [&str; 2] = ["TARGET_INFO_SYSTEM_ENV", CAPTURE];
+/// Where the options of the profiler stand.
+const CAPTURE: &str = "META_DATA_CAPTURE";
+/// The options of when recording begins, and what they are where it begins with the program.
+const BEGIN: [(&str, &str); 2] = [("START_TRIGGER", "Immediate"), ("START_DELAY_MS", "0")];
 /// What only Windows Subsystem for Linux sets.
 const WSL_MARK: &str = "WSL_DISTRO_NAME";
 /// Where only it has libraries, and one that only it has.
@@ -41,6 +45,7 @@ pub(super) fn read(
     let reader = Reader { db, schema };
     Ok(Surroundings {
         is_wsl: reader.is_wsl(names)?,
+        is_begin_chosen: reader.is_begin_chosen()?,
         program_names: reader.program_names()?,
         // Read with the samples.
         compiler_runs: Vec::new(),
@@ -65,6 +70,20 @@ impl Reader<'_> {
             })?;
         }
         Ok(is_wsl)
+    }
+
+    /// Whether recording began at something else than the begin of the program.
+    fn is_begin_chosen(&self) -> rusqlite::Result<bool> {
+        let mut is_chosen = false;
+        if self.schema.has_column(CAPTURE, "name") && self.schema.has_column(CAPTURE, "value") {
+            for (name, usual) in BEGIN {
+                let sql = format!("SELECT value FROM {CAPTURE} WHERE name = '{name}'");
+                self.schema.each(self.db, &sql, MAX_ROWS, |cells| {
+                    is_chosen |= cells.text(0).is_some_and(|value| value != usual);
+                })?;
+            }
+        }
+        Ok(is_chosen)
     }
 
     /// Programs that ran on the machine, as far as the export lists them.

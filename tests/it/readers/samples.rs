@@ -160,6 +160,65 @@ fn a_gain_of_a_round_names_the_function_that_rounds_wait_for() {
     assert_eq!(of("host-between-rounds")["once"], true);
 }
 
+/// Of a program of which a third of the samples lie in `main` itself and a file without names of functions, all lie in its file. Where
+/// samples stand for less than half of the host code, as before the sampler starts, no share of them is told.
+#[test]
+fn shares_of_samples_are_of_what_the_samples_cover() {
+    let of = |unsampled_us: u64| {
+        let text = format!(
+            r#"
+            about = "A program prepares data in several functions, and launches."
+            [kernel]
+            push = {{ name = "void push<float>(float*, int)", run_us = 900, grid = [2160, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ call = {{ api = "cudaMalloc", us = 90 }} }},
+              {{ host = {{ us = {unsampled_us} }} }},
+              {{ sampled = {{ every_us = 5000, stack = ["read @ /opt/app/solver", "main @ /opt/app/solver"], do = [{{ host = {{ us = 100000 }} }}] }} }},
+              {{ sampled = {{ every_us = 5000, stack = ["sort @ /opt/app/solver", "main @ /opt/app/solver"], do = [{{ host = {{ us = 110000 }} }}] }} }},
+              {{ sampled = {{ every_us = 5000, stack = ["main @ /opt/app/solver"], do = [{{ host = {{ us = 100000 }} }}] }} }},
+              {{ repeat = {{ times = 20, do = [{{ launch = {{ kernel = "push" }} }}] }} }},
+              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+            ]
+        "#
+        );
+        let project = Project::empty();
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        project.facts()["devices"][0].clone()
+    };
+    let device = of(200_000);
+    assert_eq!((&device["outside_module"], &device["outside_module_share"]), (&json!("solver"), &json!(1.0)), "{device:#}");
+    let device = of(400_000);
+    assert!(device["outside_sample_count"].as_i64().unwrap() >= 60, "{device:#}");
+    assert!(device["outside_module"].is_null() && device["outside_function"].is_null(), "{device:#}");
+}
+
+/// A call that locks pages sets CUDA up as any first call does: its time is not told as that of locking them.
+#[test]
+fn the_first_call_sets_cuda_up_whatever_it_is_for() {
+    let of = |before: &str| {
+        let text = format!(
+            r#"
+            about = "Page-locked memory is made, and a kernel launched again and again."
+            [kernel]
+            push = {{ name = "void push<float>(float*, int)", run_us = 900, grid = [2160, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {before}
+              {{ call = {{ api = "cudaHostAlloc", us = 300000 }} }},
+              {{ repeat = {{ times = 20, do = [{{ launch = {{ kernel = "push" }} }}] }} }},
+              {{ sync = {{ api = "cudaDeviceSynchronize" }} }},
+            ]
+        "#
+        );
+        let project = Project::empty();
+        Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+        project.facts()["devices"][0]["is_outside_call_first"].clone()
+    };
+    assert_eq!(of(""), true);
+    assert_eq!(of(r#"{ call = { api = "cudaFree", us = 60000 } },"#), false);
+}
+
 /// Of a program whose launches come from a thread that a library starts late, the start is that of the thread that calls CUDA first.
 #[test]
 fn the_thread_that_calls_cuda_first_tells_what_lies_before_the_work() {

@@ -1,0 +1,72 @@
+//! What reports tell of copies that carry gradients, and of what one step has once.
+
+use serde_json::{Value, json};
+
+use crate::support::project::Project;
+use crate::support::{Scenario, SchemaVersion, scenario};
+
+const KERNELS: &str = r#"
+    [kernel]
+    push = { name = "void push<float>(float*, int)", run_us = 900, grid = [2160, 1, 1], block = [256, 1, 1] }
+    gather = { name = "ncclDevKernel_AllGather_RING_LL", run_us = 3000, grid = [16, 1, 1], block = [256, 1, 1] }
+"#;
+
+fn facts_of(script: &str) -> Value {
+    let project = Project::empty();
+    let text = format!("about = \"A few steps.\"\n{KERNELS}\n[[thread]]\nscript = [{script}]");
+    Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
+    project.facts()
+}
+
+#[test]
+fn gradients_go_to_the_host() {
+    let of = |direction: &str| {
+        let script = format!(
+            r#"{{ repeat = {{ times = 20, do = [
+              {{ launch = {{ kernel = "push" }} }},
+              {{ range = {{ name = "ToCopyBackward0", do = [
+                {{ memcpy = {{ dir = "{direction}", host = "pageable", bytes = 8388608, gb_per_s = 6 }} }},
+              ] }} }},
+              {{ sync = {{ api = "cudaStreamSynchronize" }} }},
+            ] }} }},"#
+        );
+        facts_of(&script)["devices"][0]["exposed_gradient_copy_ns"].as_i64().unwrap()
+    };
+    assert!(of("d2h") > 20_000_000, "{}", of("d2h"));
+    assert_eq!(of("h2d"), 0);
+}
+
+/// A report may begin with a step in the middle of the run, by a delay or at a call of the program.
+#[test]
+fn the_profiler_tells_where_it_was_told_to_begin() {
+    let of = |name: &str, value: &str| {
+        let project = Project::empty();
+        let report = project.file("run.sqlite");
+        scenario("pageable-copies").write(SchemaVersion::Nsys2025, &report);
+        let change = format!("INSERT INTO META_DATA_CAPTURE (name, value) VALUES ('{name}', '{value}')");
+        rusqlite::Connection::open(report).unwrap().execute_batch(&change).unwrap();
+        project.facts()["runs"][0]["is_begin_chosen"].clone()
+    };
+    assert_eq!((of("START_TRIGGER", "Immediate"), of("START_DELAY_MS", "0")), (json!(false), json!(false)));
+    assert_eq!((of("START_TRIGGER", "CudaProfilerApi"), of("START_DELAY_MS", "5000")), (json!(true), json!(true)));
+}
+
+#[test]
+fn a_single_collective_in_a_few_steps_waits_in_one() {
+    let of = |each: &str, last: &str| {
+        let step = |index: usize, more: &str| {
+            format!(
+                r#"{{ range = {{ name = "ProfilerStep#{index}", do = [
+                  {{ repeat = {{ times = 6, do = [{{ launch = {{ kernel = "push" }} }}] }} }}, {each} {more}
+                  {{ sync = {{ api = "cudaStreamSynchronize" }} }},
+                ] }} }},"#
+            )
+        };
+        let facts = facts_of(&[step(1, ""), step(2, ""), step(3, last)].concat());
+        let device = &facts["devices"][0];
+        (device["repeat_count"].clone(), device["exposed_communication_once_count"].clone())
+    };
+    let collective = r#"{ launch = { kernel = "gather" } },"#;
+    assert_eq!(of("", collective), (json!(3), json!(1)));
+    assert_eq!(of(collective, ""), (json!(3), json!(null)));
+}
