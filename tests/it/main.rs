@@ -63,6 +63,7 @@ mod replays {
     mod along;
     mod chains;
     mod corpus;
+    mod engines;
     mod gains;
     mod host;
     mod serial;
