@@ -181,6 +181,14 @@ impl Finding {
         self.gain.is_none() && self.subject.kind == EntityKind::Kernel
     }
 
+    /// Whether the steady state, played again without its cause, takes no less even at best: then there is nothing to tell.
+    fn wins_nothing(&self) -> bool {
+        let is_played = |gain: &Gain| gain.replayed.is_some_and(|replayed| replayed.covered_share >= MOSTLY_ROUNDS);
+        self.severity == Severity::Info
+            && self.symptoms.is_empty()
+            && self.gain.as_ref().is_some_and(|gain| is_played(gain) && gain.share < LEAST_EXPECTED_SHARE)
+    }
+
     /// Whether it tells what the GPU's first work waits for.
     fn tells_before(&self) -> bool {
         TELL_BEFORE.contains(&self.rule.as_str())
@@ -326,7 +334,9 @@ impl Gain {
             }
             None => {
                 let share = if self.share < 0.9995 { percent(self.share) } else { "all of it".to_owned() };
-                let shared = self.shared_ns.map(|ns| format!("; with those above no more than {}", duration(ns)));
+                let shared = self
+                    .shared_ns
+                    .map(|ns| format!("; overlaps the findings above: together at most {}", duration(ns)));
                 format!("up to {}, {share}{}", duration(self.recoverable_ns), shared.unwrap_or_default())
             }
         }
@@ -403,6 +413,7 @@ pub fn review(
     let unmet = policy.baseline.as_ref().map(|baseline| baseline.recognise(&mut occurrences));
     let known = unmet.map(|stale| baseline::known(&context, &occurrences, stale));
     let mut findings = Ranking::new(context, &occurrences).findings();
+    findings.retain(|finding| !finding.wins_nothing());
     idle_time::note_shared(facts, &mut findings);
     // Known findings can gain what they could before.
     let counted: Vec<&Occurrence<'_>> = occurrences.iter().filter(|this| this.ignore.is_none()).collect();

@@ -149,6 +149,18 @@ impl Occurrence<'_> {
     }
 }
 
+/// What a claim on kernels is at most where most of it lies beside the rounds that are played again, as an optimizer that runs once
+/// after many of them: what is won in these, and all that kernels run beside them.
+fn left_out_of_rounds_ns(device: &Entity, estimate: &Estimate, in_rounds: &Gain) -> Option<i64> {
+    let beside_ns = device.int("beside_rounds_kernel_ns")?;
+    let account = Account::parse(&estimate.account)?;
+    let is_of_kernels = matches!(account, Account::Compute | Account::Underfilled);
+    let claimed_ns = estimate.recoverable_ns;
+    let is_left_out = in_rounds.recoverable_ns <= claimed_ns / 2 && beside_ns >= claimed_ns - claimed_ns / 2;
+    let most_ns = in_rounds.recoverable_ns.saturating_add(beside_ns);
+    (is_of_kernels && is_left_out && claimed_ns > 0).then(|| claimed_ns.min(most_ns))
+}
+
 impl<'a> Context<'a> {
     /// Every rule that holds, in the order of the judgements.
     pub(super) fn occurrences<'b>(&self, judgements: &[&'b Judgement]) -> Vec<Occurrence<'b>> {
@@ -209,6 +221,9 @@ impl<'a> Context<'a> {
                 if let Some(replayed) = estimate.replayed.as_ref().filter(|_| !is_once) {
                     let (account, basis) = (estimate.account.clone(), estimate.basis.clone());
                     let mut gain = Gain::replayed(replayed, Repeated::of(device)?, account, basis);
+                    if let Some(ns) = left_out_of_rounds_ns(device, estimate, &gain) {
+                        return Some(Gain::new(ns, device.int("window_ns")?, gain.account, gain.basis));
+                    }
                     // Rounds need not be all of the window: there is no more of what kernels take in it than the account holds.
                     if let Some(compute_ns) = device.int(Account::Compute.fact()).filter(|_| gain.account == "compute")
                     {

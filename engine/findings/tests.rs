@@ -247,6 +247,44 @@ fn kernels_of_two_rules_share_what_one_change_wins() {
 }
 
 #[test]
+fn what_rounds_leave_out_is_told_of_the_window() {
+    let told = |beside_ns: i64, ceiling_ns: i64| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("compute_ns", 900_000_000)]);
+        sample.facts.get_mut(device).set("beside_rounds_kernel_ns", beside_ns);
+        let rule = sample.rule("unfused-optimizer", "An optimizer by parameter", EntityKind::Device);
+        sample.find(rule, device, Some(("compute", 200_000_000)), "optimizer");
+        let Some(Judgement { outcome: Outcome::Finding(found), .. }) = sample.judgements.last_mut() else { panic!() };
+        let (change, step_ns, expected_ns) = (Change::ForEach, 10_000_000, ceiling_ns);
+        found.estimate.as_mut().unwrap().replayed = Some(Replayed { change, step_ns, expected_ns, ceiling_ns });
+        let finding = sample.review().findings.remove(0);
+        let gain = finding.gain.unwrap();
+        (gain.replayed.is_some(), gain.recoverable_ns)
+    };
+    assert_eq!(told(150_000_000, 100_000), (false, 160_000_000));
+    assert_eq!(told(300_000_000, 100_000), (false, 200_000_000));
+    assert_eq!(told(99_000_000, 100_000), (true, 10_000_000), "not so much runs beside rounds");
+    assert_eq!(told(150_000_000, 1_100_000), (true, 110_000_000), "rounds hold most of it");
+}
+
+#[test]
+fn what_wins_nothing_even_at_best_is_not_told() {
+    let told = |ceiling_ns: i64| {
+        let mut sample = Sample::default();
+        let run = sample.run();
+        let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("compute_ns", 900_000_000)]);
+        let rule = sample.rule("tail-effect", "The last wave", EntityKind::Device);
+        sample.find(rule, device, Some(("compute", 50_000_000)), "tail");
+        let Some(Judgement { outcome: Outcome::Finding(found), .. }) = sample.judgements.last_mut() else { panic!() };
+        let (change, step_ns, expected_ns) = (Change::EvenGrid, 10_000_000, 0);
+        found.estimate.as_mut().unwrap().replayed = Some(Replayed { change, step_ns, expected_ns, ceiling_ns });
+        sample.review().findings.len()
+    };
+    assert_eq!([9_000, 10_000].map(told), [0, 1]);
+}
+
+#[test]
 fn the_same_idle_time_is_said_to_be_the_same() {
     let told = |second_ns: i64| {
         let mut sample = Sample::default();
@@ -260,7 +298,7 @@ fn the_same_idle_time_is_said_to_be_the_same() {
         sample.review().findings.into_iter().map(words).collect::<Vec<_>>()
     };
     assert_eq!(told(200_000_000), ["up to 300 ms, 30 %", "up to 200 ms, 20 %"]);
-    let shared = "up to 250 ms, 25 %; with those above no more than 500 ms";
+    let shared = "up to 250 ms, 25 %; overlaps the findings above: together at most 500 ms";
     assert_eq!(told(250_000_000), ["up to 300 ms, 30 %", shared]);
 }
 

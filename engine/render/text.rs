@@ -327,7 +327,8 @@ fn window(device: &DeviceReview) -> String {
         if let Some(name) = &steps.name {
             words.push_str(&format!(" ({})", words_of(name)));
         }
-        words.push_str(&format!(", median {}", duration(steps.median_ns)));
+        let place = if steps.is_by_launches { "" } else { "on the GPU " };
+        words.push_str(&format!(", {place}median {}", duration(steps.median_ns)));
         if let (Some(slowest), Some(number)) = (steps.slowest_ns, steps.slowest_number) {
             words.push_str(&format!(", slowest {} (number {number})", duration(slowest)));
         }

@@ -50,6 +50,8 @@ const FRAME_COST: f64 = 0.125;
 const SHAPES: &str = "record_shapes";
 /// What a call costs at least, as tight loops of C++ pay under Nsight Systems, and at most, as was seen.
 const LEAST_COST_NS: i64 = 1_200;
+/// On a host that launches faster than those that were measured, recording is as much faster: no more than this share of a launch.
+const LEAST_COST_SHARE: f64 = 0.4;
 const MOST_COST_NS: i64 = 8_000;
 /// The times of most programs that were measured lie between those with so many times the cost, docs/gains.md.
 const LOW_COST_FACTOR: f64 = 0.6;
@@ -103,7 +105,8 @@ fn recording_cost_ns(calls: &[Call]) -> Option<i64> {
     }
     let at = launches.len() / 2;
     let median_ns = *launches.select_nth_unstable(at).1;
-    Some((median_ns - BARE_LAUNCH_NS).clamp(LEAST_COST_NS, MOST_COST_NS))
+    let least_ns = LEAST_COST_NS.min((median_ns as f64 * LEAST_COST_SHARE) as i64);
+    Some((median_ns - BARE_LAUNCH_NS).clamp(least_ns, MOST_COST_NS))
 }
 
 /// A recording that can be played again.
@@ -464,6 +467,7 @@ mod tests {
     fn recording_costs_more_on_a_host_whose_launches_take_longer() {
         let cost = |count, ns| recording_cost_ns(&launches(count, ns));
         assert_eq!(cost(100, 3_000), Some(LEAST_COST_NS));
+        assert_eq!(cost(100, 2_000), Some(800), "a fast host records as fast");
         assert_eq!(cost(100, 6_500), Some(4_000));
         assert_eq!(cost(100, 50_000), Some(MOST_COST_NS), "no more than was seen");
         assert_eq!(cost(10, 6_500), None, "a few launches tell nothing");

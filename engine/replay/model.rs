@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use foldhash::HashMap;
 
-use super::record::{Call, Op, Part};
+use super::record::{BOTH_WAYS, Call, Op, Part};
 use crate::ledger::OpKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::occupancy::MAX_KERNELS_AT_ONCE;
@@ -71,7 +71,7 @@ pub(super) struct Model {
     pub(super) op_events: Vec<(u32, u32)>,
     /// By the event that they lead to.
     pub(super) edges: Vec<Edge>,
-    /// Whether copies of one direction took turns in the recording: then they do so after every change.
+    /// Whether copies of one engine took turns in the recording: then they do so after every change.
     pub(super) copies_take_turns: bool,
     /// What share of its device each kernel takes, by operation: kernels that were not recorded at once run at once as far as
     /// they fit.
@@ -81,7 +81,7 @@ pub(super) struct Model {
 /// What operations take turns at, beside what edges say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Turns {
-    /// Copies of one direction take turns.
+    /// Copies of one engine take turns.
     pub(super) copies: bool,
 }
 
@@ -168,7 +168,7 @@ impl<'model> Play<'model> {
                 time = self.model.recorded[position as usize];
             }
             match what {
-                What::OpStart(op) if takes_turns => time = running.turn(self, *op, time),
+                What::OpStart(op) if takes_turns => time = running.turn(self, *op, time, runs[*op as usize]),
                 What::OpEnd(op) if takes_turns => running.end(self, *op, time),
                 _ => {}
             }
@@ -285,10 +285,45 @@ const FULL_MILLIONTHS: u64 = 1_001_000;
 /// What runs where operations take turns.
 #[derive(Debug, Default)]
 struct Running {
-    /// When the engine of each device and direction is free.
+    /// When each copy engine of a device is free.
     engines: Vec<((u32, u8), i64)>,
+    /// The engine of each device that has one for both directions.
+    shared: HashMap<u32, SharedEngine>,
     /// What kernels fill, by device.
     kernels: Vec<(u32, Filled)>,
+}
+
+/// Copies further apart do not pass each other.
+const MAX_KEPT_COPIES: usize = 64;
+
+/// The one copy engine of a device. Who overlaps copies there asks for the next one in before the last one goes back, whatever the
+/// order was in the recording: so a copy takes the first gap that it fits into.
+#[derive(Debug, Default)]
+struct SharedEngine {
+    /// By start, and none over another.
+    busy: VecDeque<Interval>,
+    /// Before this it is not looked at.
+    free_from: Option<i64>,
+}
+
+impl SharedEngine {
+    /// Takes the first gap for so long from a time on: when it begins.
+    fn take(&mut self, time: i64, run_ns: i64) -> i64 {
+        let mut start = self.free_from.map_or(time, |free| free.max(time));
+        let mut place = 0;
+        for (index, busy) in self.busy.iter().enumerate() {
+            if start.saturating_add(run_ns) <= busy.start {
+                break;
+            }
+            start = start.max(busy.end);
+            place = index + 1;
+        }
+        self.busy.insert(place, Interval::new(start, start.saturating_add(run_ns)));
+        if self.busy.len() > MAX_KEPT_COPIES {
+            self.free_from = self.busy.pop_front().map(|first| first.end);
+        }
+        start
+    }
 }
 
 /// The kernels that a device runs, and how much of it they fill.
@@ -329,10 +364,13 @@ fn millionths(share: f32) -> u64 {
 }
 
 impl Running {
-    /// When an operation that could begin at a time has its turn.
-    fn turn(&mut self, play: &Play<'_>, op: u32, time: i64) -> i64 {
+    /// When an operation that could begin at a time, and runs for so long, has its turn.
+    fn turn(&mut self, play: &Play<'_>, op: u32, time: i64, run_ns: i64) -> i64 {
         let model = play.model;
         if let Some(engine) = engine(model, op).filter(|_| play.turns.copies) {
+            if engine.1 == BOTH_WAYS {
+                return self.shared.entry(engine.0).or_default().take(time, run_ns);
+            }
             let free = self.engines.iter().find(|(known, _)| *known == engine);
             return time.max(free.map_or(i64::MIN, |(_, free)| *free));
         }
@@ -347,7 +385,7 @@ impl Running {
 
     /// Notes that an operation ends.
     fn end(&mut self, play: &Play<'_>, op: u32, time: i64) {
-        if let Some(engine) = engine(play.model, op).filter(|_| play.turns.copies) {
+        if let Some(engine) = engine(play.model, op).filter(|(_, engine)| play.turns.copies && *engine != BOTH_WAYS) {
             match self.engines.iter_mut().find(|(known, _)| *known == engine) {
                 Some((_, free)) => *free = (*free).max(time),
                 None => self.engines.push((engine, time)),
@@ -365,17 +403,31 @@ impl Running {
     }
 }
 
-/// The copy engine that an operation takes: of its device, by direction.
+/// The copy engine of its device that an operation takes.
 fn engine(model: &Model, op: u32) -> Option<(u32, u8)> {
     let op = model.op(op);
-    op.lane.map(|lane| (op.device, lane))
+    op.engine.map(|engine| (op.device, engine))
 }
 
-/// Whether no copy begins before the last one of its direction has ended.
+/// Whether no copy begins before the last one of its engine has ended.
 fn copies_take_turns(ops: &[Op]) -> bool {
     let mut ends: HashMap<(u32, u8), i64> = HashMap::default();
-    ops.iter().filter_map(|op| Some((op, op.lane?))).all(|(op, lane)| {
-        let end = ends.insert((op.device, lane), op.end);
+    ops.iter().filter_map(|op| Some((op, op.engine?))).all(|(op, engine)| {
+        let end = ends.insert((op.device, engine), op.end);
         end.is_none_or(|end| end <= op.start)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_take_the_first_gap_of_the_one_engine() {
+        let mut engine = SharedEngine::default();
+        assert_eq!([engine.take(0, 30), engine.take(70, 30)], [0, 70]);
+        // The next one in fits between the two, one more does not.
+        assert_eq!([engine.take(10, 30), engine.take(10, 30), engine.take(10, 10)], [30, 100, 60]);
+        assert_eq!([engine.take(200, 0), engine.take(0, 1)], [200, 130]);
+    }
 }

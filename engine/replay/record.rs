@@ -77,8 +77,10 @@ pub(super) struct Op {
     pub(super) is_unlinked: bool,
     /// The number of its step in the part.
     pub(super) step: u32,
-    /// The copy engine that it takes, by direction; absent of what is no copy between host and device.
+    /// The direction of a copy; absent of what is no copy between host and device.
     pub(super) lane: Option<u8>,
+    /// The copy engine that it takes: one a direction, or one for both where the device has no other.
+    pub(super) engine: Option<u8>,
     /// Whether it copies within its device, so that a kernel there could do the same.
     pub(super) is_within_device: bool,
     /// Bytes of a copy, else 0.
@@ -326,6 +328,8 @@ impl Part {
         let threads = self.calls.iter().map(|call| call.thread);
         let processes: BTreeSet<u32> = threads.map(|thread| subject.timeline.process_of(thread)).collect();
         for device in subject.devices {
+            let properties = subject.timeline.devices.get(device.device as usize).and_then(|of| of.properties.as_ref());
+            let has_one_engine = properties.is_some_and(|properties| properties.copy_engine_count == Some(1));
             for op in device.begun_in(within) {
                 let call = op.call(subject.timeline).and_then(|call| call_of.get(&call)).copied().unwrap_or(NONE);
                 let stream = op.stream(subject.timeline);
@@ -349,6 +353,7 @@ impl Part {
                     is_unlinked,
                     step,
                     lane: copy.lane,
+                    engine: copy.lane.map(|lane| if has_one_engine { BOTH_WAYS } else { lane }),
                     is_within_device: copy.is_within_device,
                     bytes: copy.bytes,
                     is_pageable: copy.is_pageable,
@@ -380,9 +385,11 @@ struct CopyOf {
     is_pageable: bool,
 }
 
-/// The engines of copies to the device and to the host.
+/// Copies to the device and to the host, and the engines that make them.
 pub(super) const TO_DEVICE: u8 = 0;
 pub(super) const TO_HOST: u8 = 1;
+/// The only engine of a device, for both.
+pub(super) const BOTH_WAYS: u8 = 2;
 
 impl CopyOf {
     fn new(subject: &Subject<'_>, kind: OpKind, index: u32) -> Self {

@@ -13,6 +13,7 @@ mod region;
 mod sequence;
 mod start_up;
 mod step;
+mod trials;
 
 pub use launches::Launches;
 pub use phases::{Phase, Phases};

@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::{Launches, Marks, ranges};
+use super::{Launches, Marks, ranges, trials};
 use crate::ledger::{DeviceOps, OpKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
@@ -89,10 +89,24 @@ pub fn start_up(
         Begun::NotRepeating => of(Same::Name),
         begun => begun,
     };
-    match begun {
+    let begun = match begun {
         Begun::After(part) if !is_busy(device, part) => Some(part),
         _ => None,
-    }
+    };
+    with_trials(timeline, device, begun).or(begun)
+}
+
+/// A start-up as long as libraries try kernels, where most of the work comes after that. However busy the device is, the work has
+/// not begun.
+fn with_trials(timeline: &Timeline, device: &DeviceOps, begun: Option<Interval>) -> Option<Interval> {
+    let end = trials::end(timeline, device)?.max(begun.map_or(i64::MIN, |part| part.end));
+    let start_up = Interval::new(device.window.start, end);
+    let rest = Interval::new(end, device.window.end);
+    let compute = |part: Interval| -> i64 {
+        device.in_window().filter(|op| op.kind.is_compute()).map(|op| op.interval().overlap_ns(part)).sum()
+    };
+    let is_long = start_up.len_ns() as f64 >= LEAST_WINDOW_SHARE * device.window.len_ns() as f64;
+    (is_long && compute(rest) as f64 >= LEAST_SHARE * compute(device.window) as f64).then_some(start_up)
 }
 
 /// Whether the device computes for a good part of an interval, as in work and not while a program begins.

@@ -538,3 +538,43 @@ fn a_steady_state_moves_to_when_others_are_in_theirs() {
     let later = Interval::new(ops.window.end + 1, ops.window.end + 2);
     assert_eq!(own.moved_to(ops.window, later, (&steps.steps, Certainty::High)), None);
 }
+
+#[test]
+fn kernels_that_a_library_tries_come_before_the_work() {
+    let start_up_of = |checked: usize, worked: usize| {
+        let mut program = Program::new();
+        for _ in 0..checked {
+            program.kernel("gemm", 100);
+            program.kernel("xla::redzone_checker", 10);
+        }
+        let tried_ns = program.device_ns;
+        for _ in 0..worked {
+            program.kernel("gemm", 100);
+            program.kernel("norm", 50);
+        }
+        let (timeline, ops, _) = program.steps(None);
+        (start_up(&timeline, &Marks::new(&timeline), &ops, None).map(|part| part.end), tried_ns)
+    };
+    let (end, tried_ns) = start_up_of(10, 40);
+    assert_eq!(end, Some(tried_ns));
+    assert_eq!(start_up_of(40, 10).0, None, "most of the work is trials");
+    assert_eq!(start_up_of(0, 40).0, None);
+}
+
+#[test]
+fn ranges_in_which_kernels_are_tuned_come_before_the_work() {
+    let mut program = Program::new();
+    program.within("CachingAutotuner.benchmark_all_configs (dynamo_timed)", |program| {
+        for _ in 0..30 {
+            program.kernel("triton_", 10);
+        }
+        program.host_ns = program.device_ns;
+    });
+    let tuned_ns = program.host_ns - 1;
+    for _ in 0..100 {
+        program.kernel("triton_", 100);
+    }
+    let (timeline, ops, _) = program.steps(None);
+    let end = start_up(&timeline, &Marks::new(&timeline), &ops, None).map(|part| part.end);
+    assert_eq!(end, Some(tuned_ns));
+}

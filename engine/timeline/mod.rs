@@ -159,6 +159,8 @@ pub struct DeviceProperties {
     pub registers_per_sm: Option<i64>,
     /// Shared memory of an SM.
     pub shared_memory_per_sm_bytes: Option<i64>,
+    /// Engines that copy between host and device beside kernels. With one, copies of both directions take turns.
+    pub copy_engine_count: Option<i64>,
     /// Whether it shares its memory with the CPU, as the GPUs of Jetson boards do.
     pub is_integrated: Option<bool>,
     /// Whether it is a part of a GPU (MIG).

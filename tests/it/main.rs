@@ -64,6 +64,7 @@ mod replays {
     mod along;
     mod chains;
     mod corpus;
+    mod engines;
     mod gains;
     mod host;
     mod serial;

@@ -55,7 +55,7 @@ pub(super) const COPIES: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "How much of the exposed copies between host and device kernels could hide: of each direction the smaller of the exposed time and the compute time beside which no copy of that direction runs.",
+        "How much of the exposed copies between host and device kernels could hide: of each direction the smaller of the exposed time and the compute time beside which no copy of that direction runs; of both together no more than the compute time beside which one of them does not run, and with a single copy engine than that beside which none does.",
     ),
     fact(
         "both_ways_copy_ns",
@@ -69,7 +69,7 @@ pub(super) const COPIES: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "What is won when exposed copies to the device, those to the host, and the compute time beside which no such copy runs, all run at once: the three together without the longest. At least overlappable_copy_ns.",
+        "What is won when exposed copies to the device, those to the host, and the compute time beside which no such copy runs, all run at once: the three together without the longest. With a single copy engine copies of both directions take turns. At least overlappable_copy_ns.",
     ),
     fact(
         "pinned_h2d_gb_per_s",

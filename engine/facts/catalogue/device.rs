@@ -63,6 +63,13 @@ const IDENTITY: &[Fact] = &[
         Incomparable,
         "Whether it is a part of a GPU (MIG), by its name or because its processes see fewer SMs.",
     ),
+    fact(
+        "copy_engine_count",
+        Int,
+        DeviceInfo,
+        Intensive,
+        "Engines that copy between host and device beside kernels; absent where the report does not say it, as in traces of PyTorch. With one, copies to the device and to the host take turns.",
+    ),
     fact("sm_count", Int, DeviceInfo, Intensive, "Streaming multiprocessors (SMs)."),
     fact("compute_major", Int, DeviceInfo, Incomparable, "Compute capability, the part before the point."),
     fact("compute_minor", Int, DeviceInfo, Incomparable, "Compute capability, the part after the point."),

@@ -219,6 +219,20 @@ pub(super) const WIDTHS: &[Fact] = &[
         "Blocks of those of them that take most time; absent without any.",
     ),
     fact(
+        "small_grid_least_block_count",
+        Int,
+        DeviceInfo,
+        Intensive,
+        "The fewest blocks of any of them, where grids of no one size take half of small_grid_ns: then small_grid_block_count stands for few of them. Absent elsewhere.",
+    ),
+    fact(
+        "small_grid_most_block_count",
+        Int,
+        DeviceInfo,
+        Intensive,
+        "The most blocks of any of them, where they vary so.",
+    ),
+    fact(
         "small_grid_thread_count",
         Int,
         DeviceInfo,

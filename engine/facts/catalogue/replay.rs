@@ -1,7 +1,7 @@
 //! Facts of the replay: what would remain of a step without a cause.
 
 use super::FactType::{Bool, Choice, Float, Int};
-use super::Scaling::{Extensive, Incomparable, Intensive, OneTime};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::replay::Change;
 use crate::timeline::Capability::{CudaApi, CudaTrace};
@@ -65,6 +65,13 @@ pub(super) const REPLAY: &[Fact] = &[
         "The part of the window that the steps of the steady state hold; where launches tell them, that all rounds hold, which may be a part of it only.",
     ),
     fact(
+        "beside_rounds_kernel_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How long kernels run beside the rounds that a sequence of launches tells: what those do not hold, a replay of rounds does not win. Absent where ranges tell steps.",
+    ),
+    fact(
         "replay_distance_share",
         Float,
         CudaApi,
@@ -80,7 +87,7 @@ pub(super) const REPLAY: &[Fact] = &[
     ),
 ];
 
-/// Two facts a change. Differences that may be small: no sums over the work.
+/// Two facts a change: what it is expected to win by itself, and the most, with what is mostly made with it. Differences that may be small: no sums over the work.
 pub(super) const GAINS: &[Fact] = &{
     let mut facts = [fact("", Int, CudaApi, OneTime, ""); 2 * Change::ALL.len()];
     let mut index = 0;

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use super::stats::{clamped, median};
+use super::tally::Tally;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, Op, OpKind};
@@ -31,6 +32,7 @@ fn identity(known: &Device, device: &DeviceContext, facts: &mut Entity) {
     let Some(properties) = &known.properties else { return };
     facts.set_some("name", properties.name.clone());
     facts.set_some("is_integrated", properties.is_integrated);
+    facts.set_some("copy_engine_count", properties.copy_engine_count);
     facts.set("is_partition", properties.is_partition);
     facts.set_some("sm_count", properties.sm_count);
     facts.set_some("compute_major", properties.compute_capability.map(|capability| capability.0));
@@ -250,20 +252,42 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     }
     facts.set("host_copy_busy_ns", tally.host_copy_union_ns);
     facts.set("host_copy_overlapped_ns", tally.host_copy_overlapped_ns);
-    let (to_device, to_host) = (tally.exposed_to_device_ns, tally.exposed_to_host_ns);
-    let compute = tally.compute_without_host_copy_ns;
-    // The GPU has an engine for each direction: a kernel beside a copy to the host can still hide one to the device.
-    let hidden_to_device = to_device.min(tally.compute_without_to_device_ns);
-    let hidden_to_host = to_host.min(tally.compute_without_to_host_ns);
-    facts.set("overlappable_copy_ns", hidden_to_device + hidden_to_host);
+    // One engine copies one way at a time. What was recorded both ways at once was not copied by one.
+    let has_one_engine = device.properties(timeline).is_some_and(|known| known.copy_engine_count == Some(1));
+    let hidden = Hidden::new(tally, !has_one_engine || tally.both_ways_copy_ns > 0);
+    facts.set("overlappable_copy_ns", hidden.beneath_kernels_ns);
     facts.set("both_ways_copy_ns", tally.both_ways_copy_ns);
-    // Both directions of the link and kernels can run at once: at best, all take as long as the longest of the three.
-    let longest = compute.max(to_device).max(to_host);
-    let pipelined = compute + to_device + to_host - longest;
-    facts.set("pipelined_copy_ns", pipelined.max(hidden_to_device + hidden_to_host));
+    facts.set("pipelined_copy_ns", hidden.at_once_ns);
     facts.set_some("pinned_h2d_gb_per_s", pinned_gb_per_s(timeline, device, Direction::HostToDevice));
     facts.set_some("pinned_d2h_gb_per_s", pinned_gb_per_s(timeline, device, Direction::DeviceToHost));
     facts.set("pinned_least_gb_per_s", LinkRates::of(device.properties(timeline)).least);
+}
+
+/// How much of exposed copies between host and device could be hidden.
+#[derive(Debug, PartialEq, Eq)]
+struct Hidden {
+    /// Beneath kernels: no longer than these run with an engine free.
+    beneath_kernels_ns: i64,
+    /// What is won when copies and kernels run at once for as long as the longest takes.
+    at_once_ns: i64,
+}
+
+impl Hidden {
+    fn new(tally: &Tally, is_both_ways: bool) -> Self {
+        let (to_device, to_host) = (tally.exposed_to_device_ns, tally.exposed_to_host_ns);
+        let compute = tally.compute_without_host_copy_ns;
+        if !is_both_ways {
+            let beneath_kernels_ns = compute.min(to_device + to_host);
+            return Self { beneath_kernels_ns, at_once_ns: beneath_kernels_ns };
+        }
+        // A kernel beside a copy to the host can still hide one to the device.
+        let hidden_to_device = to_device.min(tally.compute_without_to_device_ns);
+        let hidden_to_host = to_host.min(tally.compute_without_to_host_ns);
+        let room = tally.compute_without_to_device_ns + tally.compute_without_to_host_ns - compute;
+        let longest = compute.max(to_device).max(to_host);
+        let at_once_ns = (compute + to_device + to_host - longest).max(hidden_to_device + hidden_to_host);
+        Self { beneath_kernels_ns: (hidden_to_device + hidden_to_host).min(room), at_once_ns }
+    }
 }
 
 fn storms(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
@@ -313,6 +337,20 @@ fn compute_use(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernels_hide_no_more_than_they_take() {
+        let mut tally = Tally::default();
+        (tally.exposed_to_device_ns, tally.exposed_to_host_ns) = (100, 100);
+        (tally.compute_without_to_device_ns, tally.compute_without_to_host_ns) = (60, 60);
+        tally.compute_without_host_copy_ns = 60;
+        assert_eq!(Hidden::new(&tally, true), Hidden { beneath_kernels_ns: 60, at_once_ns: 160 });
+        assert_eq!(Hidden::new(&tally, false), Hidden { beneath_kernels_ns: 60, at_once_ns: 60 });
+        // Beside kernels that hide a copy of the other direction already there is room as well, with an engine for each.
+        tally.compute_without_to_device_ns = 90;
+        assert_eq!(Hidden::new(&tally, true), Hidden { beneath_kernels_ns: 90, at_once_ns: 160 });
+        assert_eq!(Hidden::new(&tally, false), Hidden { beneath_kernels_ns: 60, at_once_ns: 60 });
+    }
 
     #[test]
     fn collectives_that_few_others_are_like_wait() {

@@ -38,7 +38,7 @@ pub struct Predicted {
     pub distance_share: f64,
     /// What is taken for granted, as the recording does not say it.
     pub assumptions: Vec<Assumption>,
-    /// What each change wins alone.
+    /// What each change wins: what is expected of it by itself, and at most with what is mostly made with it.
     pub each: Vec<(Change, Gain)>,
     /// What they win together.
     pub together: Gain,
@@ -60,6 +60,10 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, _: &Parents
         beside_rounds::launching(device, &mut part.device);
         let window = device.window();
         let held_ns = device.told.rounds.overlap_ns(window);
+        if steps::are_rounds(device) {
+            let kernels = &device.tally.kernels_run;
+            part.device.set("beside_rounds_kernel_ns", kernels.len_ns() - kernels.common_ns(&device.told.rounds));
+        }
         part.device.set("replay_covered_share", (held_ns as f64 / window.len_ns().max(1) as f64).min(1.0));
     }
     if let Err(none) = played {

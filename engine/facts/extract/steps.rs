@@ -41,6 +41,11 @@ pub(super) fn steady(device: &DeviceContext) -> &[Step] {
     device.told.steps.as_ref().map_or(&[], |steps| Phases::steady_of(device.window(), steps))
 }
 
+/// Whether launches alone tell what repeats.
+pub(super) fn are_rounds(device: &DeviceContext) -> bool {
+    device.told.steps.as_ref().is_some_and(|steps| !are_marked(steps))
+}
+
 /// Whether most steps hold more than one launch.
 fn holds_several(steps: &Steps) -> bool {
     median_of(&steps.steps, |step| i64::from(step.launch_count)).is_some_and(|count| count > 1)

@@ -1,5 +1,7 @@
 //! Facts of a kernel by how wide its launches are: a few blocks, or enough for every SM; and by what migrates under them.
 
+use std::collections::BTreeMap;
+
 use super::launch_shapes::LANES_OF_SM;
 use super::launches::Shape;
 use super::stats::{clamped, median};
@@ -17,6 +19,8 @@ struct Narrow<'all> {
     main: Option<&'all Shape>,
     /// The one with the longest launch.
     longest: Option<&'all Shape>,
+    /// How much of this time grids of each number of blocks take.
+    by_blocks: BTreeMap<i64, i64>,
 }
 
 impl<'all> Narrow<'all> {
@@ -32,9 +36,18 @@ impl<'all> Narrow<'all> {
         if self.longest.is_none_or(|longest| longest.launches.longest_ns < shape.launches.longest_ns) {
             self.longest = Some(shape);
         }
+        let of_blocks = self.by_blocks.entry(shape.shape.grid_blocks).or_default();
+        *of_blocks = of_blocks.saturating_add(tally.underfilled_ns);
         if self.main.is_none_or(|main| main.tally.underfilled_ns < tally.underfilled_ns) {
             self.main = Some(shape);
         }
+    }
+
+    /// The least and the most blocks, where grids of no one number take half of the time.
+    fn range_of_blocks(&self) -> Option<(i64, i64)> {
+        let most_ns = self.by_blocks.values().copied().max()?;
+        let range = (*self.by_blocks.keys().next()?, *self.by_blocks.keys().next_back()?);
+        (most_ns.saturating_mul(2) < self.tally.underfilled_ns).then_some(range)
     }
 
     fn set(&self, name: &str, facts: &mut Entity) {
@@ -137,6 +150,10 @@ pub(super) fn set(
     one_block.set("one_block", facts);
     small.set("small_grid", facts);
     facts.set_some("small_grid_block_count", small.main.map(|main| main.shape.grid_blocks));
+    if let Some((least, most)) = small.range_of_blocks() {
+        facts.set("small_grid_least_block_count", least);
+        facts.set("small_grid_most_block_count", most);
+    }
     facts.set_some("narrow_median_ns", median(&mut narrow).map(|(ns, _)| ns));
     facts.set("wide_launch_count", wide.len() as i64);
     if is_in_stages {
@@ -195,6 +212,17 @@ mod tests {
         };
         assert_eq!((of(3, FAULT_NS, 4), of(3, FAULT_NS, 3)), (0, 497));
         assert_eq!((of(3, FAULT_NS + 1, 100), of(2, FAULT_NS, 100), of(0, FAULT_NS, 0)), (400, 400, 500));
+    }
+
+    #[test]
+    fn grids_that_vary_have_no_number_of_blocks_that_stands_for_all() {
+        let range = |times: &[(i64, i64)]| {
+            let tally = KernelTally { underfilled_ns: times.iter().map(|(_, ns)| ns).sum(), ..KernelTally::default() };
+            Narrow { by_blocks: times.iter().copied().collect(), tally, ..Narrow::default() }.range_of_blocks()
+        };
+        assert_eq!(range(&[(4, 49), (8, 30), (20, 21)]), Some((4, 20)));
+        assert_eq!(range(&[(4, 50), (8, 30), (20, 20)]), None);
+        assert_eq!(range(&[]), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use foldhash::HashMap;
 use super::model::{Edge, Play, What, Why};
 use super::record::Op;
 use super::setting::Setting;
+use crate::timeline::api::ApiClass;
 use crate::timeline::link::LinkRates;
 pub(super) use host::{is_scalar_readback, is_small_kernel};
 
@@ -65,12 +66,12 @@ macro_rules! changes {
 
             /// What the first of them means.
             pub const fn expected_meaning(self) -> &'static str {
-                match self { $(Self::$change => concat!($help, " What that is expected to gain of replay_step_ns, a step."),)+ }
+                match self { $(Self::$change => concat!($help, " What that is expected to gain by itself of replay_step_ns, a step."),)+ }
             }
 
             /// What the second means.
             pub const fn ceiling_meaning(self) -> &'static str {
-                match self { $(Self::$change => concat!($help, " The most that it could gain of replay_step_ns, a step."),)+ }
+                match self { $(Self::$change => concat!($help, " The most that it could gain of replay_step_ns, a step: where a tenth of it or more is expected, with what is mostly made with it."),)+ }
             }
 
             /// What is changed, in one sentence.
@@ -181,6 +182,8 @@ pub(super) const MAX_PROFILER_SHARE: f64 = 0.75;
 pub(super) const MOST_PROFILER_SHARE: f64 = 0.8;
 /// The same of code in Python whose every function is recorded.
 const MAX_FRAMES_SHARE: f64 = 0.85;
+/// No launch takes less on any host, recorded or not.
+const LEAST_LAUNCH_NS: i64 = 1_000;
 
 impl Play<'_> {
     /// Makes a change, as far as it goes. `before_ns` is the host code before each call, where something was asked for by no call.
@@ -228,6 +231,9 @@ impl Play<'_> {
         for edge in &mut self.edges {
             let cost = match (edge.why, model.what[edge.to as usize]) {
                 // A wait that has seen the device done is recorded as well before it returns.
+                (Why::Call, What::CallEnd(call)) if model.call(call).class == ApiClass::Launch => {
+                    call_cost_ns.min((edge.lag_ns - LEAST_LAUNCH_NS).max(0))
+                }
                 (Why::Call | Why::Sync, What::CallEnd(_)) => call_cost_ns,
                 (Why::Program | Why::HandOver, What::CallStart(call)) => {
                     let frames_ns = of_frames.get(call as usize).copied().unwrap_or(0);

@@ -37,8 +37,8 @@ impl Play<'_> {
         });
     }
 
-    /// Elements become half as wide; at best a quarter, or as much faster as the GPU computes in fp32. Products are expected to use
-    /// tensor cores in TF32.
+    /// Elements become half as wide; at best kernels are as much faster as the GPU computes in fp32. Products are expected to use
+    /// tensor cores in TF32, at best in half precision.
     pub(super) fn single_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
         let fp64 = setting.fp64_ratio().unwrap_or(1.0);
         let tensor = setting.tensor_ratios();
@@ -49,8 +49,8 @@ impl Play<'_> {
             let factor = match (extent, is_product) {
                 (Extent::Expected, true) => (fp64 * tf32.max(1.0) * TENSOR_EFFICIENCY).max(DOUBLE_WIDTH),
                 (Extent::Expected, false) => DOUBLE_WIDTH,
-                (Extent::Ceiling, true) => (fp64 * half.max(tf32)).max(2.0 * DOUBLE_WIDTH),
-                (Extent::Ceiling, false) => fp64.max(2.0 * DOUBLE_WIDTH),
+                (Extent::Ceiling, true) => (fp64 * half.max(tf32)).max(DOUBLE_WIDTH),
+                (Extent::Ceiling, false) => fp64.max(DOUBLE_WIDTH),
             };
             setting.is_fp64(op).then(|| (run_ns as f64 / factor) as i64)
         });

@@ -47,6 +47,7 @@ fn properties(device: &metadata::DeviceProperties) -> DeviceProperties {
         max_blocks_per_sm: None,
         registers_per_sm: possible(device.registers_per_sm),
         shared_memory_per_sm_bytes: possible(device.shared_memory_per_sm),
+        copy_engine_count: None,
         is_integrated: None,
         is_partition: false,
     }

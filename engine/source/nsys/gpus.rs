@@ -82,7 +82,7 @@ fn name(cells: &Cells<'_>, column: usize) -> Option<String> {
 }
 
 fn of_today(reader: &Reader<'_>, info: &mut Info) -> rusqlite::Result<()> {
-    const COLUMNS: [&str; 14] = [
+    const COLUMNS: [&str; 15] = [
         "id",
         "cuDevice",
         "name",
@@ -97,6 +97,7 @@ fn of_today(reader: &Reader<'_>, info: &mut Info) -> rusqlite::Result<()> {
         "maxShmemPerSm",
         "isDiscrete",
         "deviceId",
+        "asyncEngines",
     ];
     reader.rows("TARGET_INFO_GPU", &COLUMNS, |cells| {
         let properties = DeviceProperties {
@@ -109,6 +110,7 @@ fn of_today(reader: &Reader<'_>, info: &mut Info) -> rusqlite::Result<()> {
             max_blocks_per_sm: positive(cells, 9),
             registers_per_sm: positive(cells, 10),
             shared_memory_per_sm_bytes: positive(cells, 11),
+            copy_engine_count: positive(cells, 14),
             is_integrated: cells.int(12).map(|is_discrete| is_discrete == 0),
             is_partition: false,
         };

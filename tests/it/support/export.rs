@@ -129,7 +129,7 @@ impl<'a> Exporter<'a> {
             row.extend(columns! {
                 constantMemory: 65_536, maxIPC: 4, maxRegistersPerBlock: 65_536, maxShmemPerBlock: 49_152,
                 maxShmemPerBlockOptin: gpu.shared_per_sm - 1024, maxShmemPerSm: gpu.shared_per_sm,
-                maxRegistersPerSm: 65_536, threadsPerWarp: 32, asyncEngines: 3, maxWarpsPerSm: gpu.warps_per_sm,
+                maxRegistersPerSm: 65_536, threadsPerWarp: 32, asyncEngines: gpu.copy_engines, maxWarpsPerSm: gpu.warps_per_sm,
                 maxBlocksPerSm: gpu.blocks_per_sm, maxThreadsPerBlock: 1024, maxBlockDimX: 1024, maxBlockDimY: 1024,
                 maxBlockDimZ: 64, maxGridDimX: 2_147_483_647, maxGridDimY: 65_535, maxGridDimZ: 65_535,
                 computeMajor: gpu.compute[0], computeMinor: gpu.compute[1], smMajor: gpu.compute[0],

@@ -53,6 +53,7 @@ pub struct Gpu {
     pub warps_per_sm: i64,
     pub blocks_per_sm: i64,
     pub shared_per_sm: i64,
+    pub copy_engines: i64,
 }
 
 impl Default for Gpu {
@@ -70,6 +71,7 @@ impl Default for Gpu {
             warps_per_sm: 64,
             blocks_per_sm: 32,
             shared_per_sm: 167_936,
+            copy_engines: 3,
         }
     }
 }

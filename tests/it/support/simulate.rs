@@ -232,7 +232,9 @@ impl<'a> Machine<'a> {
             start_ns = start_ns.max(free_ns + GAP_NS);
         }
         if let OpKind::Copy { kind: direction, .. } = kind {
-            let engine = self.engines.entry((lane.process, lane.device, direction)).or_default();
+            let gpu = self.script.gpu.iter().find(|gpu| gpu.id == lane.device);
+            let engine = if gpu.is_some_and(|gpu| gpu.copy_engines == 1) { 0 } else { direction };
+            let engine = self.engines.entry((lane.process, lane.device, engine)).or_default();
             start_ns = start_ns.max(*engine);
             *engine = start_ns + run_ns;
         }
