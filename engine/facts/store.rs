@@ -147,13 +147,6 @@ impl Facts {
         self.is_damaged() || self.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true))
     }
 
-    /// Whether any work of GPUs is missing, however little: one operation may be as long as all others together. A verdict can be
-    /// told nevertheless; a gate is not passed by it.
-    pub fn lacks_any_work(&self) -> bool {
-        let unusable = self.run().and_then(|run| run.int("unusable_gpu_row_count"));
-        self.is_incomplete() || unusable.is_some_and(|count| count > 0)
-    }
-
     /// The GPUs, in the order of their numbers.
     pub fn devices(&self) -> Vec<(EntityId, &Entity)> {
         let mut devices: Vec<_> = self.of_kind(EntityKind::Device).collect();

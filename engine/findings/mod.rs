@@ -121,8 +121,6 @@ pub struct Finding {
     pub category: String,
     /// The rule's own where it fixes one, else by the share of the window that it can gain.
     pub severity: Severity,
-    /// That of what it leads with alone: other entities, or the gains of all together, may be graver.
-    pub own_severity: Severity,
     /// Whether the cost occurs once, so that a longer run would hardly see it.
     pub once: bool,
     /// Whether a line says enough of it, beside what else the review holds; symptoms and notes are always told so.
@@ -426,7 +424,7 @@ pub fn review(
         devices.iter_mut().for_each(|device| device.gain_step = None);
     }
     let silencing: Vec<&str> = suppressed.iter().map(|left_out| left_out.by.as_str()).collect();
-    brief::mark(&mut findings);
+    brief::mark(&mut findings, &devices);
     Review {
         verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts, (known.as_ref(), &silencing)),
         devices,

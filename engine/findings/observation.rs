@@ -2,6 +2,7 @@
 
 use foldhash::HashMap;
 
+use super::occurrence::severity_of;
 use super::{Also, Finding, Gain, Review, Subject};
 use crate::rules::outcome::{Confidence, Severity};
 use crate::text::spans::Sentence;
@@ -96,7 +97,7 @@ impl Finding {
             fingerprint: &self.fingerprint,
             finding: self,
             subject: &self.subject,
-            severity: self.lone_severity(),
+            severity: self.own_severity(),
             gain: self.gain.as_ref(),
             summary: &self.summary,
             confidence: self.confidence,
@@ -115,8 +116,13 @@ impl Finding {
     }
 
     /// A finding bears the gravest severity of its entities; what can gain most need not be the gravest.
-    fn lone_severity(&self) -> Severity {
+    fn own_severity(&self) -> Severity {
         let others = self.also.iter().map(|also| also.severity).max();
-        if others == Some(self.severity) { self.own_severity } else { self.severity }
+        match (others, &self.gain) {
+            (Some(others), Some(gain)) if others == self.severity => {
+                severity_of(gain.weighing_share()).min(self.severity)
+            }
+            _ => self.severity,
+        }
     }
 }

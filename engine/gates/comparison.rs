@@ -9,8 +9,12 @@ use super::standing::{self, Number};
 use super::{Conditions, Gate, GateOutcome, review};
 use crate::compare::{Comparison, FindingChange, Interval, Outcome, Run, Side, Sides, State, Time, TimeOf, median};
 use crate::facts::catalogue::Scaling;
+use crate::rules::is_spent;
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
+
+/// Rules that are named of those that went wrong.
+const MAX_NAMED_RULES: usize = 5;
 
 /// Every gate, in order: the ones on the verdict and on findings, where asked for, then the budgets.
 pub(super) fn gates(comparison: &Comparison, runs: Sides<&[&Run]>, conditions: &Conditions) -> Vec<Gate> {
@@ -56,9 +60,16 @@ impl Context<'_> {
         self.runs.base.iter().chain(self.runs.head).find_map(|run| review::incomplete(&run.facts))
     }
 
-    /// Which rules went wrong on a run.
+    /// Which rules went wrong on a run, or were not asked to the end: what they would find there is not known. A rule of the user's
+    /// own that meets a report that it was not made for is told elsewhere.
     fn unjudged(&self) -> Option<String> {
-        review::unjudged(self.runs.base.iter().chain(self.runs.head).flat_map(|run| &run.review.errors))
+        let errors = self.runs.base.iter().chain(self.runs.head).flat_map(|run| &run.review.errors);
+        let rules: BTreeSet<&str> =
+            errors.filter(|error| !error.is_own || is_spent(&error.message)).map(|error| error.rule.as_str()).collect();
+        let named: Vec<&str> = rules.iter().take(MAX_NAMED_RULES).copied().collect();
+        let more = if rules.len() > named.len() { ", …" } else { "" };
+        let says = format!("rules went wrong, whose findings are not known: {}{more}", named.join(", "));
+        (!rules.is_empty()).then(|| escape::plain(&says))
     }
 
     fn fail_on(&self, least: Severity) -> Gate {

@@ -1,23 +1,17 @@
 //! What one report can be held against without another: limits that are fixed numbers.
 
-use std::collections::BTreeSet;
-
 use super::budget::{Budget, Metric};
 use super::standing::{self, Number};
-use super::{BaseGate, Conditions, Gate, GateOutcome};
+use super::{BaseGate, Conditions, Gate};
 use crate::compare::{Rounds, State, devices_with_work};
 use crate::facts::{Entity, EntityKind, Facts};
-use crate::findings::{Review, RuleFailure};
-use crate::rules::is_spent;
+use crate::findings::Review;
 use crate::rules::outcome::Severity;
 use crate::text::escape;
 
-/// Rules that are named of those that went wrong.
-const MAX_NAMED_RULES: usize = 5;
-
 /// Why a number is none of the program's.
 pub(super) fn incomplete(facts: &Facts) -> Option<String> {
-    let why = match (facts.is_damaged(), facts.lacks_any_work()) {
+    let why = match (facts.is_damaged(), facts.is_incomplete()) {
         (true, _) => "the file is damaged, and a part of what was recorded is not in it",
         (false, true) => {
             "work of the GPU is missing, lost by the profiler or unreadable, which looks like less work and more idle time"
@@ -31,14 +25,13 @@ pub(super) fn incomplete(facts: &Facts) -> Option<String> {
 /// only with a baseline.
 pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> (Vec<Gate>, Vec<BaseGate>) {
     let new_count = review.known.is_some().then(|| review.entity_count());
-    let fail_on = conditions.fail_on.findings.least().map(|least| fail_on(review, facts, least));
-    let mut gates: Vec<Gate> = fail_on.into_iter().collect();
+    let mut gates: Vec<Gate> =
+        conditions.fail_on.findings.least().map(|least| fail_on(review, least)).into_iter().collect();
     let mut needing_base = Vec::new();
     for budget in conditions.budgets.iter() {
         let numbers = match (&budget.metric, new_count) {
             _ if budget.limit.is_relative() => None,
-            (Metric::Findings(_), _) if facts.lacks_any_work() => incomplete(facts).map(Err),
-            (Metric::Findings(_), _) if unjudged(&review.errors).is_some() => unjudged(&review.errors).map(Err),
+            (Metric::Findings(_), _) if facts.is_incomplete() => incomplete(facts).map(Err),
             (Metric::Findings(State::New), Some(count)) => Some(Ok(vec![Number::without_base(None, count as f64)])),
             (Metric::Findings(_), _) => None,
             (metric, _) => Some(numbers(facts, metric)),
@@ -57,26 +50,10 @@ impl BaseGate {
     }
 }
 
-fn fail_on(review: &Review, facts: &Facts, least: Severity) -> Gate {
+fn fail_on(review: &Review, least: Severity) -> Gate {
     let grave = review.findings.iter().filter(|finding| finding.worst() >= least);
     let titles: Vec<&str> = grave.map(|finding| finding.title.as_str()).collect();
-    let gate = standing::of_findings(least, &titles, if review.known.is_some() { "new" } else { "" });
-    // What was found stands; that nothing was does not.
-    match (gate.outcome, incomplete(facts).or_else(|| unjudged(&review.errors))) {
-        (GateOutcome::Passed, Some(says)) => Gate { outcome: GateOutcome::Unknown, says, ..gate },
-        _ => gate,
-    }
-}
-
-/// Which rules went wrong, or were not asked to the end: what they would find is not known. A rule of the user's own that meets a
-/// report that it was not made for is told elsewhere.
-pub(super) fn unjudged<'a>(errors: impl IntoIterator<Item = &'a RuleFailure>) -> Option<String> {
-    let meant = errors.into_iter().filter(|error| !error.is_own || is_spent(&error.message));
-    let rules: BTreeSet<&str> = meant.map(|error| error.rule.as_str()).collect();
-    let named: Vec<&str> = rules.iter().take(MAX_NAMED_RULES).copied().collect();
-    let more = if rules.len() > named.len() { ", …" } else { "" };
-    let says = format!("rules went wrong, whose findings are not known: {}{more}", named.join(", "));
-    (!rules.is_empty()).then(|| escape::plain(&says))
+    standing::of_findings(least, &titles, if review.known.is_some() { "new" } else { "" })
 }
 
 /// The metric's number: one, or one a device.

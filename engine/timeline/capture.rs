@@ -30,7 +30,7 @@ pub struct Source {
     pub kernel_metric_count: Option<i64>,
     /// Launches without the work that they started; absent where there are none, and where nobody looked.
     pub lost_launches: Option<LostLaunches>,
-    /// Operations of GPUs, as rows or as events, that make no sense and were left out; absent where there are none.
+    /// Rows of GPU operations that make no sense and were left out, in a file of rows; absent where there are none.
     pub unusable_gpu_row_count: Option<i64>,
     /// Whether work of a GPU is missing amid what was recorded, so that idle time may be such work; absent where nobody looked.
     pub lacks_gpu_work: Option<bool>,

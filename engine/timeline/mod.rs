@@ -254,23 +254,7 @@ pub struct PageFaults {
     pub count: i64,
 }
 
-/// Of so many operations of GPUs one that cannot be used is too many to judge the rest as if it were not there.
-const UNUSABLE_ONE_OF: u64 = 100;
-
 impl Timeline {
-    /// Notes how many operations of GPUs make no sense and were left out. What they did looks like idle time, and like work that
-    /// went away.
-    pub(crate) fn tell_of_unusable_work(&mut self, unusable: u64) {
-        if unusable == 0 {
-            return;
-        }
-        let all = unusable.saturating_add(self.gpu_op_count() as u64);
-        self.source.unusable_gpu_row_count = i64::try_from(unusable).ok();
-        if unusable.saturating_mul(UNUSABLE_ONE_OF) >= all {
-            self.source.lacks_gpu_work = Some(true);
-        }
-    }
-
     /// The process that a thread belongs to.
     pub fn process_of(&self, thread: u32) -> u32 {
         self.threads.get(thread as usize).map_or(NONE, |thread| thread.process)

@@ -110,7 +110,6 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen:
         is_damaged,
         ..Source::default()
     };
-    timeline.tell_of_unusable_work(summary.unusable_gpu_op_count);
     timeline.lacks_calls = true;
     describe_unlisted(timeline, &summary.metadata);
     timeline.begin_at_zero();

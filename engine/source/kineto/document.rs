@@ -96,10 +96,9 @@ pub(super) struct Found {
     skipped_bytes: u64,
     /// Events of which nothing is known.
     unknown_count: u64,
-    /// Operations of GPUs, how many of them are written in a way that is not read, and how many are of no use, whatever the reason.
+    /// Operations of GPUs, and how many of them are written in a way that is not read.
     gpu_op_count: u64,
     unread_gpu_op_count: u64,
-    pub(super) unusable_gpu_op_count: u64,
 }
 
 /// What of a trace could not be read.
@@ -136,7 +135,6 @@ impl Found {
         self.gpu_op_count += other.gpu_op_count;
         self.unknown_count += other.unknown_count;
         self.unread_gpu_op_count += other.unread_gpu_op_count;
-        self.unusable_gpu_op_count += other.unusable_gpu_op_count;
     }
 
     /// What could not be read, where that matters. Events that were read and are of no use, such as one that ends before it
@@ -385,7 +383,6 @@ impl<'a, S: Sink> Piece<'a, S> {
             Err(problem) => {
                 found.problems.add(problem);
                 found.unknown_count += u64::from(problem == Problem::NoKind);
-                found.unusable_gpu_op_count += is_gpu_op;
                 found.unread_gpu_op_count += if problem.is_of_form() { is_gpu_op } else { 0 };
             }
         }

@@ -33,8 +33,6 @@ pub(super) struct Summary {
     pub(super) ending: Ending,
     /// What of it could not be read, where that matters.
     pub(super) unread: Option<Unread>,
-    /// Operations of GPUs that are of no use, whatever the reason.
-    pub(super) unusable_gpu_op_count: u64,
     /// Objects in the list of events.
     #[cfg(test)]
     pub(super) seen_count: u64,
@@ -329,13 +327,12 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
                 _ => Unreadable::NotJson,
             });
         }
-        let Found { metadata, problems, unusable_gpu_op_count, .. } = found;
+        let Found { metadata, problems, .. } = found;
         Ok(Summary {
             metadata,
             problems,
             ending,
             unread,
-            unusable_gpu_op_count,
             #[cfg(test)]
             seen_count: found.seen_count,
         })

@@ -136,10 +136,6 @@ impl Columns {
     pub(super) fn read(&mut self, row: &StringRecord) -> Row {
         let id = row.get(self.id).unwrap_or_default().trim();
         let Ok(id) = id.parse::<u64>() else {
-            // What the profiler writes beside launches has no such cells, or none in the first.
-            if !id.is_empty() && self.sizes.is_some_and(|sizes| row.len() > sizes.grid) {
-                return Row::Broken;
-            }
             if let Cells::Raw { units, .. } = &mut self.cells
                 && id.is_empty()
                 && units.is_empty()
