@@ -163,11 +163,13 @@ impl<'a> Ranking<'a> {
             headline: self.headline(best, is_together).own(how_often),
             category: rule.category.clone(),
             severity: self.severity(group, together.as_ref()),
+            own_severity: best.severity,
             once: best.once.is_some(),
             // Of what stands by itself, `brief` decides.
             is_brief: true,
             is_experimental: rule.status == Status::Experimental,
             capture_note: rule.capture_note,
+            rests_on: rule.rests_on.clone(),
             fingerprint: best.fingerprint.clone(),
             subject: self.context.located(best),
             gain,
