@@ -219,6 +219,16 @@ pub const MAX_PRINTING_TIME: Duration = Duration::from_secs(5);
 /// Bytes that they may take beyond what was in use: twice the largest page.
 pub const MAX_PRINTING_BYTES: u64 = 128 * MIB;
 
+// What programs may write that coldspot starts.
+
+/// Bytes of files that nsys or ncu may write to the disk for each byte of the report that they open: an export takes up to ten times
+/// its report.
+pub const MAX_WRITTEN_PER_BYTE: u64 = 100;
+/// The same in any case.
+pub const MAX_WRITTEN_ANYWAY_BYTES: u64 = GIB;
+/// Bytes that they leave free on that disk: others write to it.
+pub const MIN_FREE_DISK_BYTES: u64 = 256 * MIB;
+
 // What a run may take in all, whatever else holds. The command line watches over it.
 
 /// How long a run may take, whatever it reads. What nsys takes does not count.
@@ -396,6 +406,10 @@ mod tests {
             (
                 "time and memory of printing with templates of the user",
                 vec![seconds(MAX_PRINTING_TIME), bytes(MAX_PRINTING_BYTES)],
+            ),
+            (
+                "bytes that nsys or ncu writes",
+                vec![bytes(MAX_WRITTEN_ANYWAY_BYTES), count(MAX_WRITTEN_PER_BYTE), bytes(MIN_FREE_DISK_BYTES)],
             ),
             (
                 "time and memory of a run",

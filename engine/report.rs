@@ -3,6 +3,7 @@
 use crate::compare::Comparison;
 use crate::findings::{Ignored, Review, RuleFailure, StaleIgnore};
 use crate::gates::Gates;
+use crate::text::spans::Sentence;
 
 /// One result, in whichever format it is printed.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +38,8 @@ pub struct ComparisonReport {
     pub ignored: Vec<Ignored>,
     /// Ignores whose last day has passed.
     pub expired: Vec<StaleIgnore>,
+    /// What the project changed of what the built-in rules find, one sentence each.
+    pub altered: Vec<Sentence>,
     /// Rules that went wrong on a run, each once: what they would have found is not compared.
     pub errors: Vec<RuleFailure>,
 }

@@ -13,13 +13,16 @@ pub use reading::{Part, Reading};
 
 use crate::compare::{PairError, Run, Sides, Terms, compare};
 use crate::facts::Facts;
-use crate::findings::{Baseline, Collection, Policy, Review, RuleFailure, Scorecard, Stale, collection, review};
+use crate::findings::{
+    Baseline, Collection, Policy, Review, RuleFailure, Scorecard, Stale, altered, collection, review,
+};
 use crate::gates::{Budgets, Conditions, FailOn, Gates};
 use crate::limits::{MAX_COMPARED_BYTES_ANYWAY, MAX_COMPARED_BYTES_PER_BYTE};
 use crate::project::Config;
 use crate::render::{Context, Format, RenderError, Templates, render};
 use crate::report::{About, ComparisonReport, Report, ReviewReport};
 use crate::rules::{Library, RuleInfo, evaluate};
+use crate::text::spans::Sentence;
 
 /// What a caller asks beyond what the project decided.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +67,7 @@ impl Analysis {
         config.set_targets(&mut scorecard);
         let mut policy = config.policy();
         policy.sources.folders = folders_from_top;
+        policy.altered = altered(&library, &rules, config.params());
         let options = crate::source::ReadOptions { root: folder, ..reading.options };
         let reading = Reading { options, ..reading };
         Self { library, rules, templates, scorecard, config, policy, reading }
@@ -161,7 +165,13 @@ impl Analysis {
                 errors.push(error.clone());
             }
         }
-        Ok(ComparisonReport { comparison, gates, about: request.about.clone(), ignored, expired, errors })
+        let mut altered: Vec<Sentence> = Vec::new();
+        for told in base.iter().chain(head).flat_map(|run| &run.review.altered) {
+            if !altered.contains(told) {
+                altered.push(told.clone());
+            }
+        }
+        Ok(ComparisonReport { comparison, gates, about: request.about.clone(), ignored, expired, altered, errors })
     }
 
     /// Facts with their review, as comparisons take them; `name` is what they are of.

@@ -9,6 +9,7 @@ use coldspot::findings::Baseline;
 use super::exit::{Exit, Failure};
 use super::guard::Work;
 use super::project::ProjectArguments;
+use super::review::{exit_of, warn_of_errors};
 use super::{Reading, output};
 
 /// What `coldspot baseline` does.
@@ -49,5 +50,6 @@ pub(super) fn run(task: &Task) -> Result<Exit, Failure> {
     let report = analysis.review(&arguments.report, &Request::default())?;
     let baseline = Baseline::of(&report.review);
     output::write(&baseline.to_json(), Some(&arguments.file))?;
-    Ok(Exit::Ok)
+    warn_of_errors(&report.review.errors, "and what they would find is not in the baseline");
+    Ok(exit_of(&report.review.errors).unwrap_or(Exit::Ok))
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use coldspot::analysis::Analysis;
 use coldspot::files::read_text;
+use coldspot::findings::RuleFailure;
 use coldspot::history::{History, Label, Order, Runs};
 use coldspot::limits::{MAX_FACTS_FILE_BYTES, MAX_HISTORY_FILE_COUNT};
 use coldspot::render::history::{history_html, history_json, history_markdown};
@@ -13,6 +14,7 @@ use coldspot::render::history::{history_html, history_json, history_markdown};
 use super::exit::{Exit, Failure};
 use super::guard::Work;
 use super::project::ProjectArguments;
+use super::review::{exit_of, warn_of_errors};
 use super::{Output, compare, output};
 
 pub(super) const EXAMPLES: &str = "\
@@ -84,13 +86,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         runs.add(Label::of_stem(&stem), &run.facts, &run.review).map_err(|error| fail(path, error.to_string()))?;
     }
     let history = History::of(runs, &order, arguments.noise.unwrap_or(LEAST_SHARE));
+    let errors: Vec<RuleFailure> = history.failures.iter().map(|failed| failed.first.clone()).collect();
+    warn_of_errors(&errors, "the history says on how many runs");
     let text = match arguments.format {
         Format::Markdown => history_markdown(&history),
         Format::Json => history_json(&history).map_err(|error| Failure::new(Exit::Report, error))?,
         Format::Html => history_html(&history),
     };
     output::write(&text, arguments.output.output.as_deref())?;
-    Ok(Exit::Ok)
+    Ok(exit_of(&errors).unwrap_or(Exit::Ok))
 }
 
 /// The facts files of a folder, by name.

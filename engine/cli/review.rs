@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use coldspot::findings::{Baseline, Review, RuleFailure, Stale, StaleIgnore};
 use coldspot::report::{Report, ReviewReport};
-use coldspot::rules::is_spent;
 use coldspot::text::escape;
 
 use super::exit::{Exit, Failure};
@@ -77,11 +76,11 @@ fn exit(report: &ReviewReport) -> Exit {
 
 /// How a run ends of whose rules some went wrong; absent where that matters to their author alone.
 pub(super) fn exit_of(errors: &[RuleFailure]) -> Option<Exit> {
-    if errors.iter().any(|error| !error.is_own && !is_spent(&error.message)) {
+    if errors.iter().any(|error| !error.is_own && !error.is_spent()) {
         // A rule of the user's own that meets a report it was not made for is told, and ends no nightly run.
         Some(Exit::Rules)
     } else {
-        errors.iter().any(|error| is_spent(&error.message)).then_some(Exit::Bounds)
+        errors.iter().any(RuleFailure::is_spent).then_some(Exit::Bounds)
     }
 }
 
@@ -91,11 +90,16 @@ fn warn(review: &Review) {
     warn_of_ignores(&review.stale_ignores);
 }
 
-/// Rules that went wrong.
+/// Rules that went wrong, and those that were not asked to the end.
 pub(super) fn warn_of_errors(errors: &[RuleFailure], where_told: &str) {
-    if !errors.is_empty() {
-        let ids: Vec<&str> = errors.iter().map(|error| error.rule.as_str()).collect();
-        output::eprint_message(&format!("coldspot: these rules went wrong, {where_told}: {}", ids.join(", ")));
+    let (spent, wrong): (Vec<&RuleFailure>, Vec<&RuleFailure>) = errors.iter().partition(|error| error.is_spent());
+    for (which, what) in
+        [(wrong, "went wrong"), (spent, "were not asked to the end, as all rules together took too much")]
+    {
+        if !which.is_empty() {
+            let ids: Vec<&str> = which.iter().map(|error| error.rule.as_str()).collect();
+            output::eprint_message(&format!("coldspot: these rules {what}, {where_told}: {}", ids.join(", ")));
+        }
     }
 }
 

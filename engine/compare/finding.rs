@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
 
+use super::lacking::Lacking;
 use super::ledger::DeviceChange;
 use super::measure::{Change, Noise, Trend, Values, per_unit};
 use super::runs::{Run, Runs, name_of};
@@ -57,6 +58,8 @@ pub struct FindingChange {
     pub share: Option<Sides<f64>>,
     /// Why it is unclear what became of it.
     pub because: Option<String>,
+    /// The side that was recorded without what it rests on, so that it is unclear; absent where both hold that, or lack it.
+    pub lacking: Option<Side>,
     /// Whether a baseline knows it, as no less: then it fails nothing.
     pub is_known: bool,
 }
@@ -79,12 +82,12 @@ pub(super) fn findings(
     sides: Sides<Runs<'_>>,
     work: &Work,
     devices: &[DeviceChange],
-    noise: &Noise,
+    (noise, lacking): (&Noise, &Sides<Lacking>),
 ) -> Vec<FindingChange> {
     let seen = Sides::of(|side| seen(*sides.get(side), side, work));
     let names: BTreeSet<&str> = seen.iter().flat_map(BTreeMap::keys).map(String::as_str).collect();
     let times = sides.map(|side| side.runs.iter().map(|run| times(run)).collect());
-    let context = Context { work, devices, noise, sides, times, is_comparable: work.basis.is_comparable() };
+    let context = Context { work, devices, noise, lacking, sides, times, is_comparable: work.basis.is_comparable() };
     let mut changes: Vec<FindingChange> =
         names.into_iter().filter_map(|name| Some(Pair::new(&context, name, sides, &seen)?.change())).collect();
     changes.sort_by(|a, b| a.rank().cmp(&b.rank()).then_with(|| a.fingerprint.cmp(&b.fingerprint)));
@@ -126,6 +129,8 @@ struct Context<'a> {
     work: &'a Work,
     devices: &'a [DeviceChange],
     noise: &'a Noise,
+    /// What only one side was recorded with.
+    lacking: &'a Sides<Lacking>,
     sides: Sides<Runs<'a>>,
     /// What each run spends in what findings may be about.
     times: Sides<Vec<Times<'a>>>,
@@ -237,7 +242,9 @@ impl<'a> Pair<'a> {
             // What one side did is no measure of the other.
             _ => State::Unclear,
         };
-        let because = self.unclear(state).map(str::to_owned).or_else(|| match state {
+        let lacking = self.lacking(state);
+        let without = lacking.map(|side| format!("the {} was recorded without what it rests on", side.name()));
+        let because = self.unclear(state).map(str::to_owned).or(without).or_else(|| match state {
             State::New | State::Gone => self.doubt(state).map(str::to_owned),
             _ => None,
         });
@@ -260,8 +267,19 @@ impl<'a> Pair<'a> {
             gain: self.gain.map(|gain| gain.change),
             share: self.gain.map(|gain| gain.share),
             because,
+            lacking,
             is_known: false,
         }
+    }
+
+    /// The side that was recorded without what tells of a finding: then its state is that of the recordings.
+    fn lacking(&self, state: State) -> Option<Side> {
+        if state == State::Unchanged {
+            return None;
+        }
+        let account = self.shown.by.gain.and_then(|gain| Account::parse(&gain.account));
+        let is_in = Sides::of(|side| self.is_in(side));
+        self.context.lacking.of_finding(self.shown.by.finding, account, is_in)
     }
 
     /// Why it cannot be told what became of a finding, whatever it gains.

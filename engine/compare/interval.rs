@@ -5,6 +5,9 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// How often a change that is none may lie outside its interval.
 const ERROR_SHARE: f64 = 0.021;
 
+/// More values tell nothing else.
+const MAX_FREEDOM: usize = 10_000;
+
 /// Bounds of a change, as shares of the base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
@@ -85,7 +88,8 @@ pub(super) fn quantile(freedom: usize) -> f64 {
 
 /// What Student's distribution exceeds, on both sides together, in this share of all cases.
 fn student(freedom: usize, share: f64) -> f64 {
-    let student = StudentsT::new(0.0, 1.0, freedom as f64);
+    // From there on it is the normal distribution; of more than billions the quantile is never found.
+    let student = StudentsT::new(0.0, 1.0, freedom.min(MAX_FREEDOM) as f64);
     student.map_or(f64::INFINITY, |student| student.inverse_cdf(1.0 - share / 2.0))
 }
 
@@ -108,6 +112,13 @@ mod tests {
         for (freedom, expected) in [(1, 12.706), (4, 2.776), (8, 2.306), (18, 2.101)] {
             let found = student(freedom, 0.05);
             assert!((found - expected).abs() < 0.001, "{freedom}: {found}");
+        }
+    }
+
+    #[test]
+    fn however_many_calls_a_file_claims_the_quantile_is_found() {
+        for freedom in [20_000, 1_000_000_000, usize::MAX] {
+            assert!((student(freedom, 0.05) - 1.960).abs() < 0.001, "{freedom}");
         }
     }
 

@@ -52,10 +52,12 @@ pub struct AccountChange {
 }
 
 /// All devices, in the order of their numbers. Without a sound unit, changes are those of the shares of the window.
-pub(super) fn devices(sides: Sides<Runs<'_>>, work: &Work, noise: &Noise) -> Vec<DeviceChange> {
+/// `splits_idle`: whether both sides recorded alike what the host does in idle time.
+pub(super) fn devices(sides: Sides<Runs<'_>>, work: &Work, noise: &Noise, splits_idle: bool) -> Vec<DeviceChange> {
     let count = sides.map(|side| side.first().map_or(0, |run| run.devices().len()));
     let pairs = 0..count.base.min(count.head);
-    pairs.filter_map(|index| Ledgers::new(index, sides, work)?.change(work, noise)).collect()
+    let ledgers = pairs.filter_map(|index| Some(Ledgers { splits_idle, ..Ledgers::new(index, sides, work)? }));
+    ledgers.filter_map(|ledgers| ledgers.change(work, noise)).collect()
 }
 
 /// One device of one run, per unit of work.
@@ -136,6 +138,8 @@ struct Ledgers {
     runs: Sides<Vec<Ledger>>,
     longest_idle_ns: Sides<i64>,
     label: Sentence,
+    /// Whether the parts of idle time mean the same on both sides.
+    splits_idle: bool,
 }
 
 impl Ledgers {
@@ -160,7 +164,7 @@ impl Ledgers {
         let (_, entity) = *head.devices().get(device)?;
         let label = head.review.devices.iter().find(|review| review.key == entity.key)?.label.clone();
         let longest_idle_ns = Sides::of(|side| middle(side, "idle_longest_ns"));
-        Some(Self { runs: Sides::of(of_side), longest_idle_ns, label })
+        Some(Self { runs: Sides::of(of_side), longest_idle_ns, label, splits_idle: true })
     }
 
     fn values(&self, of: impl Fn(&Ledger) -> i64) -> Option<Sides<Values>> {
@@ -198,7 +202,8 @@ impl Ledgers {
         names.sort_by_key(|name| Account::parse(name.of));
         names.retain(|name| {
             let is_split = self.runs.iter().flatten().all(|ledger| ledger.splits(name.of));
-            name.account != name.of && is_split
+            let means_the_same = self.splits_idle || name.of != Account::Idle.id();
+            name.account != name.of && is_split && means_the_same
         });
         names
     }

@@ -7,6 +7,7 @@ mod finding;
 #[cfg(test)]
 mod finding_tests;
 mod interval;
+mod lacking;
 mod launches;
 mod ledger;
 mod measure;
@@ -31,6 +32,7 @@ pub use counts::StateCounts;
 pub use finding::FindingChange;
 pub use interval::Interval;
 pub(crate) use interval::Spread;
+pub use lacking::Lacking;
 pub use launches::Replaced;
 pub use ledger::{AccountChange, DeviceChange};
 pub(crate) use measure::median;
@@ -71,6 +73,8 @@ pub struct Comparison {
     pub verdict: Sentence,
     /// What the two sides did.
     pub work: Work,
+    /// What each side was recorded without, and the other with.
+    pub lacking: Sides<Lacking>,
     /// What counts as a change.
     pub noise: Noise,
     /// Runs that are left out, because they went another way than the others of their side.
@@ -158,6 +162,7 @@ pub enum PairError {
 struct Measured {
     outcome: Outcome,
     work: Work,
+    lacking: Sides<Lacking>,
     noise: Noise,
     time: Option<Time>,
     devices: Vec<DeviceChange>,
@@ -173,19 +178,21 @@ struct Measured {
 impl Measured {
     fn new(sides: Sides<Runs<'_>>, odd: Vec<OddRun>, terms: Terms) -> Self {
         let noise = Noise::new(sides.base.runs.len(), sides.head.runs.len(), terms.noise_share);
-        let work = work::work(sides, terms);
-        let devices = ledger::devices(sides, &work, &noise);
+        let lacking = lacking::lacking(sides);
+        let work = work::work(sides, terms, &lacking);
+        let devices = ledger::devices(sides, &work, &noise, lacking.splits_idle_alike());
         let time = time(sides, &work, &devices, &noise);
         let kernels = Calls::new(EntityKind::Kernel, sides, &work, &noise);
         Self {
             outcome: Outcome::of(&work, time.as_ref()),
-            findings: finding::findings(sides, &work, &devices, &noise),
+            findings: finding::findings(sides, &work, &devices, (&noise, &lacking)),
             same_calls: kernels.same(),
             common_factor: kernels.common_factor(),
             kernels: kernels.changed(),
             ranges: Calls::new(EntityKind::Range, sides, &work, &noise).changed(),
             odd,
             work,
+            lacking,
             noise,
             time,
             devices,
@@ -217,6 +224,7 @@ pub fn compare(base: &[Run], head: &[Run], terms: Terms) -> Result<Comparison, P
         counts: StateCounts::of(&measured.findings),
         outcome: measured.outcome,
         work: measured.work,
+        lacking: measured.lacking,
         noise: measured.noise,
         odd: measured.odd,
         time: measured.time,

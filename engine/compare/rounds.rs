@@ -17,6 +17,9 @@ pub(crate) struct Rounds {
     pub(super) durations_ns: Vec<i64>,
 }
 
+/// Of a step that is cut, or that overlaps the next, the mean may be a little shorter than the shortest.
+const LEAST_MEAN_SHARE: f64 = 0.9;
+
 impl Rounds {
     /// `None` without steps.
     pub(crate) fn of(facts: &Facts) -> Option<Self> {
@@ -42,7 +45,11 @@ impl Rounds {
         if let Some(last) = durations_ns.last_mut().filter(|_| cut_ns.is_none()) {
             *last += missing_ns;
         }
-        Some(Self { mean_ns, median_ns, durations_ns })
+        // A mean below all that it is of is none.
+        let shortest_ns = durations_ns.iter().copied().min().filter(|_| durations_ns.len() as i64 >= count);
+        let is_mean = mean_ns > 0
+            && shortest_ns.is_none_or(|shortest_ns| mean_ns as f64 >= LEAST_MEAN_SHARE * shortest_ns as f64);
+        is_mean.then_some(Self { mean_ns, median_ns, durations_ns })
     }
 
     /// The mean and the standard deviation of the steps.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::Terms;
+use super::lacking::Lacking;
 use super::launches::{self, Launches, Replaced, is_as_often};
 use super::measure::{Measure, SAME_SHARE, median, per_unit};
 use super::rounds;
 use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use super::words::counted;
-use crate::facts::{Entity, EntityKind, Facts};
+use crate::facts::{Entity, EntityKind, FactValue, Facts};
 use crate::text::plural::counted as many;
 use crate::text::spans::Sentence;
 use crate::text::{names, number};
@@ -90,7 +91,7 @@ struct Steps {
     count: Sides<i64>,
 }
 
-pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms) -> Work {
+pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking>) -> Work {
     let launches = Launches::new(sides);
     let steps = Steps::of(sides);
     let basis = basis(sides, &launches, steps.as_ref(), terms);
@@ -102,9 +103,10 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms) -> Work {
     let mut work = Work {
         differences: differences(&basis, &launches, steps.is_some(), units, sides),
         launch_count: launches.totals(),
-        notes: notes(sides, terms),
+        notes: lacking.notes().into_iter().chain(notes(sides, terms)).collect(),
         is_said_same: terms.same_work,
-        is_other: !basis.is_comparable() && incomplete(sides).or_else(|| devices_differ(sides)).is_none(),
+        is_other: !basis.is_comparable()
+            && incomplete(sides).or_else(|| narrowed(sides)).or_else(|| devices_differ(sides)).is_none(),
         run_units,
         units,
         step_count: steps.map(|steps| steps.count),
@@ -118,7 +120,7 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms) -> Work {
 }
 
 fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
-    if let Some(because) = incomplete(sides).or_else(|| devices_differ(sides)) {
+    if let Some(because) = incomplete(sides).or_else(|| narrowed(sides)).or_else(|| devices_differ(sides)) {
         return Basis::None { because };
     }
     let is_same = launches.is_same(Sides { base: 1.0, head: 1.0 });
@@ -235,11 +237,34 @@ fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     Some(own(words))
 }
 
+/// Somebody chose a part of one side, and all of the other.
+fn narrowed(sides: Sides<Runs<'_>>) -> Option<Sentence> {
+    let is_narrowed =
+        |run: &Run| run.entity().and_then(|run| run.get("is_window_narrowed")) == Some(&FactValue::Bool(true));
+    let is_chosen = |runs: Runs<'_>| runs.runs.iter().any(|run| is_narrowed(run));
+    let Sides { base, head } = sides.map(is_chosen);
+    let words = match (base, head) {
+        (true, false) => {
+            "the facts of the base are of a part of its recording that somebody chose, those of the head are not"
+        }
+        (false, true) => {
+            "the facts of the head are of a part of its recording that somebody chose, those of the base are not"
+        }
+        _ => return None,
+    };
+    Some(own(words))
+}
+
 /// Other GPUs, or none.
 fn devices_differ(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     let models = |side: Runs<'_>| {
         let run = side.first()?;
-        Some(run.devices().iter().map(|(_, device)| device.text("name").map(str::to_owned)).collect::<Vec<_>>())
+        Some(
+            run.devices()
+                .iter()
+                .map(|(_, device)| device.text("name").filter(|name| !name.is_empty()).map(str::to_owned))
+                .collect::<Vec<_>>(),
+        )
     };
     let Sides { base, head } = sides.map(models).both()?;
     match (base.len(), head.len()) {
@@ -252,7 +277,8 @@ fn devices_differ(sides: Sides<Runs<'_>>) -> Option<Sentence> {
         }
         _ => {}
     }
-    let pair = base.iter().flatten().zip(head.iter().flatten()).find(|(base, head)| base != head)?;
+    let names = base.iter().zip(&head).filter_map(|(base, head)| base.as_ref().zip(head.as_ref()));
+    let pair = names.into_iter().find(|(base, head)| base != head)?;
     Some(Sentence::default().own("the base ran on ").value(pair.0).own(", the head on ").value(pair.1))
 }
 
@@ -392,6 +418,10 @@ fn notes(sides: Sides<Runs<'_>>, terms: Terms) -> Vec<Sentence> {
     let uneven = [Side::Base, Side::Head].into_iter().filter(|side| launches::is_uneven(*sides.get(*side)));
     let mut notes: Vec<Sentence> =
         uneven.map(|side| own(&format!("the runs of the {} did not all do the same work", side.name()))).collect();
+    let unusable = |side: &Side| sides.get(*side).runs.iter().any(|run| run.facts.unusable_work().is_some());
+    for side in [Side::Base, Side::Head].into_iter().filter(unusable) {
+        notes.push(own(&format!("work of the GPU that makes no sense was left out of the {}", side.name())));
+    }
     if terms.same_work {
         notes.push(own("that both sides did the same work is what the caller says"));
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::catalogue::{self, EntityKind};
 use super::value::FactValue;
+use crate::text::plural::counted_as;
 
 /// What a fact takes in the map of an entity, whose nodes are two thirds full, about; and what each allocation takes beyond its own.
 const BYTES_OF_FACT: usize = 64;
@@ -145,6 +146,26 @@ impl Facts {
     /// looks like less work and more idle time.
     pub fn is_incomplete(&self) -> bool {
         self.is_damaged() || self.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true))
+    }
+
+    /// Operations of GPUs that were left out because they make no sense: any of them may have taken any time.
+    pub fn unusable_work(&self) -> Option<i64> {
+        self.run()?.int("unusable_gpu_row_count").filter(|count| *count > 0)
+    }
+
+    /// What work of GPUs is missing amid what was recorded, in a few words; `None` where none is known to be.
+    pub fn missing_work(&self) -> Option<String> {
+        let run = self.run().filter(|run| run.get("lacks_gpu_work") == Some(&FactValue::Bool(true)))?;
+        let counted = |name: &str, one: &str, many: &str| run.int(name).map(|count| counted_as(count, one, many));
+        let lost =
+            counted("lost_launch_count", "launch has", "launches have").map(|lost| lost + " no work in the recording");
+        let unusable =
+            || Some(counted("unusable_gpu_row_count", "row of GPU work makes", "rows of GPU work make")? + " no sense");
+        let copies =
+            || Some(counted("unrecorded_copy_count", "call copied", "calls copied")? + ", and no copy is recorded");
+        // Of a file that is cut, what is broken is its end.
+        let others = || unusable().filter(|_| !self.is_damaged()).or_else(copies);
+        Some(lost.or_else(others).unwrap_or_else(|| "the file is cut".to_owned()))
     }
 
     /// The GPUs, in the order of their numbers.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 
-use crate::rules::RuleInfo;
 use crate::rules::outcome::{Judgement, Outcome};
+use crate::rules::{RuleInfo, is_spent};
 
 /// A rule that went wrong: the fault is the rule's, not the report's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,18 @@ pub struct RuleFailure {
     pub entity_count: usize,
     /// Whether it is a rule of the user's own.
     pub is_own: bool,
+}
+
+impl RuleFailure {
+    /// Whether there was nothing left for it of what all rules may take: the rule is not to blame.
+    pub fn is_spent(&self) -> bool {
+        is_spent(&self.message)
+    }
+
+    /// What happened to it, behind `rule x`.
+    pub fn what(&self) -> &'static str {
+        if self.is_spent() { "was not asked to the end" } else { "went wrong" }
+    }
 }
 
 /// How many answers of each kind the rules gave, over all entities.
@@ -39,6 +51,8 @@ pub struct Counts {
     pub failed: usize,
     /// Of the findings, those that the user has accepted, and those that they explain.
     pub ignored: usize,
+    /// Those of built-in rules that a rule of the project's own made pointless.
+    pub silenced: usize,
 }
 
 impl Counts {

@@ -13,6 +13,8 @@ pub struct Policy {
     pub ignores: Vec<Ignore>,
     /// The ids of rules that are switched off, by id; they are not in the library that judged.
     pub rules_off: Vec<String>,
+    /// What else the project changed of what the built-in rules find, one sentence each.
+    pub altered: Vec<Sentence>,
     /// Findings that are known, and folded away.
     pub baseline: Option<Baseline>,
     /// Where kernels and ranges come from.

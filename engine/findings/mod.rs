@@ -1,5 +1,6 @@
 //! What the rules said of one report, put in one order: the [`Review`].
 
+mod altered;
 mod baseline;
 mod brief;
 mod capture;
@@ -33,6 +34,7 @@ use crate::rules::{CaptureNote, Reference, RuleInfo};
 use crate::source::KERNELS_FORMAT_ID;
 use crate::text::number::{duration, percent};
 use crate::text::spans::Sentence;
+use crate::timeline::Capability;
 
 use counts::failures;
 use occurrence::{Context, Occurrence};
@@ -40,6 +42,7 @@ use rank::Ranking;
 use source::KernelNames;
 use work::Repeated;
 
+pub use altered::altered;
 pub use baseline::{Baseline, BaselineError, GrownFinding, Known, KnownFinding};
 pub use collect::{Collected, Collection, KernelToProfile, collection, first_recordings};
 pub use counts::{Counts, RuleFailure};
@@ -72,6 +75,8 @@ pub struct Review {
     pub stale_ignores: Vec<StaleIgnore>,
     /// Rules that the user has switched off, by id.
     pub rules_off: Vec<String>,
+    /// What the project changed of what the built-in rules find, one sentence each; empty where it changed nothing.
+    pub altered: Vec<Sentence>,
     /// What a baseline took out of the findings; absent without one.
     pub known: Option<Known>,
     /// What could not be judged, and what to capture.
@@ -121,6 +126,8 @@ pub struct Finding {
     pub category: String,
     /// The rule's own where it fixes one, else by the share of the window that it can gain.
     pub severity: Severity,
+    /// That of its subject alone, where there are others.
+    pub own_severity: Severity,
     /// Whether the cost occurs once, so that a longer run would hardly see it.
     pub once: bool,
     /// Whether a line says enough of it, beside what else the review holds; symptoms and notes are always told so.
@@ -129,6 +136,8 @@ pub struct Finding {
     pub is_experimental: bool,
     /// How it stands to what the capture was missing; absent for most.
     pub capture_note: Option<CaptureNote>,
+    /// What a recording must hold for what the rule's conditions and its estimate look at.
+    pub rests_on: Vec<Capability>,
     /// The rule and what it is about, without what changes from one run of the program to the next.
     pub fingerprint: String,
     /// What it is about.
@@ -415,7 +424,11 @@ pub fn review(
     idle_time::note_shared(facts, &mut findings);
     // Known findings can gain what they could before.
     let counted: Vec<&Occurrence<'_>> = occurrences.iter().filter(|this| this.ignore.is_none()).collect();
-    let counts = Counts { ignored: occurrences.len() - counted.len(), ..Counts::of(rules, &judgements) };
+    let counts = Counts {
+        ignored: occurrences.len() - counted.len(),
+        silenced: altered::silenced(rules, &suppressed).count(),
+        ..Counts::of(rules, &judgements)
+    };
     let capture = capture::notes(facts);
     let mut devices = context.devices(scorecard, &counted);
     let is_replayed = |finding: &Finding| finding.gain.as_ref().is_some_and(|gain| gain.replayed.is_some());
@@ -429,6 +442,7 @@ pub fn review(
         verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts, (known.as_ref(), &silencing)),
         devices,
         findings,
+        altered: altered::of_report(policy, rules, &suppressed),
         suppressed,
         ignored: ignored::ignored(&policy.ignores, &context, &occurrences),
         stale_ignores,

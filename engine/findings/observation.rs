@@ -2,7 +2,6 @@
 
 use foldhash::HashMap;
 
-use super::occurrence::severity_of;
 use super::{Also, Finding, Gain, Review, Subject};
 use crate::rules::outcome::{Confidence, Severity};
 use crate::text::spans::Sentence;
@@ -54,8 +53,12 @@ impl Review {
     pub(crate) fn forget_words(&mut self) {
         self.verdict = Sentence::default();
         self.findings.iter_mut().for_each(Finding::forget_words);
-        (self.suppressed, self.unjudged) = (Vec::new(), Vec::new());
-        self.capture = Vec::new();
+        (self.suppressed, self.capture) = (Vec::new(), Vec::new());
+        // Which rules they are is compared.
+        for group in &mut self.unjudged {
+            (group.missing, group.capture) = (Vec::new(), None);
+            group.rules.iter_mut().for_each(|rule| rule.title = String::new());
+        }
         for device in &mut self.devices {
             device.kernels = Vec::new();
         }
@@ -97,7 +100,7 @@ impl Finding {
             fingerprint: &self.fingerprint,
             finding: self,
             subject: &self.subject,
-            severity: self.own_severity(),
+            severity: self.own_severity,
             gain: self.gain.as_ref(),
             summary: &self.summary,
             confidence: self.confidence,
@@ -113,16 +116,5 @@ impl Finding {
         });
         let symptoms = self.symptoms.iter().flat_map(Self::observations);
         std::iter::once(best).chain(also).chain(symptoms).collect()
-    }
-
-    /// A finding bears the gravest severity of its entities; what can gain most need not be the gravest.
-    fn own_severity(&self) -> Severity {
-        let others = self.also.iter().map(|also| also.severity).max();
-        match (others, &self.gain) {
-            (Some(others), Some(gain)) if others == self.severity => {
-                severity_of(gain.weighing_share()).min(self.severity)
-            }
-            _ => self.severity,
-        }
     }
 }

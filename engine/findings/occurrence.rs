@@ -190,17 +190,18 @@ impl<'a> Context<'a> {
             (true, _) => Severity::Medium,
             (false, _) => Severity::High,
         };
+        let fixed = fixed_severity(info, found);
         Occurrence {
             rule,
             entity,
             found,
             gain,
             // A severity that the rule fixes is its author's word; only without one does the gain decide.
-            severity: fixed_severity(info, found).unwrap_or(by_gain.min(most_severity)),
+            severity: fixed.unwrap_or(by_gain.min(most_severity)),
             most_severity,
             once,
             fingerprint: prints.of(&info.id, entity),
-            is_severity_fixed: info.severity.is_some(),
+            is_severity_fixed: fixed.is_some(),
             cause: None,
             explained: None,
             own_ns: None,

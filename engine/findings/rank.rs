@@ -172,6 +172,7 @@ impl<'a> Ranking<'a> {
             is_brief: true,
             is_experimental: rule.status == Status::Experimental,
             capture_note: rule.capture_note,
+            rests_on: rule.rests_on.clone(),
             fingerprint: best.fingerprint.clone(),
             subject: self.context.located(best),
             gain,

@@ -37,6 +37,7 @@ impl Sample {
             once: false,
             status: Status::Stable,
             collect: None,
+            rests_on: Vec::new(),
             capture_note: None,
             references: Vec::new(),
             explains: Vec::new(),

@@ -38,6 +38,8 @@ pub struct UnjudgedRule {
     pub unknown_count: usize,
     /// Entities that it was asked about.
     pub asked_count: usize,
+    /// Those of which it could say whether it holds.
+    pub judged_count: usize,
 }
 
 /// Rules that want the same: how many entities each could not be judged for, and the facts they lack.
@@ -53,11 +55,14 @@ pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgeme
     if is_of_other_accelerator(facts) {
         return Vec::new();
     }
-    let mut asked = vec![0usize; rules.len()];
+    let (mut asked, mut judged) = (vec![0usize; rules.len()], vec![0usize; rules.len()]);
     // What many entities lack alike is looked at once.
     let mut lacks: BTreeMap<(usize, &[String]), usize> = BTreeMap::new();
     for judgement in judgements {
         asked[judgement.rule] += judgement.entity_count;
+        if matches!(judgement.outcome, Outcome::Finding(_) | Outcome::Pass) {
+            judged[judgement.rule] += judgement.entity_count;
+        }
         if let Outcome::Unknown { missing } = &judgement.outcome {
             *lacks.entry((judgement.rule, missing)).or_default() += judgement.entity_count;
         }
@@ -84,6 +89,7 @@ pub(super) fn unjudged(facts: &Facts, rules: &[RuleInfo], judgements: &[&Judgeme
                     title: rules[rule].title.clone(),
                     unknown_count,
                     asked_count: asked[rule],
+                    judged_count: judged[rule],
                 })
                 .collect();
             rules.sort_by(|a, b| a.id.cmp(&b.id));

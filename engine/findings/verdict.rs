@@ -119,17 +119,7 @@ fn with_outside(words: Sentence, facts: &Facts, devices: &[DeviceReview]) -> Sen
 
 /// What to know first where idle time may be work that was lost.
 fn lacking(facts: &Facts) -> Sentence {
-    let Some(run) = facts.run().filter(|run| run.get("lacks_gpu_work") == Some(&FactValue::Bool(true))) else {
-        return Sentence::default();
-    };
-    let why = match (run.int("lost_launch_count"), run.int("unusable_gpu_row_count")) {
-        (Some(lost), _) => format!("{} no work in the trace", counted_as(lost, "launch has", "launches have")),
-        (None, Some(unusable)) => {
-            let unusable = counted_as(unusable, "row of GPU work makes", "rows of GPU work make");
-            format!("{unusable} no sense, and what ran then looks idle")
-        }
-        (None, None) => "the file is cut".to_owned(),
-    };
+    let Some(why) = facts.missing_work() else { return Sentence::default() };
     Sentence::default().own(&format!("Read with care ({why}): "))
 }
 
@@ -334,7 +324,7 @@ fn before_rounds(device: &DeviceReview) -> Option<String> {
 
 /// `no rule found anything`, where `computing` is the least share of compute.
 fn found(counts: &Counts, known: Option<&Known>, computing: f64) -> &'static str {
-    match (computing < WELL_USED, counts.ignored) {
+    match (computing < WELL_USED, counts.ignored + counts.silenced) {
         // What is known may be why it computes so little.
         _ if known_count(known) > 0 => "no new finding",
         (true, 0) => "still, no rule found anything",
@@ -350,11 +340,13 @@ fn answers(counts: &Counts, known: Option<&Known>) -> String {
         0 => String::new(),
         count => format!(", of which {count} could not be judged fully"),
     };
-    let folded = [(counts.ignored, "ignored"), (known_count(known), "known")].map(|(count, how)| match count {
-        0 => String::new(),
-        1 => format!("; 1 finding is {how}"),
-        count => format!("; {count} findings are {how}"),
-    });
+    let silenced = (counts.silenced, "left out by rules of the project");
+    let folded =
+        [(counts.ignored, "ignored"), silenced, (known_count(known), "known")].map(|(count, how)| match count {
+            0 => String::new(),
+            1 => format!("; 1 finding is {how}"),
+            count => format!("; {count} findings are {how}"),
+        });
     let rules = if counts.rules == 1 { "rule" } else { "rules" };
     format!("{} {rules} evaluated{unjudged}{}", counts.rules, folded.concat())
 }

@@ -69,17 +69,16 @@ pub(super) struct Call {
 }
 
 /// An answer of success.
-pub(super) struct Answer<'a> {
+pub(super) struct Answer {
     body: Vec<u8>,
-    token: &'a Token,
     /// Whether another page follows; absent when the forge does not say.
     pub(super) has_next: Option<bool>,
 }
 
-impl Answer<'_> {
+impl Answer {
     pub(super) fn read<T: DeserializeOwned>(&self, doing: &'static str) -> Result<T, ForgeError> {
         serde_json::from_slice(&self.body)
-            .map_err(|error| ForgeError::Answer { doing, why: self.token.quote(&error.to_string()) })
+            .map_err(|error| ForgeError::Answer { doing, why: format!("{:?}", error.classify()).to_ascii_lowercase() })
     }
 }
 
@@ -132,7 +131,7 @@ impl<'a> Client<'a> {
     /// Sends a request, again where the forge is busy or limits the rate.
     ///
     /// A request that creates something is not sent again when the first one may have arrived.
-    pub(super) fn send(&self, call: &Call) -> Result<Answer<'a>, Failure> {
+    pub(super) fn send(&self, call: &Call) -> Result<Answer, Failure> {
         let mut attempt = 0;
         loop {
             let (error, next) = match self.send_once(call) {
@@ -165,7 +164,7 @@ impl<'a> Client<'a> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    fn send_once(&self, call: &Call) -> Result<Answer<'a>, (ForgeError, Next)> {
+    fn send_once(&self, call: &Call) -> Result<Answer, (ForgeError, Next)> {
         let network = |error: ureq::Error| {
             let error = ForgeError::Network { doing: call.doing, why: self.token.hide(&error.to_string()) };
             (error, Next::Doubt)
@@ -174,12 +173,16 @@ impl<'a> Client<'a> {
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec().map_err(network)?;
         if response.status().is_success() {
-            return Ok(Answer { body, token: self.token, has_next: has_next(&response) });
+            return Ok(Answer { body, has_next: has_next(&response) });
         }
-        let said = said(status, &body, self.token);
+        let said = said(status, &body);
         let doing = call.doing;
         if let Some(pause) = rate_pause(&response, &said) {
-            let when = format!("in {} s", pause.as_secs().max(1));
+            // A time of its own choice could be anything that the server wants printed.
+            let when = match pause.as_secs().max(1) {
+                seconds @ ..=MAX_TOLD_PAUSE_S => format!("in {seconds} s"),
+                _ => "in more than an hour".to_owned(),
+            };
             return Err((ForgeError::RateLimit { said, when }, Next::Wait(pause)));
         }
         Err(match status {
@@ -229,6 +232,9 @@ fn header<'r>(response: &'r Response<Body>, name: &str) -> Option<&'r str> {
 fn has_next(response: &Response<Body>) -> Option<bool> {
     header(response, "link").map(|link| link.contains("rel=\"next\""))
 }
+
+/// The longest pause that is told in seconds: that of GitHub is an hour at most.
+const MAX_TOLD_PAUSE_S: u64 = 3_600;
 
 /// How long to wait when the answer means that there were too many requests. A plain 403 means no permission.
 fn rate_pause(response: &Response<Body>, said: &str) -> Option<Duration> {

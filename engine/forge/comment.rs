@@ -157,7 +157,7 @@ fn find(client: &Client<'_>, request: &Request<'_>, author: &Author) -> Result<O
             permission: READ,
             is_idempotent: true,
         };
-        let answer: Answer<'_> = client.send(&call)?;
+        let answer: Answer = client.send(&call)?;
         let listed: Vec<Comment> = answer.read(LISTING)?;
         let has_next = answer.has_next.unwrap_or(listed.len() >= PAGE_LENGTH);
         if let Some(comment) = listed.into_iter().find(is_ours) {

@@ -1,6 +1,6 @@
 //! Why a forge did not take a comment.
 
-use super::Token;
+use super::harmless;
 
 /// Why the comment is not there, and what to do. Never holds the token.
 #[derive(Debug, thiserror::Error)]
@@ -70,11 +70,11 @@ pub enum ForgeError {
     },
 }
 
-/// A status and what the forge says about it, for a terminal or a log.
-pub(super) fn said(status: u16, body: &[u8], token: &Token) -> String {
+/// A status and what the forge says about it, for a terminal or a log, in words that forges are known to use.
+pub(super) fn said(status: u16, body: &[u8]) -> String {
     let message = serde_json::from_slice::<serde_json::Value>(body)
         .ok()
-        .and_then(|answer| answer.get("message")?.as_str().map(|message| token.quote(message)));
+        .and_then(|answer| harmless::known(answer.get("message")?.as_str()?));
     match message {
         Some(message) => format!("status {status}: {message}"),
         None => format!("status {status}"),

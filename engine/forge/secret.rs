@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-use super::{Token, harmless};
+use super::Token;
 use crate::limits::MAX_QUOTED_ANSWER_CHARS;
 use crate::text::escape;
 
@@ -16,12 +16,6 @@ const HIDDEN: &str = "***";
 const LOOKED_AT_CHARS: usize = 4_096;
 
 impl Token {
-    /// What somebody else has said, for a terminal or a log: short, plain words alone, and none of the token.
-    pub(super) fn quote(&self, said: &str) -> String {
-        let shown = harmless::only(&self.hide(said), self.as_str(), HIDDEN);
-        shown.chars().take(MAX_QUOTED_ANSWER_CHARS).collect()
-    }
-
     /// What a library has said of a connection: short, and without the token.
     pub(super) fn hide(&self, said: &str) -> String {
         let said: String = said.chars().take(LOOKED_AT_CHARS).collect();

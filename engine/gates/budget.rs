@@ -233,6 +233,13 @@ impl Metric {
         own.chain(findings).chain(run).chain(device).chain(shares).collect()
     }
 
+    /// Whether it is time that a device was idle for what the host did.
+    pub(super) fn is_of_idle_activity(&self) -> bool {
+        let (Self::Sum(fact) | Self::Device(fact) | Self::Share(fact)) = self else { return false };
+        let account = Account::all().find(|account| account.fact() == fact.name);
+        account.and_then(Account::parent) == Some(Account::Idle)
+    }
+
     /// How it goes with the amount of work.
     pub(super) fn scaling(&self) -> Scaling {
         match self {

@@ -9,12 +9,9 @@ use super::standing::{self, Number};
 use super::{Conditions, Gate, GateOutcome, review};
 use crate::compare::{Comparison, FindingChange, Interval, Outcome, Run, Side, Sides, State, Time, TimeOf, median};
 use crate::facts::catalogue::Scaling;
-use crate::rules::is_spent;
+use crate::findings::RuleFailure;
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
-
-/// Rules that are named of those that went wrong.
-const MAX_NAMED_RULES: usize = 5;
 
 /// Every gate, in order: the ones on the verdict and on findings, where asked for, then the budgets.
 pub(super) fn gates(comparison: &Comparison, runs: Sides<&[&Run]>, conditions: &Conditions) -> Vec<Gate> {
@@ -48,6 +45,15 @@ impl Context<'_> {
             Some(change) => format!("{}{note}", standing::sized(change, comparison.outcome)),
             None => "the sides cannot be compared".to_owned(),
         };
+        // What is left out of a side looks like time that it does not take, and another GPU takes other times.
+        let hidden = || {
+            let why = "one side alone says what its GPUs are: they may be others than those of the other";
+            comparison.lacking.hides_device().then(|| why.to_owned())
+        };
+        let (outcome, says) = match self.incomplete().or_else(hidden) {
+            Some(why) if outcome == GateOutcome::Passed => (GateOutcome::Unknown, why),
+            _ => (outcome, says),
+        };
         let limit = match slower {
             Slower::Verdict => "slower".to_owned(),
             Slower::By(most) => format!("slower={}", number::percent(most)),
@@ -63,13 +69,28 @@ impl Context<'_> {
     /// Which rules went wrong on a run, or were not asked to the end: what they would find there is not known. A rule of the user's
     /// own that meets a report that it was not made for is told elsewhere.
     fn unjudged(&self) -> Option<String> {
-        let errors = self.runs.base.iter().chain(self.runs.head).flat_map(|run| &run.review.errors);
-        let rules: BTreeSet<&str> =
-            errors.filter(|error| !error.is_own || is_spent(&error.message)).map(|error| error.rule.as_str()).collect();
-        let named: Vec<&str> = rules.iter().take(MAX_NAMED_RULES).copied().collect();
-        let more = if rules.len() > named.len() { ", …" } else { "" };
-        let says = format!("rules went wrong, whose findings are not known: {}{more}", named.join(", "));
-        (!rules.is_empty()).then(|| escape::plain(&says))
+        let errors: Vec<&RuleFailure> =
+            self.runs.base.iter().chain(self.runs.head).flat_map(|run| &run.review.errors).collect();
+        review::unjudged(&errors)
+    }
+
+    /// Why it is not known what became of findings of at least this severity: rules went wrong, the head was recorded without what
+    /// rules look at in the base, or one side alone was recorded with what a finding rests on.
+    fn open(&self, least: Severity) -> Option<String> {
+        let lacking = || {
+            let events = self.comparison.lacking.head.named()?;
+            Some(format!(
+                "the head was recorded without {events}, the base with it: what would be found there is not known"
+            ))
+        };
+        let is_meant =
+            |finding: &&FindingChange| finding.lacking.is_some() && finding.severity >= least && !finding.is_known;
+        let unclear = || {
+            let finding = self.comparison.findings.iter().find(is_meant)?;
+            let side = finding.lacking?.name();
+            Some(format!("the {side} was recorded without what findings rest on, the first: {}", finding.title))
+        };
+        self.unjudged().or_else(lacking).or_else(unclear).map(|says| escape::plain(&says))
     }
 
     fn fail_on(&self, least: Severity) -> Gate {
@@ -84,8 +105,9 @@ impl Context<'_> {
             return Gate { outcome: GateOutcome::Unknown, says, ..gate };
         }
         // What was found stands; that nothing was does not.
-        if let (GateOutcome::Passed, Some(says)) = (gate.outcome, self.unjudged()) {
-            return Gate { outcome: GateOutcome::Unknown, says, ..gate };
+        if let (GateOutcome::Passed, Some(says)) = (gate.outcome, self.open(least)) {
+            let says = format!("{says} ({})", gate.says);
+            return Gate { outcome: GateOutcome::Unknown, says: escape::plain(&says), ..gate };
         }
         // What became faster must not fail for what it uncovered.
         match (gate.outcome, self.comparison.outcome) {
@@ -100,8 +122,10 @@ impl Context<'_> {
     fn budget(&self, budget: &Budget) -> Gate {
         let numbers = match (self.incomplete(), &budget.metric) {
             (Some(why), _) => Err(why),
-            (None, Metric::Findings(_)) if self.unjudged().is_some() => Err(self.unjudged().unwrap_or_default()),
-            (None, Metric::Findings(state)) => Ok(vec![Number::without_base(None, self.count(*state) as f64)]),
+            (None, Metric::Findings(state)) => match self.open(Severity::Low) {
+                Some(why) => Err(why),
+                None => Ok(vec![Number::without_base(None, self.count(*state) as f64)]),
+            },
             (None, metric) if budget.limit.is_relative() => self.against_base(budget, metric),
             (None, metric) => self.of_head(metric),
         };
@@ -134,6 +158,9 @@ impl Context<'_> {
         let work = &self.comparison.work;
         if !work.basis.is_comparable() && !self.on_other_work {
             return Err("the two sides cannot be compared".to_owned());
+        }
+        if metric.is_of_idle_activity() && !self.comparison.lacking.splits_idle_alike() {
+            return Err("one side was recorded without what tells idle time apart in the other".to_owned());
         }
         let scaling = metric.scaling();
         if scaling == Scaling::OneTime && !work.is_same_amount() {

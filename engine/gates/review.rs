@@ -1,24 +1,46 @@
 //! What one report can be held against without another: limits that are fixed numbers.
 
+use std::collections::BTreeSet;
+
 use super::budget::{Budget, Metric};
 use super::standing::{self, Number};
-use super::{BaseGate, Conditions, Gate};
+use super::{BaseGate, Conditions, Gate, GateOutcome};
 use crate::compare::{Rounds, State, devices_with_work};
 use crate::facts::{Entity, EntityKind, Facts};
-use crate::findings::Review;
+use crate::findings::{Review, RuleFailure};
 use crate::rules::outcome::Severity;
 use crate::text::escape;
 
 /// Why a number is none of the program's.
 pub(super) fn incomplete(facts: &Facts) -> Option<String> {
-    let why = match (facts.is_damaged(), facts.is_incomplete()) {
-        (true, _) => "the file is damaged, and a part of what was recorded is not in it",
-        (false, true) => {
+    let why = match (facts.is_damaged(), facts.is_incomplete(), facts.unusable_work()) {
+        (true, ..) => "the file is damaged, and a part of what was recorded is not in it",
+        (false, true, _) => {
             "work of the GPU is missing, lost by the profiler or unreadable, which looks like less work and more idle time"
         }
-        (false, false) => return None,
+        // Each may have taken any time.
+        (false, false, Some(_)) => "work of the GPU was left out that makes no sense, and may be any part of what ran",
+        (false, false, None) => return None,
     };
     Some(why.to_owned())
+}
+
+/// Rules that are named of those that went wrong.
+const MAX_NAMED_RULES: usize = 5;
+
+/// Which rules went wrong, or were not asked to the end: what they would find is not known. A rule of the user's own that meets a
+/// report that it was not made for is told elsewhere.
+pub(super) fn unjudged(errors: &[&RuleFailure]) -> Option<String> {
+    let of = |is_spent: bool| -> BTreeSet<&str> {
+        let meant = errors.iter().filter(|error| error.is_spent() == is_spent && (is_spent || !error.is_own));
+        meant.map(|error| error.rule.as_str()).collect()
+    };
+    let (wrong, spent) = (of(false), of(true));
+    let (rules, what) = if wrong.is_empty() { (spent, "were not asked to the end") } else { (wrong, "went wrong") };
+    let named: Vec<&str> = rules.iter().take(MAX_NAMED_RULES).copied().collect();
+    let more = if rules.len() > named.len() { ", …" } else { "" };
+    let says = format!("rules {what}, whose findings are not known: {}{more}", named.join(", "));
+    (!rules.is_empty()).then(|| escape::plain(&says))
 }
 
 /// The gates that a review can be held against alone, and those that need a base. Which findings are new a review knows
@@ -26,12 +48,12 @@ pub(super) fn incomplete(facts: &Facts) -> Option<String> {
 pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> (Vec<Gate>, Vec<BaseGate>) {
     let new_count = review.known.is_some().then(|| review.entity_count());
     let mut gates: Vec<Gate> =
-        conditions.fail_on.findings.least().map(|least| fail_on(review, least)).into_iter().collect();
+        conditions.fail_on.findings.least().map(|least| fail_on(review, facts, least)).into_iter().collect();
     let mut needing_base = Vec::new();
     for budget in conditions.budgets.iter() {
         let numbers = match (&budget.metric, new_count) {
             _ if budget.limit.is_relative() => None,
-            (Metric::Findings(_), _) if facts.is_incomplete() => incomplete(facts).map(Err),
+            (Metric::Findings(_), _) if incomplete(facts).is_some() => incomplete(facts).map(Err),
             (Metric::Findings(State::New), Some(count)) => Some(Ok(vec![Number::without_base(None, count as f64)])),
             (Metric::Findings(_), _) => None,
             (metric, _) => Some(numbers(facts, metric)),
@@ -50,10 +72,16 @@ impl BaseGate {
     }
 }
 
-fn fail_on(review: &Review, least: Severity) -> Gate {
+fn fail_on(review: &Review, facts: &Facts, least: Severity) -> Gate {
     let grave = review.findings.iter().filter(|finding| finding.worst() >= least);
     let titles: Vec<&str> = grave.map(|finding| finding.title.as_str()).collect();
-    standing::of_findings(least, &titles, if review.known.is_some() { "new" } else { "" })
+    let gate = standing::of_findings(least, &titles, if review.known.is_some() { "new" } else { "" });
+    // What was found stands; that nothing was does not.
+    let open = || incomplete(facts).or_else(|| unjudged(&review.errors.iter().collect::<Vec<_>>()));
+    match open().filter(|_| gate.outcome == GateOutcome::Passed) {
+        Some(says) => Gate { outcome: GateOutcome::Unknown, says, ..gate },
+        None => gate,
+    }
 }
 
 /// The metric's number: one, or one a device.

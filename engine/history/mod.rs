@@ -14,7 +14,7 @@ use crate::text::spans::Sentence;
 pub use change::ChangePoint;
 pub use label::{Label, Order};
 use runs::{About, Found, Recorded};
-pub use runs::{Counts, Runs, TooManyFindings};
+pub use runs::{Counts, Failed, Runs, TooManyFindings};
 
 /// A finding that can gain less of the window is no trend worth a line.
 const LEAST_SHARE: f64 = 0.01;
@@ -79,23 +79,26 @@ pub struct History {
     pub changes: Vec<ChangePoint>,
     /// Findings that came, went or could gain a percent of the window more or less, the gravest first.
     pub trends: Vec<Trend>,
-    /// Runs that hold no time of the kind that the others have, and are left out.
-    pub left_out: Vec<Label>,
+    /// Runs that are left out, and why: they hold no time of the kind that the others have, or not all that ran.
+    pub left_out: Vec<(Label, Option<String>)>,
+    /// Rules that went wrong on some run, by id.
+    pub failures: Vec<Failed>,
 }
 
 impl History {
     /// Of runs in any order. A change below `least_share` is none.
     pub fn of(runs: Runs, order: &Order, least_share: f64) -> Self {
-        let (runs, findings) = runs.into_parts();
+        let (runs, findings, failures) = runs.into_parts();
         let has_steps = |run: &&Recorded| run.step_ns.is_some();
         // Steps where most have them: single runs without must not make windows of all.
         let of = if 2 * runs.iter().filter(has_steps).count() > runs.len() { TimeOf::Step } else { TimeOf::Window };
         let mut groups: BTreeMap<Label, Vec<(f64, Recorded)>> = BTreeMap::new();
         let mut left_out = Vec::new();
         for run in runs {
-            match time_ns(&run, of) {
+            // What is missing looks like less work, or like idle time.
+            match time_ns(&run, of).filter(|_| run.incomplete.is_none()) {
                 Some(ns) => groups.entry(run.label.clone()).or_default().push((ns, run)),
-                None => left_out.push(run.label),
+                None => left_out.push((run.label, run.incomplete)),
             }
         }
         let mut groups: Vec<(Label, Vec<(f64, Recorded)>)> = groups.into_iter().collect();
@@ -103,7 +106,7 @@ impl History {
         let points: Vec<Point> = groups.iter().map(|(label, runs)| Point::new(label, runs)).collect();
         let times: Vec<f64> = points.iter().map(|point| point.time_ns).collect();
         let changes = change::points(&times, least_share);
-        Self { of, changes, trends: trends(&groups, findings), points, left_out }
+        Self { of, changes, trends: trends(&groups, findings), points, left_out, failures }
     }
 
     /// The point that a change begins with.
@@ -220,5 +223,28 @@ mod tests {
             history.points.iter().map(|point| (point.label.text(), point.run_count, point.time_ns)).collect();
         assert_eq!(points, [("bbbbbbb", 3, 21_000_000.0), ("aaaaaaa", 2, 11_000_000.0)]);
         assert_eq!((history.of, history.changes.len()), (TimeOf::Window, 0), "two points show no change");
+    }
+
+    #[test]
+    fn what_is_missing_is_no_point_and_rules_that_went_wrong_are_counted() {
+        let mut runs = Runs::default();
+        for night in 0..4 {
+            let mut sample = Sample::default();
+            let run = sample.run();
+            sample.device(run, 0, "A100", 10_000_000, &[("compute_ns", 10_000_000)]);
+            sample.facts.get_mut(run).set("lacks_gpu_work", night == 3);
+            let rule = sample.rule("broken", "A title", crate::facts::EntityKind::Run);
+            let message = format!("a division by zero in night {night}");
+            sample.judge(rule, run, crate::rules::outcome::Outcome::Failed { message });
+            let review = sample.review();
+            runs.add(Label::of_stem(&format!("{night}")), &sample.facts, &review).unwrap();
+        }
+        let history = History::of(runs, &Order::default(), 0.02);
+        let left_out: Vec<(&str, bool)> =
+            history.left_out.iter().map(|(label, why)| (label.text(), why.is_some())).collect();
+        assert_eq!((history.points.len(), left_out), (3, vec![("3", true)]));
+        let failures: Vec<(&str, usize)> =
+            history.failures.iter().map(|failed| (failed.rule.as_str(), failed.run_count)).collect();
+        assert_eq!(failures, [("broken", 4)]);
     }
 }

@@ -1,12 +1,14 @@
 //! What a history keeps of each run. Of thousands, their facts and reviews would fill memory: what is told of them is a time, some
 //! counts, and a number for each finding.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use foldhash::HashMap;
 
 use super::Label;
 use crate::compare::{Rounds, devices_with_work};
 use crate::facts::Facts;
-use crate::findings::Review;
+use crate::findings::{Review, RuleFailure};
 use crate::limits::MAX_HISTORY_FINDING_COUNT;
 use crate::rules::outcome::Severity;
 use crate::text::spans::Sentence;
@@ -25,6 +27,18 @@ pub struct Runs {
     /// The index of each finding, by its fingerprint.
     indices: HashMap<String, u32>,
     about: Vec<About>,
+    failures: BTreeMap<String, Failed>,
+}
+
+/// A rule that went wrong on runs, or was not asked to the end: what it would find there is not told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// The rule's id.
+    pub rule: String,
+    /// On how many runs.
+    pub run_count: usize,
+    /// What went wrong on the first of them.
+    pub first: RuleFailure,
 }
 
 /// One run: what its file is called, how long it takes, and what the rules said of it.
@@ -33,6 +47,8 @@ pub(super) struct Recorded {
     pub(super) label: Label,
     pub(super) step_ns: Option<f64>,
     pub(super) window_ns: Option<f64>,
+    /// Why its time is none of the program's; absent for a whole recording.
+    pub(super) incomplete: Option<String>,
     pub(super) counts: Counts,
     pub(super) found: Box<[Found]>,
 }
@@ -84,10 +100,17 @@ impl Runs {
             let finding = self.index(seen.fingerprint, about)?;
             found.push(Found { finding, severity: seen.severity, share: seen.gain.map_or(0.0, |gain| gain.share) });
         }
+        let mut failed: BTreeSet<&str> = BTreeSet::new();
+        for error in review.errors.iter().filter(|error| failed.insert(&error.rule)) {
+            let new = || Failed { rule: error.rule.clone(), run_count: 0, first: error.clone() };
+            self.failures.entry(error.rule.clone()).or_insert_with(new).run_count += 1;
+        }
+        let damaged = || facts.is_damaged().then(|| "the file is damaged".to_owned());
+        let incomplete = facts.missing_work().or_else(damaged);
         let step_ns = Rounds::of(facts).map(|rounds| rounds.mean_ns);
         let window_ns = devices_with_work(facts).iter().filter_map(|(_, device)| device.int("window_ns")).max();
         let [step_ns, window_ns] = [step_ns, window_ns].map(|ns| ns.map(|ns| ns as f64));
-        self.all.push(Recorded { label, step_ns, window_ns, counts, found: found.into() });
+        self.all.push(Recorded { label, step_ns, window_ns, incomplete, counts, found: found.into() });
         Ok(())
     }
 
@@ -104,13 +127,13 @@ impl Runs {
         Ok(index)
     }
 
-    /// The runs, and the findings of all of them, by index, with their fingerprints.
-    pub(super) fn into_parts(self) -> (Vec<Recorded>, Vec<(String, About)>) {
+    /// The runs, the findings of all of them, by index, with their fingerprints, and the rules that went wrong.
+    pub(super) fn into_parts(self) -> (Vec<Recorded>, Vec<(String, About)>, Vec<Failed>) {
         let mut fingerprints = vec![String::new(); self.about.len()];
         for (fingerprint, index) in self.indices {
             fingerprints[index as usize] = fingerprint;
         }
-        (self.all, fingerprints.into_iter().zip(self.about).collect())
+        (self.all, fingerprints.into_iter().zip(self.about).collect(), self.failures.into_values().collect())
     }
 }
 
@@ -141,7 +164,7 @@ mod tests {
             runs.add(Label::of_stem(&format!("{number}")), &facts, &review).unwrap();
         }
         assert_eq!((runs.all.len(), runs.about.len(), runs.indices.len()), (100, 10, 10));
-        let (_, findings) = runs.into_parts();
+        let (_, findings, _) = runs.into_parts();
         assert!(findings.iter().any(|(fingerprint, about)| fingerprint.contains("a9") && about.title == "A title"));
     }
 

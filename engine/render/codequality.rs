@@ -40,6 +40,8 @@ pub(super) fn codequality(notes: &Notes<'_>) -> serde_json::Result<String> {
     let findings = notes.notes.iter().filter(|note| note.is_in_head).map(|note| of_note(note, report));
     let failures = notes.failures.iter().filter(|(level, _)| *level == Level::Error);
     let failures = failures.map(|(_, text)| of_failure(text, report));
+    let altered = notes.altered.iter().map(|told| of_altered(told, report));
+    let failures = failures.chain(altered);
     let issues: Vec<Issue<'_>> = slower.into_iter().chain(failures).chain(gates).chain(findings).collect();
     Ok(escape::json(&(serde_json::to_string_pretty(&issues)? + "\n")))
 }
@@ -60,6 +62,17 @@ fn of_failure<'a>(text: &str, report: &'a str) -> Issue<'a> {
         check_name: "coldspot-rule",
         fingerprint: digest(&format!("coldspot-rule {text}")),
         severity: "critical",
+        location: at(report, None),
+    }
+}
+
+/// What the project changed of the findings.
+fn of_altered<'a>(text: &str, report: &'a str) -> Issue<'a> {
+    Issue {
+        description: text.to_owned(),
+        check_name: "coldspot-altered",
+        fingerprint: digest(&format!("coldspot-altered {text}")),
+        severity: "info",
         location: at(report, None),
     }
 }

@@ -20,6 +20,7 @@ pub(super) fn text(report: &ComparisonReport, screen: Screen) -> String {
     page.line("");
     page.wrap("", &words_of(&comparison.verdict));
     page.failures(&report.errors);
+    page.altered(&report.altered);
     for gate in &report.gates.gates {
         page.gate(gate);
     }

@@ -36,7 +36,7 @@ pub(super) fn github(notes: &Notes<'_>) -> String {
         // A plain line must not begin as a command.
         lines.push(escape::line(&line));
     }
-    lines.extend(notes.remarks.iter().cloned());
+    lines.extend(notes.remarks.iter().chain(&notes.altered).cloned());
     // No text of a line is trusted to have been parted before.
     lines.iter().map(|line| format!("{}\n", escape::part_hashes(line))).collect()
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{markup, spans};
 use crate::compare::signed;
 use crate::history::{ChangePoint, History, Point, TimeOf, Trend};
+use crate::text::plural::counted;
 use crate::text::spans::Sentence;
 use crate::text::{escape, number};
 
@@ -50,12 +51,40 @@ pub fn history_markdown(history: &History) -> String {
         ));
     }
     trends_markdown(&mut out, history);
-    if !history.left_out.is_empty() {
-        let names: Vec<String> =
-            history.left_out.iter().take(MAX_LINES).map(|label| escape::code(label.text())).collect();
-        out.push_str(&format!("\nLeft out, without a {}: {}.\n", what(history.of), names.join(", ")));
+    for told in beside(history) {
+        out.push_str(&format!("\n{}\n", spans::markdown(&told)));
     }
     out
+}
+
+/// What the points do not hold: runs that are left out, and rules that went wrong.
+fn beside(history: &History) -> Vec<Sentence> {
+    let named = |words: &str, names: Vec<(&str, String)>| {
+        let told = names
+            .iter()
+            .take(MAX_LINES)
+            .enumerate()
+            .fold(Sentence::default().own(words), |told, (index, (name, why))| {
+                told.own(if index > 0 { ", " } else { "" }).code(name).own(why)
+            });
+        let more = names.len().saturating_sub(MAX_LINES);
+        (!names.is_empty()).then(|| told.own(&if more > 0 { format!(" and {more} more.") } else { ".".to_owned() }))
+    };
+    let of = |is_incomplete: bool| {
+        let meant = history.left_out.iter().filter(move |(_, why)| why.is_some() == is_incomplete);
+        let why = |why: &Option<String>| why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        meant.map(|(label, of)| (label.text(), why(of))).collect::<Vec<_>>()
+    };
+    let failed = history.failures.iter();
+    let failed = failed.map(|failed| {
+        (failed.rule.as_str(), format!(" {} on {}", failed.first.what(), counted(failed.run_count, "run")))
+    });
+    let told = [
+        named(&format!("Left out, without a {}: ", what(history.of)), of(false)),
+        named("Left out, since work of the GPU is missing: ", of(true)),
+        named("What these rules would find is not told: ", failed.collect()),
+    ];
+    told.into_iter().flatten().collect()
 }
 
 fn trends_markdown(out: &mut String, history: &History) {
@@ -112,10 +141,18 @@ pub fn history_json(history: &History) -> serde_json::Result<String> {
             })
         })
         .collect();
-    let left_out: Vec<&str> = history.left_out.iter().map(|label| label.text()).collect();
+    let left_out: Vec<&str> = history.left_out.iter().map(|(label, _)| label.text()).collect();
+    let incomplete =
+        history.left_out.iter().filter_map(|(label, why)| Some(json!({ "label": label.text(), "why": why.as_ref()? })));
+    let incomplete: Vec<Value> = incomplete.collect();
+    let errors = history.failures.iter().map(|failed| {
+        json!({ "rule": failed.rule, "runs": failed.run_count, "what": failed.first.what(), "message": failed.first.message })
+    });
+    let errors: Vec<Value> = errors.collect();
     let all = json!({
         "schema": SCHEMA, "coldspot": env!("CARGO_PKG_VERSION"), "of": history.of.name(), "verdict": verdict(history).plain(),
         "points": points, "changes": changes, "findings": trends, "left_out": left_out,
+        "incomplete": incomplete, "errors": errors,
     });
     Ok(escape::json(&(serde_json::to_string_pretty(&all)? + "\n")))
 }
@@ -142,11 +179,12 @@ pub fn history_html(history: &History) -> String {
              window</tr>\n{trends}</table>\n"
         )
     };
+    let beside: String = beside(history).iter().map(|told| format!("<p>{}</p>\n", html(&told.plain()))).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>coldspot history</title>\n<style>{STYLE}</style>\n\
          <h1>coldspot history</h1>\n<p><strong>{}</strong></p>\n{}<table>\n<tr><th><th>runs<th>{}<th>against \
-         before<th>findings high, medium, low</tr>\n{rows}</table>\n{trends}</html>\n",
+         before<th>findings high, medium, low</tr>\n{rows}</table>\n{trends}{beside}</html>\n",
         html(&verdict(history).plain()),
         chart(history),
         what(history.of),

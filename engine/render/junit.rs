@@ -24,11 +24,12 @@ pub(super) fn junit(notes: &Notes<'_>) -> String {
     let findings = shown.map(|note| (of_note(note), note.is_failure));
     let verdict = (case("verdict", notes.title, &output(&notes.verdict)), false);
     let remarks = notes.remarks.iter().map(|remark| (case("gates", "not evaluated", &output(remark)), false));
+    let altered = notes.altered.iter().map(|told| (case("rules", "altered", &output(told)), false));
     let is_error = |(level, _): &&(Level, String)| *level == Level::Error;
     let errors = notes.failures.iter().filter(is_error).count();
     let failures = notes.failures.iter().map(|failure| (of_failure(failure), false));
     let cases: Vec<(String, bool)> =
-        std::iter::once(verdict).chain(failures).chain(gates).chain(remarks).chain(findings).collect();
+        std::iter::once(verdict).chain(failures).chain(gates).chain(remarks).chain(altered).chain(findings).collect();
     let failed = cases.iter().filter(|(_, failed)| *failed).count();
     let body: String = cases.iter().map(|(case, _)| case.as_str()).collect();
     let is_skipped = |gate: &&Gate| matches!(notes.level(gate), Some(Level::Note | Level::Warning));

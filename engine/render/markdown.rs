@@ -18,7 +18,7 @@ use crate::limits::{
 };
 use crate::report::{Report, ReviewReport};
 use crate::rules::CaptureNote;
-use crate::text::tags;
+use crate::text::{escape, tags};
 
 const REVIEW: &str = "review.md.j2";
 const FINDING: &str = "finding.md.j2";
@@ -123,7 +123,9 @@ impl Templates {
             Report::Review(report) => self.review(report),
             Report::Comparison(report) => self.comparison(report),
         };
-        on_a_large_stack(print)
+        let page = on_a_large_stack(print)?;
+        // A template may come with a stranger's checkout: what it prints is a page, and nothing that a terminal or a pipeline acts on.
+        Ok(if self.are_replaced { escape::log_whole(&page) } else { page })
     }
 
     fn review(&self, report: &ReviewReport) -> Result<String, TemplateError> {

@@ -5,6 +5,7 @@ use crate::findings::{Observation, RuleFailure, SourceLocation, digest};
 use crate::gates::{Gate, GateOutcome, Gates};
 use crate::report::{ComparisonReport, Report, ReviewReport};
 use crate::rules::outcome::Severity;
+use crate::text::spans::Sentence;
 use crate::text::{escape, number};
 
 /// All notes of one report or one comparison.
@@ -21,6 +22,8 @@ pub(super) struct Notes<'a> {
     pub(super) gates: &'a Gates,
     /// What else is to be said, in one line each.
     pub(super) remarks: Vec<String>,
+    /// What the project changed of the findings, in one line each.
+    pub(super) altered: Vec<String>,
     /// Rules that went wrong, in one line each: what they would find is not among the notes. An error where that ends the run.
     pub(super) failures: Vec<(Level, String)>,
 }
@@ -101,12 +104,14 @@ impl<'a> Notes<'a> {
             notes: review.observations().into_iter().map(note).collect(),
             gates,
             remarks: needing_base(gates).into_iter().collect(),
+            altered: altered(&review.altered),
             failures: failures(&review.errors),
         }
     }
 
     /// Findings that changed, and gates.
-    fn of_comparison(ComparisonReport { comparison, gates, errors, .. }: &'a ComparisonReport) -> Self {
+    fn of_comparison(report: &'a ComparisonReport) -> Self {
+        let ComparisonReport { comparison, gates, errors, .. } = report;
         let each = comparison.work.basis.per();
         // What became faster fails for no finding.
         let fail_on = gates.fail_on.filter(|_| comparison.outcome != Outcome::Faster);
@@ -123,6 +128,7 @@ impl<'a> Notes<'a> {
             is_slower: comparison.outcome == Outcome::Slower,
             gates,
             remarks: Vec::new(),
+            altered: altered(&report.altered),
             failures: failures(errors),
         }
     }
@@ -167,11 +173,16 @@ fn what(seen: &Observation<'_>, has_several: bool) -> String {
     }
 }
 
+fn altered(altered: &[Sentence]) -> Vec<String> {
+    altered.iter().map(|told| escape::line(&told.plain())).collect()
+}
+
 /// A rule of the user's own that meets a report it was not made for ends no run.
 fn failures(errors: &[RuleFailure]) -> Vec<(Level, String)> {
     let line = |error: &RuleFailure| {
         let level = if error.is_own { Level::Warning } else { Level::Error };
-        let words = format!("rule {} went wrong, so what it would find is not told: {}", error.rule, error.message);
+        let words =
+            format!("rule {} {}, so what it would find is not told: {}", error.rule, error.what(), error.message);
         (level, escape::line(&words))
     };
     errors.iter().map(line).collect()

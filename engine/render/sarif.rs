@@ -52,6 +52,26 @@ struct Text {
     text: String,
 }
 
+impl Text {
+    /// A message, which quotes names: in plain text of SARIF `[a](b)` is a link and `{0}` stands for an argument.
+    fn said(text: &str) -> Self {
+        let has_link = text.contains("](");
+        let holds_argument = |(at, _): (usize, &str)| text[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+        let has_argument = text.match_indices('{').any(holds_argument);
+        let mut said = String::with_capacity(text.len());
+        for c in text.chars() {
+            if has_link && matches!(c, '[' | ']' | '\\') {
+                said.push('\\');
+            }
+            said.push(c);
+            if has_argument && matches!(c, '{' | '}') {
+                said.push(c);
+            }
+        }
+        Self { text: said }
+    }
+}
+
 #[derive(Serialize)]
 struct Tool {
     driver: Driver,
@@ -205,7 +225,7 @@ fn result(note: &Note, notes: &Notes<'_>, rules: &[&Rule]) -> Finding {
         baseline_state: state,
         level: level(note.level),
         locations: [Location { physical_location: location(note, notes) }],
-        message: Text { text: format!("{}: {}", note.title, note.message()) },
+        message: Text::said(&format!("{}: {}", note.title, note.message())),
         partial_fingerprints: Fingerprints { coldspot: note.fingerprint.clone() },
         rule_id: note.rule.clone(),
         rule_index: rules.iter().position(|rule| rule.id() == note.rule),
@@ -219,7 +239,7 @@ fn slower(notes: &Notes<'_>, index: usize) -> Finding {
         baseline_state: Some("new"),
         level: level(notes.verdict_level),
         locations: [Location { physical_location: PhysicalLocation { artifact_location, region: None } }],
-        message: Text { text: notes.verdict.clone() },
+        message: Text::said(&notes.verdict),
         partial_fingerprints: Fingerprints { coldspot: digest("verdict") },
         rule_id: SLOWER.to_owned(),
         rule_index: Some(index),
@@ -249,13 +269,13 @@ fn notifications(notes: &Notes<'_>) -> Vec<Notification> {
         let text = format!("gate {} ({}) {}: {}", gate.name, gate.limit, gate.outcome.name(), gate.says);
         notification(notes.level(gate).unwrap_or(Level::Note), text)
     });
-    let remarks = notes.remarks.iter().map(|remark| notification(Level::Note, remark.clone()));
+    let remarks = notes.remarks.iter().chain(&notes.altered).map(|remark| notification(Level::Note, remark.clone()));
     let failures = notes.failures.iter().map(|(level, text)| notification(*level, text.clone()));
     std::iter::once(verdict).chain(failures).chain(gates).chain(remarks).collect()
 }
 
 fn notification(grade: Level, text: String) -> Notification {
-    Notification { level: level(grade), message: Text { text } }
+    Notification { level: level(grade), message: Text::said(&text) }
 }
 
 const fn level(level: Level) -> &'static str {
@@ -283,4 +303,17 @@ fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0).max(2);
     let fence = "`".repeat(longest + 1);
     format!("{fence}text\n{}\n{fence}\n", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_no_links_and_no_placeholders() {
+        let said = |text: &str| Text::said(text).text;
+        assert_eq!(said("a[1] of {lambda()#1}"), "a[1] of {lambda()#1}");
+        assert_eq!(said("[Fix it](https://evil.example) \\"), "\\[Fix it\\](https://evil.example) \\\\");
+        assert_eq!(said("{0} and {1}"), "{{0}} and {{1}}");
+    }
 }

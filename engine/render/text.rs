@@ -111,12 +111,17 @@ impl Page {
         self.wrap("gate ", &escape::line(&words));
     }
 
-    /// Rules that went wrong: what they would find is not told.
+    /// Rules that went wrong, or were not asked to the end: what they would find is not told.
     pub(super) fn failures(&mut self, errors: &[RuleFailure]) {
         for error in errors {
-            let words = format!("rule {} went wrong: {}", error.rule, error.message);
+            let words = format!("rule {} {}: {}", error.rule, error.what(), error.message);
             self.wrap("! ", &escape::line(&words));
         }
+    }
+
+    /// What the project changed of the findings.
+    pub(super) fn altered(&mut self, altered: &[Sentence]) {
+        altered.iter().for_each(|told| self.wrap("! ", &words_of(told)));
     }
 
     pub(super) fn line(&mut self, line: &str) {
@@ -157,6 +162,7 @@ impl Page {
         self.line("");
         self.wrap("", &words_of(&review.verdict));
         self.failures(&review.errors);
+        self.altered(&review.altered);
         self.scores(&review.devices);
         let view = ReviewView::new(report);
         let headline = review.headline().unwrap_or(0);

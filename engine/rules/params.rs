@@ -20,6 +20,11 @@ impl Params {
         self.values.entry(rule.to_owned()).or_default().insert(name.to_owned(), value.into());
     }
 
+    /// The params of a rule that are set.
+    pub fn names(&self, rule: &str) -> impl Iterator<Item = &str> {
+        self.values.get(rule).into_iter().flatten().map(|(name, _)| name.as_str())
+    }
+
     /// The value set for a param, if any.
     pub fn get(&self, rule: &str, name: &str) -> Option<&ParamValue> {
         self.values.get(rule)?.get(name)

@@ -119,6 +119,9 @@ pub struct RuleInfo {
     pub capture_note: Option<CaptureNote>,
     /// What to capture when facts are missing, in the rule's own words.
     pub collect: Option<String>,
+    /// What a recording must hold for what its conditions and its estimate look at, even where they do without: another answer may be
+    /// another recording.
+    pub rests_on: Vec<Capability>,
     /// Where its knowledge comes from.
     pub references: Vec<Reference>,
     /// The rules whose findings are symptoms of this one.

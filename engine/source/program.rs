@@ -10,13 +10,16 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::interrupt;
-use crate::text::escape;
+use crate::limits::{MAX_WRITTEN_ANYWAY_BYTES, MAX_WRITTEN_PER_BYTE, MIN_FREE_DISK_BYTES};
+use crate::text::{escape, number};
 
 /// The file that the standard output goes to.
 const OUTPUT: &str = "stdout";
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 const OUTPUT_KEPT_BYTES: u64 = 4096;
 const LONGEST_LINE: usize = 300;
+/// Files and folders that a program may leave beside its output: nsys makes a handful.
+const MAX_SCRATCH_ENTRIES: usize = 10_000;
 
 /// Finds a program: the one that the user names, or the first of its name in the folders of `search`, which is written as PATH is.
 pub(super) fn find(name: &str, named: Option<&Path>, search: Option<&OsStr>) -> Option<PathBuf> {
@@ -127,6 +130,36 @@ impl Scratch {
         self.file(OUTPUT)
     }
 
+    /// Whether what lies in it is not too much, and leaves room on its disk.
+    fn check(&self, most: u64) -> Result<(), RunError> {
+        let mut left = most;
+        let mut entries = MAX_SCRATCH_ENTRIES;
+        let is_within = take(self.folder.path(), &mut left, &mut entries);
+        if !is_within {
+            return Err(RunError::TooMuch(format!(
+                "wrote more than {}",
+                number::bytes(i64::try_from(most).unwrap_or(i64::MAX))
+            )));
+        }
+        if self.free_bytes().is_some_and(|free| free < MIN_FREE_DISK_BYTES) {
+            let folder = std::env::temp_dir();
+            return Err(RunError::TooMuch(format!("would have filled the disk of {}", folder.display())));
+        }
+        Ok(())
+    }
+
+    /// Bytes that are free where it lies; `None` where the system does not tell.
+    #[cfg(unix)]
+    fn free_bytes(&self) -> Option<u64> {
+        let disk = rustix::fs::statvfs(self.folder.path()).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
+    #[cfg(not(unix))]
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// A path to the report that no program takes for an option or for another kind of file, whatever its name is: one of this
     /// name.
     pub(super) fn stand_in(&self, report: &Path, name: &str) -> std::io::Result<PathBuf> {
@@ -143,6 +176,24 @@ impl Scratch {
             Ok(report)
         }
     }
+}
+
+/// Takes what the files of a folder hold out of what is left; whether that held it. What vanishes meanwhile does not count.
+fn take(folder: &Path, left: &mut u64, entries: &mut usize) -> bool {
+    let Ok(found) = std::fs::read_dir(folder) else { return true };
+    for entry in found.flatten() {
+        let Some(fewer) = entries.checked_sub(1) else { return false };
+        *entries = fewer;
+        // Links are not followed: one leads to the report.
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() && !take(&entry.path(), left, entries) {
+            return false;
+        }
+        let size = if kind.is_file() { entry.metadata().map_or(0, |found| found.len()) } else { 0 };
+        let Some(less) = left.checked_sub(size) else { return false };
+        *left = less;
+    }
+    true
 }
 
 /// How a run ended.
@@ -162,6 +213,29 @@ pub(super) enum RunError {
     Io(std::io::Error),
     /// It was ended at the time limit.
     TooLong,
+    /// It was ended because its files became too large, or the disk full.
+    TooMuch(String),
+}
+
+/// What a run may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    time: Duration,
+    /// Bytes of the files that it writes.
+    bytes: u64,
+}
+
+impl Bounds {
+    /// Of a run that opens no report.
+    pub(super) const fn of_time(time: Duration) -> Self {
+        Self { time, bytes: MAX_WRITTEN_ANYWAY_BYTES }
+    }
+
+    /// Of one that opens this report.
+    pub(super) fn of_report(report: &Path, time: Duration) -> Self {
+        let size = report.metadata().map_or(0, |found| found.len());
+        Self { time, bytes: MAX_WRITTEN_ANYWAY_BYTES.saturating_add(size.saturating_mul(MAX_WRITTEN_PER_BYTE)) }
+    }
 }
 
 impl From<std::io::Error> for RunError {
@@ -205,8 +279,8 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Runs a program to its end, or ends it at the limit, with all of its process group.
-pub(super) fn run(program: &Path, args: &[OsString], scratch: &Scratch, limit: Duration) -> Result<Ended, RunError> {
+/// Runs a program to its end, or ends it at a bound, with all of its process group.
+pub(super) fn run(program: &Path, args: &[OsString], scratch: &Scratch, bounds: Bounds) -> Result<Ended, RunError> {
     // Files, because a pipe would stay open as long as anything that the program started.
     let output = scratch.output();
     let errors = scratch.file("stderr");
@@ -217,7 +291,7 @@ pub(super) fn run(program: &Path, args: &[OsString], scratch: &Scratch, limit: D
     command.envs(["PATH", "SystemRoot"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command.envs(["HOME", "TMPDIR", "TMP", "TEMP"].iter().map(|name| (name, &home))).env("LANG", "C");
     command.stdin(Stdio::null()).stdout(File::create(&output)?).stderr(File::create(&errors)?);
-    let deadline = Instant::now() + limit;
+    let deadline = Instant::now() + bounds.time;
     let mut running = Running::start(&mut command, &scratch.heir)?;
     let mut pause = Duration::from_millis(1);
     let status = loop {
@@ -228,9 +302,12 @@ pub(super) fn run(program: &Path, args: &[OsString], scratch: &Scratch, limit: D
         if left.is_zero() {
             return Err(RunError::TooLong);
         }
+        scratch.check(bounds.bytes)?;
         std::thread::sleep(pause.min(left));
         pause = (pause * 2).min(LONGEST_PAUSE);
     };
+    drop(running);
+    scratch.check(bounds.bytes)?;
     let output = end_of(&output)?;
     let last_line = last_line(&end_of(&errors)?).or_else(|| last_line(&output)).unwrap_or_default();
     Ok(Ended { status, output, last_line })
@@ -263,7 +340,7 @@ mod tests {
         let folder = scratch.folder.path().to_owned();
         // The shell writes its number, then becomes the program that hangs.
         let args = ["-c".into(), "echo $$; exec sleep 60".into()];
-        let ended = run(Path::new("/bin/sh"), &args, &scratch, Duration::from_millis(400));
+        let ended = run(Path::new("/bin/sh"), &args, &scratch, Bounds::of_time(Duration::from_millis(400)));
         assert!(matches!(ended, Err(RunError::TooLong)));
         let number = std::fs::read_to_string(folder.join("stdout")).unwrap();
         let is_alive =
@@ -274,12 +351,39 @@ mod tests {
     }
 
     #[test]
+    fn what_writes_without_end_is_ended_and_leaves_nothing() {
+        let report = tempfile::NamedTempFile::new().unwrap();
+        report.as_file().set_len(1 << 20).unwrap();
+        let bounds = Bounds::of_report(report.path(), Duration::from_secs(60));
+        assert_eq!(bounds.bytes, MAX_WRITTEN_ANYWAY_BYTES + MAX_WRITTEN_PER_BYTE * (1 << 20));
+        let bounds = Bounds { bytes: 4 << 20, ..bounds };
+        // Into a file, into its standard output, and as many small ones.
+        let scripts = [
+            "while :; do head -c 1000000 /dev/zero >> ../report.sqlite; done",
+            "cat /dev/zero",
+            "n=0; while :; do n=$((n+1)); mkdir -p d$((n % 7)); head -c 40000 /dev/zero > d$((n % 7))/$n; done",
+        ];
+        for script in scripts {
+            let scratch = Scratch::new().unwrap();
+            let folder = scratch.folder.path().to_owned();
+            let ended = run(Path::new("/bin/sh"), &["-c".into(), script.into()], &scratch, bounds);
+            assert!(matches!(&ended, Err(RunError::TooMuch(why)) if why.starts_with("wrote more than")), "{script}");
+            drop(scratch);
+            assert!(!folder.exists());
+        }
+        // As much as that is no fault.
+        let scratch = Scratch::new().unwrap();
+        let args = ["-c".into(), "head -c 4000000 /dev/zero > ../report.sqlite".into()];
+        assert!(run(Path::new("/bin/sh"), &args, &scratch, bounds).is_ok());
+    }
+
+    #[test]
     fn what_a_child_leaves_running_does_not_keep_us() {
         let scratch = Scratch::new().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let late = folder.path().join("late");
         let args = ["-c".into(), format!("(sleep 20; : >'{}') & echo done", late.display()).into()];
-        let ended = run(Path::new("/bin/sh"), &args, &scratch, Duration::from_secs(60)).unwrap();
+        let ended = run(Path::new("/bin/sh"), &args, &scratch, Bounds::of_time(Duration::from_secs(60))).unwrap();
         assert!(!late.exists(), "it was waited for");
         assert!(ended.status.success());
         assert_eq!(ended.last_line, "done");
@@ -290,7 +394,7 @@ mod tests {
         let scratch = Scratch::new().unwrap();
         let args =
             ["-c".into(), "head -c 9000000 /dev/zero | tr '\\0' x; head -c 9000 /dev/zero | tr '\\0' e >&2".into()];
-        let ended = run(Path::new("/bin/sh"), &args, &scratch, Duration::from_secs(60)).unwrap();
+        let ended = run(Path::new("/bin/sh"), &args, &scratch, Bounds::of_time(Duration::from_secs(60))).unwrap();
         assert_eq!(ended.output.len() as u64, OUTPUT_KEPT_BYTES);
         assert_eq!(ended.last_line, "e".repeat(LONGEST_LINE));
     }

@@ -32,6 +32,8 @@ pub struct Source {
     pub lost_launches: Option<LostLaunches>,
     /// Rows of GPU operations that make no sense and were left out, in a file of rows; absent where there are none.
     pub unusable_gpu_row_count: Option<i64>,
+    /// Calls that copied, of a recording that holds other work of a GPU and not one copy; absent where there are none.
+    pub unrecorded_copy_count: Option<i64>,
     /// Whether work of a GPU is missing amid what was recorded, so that idle time may be such work; absent where nobody looked.
     pub lacks_gpu_work: Option<bool>,
     /// Whether a part of the file is missing or cannot be read: whatever was in it looks like idle time.

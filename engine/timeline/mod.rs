@@ -311,6 +311,13 @@ impl Timeline {
         }
     }
 
+    /// Whether so many operations of GPUs that cannot be used are too many to judge the rest as if they were not there: one of a
+    /// hundred.
+    pub(crate) fn is_much_unusable(&self, count: u64) -> bool {
+        let all = count.saturating_add(self.gpu_op_count() as u64);
+        count > 0 && count.saturating_mul(100) >= all
+    }
+
     /// Operations of every GPU.
     pub fn gpu_op_count(&self) -> usize {
         self.kernels.ops.len()

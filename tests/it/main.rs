@@ -31,6 +31,7 @@ mod cli {
     mod growth;
     mod history;
     mod interrupted;
+    mod recorded_otherwise;
 }
 
 /// Which stage may import which.

@@ -170,14 +170,21 @@ pub(super) const RUN: &[Fact] = &[
         Int,
         Report,
         Extensive,
-        "Kernels, copies, memsets and graph launches of an export of Nsight Systems whose rows make no sense and were left out; absent when none.",
+        "Kernels, copies, memsets and graph launches that make no sense and were left out, with events of a trace and rows of a page of Nsight Compute of which nothing can be read; absent when none.",
+    ),
+    fact(
+        "unrecorded_copy_count",
+        Int,
+        Report,
+        Extensive,
+        "CUDA API calls that copied, of an export of Nsight Systems that holds kernels and not one copy; absent when none.",
     ),
     fact(
         "lacks_gpu_work",
         Bool,
         Report,
         Incomparable,
-        "Whether at least one launch of a hundred is such and comes before calls whose work is there, the file is cut within an event, or at least one GPU operation of a hundred of an export of Nsight Systems makes no sense: idle time may be work that is missing. Absent where nobody looked, and of whole exports.",
+        "Whether at least one launch of a hundred is such and comes before calls whose work is there, the file is cut within an event, at least one GPU operation of a hundred makes no sense, or it holds no copy although calls copied: idle time may be work that is missing. Absent where nobody looked, and of whole exports.",
     ),
     fact(
         "is_file_damaged",

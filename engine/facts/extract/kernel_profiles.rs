@@ -38,6 +38,11 @@ pub fn extract_profiles(profiles: &KernelProfiles) -> Facts {
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     facts_of_run.set("dropped_event_count", count(profiles.dropped_count));
     let some = |number: u64| Some(count(number)).filter(|count| *count > 0);
+    facts_of_run.set_some("unusable_gpu_row_count", some(profiles.dropped_count));
+    let launches = profiles.kernels.iter().map(|kernel| kernel.launch_count.max(0) as u64).fold(0, u64::saturating_add);
+    if profiles.dropped_count > 0 && profiles.dropped_count.saturating_mul(100) >= launches {
+        facts_of_run.set("lacks_gpu_work", true);
+    }
     facts_of_run.set_some("unread_row_count", some(profiles.beyond_limit_count));
     facts_of_run.set_some("truncated_name_count", some(profiles.cut_name_count));
     facts_of_run.set_some("omitted_entity_count", some(left_out as u64));

@@ -43,6 +43,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
     facts.set_some("lost_launch_count", timeline.source.lost_launches.map(|lost| lost.count));
     facts.set_some("unusable_gpu_row_count", timeline.source.unusable_gpu_row_count);
+    facts.set_some("unrecorded_copy_count", timeline.source.unrecorded_copy_count);
     facts.set_some("lacks_gpu_work", timeline.source.lacks_gpu_work);
     facts.set("is_file_damaged", timeline.source.is_damaged);
     if !timeline.api.is_empty() {

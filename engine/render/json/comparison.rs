@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::ignores::CountedIgnore;
+use super::review::Failure;
 use super::{Gate, Source, Text, gates as gate_views, texts};
 use crate::compare::{
     AccountChange, Basis, CallChange, Change, DeviceChange, FindingChange, Measure, Noise, OddRun, Outcome, SlowSteps,
@@ -43,6 +44,8 @@ pub(in crate::render) struct ComparisonView<'a> {
     ranges: Vec<Calls<'a>>,
     ignored: Vec<CountedIgnore<'a>>,
     expired: Vec<CountedIgnore<'a>>,
+    altered: Vec<Text>,
+    errors: Vec<Failure<'a>>,
     about: BTreeMap<&'static str, &'a str>,
 }
 
@@ -218,6 +221,8 @@ impl<'a> ComparisonView<'a> {
             ranges: comparison.ranges.iter().map(Calls::new).collect(),
             ignored: report.ignored.iter().map(CountedIgnore::of_ignored).collect(),
             expired: report.expired.iter().map(CountedIgnore::of_expired).collect(),
+            altered: texts(&report.altered),
+            errors: report.errors.iter().map(Failure::new).collect(),
             about: about(&report.about),
         }
     }

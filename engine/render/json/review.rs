@@ -28,6 +28,7 @@ pub(in crate::render) struct ReviewView<'a> {
     kernels_alone: bool,
     unjudged: Vec<Unjudged<'a>>,
     errors: Vec<Failure<'a>>,
+    altered: Vec<Text>,
     capture: Vec<Text>,
     counts: Counts,
     gates: Vec<Gate<'a>>,
@@ -247,9 +248,10 @@ struct UnjudgedRule<'a> {
 }
 
 #[derive(Serialize)]
-struct Failure<'a> {
+pub(super) struct Failure<'a> {
     rule: &'a str,
     own: bool,
+    what: &'static str,
     message: &'a str,
     entity_count: usize,
 }
@@ -269,8 +271,9 @@ struct Counts {
 impl<'a> ReviewView<'a> {
     pub(in crate::render) fn new(report: &'a ReviewReport) -> Self {
         let review = &report.review;
-        let findings::Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed, ignored } =
-            review.counts;
+        let findings::Counts {
+            rules, rules_judged, findings, passes, not_applicable, unknown, failed, ignored, ..
+        } = review.counts;
         Self {
             schema: SCHEMA,
             coldspot: env!("CARGO_PKG_VERSION"),
@@ -286,6 +289,7 @@ impl<'a> ReviewView<'a> {
             kernels_alone: review.is_of_kernels_alone,
             unjudged: review.unjudged.iter().map(Unjudged::new).collect(),
             errors: review.errors.iter().map(Failure::new).collect(),
+            altered: texts(&review.altered),
             capture: texts(&review.capture),
             counts: Counts { rules, rules_judged, findings, passes, not_applicable, unknown, failed, ignored },
             gates: super::gates(&report.gates),
@@ -449,8 +453,8 @@ impl<'a> Unjudged<'a> {
 }
 
 impl<'a> Failure<'a> {
-    fn new(failure: &'a findings::RuleFailure) -> Self {
+    pub(super) fn new(failure: &'a findings::RuleFailure) -> Self {
         let findings::RuleFailure { rule, message, entity_count, is_own } = failure;
-        Self { rule, own: *is_own, message, entity_count: *entity_count }
+        Self { rule, own: *is_own, what: failure.what(), message, entity_count: *entity_count }
     }
 }

@@ -1,15 +1,16 @@
 //! Checks and compiles the expressions and texts of a rule, in the order in which they are evaluated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::facts::EntityKind;
+use crate::facts::{EntityKind, catalogue};
 use crate::ledger::Account;
 use crate::limits::{MAX_EXPRESSION_BYTES, MAX_OPEN_BRANCH_COUNT};
 use crate::replay::Change;
 use crate::text::nearest::did_you_mean;
 use crate::text::tags;
+use crate::timeline::Capability;
 
 use super::super::expr::{Program, message, syntax};
 use super::super::fault::Log;
@@ -29,6 +30,10 @@ pub(super) struct Checker<'a, 'log> {
     pub(super) unreadable: bool,
     /// Optional facts that the conditions so far have shown to be there.
     pub(super) proven: Vec<FactRef>,
+    /// The facts that decide: those of conditions and of the estimate, through the values that these name.
+    deciding: BTreeSet<FactRef>,
+    /// The facts of each value, through those before it.
+    of_values: Vec<BTreeSet<FactRef>>,
     rule: String,
     /// How many texts have been compiled: each has a name of its own.
     text_count: usize,
@@ -42,6 +47,8 @@ pub(super) struct Checked {
     pub(super) kind: Option<Type>,
     /// The optional facts that are there where it is true.
     proven: Vec<FactRef>,
+    /// The facts that it looks at, through the values that it names.
+    facts: BTreeSet<FactRef>,
 }
 
 impl<'a, 'log> Checker<'a, 'log> {
@@ -67,7 +74,22 @@ impl<'a, 'log> Checker<'a, 'log> {
             }
         }
         let (uses, proven, rule) = (Uses::default(), Vec::new(), raw.id.get_ref().clone());
-        Self { log, scope, params, uses, unreadable: false, proven, rule, text_count: 0 }
+        let (deciding, of_values) = (BTreeSet::new(), Vec::new());
+        Self { log, scope, params, uses, unreadable: false, proven, deciding, of_values, rule, text_count: 0 }
+    }
+
+    /// What a recording must hold for the facts that decide, beside work of a GPU.
+    pub(super) fn rests_on(&self) -> Vec<Capability> {
+        let needs = self.deciding.iter().filter_map(|fact| Some(catalogue::find(fact.kind, fact.name)?.needs));
+        let needs: BTreeSet<Capability> = needs.collect();
+        needs.into_iter().filter(|needs| !matches!(needs, Capability::Report | Capability::CudaTrace)).collect()
+    }
+
+    /// An expression that decides what the rule says.
+    pub(super) fn decides(&mut self, text: &raw::Text, values_allowed: bool, wanted: Wanted) -> Checked {
+        let checked = self.checked(text, values_allowed, wanted);
+        self.deciding.extend(checked.facts.iter().copied());
+        checked
     }
 
     /// The compiled rule, without its example; none when faults have been noted.
@@ -116,6 +138,7 @@ impl<'a, 'log> Checker<'a, 'log> {
         let mut programs = Vec::new();
         for (index, (name, text)) in raw.values.iter().enumerate() {
             let checked = self.checked(text, false, Wanted::Anything);
+            self.of_values.push(checked.facts);
             self.scope.values.insert(name.get_ref().clone(), (index, checked.kind));
             programs.push(checked.program.map(|program| (name.get_ref().clone(), program)));
         }
@@ -138,7 +161,7 @@ impl<'a, 'log> Checker<'a, 'log> {
     }
 
     fn estimate(&mut self, raw: &RawEstimate) -> Option<EstimateCode> {
-        let recoverable_ns = self.checked(&raw.recoverable_ns, true, Wanted::Time).program;
+        let recoverable_ns = self.decides(&raw.recoverable_ns, true, Wanted::Time).program;
         let basis = sentence("basis", &raw.basis, self.log);
         if !self.scope.kinds().any(|kind| kind == EntityKind::Device) {
             let kind = self.scope.for_each.name();
@@ -154,7 +177,7 @@ impl<'a, 'log> Checker<'a, 'log> {
         };
         let replay = raw.replay.as_ref().and_then(|change| self.change(change));
         // It need not hold: it proves nothing for what follows.
-        let replay_if = raw.replay_if.as_ref().map(|text| self.checked(text, true, Wanted::Condition).program);
+        let replay_if = raw.replay_if.as_ref().map(|text| self.decides(text, true, Wanted::Condition).program);
         let (recoverable_ns, replay_if) = (recoverable_ns?, required(replay_if)?);
         Some(EstimateCode { recoverable_ns, account, basis, replay, replay_if, claim_holds: raw.claim_holds })
     }
@@ -188,7 +211,7 @@ impl<'a, 'log> Checker<'a, 'log> {
         let mut severities = Vec::new();
         for raw in &raw.severity_when {
             // It need not hold either.
-            let when = self.checked(&raw.when, true, Wanted::Condition).program;
+            let when = self.decides(&raw.when, true, Wanted::Condition).program;
             severities.extend(severity(&raw.is).zip(when).map(|(is, when)| SeverityWhen { is, when }));
         }
         severities
@@ -196,7 +219,7 @@ impl<'a, 'log> Checker<'a, 'log> {
 
     /// A condition that holds wherever what follows is evaluated.
     pub(super) fn condition(&mut self, text: &raw::Text, values_allowed: bool) -> Option<Program> {
-        let checked = self.checked(text, values_allowed, Wanted::Condition);
+        let checked = self.decides(text, values_allowed, Wanted::Condition);
         for fact in checked.proven {
             // Every further expression goes through them.
             if !self.proven.contains(&fact) {
@@ -207,7 +230,7 @@ impl<'a, 'log> Checker<'a, 'log> {
     }
 
     pub(super) fn checked(&mut self, text: &raw::Text, values_allowed: bool, wanted: Wanted) -> Checked {
-        let nothing = Checked { program: None, kind: None, proven: Vec::new() };
+        let nothing = Checked { program: None, kind: None, proven: Vec::new(), facts: BTreeSet::new() };
         let source = text.get_ref();
         if !self.is_short(text, source.len()) || self.log.is_full() {
             return nothing;
@@ -223,7 +246,9 @@ impl<'a, 'log> Checker<'a, 'log> {
         let kind = walk.wanted(&tree, wanted);
         let proven = walk.proofs(&tree, true);
         let (uses, faults) = (walk.uses, walk.faults);
-        let mut checked = Checked { kind, proven, program: None };
+        let of_values = uses.values.iter().filter_map(|value| self.of_values.get(*value)).flatten();
+        let facts = uses.facts.iter().chain(of_values).copied().collect();
+        let mut checked = Checked { kind, proven, facts, program: None };
         if self.note(text.span(), source, faults, &uses) {
             match Program::compile(source, uses.values.into_iter().collect()) {
                 Ok(program) => checked.program = Some(program),

@@ -102,7 +102,7 @@ impl Checker<'_, '_> {
             self.log
                 .at(name.span(), format!("every group has a `{}` of its own: name the sum otherwise", name.get_ref()));
         }
-        let checked = self.checked(text, false, Wanted::Anything);
+        let checked = self.decides(text, false, Wanted::Anything);
         if let Some(kind) = checked.kind.as_ref().filter(|kind| !matches!(kind, Type::Number(_))) {
             self.log.at(text.span(), format!("a sum is of numbers, not of {}", kind.name()));
         }
@@ -111,7 +111,7 @@ impl Checker<'_, '_> {
     }
 
     fn largest(&mut self, raw: &RawLargest, members: &mut Members) -> Option<Largest> {
-        let by = self.checked(&raw.by, false, Wanted::Anything);
+        let by = self.decides(&raw.by, false, Wanted::Anything);
         if let Some(kind) = by.kind.as_ref().filter(|kind| !matches!(kind, Type::Number(_))) {
             self.log.at(raw.by.span(), format!("`by` is a number, not {}", kind.name()));
         }

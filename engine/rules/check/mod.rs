@@ -56,6 +56,7 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
         cases::cover(raw, code, &tests, checker.log);
         claimed(raw, code, checker.log);
     }
+    let rests_on = checker.rests_on();
     let (params, uses, unreadable) = (checker.params, checker.uses, checker.unreadable);
     if !unreadable {
         unused(raw, for_each, &uses, log);
@@ -79,6 +80,7 @@ pub(super) fn check(raw: &RawRule, path: &RulePath, log: &mut Log<'_>) -> Option
             .as_ref()
             .and_then(|word| CaptureNote::ALL.into_iter().find(|note| note.name() == word.get_ref())),
         collect: raw.collect.clone(),
+        rests_on,
         references: references(raw),
         explains: relations::read(&raw.relations.explains),
         suppressed_by: relations::read(&raw.relations.suppressed_by),

@@ -13,7 +13,6 @@ use crate::limits::{
     MAX_FINDING_COUNT, MAX_FINDING_OF_RULE_COUNT, MAX_FINDING_OF_RULE_IN_ALL_COUNT, MAX_PRINTED_BYTES,
 };
 use crate::replay::{Change, STEP_FACT};
-use crate::text::plural::counted_as;
 use crate::text::spans::Sentence;
 
 use super::budget::{Budget, too_many_findings, too_much_printed};
@@ -155,8 +154,8 @@ struct Report<'a> {
     entities: Entities<'a>,
     /// What chooses the advice, the most telling first.
     frameworks: [Option<&'a str>; ADVICE_FACTS.len()],
-    /// Whether idle time may be work that is missing.
-    lacks_gpu_work: bool,
+    /// What work is missing that idle time may be.
+    missing: Option<String>,
     /// Whether any time may be that of work in a part of the file that is missing.
     is_damaged: bool,
     printers: &'a Printers,
@@ -182,34 +181,17 @@ impl<'a> Asked<'a> {
 impl<'a> Report<'a> {
     fn new(library: &'a Library, facts: &'a Facts, budget: &'a Budget) -> Self {
         let frameworks = ADVICE_FACTS.map(|name| facts.run().and_then(|run| run.text(name)));
-        let lacks_gpu_work = facts.run().and_then(|run| run.get("lacks_gpu_work")) == Some(&FactValue::Bool(true));
+        let missing = facts.missing_work();
         let is_damaged = facts.is_damaged();
         let (entities, printers) = (Entities::new(facts), library.printers());
         let printed = Cell::new(0);
-        Self { facts, entities, frameworks, lacks_gpu_work, is_damaged, printers, budget, printed }
+        Self { facts, entities, frameworks, missing, is_damaged, printers, budget, printed }
     }
 
     /// Counts a text of a finding: each is bounded, but there are many, and all are kept.
     fn count_printed(&self, bytes: usize) -> Result<(), String> {
         self.printed.set(self.printed.get().saturating_add(bytes));
         if self.printed.get() > MAX_PRINTED_BYTES { Err(too_much_printed()) } else { Ok(()) }
-    }
-
-    /// Why little is sure of idle time where work of the GPU is missing.
-    fn lacking(&self) -> String {
-        let run = self.facts.run();
-        let count = |name: &str| run.and_then(|run| run.int(name));
-        match (count("lost_launch_count"), count("unusable_gpu_row_count")) {
-            (Some(lost), _) => {
-                let lost = counted_as(lost, "launch has", "launches have");
-                format!("{lost} no work in the recording: idle time may be such work.")
-            }
-            (None, Some(unusable)) => {
-                let unusable = counted_as(unusable, "row of GPU work makes", "rows of GPU work make");
-                format!("{unusable} no sense: idle time may be such work.")
-            }
-            (None, None) => "The file is cut: idle time may be work of the GPU that is missing.".to_owned(),
-        }
     }
 
     fn ask(&self, asked: &Asked<'_>, id: EntityId) -> Outcome {
@@ -336,9 +318,10 @@ impl Judge<'_> {
         if self.report.is_damaged && !is_of_run {
             confidence = Confidence::Low;
             because.push(IN_PART.to_owned());
-        } else if self.report.lacks_gpu_work && self.claims_idle_time() {
+        } else if let Some(missing) = self.report.missing.as_deref().filter(|_| self.claims_idle_time()) {
             confidence = Confidence::Low;
-            because.push(self.report.lacking());
+            let (first, rest) = missing.split_at_checked(1).unwrap_or((missing, ""));
+            because.push(format!("{}{rest}: idle time may be work that is missing.", first.to_ascii_uppercase()));
         }
         Ok((confidence, because))
     }

@@ -93,7 +93,8 @@ fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendo
 /// Tells the timeline what it was made of, and of which launches nothing came.
 pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen: Seen, lost: Option<LostLaunches>) {
     let is_damaged = summary.is_damaged();
-    let is_amid = is_damaged && timeline.gpu_op_count() > 0 || lost.is_some_and(|lost| lost.is_amid);
+    let is_much = timeline.is_much_unusable(summary.unusable_count);
+    let is_amid = is_damaged && timeline.gpu_op_count() > 0 || lost.is_some_and(|lost| lost.is_amid) || is_much;
     timeline.source = Source {
         format: Some(FORMAT.id),
         framework: Some("pytorch"),
@@ -106,6 +107,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen:
         other_accelerator: (seen.other && !seen.gpu).then_some("MTIA"),
         kernel_metric_count: Some(seen.kernel_metric_count).filter(|count| *count > 0),
         lost_launches: lost,
+        unusable_gpu_row_count: i64::try_from(summary.unusable_count).ok().filter(|count| *count > 0),
         lacks_gpu_work: Some(is_amid),
         is_damaged,
         ..Source::default()

@@ -99,6 +99,8 @@ pub(super) struct Found {
     /// Operations of GPUs, and how many of them are written in a way that is not read.
     gpu_op_count: u64,
     unread_gpu_op_count: u64,
+    /// Operations of GPUs that were left out, whatever was wrong with them.
+    unusable_gpu_op_count: u64,
 }
 
 /// What of a trace could not be read.
@@ -135,6 +137,7 @@ impl Found {
         self.gpu_op_count += other.gpu_op_count;
         self.unknown_count += other.unknown_count;
         self.unread_gpu_op_count += other.unread_gpu_op_count;
+        self.unusable_gpu_op_count += other.unusable_gpu_op_count;
     }
 
     /// What could not be read, where that matters. Events that were read and are of no use, such as one that ends before it
@@ -149,6 +152,11 @@ impl Found {
         let count = (self.skipped_bytes as f64 / bytes_an_event).max(self.unknown_count as f64);
         let of_events = share(count, count + read_count).map(Unread::Events);
         of_events.or_else(|| share(self.unread_gpu_op_count as f64, self.gpu_op_count as f64).map(Unread::GpuWork))
+    }
+
+    /// Events that were left out and are work of GPUs, or may be, as nothing of them can be read.
+    pub(super) const fn unusable(&self) -> u64 {
+        self.unusable_gpu_op_count + self.problems.count(Problem::Broken) + self.problems.count(Problem::TooLarge)
     }
 
     /// What reading took, in bytes of an ordinary trace.
@@ -383,6 +391,7 @@ impl<'a, S: Sink> Piece<'a, S> {
             Err(problem) => {
                 found.problems.add(problem);
                 found.unknown_count += u64::from(problem == Problem::NoKind);
+                found.unusable_gpu_op_count += is_gpu_op;
                 found.unread_gpu_op_count += if problem.is_of_form() { is_gpu_op } else { 0 };
             }
         }

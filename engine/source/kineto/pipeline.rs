@@ -33,6 +33,8 @@ pub(super) struct Summary {
     pub(super) ending: Ending,
     /// What of it could not be read, where that matters.
     pub(super) unread: Option<Unread>,
+    /// Events that were left out and are work of GPUs, or may be.
+    pub(super) unusable_count: u64,
     /// Objects in the list of events.
     #[cfg(test)]
     pub(super) seen_count: u64,
@@ -318,7 +320,7 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
             None if is_open => Ending::Open,
             None => Ending::CutOff,
         };
-        let unread = found.unread();
+        let (unread, unusable_count) = (found.unread(), found.unusable());
         if found.event_count == 0 {
             return Err(match found.problems.count(Problem::Stray) {
                 _ if found.has_list => Unreadable::NoEvents { seen: found.seen_count, is_bare: found.is_bare },
@@ -333,6 +335,7 @@ impl<S: Sink, M: Fn() -> S, T: FnMut(S, u64) -> ControlFlow<()>> Order<'_, S, M,
             problems,
             ending,
             unread,
+            unusable_count,
             #[cfg(test)]
             seen_count: found.seen_count,
         })

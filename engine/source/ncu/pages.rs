@@ -143,7 +143,9 @@ impl Columns {
             {
                 *units = row.iter().map(str::to_owned).collect();
             }
-            return Row::Other;
+            // As long as a launch is, and with its text in the place of a number: a launch that was damaged.
+            let is_launch = !id.is_empty() && self.sizes.is_some_and(|sizes| row.len() > sizes.grid);
+            return if is_launch { Row::Broken } else { Row::Other };
         };
         if self.has_decimal_comma(row) {
             return Row::DecimalComma;

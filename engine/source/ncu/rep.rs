@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::PRINT_ALL_COUNTERS;
-use crate::source::program::{self, Ended, RunError, Scratch};
+use crate::source::program::{self, Bounds, Ended, RunError, Scratch};
 use crate::source::{Progress, ReadError, ReadOptions, Recording};
 
 /// How a report begins.
@@ -49,12 +49,16 @@ impl Report<'_> {
         let shown = program.display();
         let input = scratch.stand_in(self.0, "report.ncu-rep").map_err(|error| self.no_scratch(&error))?;
         let args = ["--import".into(), input.into(), "--csv".into(), "--page".into(), "raw".into()];
-        let ended = program::run(program, &args, scratch, limit).map_err(|error| match error {
-            RunError::TooLong => {
-                self.error(format!("ncu ({shown}) did not print it within {} s", limit.as_secs_f64()), by_hand())
-            }
-            RunError::Io(error) => self.error(format!("{NEEDS_NCU}, and {shown} cannot be run: {error}"), other_ncu()),
-        })?;
+        let ended =
+            program::run(program, &args, scratch, Bounds::of_report(self.0, limit)).map_err(|error| match error {
+                RunError::TooLong => {
+                    self.error(format!("ncu ({shown}) did not print it within {} s", limit.as_secs_f64()), by_hand())
+                }
+                RunError::TooMuch(why) => self.error(format!("ncu ({shown}) {why} and was ended"), by_hand()),
+                RunError::Io(error) => {
+                    self.error(format!("{NEEDS_NCU}, and {shown} cannot be run: {error}"), other_ncu())
+                }
+            })?;
         if !ended.status.success() {
             let problem = format!("ncu ({shown}) could not print it ({}): {}", ended.status, reason(&ended));
             return Err(self.error(problem, other_ncu()));

@@ -16,6 +16,7 @@ mod gpus;
 mod ids;
 mod info;
 mod metrics;
+mod missing;
 mod notices;
 mod output;
 mod pages;
@@ -34,7 +35,7 @@ use foldhash::HashSet;
 use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::parallel::Threads;
-use crate::timeline::builder::{Builder, OPS_OF_UNKNOWN_DEVICE};
+use crate::timeline::builder::Builder;
 use crate::timeline::columns::OverheadKind;
 use crate::timeline::{GpuVendor, NONE, NameId, Source, Timeline};
 
@@ -158,7 +159,7 @@ fn read_database(
     load_libraries(&mut timeline);
     timeline.notices = notices::classify(&info.messages, timeline.gpu_op_count() == 0);
     timeline.source = Source { format: Some(FORMAT.id), gpu_vendor: Some(GpuVendor::Nvidia), ..info.source };
-    tell_of_unusable_work(&mut timeline);
+    missing::tell(&mut timeline);
     timeline.metrics = metrics::read(&db, &schema)?;
     for series in &mut timeline.metrics {
         series.gpu = info.gpu_numbers.get(&series.gpu).copied().unwrap_or(series.gpu);
@@ -171,26 +172,6 @@ fn read_database(
     timeline.call_locations = located.locations;
     timeline.reached.row_count += located.beyond;
     Ok(Content::Report(Box::new(timeline)))
-}
-
-/// Of so many operations of the GPU one that cannot be used is too many to judge the rest as if it were not there.
-const UNUSABLE_ONE_OF: u64 = 100;
-
-/// What a kernel did whose row makes no sense looks like idle time, and like work that went away.
-fn tell_of_unusable_work(timeline: &mut Timeline) {
-    let tables =
-        [rows::Table::Kernel, rows::Table::Graph, rows::Table::Copy, rows::Table::Memset].map(rows::Table::name);
-    let is_gpu_work = |events: &str| tables.contains(&events) || OPS_OF_UNKNOWN_DEVICE.contains(&events);
-    let of_gpu = timeline.dropped.iter().filter(|dropped| is_gpu_work(dropped.events));
-    let unusable = of_gpu.fold(0_u64, |sum, dropped| sum.saturating_add(dropped.count));
-    if unusable == 0 {
-        return;
-    }
-    let all = unusable.saturating_add(timeline.gpu_op_count() as u64);
-    timeline.source.unusable_gpu_row_count = i64::try_from(unusable).ok();
-    if unusable.saturating_mul(UNUSABLE_ONE_OF) >= all {
-        timeline.source.lacks_gpu_work = Some(true);
-    }
 }
 
 /// Libraries of the profiler, in the names of overhead rows.

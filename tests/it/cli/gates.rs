@@ -61,6 +61,56 @@ fn rules_that_went_wrong_are_told_in_every_format() {
     assert!(printed(Some(true), Format::Junit).contains("errors=\"0\""));
 }
 
+#[test]
+fn rules_that_went_wrong_are_told_in_every_format_of_a_comparison() {
+    let analysis = Analysis::new(analysis::Project::builtin().unwrap(), analysis::Reading::default());
+    let run = analysis.run(facts(&fixtures().join("healthy.sqlite")), "run");
+    let printed = |errors: Vec<RuleFailure>, format: Format| {
+        let mut head = run.clone();
+        head.review.errors = errors;
+        let report = analysis.compare_runs(&[run.clone()], &[head], &Request::default()).unwrap();
+        analysis.render(&Report::Comparison(Box::new(report)), format).unwrap()
+    };
+    let spent = "the rules of this run take more than 100,000,000 steps together, those after this one left out";
+    for format in
+        [Format::Markdown, Format::Text(Screen::PLAIN), Format::Json, Format::Sarif, Format::Github, Format::Junit]
+    {
+        let wrong = printed(vec![failure(false)], format);
+        assert!(wrong.contains("went wrong") && wrong.contains("a division by zero"), "{format:?}: {wrong}");
+        let late = printed(vec![RuleFailure { message: spent.to_owned(), ..failure(false) }], format);
+        assert!(late.contains("was not asked to the end") && !late.contains("went wrong:"), "{format:?}: {late}");
+        let fine = printed(Vec::new(), format);
+        assert!(!fine.contains("went wrong") && !fine.contains("asked to the end"), "{format:?}: {fine}");
+    }
+}
+
+/// What is left out is told beside what passes: a checkout with a coldspot.toml may be anybody's.
+#[test]
+fn what_a_project_changes_is_told_in_every_format() {
+    let quiet = Project::with(
+        "[rules]\noff = ['sync-gap']\ndirs = ['own']\n[severity]\nscalar-readback = 'info'\n[params.pageable-copy]\nmin_share = 1.0\n",
+    );
+    let rule = include_str!("../../../rules/capture/rows-dropped.toml");
+    quiet.write("own/rows-dropped.toml", rule);
+    let plain = Project::new();
+    let told = [
+        "Switched off: ",
+        "Replaced by rules of the project: ",
+        "Severity set by the project: ",
+        "Thresholds set by the project: ",
+    ];
+    for format in ["markdown", "text", "json", "sarif", "github", "junit", "codequality"] {
+        for args in [&["review", "run.sqlite"][..], &["compare", "run.sqlite", "run.sqlite"]] {
+            let args = [args, &["--format", format]].concat();
+            let out = quiet.coldspot(&args).out();
+            assert!(told.iter().all(|told| out.contains(told)), "{args:?}: {out}");
+            assert!(out.contains("pageable-copy (min_share)") && out.contains("scalar-readback (info)"), "{args:?}");
+            let out = plain.coldspot(&args).out();
+            assert!(!told.iter().any(|told| out.contains(told)), "{args:?}: {out}");
+        }
+    }
+}
+
 fn failure(is_own: bool) -> RuleFailure {
     let (rule, message) = ("module-loading".to_owned(), "a division by zero".to_owned());
     RuleFailure { rule, message, entity_count: 1, is_own }

@@ -350,7 +350,7 @@ fn a_forge_that_sends_the_token_back_does_not_get_it_printed() {
         assert!(!message.contains("ghs_") && !message.contains("to_be_seen"), "{message}");
     }
     let forge = Forge::new().with_mishap("POST", "comments", Mishap::Echo(422, r#"{"message":"bad {}"}"#), 9);
-    post(&forge, &marked("text")).code(6).stderr(contains("(status 422: bad Bearer ***)"));
+    post(&forge, &marked("text")).code(6).stderr(contains("(status 422)"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use self::version::Version;
-use crate::source::program::{self, RunError, Scratch};
+use crate::source::program::{self, Bounds, RunError, Scratch};
 use crate::source::{Progress, ReadError, ReadOptions, Recording};
 
 pub(in crate::source) use self::version::is_rep;
@@ -129,8 +129,10 @@ impl Nsys<'_> {
         let output = self.scratch.file(EXPORT);
         let args =
             ["export".into(), "--type".into(), "sqlite".into(), "--output".into(), output.clone().into(), input.into()];
-        let ended = program::run(self.program, &args, self.scratch, limit).map_err(|error| match error {
+        let bounds = Bounds::of_report(report.path, limit);
+        let ended = program::run(self.program, &args, self.scratch, bounds).map_err(|error| match error {
             RunError::TooLong => failed(format!("nsys {local} ({shown}) did not export it within {}", minutes(limit))),
+            RunError::TooMuch(why) => failed(format!("nsys {local} ({shown}) {why} and was ended")),
             RunError::Io(error) => self.cannot_run(report, &error),
         })?;
         if !ended.status.success() {
@@ -156,17 +158,22 @@ impl Nsys<'_> {
     fn version(&self, report: &Report<'_>) -> Result<Version, ReadError> {
         let shown = self.program.display();
         let args = [OsString::from("--version")];
-        let ended = program::run(self.program, &args, self.scratch, VERSION_LIMIT).map_err(|error| match error {
-            RunError::TooLong => report.error(
-                format!(
-                    "{}, and {shown} --version does not end within {}",
-                    report.needs_nsys(),
-                    minutes(VERSION_LIMIT)
+        let ended = program::run(self.program, &args, self.scratch, Bounds::of_time(VERSION_LIMIT)).map_err(
+            |error| match error {
+                RunError::TooLong => report.error(
+                    format!(
+                        "{}, and {shown} --version does not end within {}",
+                        report.needs_nsys(),
+                        minutes(VERSION_LIMIT)
+                    ),
+                    report.other_nsys(),
                 ),
-                report.other_nsys(),
-            ),
-            RunError::Io(error) => self.cannot_run(report, &error),
-        })?;
+                RunError::TooMuch(why) => {
+                    report.error(format!("{}, and {shown} --version {why}", report.needs_nsys()), report.other_nsys())
+                }
+                RunError::Io(error) => self.cannot_run(report, &error),
+            },
+        )?;
         let version = Version::in_output(&ended.output).filter(|_| ended.status.success());
         version.ok_or_else(|| {
             let problem = format!(

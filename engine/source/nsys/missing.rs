@@ -1,0 +1,53 @@
+//! Work of a GPU that an export lacks: what ran then looks like idle time, and like work that went away.
+
+use foldhash::HashMap;
+
+use super::rows::Table;
+use crate::timeline::api::{self, ApiClass};
+use crate::timeline::builder::OPS_OF_UNKNOWN_DEVICE;
+use crate::timeline::{NameId, Timeline};
+
+/// A single call that left no trace may have had nothing to copy.
+const LEAST_COPY_CALLS: i64 = 2;
+
+/// Tells of work that is missing.
+pub(super) fn tell(timeline: &mut Timeline) {
+    let unusable = unusable(timeline);
+    if unusable > 0 {
+        timeline.source.unusable_gpu_row_count = i64::try_from(unusable).ok();
+        if timeline.is_much_unusable(unusable) {
+            timeline.source.lacks_gpu_work = Some(true);
+        }
+    }
+    let copies = unrecorded_copies(timeline);
+    if copies >= LEAST_COPY_CALLS {
+        timeline.source.unrecorded_copy_count = Some(copies);
+        timeline.source.lacks_gpu_work = Some(true);
+    }
+}
+
+/// Rows of operations that make no sense.
+fn unusable(timeline: &Timeline) -> u64 {
+    let tables = [Table::Kernel, Table::Graph, Table::Copy, Table::Memset].map(Table::name);
+    let is_gpu_work = |events: &str| tables.contains(&events) || OPS_OF_UNKNOWN_DEVICE.contains(&events);
+    let of_gpu = timeline.dropped.iter().filter(|dropped| is_gpu_work(dropped.events));
+    of_gpu.fold(0_u64, |sum, dropped| sum.saturating_add(dropped.count))
+}
+
+/// Calls that copied, where kernels are recorded and not one copy is. Copies of graphs are recorded with them, or not at all, and calls
+/// that record a graph copy nothing.
+fn unrecorded_copies(timeline: &Timeline) -> i64 {
+    if !timeline.copies.ops.is_empty() || timeline.kernels.ops.is_empty() {
+        return 0;
+    }
+    let mut counts: HashMap<NameId, i64> = HashMap::default();
+    timeline.api.name.iter().for_each(|name| *counts.entry(*name).or_default() += 1);
+    if counts.keys().any(|name| timeline.name(*name).contains("Graph") || timeline.name(*name).contains("BeginCapture"))
+    {
+        return 0;
+    }
+    let copies =
+        |name: &NameId| matches!(api::classify(timeline.name(*name)), ApiClass::CopyBlocking | ApiClass::CopyAsync);
+    let failed = timeline.api.errors.iter().filter(|error| copies(&error.call)).map(|error| error.count as i64);
+    counts.iter().filter(|(name, _)| copies(name)).map(|(_, count)| count).sum::<i64>() - failed.sum::<i64>()
+}
