@@ -437,7 +437,7 @@ pub fn review(
         devices.iter_mut().for_each(|device| device.gain_step = None);
     }
     let silencing: Vec<&str> = suppressed.iter().map(|left_out| left_out.by.as_str()).collect();
-    brief::mark(&mut findings, &devices);
+    brief::mark(&mut findings);
     Review {
         verdict: verdict::verdict(facts, &devices, &findings, &capture, &counts, (known.as_ref(), &silencing)),
         devices,
