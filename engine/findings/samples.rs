@@ -147,6 +147,7 @@ pub(crate) fn two_gpus() -> Sample {
         ("idle_after_sync_ns", 1_100_000_000),
         ("idle_after_copy_call_ns", 100_000_000),
         ("host_copy_busy_ns", 5_000_000_000),
+        ("exposed_copy_h2d_pinned_ns", 0),
         ("pipelined_copy_ns", 4_000_000_000),
         ("host_copy_overlapped_ns", 500_000_000),
     ];

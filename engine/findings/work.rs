@@ -167,7 +167,7 @@ impl Repeated {
 }
 
 /// Rounds that take less of the window than this are told with the part that they take.
-const NEARLY_ALL_COVERED: f64 = 0.9;
+pub(super) const NEARLY_ALL_COVERED: f64 = 0.9;
 
 /// The step of gains is told where it is longer or shorter than the median step by more than this share.
 const LEAST_STEP_DIFFERENCE: f64 = 0.02;

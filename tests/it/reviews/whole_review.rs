@@ -35,6 +35,8 @@ fn facts() -> Facts {
         ("host_copy_busy_ns", 650_000_000),
         ("host_copy_overlapped_ns", 50_000_000),
         ("pipelined_copy_ns", 600_000_000),
+        ("exposed_copy_h2d_pinned_ns", 0),
+        ("exposed_copy_d2h_pinned_ns", 0),
     ] {
         entity.set(name, ns);
     }
