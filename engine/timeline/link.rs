@@ -11,7 +11,8 @@ const PCIE5: f64 = 52.0;
 const HALF: [&str; 6] = ["RTX 3050", "RTX 4050", "RTX 4060", "RTX 4070 Laptop", "RTX 5050", "RTX 5060"];
 /// GPUs on boards that are sold with hosts of PCIe 5.0 alone, or with a faster link; the same names with one of `CARDS` are cards for
 /// any host.
-const ON_BOARDS: [&str; 9] = ["H100 80GB HBM3", "H100 64GB HBM3", "H20", "H200", "GH200", "H800", "B200", "B300", "GB300"];
+const ON_BOARDS: [&str; 9] =
+    ["H100 80GB HBM3", "H100 64GB HBM3", "H20", "H200", "GH200", "H800", "B200", "B300", "GB300"];
 const CARDS: [&str; 2] = ["NVL", "PCIe"];
 
 /// How fast pinned copies are where the recording holds too few of them to measure, in 1e9 bytes a second.
