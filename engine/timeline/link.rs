@@ -29,14 +29,14 @@ impl LinkRates {
     pub fn of(device: Option<&DeviceProperties>) -> Self {
         let name = device.and_then(|device| device.name.as_deref()).unwrap_or("");
         let holds = |part: &&str| name.contains(*part);
-        let lanes = if HALF.iter().any(|part| holds(&part)) { 0.5 } else { 1.0 };
+        let lanes = if HALF.iter().any(|part| holds(part)) { 0.5 } else { 1.0 };
         let most = match device.and_then(|device| device.compute_capability) {
             Some((..=7, _)) => PCIE3,
             Some((8, _)) => PCIE4,
             // Without a name of its generation it may be any.
             Some(_) | None => PCIE5,
         };
-        let is_on_board = ON_BOARDS.iter().any(|part| holds(&part)) && !CARDS.iter().any(|part| holds(&part));
+        let is_on_board = ON_BOARDS.iter().any(|part| holds(part)) && !CARDS.iter().any(|part| holds(part));
         Self { least: lanes * if is_on_board { most } else { PCIE3 }, most: lanes * most }
     }
 }
