@@ -28,15 +28,15 @@ impl LinkRates {
     /// Of a GPU, as far as it is known.
     pub fn of(device: Option<&DeviceProperties>) -> Self {
         let name = device.and_then(|device| device.name.as_deref()).unwrap_or("");
-        let holds = |part: &&str| name.contains(*part);
-        let lanes = if HALF.iter().any(|part| holds(part)) { 0.5 } else { 1.0 };
+        let holds_any = |parts: &[&str]| parts.iter().any(|part| name.contains(*part));
+        let lanes = if holds_any(&HALF) { 0.5 } else { 1.0 };
         let most = match device.and_then(|device| device.compute_capability) {
             Some((..=7, _)) => PCIE3,
             Some((8, _)) => PCIE4,
             // Without a name of its generation it may be any.
             Some(_) | None => PCIE5,
         };
-        let is_on_board = ON_BOARDS.iter().any(|part| holds(part)) && !CARDS.iter().any(|part| holds(part));
+        let is_on_board = holds_any(&ON_BOARDS) && !holds_any(&CARDS);
         Self { least: lanes * if is_on_board { most } else { PCIE3 }, most: lanes * most }
     }
 }
