@@ -453,8 +453,9 @@ mod tests {
         assert!(is_once("idle_host", &|_, _, _| {}));
         let begins_midway =
             |sample: &mut Sample, run: EntityId, _: EntityId| sample.facts.get_mut(run).set("is_begin_chosen", true);
-        let is_region =
-            |sample: &mut Sample, _: EntityId, device: EntityId| sample.facts.get_mut(device).set("is_profiled_region", true);
+        let is_region = |sample: &mut Sample, _: EntityId, device: EntityId| {
+            sample.facts.get_mut(device).set("is_profiled_region", true)
+        };
         for (account, still) in [("idle_host", false), ("exposed_copy", false), ("idle_load", true)] {
             assert_eq!((is_once(account, &begins_midway), is_once(account, &is_region)), (still, still), "{account}");
         }

@@ -316,7 +316,9 @@ impl<'facts> Outside<'facts> {
         let words = Sentence::default().code(call);
         match memory_call(call) {
             _ if !self.is_first_call() => words,
-            MemoryCall::HostPin => words.own(" (the first call of CUDA, which sets it up, and locks pages of the host)"),
+            MemoryCall::HostPin => {
+                words.own(" (the first call of CUDA, which sets it up, and locks pages of the host)")
+            }
             _ => words.own(" (the first call of CUDA, which sets it up)"),
         }
     }

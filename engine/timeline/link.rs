@@ -11,7 +11,8 @@ const PCIE5: f64 = 52.0;
 const HALF: [&str; 6] = ["RTX 3050", "RTX 4050", "RTX 4060", "RTX 4070 Laptop", "RTX 5050", "RTX 5060"];
 /// GPUs on boards that are sold with hosts of PCIe 5.0 alone, or with a faster link; the same names with one of `CARDS` are cards for
 /// any host.
-const ON_BOARDS: [&str; 9] = ["H100 80GB HBM3", "H100 64GB HBM3", "H20", "H200", "GH200", "H800", "B200", "B300", "GB300"];
+const ON_BOARDS: [&str; 9] =
+    ["H100 80GB HBM3", "H100 64GB HBM3", "H20", "H200", "GH200", "H800", "B200", "B300", "GB300"];
 const CARDS: [&str; 2] = ["NVL", "PCIe"];
 
 /// How fast pinned copies are where the recording holds too few of them to measure, in 1e9 bytes a second.
@@ -27,15 +28,15 @@ impl LinkRates {
     /// Of a GPU, as far as it is known.
     pub fn of(device: Option<&DeviceProperties>) -> Self {
         let name = device.and_then(|device| device.name.as_deref()).unwrap_or("");
-        let holds = |part: &&str| name.contains(*part);
-        let lanes = if HALF.iter().any(|part| holds(&part)) { 0.5 } else { 1.0 };
+        let holds_any = |parts: &[&str]| parts.iter().any(|part| name.contains(*part));
+        let lanes = if holds_any(&HALF) { 0.5 } else { 1.0 };
         let most = match device.and_then(|device| device.compute_capability) {
             Some((..=7, _)) => PCIE3,
             Some((8, _)) => PCIE4,
             // Without a name of its generation it may be any.
             Some(_) | None => PCIE5,
         };
-        let is_on_board = ON_BOARDS.iter().any(|part| holds(&part)) && !CARDS.iter().any(|part| holds(&part));
+        let is_on_board = holds_any(&ON_BOARDS) && !holds_any(&CARDS);
         Self { least: lanes * if is_on_board { most } else { PCIE3 }, most: lanes * most }
     }
 }

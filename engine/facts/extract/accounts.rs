@@ -39,12 +39,7 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
         }
         return;
     }
-    // Of two or three steps a single collective waits in one.
-    let collective = Account::ExposedCommunication;
-    if (2..4).contains(&repeat_count) && device.told.sure_steps().is_some() && pieces_of(device, collective).count == 1 {
-        facts.set(collective.once_fact(), device.account_ns(collective));
-        facts.set(collective.once_count_fact(), 1);
-    }
+    single_collective(device, repeat_count, facts);
     let most_pieces = match repeat_count {
         ..4 if device.ops.start_up.len_ns() == 0 => return,
         ..4 => 0,
@@ -84,6 +79,15 @@ pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Enti
         let needed = needed.filter(|index| pieces.sum_ns > 0 && !is_between(*index));
         facts.set(account.once_fact(), if needed.is_some() { held_ns } else { 0 });
         facts.set(account.once_count_fact(), needed.map_or(0, |index| index as i64 + 1));
+    }
+}
+
+/// Of two or three steps a single collective waits in one.
+fn single_collective(device: &DeviceContext, repeat_count: i64, facts: &mut Entity) {
+    let (collective, is_few) = (Account::ExposedCommunication, (2..4).contains(&repeat_count));
+    if is_few && device.told.sure_steps().is_some() && pieces_of(device, collective).count == 1 {
+        facts.set(collective.once_fact(), device.account_ns(collective));
+        facts.set(collective.once_count_fact(), 1);
     }
 }
 

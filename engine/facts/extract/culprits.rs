@@ -7,7 +7,8 @@ use foldhash::HashSet;
 
 use super::peers::{self, PeerWaits};
 use super::profile::{
-    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing, is_profiler, is_system,
+    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing, is_profiler,
+    is_system,
 };
 use super::{DeviceContext, beside_rounds};
 use crate::facts::Entity;

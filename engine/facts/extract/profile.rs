@@ -255,7 +255,8 @@ impl<'all> Profile<'all> {
             }
         }
         let most = held.into_iter().filter(|(_, weight)| weight * 100 >= self.whole * MIN_PERCENT);
-        let (main, _) = most.max_by_key(|(module, weight)| (innermost.get(module).copied(), *weight, Reverse(*module)))?;
+        let (main, _) =
+            most.max_by_key(|(module, weight)| (innermost.get(module).copied(), *weight, Reverse(*module)))?;
         // All that lies in the file, the beginning of the program and what has no name among it.
         let is_in = |stack: u32| frames_of(stack).any(|frame| frame.module == main);
         let held: i64 = self.weighed.0.iter().filter(|(stack, _)| is_in(*stack)).map(|(_, weight)| *weight).sum();

@@ -152,8 +152,8 @@ impl Projection {
             let thread = timeline.api.thread.get(call as usize).copied().unwrap_or(NONE);
             if thread != NONE {
                 let at = timeline.api.times.start(call as usize);
-                let is_to_host = is_copy
-                    && timeline.copies.direction.get(op.index as usize) == Some(&Direction::DeviceToHost);
+                let is_to_host =
+                    is_copy && timeline.copies.direction.get(op.index as usize) == Some(&Direction::DeviceToHost);
                 launched.push(Launched { thread, at, ns: part.len_ns(), exposed_ns, is_to_host });
             }
         }

@@ -7,7 +7,8 @@ use foldhash::HashMap;
 
 use super::Context;
 use super::profile::{
-    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing, is_profiler, is_system,
+    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing, is_profiler,
+    is_system,
 };
 use super::run::cuda_profiler_start;
 use crate::ledger::Activity;

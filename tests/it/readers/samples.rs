@@ -187,7 +187,11 @@ fn shares_of_samples_are_of_what_the_samples_cover() {
         project.facts()["devices"][0].clone()
     };
     let device = of(200_000);
-    assert_eq!((&device["outside_module"], &device["outside_module_share"]), (&json!("solver"), &json!(1.0)), "{device:#}");
+    assert_eq!(
+        (&device["outside_module"], &device["outside_module_share"]),
+        (&json!("solver"), &json!(1.0)),
+        "{device:#}"
+    );
     let device = of(400_000);
     assert!(device["outside_sample_count"].as_i64().unwrap() >= 60, "{device:#}");
     assert!(device["outside_module"].is_null() && device["outside_function"].is_null(), "{device:#}");
