@@ -44,6 +44,20 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "From the end of the last operation that a call asked for, on any device, to the last migration of unified memory, where it would be a hundredth of the window or more: the window ends before it. Absent where it is less.",
     ),
     fact(
+        "last_pages_migration_count",
+        Int,
+        CudaTrace,
+        OneTime,
+        "Migrations to the host in that time. Absent where last_pages_ns is.",
+    ),
+    fact(
+        "last_pages_migration_sum_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "How long these take, summed. Absent where last_pages_ns is.",
+    ),
+    fact(
         "is_outside_of_first_caller",
         Bool,
         CudaApi,

@@ -30,7 +30,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("pause_start_ns", pause.times.start);
         facts.set("is_pause_before_record", pause.is_before_record);
     }
-    facts.set_some("last_pages_ns", device.told.last_pages.map(Interval::len_ns));
+    if let Some(pages) = device.told.last_pages {
+        facts.set("last_pages_ns", pages.times.len_ns());
+        facts.set("last_pages_migration_count", pages.count);
+        facts.set("last_pages_migration_sum_ns", pages.moved_ns);
+    }
     // One device may work for a moment, and another all the time.
     let windows = context.devices.iter().map(|device| device.told.whole(device.window()));
     let Some(window) = windows.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
