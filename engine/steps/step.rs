@@ -216,8 +216,7 @@ fn drop_cut(steps: &mut Vec<Step>, launches: &Launches, told_by: ToldBy) {
     let is_cut = |step: &Step| (count(step) as f64) < WHOLE_SHARE * usual;
     let work_ns = |step: &Step| launches.work_ns(step.host);
     let whole_ns = WHOLE_WORK_SHARE * median(steps.iter().map(work_ns)) as f64;
-    let is_cut_last =
-        |step: &Step| is_cut(step) && !(told_by == ToldBy::Launches && work_ns(step) as f64 >= whole_ns);
+    let is_cut_last = |step: &Step| is_cut(step) && !(told_by == ToldBy::Launches && work_ns(step) as f64 >= whole_ns);
     if steps.len() > MIN_STEP_COUNT && steps.last().is_some_and(is_cut_last) {
         steps.pop();
     }
