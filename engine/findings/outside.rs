@@ -303,11 +303,11 @@ impl<'facts> Outside<'facts> {
         parts
     }
 
-    /// A call of CUDA that takes much. The first one sets CUDA up, whatever it is called.
+    /// A call of CUDA that takes much. One that sets CUDA up does so, whatever it is called.
     fn cuda_call(&self, call: &str) -> Sentence {
         let words = Sentence::default().code(call);
-        let is_first = self.device.get("is_outside_call_first") == Some(&FactValue::Bool(true));
-        if is_first { words.own(" (the first call of CUDA, which sets it up)") } else { words }
+        let sets_up = self.device.get("does_outside_call_set_up") == Some(&FactValue::Bool(true));
+        if sets_up { words.own(" (which sets CUDA up)") } else { words }
     }
 
     /// What holds it, as far as the recording tells; and whether that is to be looked at first.

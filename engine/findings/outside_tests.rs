@@ -277,13 +277,13 @@ fn a_range_holds_what_is_told_beside_it_and_what_is_small_in_all_is_not_told() {
     let (mut facts, device) = recorded();
     let told = |facts: &Facts| outside(facts, device).map(|words| words.plain()).unwrap();
     let own = facts.get_mut(device);
-    own.set("is_outside_call_first", true);
+    own.set("does_outside_call_set_up", true);
     own.set("outside_off_cpu_ns", 4_000_000_000_i64);
     own.set("outside_unknown_ns", 900_000_000_i64);
     own.set("outside_range", "start");
     own.set("outside_range_ns", 5_000_000_000_i64);
     assert!(told(&facts).ends_with(
-        "4 s off the CPU in no recorded call, 900 ms in cudaMalloc (the first call of CUDA, which sets it up), 900 ms that were not \
+        "4 s off the CPU in no recorded call, 900 ms in cudaMalloc (which sets CUDA up), 900 ms that were not \
          recorded; the range start holds 5 s of all that."
     ));
     // Half of it is the profiler's: of the rest it is a tenth, of all of it less.

@@ -116,11 +116,11 @@ pub(super) const OUTSIDE: &[Fact] = &[
     ),
     fact("outside_call_ns", Int, CudaApi, OneTime, "The time in it."),
     fact(
-        "is_outside_call_first",
+        "does_outside_call_set_up",
         Bool,
         CudaApi,
         Incomparable,
-        "Whether at least half of that, and 50 ms, lie in the first call of CUDA that the process made: that sets CUDA up, whatever it is called.",
+        "Whether at least half of that, and 50 ms, lie in the first call of CUDA that the process made, or in calls that free before it has allocated anything: those set CUDA up, whatever they are called.",
     ),
     fact(
         "outside_compile_ns",
