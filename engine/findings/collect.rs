@@ -43,7 +43,8 @@ pub struct KernelToProfile {
 }
 
 /// Findings after which nothing else is worth recording: the program itself has to be recorded again.
-const RECORD_AGAIN: [&str; 4] = ["no-gpu-work", "no-kernels", "events-lost", "too-little-work"];
+const RECORD_AGAIN: [&str; 5] =
+    ["no-gpu-work", "failed-before-kernels", "no-kernels", "events-lost", "too-little-work"];
 /// What is recorded then: where the GPU has little to show, what the host does tells why.
 const AGAIN: [Capability; 4] = [Capability::CudaTrace, Capability::Nvtx, Capability::OsRuntime, Capability::CpuSamples];
 /// Kernels that take less of the window are left alone.

@@ -175,7 +175,7 @@ const TELL_BEFORE: [&str; 2] = ["late-first-work", "first-batch"];
 /// Rules that tell that little of the run, or nothing but copies, is there to judge.
 const OUTSIDE: &str = "short-gpu-window";
 const BEFORE_STEADY: &str = "long-set-up";
-const NO_KERNELS: &str = "no-kernels";
+const NO_KERNELS: [&str; 2] = ["failed-before-kernels", "no-kernels"];
 
 impl Finding {
     /// The gravest severity of it and of what it explains.
@@ -214,7 +214,7 @@ impl Finding {
 
     /// Whether it says what is judged, not what the program could do better in it.
     fn tells_scope(&self) -> bool {
-        [OUTSIDE, NO_KERNELS, BEFORE_STEADY].contains(&self.rule.as_str())
+        [OUTSIDE, BEFORE_STEADY].iter().chain(&NO_KERNELS).any(|rule| self.rule == *rule)
     }
 }
 

@@ -311,21 +311,19 @@ impl<'facts> Outside<'facts> {
         parts
     }
 
-    /// A call of CUDA that takes much. The first one sets CUDA up, whatever it is called.
+    /// A call of CUDA that takes much. One that sets CUDA up does so, whatever it is called.
     fn cuda_call(&self, call: &str) -> Sentence {
         let words = Sentence::default().code(call);
         match memory_call(call) {
-            _ if !self.is_first_call() => words,
-            MemoryCall::HostPin => {
-                words.own(" (the first call of CUDA, which sets it up, and locks pages of the host)")
-            }
-            _ => words.own(" (the first call of CUDA, which sets it up)"),
+            _ if !self.does_call_set_up() => words,
+            MemoryCall::HostPin => words.own(" (which sets CUDA up, and locks pages of the host)"),
+            _ => words.own(" (which sets CUDA up)"),
         }
     }
 
-    /// Whether the call that takes most is the first of the process.
-    fn is_first_call(&self) -> bool {
-        self.device.get("is_outside_call_first") == Some(&FactValue::Bool(true))
+    /// Whether the call that takes most sets CUDA up.
+    fn does_call_set_up(&self) -> bool {
+        self.device.get("does_outside_call_set_up") == Some(&FactValue::Bool(true))
     }
 
     /// What holds it, as far as the recording tells; and whether that is to be looked at first.
@@ -357,7 +355,7 @@ impl<'facts> Outside<'facts> {
             (_, _, Some(host), call) if call.is_none_or(|(_, ns)| ns <= host) => {
                 (of_it(host, "").sentence(&self.host_code()), Some(host))
             }
-            (.., Some((call, ns))) if memory_call(call) == MemoryCall::HostPin && !self.is_first_call() => {
+            (.., Some((call, ns))) if memory_call(call) == MemoryCall::HostPin && !self.does_call_set_up() => {
                 (of_it(ns, "").code(call).own(", which locks pages of the host"), Some(ns))
             }
             // That is start-up: nothing to look at first.

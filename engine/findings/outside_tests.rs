@@ -73,10 +73,10 @@ fn it_comes_first_where_the_first_finding_gains_little_of_it() {
     facts.get_mut(device).set("outside_call_ns", 3_600_000_000_i64);
     assert_eq!(told(&facts), Some(format!("{begin}3.6 s {locks}: look there first. ")));
     // The first call sets CUDA up as well: how much of it is locking pages nothing tells.
-    facts.get_mut(device).set("is_outside_call_first", true);
-    let sets_up = "of it in cudaHostAlloc (the first call of CUDA, which sets it up, and locks pages of the host)";
+    facts.get_mut(device).set("does_outside_call_set_up", true);
+    let sets_up = "of it in cudaHostAlloc (which sets CUDA up, and locks pages of the host)";
     assert_eq!(told(&facts), Some(format!("{begin}3.6 s {sets_up}. ")));
-    facts.get_mut(device).set("is_outside_call_first", false);
+    facts.get_mut(device).set("does_outside_call_set_up", false);
     // No finding tells what to look at.
     let unfound = |facts: &Facts| outside_first(facts, device, None, false).map(|words| words.plain());
     assert_eq!(unfound(&facts), Some(format!("{begin}3.6 s {locks}. ")));
@@ -282,13 +282,13 @@ fn a_range_holds_what_is_told_beside_it_and_what_is_small_in_all_is_not_told() {
     let (mut facts, device) = recorded();
     let told = |facts: &Facts| outside(facts, device).map(|words| words.plain()).unwrap();
     let own = facts.get_mut(device);
-    own.set("is_outside_call_first", true);
+    own.set("does_outside_call_set_up", true);
     own.set("outside_off_cpu_ns", 4_000_000_000_i64);
     own.set("outside_unknown_ns", 900_000_000_i64);
     own.set("outside_range", "start");
     own.set("outside_range_ns", 5_000_000_000_i64);
     assert!(told(&facts).ends_with(
-        "4 s off the CPU in no recorded call, 900 ms in cudaMalloc (the first call of CUDA, which sets it up), 900 ms that were not \
+        "4 s off the CPU in no recorded call, 900 ms in cudaMalloc (which sets CUDA up), 900 ms that were not \
          recorded; the range start holds 5 s of all that."
     ));
     // Half of it is the profiler's: of the rest it is a tenth, of all of it less.

@@ -10,7 +10,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::launches::{Launch, Launches};
-use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy, median};
+use super::step::{Certainty, MIN_STEP_COUNT, Step, Steps, ToldBy, WHOLE_WORK_SHARE, median};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, Timeline};
 
@@ -133,7 +133,9 @@ pub(super) fn is_sweep(launches: &Launches, steps: &[Step]) -> bool {
     steps.len() < MANY_ROUND_COUNT && 3 * usual_count < 2 * steps.len() && most / SWEEP_RANGE >= least
 }
 
-/// When the host launched each round, from its first launch to its last. The last one is as long as the others, if so much is there.
+/// When the host launched each round, from its first launch to its last. The last one is as long as the others, if so much is there;
+/// else all that is there, where that holds nearly the work of another: the program may leave out what comes between two rounds, and
+/// a round may be told to begin amid what the program calls one.
 fn hosts(launches: &Launches, places: &[u32]) -> Vec<Interval> {
     let all = launches.all();
     let usual = median(places.windows(2).map(|pair| i64::from(pair[1]) - i64::from(pair[0]))) as usize;
@@ -143,9 +145,18 @@ fn hosts(launches: &Launches, places: &[u32]) -> Vec<Interval> {
         places.windows(2).map(|pair| Interval::new(at(&pair[0]), last_of(&pair[1]).min(at(&pair[1])))).collect();
     if let Some(last) = places.last() {
         let end = all.get(*last as usize + usual.max(1) - 1).or_else(|| last_letter(all, places));
+        let end = end.or_else(|| all.last().filter(|_| is_nearly_one(launches, places)));
         hosts.extend(end.map(|end| Interval::new(at(last), end.at + 1)));
     }
     hosts
+}
+
+/// Whether what was launched from the last of these places on holds nearly the work of a round.
+fn is_nearly_one(launches: &Launches, places: &[u32]) -> bool {
+    let work = |from: u32, to: usize| launches.work_between(from as usize, to);
+    let usual_ns = median(places.windows(2).map(|pair| work(pair[0], pair[1] as usize)));
+    let own_ns = places.last().map_or(0, |last| work(*last, launches.all().len()));
+    usual_ns > 0 && own_ns as f64 >= WHOLE_WORK_SHARE * usual_ns as f64
 }
 
 /// The last launch of the last round that counts in a sequence, where as many do as in others: what counts in none may come after it in

@@ -15,6 +15,9 @@ const MAX_PAUSE_COUNT: usize = 2;
 /// A first or last step with a smaller part of the launches of the others is one that the recording cuts.
 const WHOLE_SHARE: f64 = 0.7;
 
+/// A last round with so much of the work of the others is whole, however few its launches are.
+pub(super) const WHOLE_WORK_SHARE: f64 = 0.9;
+
 /// What steps were told by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToldBy {
@@ -127,7 +130,7 @@ impl Steps {
         }
         join(&mut steps);
         cut_first(&mut steps, first_op_ns);
-        drop_cut(&mut steps, launches);
+        drop_cut(&mut steps, launches, told_by);
         steps
     }
 
@@ -210,15 +213,19 @@ fn cut_first(steps: &mut [Step], first_op_ns: i64) {
     }
 }
 
-/// Leaves out what the window or the recording cuts.
-fn drop_cut(steps: &mut Vec<Step>, launches: &Launches) {
+/// Leaves out what the window or the recording cuts. The last round that launches tell has nothing behind it to say that it is whole:
+/// its work does.
+fn drop_cut(steps: &mut Vec<Step>, launches: &Launches, told_by: ToldBy) {
     let (begin_ns, end_ns) = (launches.begin_ns, launches.window.end);
     steps.retain(|step| step.device.start >= begin_ns && step.device.end <= end_ns);
     // What counts in no sequence comes now and then within the same step.
     let count = |step: &Step| launches.within(step.host).iter().filter(|launch| launch.symbol != NONE).count();
     let usual = median(steps.iter().map(|step| count(step) as i64)) as f64;
     let is_cut = |step: &Step| (count(step) as f64) < WHOLE_SHARE * usual;
-    if steps.len() > MIN_STEP_COUNT && steps.last().is_some_and(is_cut) {
+    let work_ns = |step: &Step| launches.work_ns(step.host);
+    let whole_ns = WHOLE_WORK_SHARE * median(steps.iter().map(work_ns)) as f64;
+    let is_cut_last = |step: &Step| is_cut(step) && !(told_by == ToldBy::Launches && work_ns(step) as f64 >= whole_ns);
+    if steps.len() > MIN_STEP_COUNT && steps.last().is_some_and(is_cut_last) {
         steps.pop();
     }
     if steps.len() > MIN_STEP_COUNT && steps.first().is_some_and(is_cut) {

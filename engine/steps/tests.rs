@@ -524,6 +524,24 @@ fn the_last_round_is_one_though_nothing_follows_it() {
 }
 
 #[test]
+fn the_last_round_is_one_though_it_leaves_out_what_comes_between_two() {
+    // The heavy kernel runs ten times, the little ones behind it nine times.
+    let count = |last_ns: i64| {
+        let mut program = Program::new();
+        for round in 0..10 {
+            program.kernel("solve", if round == 9 { last_ns } else { 90_000 });
+            for name in ["norm", "scale", "shift"].iter().filter(|_| round < 9) {
+                program.kernel(name, 100);
+            }
+        }
+        program.told().map(|steps| steps.steps.len())
+    };
+    assert_eq!(count(90_000), Some(10));
+    // Half of one is none.
+    assert_eq!(count(45_000), Some(9));
+}
+
+#[test]
 fn a_steady_state_moves_to_when_others_are_in_theirs() {
     let mut program = Program::new();
     for step in 0..10 {

@@ -288,8 +288,8 @@ impl Timeline {
         ]
     }
 
-    /// Counts time from the earliest event on.
-    pub(crate) fn begin_at_zero(&mut self) {
+    /// Counts time from the earliest event on. `first_ns` is when the first one begins of those that have no row here, and of others.
+    pub(crate) fn begin_at_zero(&mut self, first_ns: Option<i64>) {
         let columns = [
             &mut self.kernels.ops.times,
             &mut self.graphs.ops.times,
@@ -304,7 +304,7 @@ impl Timeline {
         let ranges = self.ranges.threads.iter_mut().chain(self.call_locations.threads_mut());
         let ranges = ranges.map(|thread| &mut thread.times);
         let mut columns: Vec<&mut Times> = columns.into_iter().chain(ranges).collect();
-        let first = columns.iter().flat_map(|times| times.iter()).map(|times| times.start).min();
+        let first = columns.iter().flat_map(|times| times.iter()).map(|times| times.start).chain(first_ns).min();
         if let Some(first) = first.filter(|first| *first != 0) {
             columns.iter_mut().for_each(|times| times.move_back(first));
             self.details.move_back(first);

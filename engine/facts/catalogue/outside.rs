@@ -44,6 +44,20 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "From the end of the last operation that a call asked for, on any device, to the last migration of unified memory, where it would be a hundredth of the window or more: the window ends before it. Absent where it is less.",
     ),
     fact(
+        "last_pages_migration_count",
+        Int,
+        CudaTrace,
+        OneTime,
+        "Migrations to the host in that time. Absent where last_pages_ns is.",
+    ),
+    fact(
+        "last_pages_migration_sum_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "How long these take, summed. Absent where last_pages_ns is.",
+    ),
+    fact(
         "is_outside_of_first_caller",
         Bool,
         CudaApi,
@@ -102,11 +116,11 @@ pub(super) const OUTSIDE: &[Fact] = &[
     ),
     fact("outside_call_ns", Int, CudaApi, OneTime, "The time in it."),
     fact(
-        "is_outside_call_first",
+        "does_outside_call_set_up",
         Bool,
         CudaApi,
         Incomparable,
-        "Whether at least half of that, and 50 ms, lie in the first call of CUDA that the process made: that sets CUDA up, whatever it is called.",
+        "Whether at least half of that, and 50 ms, lie in the first call of CUDA that the process made, or in calls that free before it has allocated anything: those set CUDA up, whatever they are called.",
     ),
     fact(
         "outside_compile_ns",

@@ -10,7 +10,7 @@ use crate::facts::Entity;
 use crate::ledger::Activity;
 use crate::ledger::compiling::compiler_of;
 use crate::text::paths::without_folders;
-use crate::timeline::api::ApiClass;
+use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
 use crate::timeline::{Timeline, modules};
@@ -30,7 +30,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("pause_start_ns", pause.times.start);
         facts.set("is_pause_before_record", pause.is_before_record);
     }
-    facts.set_some("last_pages_ns", device.told.last_pages.map(Interval::len_ns));
+    if let Some(pages) = device.told.last_pages {
+        facts.set("last_pages_ns", pages.times.len_ns());
+        facts.set("last_pages_migration_count", pages.count);
+        facts.set("last_pages_migration_sum_ns", pages.moved_ns);
+    }
     // One device may work for a moment, and another all the time.
     let windows = context.devices.iter().map(|device| device.told.whole(device.window()));
     let Some(window) = windows.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))
@@ -47,7 +51,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let main = teller;
     let spent = Spent::of(context, main, &sides);
     activities(context.timeline, &spent, facts);
-    first_call(context, main, sides, facts);
+    sets_up(context, main, sides, facts);
     ranges(context.timeline, main, window, sides, &spent.profiler, facts);
     if !context.timeline.cpu_samples.is_empty() {
         sampled(spent.sampled(context.timeline, main), facts);
@@ -129,12 +133,42 @@ fn asks_only(call: &str) -> bool {
     ASKING.iter().any(|begin| call.starts_with(begin))
 }
 
-/// Whether the call of CUDA that takes most there is the first of its process: that sets CUDA up.
-fn first_call(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mut Entity) {
-    let timeline = context.timeline;
-    let threads = context.threads_of(timeline.process_of(main)).iter();
+/// Whether the call of CUDA that takes most there sets CUDA up: it is the first of its process, or frees before anything is allocated.
+fn sets_up(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mut Entity) {
     let told = facts.int("outside_call_ns").zip(facts.text("outside_call"));
     let Some((sum_ns, name)) = told else { return };
+    let first_ns = first_call_ns(context, main, sides, name);
+    let set_up_ns = first_ns.map(|ns| ns.max(idle_free_ns(context, main, sides[0], name)));
+    facts.set_some("does_outside_call_set_up", set_up_ns.map(|ns| ns >= LEAST_SET_UP_NS && 2 * ns >= sum_ns));
+}
+
+/// How long calls of a name that frees take before the process has allocated anything: nothing is to be freed, and what takes time is
+/// CUDA being set up, as once more for a library that brings a runtime of its own.
+fn idle_free_ns(context: &Context<'_>, main: u32, before: Interval, name: &str) -> i64 {
+    if memory_call(name) != MemoryCall::DeviceFree {
+        return 0;
+    }
+    let timeline = context.timeline;
+    let times = |call: &u32| timeline.api.times.at(*call as usize);
+    let name_of = |call: &u32| timeline.api.name.get(*call as usize).map(|own| without_folders(timeline.name(*own)));
+    let allocates = |call: &&u32| {
+        let kind = name_of(call).map_or(MemoryCall::Other, |name| memory_call(&name));
+        matches!(kind, MemoryCall::HostPin | MemoryCall::DeviceAllocate | MemoryCall::Managed | MemoryCall::Pool)
+    };
+    let first_of = |thread: &u32| {
+        let calls = context.calls.of_thread(*thread).iter();
+        calls.take_while(|call| times(call).start < before.end).find(allocates).map(|call| times(call).start)
+    };
+    let threads = context.threads_of(timeline.process_of(main)).iter();
+    let allocated_at = threads.filter_map(first_of).min().unwrap_or(before.end);
+    let calls = context.calls.of_thread(main).iter().take_while(|call| times(call).start < allocated_at);
+    calls.filter(|call| name_of(call).as_deref() == Some(name)).map(|call| times(call).overlap_ns(before)).sum()
+}
+
+/// How long the first call of the process takes there, where it has that name and could set CUDA up; `None` where another thread makes it.
+fn first_call_ns(context: &Context<'_>, main: u32, sides: [Interval; 2], name: &str) -> Option<i64> {
+    let timeline = context.timeline;
+    let threads = context.threads_of(timeline.process_of(main)).iter();
     let name_of = |call: u32| timeline.api.name.get(call as usize).map(|own| without_folders(timeline.name(*own)));
     let is_of_program = |call: &&u32| name_of(**call).is_none_or(|own| own == name || !asks_only(&own));
     let firsts = threads.filter_map(|thread| {
@@ -143,13 +177,13 @@ fn first_call(context: &Context<'_>, main: u32, sides: [Interval; 2], facts: &mu
     });
     let times = |call: u32| timeline.api.times.at(call as usize);
     let first = firsts.min_by_key(|(call, _)| times(*call).start);
-    let Some((call, _)) = first.filter(|(_, thread)| *thread == main) else { return };
+    let (call, _) = first.filter(|(_, thread)| *thread == main)?;
     let own_ns: i64 = sides.iter().map(|side| times(call).overlap_ns(*side)).sum();
     let is_named = name_of(call).as_deref() == Some(name);
     // What waits or copies takes its own time. So does what locks pages, and how much of it is that nothing tells.
     let class = context.calls.class_of(timeline, call);
     let sets_up = !matches!(class, ApiClass::Wait(_) | ApiClass::CopyBlocking | ApiClass::CopyAsync);
-    facts.set("is_outside_call_first", sets_up && is_named && own_ns >= LEAST_SET_UP_NS && 2 * own_ns >= sum_ns);
+    Some(if sets_up && is_named { own_ns } else { 0 })
 }
 
 /// The innermost range of the thread that holds half of it, and none of the devices' work; what the profiler takes counts on neither side.

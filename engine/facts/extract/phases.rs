@@ -1,6 +1,7 @@
 //! The phases of a device's window: which one is measured, and where the time of those before it went.
 
 use super::one_window::{self, Found};
+use super::last_pages::LastPages;
 use super::pause::Pause;
 use super::stats::median;
 use super::{
@@ -75,8 +76,8 @@ pub(super) struct Told {
     whole_ns: i64,
     /// The pause that parts the work that is measured from the rest, where one takes nearly all of the time.
     pub(super) pause: Option<Pause>,
-    /// When pages of unified memory still move after the window, all work that was launched being done.
-    pub(super) last_pages: Option<Interval>,
+    /// Pages of unified memory that still move after the window, all work that was launched being done.
+    pub(super) last_pages: Option<LastPages>,
     /// Where the time of phases before it went.
     before: Vec<(Phase, Interval, Sums)>,
 }

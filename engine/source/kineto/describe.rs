@@ -114,7 +114,6 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen:
     };
     timeline.lacks_calls = true;
     describe_unlisted(timeline, &summary.metadata);
-    timeline.begin_at_zero();
     let damage = damage(summary).map(|text| format!("{text}. {RECORD_AGAIN}."));
     let texts: Vec<String> = damage.into_iter().chain(lost.map(|lost| lost::sentence(lost, is_damaged))).collect();
     if !texts.is_empty() {

@@ -53,6 +53,9 @@ pub(super) struct Part {
     pub(super) details: details::Found,
     /// When kernels start that have no correlation.
     pub(super) uncorrelated: Vec<i64>,
+    /// When the first event begins, of all that a viewer of traces shows: the timeline has no rows of some of them, such as the
+    /// profiler's own. On the clock of [`Part::times`].
+    pub(super) first_ns: Option<i64>,
     frame: Frame,
     limits: Limits,
 }
@@ -68,6 +71,7 @@ impl Part {
             places: Places::default(),
             details: details::Found::default(),
             uncorrelated: Vec::new(),
+            first_ns: None,
             frame,
             limits,
         }
@@ -81,6 +85,7 @@ impl Sink for Part {
             return;
         }
         self.count += 1;
+        self.see_start(event);
         match &event.activity {
             Activity::Kernel(kernel) => {
                 self.seen.gpu = true;
@@ -128,6 +133,14 @@ impl Sink for Part {
 }
 
 impl Part {
+    /// Names of threads have no time.
+    fn see_start(&mut self, event: &Event<'_>) {
+        if !matches!(event.activity, Activity::Named) {
+            let start = self.times(event).0;
+            self.first_ns = Some(self.first_ns.map_or(start, |first| first.min(start)));
+        }
+    }
+
     /// From when to when, since the start of the recording.
     const fn times(&self, event: &Event<'_>) -> (i64, i64) {
         let start = event.start_ns.saturating_sub(self.frame.zero_ns);

@@ -111,6 +111,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     let mut builder = Builder::new(limits);
     let (mut count, mut seen, mut is_full, mut is_beyond_work) = (0_u64, Seen::default(), false, false);
     let (mut places, mut details, mut uncorrelated) = (Places::default(), details::Found::default(), Vec::new());
+    let mut first_ns = None;
     let make = |frame| Part::new(limits, frame);
     let take = |part: Part, work_bytes| {
         seen.merge(part.seen);
@@ -124,6 +125,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
         places.merge(part.places);
         details.merge(part.details);
         uncorrelated.extend(part.uncorrelated);
+        first_ns = first_ns.into_iter().chain(part.first_ns).min();
         builder.take(part.chunk);
         progress.rows(count, count.saturating_mul(WHOLE) / position().max(1));
         let held_bytes = builder.held_bytes() + places.held_bytes() + details.held_bytes();
@@ -146,6 +148,7 @@ fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<R
     timeline.call_locations = located.unwrap_or_default();
     details.describe(&mut timeline, &summary.metadata);
     describe::describe_capture(&mut timeline, &summary, seen, lost);
+    timeline.begin_at_zero(first_ns);
     Ok(Recording::Timeline(Box::new(timeline)))
 }
 

@@ -217,7 +217,7 @@ fn the_first_call_sets_cuda_up_whatever_it_is_for() {
         );
         let project = Project::empty();
         Scenario::parse(&text).write(SchemaVersion::Nsys2025, &project.file("run.sqlite"));
-        project.facts()["devices"][0]["is_outside_call_first"].clone()
+        project.facts()["devices"][0]["does_outside_call_set_up"].clone()
     };
     assert_eq!(of(""), true);
     assert_eq!(of(r#"{ call = { api = "cudaFree", us = 60000 } },"#), false);

@@ -95,3 +95,33 @@ fn running_ahead_wins_no_more_than_the_time_in_the_waits() {
     assert!(fact("run_ahead_ns") <= fact("call_ns"));
     assert!(fact("run_ahead_ns") > 0);
 }
+
+#[test]
+fn what_frees_before_anything_is_allocated_sets_cuda_up() {
+    let sets_up = |between: &str| {
+        let scenario = Scenario::parse(&format!(
+            r#"
+            about = "A library brings a runtime of its own, which is set up after the program's."
+            [kernel]
+            work = {{ name = "work(float*)", run_us = 100, grid = [1080, 1, 1], block = [256, 1, 1] }}
+            [[thread]]
+            script = [
+              {{ call = {{ api = "cudaFree_v3020", us = 100000 }} }},
+              {{ call = {{ api = "{between}", us = 10 }} }},
+              {{ call = {{ api = "cudaFree_v3020", us = 300000 }} }},
+              {{ call = {{ api = "cudaMalloc_v3020", us = 10 }} }},
+              {{ launch = {{ kernel = "work" }} }},
+            ]
+            "#
+        ));
+        let folder = temp::folder();
+        let report = folder.path().join("frees.sqlite");
+        scenario.write(SchemaVersion::Nsys2025, &report);
+        let facts = facts(&report);
+        let (_, device) = facts.of_kind(EntityKind::Device).next().expect("a device");
+        assert_eq!((device.text("outside_call"), device.int("outside_call_ns")), (Some("cudaFree"), Some(400_000_000)));
+        device.get("does_outside_call_set_up").cloned()
+    };
+    assert_eq!(sets_up("cudaGetDevice_v2000"), Some(true.into()));
+    assert_eq!(sets_up("cudaMalloc_v3020"), Some(false.into()));
+}
