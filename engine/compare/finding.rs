@@ -388,8 +388,22 @@ impl<'a> Pair<'a> {
         times.and_then(|times| times.get(&(kind, device, name))).copied().unwrap_or(0)
     }
 
-    /// A finding of both sides is worse only when the time that it draws on grew, and better only when that shrank.
+    fn graver(&self) -> State {
+        let severities = |side: Side| self.seen.get(side).iter().map(|seen| seen.by.severity);
+        let ends = |side: Side| severities(side).min().zip(severities(side).max());
+        match (ends(Side::Base), ends(Side::Head)) {
+            (Some((_, before)), Some((now, _))) if now > before => State::Worse,
+            (Some((before, _)), Some((_, now))) if now < before => State::Better,
+            _ => State::Unchanged,
+        }
+    }
+
+    /// A finding of both sides is worse only when the time that it draws on grew, and better only when that shrank; without a gain,
+    /// when all runs find it graver than before, or less grave.
     fn moved(&self) -> State {
+        if self.gain.is_none() {
+            return self.graver();
+        }
         let state = moved(self.gain);
         let wanted = match state {
             State::Worse => Trend::Up,
