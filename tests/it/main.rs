@@ -66,6 +66,7 @@ mod replays {
     mod corpus;
     mod gains;
     mod host;
+    mod predicted;
     mod serial;
     mod trace;
 }
