@@ -148,10 +148,11 @@ impl Analysis {
     pub fn compare_runs(&self, base: &[Run], head: &[Run], request: &Request) -> Result<ComparisonReport, PairError> {
         let mut comparison = compare(base, head, self.terms(request))?;
         if let Some(baseline) = &request.baseline {
-            for finding in &mut comparison.findings {
-                let share = finding.share.map(|share| share.head);
-                finding.is_known = baseline.knows(&finding.fingerprint, share);
-            }
+            let findings = comparison.findings.iter();
+            let told =
+                findings.map(|this| (this.fingerprint.as_str(), this.share.map(|share| share.head), this.severity));
+            let known = baseline.knows(told);
+            comparison.findings.iter_mut().zip(known).for_each(|(finding, is_known)| finding.is_known = is_known);
         }
         let conditions = self.conditions(request, self.config.compare_fail_on());
         let gates = Gates::of_comparison(&comparison, Sides { base, head }, &conditions);

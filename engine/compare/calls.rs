@@ -62,6 +62,8 @@ struct Recorded<'a> {
     work: &'a Work,
     noise: &'a Noise,
     device: Option<usize>,
+    /// Whether a side has more of the kind than is told one by one.
+    omits: Sides<bool>,
     /// The names of kernels that were replaced, by that of the one in their place.
     was: BTreeMap<&'a str, &'a str>,
 }
@@ -74,7 +76,8 @@ impl<'a> Recorded<'a> {
             runs.map(|named| if side == Side::Base { renamed(named, work) } else { named }).collect()
         });
         let was = work.replaced.iter().map(|pair| (pair.new.as_str(), pair.old.as_str())).collect();
-        Self { runs, work, noise, device, was }
+        let omits = sides.map(|side| side.runs.iter().any(|run| run.omits_entities()));
+        Self { runs, work, noise, device, omits, was }
     }
 
     /// Whether any run has something of a name.
@@ -89,6 +92,10 @@ impl<'a> Recorded<'a> {
     fn change(&self, name: &str) -> Option<CallChange> {
         let count = Sides::of(|side| self.values(side, name, |named, _| named.count)).both()?;
         let count = count.map(|count| count.measure().median);
+        // What is not told one by one need not be gone, or new.
+        if (count.base == 0 && self.omits.base) || (count.head == 0 && self.omits.head) {
+            return None;
+        }
         let call = Sides::of(|side| self.values(side, name, |named, _| named.mean_ns())).both()?;
         let units = |side, run| self.work.units_of(side, run);
         let total = Sides::of(|side| self.values(side, name, |named, run| per_unit(named.sum_ns, units(side, run))));

@@ -315,6 +315,9 @@ impl<'a> Pair<'a> {
 
     /// Why a finding of one side alone may be no change at all.
     fn doubt(&self, state: State) -> Option<&'static str> {
+        if self.is_untold(state) {
+            return Some("the other side has more kernels, ranges or copies than are told one by one");
+        }
         if self.is_in_gaps() {
             return Some("it may be the idle time between rounds, which only the longer side has");
         }
@@ -327,6 +330,14 @@ impl<'a> Pair<'a> {
             (_, State::New) => Some("uncovered: the time that it draws on did not grow, other time went"),
             _ => Some("covered: the time that it draws on did not shrink, other time came"),
         }
+    }
+
+    /// Whether what it is about may be there on the side that does not have it, among what has no facts of its own.
+    fn is_untold(&self, state: State) -> bool {
+        let kind = self.shown.by.subject.kind;
+        let other = if state == State::New { Side::Base } else { Side::Head };
+        let omits = || self.context.sides.get(other).runs.iter().any(|run| run.omits_entities());
+        matches!(kind, EntityKind::Kernel | EntityKind::Range | EntityKind::CopyGroup) && omits()
     }
 
     fn is_in_gaps(&self) -> bool {
@@ -388,8 +399,22 @@ impl<'a> Pair<'a> {
         times.and_then(|times| times.get(&(kind, device, name))).copied().unwrap_or(0)
     }
 
-    /// A finding of both sides is worse only when the time that it draws on grew, and better only when that shrank.
+    fn graver(&self) -> State {
+        let severities = |side: Side| self.seen.get(side).iter().map(|seen| seen.by.severity);
+        let ends = |side: Side| severities(side).min().zip(severities(side).max());
+        match (ends(Side::Base), ends(Side::Head)) {
+            (Some((_, before)), Some((now, _))) if now > before => State::Worse,
+            (Some((before, _)), Some((_, now))) if now < before => State::Better,
+            _ => State::Unchanged,
+        }
+    }
+
+    /// A finding of both sides is worse only when the time that it draws on grew, and better only when that shrank; without a gain,
+    /// when all runs find it graver than before, or less grave.
     fn moved(&self) -> State {
+        if self.gain.is_none() {
+            return self.graver();
+        }
         let state = moved(self.gain);
         let wanted = match state {
             State::Worse => Trend::Up,

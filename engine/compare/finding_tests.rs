@@ -2,7 +2,9 @@
 
 use super::{Basis, Comparison, Run, Sides, State, Terms, compare};
 use crate::facts::EntityKind;
+use crate::findings::Baseline;
 use crate::findings::samples::Sample;
+use crate::rules::outcome::Severity;
 
 /// What a finding costs for each round of work, or once.
 struct Cost {
@@ -99,4 +101,51 @@ fn what_occurs_once_does_not_come_or_go_with_the_amount_of_work() {
     assert_eq!(states(&compared(run(1, 1.0, &[]), run(4, 1.0, &[ONCE]))), [("module-loading", State::New)]);
     assert_eq!(states(&compared(run(4, 1.0, &[ONCE]), run(1, 1.0, &[]))), [("module-loading", State::Gone)]);
     assert_eq!(states(&compared(run(1, 1.0, &[ONCE]), run(1, 1.0, &[]))), [("module-loading", State::Gone)]);
+}
+
+/// A run with a finding that gains nothing, of this severity.
+fn noted(severity: Severity) -> Run {
+    let mut run = Sample::default();
+    let id = run.run();
+    let device = run.device(id, 0, "A100", 1_000_000_000, &[("compute_ns", 900_000_000)]);
+    let rule = run.rule("late-start", "Late", EntityKind::Device);
+    run.rules[rule].severity = Some(severity);
+    run.find(rule, device, None, "It begins late");
+    let review = run.review();
+    Run { name: "run".to_owned(), facts: run.facts, review }
+}
+
+#[test]
+fn without_a_gain_what_is_graver_is_worse_and_no_baseline_knows_it() {
+    let state = |base: Severity, head: Severity| {
+        let comparison =
+            compare(&[noted(base)], &[noted(head)], Terms { same_work: true, ..Terms::default() }).unwrap();
+        comparison.findings[0].state
+    };
+    assert_eq!(state(Severity::Medium, Severity::High), State::Worse);
+    assert_eq!(state(Severity::High, Severity::Medium), State::Better);
+    assert_eq!(state(Severity::High, Severity::High), State::Unchanged);
+    let baseline = Baseline::of(&noted(Severity::Medium).review);
+    let known = |severity: Severity| {
+        let review = noted(severity).review;
+        let told =
+            review.observations().iter().map(|seen| (seen.fingerprint.to_owned(), None, seen.severity)).next().unwrap();
+        baseline.knows([(told.0.as_str(), told.1, told.2)])[0]
+    };
+    assert_eq!((known(Severity::High), known(Severity::Medium), known(Severity::Low)), (false, true, true));
+}
+
+#[test]
+fn what_the_project_says_of_a_severity_holds_for_each_entity() {
+    let mut sample = Sample::default();
+    let run = sample.run();
+    let rule = sample.rule("small-copies", "Copies", EntityKind::Device);
+    sample.rules[rule].set_severity = Some(Severity::High);
+    for number in 0..2 {
+        let device = sample.device(run, number, "A100", 1_000_000_000, &[("exposed_copy_ns", 20_000_000)]);
+        sample.find(rule, device, Some(("exposed_copy", 15_000_000)), "it copies");
+    }
+    let review = sample.review();
+    let severities: Vec<Severity> = review.observations().iter().map(|seen| seen.severity).collect();
+    assert_eq!(severities, [Severity::High; 2]);
 }

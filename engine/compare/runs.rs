@@ -46,6 +46,13 @@ impl Run {
         devices_with_work(&self.facts)
     }
 
+    /// Whether kernels, ranges or copies have no facts of their own, as there are more than are told: one that is not found need not
+    /// be gone.
+    pub(crate) fn omits_entities(&self) -> bool {
+        let omits = |entity: &Entity| int(entity, "omitted_entity_count") > 0;
+        self.devices().iter().any(|(_, device)| omits(device))
+    }
+
     /// The sum of a fact over the devices.
     pub(super) fn sum(&self, fact: &str) -> i64 {
         self.devices().iter().map(|(_, device)| int(device, fact)).fold(0, i64::saturating_add)

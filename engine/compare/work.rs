@@ -360,7 +360,10 @@ fn differences(
         if !is_as_often(totals, units) {
             found.push(amount("kernels are launched", totals, units, per, number::count));
         }
-        found.extend([Side::Head, Side::Base].into_iter().filter_map(|side| launches.only(side)));
+        // What the other side has beyond the kernels that are told may be among them.
+        let tells = |side: Side| !sides.get(side).runs.iter().any(|run| run.omits_entities());
+        let pairs = [(Side::Head, Side::Base), (Side::Base, Side::Head)].into_iter();
+        found.extend(pairs.filter(|(_, other)| tells(*other)).filter_map(|(side, _)| launches.only(side)));
     }
     type Print = fn(i64) -> String;
     let bytes = ("copy_bytes", "bytes are copied", number::bytes as Print);

@@ -38,6 +38,9 @@ struct Entry {
     /// The part of the window that it could gain; absent where it had no gain, and in files of older versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<f64>,
+    /// How grave it was, where it had no gain; absent in files of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<String>,
 }
 
 /// What a baseline did to a review.
@@ -109,20 +112,26 @@ impl Baseline {
                 // Four digits are as many as a recording repeats.
                 let share = seen.gain.map(|gain| (gain.share * 10_000.0).round() / 10_000.0);
                 let (fingerprint, title) = (seen.fingerprint.to_owned(), seen.finding.title.clone());
-                (seen.fingerprint, Entry { fingerprint, title, share })
+                let severity = share.is_none().then(|| seen.severity.name().to_owned());
+                (seen.fingerprint, Entry { fingerprint, title, share, severity })
             })
             .collect();
         Self { schema: SCHEMA.to_owned(), findings: entries.into_values().collect() }
     }
 
-    /// What it has of a finding.
-    fn entry(&self, fingerprint: &str) -> Option<&Entry> {
-        self.findings.iter().find(|entry| entry.fingerprint == fingerprint)
+    /// Its entries, by fingerprint.
+    fn entries(&self) -> BTreeMap<&str, &Entry> {
+        self.findings.iter().map(|entry| (entry.fingerprint.as_str(), entry)).collect()
     }
 
-    /// Whether it knows a finding that can gain this part of the window, and as no less.
-    pub fn knows(&self, fingerprint: &str, share: Option<f64>) -> bool {
-        self.entry(fingerprint).is_some_and(|entry| !entry.has_grown(share))
+    /// Whether it knows each of some findings, told by fingerprint, the part of the window that it can gain, and severity: as no
+    /// less and as no graver.
+    pub fn knows<'f>(&self, findings: impl IntoIterator<Item = (&'f str, Option<f64>, Severity)>) -> Vec<bool> {
+        let entries = self.entries();
+        let is_known = |(fingerprint, share, severity): (&str, _, _)| {
+            entries.get(fingerprint).is_some_and(|entry| !entry.has_grown(share, severity))
+        };
+        findings.into_iter().map(is_known).collect()
     }
 
     /// The content of a baseline file.
@@ -154,12 +163,11 @@ impl Baseline {
 
     /// Notes which findings it knows, and gives what in it matches none of them.
     pub(super) fn recognise(&self, occurrences: &mut [Occurrence<'_>]) -> Vec<String> {
-        let entries: BTreeMap<&str, &Entry> =
-            self.findings.iter().map(|entry| (entry.fingerprint.as_str(), entry)).collect();
+        let entries = self.entries();
         for this in occurrences.iter_mut() {
             let share = this.gain.as_ref().map(|gain| gain.share);
             let entry = entries.get(this.fingerprint.as_str());
-            this.is_known = entry.is_some_and(|entry| !entry.has_grown(share));
+            this.is_known = entry.is_some_and(|entry| !entry.has_grown(share, this.severity));
             this.grown_from = entry.filter(|_| !this.is_known).and_then(|entry| entry.share);
         }
         let met: BTreeSet<&str> = occurrences.iter().map(|this| this.fingerprint.as_str()).collect();
@@ -168,10 +176,15 @@ impl Baseline {
 }
 
 impl Entry {
-    /// Whether a finding is more than a recording's noise above what was known.
-    fn has_grown(&self, share: Option<f64>) -> bool {
-        let (Some(then), Some(now)) = (self.share, share) else { return false };
-        now > GROWN_TIMES * then && now - then >= GROWN_SHARE
+    /// Whether a finding is more than a recording's noise above what was known; without a gain, whether it is graver.
+    fn has_grown(&self, share: Option<f64>, severity: Severity) -> bool {
+        match (self.share, share) {
+            (Some(then), Some(now)) => now > GROWN_TIMES * then && now - then >= GROWN_SHARE,
+            _ => {
+                let then = Severity::ALL.into_iter().find(|known| Some(known.name()) == self.severity.as_deref());
+                then.is_some_and(|then| severity > then)
+            }
+        }
     }
 }
 

@@ -197,7 +197,7 @@ impl Context<'_> {
         let pairs = self.comparison.work.replaced.iter().filter(|pair| olds.contains(pair.old.as_str()));
         let replacing: Vec<&str> = pairs.map(|pair| pair.new.as_str()).collect();
         let told = |run: &Run| named.of(&run.facts, &replacing);
-        let is_gone = self.runs.head.iter().all(|run| told(run).is_none())
+        let is_gone = self.runs.head.iter().all(|run| told(run).is_none() && !run.omits_entities())
             && self.runs.base.iter().all(|run| told(run).is_some());
         let name = format!("{} and has {}", named.what(), named.fact.name);
         // Of what is gone there is nothing in all; what one of it would take cannot be told.

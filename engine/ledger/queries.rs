@@ -1,5 +1,6 @@
 //! The idle stretches that one thread has to explain, kept small: a recording has them by the million.
 
+use super::activity::Activity;
 use super::idle::Copies;
 use crate::timeline::Times;
 use crate::timeline::interval::Interval;
@@ -32,6 +33,17 @@ impl Query {
     /// Whether it leads to a migration after more time than code takes that works on unified memory: something else fills that.
     pub(super) fn is_seldom_migration(&self) -> bool {
         self.guess == Some(Guess::Migration) && self.stretch.len_ns() > MOST_BETWEEN_FAULTS_NS
+    }
+
+    /// What an activity of the thread is to it; `is_named` of a call with a name.
+    pub(super) fn meant(&self, activity: Activity, is_named: bool) -> Activity {
+        match (self.guess, activity) {
+            // A call that launches nothing of this is one that moves the memory, as a prefetch is.
+            (Some(Guess::Migration), Activity::Launch) if is_named => Activity::CopyCall,
+            // A thread that touches a page which is elsewhere leaves the CPU until it is there: that is its own code.
+            (Some(Guess::Migration), Activity::OffCpu) if !self.is_seldom_migration() => Activity::Host,
+            _ => activity,
+        }
     }
 }
 

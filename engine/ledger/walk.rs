@@ -399,12 +399,7 @@ impl<'all> Cursor<'all> {
         while let Some(query) = self.query.filter(|query| query.stretch.start < interval.end) {
             let part = query.host.clip(interval);
             let is_guess = query.guess.is_some();
-            // A call that launches nothing of this is one that moves the memory, as a prefetch is.
-            let moves = query.guess == Some(Guess::Migration) && activity == Activity::Launch && name != NONE;
-            let activity = if moves { Activity::CopyCall } else { activity };
-            // A thread that touches a page which is elsewhere leaves the CPU until it is there: that is its own code.
-            let faults = query.guess == Some(Guess::Migration) && activity == Activity::OffCpu;
-            let activity = if faults && !query.is_seldom_migration() { Activity::Host } else { activity };
+            let activity = query.meant(activity, name != NONE);
             // A wait for memory that moves in pieces: the device has what it is to do.
             let is_queued = query.guess == Some(Guess::Migration) && activity == Activity::Sync;
             let account = if is_queued { Account::IdleQueue } else { activity.account() };

@@ -68,6 +68,7 @@ mod replays {
     mod engines;
     mod gains;
     mod host;
+    mod predicted;
     mod serial;
     mod trace;
 }

@@ -2,6 +2,7 @@
 
 use foldhash::{HashMap, HashSet};
 
+use super::outside::FIRST_OF_PROFILER;
 use super::profile::{is_cuda, is_system};
 use super::{Context, framework};
 use crate::facts::store::EntityId;
@@ -241,7 +242,7 @@ fn gpu_operator(timeline: &Timeline) -> Option<&str> {
 }
 
 /// Calls that the profiler makes in the program's place.
-const CALLS_OF_PROFILER: [&str; 2] = ["cuModuleGetLoadingMode", "cuCtxSynchronize"];
+const CALLS_OF_PROFILER: [&str; 2] = [FIRST_OF_PROFILER, "cuCtxSynchronize"];
 /// How the functions begin that register kernels while libraries load: these are no calls of the program.
 const REGISTRATION: [&str; 4] = ["__cudaRegister", "__cudaUnregister", "__cudaInit", "__sti____cuda"];
 

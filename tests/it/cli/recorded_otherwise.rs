@@ -126,3 +126,29 @@ fn however_often_a_kernel_claims_to_be_called_a_comparison_ends() {
     let head = folder.write("head.json", &facts);
     coldspot(&["compare", &base, &head]).code(predicates::ord::ne(7));
 }
+
+#[test]
+fn what_is_not_told_one_by_one_is_not_gone() {
+    let folder = Folder::new();
+    let whole = facts("training-step.sqlite");
+    let kernels = whole["kernels"].as_array().unwrap();
+    let longest = kernels.iter().max_by_key(|kernel| kernel["attributed_ns"].as_i64()).unwrap()["name"].clone();
+    let without = |name: &str, omitted: i64| {
+        let mut facts = whole.clone();
+        facts["kernels"].as_array_mut().unwrap().retain(|kernel| kernel["name"] != longest);
+        facts["launch_shapes"] = json!([]);
+        facts["devices"][0]["omitted_entity_count"] = json!(omitted);
+        folder.write(name, &facts)
+    };
+    let base = folder.write("base.json", &whole);
+    let budget = format!("kernel[\"{}\"].sum_ns=+5%", longest.as_str().unwrap());
+    for (head, gate, says_gone) in
+        [(without("gone.json", 0), "passed", true), (without("untold.json", 1), "unknown", false)]
+    {
+        let args = ["compare", &base, &head, "--same-work", "--format", "json", "--budget", &budget];
+        let json = coldspot(&args).json();
+        assert_eq!(json["gates"][0]["outcome"], gate, "{:#}", json["gates"]);
+        let is_told = json["work"]["differences"].to_string().contains("only the base launches");
+        assert_eq!(is_told, says_gone, "{:#}", json["work"]);
+    }
+}

@@ -6,18 +6,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use coldspot::analysis::{Part, Reading};
 use coldspot::replay::Change;
-use coldspot::steps::Phase;
 
+use super::predicted::Predicted;
 use crate::support::cli::{Printed, coldspot};
 use crate::support::sample_reports;
-
-/// A measured gain is above the ceiling only by noise.
-const CEILING_SLACK: f64 = 0.03;
-/// An expected gain is near where it is within this part of the measured one, or within this of nothing.
-const NEAR: f64 = 0.20;
-const NOTHING: f64 = 0.05;
 
 /// A recording, the change that its flaw asks for, and the variants of the program that have it.
 struct Pair {
@@ -223,40 +216,6 @@ fn what_changes_win_together_is_what_whatif_says_of_them() {
     let one = kept().join("v_reduce.sqlite").to_string_lossy().into_owned();
     let review = coldspot(&["review", &one, "--format", "json"]).success().json();
     assert!(review["devices"][0]["together"].is_null(), "of one change nothing more is told");
-}
-
-/// What a change is predicted to gain of a step: what is expected and the most, with the step without the profiler and as
-/// recorded in milliseconds.
-#[derive(Debug, Clone, Copy)]
-struct Predicted {
-    expected: f64,
-    ceiling: f64,
-    step_ms: f64,
-    recorded_ms: f64,
-}
-
-impl Predicted {
-    fn of(report: &Path, change: Change) -> Self {
-        let reading = Reading { part: Some(Part::Phase(Phase::Steady)), ..Reading::default() };
-        let answers = reading.what_if(report, &[change]).unwrap_or_else(|error| panic!("{error}"));
-        let first = answers.first().expect("a GPU");
-        let predicted = first.outcome.as_ref().unwrap_or_else(|none| panic!("{}: {}", report.display(), none.id()));
-        let share = |ns: i64| ns as f64 / predicted.step_ns as f64;
-        Self {
-            expected: share(predicted.together.expected_ns),
-            ceiling: share(predicted.together.ceiling_ns),
-            step_ms: predicted.step_ns as f64 / 1e6,
-            recorded_ms: predicted.recorded_step_ns as f64 / 1e6,
-        }
-    }
-
-    fn holds(self, measured: f64) -> bool {
-        measured <= self.ceiling + CEILING_SLACK
-    }
-
-    fn is_near(self, measured: f64) -> bool {
-        (self.expected - measured).abs() <= NEAR * measured || self.expected.max(measured) <= NOTHING
-    }
 }
 
 /// A profiler keeps the environment of what it records with the recording.
