@@ -147,6 +147,7 @@ pub(crate) fn two_gpus() -> Sample {
         ("idle_after_copy_call_ns", 100_000_000),
         ("host_copy_busy_ns", 5_000_000_000),
         ("host_copy_overlapped_ns", 500_000_000),
+        ("copy_count", 400),
     ];
     let first = sample.device(run, 0, "NVIDIA A100-SXM4-80GB", 9_240_000_000, &accounts);
     let device = sample.facts.get_mut(first);

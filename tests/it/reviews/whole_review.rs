@@ -34,6 +34,7 @@ fn facts() -> Facts {
         ("idle_after_sync_ns", 0),
         ("host_copy_busy_ns", 650_000_000),
         ("host_copy_overlapped_ns", 50_000_000),
+        ("copy_count", 100),
     ] {
         entity.set(name, ns);
     }
