@@ -439,6 +439,14 @@ fn scores_are_held_against_their_targets() {
     assert_eq!(meets, [Some(false), Some(false), Some(false), Some(true)]);
     assert_eq!(review.devices[0].scores[3].source.as_deref(), Some("derived"));
     assert_eq!(review.devices[1].scores[1].meets, None, "no copies, no overlap");
+    // What comes once before and once after the kernels has none to run beside.
+    let with_copies = |count: i64| {
+        let mut sample = two_gpus();
+        let device = sample.facts.of_kind(EntityKind::Device).map(|(id, _)| id).next().unwrap();
+        sample.facts.get_mut(device).set("copy_count", count);
+        sample.review().devices[0].scores[1].meets
+    };
+    assert_eq!((with_copies(9), with_copies(10)), (None, Some(false)));
 }
 
 #[test]

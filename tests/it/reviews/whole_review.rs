@@ -37,6 +37,7 @@ fn facts() -> Facts {
         ("pipelined_copy_ns", 600_000_000),
         ("exposed_copy_h2d_pinned_ns", 0),
         ("exposed_copy_d2h_pinned_ns", 0),
+        ("copy_count", 100),
     ] {
         entity.set(name, ns);
     }

@@ -125,3 +125,34 @@ fn what_frees_before_anything_is_allocated_sets_cuda_up() {
     assert_eq!(sets_up("cudaGetDevice_v2000"), Some(true.into()));
     assert_eq!(sets_up("cudaMalloc_v3020"), Some(false.into()));
 }
+
+#[test]
+fn memsets_under_which_pages_migrate_wait_for_them() {
+    let scenario = Scenario::parse(
+        r#"
+        about = "Two memsets, and pages that migrate under the first."
+        [kernel]
+        work = { name = "work(float*)", run_us = 1000, grid = [1080, 1, 1], block = [256, 1, 1] }
+        [[thread]]
+        script = [
+          { launch = { kernel = "work", faults = { count = 1, bytes = 524288, gb_per_s = 9 } } },
+          { memset = { bytes = 100000000, gb_per_s = 1000 } },
+          { memset = { bytes = 100000000, gb_per_s = 1000 } },
+          { launch = { kernel = "work" } },
+        ]
+        "#,
+    );
+    let folder = temp::folder();
+    let report = folder.path().join("memsets.sqlite");
+    scenario.write(SchemaVersion::Nsys2025, &report);
+    let waiting_ns = || {
+        let facts = facts(&report);
+        facts.of_kind(EntityKind::Device).next().and_then(|(_, device)| device.int("page_waiting_memset_ns"))
+    };
+    assert_eq!(waiting_ns(), Some(0), "they migrate under a kernel");
+    let move_under_memset = "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET \
+         start = (SELECT MIN(start) FROM CUPTI_ACTIVITY_KIND_MEMSET) + 10000, \
+         \"end\" = (SELECT MIN(start) FROM CUPTI_ACTIVITY_KIND_MEMSET) + 30000";
+    rusqlite::Connection::open(&report).unwrap().execute_batch(move_under_memset).unwrap();
+    assert_eq!(waiting_ns(), Some(100_000 - 20_000));
+}
