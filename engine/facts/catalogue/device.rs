@@ -240,6 +240,13 @@ const COUNTS: &[Fact] = &[
     fact("memset_count", Int, CudaTrace, Extensive, "Memsets."),
     fact("memset_bytes", Int, CudaTrace, Extensive, "Bytes set."),
     fact("memset_sum_ns", Int, CudaTrace, Extensive, "Durations of the memsets, summed. To check against other tools."),
+    fact(
+        "page_waiting_memset_ns",
+        Int,
+        CudaTrace,
+        Extensive,
+        "How long those memsets run under which unified memory migrates, without the migrations: they wait for their pages. Absent where nothing migrates.",
+    ),
     fact("migration_count", Int, CudaTrace, Extensive, "Unified-memory migrations."),
     fact("migration_bytes", Int, CudaTrace, Extensive, "Bytes migrated. To check against other tools."),
     fact(

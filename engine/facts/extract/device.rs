@@ -136,6 +136,7 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     facts.set("memset_count", memset.count);
     facts.set("memset_bytes", clamped(memset.bytes));
     facts.set("memset_sum_ns", clamped(memset.sum_ns));
+    facts.set_some("page_waiting_memset_ns", page_waiting_memset_ns(device));
     facts.set("migration_count", migration.count);
     facts.set("migration_bytes", clamped(migration.bytes));
     facts.set("migration_sum_ns", clamped(migration.sum_ns));
@@ -306,6 +307,22 @@ fn compute_use(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity
     if tally.occupancy_known_ns > 0 {
         facts.set("theoretical_occupancy_share", tally.occupancy_ns / tally.occupancy_known_ns as f64);
     }
+}
+
+/// How long those memsets run under which unified memory migrates, without the migrations: they wait for their pages. `None` where
+/// nothing migrates.
+fn page_waiting_memset_ns(device: &DeviceContext) -> Option<i64> {
+    let migrations = Union::of(device.ops.migrations_in_window().map(|op| op.interval()));
+    if migrations.len_ns() == 0 {
+        return None;
+    }
+    let memsets = device.ops.in_window().filter(|op| op.kind == OpKind::Memset);
+    let waiting_ns = |op: Op| {
+        let part = op.interval().clip(device.window());
+        let migrating_ns = migrations.overlap_ns(part);
+        if migrating_ns > 0 { part.len_ns() - migrating_ns } else { 0 }
+    };
+    Some(memsets.map(waiting_ns).fold(0, i64::saturating_add))
 }
 
 #[cfg(test)]
