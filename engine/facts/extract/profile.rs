@@ -11,6 +11,9 @@ use crate::timeline::modules;
 use crate::timeline::samples::Frame;
 use crate::timeline::{CpuSamples, NONE, NameId, Timeline};
 
+/// What the profiler asks in the program's place before it sets itself up.
+pub(super) const FIRST_OF_PROFILER: &str = "cuModuleGetLoadingMode";
+
 /// Fewer samples tell nothing.
 pub(super) const MIN_SAMPLE_COUNT: usize = 8;
 /// The function that calls one of the system does so in this part of the stacks that tell it, at least.
