@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 
+use super::profile::FIRST_OF_PROFILER;
 use super::projection::told_name;
 use super::spent::{Sampled, Spent};
 use super::{Context, DeviceContext};
@@ -117,8 +118,6 @@ fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
 
 /// So many of the first calls of a thread are looked through: before the one that sets CUDA up a program asks for little.
 const MOST_ASKING: usize = 1_000;
-/// What the profiler asks in the program's place before it sets itself up.
-pub(super) const FIRST_OF_PROFILER: &str = "cuModuleGetLoadingMode";
 /// How the calls begin that set nothing up: of the profiler in the program's place, for versions, devices and addresses, and what registers code.
 const ASKING: [&str; 8] = [
     FIRST_OF_PROFILER,

@@ -12,6 +12,9 @@ use crate::timeline::modules;
 use crate::timeline::samples::Frame;
 use crate::timeline::{CpuSamples, NONE, NameId, Timeline};
 
+/// What the profiler asks in the program's place before it sets itself up.
+pub(super) const FIRST_OF_PROFILER: &str = "cuModuleGetLoadingMode";
+
 /// Fewer samples tell nothing.
 pub(super) const MIN_SAMPLE_COUNT: usize = 8;
 /// Samples, or calls with stacks, that stand for a smaller part of the time do not speak for it.

@@ -2,8 +2,7 @@
 
 use foldhash::{HashMap, HashSet};
 
-use super::outside::FIRST_OF_PROFILER;
-use super::profile::{is_cuda, is_system};
+use super::profile::{FIRST_OF_PROFILER, is_cuda, is_system};
 use super::{Context, framework};
 use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
