@@ -191,7 +191,8 @@ impl Finding {
     /// Whether the steady state, played again without its cause, takes no less even at best: then there is nothing to tell, unless
     /// much of it is not played.
     fn wins_nothing(&self) -> bool {
-        let is_played = |gain: &Gain| gain.replayed.is_some_and(|replayed| replayed.covered_share >= work::NEARLY_ALL_COVERED);
+        let is_played =
+            |gain: &Gain| gain.replayed.is_some_and(|replayed| replayed.covered_share >= work::NEARLY_ALL_COVERED);
         self.severity == Severity::Info
             && self.symptoms.is_empty()
             && self.gain.as_ref().is_some_and(|gain| is_played(gain) && gain.share < LEAST_EXPECTED_SHARE)

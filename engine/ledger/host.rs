@@ -239,6 +239,8 @@ struct Layout<'calls> {
     dispatch_ns: i64,
     /// When the thread first did anything that was recorded.
     begins: i64,
+    /// Until when the scheduler's record tells of it, if it does.
+    scheduled_until: i64,
 }
 
 /// The index of the source of API calls.
@@ -258,10 +260,13 @@ impl<'calls> Layout<'calls> {
         // A thread that is in a range is recorded, whether it calls anything yet or not.
         let ranges = timeline.ranges.of_thread(thread);
         let first_range = ranges.and_then(|ranges| ranges.times.get(0)).map_or(i64::MAX, |first| first.start);
+        let scheduled = timeline.thread_states.scheduled.get(&thread);
+        let first = scheduled.map_or(first_range, |scheduled| scheduled.start.min(first_range));
         Self {
             calls,
             timeline,
-            begins: sources.iter().map(|source| source.next_start).fold(first_range, i64::min),
+            begins: sources.iter().map(|source| source.next_start).fold(first, i64::min),
+            scheduled_until: scheduled.map_or(i64::MIN, |scheduled| scheduled.end),
             sources,
             inside: Default::default(),
             is_inside: [false; Activity::COUNT],
@@ -336,6 +341,9 @@ impl<'calls> Layout<'calls> {
             if now < self.begins {
                 until = until.min(self.begins);
             }
+            if now < self.scheduled_until {
+                until = until.min(self.scheduled_until);
+            }
             let part = Interval::new(now, until).clip(within);
             if part.len_ns() > 0 {
                 let (activity, name) = self.doing(now);
@@ -362,7 +370,7 @@ impl<'calls> Layout<'calls> {
                 return (activity, NONE);
             }
         }
-        let is_recorded = self.begins <= now && self.next_boundary(now).is_some();
+        let is_recorded = self.begins <= now && (self.next_boundary(now).is_some() || now < self.scheduled_until);
         let activity = match is_recorded {
             true if self.is_dispatch() => Activity::Launch,
             true => Activity::Host,

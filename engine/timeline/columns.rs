@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use foldhash::HashMap;
+
 use super::NONE;
 use super::interval::Interval;
 use super::names::NameId;
@@ -233,6 +235,9 @@ pub struct ThreadStates {
     pub thread: Vec<u32>,
     /// What it does.
     pub state: Vec<ThreadState>,
+    /// By index of the thread, from the first moment to the last in which the scheduler put it on a CPU or took it off; threads of
+    /// which it tells nothing are missing.
+    pub scheduled: HashMap<u32, Interval>,
 }
 
 /// What an overhead row stands for.

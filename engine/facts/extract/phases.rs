@@ -1,7 +1,7 @@
 //! The phases of a device's window: which one is measured, and where the time of those before it went.
 
-use super::one_window::{self, Found};
 use super::last_pages::LastPages;
+use super::one_window::{self, Found};
 use super::pause::Pause;
 use super::stats::median;
 use super::{

@@ -352,8 +352,9 @@ pub(super) fn recorded(timeline: &Timeline) -> Option<Interval> {
     let [columns @ .., os_calls] = timeline.op_and_call_times();
     let ranges = timeline.ranges.threads.iter().map(|thread| &thread.times);
     let states = [&timeline.thread_states.times].into_iter();
-    let clipped =
-        ranges.chain(states).flat_map(Times::iter).map(|span| Interval::new(span.start.max(0), span.end.max(0)));
+    // A thread that runs from the first moment of the scheduler's record on, or to its last, is in no state of waiting there.
+    let spans = ranges.chain(states).flat_map(Times::iter).chain(timeline.thread_states.scheduled.values().copied());
+    let clipped = spans.map(|span| Interval::new(span.start.max(0), span.end.max(0)));
     let begins = os_calls.iter().map(|call| Interval::new(call.start.max(0), call.start.max(0)));
     let all = columns.into_iter().flat_map(Times::iter).chain(clipped).chain(begins);
     all.reduce(|all, next| Interval::new(all.start.min(next.start), all.end.max(next.end)))

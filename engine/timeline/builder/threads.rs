@@ -21,6 +21,11 @@ impl SchedulerRows {
         let moments = moments.map(|((thread, at), is_on)| (thread, at, is_on));
         let mut moments: Vec<(u32, i64, bool)> = moments.filter(|(thread, _, _)| *thread != NONE).collect();
         moments.sort_unstable();
+        for of_thread in moments.chunk_by(|one, next| one.0 == next.0) {
+            if let (Some((thread, first, _)), Some((_, last, _))) = (of_thread.first(), of_thread.last()) {
+                states.scheduled.insert(*thread, Interval::new(*first, *last));
+            }
+        }
         for pair in moments.windows(2) {
             let [(thread, left, false), (same, back, true)] = pair else { continue };
             if thread == same && left < back {
@@ -55,4 +60,23 @@ pub(super) fn bound_overheads(timeline: &mut Timeline) -> u64 {
     stays.apply(&mut columns.name);
     stays.apply(&mut columns.thread);
     stays.lost()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_known_while_it_runs_before_it_first_leaves_the_cpu_and_after_it_came_back() {
+        let rows = SchedulerRows {
+            at: vec![50, 10, 90, 60, 20],
+            thread: vec![3, 3, 3, 3, NONE],
+            is_on: vec![false, true, false, true, true],
+        };
+        let mut states = ThreadStates::default();
+        rows.pair_into(&mut states);
+        assert_eq!(states.times.iter().collect::<Vec<_>>(), [Interval::new(50, 60)]);
+        assert_eq!(states.scheduled.get(&3), Some(&Interval::new(10, 90)));
+        assert_eq!(states.scheduled.len(), 1);
+    }
 }

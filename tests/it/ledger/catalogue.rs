@@ -159,6 +159,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&traced()));
     set.extend(names_in(&lossy()));
     set.extend(names_in(&unusable()));
+    set.extend(names_in(&facts(&damage::no_copies(temp::folder().path()))));
     set.extend(names_in(&without_work()));
     set.extend(names_in(&late((0..12).map(|launch| 300_000 * launch), facts)));
     // A pause that takes nearly all of the time.

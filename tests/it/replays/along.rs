@@ -30,8 +30,8 @@ fn at_most_a_change_wins_what_goes_with_it_where_it_is_worth_a_change() {
     // Copies that are pinned run beside the kernels of other steps as well, and those take turns no longer.
     let large = 10.0 * KERNEL_US;
     let (expected, most) = share(large, &[Change::PinCopies]);
-    // Without the last wave of kernels that fill each other's it would be 55 %.
-    assert!(expected > 0.25 && most > 0.56, "{expected} {most}");
+    // An A100 may stand in a host of PCIe 3.0, over which pinned copies are hardly faster than these; at most its own link counts.
+    assert!((0.08..0.12).contains(&expected) && most > 0.54, "{expected} {most}");
     // Nobody overlaps copies for a twentieth of a step.
     let small = 0.5 * KERNEL_US;
     let (expected, most) = share(small, &[Change::PinCopies]);

@@ -154,5 +154,5 @@ fn memsets_under_which_pages_migrate_wait_for_them() {
          start = (SELECT MIN(start) FROM CUPTI_ACTIVITY_KIND_MEMSET) + 10000, \
          \"end\" = (SELECT MIN(start) FROM CUPTI_ACTIVITY_KIND_MEMSET) + 30000";
     rusqlite::Connection::open(&report).unwrap().execute_batch(move_under_memset).unwrap();
-    assert_eq!(waiting_ns(), Some(100_000 - 20_000));
+    assert_eq!(waiting_ns(), Some(100_900 - 20_000));
 }

@@ -252,6 +252,11 @@ pub fn with_a_reversed_kernel(folder: &Path) {
     }
 }
 
+/// Calls copied, and not one copy was recorded.
+pub fn no_copies(folder: &Path) -> PathBuf {
+    altered(folder, "no-copies.sqlite", "DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY")
+}
+
 /// One of five kernels ends before it begins.
 pub fn reversed_kernels(folder: &Path) -> PathBuf {
     altered(
