@@ -68,7 +68,7 @@ fn rules_that_went_wrong_are_told_in_every_format_of_a_comparison() {
     let printed = |errors: Vec<RuleFailure>, format: Format| {
         let mut head = run.clone();
         head.review.errors = errors;
-        let report = analysis.compare_runs(&[run.clone()], &[head], &Request::default()).unwrap();
+        let report = analysis.compare_runs(std::slice::from_ref(&run), &[head], &Request::default()).unwrap();
         analysis.render(&Report::Comparison(Box::new(report)), format).unwrap()
     };
     let spent = "the rules of this run take more than 100,000,000 steps together, those after this one left out";
