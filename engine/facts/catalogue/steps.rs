@@ -107,6 +107,13 @@ pub(super) const STEPS: &[Fact] = &[
         "Median length of a step, from its first GPU operation to that of the next.",
     ),
     fact(
+        "step_mean_ns",
+        Int,
+        CudaTrace,
+        Intensive,
+        "From the start of a step to that of the next, on average over the steady state, where launches alone tell the steps; absent with fewer than two.",
+    ),
+    fact(
         "step_beat_ns",
         Int,
         CudaTrace,
