@@ -60,7 +60,7 @@ fn timeline(ops: &[Op], hosts: &[Host], scale: i64) -> Timeline {
             10 => {
                 timeline.thread_states.times.push(times);
                 timeline.thread_states.thread.push(0);
-                timeline.thread_states.state.push(ThreadState::Preempted);
+                timeline.thread_states.state.push(ThreadState::OffCpu);
             }
             _ => {
                 let name = timeline.names.intern("CUPTI Buffer flush");
