@@ -2,8 +2,8 @@
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::{Account, Activity};
 use crate::ledger::MAX_ONCE_PIECE_COUNT;
+use crate::ledger::{Account, Activity};
 use crate::timeline::api::{MemoryCall, memory_call};
 
 /// The calls that hold this part of the time are those that matter.
