@@ -217,7 +217,8 @@ impl Reading {
 /// Whether facts are of a whole window: although it has a steady state, or because none was told on any GPU.
 fn is_of_whole(facts: &Facts) -> bool {
     let devices = facts.devices();
-    let is_whole = |device: &Entity| device.get("phase").is_none();
+    // What of a window is left out without a phase is so in its steady state.
+    let is_whole = |device: &Entity| device.get("phase").or(device.get("last_pages_ns")).is_none();
     devices.iter().any(|(_, device)| is_whole(device) && device.get("steady_ns").is_some())
         || (!devices.is_empty() && devices.iter().all(|(_, device)| is_whole(device)))
 }
@@ -249,6 +250,11 @@ mod tests {
             is_of_whole(&facts)
         };
         assert!(of(&[None]) && of(&[None, None]));
+        let mut cut = Facts::default();
+        let run = cut.add(EntityKind::Run, "run", &[]);
+        let device = cut.add(EntityKind::Device, "gpu0", &[run]);
+        cut.get_mut(device).set("last_pages_ns", 5);
+        assert!(!is_of_whole(&cut));
         assert!(!of(&[]) && !of(&[Some("steady")]) && !of(&[None, Some("steady")]));
     }
 

@@ -53,6 +53,7 @@ pub(crate) fn measured_part(facts: &Facts) -> &'static str {
         Some("set-up") => "the set-up",
         Some("warm-up") => "the warm-up",
         Some("tear-down") => "the tear-down",
+        _ if devices.iter().any(|(_, device)| device.get("last_pages_ns").is_some()) => "all but the last pages",
         _ => "the whole",
     }
 }

@@ -112,6 +112,11 @@ fn a_whole_run_is_not_held_against_a_steady_state() {
     // What repeats from end to end is the whole.
     assert_eq!(compared(run(&[("A100", 10)]), steady(10)).work.basis, Basis::Run);
     assert_eq!(compared(steady(36), steady(30)).work.basis, Basis::Run);
+    // Steps are the same in both, but all else is of the window.
+    let mut stepping = [steps(10, 10), steps(10, 10)];
+    each_device(&mut stepping[1].facts, &[("phase", "steady".into()), ("whole_window_ns", 90_000_000_000.into())]);
+    let [whole, steady] = stepping;
+    assert!(refused(whole, steady).contains(words));
 }
 
 #[test]
@@ -134,6 +139,14 @@ fn kernels_that_are_not_told_one_by_one_are_work_too() {
     assert!(refused(of(6_000), of(2_000)).contains("4,000 (67 %) fewer kernels (2,000 against 6,000)"));
     let other = refused(of(6_000), run(&[("A100", 100)]));
     assert!(!other.contains('\0') && other.contains("fewer kernels (1,000 against 6,000)"), "{other}");
+    // Which of them are told is chance.
+    let mut renamed = of(6_000);
+    let ids: Vec<_> = renamed.facts.of_kind(EntityKind::Kernel).map(|(id, _)| id).collect();
+    renamed.facts.get_mut(ids[0]).set("name", "another");
+    let comparison = compared(of(6_000), renamed);
+    assert_eq!((&comparison.work.basis, comparison.work.replaced.len()), (&Basis::Run, 0));
+    let notes: Vec<String> = comparison.work.notes.iter().map(|note| note.plain()).collect();
+    assert!(notes.iter().any(|note| note.contains("only their number is compared")), "{notes:?}");
 }
 
 /// A run of steps with a mean and a median.
@@ -209,4 +222,21 @@ fn amounts_of_a_step_are_told_with_their_fractions() {
     let comparison = compared(of(400), of(390));
     let words: Vec<String> = comparison.work.differences.iter().map(|words| words.plain()).collect();
     assert!(words.contains(&"2.5 % fewer kernels are launched per step: 3.90 against 4".to_owned()), "{words:?}");
+}
+
+#[test]
+fn where_one_gpu_tells_no_mean_no_other_is_timed() {
+    let of = |means: [Option<i64>; 2]| {
+        let mut run = run(&[("A100", 1_000), ("A100", 900)]);
+        let ids: Vec<_> = run.facts.of_kind(EntityKind::Device).map(|(id, _)| id).collect();
+        for (id, mean_ns) in ids.into_iter().zip(means) {
+            let device = run.facts.get_mut(id);
+            device.set("step_median_ns", 10_000_000);
+            device.set("step_count", 60);
+            device.set_some("step_mean_ns", mean_ns);
+        }
+        super::Rounds::of(&run.facts).map(|rounds| rounds.mean_ns)
+    };
+    assert_eq!(of([Some(11_000_000), Some(27_000_000)]), Some(27_000_000));
+    assert_eq!(of([Some(11_000_000), None]), None);
 }

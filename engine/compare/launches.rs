@@ -7,6 +7,8 @@ use super::measure::SAME_SHARE;
 use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use crate::facts::{Entity, EntityKind};
+use crate::text::number;
+use crate::text::spans::Sentence;
 
 /// Kernels that differ and take less of the kernel time than this are a detail of the same work.
 const DETAIL_SHARE: f64 = 0.02;
@@ -63,10 +65,25 @@ pub(super) struct Launches {
 
 impl Launches {
     pub(super) fn new(sides: Sides<Runs<'_>>) -> Self {
-        let mut launches = Self { named: sides.map(named), replaced: Vec::new() };
-        let units = launches.multiple(1).unwrap_or(Sides { base: 1, head: 1 });
-        launches.replaced = replaced(&launches.named, units.map(|units| units as f64));
+        let omits = sides.map(|side| side.runs.iter().any(|run| run.omits_entities()));
+        let mut launches = Self { named: together(sides.map(named), omits), replaced: Vec::new() };
+        if !(omits.base || omits.head) {
+            let units = launches.multiple(1).unwrap_or(Sides { base: 1, head: 1 });
+            launches.replaced = replaced(&launches.named, units.map(|units| units as f64));
+        }
         launches
+    }
+
+    /// That not all kernels can be held against each other by name.
+    pub(super) fn untold(&self) -> Option<Sentence> {
+        let share = |named: &Named| named.get(OTHERS).map_or(0.0, |others| weights(named).share(others));
+        let share = self.named.iter().map(share).fold(0.0, f64::max);
+        (share > DETAIL_SHARE).then(|| {
+            let share = number::percent(share);
+            Sentence::default().own(&format!(
+                "kernels that take {share} of the kernel time are not told one by one on both sides: only their number is compared"
+            ))
+        })
     }
 
     pub(super) fn totals(&self) -> Sides<i64> {
@@ -290,6 +307,23 @@ pub(super) fn of_run(run: &Run) -> Named {
         launches.into_iter().filter(|(_, launch)| launch.count > 0).collect()
     };
     [kernels, copies(), others()].into_iter().find(|named| !named.is_empty()).unwrap_or_default()
+}
+
+/// Where a side does not tell all kernels one by one, one that is told on the other side alone may be among the rest.
+fn together(mut named: Sides<Named>, omits: Sides<bool>) -> Sides<Named> {
+    let alone = |here: &Named, there: &Named| -> Vec<String> {
+        here.keys().filter(|name| !there.contains_key(*name) && *name != OTHERS).cloned().collect()
+    };
+    let of_base = if omits.head { alone(&named.base, &named.head) } else { Vec::new() };
+    let of_head = if omits.base { alone(&named.head, &named.base) } else { Vec::new() };
+    for (named, names) in [(&mut named.base, of_base), (&mut named.head, of_head)] {
+        for launch in names.iter().filter_map(|name| named.remove(name)).collect::<Vec<_>>() {
+            let others = named.entry(OTHERS.to_owned()).or_default();
+            others.count = others.count.saturating_add(launch.count);
+            others.time_ns = others.time_ns.saturating_add(launch.time_ns);
+        }
+    }
+    named
 }
 
 /// The launches of kernels beyond those that are told one by one, all together.

@@ -103,7 +103,11 @@ impl Noise {
         let size = sides.base.median.abs_diff(sides.head.median) as f64;
         match interval {
             // The means tell more than the medians of a few runs.
-            Some(interval) => size > 0.0 && interval.excludes_zero() && interval.middle.abs() >= self.floor_share,
+            Some(interval) => {
+                // Runs that go two ways go neither.
+                let is_one_way = (interval.middle > 0.0) == (sides.head.median > sides.base.median);
+                size > 0.0 && is_one_way && interval.excludes_zero() && interval.middle.abs() >= self.floor_share
+            }
             None => size > 0.0 && size >= self.floor_share * sides.base.median.unsigned_abs() as f64,
         }
     }
@@ -139,6 +143,12 @@ impl Change {
     /// The number of each side.
     pub(super) fn sides(&self) -> Sides<Measure> {
         Sides { base: self.base, head: self.head }
+    }
+
+    /// Whether it may be a growth as large as one that counts, and the runs leave open whether it is.
+    pub(crate) fn may_be_growth(&self, floor_share: f64) -> bool {
+        let Some(interval) = self.interval.filter(|_| !self.is_change) else { return false };
+        self.share.is_some_and(|share| share >= floor_share) || interval.middle >= floor_share
     }
 
     /// Which way it went, noise being none.
@@ -192,6 +202,15 @@ mod tests {
         // Ranges that meet hide nothing, and ranges that do not meet show nothing alone.
         assert_eq!(trend(&[100, 101, 99, 102, 106], &[105, 112, 113, 111, 110]), Trend::Up);
         assert_eq!(trend(&[1000, 1020], &[1060, 1090]), Trend::Same);
+    }
+
+    #[test]
+    fn runs_whose_middle_and_mean_go_two_ways_are_no_change() {
+        let base: Vec<i64> = (0..20).map(|run| 1_000 + run % 3).collect();
+        let head: Vec<i64> = (0..20).map(|run| if run < 12 { 970 } else { 1_300 }).collect();
+        let both = change(&base, &head, &Noise::new(20, 20, None));
+        assert_eq!((both.trend(), both.may_be_growth(0.01)), (Trend::Same, true));
+        assert!(!change(&base, &base, &Noise::new(20, 20, None)).may_be_growth(0.01));
     }
 
     #[test]

@@ -27,8 +27,10 @@ impl Rounds {
     /// `None` without steps.
     pub(crate) fn of(facts: &Facts) -> Option<Self> {
         let devices = devices_with_work(facts);
-        let each = devices.iter().filter_map(|(id, device)| Self::of_device(facts, *id, device));
-        each.max_by_key(|rounds| rounds.median_ns)
+        let stepping = devices.iter().filter(|(_, device)| device.int("step_median_ns").is_some_and(|ns| ns > 0));
+        // Where one tells no mean, which is the slowest is not known.
+        let each: Option<Vec<Self>> = stepping.map(|(id, device)| Self::of_device(facts, *id, device)).collect();
+        each?.into_iter().max_by_key(|rounds| rounds.mean_ns)
     }
 
     fn of_device(facts: &Facts, id: EntityId, device: &Entity) -> Option<Self> {

@@ -97,6 +97,7 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
     let launches = Launches::new(sides);
     let steps = Steps::of(sides);
     let basis = basis(sides, &launches, steps.as_ref(), terms);
+    let launches_untold = launches.untold();
     let run_units = match basis {
         Basis::Step { .. } => sides.map(|side| side.runs.iter().map(|run| rounds::whole_count(run)).collect()),
         _ => Sides::default(),
@@ -107,13 +108,14 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
         launch_count: launches.totals(),
         notes: lacking.notes().into_iter().chain(notes(sides, terms)).collect(),
         is_said_same: terms.same_work,
-        is_other: !basis.is_comparable() && refusal(sides).or_else(|| alike::parts_differ(sides)).is_none(),
+        is_other: !basis.is_comparable() && refusal(sides).is_none(),
         run_units,
         units,
         step_count: steps.map(|steps| steps.count),
         replaced: launches.replaced,
         basis,
     };
+    work.notes.extend(launches_untold);
     if let Some(share) = resized_share(sides).filter(|_| work.basis.is_comparable()) {
         work.resized(share, !is_as_often(sides.map(|side| side.median(|run| run.sum("copy_bytes"))), units));
     }
@@ -122,23 +124,16 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
 
 /// Why no unit of work makes the sides comparable.
 fn refusal(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    incomplete(sides).or_else(|| alike::narrowed(sides)).or_else(|| alike::devices_differ(sides))
+    incomplete(sides)
+        .or_else(|| alike::narrowed(sides))
+        .or_else(|| alike::devices_differ(sides))
+        .or_else(|| alike::parts_differ(sides))
 }
 
 fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
     if let Some(because) = refusal(sides) {
         return Basis::None { because };
     }
-    let basis = unit(launches, steps, terms);
-    // A step is one whatever part of the run is measured; anything else holds what is before the steady state, or not.
-    match (&basis, alike::parts_differ(sides)) {
-        (Basis::Run | Basis::Unit { .. }, Some(because)) => Basis::None { because },
-        _ => basis,
-    }
-}
-
-/// The unit that the launches and the steps of both sides have in common.
-fn unit(launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
     let is_same = launches.is_same(Sides { base: 1.0, head: 1.0 });
     // As many times the steps as the work: repetitions of the same, which the ledger can be compared by.
     let multiple =
@@ -405,12 +400,6 @@ fn notes(sides: Sides<Runs<'_>>, terms: Terms) -> Vec<Sentence> {
     if terms.same_work {
         notes.push(own("that both sides did the same work is what the caller says"));
     }
-    if let Some(Sides { base, head }) = sides.map(is_steady).both().filter(|steady| steady.base != steady.head) {
-        let [whole, steady] = if head && !base { ["base", "head"] } else { ["head", "base"] };
-        notes.push(own(&format!(
-            "the {whole} is measured as a whole, the {steady} in its steady state: write facts with --phase steady on both sides"
-        )));
-    }
     let frameworks = sides.map(|side| Some(side.first()?.entity()?.text("framework")?.to_owned()));
     if let Some(Sides { base, head }) = frameworks.both().filter(|names| names.base != names.head) {
         notes.push(own(&format!("the base looks like {base}, the head like {head}")));
@@ -422,17 +411,6 @@ fn notes(sides: Sides<Runs<'_>>, terms: Terms) -> Vec<Sentence> {
         notes.push(own(&words));
     }
     notes
-}
-
-/// Whether the first run measures its steady state; `None` where it is the same as the whole, or nothing tells it.
-fn is_steady(side: Runs<'_>) -> Option<bool> {
-    const WHOLE_SHARE: f64 = 0.98;
-    let devices = side.first()?.devices();
-    let has_phase = devices.iter().any(|(_, device)| device.get("phase").is_some());
-    let is_mixed = |device: &Entity| {
-        device.int("steady_ns").is_some_and(|ns| (ns as f64) < WHOLE_SHARE * int(device, "window_ns") as f64)
-    };
-    (has_phase || devices.iter().any(|(_, device)| is_mixed(device))).then_some(has_phase)
 }
 
 /// The clock of the slowest device, in MHz.

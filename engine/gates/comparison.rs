@@ -35,10 +35,15 @@ impl Context<'_> {
         let change = time.map(Time::told);
         let (outcome, note) = match (change, slower) {
             (None, _) => (GateOutcome::Unknown, String::new()),
-            (Some(_), Slower::Verdict) => {
-                let is_slower = comparison.outcome == Outcome::Slower;
-                (if is_slower { GateOutcome::Failed } else { GateOutcome::Passed }, String::new())
-            }
+            (Some(change), Slower::Verdict) => match comparison.outcome {
+                Outcome::Slower => (GateOutcome::Failed, String::new()),
+                // As large as a change that counts, and the runs leave open whether it is one.
+                _ if change.may_be_growth(comparison.noise.floor_share) => {
+                    let note = ": the runs do not tell, record more".to_owned();
+                    (GateOutcome::Undecided { is_over: true }, note)
+                }
+                _ => (GateOutcome::Passed, String::new()),
+            },
             (Some(change), Slower::By(most)) => standing::of_change(change, most),
         };
         let says = match change {
@@ -83,11 +88,17 @@ impl Context<'_> {
                 "the head was recorded without {events}, the base with it: what would be found there is not known"
             ))
         };
-        let is_meant =
-            |finding: &&FindingChange| finding.lacking.is_some() && finding.severity >= least && !finding.is_known;
+        let is_comparable = self.comparison.work.basis.is_comparable();
+        let is_unclear =
+            |finding: &FindingChange| is_comparable && finding.is_in_head && finding.state == State::Unclear;
+        let is_meant = |finding: &&FindingChange| {
+            (finding.lacking.is_some() || is_unclear(finding)) && finding.severity >= least && !finding.is_known
+        };
         let unclear = || {
             let finding = self.comparison.findings.iter().find(is_meant)?;
-            let side = finding.lacking?.name();
+            let Some(side) = finding.lacking.map(Side::name) else {
+                return Some(format!("whether findings are new or worse cannot be told, the first: {}", finding.title));
+            };
             Some(format!("the {side} was recorded without what findings rest on, the first: {}", finding.title))
         };
         self.unjudged().or_else(lacking).or_else(unclear).map(|says| escape::plain(&says))

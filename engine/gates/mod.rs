@@ -5,6 +5,8 @@
 
 mod budget;
 mod comparison;
+#[cfg(test)]
+mod comparison_tests;
 mod fail_on;
 mod limit;
 mod named;

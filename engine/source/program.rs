@@ -261,8 +261,10 @@ impl<'a> Running<'a> {
     /// How it ended; none while it runs. What it left running ends with it.
     fn status(&mut self) -> std::io::Result<Option<ExitStatus>> {
         let id = self.program.id();
-        if !self.has_ended && has_exited(id) {
-            interrupt::end_program(id);
+        match has_exited(id) {
+            Some(false) => return Ok(None),
+            Some(true) => interrupt::end_program(id),
+            None => {}
         }
         let status = self.program.try_wait()?;
         self.has_ended = status.is_some();
@@ -270,19 +272,18 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Whether a program has ended that was not waited for: until then no other one has its number, or that of its group.
+/// Whether a program has ended that was not waited for yet; `None` where nothing tells without that. Until then no other one has its number, or that of its group.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-fn has_exited(id: u32) -> bool {
+fn has_exited(id: u32) -> Option<bool> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| waitid(WaitId::Pid(pid), options).is_ok_and(|status| status.is_some()))
+    let pid = i32::try_from(id).ok().and_then(Pid::from_raw)?;
+    waitid(WaitId::Pid(pid), options).ok().map(|status| status.is_some())
 }
 
-/// Elsewhere nothing tells without waiting for it.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn has_exited(_: u32) -> bool {
-    false
+fn has_exited(_: u32) -> Option<bool> {
+    None
 }
 
 impl Drop for Running<'_> {

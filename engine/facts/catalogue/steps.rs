@@ -111,7 +111,7 @@ pub(super) const STEPS: &[Fact] = &[
         Int,
         CudaTrace,
         Intensive,
-        "From the start of a step to that of the next, on average over the steady state, where launches alone tell the steps; absent with fewer than two.",
+        "Mean length of a step of the steady state, from its first GPU operation to that of the next, where launches alone tell the steps; absent with fewer than two.",
     ),
     fact(
         "step_beat_ns",

@@ -23,7 +23,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     part.device.set("step_count", steps.steps.len() as i64);
     part.device.set("step_median_ns", steps.median_ns());
     if !are_marked(steps) {
-        part.device.set_some("step_mean_ns", mean_ns(steady(device)));
+        part.device.set_some("step_mean_ns", mean_ns(device, steady(device)));
         return;
     }
     let steady = of_phases(device, Phases::of_steps(device.window(), steps), steps.steps.len(), &mut part.device);
@@ -95,11 +95,20 @@ fn of_phases(device: &DeviceContext, phases: Option<Phases>, step_count: usize, 
     phases.steady_steps
 }
 
-/// From start to start, on average: when the last one ends, its own work does not tell.
-fn mean_ns(steps: &[Step]) -> Option<i64> {
-    let (first, last) = steps.first().zip(steps.last())?;
-    let count = i64::try_from(steps.len()).ok()? - 1;
-    (count > 0).then(|| (last.device.start - first.device.start) / count)
+/// On average, from the start of the first to the end of the last, which lacks the idle time before a next one. A last one that
+/// the capture cuts tells nothing.
+fn mean_ns(device: &DeviceContext, steps: &[Step]) -> Option<i64> {
+    const WHOLE_SHARE: f64 = 0.98;
+    let (first, last) = steps.first().zip(steps.last()).filter(|_| steps.len() > 1)?;
+    let count = i64::try_from(steps.len()).ok()?;
+    let usual = median_of(steps, |step| i64::from(step.launch_count))?;
+    if f64::from(last.launch_count) < WHOLE_SHARE * usual as f64 {
+        return Some((last.device.start - first.device.start) / (count - 1));
+    }
+    let idle_ns = |step: &Step| step.device.len_ns() - device.busy_within(step.device);
+    let length_ns = median_of(steps, |step| step.device.len_ns())? - last.device.len_ns();
+    let missing_ns = (median_of(steps, idle_ns)? - idle_ns(last)).min(length_ns).max(0);
+    Some((last.device.end - first.device.start + missing_ns) / count)
 }
 
 /// The slowest step of the steady state; of several, the first.

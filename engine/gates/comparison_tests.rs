@@ -1,0 +1,74 @@
+//! Gates of comparisons that nothing decides stay open.
+
+use super::{Budgets, Conditions, FailOn, GateOutcome, Gates, Slower, Threshold};
+use crate::compare::{Comparison, Outcome, Run, Sides, State, Terms, compare};
+use crate::facts::EntityKind;
+use crate::findings::samples::Sample;
+use crate::rules::outcome::Severity;
+
+/// A run of one kernel that fills a window of milliseconds, with a finding where it is asked for.
+fn run(ms: i64, has_finding: bool) -> Run {
+    let mut sample = Sample::default();
+    let id = sample.run();
+    let window_ns = ms * 1_000_000;
+    let device = sample.device(id, 0, "A100", window_ns, &[("compute_ns", window_ns)]);
+    let kernel = sample.facts.add(EntityKind::Kernel, "gpu0/k", &[device, id]);
+    let entity = sample.facts.get_mut(kernel);
+    entity.set("name", "k");
+    entity.set("launch_count", 1_000_i64);
+    entity.set("sum_ns", window_ns);
+    if has_finding {
+        let rule = sample.rule("rule", "A title", EntityKind::Run);
+        sample.rules[rule].severity = Some(Severity::Medium);
+        sample.find(rule, id, None, "It is so.");
+    }
+    let review = sample.review();
+    Run { name: "run".to_owned(), facts: sample.facts, review }
+}
+
+fn outcome(comparison: &Comparison, base: &[Run], head: &[Run], fail_on: FailOn) -> (GateOutcome, bool) {
+    let conditions = Conditions { fail_on, budgets: Budgets::default(), allow_unknown: false, on_other_work: false };
+    let gates = Gates::of_comparison(comparison, Sides { base, head }, &conditions);
+    (gates.gates[0].outcome, gates.ends_run())
+}
+
+#[test]
+fn runs_that_do_not_tell_pass_no_gate_on_the_verdict() {
+    let slower = FailOn { findings: Threshold::Never, slower: Some(Slower::Verdict) };
+    let of = |base: &[i64], head: &[i64]| {
+        let [base, head] = [base, head].map(|all| all.iter().map(|ms| run(*ms, false)).collect::<Vec<_>>());
+        let comparison = compare(&base, &head, Terms::default()).unwrap();
+        (comparison.outcome, outcome(&comparison, &base, &head, slower))
+    };
+    let undecided = GateOutcome::Undecided { is_over: true };
+    assert_eq!(of(&[1_000, 1_020], &[3_000, 9_000]), (Outcome::NoChange, (undecided, true)));
+    assert_eq!(of(&[1_000, 1_020], &[1_010, 1_030]), (Outcome::NoChange, (GateOutcome::Passed, false)));
+    assert_eq!(of(&[3_000, 9_000], &[1_000, 1_020]), (Outcome::NoChange, (GateOutcome::Passed, false)));
+    assert_eq!(of(&[1_000], &[2_000]), (Outcome::Slower, (GateOutcome::Failed, true)));
+}
+
+#[test]
+fn a_finding_of_which_nothing_tells_what_became_of_it_leaves_the_gate_open() {
+    let fail_on = FailOn { findings: Threshold::At(Severity::Low), slower: None };
+    let (base, head) = ([run(1_000, true)], [run(1_000, true)]);
+    let mut comparison = compare(&base, &head, Terms::default()).unwrap();
+    assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Passed, false));
+    comparison.findings[0].state = State::Unclear;
+    assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Unknown, true));
+    comparison.findings[0].is_in_head = false;
+    assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Passed, false));
+}
+
+/// A faster head may uncover findings; but nothing tells whether it is faster that lacks what the base was recorded with.
+#[test]
+fn a_new_finding_opens_no_gate_that_is_open_without_it() {
+    for severity in [Severity::Low, Severity::High] {
+        let fail_on = FailOn { findings: Threshold::At(severity), slower: None };
+        let (base, head) = ([run(2_000, false)], [run(1_000, true)]);
+        let mut comparison = compare(&base, &head, Terms::default()).unwrap();
+        assert_eq!((comparison.outcome, comparison.findings[0].state), (Outcome::Faster, State::New));
+        assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Passed, false));
+        comparison.lacking.head.events.push("calls of the operating system");
+        assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Unknown, true));
+    }
+}
