@@ -243,6 +243,12 @@ impl<'all> Replay<'all> {
         inner_wait_count(&self.built.model)
     }
 
+    /// Whether the most that matrix products in lower precision win counts that other kernels move half as much.
+    pub fn lower_precision_halves_others(&self) -> bool {
+        let has_tensor_cores = self.setting.tensor_ratios().is_some();
+        has_tensor_cores && Play::new(&self.built.model).has_many_fp32_products(&self.setting)
+    }
+
     /// How far steps are from those recorded when played again without what the model does not explain, as a share.
     pub fn distance_share(&self) -> f64 {
         self.built.distance_share

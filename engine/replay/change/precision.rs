@@ -60,6 +60,16 @@ impl Play<'_> {
         others
     }
 
+    /// Whether products in plain fp32 take so much of the time of kernels that all of a model may be in half precision.
+    pub(in super::super) fn has_many_fp32_products(&self, setting: &Setting<'_>) -> bool {
+        let sum_ns = |counts: &dyn Fn(&Op) -> bool| -> i64 {
+            let own = self.model.part.ops.iter().filter(|op| op.kind.is_compute() && counts(op));
+            own.map(|op| op.end - op.start).fold(0, i64::saturating_add)
+        };
+        let products_ns = sum_ns(&|op| setting.role_of(op) == Role::Fp32Product);
+        products_ns > 0 && products_ns as f64 >= LARGE_SHARE * sum_ns(&|_| true) as f64
+    }
+
     pub(super) fn lower_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
         let Some(TensorRatios { half, tf32 }) = setting.tensor_ratios() else { return };
         let factor = match extent {
@@ -67,14 +77,8 @@ impl Play<'_> {
             Extent::Expected => (tf32.filter(|tf32| *tf32 > 1.0).unwrap_or(half) * TENSOR_EFFICIENCY).max(1.0),
             Extent::Ceiling => half.max(tf32.unwrap_or(0.0)),
         };
-        let sum_ns = |counts: &dyn Fn(&Op) -> bool| -> i64 {
-            let own = self.model.part.ops.iter().filter(|op| op.kind.is_compute() && counts(op));
-            own.map(|op| op.end - op.start).fold(0, i64::saturating_add)
-        };
-        let products_ns = sum_ns(&|op| setting.role_of(op) == Role::Fp32Product);
-        let is_much = products_ns as f64 >= LARGE_SHARE * sum_ns(&|_| true) as f64;
         // A model in half precision moves half as much elsewhere, and its products in TF32 are faster as well.
-        let elsewhere = (extent == Extent::Ceiling && is_much).then_some(HALF_WIDTH);
+        let elsewhere = (extent == Extent::Ceiling && self.has_many_fp32_products(setting)).then_some(HALF_WIDTH);
         self.set_runs(|_, op, run_ns| {
             let is_product = setting.role_of(op) == Role::Fp32Product;
             let factor = if is_product { Some(factor) } else { elsewhere.filter(|_| op.kind.is_compute()) };
