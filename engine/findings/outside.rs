@@ -16,6 +16,8 @@ const NAMED_SHARE: f64 = 0.1;
 /// From this share of the recording on, what lies outside comes before a first finding that gains less than `LITTLE` of the recording.
 const MOST: f64 = 0.5;
 const LITTLE: f64 = 0.05;
+/// The same where so many times what it gains has a name there, in next to all of the recording.
+const MANY_TIMES: f64 = 5.0;
 /// The same where work repeats, and no finding tells what to look at there.
 const NEXT_TO_ALL: f64 = 0.8;
 
@@ -80,14 +82,22 @@ pub(super) fn outside_first(
         None => 0.0,
     };
     let recorded_ns = outside.recorded_ns.saturating_sub(outside.profiler_ns) as f64;
+    let (words, main_ns) = outside.in_short();
+    let leads = main_ns.is_some();
+    let own_ns = outside.own_ns() as f64;
     let is_first =
-        outside.own_ns() > 0 && outside.own_ns() as f64 >= MOST * recorded_ns && gain_ns < LITTLE * recorded_ns;
-    let (words, leads) = outside.in_short();
+        own_ns > 0.0 && own_ns >= MOST * recorded_ns && is_little(gain_ns, recorded_ns, own_ns, main_ns);
     let order = if leads && is_found { LOOK_FIRST } else { ". " };
     let is_repeated = outside.device.int("repeat_count").is_some_and(|count| count >= REPEATED);
     // Work that comes again and again is the program's, unless next to all of the run lies outside of it.
-    let is_most = is_found || outside.own_ns() as f64 >= NEXT_TO_ALL * recorded_ns;
+    let is_most = is_found || own_ns >= NEXT_TO_ALL * recorded_ns;
     (is_first && (leads && is_most || !is_repeated)).then(|| words.own(order))
+}
+
+/// Whether what the first finding gains is little of the recording, or of what is to be looked at first where that is next to all.
+fn is_little(gain_ns: f64, recorded_ns: f64, own_ns: f64, main_ns: Option<i64>) -> bool {
+    let is_many = |ns: i64| ns as f64 >= MANY_TIMES * gain_ns;
+    gain_ns < LITTLE * recorded_ns || own_ns >= NEXT_TO_ALL * recorded_ns && main_ns.is_some_and(is_many)
 }
 
 /// The same where there is too little work to judge: what the program does outside of it, if a function or a range tells that.
@@ -326,8 +336,8 @@ impl<'facts> Outside<'facts> {
         self.device.get("does_outside_call_set_up") == Some(&FactValue::Bool(true))
     }
 
-    /// What holds it, as far as the recording tells; and whether that is to be looked at first.
-    fn in_short(&self) -> (Sentence, bool) {
+    /// What holds it, as far as the recording tells; and how long that takes where it is to be looked at first.
+    fn in_short(&self) -> (Sentence, Option<i64>) {
         let place = match self.device.int("pause_ns") {
             Some(pause_ns) => {
                 format!("outside of the work judged here, {} in one pause of the GPU", duration(pause_ns))
@@ -373,7 +383,7 @@ impl<'facts> Outside<'facts> {
         };
         // Too short to be more than start-up, or the first work of a framework: nothing to look at first.
         let main_ns = main_ns.filter(|_| !is_start_up);
-        (words, main_ns.is_some_and(|ns| ns as f64 >= MAIN_SHARE * self.own_ns() as f64))
+        (words, main_ns.filter(|ns| *ns as f64 >= MAIN_SHARE * self.own_ns() as f64))
     }
 }
 

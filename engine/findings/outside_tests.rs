@@ -118,6 +118,15 @@ fn it_comes_first_where_the_first_finding_gains_little_of_it() {
 }
 
 #[test]
+fn beside_many_times_as_much_that_has_a_name_a_gain_is_little() {
+    assert!(is_little(49.0, 1_000.0, 500.0, None));
+    assert!(!is_little(50.0, 1_000.0, 900.0, None));
+    assert!(is_little(100.0, 1_000.0, 800.0, Some(500)));
+    assert!(!is_little(100.0, 1_000.0, 800.0, Some(499)));
+    assert!(!is_little(100.0, 1_000.0, 799.0, Some(500)));
+}
+
+#[test]
 fn beside_too_little_work_it_is_told_where_it_has_a_name() {
     let (mut facts, device) = recorded();
     let told = |facts: &Facts| outside_named(facts, device).map(|words| words.plain());
