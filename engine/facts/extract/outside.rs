@@ -97,6 +97,8 @@ fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
     facts.set("outside_host_ns", spent.host_ns());
     facts.set("outside_profiler_ns", spent.profiler.len_ns());
     facts.set("outside_unknown_ns", spent.unknown_ns);
+    facts.set("outside_cuda_init_ns", spent.starts_ns);
+    facts.set("outside_pin_ns", spent.pins_ns(timeline));
     facts.set("outside_off_cpu_ns", spent.off_cpu_ns);
     facts.set("outside_loading_ns", spent.loading_ns);
     if let Some((name, ns)) = spent.blocked(timeline) {
@@ -113,11 +115,15 @@ fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
     if let Some((name, ns)) = called.into_iter().chain(compiled).max_by_key(|(_, ns)| *ns) {
         facts.set("outside_call", without_folders(name));
         facts.set("outside_call_ns", ns);
+        if let Some((second, ns)) = spent.called_beside(timeline, name) {
+            facts.set("outside_second_call", without_folders(second));
+            facts.set("outside_second_call_ns", ns);
+        }
     }
 }
 
 /// So many of the first calls of a thread are looked through: before the one that sets CUDA up a program asks for little.
-const MOST_ASKING: usize = 1_000;
+pub(super) const MOST_ASKING: usize = 1_000;
 /// How the calls begin that set nothing up: of the profiler in the program's place, for versions, devices and addresses, and what registers code.
 const ASKING: [&str; 8] = [
     FIRST_OF_PROFILER,
@@ -130,7 +136,7 @@ const ASKING: [&str; 8] = [
     "cudaDriverGetVersion",
 ];
 
-fn asks_only(call: &str) -> bool {
+pub(super) fn asks_only(call: &str) -> bool {
     ASKING.iter().any(|begin| call.starts_with(begin))
 }
 

@@ -230,3 +230,14 @@ fn idle_time_before_a_migration_is_read_on_a_guessed_thread_and_counted_as_such(
     assert_eq!(device(&facts, "idle_host_uncorrelated_ns"), 300_000);
     assert_eq!(device(&facts, "idle_host_ns"), 300_000);
 }
+
+#[test]
+fn operations_that_follow_each_other_are_ordinarily_apart_whoever_launched_them() {
+    // Two kernels a microsecond apart, the second of a call that was not recorded; then one that comes late.
+    let ops = [(0, 0, 100, 0, Some(0)), (0, 101, 50, 0, None), (0, 400, 50, 0, None)];
+    let hosts = [(0, -20, 10)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    assert_eq!(device(&facts, "idle_inter_kernel_gap_ns"), 1_000);
+    assert_eq!(device(&facts, "idle_ns"), 250_000);
+    assert_eq!(device(&facts, "idle_uncorrelated_ns") + device(&facts, "idle_unknown_ns"), 249_000);
+}
