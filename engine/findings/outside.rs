@@ -281,7 +281,10 @@ impl<'facts> Outside<'facts> {
                 duration(ns)
             )
         });
-        let mut words = Sentence::default().own(&words).own(&pages).own(".");
+        let queued = self.device.int("outside_queued_ns").map_or_else(String::new, |ns| {
+            format!("; for {} of that its first recorded work had been launched, and waited", duration(ns))
+        });
+        let mut words = Sentence::default().own(&words).own(&pages).own(&queued).own(".");
         let parts = self.parts();
         let begin = match self.is_of_first_caller() {
             true => " Of the time there of the thread that called CUDA first: ",

@@ -86,6 +86,13 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "The time there before the first thing that was recorded of it, and after the last.",
     ),
     fact(
+        "outside_queued_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "How long the GPU's first work had been launched before it began, where that is 50 ms and most of outside_before_ns: it waited, as for work that was launched before the recording began.",
+    ),
+    fact(
         "outside_cuda_init_ns",
         Int,
         CudaApi,

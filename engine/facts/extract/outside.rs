@@ -46,6 +46,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let sides = [Interval::new(all.start, window.start), Interval::new(window.end, all.end)];
     facts.set("outside_before_ns", sides[0].len_ns().max(0));
     facts.set("outside_after_ns", sides[1].len_ns().max(0));
+    queued(context.timeline, device, sides[0], facts);
     let Some(main) = device.main_thread.filter(|_| device.knows_host) else { return };
     let teller = teller(context, device, main, sides);
     facts.set("is_outside_of_first_caller", teller != main);
@@ -57,6 +58,17 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !context.timeline.cpu_samples.is_empty() {
         sampled(spent.sampled(context.timeline, main), facts);
     }
+}
+
+/// How long the first work had been launched before it begins, where that is most of what lies before it.
+fn queued(timeline: &Timeline, device: &DeviceContext, before: Interval, facts: &mut Entity) {
+    let first = device.ops.in_window().next().filter(|op| op.start == before.end);
+    let call = first.and_then(|op| op.call(timeline)).and_then(|call| timeline.api.times.get(call as usize));
+    let queued_ns = call.map_or(0, |call| before.end - call.end.max(before.start));
+    facts.set_some(
+        "outside_queued_ns",
+        (queued_ns.saturating_mul(2) >= before.len_ns() && queued_ns > LEAST_SET_UP_NS).then_some(queued_ns),
+    );
 }
 
 /// The thread that tells what the program did there: the one that launches most work, or, where most of the time was not recorded
