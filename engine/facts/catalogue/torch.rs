@@ -68,13 +68,6 @@ pub(super) const TORCH: &[Fact] = &[
         "How often code of `torch.compile` is entered within the steps of the steady state, by the ranges `Torch-Compiled Region`; in the whole recording where no steps are known. Without any, the other facts of them are absent.",
     ),
     fact(
-        "compiled_graph_count",
-        Int,
-        Nvtx,
-        Extensive,
-        "How often a compiled graph runs in the whole recording, by the ranges `## Call CompiledFxGraph` or, where there is none, `CompiledFunction`.",
-    ),
-    fact(
         "compiled_function_count",
         Int,
         Nvtx,

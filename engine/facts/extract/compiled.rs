@@ -85,10 +85,6 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     let is_graph = |label: u32| signs.get(label as usize) == Some(&Some(Sign::Graph));
     let graphs = own.clone().flat_map(|ranges| ranges.times.iter().zip(&ranges.label));
     let graphs = graphs.filter(|(_, label)| is_graph(**label)).map(|(times, _)| times);
-    facts.set(
-        "compiled_graph_count",
-        own.clone().flat_map(|ranges| &ranges.label).filter(|label| is_graph(**label)).count() as i64,
-    );
     // Where one thread has left a compiled graph, another may run the compiled backward pass.
     let taken = Union::of(device.tally.busy.parts().chain(graphs));
     let mut all = Regions::new(device, steps, &signs, &taken);
