@@ -3,9 +3,8 @@
 
 use std::cmp::Reverse;
 
-use super::profile::FIRST_OF_PROFILER;
 use super::projection::told_name;
-use super::spent::{Sampled, Spent};
+use super::spent::{MOST_ASKING, Sampled, Spent, asks_only};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::Activity;
@@ -132,24 +131,6 @@ fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
             facts.set("outside_second_call_ns", ns);
         }
     }
-}
-
-/// So many of the first calls of a thread are looked through: before the one that sets CUDA up a program asks for little.
-pub(super) const MOST_ASKING: usize = 1_000;
-/// How the calls begin that set nothing up: of the profiler in the program's place, for versions, devices and addresses, and what registers code.
-const ASKING: [&str; 8] = [
-    FIRST_OF_PROFILER,
-    "cuLibraryLoad",
-    "cuInit",
-    "cuGetProcAddress",
-    "cuDriverGetVersion",
-    "cuDeviceGet",
-    "cudaGetDeviceCount",
-    "cudaDriverGetVersion",
-];
-
-pub(super) fn asks_only(call: &str) -> bool {
-    ASKING.iter().any(|begin| call.starts_with(begin))
 }
 
 /// Whether the call of CUDA that takes most there sets CUDA up: it is the first of its process, or frees before anything is allocated.

@@ -6,10 +6,9 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use super::Context;
-use super::outside::{MOST_ASKING, asks_only};
 use super::profile::{
-    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing, is_profiler,
-    is_system,
+    CALLER_SHARE, FIRST_OF_PROFILER, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing,
+    is_profiler, is_system,
 };
 use super::run::cuda_profiler_start;
 use crate::ledger::Activity;
@@ -166,6 +165,24 @@ fn begins_ns(context: &Context<'_>, thread: u32) -> i64 {
     }
     let first = [call, range, sample, os_call, cuda_profiler_start(timeline)].into_iter().flatten().min();
     first.unwrap_or(i64::MIN)
+}
+
+/// So many of the first calls of a thread are looked through: before the one that sets CUDA up a program asks for little.
+pub(super) const MOST_ASKING: usize = 1_000;
+/// How the calls begin that set nothing up: of the profiler in the program's place, for versions, devices and addresses, and what registers code.
+const ASKING: [&str; 8] = [
+    FIRST_OF_PROFILER,
+    "cuLibraryLoad",
+    "cuInit",
+    "cuGetProcAddress",
+    "cuDriverGetVersion",
+    "cuDeviceGet",
+    "cudaGetDeviceCount",
+    "cudaDriverGetVersion",
+];
+
+pub(super) fn asks_only(call: &str) -> bool {
+    ASKING.iter().any(|begin| call.starts_with(begin))
 }
 
 /// From where the profiler notices CUDA to the first call of the thread that needs a context: `cuInit` and what makes the context, which
