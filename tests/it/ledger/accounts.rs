@@ -282,3 +282,14 @@ fn each_launch_shape_has_the_last_wave_of_its_own_and_they_add_up_to_that_of_the
     let sum: i64 = tails.iter().map(|(_, ns)| ns).sum();
     assert!(device(&facts, "tail_effect_sm_ns").abs_diff(sum) <= 3, "{tails:?}");
 }
+
+#[test]
+fn operations_that_follow_each_other_are_ordinarily_apart_whoever_launched_them() {
+    // Two kernels a microsecond apart, the second of a call that was not recorded; then one that comes late.
+    let ops = [(0, 0, 100, 0, Some(0)), (0, 101, 50, 0, None), (0, 400, 50, 0, None)];
+    let hosts = [(0, -20, 10)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    assert_eq!(device(&facts, "idle_inter_kernel_gap_ns"), 1_000);
+    assert_eq!(device(&facts, "idle_ns"), 250_000);
+    assert_eq!(device(&facts, "idle_unknown_ns"), 249_000);
+}
