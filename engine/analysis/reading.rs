@@ -214,9 +214,11 @@ impl Reading {
     }
 }
 
-/// Whether facts are of a whole window although it has a steady state.
+/// Whether facts are of a whole window although it may have a steady state.
 fn is_of_whole(facts: &Facts) -> bool {
-    facts.devices().iter().any(|(_, device)| device.get("phase").is_none() && device.get("steady_ns").is_some())
+    let is_asked = facts.run().and_then(|run| run.text("asked_phase")) == Some("whole");
+    is_asked
+        || facts.devices().iter().any(|(_, device)| device.get("phase").is_none() && device.get("steady_ns").is_some())
 }
 
 /// The facts of one GPU, with the run and the processes.
