@@ -67,7 +67,6 @@ use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Scope, Stretches};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::{Change, InTurn};
-use crate::steps::Phase;
 use crate::text::cut;
 use crate::timeline::interval::Interval;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
@@ -92,8 +91,6 @@ struct Context<'timeline> {
     threads: Vec<Vec<u32>>,
     devices: Vec<DeviceContext>,
     is_narrowed: bool,
-    /// The phase that is asked for; absent for the whole windows.
-    asked_phase: Option<Phase>,
     /// From the first to the last event of any kind.
     recorded: Option<Interval>,
 }
@@ -261,7 +258,7 @@ const GROUPS: [Extract; 4] = [replay::extract, groups_of_events, device_facts, r
 
 fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     accounts::extract(context.timeline, device, &mut part.device);
-    accounts::once(context.timeline, device, &mut part.device);
+    accounts::once(context, device, &mut part.device);
     accounts::places(context.timeline, device, &mut part.device);
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);
@@ -404,7 +401,6 @@ impl<'timeline> Context<'timeline> {
             threads: threads_of(timeline),
             devices: Vec::new(),
             is_narrowed,
-            asked_phase: view.phase,
             recorded,
         };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {
