@@ -152,3 +152,24 @@ fn what_is_not_told_one_by_one_is_not_gone() {
         assert_eq!(is_told, says_gone, "{:#}", json["work"]);
     }
 }
+
+#[test]
+fn a_recording_is_measured_as_the_facts_that_it_is_held_against() {
+    let folder = temp::folder();
+    let report = without(folder.path(), "solves-before-loop", &[]);
+    let kept = |name: &str, more: &[&str]| {
+        let path = folder.path().join(name);
+        let args = ["facts", report.to_str().unwrap(), "--format", "json", "--output", path.to_str().unwrap()];
+        coldspot(&[&args[..], more].concat()).success();
+        path
+    };
+    let (whole, steady) = (kept("whole.json", &[]), kept("steady.json", &["--phase", "steady"]));
+    let windows = [whole, steady].map(|base| {
+        let json = compared(&base, &report, &[]);
+        assert_eq!(json["outcome"], "no_change", "{:#}", json["verdict"]);
+        let window = &json["devices"][0]["window"];
+        assert_eq!(window["base"], window["head"]);
+        window["base"]["median"].as_i64().or_else(|| window["base"].as_i64()).unwrap()
+    });
+    assert!(windows[0] > windows[1], "{windows:?}");
+}
