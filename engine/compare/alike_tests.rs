@@ -170,7 +170,10 @@ fn the_middle_step_decides_nothing_against_the_average() {
     assert_eq!(comparison.outcome, Outcome::NoChange, "{}", comparison.verdict.plain());
     assert_eq!(comparison.time.as_ref().map(|time| time.told().difference), Some(46_000_000));
     assert!(comparison.verdict.plain().contains("The median step takes 940 ms after 1 s"));
-    assert_eq!(compared(steps(1_000, 1_000), steps(996, 940)).outcome, Outcome::Faster);
+    let faster = compared(steps(1_000, 1_000), steps(996, 940));
+    let words = faster.verdict.plain();
+    assert!(faster.outcome == Outcome::Faster && words.contains("Faster: the median step takes 940 ms"), "{words}");
+    assert!(words.contains("On average a step takes 996 ms after 1 s, which is within the noise."), "{words}");
     assert_eq!(compared(steps(1_000, 1_000), steps(996, 1_060)).outcome, Outcome::NoChange);
 }
 
@@ -239,4 +242,31 @@ fn where_one_gpu_tells_no_mean_no_other_is_timed() {
     };
     assert_eq!(of([Some(11_000_000), Some(27_000_000)]), Some(27_000_000));
     assert_eq!(of([Some(11_000_000), None]), None);
+}
+
+#[test]
+fn work_that_makes_no_sense_may_have_taken_any_time() {
+    let cut = with(&[("A100", 60)], |facts| {
+        let run = facts.of_kind(EntityKind::Run).map(|(id, _)| id).next().unwrap();
+        facts.get_mut(run).set("unusable_gpu_row_count", 1_i64);
+    });
+    assert!(refused(run(&[("A100", 100)]), cut).contains("work of the GPU of the head is missing"));
+}
+
+#[test]
+fn what_a_gpu_would_take_is_no_time_of_the_slowest_one() {
+    // Compute and idle time of each GPU.
+    let of = |gpus: [(i64, i64); 2]| {
+        let windows = gpus.map(|(compute, idle)| ("A100", compute + idle));
+        with(&windows, |facts| {
+            let ids: Vec<_> = facts.of_kind(EntityKind::Device).map(|(id, _)| id).collect();
+            for (id, (compute, idle)) in ids.into_iter().zip(gpus) {
+                facts.get_mut(id).set("compute_ns", compute * 1_000_000);
+                facts.get_mut(id).set("idle_ns", idle * 1_000_000);
+            }
+        })
+    };
+    let words = |other: i64| compared(of([(100, 0), (50, 0)]), of([(50, 10), (other, 0)])).verdict.plain();
+    assert!(words(50).contains("It would be 50 % faster"), "{}", words(50));
+    assert!(words(80).contains("Faster: ") && !words(80).contains("It would be"), "{}", words(80));
 }

@@ -210,6 +210,12 @@ fn against(measured: &Measured, trend: Trend) -> Option<Sentence> {
     // The whole accounts: parts of one that change places are not against each other.
     let accounts =
         device.accounts.iter().filter(|account| account.time.trend() == trend && is_large(account.time.difference));
+    // Without it a GPU that others outlast would change, and the time would not.
+    let is_slowest = measured.devices.iter().all(|other| {
+        let windows = other.window.sides().zip(device.window.sides());
+        windows.iter().all(|(other, own)| other.median <= own.median)
+    });
+    let accounts = accounts.filter(|_| is_slowest);
     if let Some(account) = accounts.max_by_key(|account| account.time.difference.unsigned_abs()) {
         let would = time.change.difference.saturating_sub(account.time.difference);
         let share = would as f64 / time.change.base.median.max(1) as f64;

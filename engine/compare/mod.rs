@@ -126,6 +126,8 @@ pub struct WarmUp {
     pub count: i64,
     /// How long they take together.
     pub ns: i64,
+    /// Of how many steps in all.
+    pub of: i64,
 }
 
 /// Steps that take much longer than the median.

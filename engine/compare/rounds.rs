@@ -9,7 +9,7 @@ const SLOW_FACTOR: f64 = 1.25;
 /// A last step that launches a smaller part of what the median step does is cut.
 const WHOLE_SHARE: f64 = 0.98;
 
-/// The steady steps of the device whose steps take longest. Times are in nanoseconds.
+/// The steady steps of the device whose steps take longest on average. Times are in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rounds {
     pub(crate) mean_ns: i64,
@@ -30,7 +30,7 @@ impl Rounds {
         let stepping = devices.iter().filter(|(_, device)| device.int("step_median_ns").is_some_and(|ns| ns > 0));
         // Where one tells no mean, which is the slowest is not known.
         let each: Option<Vec<Self>> = stepping.map(|(id, device)| Self::of_device(facts, *id, device)).collect();
-        each?.into_iter().max_by_key(|rounds| rounds.mean_ns)
+        each?.into_iter().max_by_key(|rounds| (rounds.mean_ns, rounds.median_ns))
     }
 
     fn of_device(facts: &Facts, id: EntityId, device: &Entity) -> Option<Self> {
@@ -80,20 +80,19 @@ impl Rounds {
 
 /// The steps before the steady state, of the device that loses most in them.
 pub(super) fn warm_up(facts: &Facts) -> WarmUp {
-    let of_device = |(id, device): (EntityId, &Entity)| match (device.int("set_up_ns"), device.int("before_steady_ns"))
-    {
+    let of_device = |(id, device): (EntityId, &Entity)| {
+        let earlier_count = int(device, "earlier_step_count");
+        let of = int(device, "step_count").saturating_add(earlier_count);
         // A window of the steady state does not hold them.
-        (Some(set_up_ns), Some(before_ns)) => {
-            WarmUp { count: int(device, "earlier_step_count"), ns: before_ns.saturating_sub(set_up_ns) }
+        if let Some((set_up_ns, before_ns)) = device.int("set_up_ns").zip(device.int("before_steady_ns")) {
+            return WarmUp { count: earlier_count, ns: before_ns.saturating_sub(set_up_ns), of };
         }
-        _ => {
-            let is_one = |step: &&Entity| step.get("is_warm_up") == Some(&FactValue::Bool(true));
-            let steps = steps(facts, id).filter(is_one);
-            steps.fold(WarmUp::default(), |all, step| WarmUp {
-                count: all.count + 1,
-                ns: all.ns.saturating_add(int(step, "duration_ns")),
-            })
-        }
+        let is_one = |step: &&Entity| step.get("is_warm_up") == Some(&FactValue::Bool(true));
+        steps(facts, id).filter(is_one).fold(WarmUp { of, ..WarmUp::default() }, |all, step| WarmUp {
+            count: all.count + 1,
+            ns: all.ns.saturating_add(int(step, "duration_ns")),
+            ..all
+        })
     };
     let all = devices_with_work(facts).into_iter().map(of_device);
     all.filter(|of| of.count > 0).max_by_key(|of| of.ns).unwrap_or_default()

@@ -61,9 +61,13 @@ impl Time {
     /// The change that the verdict is about.
     pub fn told(&self) -> &Change {
         match &self.median {
-            Some(median) if self.change.trend() == Trend::Same && median.is_change && self.is_along(median) => median,
+            Some(median) if self.is_by_median(median) => median,
             _ => &self.change,
         }
+    }
+
+    fn is_by_median(&self, median: &Change) -> bool {
+        self.change.trend() == Trend::Same && median.is_change && self.is_along(median)
     }
 
     /// Whether the middle went the way of the average.
@@ -107,7 +111,9 @@ fn moved(measured: &Measured, time: &Time) -> String {
         bounds if bounds.is_empty() => bounds,
         bounds => format!(" ({bounds})"),
     };
-    format!("{} takes {head} instead of {base}, {}{bounds}.", subject(measured, time), words::speed(change))
+    let is_by_median = time.median.is_some_and(|median| time.is_by_median(&median));
+    let subject = if is_by_median { "the median step" } else { subject(measured, time) };
+    format!("{subject} takes {head} instead of {base}, {}{bounds}.", words::speed(change))
 }
 
 /// What the middle says where it says something else than the mean.
@@ -115,6 +121,10 @@ fn steps(time: &Time) -> String {
     let Some(median) = &time.median else { return String::new() };
     if median.trend() == time.change.trend() {
         return String::new();
+    }
+    if time.is_by_median(median) {
+        let [base, head] = [time.change.base, time.change.head].map(|mean| number::duration(mean.median));
+        return format!(" On average a step takes {head} after {base}, which is within the noise.");
     }
     let slow = match &time.slow {
         Some(slow) if slow.head.count > slow.base.count => {

@@ -229,7 +229,9 @@ fn all_step_count(device: &Entity) -> i64 {
 /// Recordings of which a part is missing: what is missing looks like less work and more idle time.
 fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     let of = |lacks: fn(&Facts) -> bool| sides.map(|side| side.runs.iter().any(|run| lacks(&run.facts)));
-    let (damaged, incomplete) = (of(Facts::is_damaged), of(Facts::is_incomplete));
+    // Of what makes no sense each may have taken any time.
+    let (damaged, incomplete) =
+        (of(Facts::is_damaged), of(|facts| facts.is_incomplete() || facts.unusable_work().is_some()));
     let words = match (damaged.base, damaged.head, incomplete.base, incomplete.head) {
         (true, true, ..) => "files of both sides are damaged, so that a part of what ran is in neither",
         (true, false, ..) => "a file of the base is damaged, so that a part of what ran is not in it",

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use super::budget::{Budget, Metric};
 use super::fail_on::Slower;
 use super::named::Named;
-use super::standing::{self, Number};
+use super::standing::{self, Number, Open};
 use super::{Conditions, Gate, GateOutcome, review};
-use crate::compare::{Comparison, FindingChange, Interval, Outcome, Run, Side, Sides, State, Time, TimeOf, median};
+use crate::compare::{
+    Comparison, FindingChange, Interval, Measure, Outcome, Run, Side, Sides, State, TimeOf, WarmUp, median,
+};
 use crate::facts::catalogue::Scaling;
 use crate::findings::RuleFailure;
 use crate::rules::outcome::Severity;
@@ -21,6 +23,21 @@ pub(super) fn gates(comparison: &Comparison, runs: Sides<&[&Run]>, conditions: &
     verdict.into_iter().chain(findings).chain(conditions.budgets.iter().map(|budget| context.budget(budget))).collect()
 }
 
+/// More of the steps are no warm-up alone.
+const WARM_UP_PART: i64 = 4;
+
+/// A gate that passes, where something says that it need not, is unknown.
+fn if_known(gate: Gate, why_not: impl FnOnce() -> Option<String>) -> Gate {
+    let why = if gate.outcome == GateOutcome::Passed { why_not() } else { None };
+    match why {
+        Some(says) => {
+            let says = escape::plain(&format!("{says} ({})", gate.says));
+            Gate { outcome: GateOutcome::Unknown, says, ..gate }
+        }
+        None => gate,
+    }
+}
+
 struct Context<'a> {
     comparison: &'a Comparison,
     runs: Sides<&'a [&'a Run]>,
@@ -32,30 +49,24 @@ impl Context<'_> {
     fn slower(&self, slower: Slower) -> Gate {
         let comparison = self.comparison;
         let time = comparison.time.as_ref().filter(|_| comparison.outcome != Outcome::NotComparable);
-        let change = time.map(Time::told);
-        let (outcome, note) = match (change, slower) {
-            (None, _) => (GateOutcome::Unknown, String::new()),
-            (Some(change), Slower::Verdict) => match comparison.outcome {
-                Outcome::Slower => (GateOutcome::Failed, String::new()),
-                // As large as a change that counts, and the runs leave open whether it is one.
-                _ if change.may_be_growth(comparison.noise.floor_share) => {
-                    let note = ": the runs do not tell, record more".to_owned();
-                    (GateOutcome::Undecided { is_over: true }, note)
+        let (outcome, says) = match (time, slower) {
+            (None, _) => (GateOutcome::Unknown, "the sides cannot be compared".to_owned()),
+            (Some(time), Slower::Verdict) => {
+                let says = standing::sized(time.told(), comparison.outcome);
+                match comparison.outcome {
+                    Outcome::Slower => (GateOutcome::Failed, says),
+                    // As large as a change that counts, and the runs leave open whether it is one.
+                    _ if time.told().may_be_growth(comparison.noise.floor_share) => {
+                        (GateOutcome::Undecided { is_over: true }, says + ": the runs do not tell, record more")
+                    }
+                    _ => (GateOutcome::Passed, says),
                 }
-                _ => (GateOutcome::Passed, String::new()),
-            },
-            (Some(change), Slower::By(most)) => standing::of_change(change, most),
-        };
-        let says = match change {
-            Some(change) => format!("{}{note}", standing::sized(change, comparison.outcome)),
-            None => "the sides cannot be compared".to_owned(),
+            }
+            (Some(time), Slower::By(most)) => standing::of_time(time, most, comparison.outcome),
         };
         // What is left out of a side looks like time that it does not take, and another GPU takes other times.
-        let hidden = || {
-            let why = "one side alone says what its GPUs are: they may be others than those of the other";
-            comparison.lacking.hides_device().then(|| why.to_owned())
-        };
-        let (outcome, says) = match self.incomplete().or_else(hidden) {
+        let open = || self.hidden_device().or_else(|| self.long_warm_up());
+        let (outcome, says) = match self.incomplete().or_else(open) {
             Some(why) if outcome == GateOutcome::Passed => (GateOutcome::Unknown, why),
             _ => (outcome, says),
         };
@@ -64,6 +75,25 @@ impl Context<'_> {
             Slower::By(most) => format!("slower={}", number::percent(most)),
         };
         Gate { name: "verdict".to_owned(), limit, outcome, says: escape::plain(&says) }
+    }
+
+    /// Why the sides may have run on other GPUs.
+    fn hidden_device(&self) -> Option<String> {
+        let why = "one side alone says what its GPUs are: they may be others than those of the other";
+        self.comparison.lacking.hides_device().then(|| why.to_owned())
+    }
+
+    /// Why steps that do not count may be more than warm-up.
+    fn long_warm_up(&self) -> Option<String> {
+        let time = self.comparison.time.as_ref()?;
+        let Sides { base, head } = time.warm_up?;
+        let beyond_ns = |of: WarmUp, step: Measure| of.ns.saturating_sub(of.count.saturating_mul(step.median));
+        let is_longer = beyond_ns(head, time.change.head) > beyond_ns(base, time.change.base);
+        let is_much = head.count.saturating_mul(WARM_UP_PART) > head.of;
+        (is_longer && is_much).then(|| {
+            let WarmUp { count, of, .. } = head;
+            format!("{count} of the head's {of} steps count as warm-up, and take longer than that of the base: they may be what became slower")
+        })
     }
 
     /// Why no number is that of the programs, where a side lacks some of its work.
@@ -116,21 +146,17 @@ impl Context<'_> {
             return Gate { outcome: GateOutcome::Unknown, says, ..gate };
         }
         // What became faster must not fail for what it uncovered.
-        let gate = match (gate.outcome, self.comparison.outcome) {
-            (GateOutcome::Failed, Outcome::Faster) => {
+        let is_exempt = gate.outcome == GateOutcome::Failed && self.comparison.outcome == Outcome::Faster;
+        let gate = match is_exempt {
+            true => {
                 let says = format!("the head is faster, although {}", gate.says);
                 Gate { outcome: GateOutcome::Passed, says, ..gate }
             }
-            _ => gate,
+            false => gate,
         };
         // What was found stands; that nothing was, or that it does not matter, does not.
-        match (gate.outcome, self.open(least)) {
-            (GateOutcome::Passed, Some(says)) => {
-                let says = format!("{says} ({})", gate.says);
-                Gate { outcome: GateOutcome::Unknown, says: escape::plain(&says), ..gate }
-            }
-            _ => gate,
-        }
+        let may_be_slower = || self.hidden_device().or_else(|| self.long_warm_up()).filter(|_| is_exempt);
+        if_known(gate, || self.open(least).or_else(may_be_slower))
     }
 
     fn budget(&self, budget: &Budget) -> Gate {
@@ -143,7 +169,9 @@ impl Context<'_> {
             (None, metric) if budget.limit.is_relative() => self.against_base(budget, metric),
             (None, metric) => self.of_head(metric),
         };
-        standing::of_budget(budget, numbers, self.basis(budget))
+        let gate = standing::of_budget(budget, numbers, self.basis(budget));
+        let is_of_steps = budget.metric == Metric::StepTime && budget.limit.is_relative();
+        if_known(gate, || self.long_warm_up().filter(|_| is_of_steps))
     }
 
     /// The unit that a relative limit counts in, where that is not the whole.
@@ -163,7 +191,12 @@ impl Context<'_> {
         let medians = first.iter().enumerate().map(|(index, number)| {
             let told = runs.iter().filter_map(|run| run.get(index)).map(|number| number.told).max();
             let middle = Number::without_base(number.of.clone(), median(&of_runs(index)));
-            Number { told: told.unwrap_or_default(), ..middle }
+            let opens: Option<Vec<Open>> = runs.iter().map(|run| run.get(index)?.open).collect();
+            let open = opens.map(|opens| {
+                let bound = |end: usize| median(&opens.iter().map(|open| open.head[end]).collect::<Vec<_>>());
+                Open { base: [0.0; 2], head: [bound(0), bound(1)] }
+            });
+            Number { told: told.unwrap_or_default(), open, ..middle }
         });
         Ok(medians.collect())
     }
@@ -221,7 +254,14 @@ impl Context<'_> {
         let interval = number.interval.or_else(|| self.within_run(named, &replacing, &number));
         let runs = self.runs.base.iter().chain(self.runs.head);
         let told = runs.map(|run| named.told(&run.facts, &replacing)).max().unwrap_or_default();
-        Ok(vec![Number { interval, told, ..number }])
+        let bound = |end: usize| {
+            let of = |run: &Run| named.bounds(&run.facts, &replacing).map(|bounds| bounds[end]);
+            let values = Sides::of(|side| self.values(side, scaling.is_per_unit(), &of)).both()?;
+            Some(values.map(|values| median(&values)))
+        };
+        let ends = bound(0).zip(bound(1));
+        let open = ends.map(|(low, high)| Open { base: [low.base, high.base], head: [low.head, high.head] });
+        Ok(vec![Number { interval, told, open, ..number }])
     }
 
     /// With one run a side: between which bounds a change lies, told from how the calls of each differ.
@@ -294,5 +334,64 @@ impl Context<'_> {
         let most = |side| gaps.iter().map(|ns| ns.get(side)).sum::<i64>() as f64 / *units.get(side);
         let head = number.head - (number.head - base).clamp(0.0, most(Side::Head));
         Number { base: Some(base - (base - head).clamp(0.0, most(Side::Base))), head, ..number }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Terms, compare};
+    use crate::findings::samples::Sample;
+    use crate::gates::{Budgets, FailOn, Gates};
+
+    /// A run of twelve steps: the first of them are warm-up, and take so long.
+    fn run(warm_up_count: i64, ns: i64) -> Run {
+        let mut sample = Sample::default();
+        let id = sample.run();
+        let device = sample.device(id, 0, "A100", 100_000_000, &[("compute_ns", 100_000_000)]);
+        let entity = sample.facts.get_mut(device);
+        entity.set("step_name", "step");
+        let count = 12 - warm_up_count;
+        for (name, value) in [
+            ("step_count", count),
+            ("step_median_ns", 10_000_000),
+            ("steady_ns", count * 10_000_000),
+            ("earlier_step_count", warm_up_count),
+            ("set_up_ns", 0),
+            ("before_steady_ns", ns),
+            ("kernel_count", 100),
+        ] {
+            entity.set(name, value);
+        }
+        let kernel = sample.facts.add(crate::facts::EntityKind::Kernel, "gpu0/k", &[device, id]);
+        let entity = sample.facts.get_mut(kernel);
+        entity.set("name", "k");
+        entity.set("launch_count", 100_i64);
+        entity.set("sum_ns", 100_000_000_i64);
+        let review = sample.review();
+        Run { name: "run".to_owned(), facts: sample.facts, review }
+    }
+
+    #[test]
+    fn many_slow_steps_before_the_others_are_no_warm_up_that_a_gate_leaves_out() {
+        let mut budgets = Budgets::default();
+        budgets.add_pair("step_time=+5%").unwrap();
+        let conditions = Conditions {
+            fail_on: FailOn::parse("slower").unwrap(),
+            budgets,
+            allow_unknown: false,
+            on_other_work: false,
+        };
+        let outcomes = |base: Run, head: Run| {
+            let (base, head) = ([base], [head]);
+            let comparison = compare(&base, &head, Terms::default()).unwrap();
+            let gates = Gates::of_comparison(&comparison, Sides { base: &base, head: &head }, &conditions);
+            gates.gates.iter().map(|gate| gate.outcome).collect::<Vec<_>>()
+        };
+        use GateOutcome::{Passed, Unknown};
+        assert_eq!(outcomes(run(0, 0), run(4, 900_000_000)), [Unknown, Unknown]);
+        assert_eq!(outcomes(run(0, 0), run(2, 900_000_000)), [Passed, Passed], "what a first step compiles");
+        assert_eq!(outcomes(run(4, 900_000_000), run(0, 0)), [Passed, Passed]);
+        assert_eq!(outcomes(run(4, 900_000_000), run(4, 900_000_000)), [Passed, Passed]);
     }
 }

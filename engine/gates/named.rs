@@ -3,7 +3,7 @@
 use super::limit::Told;
 use crate::compare::Spread;
 use crate::facts::catalogue::{self, Fact, FactType, Scaling};
-use crate::facts::{Entity, EntityKind, Facts};
+use crate::facts::{Entity, EntityId, EntityKind, Facts};
 use crate::text::glob::Glob;
 
 /// Kinds of entities that have names worth a budget.
@@ -80,7 +80,7 @@ impl Named {
     /// have a fact may be absent.
     pub(super) fn told(&self, facts: &Facts, also: &[&str]) -> Told {
         let is_told = |entity: &Entity| entity.number(self.fact.name).is_some();
-        let is_all = !self.omits(facts) && self.fitting(facts, also).all(is_told);
+        let is_all = self.untold(facts).is_none() && self.fitting(facts, also).all(is_told);
         match self.fact.name {
             _ if is_all => Told::All,
             "mean_ns" => Told::Part,
@@ -88,15 +88,51 @@ impl Named {
         }
     }
 
-    /// Whether entities of its kind have no facts of their own.
-    fn omits(&self, facts: &Facts) -> bool {
-        let count = |entity: &Entity, name: &str| entity.int(name).unwrap_or(0);
-        let sum = |kind: EntityKind, name: &str| {
-            facts.of_kind(kind).fold(0_i64, |sum, (_, entity)| sum.saturating_add(count(entity, name)))
+    /// What the number is at least and at most, whatever fits of the kernels that are not told one by one; `None` where nothing tells.
+    pub(super) fn bounds(&self, facts: &Facts, also: &[&str]) -> Option<[f64; 2]> {
+        let all: Vec<&Entity> = self.fitting(facts, also).collect();
+        let sum = |name: &str| all.iter().map(|entity| entity.number(name)).sum::<Option<f64>>();
+        let (count, sum_ns) = (sum("launch_count")?, sum("sum_ns")?);
+        let more = self.untold(facts).unwrap_or_default();
+        match (self.kind, self.fact.name) {
+            (EntityKind::Kernel, "sum_ns") => Some([sum_ns, sum_ns + more.sum_ns]),
+            (EntityKind::Kernel, "launch_count") => Some([count, count + more.launch_count]),
+            (EntityKind::Kernel, "mean_ns") if count > 0.0 => {
+                Some([sum_ns / (count + more.launch_count), (sum_ns + more.sum_ns) / count])
+            }
+            _ => None,
+        }
+    }
+
+    /// What may fit beyond what is told one by one. On a device that tells a kernel or a range of this very name no other has it.
+    fn untold(&self, facts: &Facts) -> Option<Untold> {
+        let name = Some(self.pattern.as_str()).filter(|_| self.star_count() == 0);
+        let own = |device: EntityId, kind: EntityKind| {
+            let all = facts.of_kind(kind);
+            all.filter(move |(id, _)| facts.related(*id, EntityKind::Device) == Some(device)).map(|(_, entity)| entity)
         };
-        // Which kind is omitted is not told; launches that no kernel has are.
-        let are_all_launched = || sum(EntityKind::Kernel, "launch_count") >= sum(EntityKind::Device, "kernel_count");
-        sum(EntityKind::Device, "omitted_entity_count") > 0 && (self.kind != EntityKind::Kernel || !are_all_launched())
+        let of_device = |(id, device): (EntityId, &Entity)| {
+            if own(id, self.kind).any(|entity| Some(entity.name()) == name) {
+                return None;
+            }
+            if self.kind != EntityKind::Kernel {
+                return device.int("omitted_range_count").filter(|count| *count > 0).map(|_| Untold::default());
+            }
+            // Launches that no kernel has; which kind of entities is omitted is not told.
+            device.int("omitted_entity_count").filter(|count| *count > 0)?;
+            let left = |all: &str, of: &str| {
+                let told: f64 = own(id, self.kind).filter_map(|kernel| kernel.number(of)).sum();
+                Some((device.number(all)? - told).max(0.0))
+            };
+            let launch_count = left("kernel_count", "launch_count").unwrap_or(f64::INFINITY);
+            let sum_ns = left("kernel_sum_ns", "sum_ns").unwrap_or(f64::INFINITY);
+            (launch_count > 0.0).then_some(Untold { launch_count, sum_ns })
+        };
+        let each = facts.of_kind(EntityKind::Device).filter_map(of_device);
+        each.reduce(|all, more| Untold {
+            launch_count: all.launch_count + more.launch_count,
+            sum_ns: all.sum_ns + more.sum_ns,
+        })
     }
 
     /// The number of a report: a sum where the fact is one, the mean of all calls for a mean, else the largest. `None` where
@@ -113,10 +149,17 @@ impl Named {
     }
 }
 
+/// Launches that have no facts of their own, and their time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Untold {
+    launch_count: f64,
+    sum_ns: f64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gates::standing::{self, Number};
+    use crate::gates::standing::{self, Number, Open};
     use crate::gates::{Budgets, GateOutcome};
 
     /// Kernels of 10 ms and one launch each, of which two of so many are told.
@@ -158,5 +201,48 @@ mod tests {
         ] {
             assert_eq!((outcome(budget, 2), outcome(budget, 6_000)), (of_all, of_part), "{budget}");
         }
+    }
+
+    #[test]
+    fn what_little_is_not_told_moves_a_number_by_no_more() {
+        use GateOutcome::{Failed, Passed, Unknown};
+        let mut facts = facts(12);
+        let device = facts.of_kind(EntityKind::Device).next().unwrap().0;
+        facts.get_mut(device).set("kernel_sum_ns", 20_100_000);
+        let outcome = |budget: &str, base: f64| {
+            let mut budgets = Budgets::default();
+            budgets.add_pair(budget).unwrap();
+            let budget = budgets.iter().next().unwrap();
+            let named = Named::parse(&budget.name).unwrap();
+            let (head, told) = (named.of(&facts, &[]).unwrap(), named.told(&facts, &[]));
+            let open = named.bounds(&facts, &[]).map(|head| Open { base: [base; 2], head });
+            let number = Number { told, open, base: Some(base), ..Number::without_base(None, head) };
+            standing::of_budget(budget, Ok(vec![number]), "").outcome
+        };
+        for (budget, base, expected) in [
+            ("kernel[\"flash_*\"].sum_ns<=21ms", 0.0, Passed),
+            ("kernel[\"flash_*\"].sum_ns<=20.05ms", 0.0, Unknown),
+            ("kernel[\"flash_*\"].sum_ns=+5%", 2e7, Passed),
+            ("kernel[\"flash_*\"].sum_ns=+5%", 1.91e7, Unknown),
+            ("kernel[\"flash_*\"].sum_ns=+5%", 1e7, Failed),
+            ("kernel[\"flash_*\"].launch_count<=12", 0.0, Passed),
+            ("kernel[\"flash_*\"].launch_count<=11", 0.0, Unknown),
+            ("kernel[\"flash_*\"].mean_ns<=11ms", 0.0, Passed),
+            ("kernel[\"flash_a\"].sum_ns<=10ms", 0.0, Passed),
+            ("kernel[\"flash_*\"].mean_ns<=10ms", 0.0, Unknown),
+        ] {
+            assert_eq!(outcome(budget, base), expected, "{budget}");
+        }
+    }
+
+    #[test]
+    fn ranges_beyond_those_that_are_told_may_fit() {
+        let told = |omitted: i64| {
+            let mut facts = facts(2);
+            let device = facts.of_kind(EntityKind::Device).next().unwrap().0;
+            facts.get_mut(device).set("omitted_range_count", omitted);
+            Named::parse("range[\"load*\"].sum_ns").unwrap().told(&facts, &[])
+        };
+        assert_eq!((told(0), told(3)), (Told::All, Told::AtLeast));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::budget::{Budget, Metric};
 use super::limit::Told;
-use super::standing::{self, Number};
+use super::standing::{self, Number, Open};
 use super::{BaseGate, Conditions, Gate, GateOutcome};
 use crate::compare::{Rounds, State, devices_with_work};
 use crate::facts::{Entity, EntityKind, Facts};
@@ -113,7 +113,8 @@ pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, Str
             .of(facts, &[])
             .map(|number| {
                 let told = named.told(facts, &[]);
-                vec![Number { told, ..Number::without_base(None, number) }]
+                let open = named.bounds(facts, &[]).map(|head| Open { base: [0.0; 2], head });
+                vec![Number { told, open, ..Number::without_base(None, number) }]
             })
             .ok_or_else(|| format!("the report has no {} and has {}", named.what(), named.fact.name)),
     }

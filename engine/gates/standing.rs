@@ -1,9 +1,9 @@
 //! How numbers stand against their limits, in words.
 
 use super::budget::Budget;
-use super::limit::{Limit, Told};
+use super::limit::{Limit, LimitKind, Told};
 use super::{Gate, GateOutcome};
-use crate::compare::{Change, Interval, Outcome, signed};
+use crate::compare::{Change, Interval, Outcome, Time, signed};
 use crate::facts::catalogue::Unit;
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
@@ -19,6 +19,26 @@ pub(super) struct Number {
     pub(super) interval: Option<Interval>,
     /// How much of what it is of is told.
     pub(super) told: Told,
+    /// Where it lies, whatever is not told; absent where nothing tells that.
+    pub(super) open: Option<Open>,
+}
+
+/// What a number is at least and at most, on both sides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Open {
+    pub(super) base: [f64; 2],
+    pub(super) head: [f64; 2],
+}
+
+impl Open {
+    /// Whether a limit stands the same way wherever the number lies.
+    fn decides(&self, limit: Limit) -> bool {
+        let pairs = self.base.iter().flat_map(|base| self.head.iter().map(move |head| (*base, *head)));
+        let mut holds = pairs.map(|(base, head)| limit.holds(Some(base), head));
+        let first = holds.next();
+        // What lies below and above another number may be this very one.
+        limit.kind() != LimitKind::Exact && holds.all(|one| Some(one) == first)
+    }
 }
 
 impl Number {
@@ -38,7 +58,7 @@ impl Number {
     /// How a limit stands to it, and what that leaves open: against the base by its bounds, where these are known.
     fn against(&self, limit: Limit) -> (GateOutcome, String) {
         let (outcome, note) = self.measured_against(limit);
-        if self.told.decides(limit.kind(), outcome) {
+        if self.told.decides(limit.kind(), outcome) || self.open.is_some_and(|open| open.decides(limit)) {
             return (outcome, note);
         }
         (GateOutcome::Unknown, format!("{note} (there may be more: not all that counts is told)"))
@@ -56,7 +76,7 @@ impl Number {
 
     /// A number without a base.
     pub(super) fn without_base(of: Option<String>, head: f64) -> Self {
-        Self { of, base: None, head, interval: None, told: Told::All }
+        Self { of, base: None, head, interval: None, told: Told::All, open: None }
     }
 }
 
@@ -114,9 +134,24 @@ fn decided(limit: Limit, is_held: bool, base: f64, heads: [f64; 2]) -> (GateOutc
     }
 }
 
-/// How a change stands to the most that it may be as a share of the base.
-pub(super) fn of_change(change: &Change, most: f64) -> (GateOutcome, String) {
-    Number::of_change(change).against(Limit::ByShare(most))
+/// How a time stands to the most that it may grow by, as a share of the base: by the mean, and by the median step. The worse decides.
+pub(super) fn of_time(time: &Time, most: f64, outcome: Outcome) -> (GateOutcome, String) {
+    let held = |change: &Change| Number::of_change(change).against(Limit::ByShare(most));
+    let (by, note) = held(time.told());
+    let told = (by, format!("{}{note}", sized(time.told(), outcome)));
+    if by != GateOutcome::Passed {
+        return told;
+    }
+    let others =
+        [Some(("on average", &time.change)), time.median.as_ref().map(|median| ("in the median step", median))];
+    let mut others = others.into_iter().flatten().map(|(which, change)| (which, change, held(change)));
+    match others.find(|(_, _, (outcome, _))| *outcome != GateOutcome::Passed) {
+        Some((which, change, (by, note))) => {
+            let share = number::percent(change.share.unwrap_or(0.0).abs());
+            (by, format!("{share} {} {which}{note}", if change.difference > 0 { "more" } else { "less" }))
+        }
+        None => told,
+    }
 }
 
 /// `slower by 18 %`, `faster by 3 %`, `no change beyond the noise (0.4 % more)`.
@@ -185,4 +220,28 @@ pub(super) fn of_findings(least: Severity, titles: &[&str], what: &str) -> Gate 
         }
     };
     Gate { name: "fail-on".to_owned(), limit: least.to_owned(), outcome, says: escape::plain(&says) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Measure, TimeOf};
+
+    fn change(head: i64, is_change: bool) -> Change {
+        let measure = |ns: i64| Measure { median: ns, low: ns, high: ns };
+        let share = Some((head - 1_000) as f64 / 1_000.0);
+        Change { base: measure(1_000), head: measure(head), difference: head - 1_000, share, interval: None, is_change }
+    }
+
+    #[test]
+    fn neither_the_mean_nor_the_median_step_may_take_more_than_the_limit() {
+        let of = |mean: i64, median: i64| {
+            let (change, median) = (change(mean, false), Some(change(median, true)));
+            let time = Time { of: TimeOf::Step, change, median, slow: None, warm_up: None };
+            of_time(&time, 0.03, Outcome::NoChange)
+        };
+        assert_eq!(of(1_046, 940).0, GateOutcome::Failed);
+        assert_eq!(of(990, 1_060), (GateOutcome::Failed, "6 % more in the median step".to_owned()));
+        assert_eq!(of(1_020, 1_010).0, GateOutcome::Passed);
+    }
 }
