@@ -63,7 +63,7 @@ pub(super) struct Launches {
 
 impl Launches {
     pub(super) fn new(sides: Sides<Runs<'_>>) -> Self {
-        let mut launches = Self { named: sides.map(named), replaced: Vec::new() };
+        let mut launches = Self { named: known(sides.map(named)), replaced: Vec::new() };
         let units = launches.multiple(1).unwrap_or(Sides { base: 1, head: 1 });
         launches.replaced = replaced(&launches.named, units.map(|units| units as f64));
         launches
@@ -111,6 +111,15 @@ impl Launches {
     /// The part of the kernel time in kernels that are not launched as often on both sides, in so many units of work.
     pub(super) fn other_share(&self, units: Sides<f64>) -> f64 {
         share_of(&self.pairs(), |counts| !is_as_often(counts, units))
+    }
+
+    /// The part of the kernel time in kernels that are not told one by one, where they are as many on both sides: nothing tells
+    /// whether they are the same.
+    pub(super) fn counted_share(&self, units: Sides<f64>) -> Option<f64> {
+        let others = self.named.each_ref().map(|named| named.get(OTHERS)).both()?;
+        let totals = self.named.each_ref().map(weights);
+        let share = totals.base.share(others.base).max(totals.head.share(others.head));
+        (is_as_often(others.map(|others| others.count), units) && share > DETAIL_SHARE).then_some(share)
     }
 
     /// Whether a side holds as many launches of every kernel, but for details.
@@ -258,6 +267,29 @@ impl Launch {
     }
 }
 
+/// What one side tells, and the other may have among the kernels that it does not tell one by one, is none of that side alone: it goes to
+/// those of its own side that are not told.
+fn known(named: Sides<Named>) -> Sides<Named> {
+    let names = named.each_ref().map(|named| named.keys().cloned().collect::<BTreeSet<String>>());
+    let with_others = |mut here: Named, there: &BTreeSet<String>| {
+        let mut others = here.remove(OTHERS);
+        if there.contains(OTHERS) {
+            let others = others.get_or_insert_default();
+            here.retain(|name, launch| {
+                let is_known = there.contains(name);
+                if !is_known {
+                    others.count = others.count.saturating_add(launch.count);
+                    others.time_ns = others.time_ns.saturating_add(launch.time_ns);
+                }
+                is_known
+            });
+        }
+        here.extend(others.filter(|others| others.count > 0).map(|others| (OTHERS.to_owned(), others)));
+        here
+    };
+    Sides { base: with_others(named.base, &names.head), head: with_others(named.head, &names.base) }
+}
+
 /// The launches of a side by name: kernels on all devices; copies by kind where no kernel ran, and what else ran where neither
 /// did. The median of the runs.
 fn named(side: Runs<'_>) -> Named {
@@ -317,5 +349,5 @@ pub(super) fn is_uneven(side: Runs<'_>) -> bool {
     let each: Vec<Sides<Named>> =
         side.runs.windows(2).map(|pair| Sides { base: of_run(pair[0]), head: of_run(pair[1]) }).collect();
     let one = Sides { base: 1.0, head: 1.0 };
-    each.into_iter().any(|named| Launches { named, replaced: Vec::new() }.other_share(one) > DETAIL_SHARE)
+    each.into_iter().any(|named| Launches { named: known(named), replaced: Vec::new() }.other_share(one) > DETAIL_SHARE)
 }

@@ -105,9 +105,9 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
     let mut work = Work {
         differences: differences(&basis, &launches, steps.is_some(), units, sides),
         launch_count: launches.totals(),
-        notes: lacking.notes().into_iter().chain(notes(sides, terms)).collect(),
+        notes: lacking.notes().into_iter().chain(notes(sides, terms)).chain(launches.only_counted(units)).collect(),
         is_said_same: terms.same_work,
-        is_other: !basis.is_comparable() && refusal(sides).or_else(|| alike::parts_differ(sides)).is_none(),
+        is_other: !basis.is_comparable() && refusal(sides).is_none(),
         run_units,
         units,
         step_count: steps.map(|steps| steps.count),
@@ -122,19 +122,15 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
 
 /// Why no unit of work makes the sides comparable.
 fn refusal(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    incomplete(sides).or_else(|| alike::narrowed(sides)).or_else(|| alike::devices_differ(sides))
+    let parts = || alike::narrowed(sides).or_else(|| alike::parts_differ(sides));
+    incomplete(sides).or_else(parts).or_else(|| alike::devices_differ(sides))
 }
 
 fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
     if let Some(because) = refusal(sides) {
         return Basis::None { because };
     }
-    let basis = unit(launches, steps, terms);
-    // A step is one whatever part of the run is measured; anything else holds what is before the steady state, or not.
-    match (&basis, alike::parts_differ(sides)) {
-        (Basis::Run | Basis::Unit { .. }, Some(because)) => Basis::None { because },
-        _ => basis,
-    }
+    unit(launches, steps, terms)
 }
 
 /// The unit that the launches and the steps of both sides have in common.
@@ -271,6 +267,14 @@ impl Launches {
             "the head launches {kernels}, kernels that take {share} of the kernel time are not launched as often on both \
              sides, and there are no steps to compare by"
         ))
+    }
+
+    /// What is not held against the other side name by name.
+    fn only_counted(&self, units: Sides<f64>) -> Option<Sentence> {
+        let share = number::percent(self.counted_share(units)?);
+        Some(own(&format!(
+            "kernels that take {share} of the kernel time are not told one by one: only their number is compared"
+        )))
     }
 
     /// Kernels that one side alone launches.
