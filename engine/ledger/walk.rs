@@ -108,8 +108,7 @@ impl<'all> Stretches<'all> {
     /// What no call asked for is read on the busiest thread of its process, where it can be known.
     fn guess(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
         // Two operations that follow each other are as far apart, whoever launched them.
-        let is_next = |op: OpRef| op.kind != OpKind::Migration && op.interval(self.timeline).start == stretch.interval.end;
-        let is_between = stretch.previous.is_some() && stretch.next.is_some_and(is_next);
+        let is_between = stretch.previous.is_some() && stretch.next.is_some_and(|op| op.kind != OpKind::Migration);
         if is_between
             && !self.timeline.api.is_empty()
             && stretch.interval.len_ns() <= ordinary_spacing_ns(self.timeline)

@@ -104,7 +104,7 @@ pub(super) const STEPS: &[Fact] = &[
         Int,
         Nvtx,
         Intensive,
-        "Median length of a step, from its first GPU operation to that of the next.",
+        "Median span of a step, until the next begins: from where the host enters it and the GPU has done what came before; from its first GPU operation where launches tell steps.",
     ),
     fact(
         "step_beat_ns",

@@ -311,7 +311,7 @@ fn the_verdict_names_no_finding_that_the_baseline_knows() {
     let project = Project::new();
     project.coldspot(&["baseline", "write", "known.json", "run.sqlite"]).success();
     let verdict = |more: &[&str]| project.review_json(more)["verdict"]["plain"].as_str().unwrap().to_owned();
-    assert!(verdict(&[]).contains("most to gain: matrix products do not use the tensor cores"));
+    assert!(verdict(&[]).contains("most to gain: matrix products in plain fp32 do not use the tensor cores"));
     let known = verdict(&["--baseline", "known.json"]);
     assert!(known.contains("no new finding") && known.contains("findings are known"), "{known}");
     assert!(!known.contains("most to gain") && !known.contains("pageable"), "{known}");

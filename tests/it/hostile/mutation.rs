@@ -33,8 +33,10 @@ const KINDS: [&str; 4] = ["seed", "trace", "facts", "page"];
 const ROWS: (i64, i64) = (2_000, 300_000);
 /// The same of one that stands for many times its size.
 const BOMB_ROWS: (i64, i64) = (2_000, 20_000);
-/// No report may take more of the processors. The clock on the wall would measure what else the machine does.
-const MOST_CPU: Duration = Duration::from_secs(10);
+/// No report may take more of the processors. The clock on the wall would measure what else the machine does. What users run
+/// has ten seconds. An unoptimized build takes eight times as long (140,000 names of kernels: 7.4 s against 0.9 s), and more
+/// beside other tests on the same cores.
+const MOST_CPU: Duration = Duration::from_secs(if cfg!(debug_assertions) { 30 } else { 10 });
 /// Peak memory is at most this many times the file, and a constant.
 const TIMES_THE_FILE: u64 = 4;
 const CONSTANT_BYTES: u64 = 256 << 20;

@@ -3,7 +3,9 @@
 
 use coldspot::facts::{EntityKind, Facts, extract};
 use coldspot::ledger::{Account, Breakdown, Scope};
-use coldspot::timeline::columns::{Direction, GpuOps, HostMemory, KernelShape, MigrationCause, OverheadKind};
+use coldspot::timeline::columns::{
+    Direction, GpuOps, HostMemory, KernelShape, MigrationCause, OverheadKind, ThreadState,
+};
 use coldspot::timeline::interval::Interval;
 use coldspot::timeline::{Device, NONE, Process, Stream, StreamKind, Thread, Timeline};
 use proptest::prelude::*;
@@ -54,6 +56,11 @@ fn timeline(ops: &[Op], hosts: &[Host], scale: i64) -> Timeline {
                 timeline.os_calls.times.push(times);
                 timeline.os_calls.name.push(name);
                 timeline.os_calls.thread.push(0);
+            }
+            10 => {
+                timeline.thread_states.times.push(times);
+                timeline.thread_states.thread.push(0);
+                timeline.thread_states.state.push(ThreadState::OffCpu);
             }
             _ => {
                 let name = timeline.names.intern("CUPTI Buffer flush");
@@ -140,7 +147,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 fn hosts() -> impl Strategy<Value = Vec<Host>> {
-    proptest::collection::vec((0..11_u8, -20..140_i64, 0..30_i64), 0..40)
+    proptest::collection::vec((0..12_u8, -20..140_i64, 0..30_i64), 0..40)
 }
 
 /// Cases that once failed are kept beside this file and run first.
@@ -206,6 +213,17 @@ fn a_wait_is_a_trigger_and_the_host_code_behind_it_an_activity() {
     // Had the host run ahead, its own 7.1 ms would still remain: the wait itself can win next to nothing.
     let ceiling = device(&facts, "overlap_ceiling_ns");
     assert!(ceiling <= 1_009_000, "{ceiling}");
+}
+
+#[test]
+fn a_thread_that_does_not_run_prepares_no_launch() {
+    // Between the end of a launch and the next one lie 40 us, of which the thread is off the CPU for 30, and within the call for 5.
+    let ops = [(0, 0, 10, 0, Some(0)), (0, 60, 10, 0, Some(1))];
+    let hosts = [(0, -20, 30), (0, 50, 10), (10, 15, 30), (10, 52, 5)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    let told = ["idle_ns", "idle_launch_ns", "idle_blocked_ns"].map(|fact| device(&facts, fact));
+    assert_eq!(told, [50_000, 20_000, 30_000]);
+    assert_eq!(sum(&facts, Breakdown::Activity), 50_000);
 }
 
 #[test]
