@@ -39,7 +39,7 @@ impl Play<'_> {
         is_copy && row.op_count == 1 && op.is_some_and(is_scalar_readback)
     }
 
-    fn is_wait_or_read(&self, call: u32) -> bool {
+    pub(super) fn is_wait_or_read(&self, call: u32) -> bool {
         matches!(self.model.call(call).class, ApiClass::Wait(_) | ApiClass::Query) || self.reads_scalar(call)
     }
 

@@ -92,6 +92,28 @@ fn traced() -> Facts {
     facts(&path)
 }
 
+/// Rounds that launches tell, and one step of an optimizer after the last.
+fn in_rounds() -> Facts {
+    let mut text =
+        "about = \"Rounds.\"\n[kernel]\nadd = { run_us = 3, grid = [864, 1, 1], block = [128, 1, 1] }\n".to_owned();
+    let names = ["embed", "project", "attend", "norm", "loss"];
+    names.iter().for_each(|name| {
+        writeln!(text, "{name} = {{ run_us = 100, grid = [864, 1, 1], block = [128, 1, 1] }}").unwrap()
+    });
+    let round: String = names.iter().map(|name| format!("{{ launch = {{ kernel = \"{name}\" }} }}, ")).collect();
+    text.push_str("[[thread]]\nscript = [\n");
+    writeln!(
+        text,
+        "{{ repeat = {{ times = 24, do = [{round}{{ sync = {{ api = \"cudaDeviceSynchronize\" }} }}] }} }},"
+    )
+    .unwrap();
+    text.push_str("{ range = { name = \"Optimizer.step#SGD.step\", do = [{ repeat = { times = 60, do = [{ launch = { kernel = \"add\" } }] } }] } },\n]\n");
+    let folder = temp::folder();
+    let path = folder.path().join("rounds.sqlite");
+    Scenario::parse(&text).write(SchemaVersion::Nsys2025, &path);
+    facts(&path)
+}
+
 /// A trace that lacks what a launch started.
 fn lossy() -> Facts {
     let folder = temp::folder();
@@ -157,6 +179,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&throng()));
     set.extend(names_in(&profiled()));
     set.extend(names_in(&traced()));
+    set.extend(names_in(&in_rounds()));
     set.extend(names_in(&lossy()));
     set.extend(names_in(&unusable()));
     set.extend(names_in(&facts(&damage::no_copies(temp::folder().path()))));
