@@ -219,11 +219,24 @@ impl<'a> Ranking<'a> {
         let title = Sentence::default().own(&self.context.rule(best).title);
         match &best.found.title {
             Some(named) if !is_together => named.clone(),
-            Some(_) if self.context.facts.get(best.entity).kind == EntityKind::Kernel => {
+            Some(_)
+                if self.context.facts.get(best.entity).kind == EntityKind::Kernel && self.claims_in_rounds(best) =>
+            {
                 title.own(", above all ").sentence(&self.context.subject(best).label)
             }
             _ => title,
         }
+    }
+
+    /// Whether what it claims of the window is what it has of the gain: a replay is of rounds, beside which other entities may have more.
+    fn claims_in_rounds(&self, this: &Occurrence<'_>) -> bool {
+        let Some((gain, replayed)) = this.gain.as_ref().and_then(|gain| Some((gain, gain.replayed?))) else {
+            return true;
+        };
+        let device = self.context.facts.related(this.entity, EntityKind::Device);
+        let window_ns = device.and_then(|device| self.context.facts.get(device).int("window_ns"));
+        let held_ns = replayed.covered_share * gain.window_ns as f64;
+        window_ns.is_some_and(|window_ns| held_ns >= NEARLY_ALL * window_ns as f64)
     }
 
     /// What shows it; with what is counted under another finding.
@@ -347,6 +360,39 @@ fn advice_once(advice: &Sentence) -> Sentence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::samples::Sample;
+    use crate::replay::Change;
+    use crate::rules::outcome::{Judgement, Outcome, Replayed};
+
+    #[test]
+    fn what_takes_most_of_the_window_is_not_said_to_take_most_of_its_rounds() {
+        let headline = |covered_share: Option<f64>| {
+            let mut sample = Sample::default();
+            let run = sample.run();
+            let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("compute_ns", 900_000_000)]);
+            if let Some(share) = covered_share {
+                sample.facts.get_mut(device).set("replay_covered_share", share);
+            }
+            let rule = sample.rule("small-grid", "Kernels fill little of the GPU", EntityKind::Kernel);
+            for (name, claimed_ns) in [("sort", 300_000_000), ("scan", 200_000_000)] {
+                let kernel = sample.facts.add(EntityKind::Kernel, name, &[device, run]);
+                sample.facts.get_mut(kernel).set("name", name);
+                sample.find(rule, kernel, Some(("compute", claimed_ns)), name);
+                let Some(Judgement { outcome: Outcome::Finding(found), .. }) = sample.judgements.last_mut() else {
+                    panic!()
+                };
+                found.title = Some(Sentence::default().own("A kernel fills little"));
+                let (change, step_ns, expected_ns) = (Change::FullGrid, 10_000_000, 2_000_000);
+                let replayed = Replayed { change, step_ns, expected_ns, ceiling_ns: expected_ns };
+                found.estimate.as_mut().unwrap().replayed = covered_share.map(|_| replayed);
+            }
+            let finding = sample.review().findings.remove(0);
+            assert!(finding.is_together);
+            finding.headline.plain()
+        };
+        let (alone, above) = ("Kernels fill little of the GPU", "Kernels fill little of the GPU, above all sort");
+        assert_eq!([None, Some(0.9), Some(0.89)].map(headline), [above, above, alone]);
+    }
 
     #[test]
     fn idle_time_is_little_beside_one_kernel_that_computes_nearly_all_the_time() {

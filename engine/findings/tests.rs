@@ -287,7 +287,7 @@ fn what_wins_nothing_even_at_best_is_not_told() {
 
 #[test]
 fn the_same_idle_time_is_said_to_be_the_same() {
-    let told = |second_ns: i64| {
+    let told = |second_ns: i64, replayed: Option<Replayed>| {
         let mut sample = Sample::default();
         let run = sample.run();
         let device = sample.device(run, 0, "NVIDIA H200", 1_000_000_000, &[("compute_ns", 500_000_000)]);
@@ -295,12 +295,19 @@ fn the_same_idle_time_is_said_to_be_the_same() {
             let rule = sample.rule(rule, rule, EntityKind::Device);
             sample.find(rule, device, Some((account, ns)), "idle");
         }
+        let Outcome::Finding(first) = &mut sample.judgements[0].outcome else { panic!() };
+        first.estimate.as_mut().unwrap().replayed = replayed;
         let words = |finding: Finding| finding.gain.unwrap().words();
         sample.review().findings.into_iter().map(words).collect::<Vec<_>>()
     };
-    assert_eq!(told(200_000_000), ["up to 300 ms, 30 %", "up to 200 ms, 20 %"]);
+    assert_eq!(told(200_000_000, None), ["up to 300 ms, 30 %", "up to 200 ms, 20 %"]);
     let shared = "up to 250 ms, 25 %; overlaps the findings above: together at most 500 ms";
-    assert_eq!(told(250_000_000), ["up to 300 ms, 30 %", shared]);
+    assert_eq!(told(250_000_000, None), ["up to 300 ms, 30 %", shared]);
+    // What a replay says is of a round: what all win together is told of that.
+    let (step_ns, expected_ns, ceiling_ns) = (10_000_000, 2_900_000, 3_000_000);
+    let replayed = Replayed { change: Change::NoSync, step_ns, expected_ns, ceiling_ns };
+    let beside = ["about 29 %, at most 30 % of a round", "up to 250 ms, 25 %"];
+    assert_eq!(told(250_000_000, Some(replayed)), beside);
 }
 
 #[test]

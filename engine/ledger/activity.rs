@@ -23,7 +23,7 @@ pub enum Activity {
     Init,
     /// Inside a launch that waits for room in the queue.
     QueueFull,
-    /// A launch or another asynchronous call, or little host code between two calls.
+    /// A launch or another asynchronous call, or little host code between two calls in which the thread runs.
     Launch,
     /// An OS call.
     Blocked,

@@ -355,18 +355,13 @@ impl<'calls> Layout<'calls> {
 
     fn doing(&mut self, now: i64) -> (Activity, NameId) {
         let in_gap = self.gap_activity();
-        for (index, activity) in Activity::ALL.into_iter().enumerate() {
-            if self.is_inside[index] {
-                let heap = &mut self.inside[index];
-                while heap.peek().is_some_and(|(_, Reverse(end), _)| *end <= now) {
-                    heap.pop();
-                }
-                if let Some((_, _, name)) = heap.peek() {
-                    return (activity, *name);
-                }
-                self.is_inside[index] = false;
+        for activity in Activity::ALL {
+            if let Some(name) = self.innermost(activity, now) {
+                return (activity, name);
             }
-            if in_gap == Some(activity) {
+            // A thread that does not run prepares no launch.
+            let is_off_cpu = |this: &mut Self| this.innermost(Activity::OffCpu, now).is_some();
+            if in_gap == Some(activity) && !(activity == Activity::Launch && is_off_cpu(self)) {
                 return (activity, NONE);
             }
         }
@@ -379,6 +374,20 @@ impl<'calls> Layout<'calls> {
         (activity, NONE)
     }
 
+    /// The name of the innermost call or stretch of an activity that the thread is in, or [`NONE`] where it has none.
+    fn innermost(&mut self, activity: Activity, now: i64) -> Option<NameId> {
+        let index = activity as usize;
+        if !self.is_inside[index] {
+            return None;
+        }
+        let heap = &mut self.inside[index];
+        while heap.peek().is_some_and(|(_, Reverse(end), _)| *end <= now) {
+            heap.pop();
+        }
+        self.is_inside[index] = !heap.is_empty();
+        heap.peek().map(|(_, _, name)| *name)
+    }
+
     /// Whether the host code between two API calls prepares a launch: it leads to one, and takes no longer than that usually
     /// does.
     fn is_dispatch(&self) -> bool {
@@ -389,7 +398,7 @@ impl<'calls> Layout<'calls> {
             && next.next_start.saturating_sub(self.last_call_end) <= self.dispatch_ns
     }
 
-    /// Host code between two API calls close together is launching; between two polls it is polling.
+    /// Host code between two API calls close together is launching, as long as the thread runs; between two polls it is polling.
     fn gap_activity(&self) -> Option<Activity> {
         let next = &self.sources[API];
         let call = next.next_row()?;

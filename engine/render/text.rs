@@ -283,12 +283,11 @@ impl Page {
         self.part("do:   ", Some(&finding.advice));
         self.part("look: ", finding.look.as_ref());
         if finding.is_together {
-            let own = finding
-                .own_gain
-                .as_ref()
-                .filter(|gain| gain.replayed.is_none())
-                .map_or_else(String::new, |gain| format!(", {}", gain.words()));
-            self.wrap("   most of it: ", &format!("{}{own}", words_of(&finding.subject.label)));
+            // What one of them has of a round, a replay does not tell.
+            let own = finding.own_gain.as_ref().filter(|gain| gain.replayed.is_none());
+            let (part, own) =
+                own.map_or(("about", String::new()), |gain| ("most of it", format!(", {}", gain.words())));
+            self.wrap(&format!("   {part}: "), &format!("{}{own}", words_of(&finding.subject.label)));
         }
         for other in finding.also.iter().take(4) {
             self.wrap("   also: ", &words_of(&other.subject.label));
@@ -333,8 +332,9 @@ fn window(device: &DeviceReview) -> String {
         if let Some(name) = &steps.name {
             words.push_str(&format!(" ({})", words_of(name)));
         }
-        let place = if steps.is_by_launches { "" } else { "on the GPU " };
-        words.push_str(&format!(", {place}median {}", duration(steps.median_ns)));
+        // A step begins where the host enters it: its time is no time of the GPU alone.
+        let what = if steps.is_by_launches { "" } else { " span" };
+        words.push_str(&format!(", median{what} {}", duration(steps.median_ns)));
         if let (Some(slowest), Some(number)) = (steps.slowest_ns, steps.slowest_number) {
             words.push_str(&format!(", slowest {} (number {number})", duration(slowest)));
         }

@@ -50,7 +50,14 @@ pub(super) fn is_foreign(path: &str) -> bool {
         })
 }
 
-/// The same of paths whose beginnings are cut off, as far as the names of packages tell.
+/// Whether a frame is of PyTorch's profiler, or of one like it, also where nothing but the file's own name is left of the path: what is
+/// recorded is recorded from there, and the program's line is the one that called it.
+pub(super) fn is_profiler(path: &str, function: &str) -> bool {
+    const FUNCTIONS: [&str; 6] = ["__init__", "__enter__", "__exit__", "__call__", "step", "_transit_action"];
+    paths::file_name(path) == "profiler.py" && FUNCTIONS.contains(&function)
+}
+
+/// Whether a path is foreign whose beginning is cut off, as far as the names of packages tell.
 pub(super) fn is_package(path: &str) -> bool {
     let first = path.split(['/', '\\']).next().unwrap_or(path);
     let name = first.strip_suffix(".py").unwrap_or(first);
@@ -90,6 +97,8 @@ mod tests {
         ] {
             assert!(is_package(path), "{path}");
         }
+        assert!(is_profiler("/src/pytorch/profiler.py", "__enter__") && is_profiler("profiler.py", "step"));
+        assert!(!is_profiler("profiler.py", "main") && !is_profiler("my_profiler.py", "step"));
         for path in ["train.py", "model/layers.py", "/home/me/train.py", "profile.py"] {
             assert!(!is_foreign(path) && !is_package(path), "{path}");
         }

@@ -153,8 +153,25 @@ fn is_python_api(name: &str) -> bool {
     module.chars().all(|c| c.is_ascii_alphanumeric()) && !module.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
+/// How many digits the hash has that Rust ends names with.
+const HASH_DIGITS: usize = 16;
+
+/// A function's name without the hash that Rust ends it with: `app::load::h0123456789abcdef` is `app::load`, which a build of the same
+/// code by another compiler is called as well.
+pub fn without_hash(name: &str) -> &str {
+    let whole = name.split_once(".llvm.").map_or(name, |(whole, _)| whole);
+    let is_hash = |digits: &str| {
+        digits.len() == HASH_DIGITS && digits.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c))
+    };
+    match whole.rsplit_once("::h") {
+        Some((path, digits)) if is_hash(digits) && !path.is_empty() => path,
+        _ => name,
+    }
+}
+
 /// A function's name without its arguments: `load(Config const&)` is `load`.
 pub fn without_arguments(name: &str) -> &str {
+    let name = without_hash(name);
     let mut open_angles = 0_usize;
     for (at, c) in name.char_indices() {
         let before = &name[..at];
@@ -190,6 +207,13 @@ mod tests {
             ("app::(anonymous namespace)::step(int)", "app::(anonymous namespace)::step"),
             ("Add::operator()(int)", "Add::operator()"),
             ("operator<(A, B)", "operator<"),
+            ("app::load::h0123456789abcdef", "app::load"),
+            (
+                "<app::Mesh as core::iter::Sum<f32>>::sum::h0123456789abcdef.llvm.77",
+                "<app::Mesh as core::iter::Sum<f32>>::sum",
+            ),
+            ("app::h0123456789abcdeg", "app::h0123456789abcdeg"),
+            ("::h0123456789abcdef", "::h0123456789abcdef"),
             ("(", "("),
             ("", ""),
         ] {

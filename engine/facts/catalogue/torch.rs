@@ -75,6 +75,13 @@ pub(super) const TORCH: &[Fact] = &[
         "How often code of `torch.compile` is entered within the steps of the steady state, by the ranges `Torch-Compiled Region`; in the whole recording where no steps are known. Without any, the other facts of them are absent.",
     ),
     fact(
+        "compiled_graph_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "How often a graph that `torch.compile` made runs, forward or backward, in the whole recording, by the ranges `## Call CompiledFxGraph`, or `CompiledFunction` and its backward in older releases; absent without any.",
+    ),
+    fact(
         "compiled_function_count",
         Int,
         Nvtx,

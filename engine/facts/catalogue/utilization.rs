@@ -67,6 +67,13 @@ pub(super) const USE: &[Fact] = &[
 
 pub(super) const STREAMS: &[Fact] = &[
     fact("active_stream_count", Int, CudaTrace, Intensive, "Streams that ran kernels, copies or graphs."),
+    fact(
+        "active_created_stream_count",
+        Int,
+        CudaTrace,
+        Intensive,
+        "The same without default streams, which nobody creates.",
+    ),
     fact("kernel_stream_count", Int, CudaTrace, Intensive, "Streams that ran kernels or graphs."),
     fact(
         "created_stream_count",

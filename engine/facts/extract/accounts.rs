@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::DeviceContext;
+use super::allocations::is_taken_anew;
+use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Account, COLD_PIECES, MAX_ONCE_PIECE_COUNT, OpKind, START_UP_PIECES, TimeSum};
 use crate::timeline::columns::{Direction, HostMemory};
@@ -26,16 +27,20 @@ pub(super) fn extract(timeline: &Timeline, device: &DeviceContext, facts: &mut E
 }
 
 /// What of each account occurs once.
-pub(super) fn once(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
+pub(super) fn once(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
+    let timeline = context.timeline;
     let Repeats { count: repeat_count, usual_count, work_share } = Repeats::of(timeline, device);
     facts.set("repeat_count", repeat_count);
     facts.set_some("repeated_work_share", work_share);
     let once_accounts =
         || Account::all().filter(|account| account.can_be_once() && is_told(timeline, device, *account));
     if is_cold(device) {
+        // What is given back and taken anew comes again, though nothing tells rounds.
+        let is_again = is_taken_anew(context, device);
         for account in once_accounts() {
-            facts.set(account.once_fact(), device.account_ns(account));
-            facts.set(account.once_count_fact(), COLD_PIECES);
+            let is_again = is_again && matches!(account, Account::IdleAllocate | Account::AfterAllocate);
+            facts.set(account.once_fact(), if is_again { 0 } else { device.account_ns(account) });
+            facts.set(account.once_count_fact(), if is_again { 0 } else { COLD_PIECES });
         }
         return;
     }

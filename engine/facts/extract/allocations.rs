@@ -2,6 +2,7 @@
 
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
+use crate::ledger::MAX_ONCE_PIECE_COUNT;
 use crate::ledger::{Account, Activity};
 use crate::timeline::api::{MemoryCall, memory_call};
 
@@ -42,6 +43,41 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
 }
 
+/// Whether a thread takes memory again and again after it gave some back: that is no set-up, however few rounds were recorded.
+pub(super) fn is_taken_anew(context: &Context<'_>, device: &DeviceContext) -> bool {
+    let timeline = context.timeline;
+    let threads = device.processes.iter().flat_map(|process| context.threads_of(*process));
+    threads.into_iter().any(|thread| {
+        let calls = context.calls.of_thread(*thread).iter().map(|call| *call as usize);
+        let own = calls.filter(|call| {
+            let is_inside = timeline.api.times.at(*call).overlap_ns(device.window()) > 0;
+            is_inside && context.calls.activity.get(*call) == Some(&Activity::Allocate)
+        });
+        turns(own.filter_map(|call| gives_back(timeline.name(timeline.api.name[call])))) > MAX_ONCE_PIECE_COUNT
+    })
+}
+
+/// Whether a call gives memory back; `None` of one that neither does so nor takes any.
+fn gives_back(call: &str) -> Option<bool> {
+    match memory_call(call) {
+        MemoryCall::HostPin | MemoryCall::DeviceAllocate | MemoryCall::Managed => Some(false),
+        MemoryCall::HostUnpin | MemoryCall::DeviceFree => Some(true),
+        MemoryCall::Pool if call.contains("Free") => Some(true),
+        MemoryCall::Pool if call.contains("Alloc") => Some(false),
+        MemoryCall::Pool | MemoryCall::Other => None,
+    }
+}
+
+/// How often memory is taken after some was given back.
+fn turns(calls: impl Iterator<Item = bool>) -> usize {
+    let (mut count, mut was_given) = (0, false);
+    for gives in calls {
+        count += usize::from(was_given && !gives);
+        was_given = gives;
+    }
+    count
+}
+
 /// How many of the longest make up nearly all.
 fn main_count(mut lengths: Vec<i64>) -> i64 {
     lengths.sort_unstable_by_key(|length| -length);
@@ -60,6 +96,15 @@ fn main_count(mut lengths: Vec<i64>) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_is_given_back_before_more_is_taken_comes_in_turns() {
+        let count = |calls: &[&str]| turns(calls.iter().filter_map(|call| gives_back(call)));
+        assert_eq!(count(&["cudaMalloc", "cudaMalloc", "cudaFree", "cudaFree"]), 0);
+        assert_eq!(count(&["cudaFree", "cudaMalloc", "cudaMalloc", "cudaFree", "cudaHostAlloc"]), 2);
+        assert_eq!(count(&["cudaMallocAsync_v11020", "cudaFreeAsync_v11020", "cudaMallocAsync_v11020"]), 1);
+        assert_eq!(count(&["cudaFree", "cudaMemPoolTrimTo", "cudaMalloc"]), 1);
+    }
 
     #[test]
     fn the_longest_calls_that_hold_nine_tenths_count() {

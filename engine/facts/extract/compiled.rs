@@ -90,9 +90,15 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     let mut all = Regions::new(device, steps, &signs, &taken);
     own.for_each(|ranges| all.of_thread(ranges));
     facts.set("compiled_lookup_count", all.lookup_count);
+    let graph_count = range_count(timeline, device, &signs, |sign| *sign == Sign::Graph);
+    facts.set_some("compiled_graph_count", Some(graph_count).filter(|count| *count > 0));
     facts.set(
         "compiled_region_count",
-        if steps.is_empty() { region_count(timeline, device, &signs) } else { all.count },
+        if steps.is_empty() {
+            range_count(timeline, device, &signs, |sign| matches!(sign, Sign::Region(_)))
+        } else {
+            all.count
+        },
     );
     // PyTorch tells of lookups since 2.0, and of the regions behind them only later.
     if all.lookup_count > 0 && (all.count > 0 || !signs.contains(&Some(Sign::Graph))) {
@@ -109,12 +115,17 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     facts.set("idle_between_compiled_ns", all.idle_ns);
 }
 
-/// How often compiled code is entered in the whole recording.
-fn region_count(timeline: &Timeline, device: &DeviceContext, signs: &[Option<Sign<'_>>]) -> i64 {
+/// How many ranges of a kind the device's processes enter in the whole recording.
+fn range_count(
+    timeline: &Timeline,
+    device: &DeviceContext,
+    signs: &[Option<Sign<'_>>],
+    is_counted: impl Fn(&Sign<'_>) -> bool,
+) -> i64 {
     let own = timeline.ranges.threads.iter();
     let own = own.filter(|ranges| device.processes.contains(&timeline.process_of(ranges.thread)));
-    let is_region = |label: &&u32| matches!(signs.get(**label as usize), Some(Some(Sign::Region(_))));
-    own.map(|ranges| ranges.label.iter().filter(is_region).count() as i64).sum()
+    let of = |label: &u32| signs.get(*label as usize).and_then(Option::as_ref);
+    own.map(|ranges| ranges.label.iter().filter_map(of).filter(|sign| is_counted(sign)).count() as i64).sum()
 }
 
 /// What a range tells of compiled code.

@@ -258,7 +258,7 @@ const GROUPS: [Extract; 4] = [replay::extract, groups_of_events, device_facts, r
 
 fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, part: &mut DevicePart) {
     accounts::extract(context.timeline, device, &mut part.device);
-    accounts::once(context.timeline, device, &mut part.device);
+    accounts::once(context, device, &mut part.device);
     accounts::places(context.timeline, device, &mut part.device);
     device::extract(context, device, &mut part.device);
     idle::extract(context, device, &mut part.device);

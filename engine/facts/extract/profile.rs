@@ -216,12 +216,18 @@ impl<'all> Profile<'all> {
         Some((caller, most as f64 / all.max(1) as f64))
     }
 
-    /// The functions that tell, by how much of all they are the innermost of, most first: no two share any of it.
+    /// The functions that tell, by how much of all they are the innermost of, most first: no two share any of it. What the system does
+    /// counts for who asks for it, what the profiler does for nobody, and what nothing but the beginning of the program asks for neither.
     pub(super) fn innermost_telling(&self) -> Vec<(u32, f64)> {
         let mut weights: BTreeMap<u32, i64> = BTreeMap::new();
         for (stack, weight) in &self.weighed.0 {
             let mut stack = self.stacks.stack(*stack as usize).iter().copied();
-            if let Some(function) = stack.find(|function| self.is_telling(*function)) {
+            let is_profiler = |function: u32| is_profiler(self.timeline, self.frame(function));
+            let first = stack.find(|function| self.is_telling(*function) || is_profiler(*function));
+            let is_own = |function: &u32| {
+                !is_profiler(*function) && !modules::is_entry(self.timeline.name(self.frame(*function).function))
+            };
+            if let Some(function) = first.filter(is_own) {
                 *weights.entry(function).or_default() += weight;
             }
         }

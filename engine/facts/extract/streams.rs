@@ -31,6 +31,7 @@ impl Use {
 #[derive(Debug, Default)]
 struct Totals {
     active_count: i64,
+    active_created_count: i64,
     with_kernels_count: i64,
     active_blocking_count: i64,
     /// Whether the kind of any created stream is known.
@@ -45,6 +46,7 @@ impl Totals {
     fn add(&mut self, kind: StreamKind, used: &Use) {
         let kernel_ns = used.kernels.len_ns();
         self.active_count += i64::from(used.is_active());
+        self.active_created_count += i64::from(used.is_active() && kind != StreamKind::Default);
         self.with_kernels_count += i64::from(used.kernel_count > 0);
         self.active_blocking_count += i64::from(used.is_active() && kind == StreamKind::Blocking);
         self.knows_created |= matches!(kind, StreamKind::Blocking | StreamKind::NonBlocking);
@@ -88,6 +90,7 @@ fn entity(context: &Context<'_>, parents: &Parents<'_>, stream: Stream, used: &U
 
 fn of_device(context: &Context<'_>, device: &DeviceContext, totals: &Totals, facts: &mut Entity) {
     facts.set("active_stream_count", totals.active_count);
+    facts.set("active_created_stream_count", totals.active_created_count);
     facts.set("kernel_stream_count", totals.with_kernels_count);
     facts.set_some("blocking_stream_count", totals.knows_created.then_some(totals.active_blocking_count));
     if totals.knows_kinds && totals.kernel_ns > 0 {

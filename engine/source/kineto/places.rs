@@ -212,7 +212,10 @@ struct Frame<'a> {
 
 /// The frames that may be the program's own, innermost first.
 fn frames(stack: &str) -> impl DoubleEndedIterator<Item = Frame<'_>> {
-    stack.split(';').filter_map(frame).filter(|frame| !own_code::is_foreign(frame.path))
+    stack
+        .split(';')
+        .filter_map(frame)
+        .filter(|frame| !own_code::is_foreign(frame.path) && !own_code::is_profiler(frame.path, frame.function))
 }
 
 fn frame(text: &str) -> Option<Frame<'_>> {

@@ -196,6 +196,16 @@ fn values_that_are_no_numbers_cost_no_more_than_their_event() {
     taken(&replaced("\"correlation\": ", "\"correlation\": 99999999999999999999"), KERNELS, &[]);
 }
 
+/// PyTorch of 2022 wrote when its recording ended by another clock than everything else.
+#[test]
+fn the_end_of_the_recording_by_another_clock_is_no_damage() {
+    let end = r#"{"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": 1672911076695405},"#;
+    let events = "\"traceEvents\": [";
+    let whole = trace();
+    let at = whole.find(events).unwrap() + events.len();
+    taken([&whole[..at], end, &whole[at..]].concat().as_bytes(), KERNELS, &[]);
+}
+
 #[test]
 fn events_without_args_are_taken() {
     let whole = trace().replace(r#"{ "cbid": 211, "correlation": 21 }"#, "null");

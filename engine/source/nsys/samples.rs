@@ -99,6 +99,7 @@ fn stacks(
     rows.sort_unstable_by_key(|row| (row.sample, row.depth, row.frame));
     let frames = resolve(db, schema, timeline, &keys, limits)?;
     let is_root: Vec<bool> = frames.iter().map(|frame| modules::is_root(timeline.name(frame.function))).collect();
+    let same = first_of_each(&frames);
     let mut columns = CpuSamples::new(frames);
     let mut end_ns = Vec::with_capacity(samples.len());
     let mut rest = rows.as_slice();
@@ -108,7 +109,11 @@ fn stacks(
         // What an unwinder finds behind the first function of a thread is no caller of it.
         let is_end = |row: &Row| is_root.get(row.frame as usize) == Some(&true);
         let length = stack.iter().position(is_end).map_or(stack.len(), |root| root + 1);
-        columns.push(*thread, *time_ns, stack.iter().take(length.min(MAX_STACK_FRAME_COUNT)).map(|row| row.frame));
+        columns.push(
+            *thread,
+            *time_ns,
+            stack.iter().take(length.min(MAX_STACK_FRAME_COUNT)).map(|row| same(row.frame)),
+        );
         end_ns.push(*end);
     }
     Ok(StackedCalls { samples: columns, end_ns })
@@ -179,6 +184,17 @@ fn chains(
     Ok((rows, frames.list))
 }
 
+/// By the index of a function the first that has its name and file: what one was compiled to several times is one function.
+fn first_of_each(frames: &[Frame]) -> impl Fn(u32) -> u32 + use<> {
+    let mut known: BTreeMap<(NameId, NameId), u32> = BTreeMap::new();
+    let firsts = frames.iter().zip(0_u32..).map(|(frame, index)| match frame.function {
+        NONE => index,
+        function => *known.entry((function, frame.module)).or_insert(index),
+    });
+    let firsts: Vec<u32> = firsts.collect();
+    move |frame| firsts.get(frame as usize).copied().unwrap_or(frame)
+}
+
 /// Functions with their names in the timeline.
 fn resolve(
     db: &Connection,
@@ -202,6 +218,8 @@ fn resolve(
         reached.cut_name_count += u64::from(is_cut);
         let is_long = text.len() > MAX_MODULE_BYTES && modules.contains(&id);
         let text = if is_long { cut::distinct(file_name(&text), MAX_MODULE_BYTES).into_owned().into() } else { text };
+        let short = modules::without_hash(&text);
+        let text = if short.len() < text.len() { short.to_owned().into() } else { text };
         let has_room = names.len() < limits.names || names.find(&text).is_some();
         if has_room {
             found.insert(id, names.intern(text.into_owned()));

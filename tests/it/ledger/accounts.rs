@@ -3,7 +3,9 @@
 
 use coldspot::facts::{EntityKind, Facts, extract};
 use coldspot::ledger::{Account, Breakdown, Scope};
-use coldspot::timeline::columns::{Direction, GpuOps, HostMemory, KernelShape, MigrationCause, OverheadKind};
+use coldspot::timeline::columns::{
+    Direction, GpuOps, HostMemory, KernelShape, MigrationCause, OverheadKind, ThreadState,
+};
 use coldspot::timeline::interval::Interval;
 use coldspot::timeline::{Device, NONE, Process, Stream, StreamKind, Thread, Timeline};
 use proptest::prelude::*;
@@ -56,6 +58,11 @@ fn timeline(ops: &[Op], hosts: &[Host], scale: i64) -> Timeline {
                 timeline.os_calls.times.push(times);
                 timeline.os_calls.name.push(name);
                 timeline.os_calls.thread.push(0);
+            }
+            10 => {
+                timeline.thread_states.times.push(times);
+                timeline.thread_states.thread.push(0);
+                timeline.thread_states.state.push(ThreadState::OffCpu);
             }
             _ => {
                 let name = timeline.names.intern("CUPTI Buffer flush");
@@ -142,7 +149,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 fn hosts() -> impl Strategy<Value = Vec<Host>> {
-    proptest::collection::vec((0..11_u8, -20..140_i64, 0..30_i64), 0..40)
+    proptest::collection::vec((0..12_u8, -20..140_i64, 0..30_i64), 0..40)
 }
 
 /// Cases that once failed are kept beside this file and run first.
@@ -211,6 +218,17 @@ fn a_wait_is_a_trigger_and_the_host_code_behind_it_an_activity() {
 }
 
 #[test]
+fn a_thread_that_does_not_run_prepares_no_launch() {
+    // Between the end of a launch and the next one lie 40 us, of which the thread is off the CPU for 30, and within the call for 5.
+    let ops = [(0, 0, 10, 0, Some(0)), (0, 60, 10, 0, Some(1))];
+    let hosts = [(0, -20, 30), (0, 50, 10), (10, 15, 30), (10, 52, 5)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    let told = ["idle_ns", "idle_launch_ns", "idle_blocked_ns"].map(|fact| device(&facts, fact));
+    assert_eq!(told, [50_000, 20_000, 30_000]);
+    assert_eq!(sum(&facts, Breakdown::Activity), 50_000);
+}
+
+#[test]
 fn work_that_was_queued_blames_no_wait() {
     // Three kernels launched ahead, a few us apart on the device, while the host waits for all of them.
     let ops = [(0, 100, 50, 0, Some(0)), (0, 152, 50, 0, Some(1)), (0, 212, 50, 0, Some(2))];
@@ -263,4 +281,15 @@ fn each_launch_shape_has_the_last_wave_of_its_own_and_they_add_up_to_that_of_the
     assert_eq!(of("more"), Some(0));
     let sum: i64 = tails.iter().map(|(_, ns)| ns).sum();
     assert!(device(&facts, "tail_effect_sm_ns").abs_diff(sum) <= 3, "{tails:?}");
+}
+
+#[test]
+fn operations_that_follow_each_other_are_ordinarily_apart_whoever_launched_them() {
+    // Two kernels a microsecond apart, the second of a call that was not recorded; then one that comes late.
+    let ops = [(0, 0, 100, 0, Some(0)), (0, 101, 50, 0, None), (0, 400, 50, 0, None)];
+    let hosts = [(0, -20, 10)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    assert_eq!(device(&facts, "idle_inter_kernel_gap_ns"), 1_000);
+    assert_eq!(device(&facts, "idle_ns"), 250_000);
+    assert_eq!(device(&facts, "idle_unknown_ns"), 249_000);
 }

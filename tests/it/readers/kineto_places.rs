@@ -55,6 +55,18 @@ fn stacks_of_operators_stand_for_frames_and_the_script_tells_what_is_its_own() {
 }
 
 #[test]
+fn the_profiler_itself_is_no_line_of_the_program() {
+    let stack = "/src/x/profiler.py(614): __enter__;/src/x/profiler.py(313): step;run.py(3): go;run.py(8): <module>";
+    let mut lines: Vec<String> = framed_trace(8).lines().map(str::to_owned).collect();
+    lines.retain(|line| !line.contains("python_function"));
+    let text = lines
+        .join("\n")
+        .replace(", \"Fwd thread id\": 0", &format!(", \"Fwd thread id\": 0, \"Call stack\": \"{stack}\""));
+    let told = sources(&facts(text));
+    assert!(told.contains(&("forward_kernel".to_owned(), "run.py:3 (go)".to_owned())), "{told:?}");
+}
+
+#[test]
 fn what_a_script_runs_from_elsewhere_is_the_programs_own_too() {
     let text = framed_trace(8)
         .replace("train.py(10): main", "runner.py(10): <module>")

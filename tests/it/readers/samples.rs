@@ -388,6 +388,35 @@ fn what_all_samples_of_a_thread_lie_in_is_not_to_blame() {
     assert_eq!(step["idle_host_function"], "step_", "{step:#}");
 }
 
+/// The C library, the profiler and a function of the program, all of them called by `main`: its name says nothing of any.
+#[test]
+fn the_beginning_of_a_program_is_not_to_blame_for_what_it_calls() {
+    let device = device_of(
+        r#"
+        about = "A program of one function, and what else runs in its thread."
+        [kernel]
+        push = { name = "void push<float>(float*, int)", run_us = 100, grid = [2160, 1, 1], block = [256, 1, 1] }
+        [[thread]]
+        script = [
+          { repeat = { times = 20, do = [
+            { sampled = { every_us = 500, stack = ["app::filter::h0123456789abcdef @ /opt/app/solver", "main @ /opt/app/solver"], do = [{ host = { us = 2000 } }] } },
+            { sampled = { every_us = 500, stack = ["app::filter::h0123456789abcde0 @ /opt/app/solver", "main @ /opt/app/solver"], do = [{ host = { us = 2000 } }] } },
+            { sampled = { every_us = 500, stack = ["main @ /opt/app/solver"], do = [{ host = { us = 2000 } }] } },
+            { sampled = { every_us = 500, stack = ["memcpy @ /lib/libc.so.6", "main @ /opt/app/solver"], do = [{ host = { us = 2000 } }] } },
+            { sampled = { every_us = 500, stack = ["memset @ /lib/libc.so.6", "Log @ /opt/nsys/libToolsInjection64.so", "filter_ @ /opt/app/solver", "main @ /opt/app/solver"], do = [{ host = { us = 2000 } }] } },
+            { memcpy = { dir = "h2d", host = "pinned", bytes = 65536, gb_per_s = 24 } },
+            { launch = { kernel = "push" } },
+          ] } },
+          { sync = { api = "cudaDeviceSynchronize" } },
+        ]
+        "#,
+    );
+    assert!(device["idle_host_function"].is_null(), "{device:#}");
+    assert_eq!(device["idle_host_first_function"], "app::filter", "{device:#}");
+    assert_eq!(device["idle_host_first_share"].as_f64().map(|share| (0.3..0.5).contains(&share)), Some(true));
+    assert!(device["idle_host_second_function"].is_null(), "{device:#}");
+}
+
 /// A sum is a stage of many blocks and one of a single block, in turns: neither says what the other would take with other blocks.
 #[test]
 fn stages_of_one_operation_are_not_compared() {
