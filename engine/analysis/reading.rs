@@ -214,8 +214,11 @@ impl Reading {
     }
 }
 
-/// Whether facts are of a whole window: although it has a steady state, or because none was told on any GPU.
+/// Whether facts are of a whole window. Those that do not say so are: where it has a steady state, or none was told on any GPU.
 fn is_of_whole(facts: &Facts) -> bool {
+    if let Some(asked) = facts.run().and_then(|run| run.text("asked_phase")) {
+        return asked == "whole";
+    }
     let devices = facts.devices();
     // What of a window is left out without a phase is so in its steady state.
     let is_whole = |device: &Entity| device.get("phase").or(device.get("last_pages_ns")).is_none();

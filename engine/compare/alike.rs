@@ -53,9 +53,21 @@ pub(crate) fn measured_part(facts: &Facts) -> &'static str {
         Some("set-up") => "the set-up",
         Some("warm-up") => "the warm-up",
         Some("tear-down") => "the tear-down",
-        _ if devices.iter().any(|(_, device)| device.get("last_pages_ns").is_some()) => "all but the last pages",
+        // A steady state is asked for: what comes behind a long pause, and pages that move after the work, are no part of it.
+        _ if asked_phase(facts) == Some("steady") && devices.iter().any(|(_, device)| is_cut(device)) => {
+            "the window without its ends"
+        }
         _ => "the whole",
     }
+}
+
+fn asked_phase(facts: &Facts) -> Option<&str> {
+    facts.run()?.text("asked_phase")
+}
+
+/// Whether something is cut off the window of a steady state although no phase is told.
+fn is_cut(device: &Entity) -> bool {
+    ["last_pages_ns", "pause_ns"].iter().any(|fact| int(device, fact) > 0)
 }
 
 /// The names of a run's GPUs, by number; absent where none is recorded.

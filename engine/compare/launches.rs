@@ -7,8 +7,6 @@ use super::measure::SAME_SHARE;
 use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use crate::facts::{Entity, EntityKind};
-use crate::text::number;
-use crate::text::spans::Sentence;
 
 /// Kernels that differ and take less of the kernel time than this are a detail of the same work.
 const DETAIL_SHARE: f64 = 0.02;
@@ -65,25 +63,10 @@ pub(super) struct Launches {
 
 impl Launches {
     pub(super) fn new(sides: Sides<Runs<'_>>) -> Self {
-        let omits = sides.map(|side| side.runs.iter().any(|run| run.omits_entities()));
-        let mut launches = Self { named: together(sides.map(named), omits), replaced: Vec::new() };
-        if !(omits.base || omits.head) {
-            let units = launches.multiple(1).unwrap_or(Sides { base: 1, head: 1 });
-            launches.replaced = replaced(&launches.named, units.map(|units| units as f64));
-        }
+        let mut launches = Self { named: known(sides.map(named)), replaced: Vec::new() };
+        let units = launches.multiple(1).unwrap_or(Sides { base: 1, head: 1 });
+        launches.replaced = replaced(&launches.named, units.map(|units| units as f64));
         launches
-    }
-
-    /// That not all kernels can be held against each other by name.
-    pub(super) fn untold(&self) -> Option<Sentence> {
-        let share = |named: &Named| named.get(OTHERS).map_or(0.0, |others| weights(named).share(others));
-        let share = self.named.iter().map(share).fold(0.0, f64::max);
-        (share > DETAIL_SHARE).then(|| {
-            let share = number::percent(share);
-            Sentence::default().own(&format!(
-                "kernels that take {share} of the kernel time are not told one by one on both sides: only their number is compared"
-            ))
-        })
     }
 
     pub(super) fn totals(&self) -> Sides<i64> {
@@ -128,6 +111,15 @@ impl Launches {
     /// The part of the kernel time in kernels that are not launched as often on both sides, in so many units of work.
     pub(super) fn other_share(&self, units: Sides<f64>) -> f64 {
         share_of(&self.pairs(), |counts| !is_as_often(counts, units))
+    }
+
+    /// The part of the kernel time in kernels that are not told one by one, where they are as many on both sides: nothing tells
+    /// whether they are the same.
+    pub(super) fn counted_share(&self, units: Sides<f64>) -> Option<f64> {
+        let others = self.named.each_ref().map(|named| named.get(OTHERS)).both()?;
+        let totals = self.named.each_ref().map(weights);
+        let share = totals.base.share(others.base).max(totals.head.share(others.head));
+        (is_as_often(others.map(|others| others.count), units) && share > DETAIL_SHARE).then_some(share)
     }
 
     /// Whether a side holds as many launches of every kernel, but for details.
@@ -275,6 +267,29 @@ impl Launch {
     }
 }
 
+/// What one side tells, and the other may have among the kernels that it does not tell one by one, is none of that side alone: it goes to
+/// those of its own side that are not told.
+fn known(named: Sides<Named>) -> Sides<Named> {
+    let names = named.each_ref().map(|named| named.keys().cloned().collect::<BTreeSet<String>>());
+    let with_others = |mut here: Named, there: &BTreeSet<String>| {
+        let mut others = here.remove(OTHERS);
+        if there.contains(OTHERS) {
+            let others = others.get_or_insert_default();
+            here.retain(|name, launch| {
+                let is_known = there.contains(name);
+                if !is_known {
+                    others.count = others.count.saturating_add(launch.count);
+                    others.time_ns = others.time_ns.saturating_add(launch.time_ns);
+                }
+                is_known
+            });
+        }
+        here.extend(others.filter(|others| others.count > 0).map(|others| (OTHERS.to_owned(), others)));
+        here
+    };
+    Sides { base: with_others(named.base, &names.head), head: with_others(named.head, &names.base) }
+}
+
 /// The launches of a side by name: kernels on all devices; copies by kind where no kernel ran, and what else ran where neither
 /// did. The median of the runs.
 fn named(side: Runs<'_>) -> Named {
@@ -309,23 +324,6 @@ pub(super) fn of_run(run: &Run) -> Named {
     [kernels, copies(), others()].into_iter().find(|named| !named.is_empty()).unwrap_or_default()
 }
 
-/// Where a side does not tell all kernels one by one, one that is told on the other side alone may be among the rest.
-fn together(mut named: Sides<Named>, omits: Sides<bool>) -> Sides<Named> {
-    let alone = |here: &Named, there: &Named| -> Vec<String> {
-        here.keys().filter(|name| !there.contains_key(*name) && *name != OTHERS).cloned().collect()
-    };
-    let of_base = if omits.head { alone(&named.base, &named.head) } else { Vec::new() };
-    let of_head = if omits.base { alone(&named.head, &named.base) } else { Vec::new() };
-    for (named, names) in [(&mut named.base, of_base), (&mut named.head, of_head)] {
-        for launch in names.iter().filter_map(|name| named.remove(name)).collect::<Vec<_>>() {
-            let others = named.entry(OTHERS.to_owned()).or_default();
-            others.count = others.count.saturating_add(launch.count);
-            others.time_ns = others.time_ns.saturating_add(launch.time_ns);
-        }
-    }
-    named
-}
-
 /// The launches of kernels beyond those that are told one by one, all together.
 fn untold(run: &Run, told: &Named) -> Option<Launch> {
     let left = |fact: &str, of: fn(&Launch) -> i64| {
@@ -351,5 +349,5 @@ pub(super) fn is_uneven(side: Runs<'_>) -> bool {
     let each: Vec<Sides<Named>> =
         side.runs.windows(2).map(|pair| Sides { base: of_run(pair[0]), head: of_run(pair[1]) }).collect();
     let one = Sides { base: 1.0, head: 1.0 };
-    each.into_iter().any(|named| Launches { named, replaced: Vec::new() }.other_share(one) > DETAIL_SHARE)
+    each.into_iter().any(|named| Launches { named: known(named), replaced: Vec::new() }.other_share(one) > DETAIL_SHARE)
 }

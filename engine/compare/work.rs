@@ -97,7 +97,6 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
     let launches = Launches::new(sides);
     let steps = Steps::of(sides);
     let basis = basis(sides, &launches, steps.as_ref(), terms);
-    let launches_untold = launches.untold();
     let run_units = match basis {
         Basis::Step { .. } => sides.map(|side| side.runs.iter().map(|run| rounds::whole_count(run)).collect()),
         _ => Sides::default(),
@@ -106,7 +105,7 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
     let mut work = Work {
         differences: differences(&basis, &launches, steps.is_some(), units, sides),
         launch_count: launches.totals(),
-        notes: lacking.notes().into_iter().chain(notes(sides, terms)).collect(),
+        notes: lacking.notes().into_iter().chain(notes(sides, terms)).chain(launches.only_counted(units)).collect(),
         is_said_same: terms.same_work,
         is_other: !basis.is_comparable() && refusal(sides).is_none(),
         run_units,
@@ -115,7 +114,6 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
         replaced: launches.replaced,
         basis,
     };
-    work.notes.extend(launches_untold);
     if let Some(share) = resized_share(sides).filter(|_| work.basis.is_comparable()) {
         work.resized(share, !is_as_often(sides.map(|side| side.median(|run| run.sum("copy_bytes"))), units));
     }
@@ -124,16 +122,19 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
 
 /// Why no unit of work makes the sides comparable.
 fn refusal(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    incomplete(sides)
-        .or_else(|| alike::narrowed(sides))
-        .or_else(|| alike::devices_differ(sides))
-        .or_else(|| alike::parts_differ(sides))
+    let parts = || alike::narrowed(sides).or_else(|| alike::parts_differ(sides));
+    incomplete(sides).or_else(parts).or_else(|| alike::devices_differ(sides))
 }
 
 fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
     if let Some(because) = refusal(sides) {
         return Basis::None { because };
     }
+    unit(launches, steps, terms)
+}
+
+/// The unit that the launches and the steps of both sides have in common.
+fn unit(launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
     let is_same = launches.is_same(Sides { base: 1.0, head: 1.0 });
     // As many times the steps as the work: repetitions of the same, which the ledger can be compared by.
     let multiple =
@@ -266,6 +267,14 @@ impl Launches {
             "the head launches {kernels}, kernels that take {share} of the kernel time are not launched as often on both \
              sides, and there are no steps to compare by"
         ))
+    }
+
+    /// What is not held against the other side name by name.
+    fn only_counted(&self, units: Sides<f64>) -> Option<Sentence> {
+        let share = number::percent(self.counted_share(units)?);
+        Some(own(&format!(
+            "kernels that take {share} of the kernel time are not told one by one: only their number is compared"
+        )))
     }
 
     /// Kernels that one side alone launches.

@@ -80,7 +80,7 @@ impl Basis {
         Self {
             format: run.and_then(|run| run.text("format")).unwrap_or_default().to_owned(),
             gpus,
-            // What launches tell is called by a kernel, which a library may name otherwise tomorrow.
+            // Rounds that launches tell have the name of a kernel, which a library changes.
             step: if first("step_told_by") == "launches" { String::new() } else { first("step_name") },
             part: if is_narrowed { "chosen" } else { measured_part(facts) },
         }

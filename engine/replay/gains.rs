@@ -465,6 +465,8 @@ mod tests {
             cpu_operators_ns: 0,
             is_of_optimizer: false,
             is_of_pool: false,
+            takes_memory: false,
+            asks: false,
             traced_count: 1,
             operator_count: 0,
             frame_count: 0,

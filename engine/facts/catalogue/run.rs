@@ -144,6 +144,13 @@ pub(super) const RUN: &[Fact] = &[
         "Whether the user narrowed the window to a time span or a range.",
     ),
     fact(
+        "asked_phase",
+        Choice(&["whole", "set-up", "warm-up", "steady", "tear-down"]),
+        Report,
+        Incomparable,
+        "The phase that the facts were asked of, `whole` for the whole windows; of a device without such a phase its whole window is measured.",
+    ),
+    fact(
         "launch_call_count",
         Int,
         CudaApi,

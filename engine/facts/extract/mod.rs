@@ -67,6 +67,7 @@ use crate::ledger::{Account, Calls, DeviceOps, IdleReading, Scope, Stretches};
 use crate::limits::{MAX_ENTITY_OF_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT};
 use crate::parallel::{self, Threads};
 use crate::replay::{Change, InTurn};
+use crate::steps::Phase;
 use crate::text::cut;
 use crate::timeline::interval::Interval;
 use crate::timeline::{DeviceProperties, NONE, Timeline};
@@ -91,6 +92,8 @@ struct Context<'timeline> {
     threads: Vec<Vec<u32>>,
     devices: Vec<DeviceContext>,
     is_narrowed: bool,
+    /// The phase that is asked for; absent for the whole windows.
+    asked_phase: Option<Phase>,
     /// From the first to the last event of any kind.
     recorded: Option<Interval>,
 }
@@ -401,6 +404,7 @@ impl<'timeline> Context<'timeline> {
             threads: threads_of(timeline),
             devices: Vec::new(),
             is_narrowed,
+            asked_phase: view.phase,
             recorded,
         };
         for (((ops, pass), idle), told) in ops.into_iter().zip(passes).zip(readings).zip(told) {

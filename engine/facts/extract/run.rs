@@ -8,6 +8,7 @@ use crate::facts::store::EntityId;
 use crate::facts::{Entity, EntityKind, Facts};
 use crate::ledger::{Account, DeviceOps};
 use crate::limits::MAX_PROCESS_COUNT;
+use crate::steps::Phase;
 use crate::text::paths::without_folders;
 use crate::timeline::api::{self, ApiClass, error_name};
 use crate::timeline::columns::{ApiError, Label, RangeKind};
@@ -40,6 +41,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set("device_identity_known", timeline.device_identity_known);
     facts.set("cpu_samples_captured", timeline.has_cpu_samples);
     facts.set("is_window_narrowed", context.is_narrowed);
+    facts.set("asked_phase", context.asked_phase.map_or("whole", Phase::id));
     facts.set_some("cuda_trace_requested", timeline.source.cuda_requested);
     facts.set_some("lost_launch_count", timeline.source.lost_launches.map(|lost| lost.count));
     facts.set_some("unusable_gpu_row_count", timeline.source.unusable_gpu_row_count);
