@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::AnalysisError;
 use crate::facts::extract::{WhatIf, what_if};
-use crate::facts::{self, EntityKind, Facts, Replays, View, file};
+use crate::facts::{self, Entity, EntityKind, Facts, Replays, View, file};
 use crate::ledger::Scope;
 use crate::replay::Change;
 use crate::source::{self, Progress, ReadOptions, Recording};
@@ -214,9 +214,12 @@ impl Reading {
     }
 }
 
-/// Whether facts are of a whole window although it has a steady state.
+/// Whether facts are of a whole window: although it has a steady state, or because none was told on any GPU.
 fn is_of_whole(facts: &Facts) -> bool {
-    facts.devices().iter().any(|(_, device)| device.get("phase").is_none() && device.get("steady_ns").is_some())
+    let devices = facts.devices();
+    let is_whole = |device: &Entity| device.get("phase").is_none();
+    devices.iter().any(|(_, device)| is_whole(device) && device.get("steady_ns").is_some())
+        || (!devices.is_empty() && devices.iter().all(|(_, device)| is_whole(device)))
 }
 
 /// The facts of one GPU, with the run and the processes.
@@ -233,6 +236,21 @@ fn only_device(facts: &Facts, number: i64) -> Result<Facts, AnalysisError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_not_narrowed_to_a_phase_is_whole() {
+        let of = |phases: &[Option<&str>]| {
+            let mut facts = Facts::default();
+            let run = facts.add(EntityKind::Run, "run", &[]);
+            for (number, phase) in phases.iter().enumerate() {
+                let device = facts.add(EntityKind::Device, format!("gpu{number}"), &[run]);
+                facts.get_mut(device).set_some("phase", *phase);
+            }
+            is_of_whole(&facts)
+        };
+        assert!(of(&[None]) && of(&[None, None]));
+        assert!(!of(&[]) && !of(&[Some("steady")]) && !of(&[None, Some("steady")]));
+    }
 
     #[test]
     fn a_device_that_is_not_there_is_refused() {

@@ -19,7 +19,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   coldspot compare base.sqlite head.sqlite
   coldspot compare --base a1.sqlite a2.sqlite a3.sqlite --head b1.sqlite b2.sqlite b3.sqlite
-  coldspot facts main.sqlite --format json --output base.json        small: keep it, and compare with it later
+  coldspot facts main.sqlite --phase steady --format json --output base.json   small: keep it, and compare with it later
   coldspot compare base.json head.sqlite --fail-on high --budget 'step_time=+5%'
 ";
 

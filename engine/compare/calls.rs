@@ -40,6 +40,8 @@ pub struct CallChange {
     pub call: Option<Change>,
     /// Time of all calls, per unit of comparison; 0 for a side that lacks it.
     pub total: Change,
+    /// By how much the median call changed, as a share; absent where a side does not tell it.
+    usual_share: Option<f64>,
 }
 
 /// What a run says of one name.
@@ -101,6 +103,9 @@ impl<'a> Recorded<'a> {
         let total = Sides::of(|side| self.values(side, name, |named, run| per_unit(named.sum_ns, units(side, run))));
         let mut call = (count.base > 0 && count.head > 0).then(|| Change::of(&call, self.noise));
         let mut total = Change::of(&total.both()?, self.noise);
+        let usual = Sides::of(|side| self.values(side, name, |named, _| named.usual_call_ns())).both()?;
+        let usual = usual.map(|usual| usual.measure().median as f64);
+        let usual_share = (usual.base > 0.0 && usual.head > 0.0).then(|| usual.head / usual.base - 1.0);
         if let Some(call) = call.as_mut().filter(|call| self.is_within_calls(name, call)) {
             // As many calls, which differ as much within each run, take no other time.
             total.is_change &= !is_as_often(count, self.work.units());
@@ -113,6 +118,7 @@ impl<'a> Recorded<'a> {
             count,
             call,
             total,
+            usual_share,
         })
     }
 
@@ -137,6 +143,11 @@ impl<'a> Recorded<'a> {
 impl Named {
     fn mean_ns(self) -> i64 {
         if self.count > 0 { self.sum_ns / self.count } else { 0 }
+    }
+
+    /// The median call; 0 where that is not told.
+    fn usual_call_ns(self) -> i64 {
+        if self.count > 0 { (self.usual_ns / self.count as f64) as i64 } else { 0 }
     }
 
     fn add(&mut self, count: i64, entity: &Entity) {
@@ -228,7 +239,7 @@ impl<'a> Calls<'a> {
         let mut ratios: Vec<(f64, f64)> = Vec::new();
         for change in self.all.iter().filter(|change| change.was.is_none()) {
             let time_ns = change.total.base.median as f64;
-            let Some(share) = change.call.and_then(|call| call.share) else { continue };
+            let Some(share) = change.alike_share() else { continue };
             if time_ns >= TELLING_SHARE * all_ns {
                 ratios.push((share, time_ns));
             }
@@ -262,6 +273,17 @@ impl CallChange {
         match &self.call {
             Some(call) if !is_comparable => (call.is_change, call.difference.abs().saturating_mul(self.count.head)),
             _ => (self.total.is_change, self.total.difference.abs()),
+        }
+    }
+
+    /// By how much all of its calls became longer or shorter alike, as a share: clocks move the median call as they move the mean,
+    /// single calls that are slow move the mean alone.
+    fn alike_share(&self) -> Option<f64> {
+        let mean = self.call?.share?;
+        match self.usual_share {
+            Some(usual) if usual * mean <= 0.0 => Some(0.0),
+            Some(usual) if usual.abs() < mean.abs() => Some(usual),
+            _ => Some(mean),
         }
     }
 

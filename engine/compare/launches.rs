@@ -20,6 +20,8 @@ const MAX_UNITS: i64 = 1_000;
 const MAX_MULTIPLE: i64 = 10_000;
 /// Kernels whose places in the sequence of launches differ by less, as a share of it, may have replaced each other.
 const SAME_PLACE_SHARE: f64 = 0.03;
+/// What stands for the kernels that have no facts of their own, as there are more than are told: no name has this character.
+const OTHERS: &str = "\0";
 /// Kernels of a side that are looked at for a replacement: the longest.
 const MAX_PAIRED: usize = 500;
 
@@ -77,7 +79,8 @@ impl Launches {
             Side::Base => (&self.named.base, &self.named.head),
             Side::Head => (&self.named.head, &self.named.base),
         };
-        let is_paired = |name: &str| self.replaced.iter().any(|pair| pair.old == name || pair.new == name);
+        let is_paired =
+            |name: &str| name == OTHERS || self.replaced.iter().any(|pair| pair.old == name || pair.new == name);
         let mut names: Vec<(&String, &Launch)> =
             here.iter().filter(|(name, _)| !there.contains_key(*name) && !is_paired(name)).collect();
         names.sort_by_key(|(name, launch)| (std::cmp::Reverse((launch.time_ns, launch.count)), name.as_str()));
@@ -204,7 +207,7 @@ fn replaced(named: &Sides<Named>, units: Sides<f64>) -> Vec<Replaced> {
     let alone = |here: &'_ Named, there: &'_ Named| -> Vec<(String, Launch)> {
         let mut alone: Vec<(String, Launch)> = here
             .iter()
-            .filter(|(name, _)| !there.contains_key(*name))
+            .filter(|(name, _)| !there.contains_key(*name) && *name != OTHERS)
             .map(|(name, launch)| (name.clone(), launch.clone()))
             .collect();
         alone.sort_by_key(|(_, launch)| std::cmp::Reverse(launch.time_ns));
@@ -276,7 +279,10 @@ fn named(side: Runs<'_>) -> Named {
 
 /// The launches of one run.
 pub(super) fn of_run(run: &Run) -> Named {
-    let kernels = entities(run, EntityKind::Kernel, "launch_count", "sum_ns");
+    let mut kernels = entities(run, EntityKind::Kernel, "launch_count", "sum_ns");
+    if !kernels.is_empty() {
+        kernels.extend(untold(run, &kernels).map(|others| (OTHERS.to_owned(), others)));
+    }
     let copies = || entities(run, EntityKind::CopyGroup, "count", "busy_ns");
     let others = || {
         let others = ["memset_count", "migration_count"];
@@ -284,6 +290,16 @@ pub(super) fn of_run(run: &Run) -> Named {
         launches.into_iter().filter(|(_, launch)| launch.count > 0).collect()
     };
     [kernels, copies(), others()].into_iter().find(|named| !named.is_empty()).unwrap_or_default()
+}
+
+/// The launches of kernels beyond those that are told one by one, all together.
+fn untold(run: &Run, told: &Named) -> Option<Launch> {
+    let left = |fact: &str, of: fn(&Launch) -> i64| {
+        told.values().fold(run.sum(fact), |left, launch| left.saturating_sub(of(launch)))
+    };
+    let (count, time_ns) =
+        (left("kernel_count", |launch| launch.count), left("kernel_sum_ns", |launch| launch.time_ns));
+    (run.omits_entities() && count > 0).then(|| Launch { count, time_ns: time_ns.max(0), ..Launch::default() })
 }
 
 fn entities(run: &Run, kind: EntityKind, count: &str, time: &str) -> Named {

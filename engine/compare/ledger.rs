@@ -32,6 +32,21 @@ pub struct DeviceChange {
     pub gap_ns: Sides<i64>,
     /// The longest stretch of idle time.
     pub(super) longest_idle_ns: Sides<i64>,
+    /// The window of each run, per unit of comparison.
+    windows_ns: Sides<Vec<i64>>,
+}
+
+/// The window of the slowest device of each run: which one that is need not be the same in all.
+pub(super) fn slowest(devices: &[DeviceChange], noise: &Noise) -> Option<Change> {
+    let of_side = |side: Side| {
+        let runs = devices.iter().map(|device| device.windows_ns.get(side));
+        let longer =
+            |all: Vec<i64>, next: &Vec<i64>| all.iter().zip(next).map(|(one, other)| *one.max(other)).collect();
+        let mut runs = runs.cloned();
+        let first = runs.next()?;
+        Values::of(runs.fold(first, |all, next| longer(all, &next)))
+    };
+    Some(Change::of(&Sides::of(of_side).both()?, noise))
 }
 
 /// An account on both sides.
@@ -187,6 +202,7 @@ impl Ledgers {
             parts: parts.collect(),
             gap_ns,
             longest_idle_ns: self.longest_idle_ns,
+            windows_ns: self.runs.each_ref().map(|runs| runs.iter().map(|ledger| ledger.window_ns).collect()),
             label: self.label.clone(),
         })
     }

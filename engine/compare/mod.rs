@@ -1,5 +1,8 @@
 //! Two sides held against each other: what work they did, which is faster, why, and which findings came and went.
 
+mod alike;
+#[cfg(test)]
+mod alike_tests;
 mod calls;
 mod cause;
 mod counts;
@@ -27,6 +30,7 @@ mod work_tests;
 use crate::facts::EntityKind;
 use crate::text::spans::Sentence;
 
+pub(crate) use alike::measured_part;
 pub use calls::CallChange;
 pub use counts::StateCounts;
 pub use finding::FindingChange;
@@ -111,6 +115,17 @@ pub struct Time {
     pub median: Option<Change>,
     /// Steps of the first run that take much longer than the median, where the sides have other numbers of them.
     pub slow: Option<Sides<SlowSteps>>,
+    /// The steps of the first run before those that are timed, where one side loses more in them than the other.
+    pub warm_up: Option<Sides<WarmUp>>,
+}
+
+/// Steps before the steady state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WarmUp {
+    /// How many.
+    pub count: i64,
+    /// How long they take together.
+    pub ns: i64,
 }
 
 /// Steps that take much longer than the median.
@@ -173,6 +188,13 @@ struct Measured {
     /// By how much all kernels changed alike, if they did.
     common_factor: Option<f64>,
     odd: Vec<OddRun>,
+}
+
+impl Comparison {
+    /// The window of the slowest device of each side; absent when a side recorded no GPU work.
+    pub(crate) fn slowest_window(&self) -> Option<Change> {
+        ledger::slowest(&self.devices, &self.noise)
+    }
 }
 
 impl Measured {
@@ -265,10 +287,9 @@ fn time(sides: Sides<Runs<'_>>, work: &Work, devices: &[DeviceChange], noise: &N
     {
         return Some(time);
     }
-    let windows = devices.iter().map(|device| device.window);
-    let change = windows.max_by_key(|window| window.base.median.max(window.head.median))?;
+    let change = ledger::slowest(devices, noise)?;
     let of = if matches!(work.basis, Basis::Unit { .. }) { TimeOf::Unit } else { TimeOf::Window };
-    Some(Time { of, change, median: None, slow: None })
+    Some(Time { of, change, median: None, slow: None, warm_up: None })
 }
 
 fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
@@ -291,7 +312,13 @@ fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
         SlowSteps { count, of: rounds.durations_ns.len(), beyond_ns }
     });
     let slow = (slow.base.count != slow.head.count).then_some(slow);
-    Some(Time { of: TimeOf::Step, change, median: Some(median), slow })
+    let warm_up = sides.map(|side| side.first().map(|run| rounds::warm_up(&run.facts))).both()?;
+    // What they take beyond as many steps of the steady state; less than the noise of all steps is none.
+    let lost_ns = |of: WarmUp, change: Measure| of.ns - of.count.saturating_mul(change.median);
+    let lost = Sides { base: lost_ns(warm_up.base, change.base), head: lost_ns(warm_up.head, change.head) };
+    let all_ns = change.base.median.saturating_mul(first.base.count) + warm_up.base.ns;
+    let is_more = lost.base.abs_diff(lost.head) as f64 > noise.floor_share * all_ns as f64;
+    Some(Time { of: TimeOf::Step, change, median: Some(median), slow, warm_up: is_more.then_some(warm_up) })
 }
 
 /// Whether steps that differ on both sides as much as these do explain a change of their mean. Those of the steadier side tell:

@@ -1,5 +1,6 @@
 //! The steps of one run: how long they take, on average and in the middle, and how they spread.
 
+use super::WarmUp;
 use super::runs::{Run, devices_with_work, int};
 use crate::facts::{Entity, EntityId, EntityKind, FactValue, Facts};
 
@@ -15,6 +16,8 @@ pub(crate) struct Rounds {
     pub(super) median_ns: i64,
     /// Those that the facts tell one by one: all, unless there are very many.
     pub(super) durations_ns: Vec<i64>,
+    /// How many steps are timed.
+    pub(super) count: i64,
 }
 
 /// Of a step that is cut, or that overlaps the next, the mean may be a little shorter than the shortest.
@@ -38,7 +41,8 @@ impl Rounds {
         let mean_ns = match (device.int("steady_ns"), cut_ns) {
             (Some(steady_ns), Some(cut_ns)) if count > 0 => (steady_ns - cut_ns) / count,
             (Some(steady_ns), None) if count > 0 => (steady_ns + missing_ns) / count,
-            _ => median_ns,
+            // Of rounds that launches tell no time stands for all but their mean.
+            _ => device.int("step_mean_ns")?,
         };
         let is_steady = |step: &&&Entity| step.get("is_warm_up") != Some(&FactValue::Bool(true));
         let mut durations_ns: Vec<i64> = steps.iter().filter(is_steady).map(|step| int(step, "duration_ns")).collect();
@@ -49,7 +53,7 @@ impl Rounds {
         let shortest_ns = durations_ns.iter().copied().min().filter(|_| durations_ns.len() as i64 >= count);
         let is_mean = mean_ns > 0
             && shortest_ns.is_none_or(|shortest_ns| mean_ns as f64 >= LEAST_MEAN_SHARE * shortest_ns as f64);
-        is_mean.then_some(Self { mean_ns, median_ns, durations_ns })
+        is_mean.then_some(Self { mean_ns, median_ns, durations_ns, count })
     }
 
     /// The mean and the standard deviation of the steps.
@@ -70,6 +74,27 @@ impl Rounds {
         let count = i64::try_from(slow.len()).unwrap_or(i64::MAX);
         (slow.len(), slow.iter().fold(0_i64, |sum, ns| sum.saturating_add(*ns)) / count.max(1))
     }
+}
+
+/// The steps before the steady state, of the device that loses most in them.
+pub(super) fn warm_up(facts: &Facts) -> WarmUp {
+    let of_device = |(id, device): (EntityId, &Entity)| match (device.int("set_up_ns"), device.int("before_steady_ns"))
+    {
+        // A window of the steady state does not hold them.
+        (Some(set_up_ns), Some(before_ns)) => {
+            WarmUp { count: int(device, "earlier_step_count"), ns: before_ns.saturating_sub(set_up_ns) }
+        }
+        _ => {
+            let is_one = |step: &&Entity| step.get("is_warm_up") == Some(&FactValue::Bool(true));
+            let steps = steps(facts, id).filter(is_one);
+            steps.fold(WarmUp::default(), |all, step| WarmUp {
+                count: all.count + 1,
+                ns: all.ns.saturating_add(int(step, "duration_ns")),
+            })
+        }
+    };
+    let all = devices_with_work(facts).into_iter().map(of_device);
+    all.filter(|of| of.count > 0).max_by_key(|of| of.ns).unwrap_or_default()
 }
 
 /// A step ends where the next begins, so the last one lacks the time before the next: as much idle time as the median step has

@@ -2,10 +2,11 @@
 
 use super::measure::{Change, ENOUGH_RUNS, Trend};
 use super::odd::OddRun;
+use super::sides::Sides;
 use super::work::{Basis, Work};
-use super::{Measured, Time, TimeOf, words};
+use super::{Measured, Time, TimeOf, WarmUp, words};
 use crate::text::number;
-use crate::text::plural::counted;
+use crate::text::plural::{counted, counted_as};
 use crate::text::spans::Sentence;
 
 /// What makes other work comparable.
@@ -51,20 +52,23 @@ impl Outcome {
 }
 
 impl Time {
-    /// Which way it went: on average, else in the middle. What single steps pay, a run pays.
+    /// Which way it went: on average, else in the middle, unless the average went the other way. What single steps pay, a run
+    /// pays.
     fn trend(&self) -> Trend {
-        match (self.change.trend(), self.median.map(|median| median.trend())) {
-            (Trend::Same, Some(median)) => median,
-            (mean, _) => mean,
-        }
+        self.told().trend()
     }
 
     /// The change that the verdict is about.
     pub fn told(&self) -> &Change {
         match &self.median {
-            Some(median) if self.change.trend() == Trend::Same && median.is_change => median,
+            Some(median) if self.change.trend() == Trend::Same && median.is_change && self.is_along(median) => median,
             _ => &self.change,
         }
+    }
+
+    /// Whether the middle went the way of the average.
+    const fn is_along(&self, median: &Change) -> bool {
+        self.change.difference == 0 || self.change.difference.signum() == median.difference.signum()
     }
 }
 
@@ -78,7 +82,7 @@ pub(super) fn verdict(measured: &Measured, cause: Option<&Sentence>, against: Op
         Outcome::Slower => format!("Slower: {}", moved(measured, time)),
         _ => same(measured, time),
     });
-    let words = words.own(&steps(time));
+    let words = words.own(&steps(time)).own(&warm_up(time));
     let words = measured.odd.iter().fold(words, left_out);
     let words = match measured.work.differences.as_slice() {
         [] => words,
@@ -103,7 +107,7 @@ fn moved(measured: &Measured, time: &Time) -> String {
         bounds if bounds.is_empty() => bounds,
         bounds => format!(" ({bounds})"),
     };
-    format!("{} takes {head} instead of {base}, {}{bounds}.", subject(time), words::speed(change))
+    format!("{} takes {head} instead of {base}, {}{bounds}.", subject(measured, time), words::speed(change))
 }
 
 /// What the middle says where it says something else than the mean.
@@ -131,6 +135,16 @@ fn steps(time: &Time) -> String {
     }
 }
 
+/// What the steps before those that are timed take, where one side loses more in them.
+fn warm_up(time: &Time) -> String {
+    let Some(Sides { base, head }) = &time.warm_up else { return String::new() };
+    let told = |of: &WarmUp| match of.count {
+        0 => "none".to_owned(),
+        count => format!("{} in {}", number::duration(of.ns), counted_as(count, "step", "steps")),
+    };
+    format!(" Warm-up, which does not count, takes {} after {}.", told(head), told(base))
+}
+
 fn before(count: usize) -> String {
     if count == 0 { String::new() } else { format!(", before {count}") }
 }
@@ -148,7 +162,7 @@ fn left_out(words: Sentence, odd: &OddRun) -> Sentence {
 }
 
 fn same(measured: &Measured, time: &Time) -> String {
-    let (change, what) = (&time.change, subject(time));
+    let (change, what) = (&time.change, subject(measured, time));
     let (base, head) = (number::duration(change.base.median), number::duration(change.head.median));
     match change.difference {
         0 => format!("No change: {what} takes {head} on both sides."),
@@ -208,9 +222,10 @@ fn listed(words: Sentence, sentences: &[Sentence]) -> Sentence {
         .fold(words, |words, (index, sentence)| words.own(if index > 0 { "; " } else { "" }).sentence(sentence))
 }
 
-const fn subject(time: &Time) -> &'static str {
+const fn subject(measured: &Measured, time: &Time) -> &'static str {
     match time.of {
         TimeOf::Step => "a step",
+        TimeOf::Window if measured.devices.len() > 1 => "the window of the slowest GPU",
         TimeOf::Window => "the GPU's window",
         TimeOf::Unit => "a unit of work",
     }

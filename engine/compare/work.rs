@@ -2,21 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::Terms;
 use super::lacking::Lacking;
 use super::launches::{self, Launches, Replaced, is_as_often};
-use super::measure::{Measure, SAME_SHARE, median, per_unit};
+use super::measure::{Measure, SAME_SHARE, median};
 use super::rounds;
 use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use super::words::counted;
-use crate::facts::{Entity, EntityKind, FactValue, Facts};
+use super::{Terms, alike};
+use crate::facts::{Entity, EntityKind, Facts};
 use crate::text::plural::counted as many;
 use crate::text::spans::Sentence;
 use crate::text::{names, number};
 
 /// Clocks that differ by less are the same.
 const SAME_CLOCK_SHARE: f64 = 0.05;
+/// Smaller amounts per unit of work are printed with their fractions.
+const MOST_PARTED: f64 = 100.0;
 /// Kernels named when only one side launches them.
 const NAMED: usize = 3;
 /// From this part of the kernel time on, it is the program that works on another size.
@@ -105,8 +107,7 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
         launch_count: launches.totals(),
         notes: lacking.notes().into_iter().chain(notes(sides, terms)).collect(),
         is_said_same: terms.same_work,
-        is_other: !basis.is_comparable()
-            && incomplete(sides).or_else(|| narrowed(sides)).or_else(|| devices_differ(sides)).is_none(),
+        is_other: !basis.is_comparable() && refusal(sides).or_else(|| alike::parts_differ(sides)).is_none(),
         run_units,
         units,
         step_count: steps.map(|steps| steps.count),
@@ -119,10 +120,25 @@ pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking
     work
 }
 
+/// Why no unit of work makes the sides comparable.
+fn refusal(sides: Sides<Runs<'_>>) -> Option<Sentence> {
+    incomplete(sides).or_else(|| alike::narrowed(sides)).or_else(|| alike::devices_differ(sides))
+}
+
 fn basis(sides: Sides<Runs<'_>>, launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
-    if let Some(because) = incomplete(sides).or_else(|| narrowed(sides)).or_else(|| devices_differ(sides)) {
+    if let Some(because) = refusal(sides) {
         return Basis::None { because };
     }
+    let basis = unit(launches, steps, terms);
+    // A step is one whatever part of the run is measured; anything else holds what is before the steady state, or not.
+    match (&basis, alike::parts_differ(sides)) {
+        (Basis::Run | Basis::Unit { .. }, Some(because)) => Basis::None { because },
+        _ => basis,
+    }
+}
+
+/// The unit that the launches and the steps of both sides have in common.
+fn unit(launches: &Launches, steps: Option<&Steps>, terms: Terms) -> Basis {
     let is_same = launches.is_same(Sides { base: 1.0, head: 1.0 });
     // As many times the steps as the work: repetitions of the same, which the ledger can be compared by.
     let multiple =
@@ -235,51 +251,6 @@ fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
         (.., false, false) => return None,
     };
     Some(own(words))
-}
-
-/// Somebody chose a part of one side, and all of the other.
-fn narrowed(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    let is_narrowed =
-        |run: &Run| run.entity().and_then(|run| run.get("is_window_narrowed")) == Some(&FactValue::Bool(true));
-    let is_chosen = |runs: Runs<'_>| runs.runs.iter().any(|run| is_narrowed(run));
-    let Sides { base, head } = sides.map(is_chosen);
-    let words = match (base, head) {
-        (true, false) => {
-            "the facts of the base are of a part of its recording that somebody chose, those of the head are not"
-        }
-        (false, true) => {
-            "the facts of the head are of a part of its recording that somebody chose, those of the base are not"
-        }
-        _ => return None,
-    };
-    Some(own(words))
-}
-
-/// Other GPUs, or none.
-fn devices_differ(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    let models = |side: Runs<'_>| {
-        let run = side.first()?;
-        Some(
-            run.devices()
-                .iter()
-                .map(|(_, device)| device.text("name").filter(|name| !name.is_empty()).map(str::to_owned))
-                .collect::<Vec<_>>(),
-        )
-    };
-    let Sides { base, head } = sides.map(models).both()?;
-    match (base.len(), head.len()) {
-        (0, 0) => return Some(own("neither side recorded GPU work")),
-        (0, _) => return Some(own("the base recorded no GPU work")),
-        (_, 0) => return Some(own("the head recorded no GPU work")),
-        (b, h) if b != h => {
-            let way_out = "of one GPU that both have, choose it with --device N";
-            return Some(own(&format!("the base used {}, the head {}: {way_out}", many(b, "GPU"), many(h, "GPU"))));
-        }
-        _ => {}
-    }
-    let names = base.iter().zip(&head).filter_map(|(base, head)| base.as_ref().zip(head.as_ref()));
-    let pair = names.into_iter().find(|(base, head)| base != head)?;
-    Some(Sentence::default().own("the base ran on ").value(pair.0).own(", the head on ").value(pair.1))
 }
 
 impl Launches {
@@ -400,21 +371,26 @@ fn step_counts(sides: Sides<Runs<'_>>) -> Option<Sentence> {
 
 /// `11 % fewer kernels are launched: 3,587 against 4,010`.
 fn amount(words: &str, sums: Sides<i64>, units: Sides<f64>, per: &str, print: impl Fn(i64) -> String) -> Sentence {
-    let Sides { base, head } = sums.zip(units).map(|(sum, units)| per_unit(sum, units));
-    let share = if base == 0 {
-        String::new()
-    } else {
+    let Sides { base, head } = sums.zip(units).map(|(sum, units)| sum as f64 / units);
+    let share = if base > 0.0 {
         // As long as anything is left, not all of it is gone.
-        match base.abs_diff(head) as f64 / base as f64 {
-            share if head > 0 && (0.9995..1.0).contains(&share) => ">99.9 % ".to_owned(),
+        match (base - head).abs() / base {
+            share if head > 0.0 && (0.9995..1.0).contains(&share) => ">99.9 % ".to_owned(),
             share => format!("{} ", number::percent(share)),
         }
+    } else {
+        String::new()
     };
-    if base == head {
-        return own(&format!("as many {words}{per}, but other ones"));
-    }
-    let way = if head > base { "more" } else { "fewer" };
-    own(&format!("{share}{way} {words}{per}: {} against {}", print(head), print(base)))
+    let way = match head.total_cmp(&base) {
+        std::cmp::Ordering::Greater => "more",
+        std::cmp::Ordering::Less => "fewer",
+        std::cmp::Ordering::Equal => return own(&format!("as many {words}{per}, but other ones")),
+    };
+    let [head, base] = [head, base].map(|amount| match amount.fract() > 0.005 && amount < MOST_PARTED {
+        true => format!("{amount:.2}"),
+        false => print(amount as i64),
+    });
+    own(&format!("{share}{way} {words}{per}: {head} against {base}"))
 }
 
 fn notes(sides: Sides<Runs<'_>>, terms: Terms) -> Vec<Sentence> {
@@ -425,6 +401,7 @@ fn notes(sides: Sides<Runs<'_>>, terms: Terms) -> Vec<Sentence> {
     for side in [Side::Base, Side::Head].into_iter().filter(unusable) {
         notes.push(own(&format!("work of the GPU that makes no sense was left out of the {}", side.name())));
     }
+    notes.extend(alike::unnamed(sides));
     if terms.same_work {
         notes.push(own("that both sides did the same work is what the caller says"));
     }

@@ -102,3 +102,18 @@ fn all_kernels_by_one_factor_are_clocks() {
         comparison.causes
     );
 }
+
+#[test]
+fn a_slow_step_is_no_clock_although_all_kernels_are_slow_in_it() {
+    let run = |mean: i64, median: i64| {
+        let mut run = run(&[("a", 1_000, mean, 512, 1), ("b", 1_000, mean, 512, 2), ("c", 1_000, mean, 512, 3)]);
+        let kernels: Vec<_> = run.facts.of_kind(EntityKind::Kernel).map(|(id, _)| id).collect();
+        kernels.iter().for_each(|id| run.facts.get_mut(*id).set("median_ns", median * 1_000));
+        run
+    };
+    let causes = |median: i64| {
+        let comparison = compare(&[run(100, 100)], &[run(198, median)], Terms::default()).unwrap();
+        comparison.causes.iter().any(|cause| cause.plain().contains("calls of all kernels"))
+    };
+    assert_eq!((causes(100), causes(198), causes(90)), (false, true, false));
+}

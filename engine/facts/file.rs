@@ -8,8 +8,8 @@ use foldhash::HashMap;
 use super::catalogue::EntityKind;
 use super::json::{self, RawEntities, RawEntity};
 use super::store::{EntityId, Facts};
+use super::wholes;
 use crate::files;
-use crate::ledger::{Account, Breakdown};
 use crate::limits::{MAX_DEVICE_COUNT, MAX_ENTITY_OF_KIND_COUNT, MAX_FACTS_FILE_BYTES};
 use crate::text::escape;
 
@@ -95,7 +95,7 @@ pub fn read(path: &Path) -> Result<Facts, FactsFileError> {
         Some(Ok(SCHEMA_NUMBER)) => {
             let entities = json::entities(&bytes).map_err(|error| damaged(error.to_string()))?;
             drop(bytes);
-            facts_of(entities).and_then(whole).map_err(damaged)
+            facts_of(entities).and_then(wholes::checked).map_err(damaged)
         }
         Some(Ok(1u64..)) => Err(FactsFileError::Newer { path: name, found: escape::plain(&schema) }),
         Some(_) => Err(damaged(format!("its schema is {schema}"))),
@@ -128,41 +128,6 @@ fn facts_of(entities: RawEntities) -> Result<Facts, String> {
         1 => Ok(facts),
         count => Err(format!("it holds {count} runs; a facts file holds one")),
     }
-}
-
-/// What gains are held against, and is a part of the window: a longer one would make nothing of each of them.
-const PARTS_OF_WINDOW: [&str; 3] = ["replay_step_ns", "replay_recorded_step_ns", "replay_least_step_ns"];
-
-/// Facts whose parts are no more than their wholes, but for what rounding each of them adds.
-fn whole(facts: Facts) -> Result<Facts, String> {
-    let more = |part: &str, whole: &str, key: &str| format!("{key}: {part} is more than its {whole}");
-    let mut of_kernels: HashMap<EntityId, (i64, i64)> = HashMap::default();
-    for (id, kernel) in facts.of_kind(EntityKind::Kernel) {
-        let Some(device) = facts.related(id, EntityKind::Device) else { continue };
-        let (sum_ns, count) = of_kernels.entry(device).or_default();
-        *sum_ns = sum_ns.saturating_add(kernel.int("attributed_ns").unwrap_or(0));
-        *count += 1;
-    }
-    for (id, device) in facts.of_kind(EntityKind::Device) {
-        let Some(window_ns) = device.int(Account::Window.fact()) else { continue };
-        if of_kernels.get(&id).is_some_and(|(sum_ns, count)| *sum_ns > window_ns + count) {
-            return Err(more("the time of its kernels", Account::Window.fact(), &device.key));
-        }
-        let too_long = PARTS_OF_WINDOW.into_iter().find(|part| device.int(part).is_some_and(|ns| ns > window_ns));
-        if let Some(part) = too_long {
-            return Err(more(part, Account::Window.fact(), &device.key));
-        }
-        for account in Account::all() {
-            let Some(breakdown) = account.part_of() else { continue };
-            let whole_ns = device.int(breakdown.whole().fact()).unwrap_or(window_ns);
-            let parts = breakdown.accounts().filter(|part| breakdown != Breakdown::Waste || *part == account);
-            let parts: Vec<i64> = parts.filter_map(|part| device.int(part.fact())).collect();
-            if parts.iter().copied().fold(0, i64::saturating_add) > whole_ns + parts.len() as i64 {
-                return Err(more(account.fact(), breakdown.whole().fact(), &device.key));
-            }
-        }
-    }
-    Ok(facts)
 }
 
 /// No file that coldspot writes holds more of a kind: what rules say of each is kept.
@@ -226,6 +191,7 @@ mod tests {
         let process = facts.add(EntityKind::Process, "process1", &[run]);
         let device = facts.add(EntityKind::Device, "gpu0", &[run]);
         facts.get_mut(device).set("window_ns", 2_000_000_000);
+        facts.get_mut(device).set("compute_ns", 2_000_000_000);
         facts.get_mut(device).set("window_start_ns", -5);
         facts.get_mut(device).set("memory_bandwidth_gb_per_s", 0.1 + 0.2);
         let range = facts.add(EntityKind::Range, "gpu0/1/\u{1b}[31m", &[device, process, run]);
@@ -259,9 +225,11 @@ mod tests {
             ("facts/1", "facts/2", "Update coldspot"),
             ("facts/1", "review/1", "holds coldspot.review/1, not facts"),
             ("facts/1", "facts/x", "damaged"),
-            ("2000000000", "null", "`window_ns` is not of type integer"),
-            ("2000000000", "-1", "`window_ns` is negative"),
-            ("2000000000", "4611686018427387904", "`window_ns` is out of range"),
+            ("2000000000", "null", "is not of type integer"),
+            ("\"window_ns\"", "\"idle_host_culprit_share\"", "is a share of more than 1"),
+            ("\"window_ns\": 2000000000", "\"window_ns\": 2000000002", "the parts of window_ns sum to 2000000000"),
+            ("2000000000", "-1", "is negative"),
+            ("2000000000", "4611686018427387904", "is out of range"),
             ("\"id\": \"gpu0\"", "\"id\": \"gpu1\"", "names the device `gpu0`, which is not there"),
             ("\"runs\"", "\"walks\"", "`runs` is no array"),
         ] {
@@ -277,37 +245,6 @@ mod tests {
         let facts = load(&text).unwrap();
         let (_, run) = facts.of_kind(EntityKind::Run).next().unwrap();
         assert_eq!(run.text("framework"), None);
-    }
-
-    #[test]
-    fn parts_are_no_more_than_their_wholes() {
-        let with = |facts: &[(&'static str, i64)], of_kernel: i64| {
-            let mut changed = sample();
-            let run = changed.of_kind(EntityKind::Run).next().unwrap().0;
-            let device = changed.of_kind(EntityKind::Device).next().unwrap().0;
-            facts.iter().for_each(|(name, value)| changed.get_mut(device).set(name, *value));
-            for key in ["a", "b"] {
-                let kernel = changed.add(EntityKind::Kernel, key, &[device, run]);
-                changed.get_mut(kernel).set("attributed_ns", of_kernel);
-            }
-            load(&facts_json(&changed).unwrap()).map_err(|error| error.to_string())
-        };
-        let whole = [("compute_ns", 1_500_000_000), ("idle_ns", 500_000_000), ("idle_host_ns", 500_000_000)];
-        assert!(with(&whole, 1_000_000_001).is_ok());
-        let error = with(&whole, 1_000_000_002).unwrap_err();
-        assert!(error.contains("gpu0: the time of its kernels is more than its window_ns"), "{error}");
-        for (name, value, of) in [
-            ("idle_ns", 500_000_003, "window_ns"),
-            ("idle_host_ns", 500_000_002, "idle_ns"),
-            ("underfilled_ns", 1_500_000_002, "compute_ns"),
-            ("replay_step_ns", 2_000_000_001, "window_ns"),
-        ] {
-            let mut changed = whole.to_vec();
-            changed.push((name, value));
-            let error = with(&changed, 0).unwrap_err();
-            assert!(error.contains(&format!("is more than its {of}")), "{error}");
-        }
-        assert!(load(&facts_json(&sample()).unwrap().replace("window_ns", "idle_host_culprit_share")).is_err());
     }
 
     #[test]

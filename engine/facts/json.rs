@@ -314,8 +314,7 @@ const MAX_NUMBER: i64 = 1 << MAX_FACTS_FILE_NUMBER_POWER;
 fn whole(fact: &Fact, number: Option<i64>) -> Result<i64, String> {
     let number = number.filter(|number| number.unsigned_abs() <= MAX_NUMBER.unsigned_abs()).ok_or("is out of range")?;
     // Times on the clock of the capture may lie before its start; lengths and counts may not be negative.
-    let is_instant = fact.name.ends_with("start_ns") || fact.name.ends_with("end_ns");
-    let is_amount = matches!(fact.unit(), Unit::Ns | Unit::Bytes | Unit::Count) && !is_instant;
+    let is_amount = matches!(fact.unit(), Unit::Ns | Unit::Bytes | Unit::Count) && !catalogue::is_instant(fact.name);
     if is_amount && number < 0 { Err("is negative".to_owned()) } else { Ok(number) }
 }
 

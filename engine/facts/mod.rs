@@ -8,6 +8,7 @@ pub mod file;
 mod json;
 pub mod store;
 pub mod value;
+mod wholes;
 
 pub use catalogue::{EntityKind, Fact, FactType, Unit};
 pub use extract::{

@@ -261,16 +261,20 @@ pub struct ReplayedGain {
     /// What of it is left, nanoseconds a step, where the findings of the device that come before it are mended already. Absent where
     /// that is nearly all of it, or is not played.
     pub beyond_ns: Option<i64>,
+    /// Whether a part of what the finding is about lies beside the rounds: what a round wins is not all that there is to win.
+    pub is_beside_rounds: bool,
 }
 
-/// Where rounds take less than this of the steady state, what is said of one is said with how much they take.
+/// Where rounds take less than this of the steady state, or some of what a finding is about lies beside them, what is said of one is
+/// said with how much they take.
 const MOSTLY_ROUNDS: f64 = 0.5;
 
 impl ReplayedGain {
     /// What it is a gain of: `step`, or `round, and rounds take 31 % of the window`.
     pub fn unit_and_rest(&self) -> String {
         let unit = self.unit.name();
-        if self.covered_share >= MOSTLY_ROUNDS {
+        let least = if self.is_beside_rounds { work::NEARLY_ALL_COVERED } else { MOSTLY_ROUNDS };
+        if self.covered_share >= least {
             return unit.to_owned();
         }
         format!("{unit}, and {unit}s take {} of the window", percent(self.covered_share))
@@ -297,8 +301,16 @@ impl Gain {
         let share_of = |ns: i64| ns as f64 / step_ns.max(1) as f64;
         let (share, expected_share) = (share_of(replayed.ceiling_ns), share_of(expected_ns));
         let recoverable_ns = (share * covered_share * steady_ns as f64) as i64;
-        let replayed =
-            ReplayedGain { change, unit, covered_share, step_ns, expected_ns, expected_share, beyond_ns: None };
+        let replayed = ReplayedGain {
+            change,
+            unit,
+            covered_share,
+            step_ns,
+            expected_ns,
+            expected_share,
+            beyond_ns: None,
+            is_beside_rounds: false,
+        };
         Self { share, replayed: Some(replayed), ..Self::new(recoverable_ns, steady_ns, account, basis) }
     }
 

@@ -161,6 +161,17 @@ fn left_out_of_rounds_ns(device: &Entity, estimate: &Estimate, in_rounds: &Gain)
     (is_of_kernels && is_left_out && claimed_ns > 0).then(|| claimed_ns.min(most_ns))
 }
 
+/// Less of a claim beside the rounds is not worth a word.
+const LEAST_BESIDE_SHARE: f64 = 0.1;
+
+/// Whether a part of a claim on kernels that matters lies beside the rounds that are played again, which win so much of the window.
+fn is_beside_rounds(device: &Entity, estimate: &Estimate, won_ns: i64) -> bool {
+    let is_of_kernels = matches!(Account::parse(&estimate.account), Some(Account::Compute | Account::Underfilled));
+    let left_ns = estimate.recoverable_ns.saturating_sub(won_ns);
+    let beside_ns = device.int("beside_rounds_kernel_ns").unwrap_or(0);
+    is_of_kernels && left_ns as f64 > LEAST_BESIDE_SHARE * estimate.recoverable_ns as f64 && beside_ns >= left_ns
+}
+
 impl<'a> Context<'a> {
     /// Every rule that holds, in the order of the judgements.
     pub(super) fn occurrences<'b>(&self, judgements: &[&'b Judgement]) -> Vec<Occurrence<'b>> {
@@ -223,6 +234,9 @@ impl<'a> Context<'a> {
                     let mut gain = Gain::replayed(replayed, Repeated::of(device)?, account, basis);
                     if let Some(ns) = left_out_of_rounds_ns(device, estimate, &gain) {
                         return Some(Gain::new(ns, device.int("window_ns")?, gain.account, gain.basis));
+                    }
+                    if let Some(replayed) = &mut gain.replayed {
+                        replayed.is_beside_rounds = is_beside_rounds(device, estimate, gain.recoverable_ns);
                     }
                     // Rounds need not be all of the window: there is no more of what kernels take in it than the account holds.
                     if let Some(compute_ns) = device.int(Account::Compute.fact()).filter(|_| gain.account == "compute")

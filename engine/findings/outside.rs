@@ -16,8 +16,13 @@ const NAMED_SHARE: f64 = 0.1;
 /// From this share of the recording on, what lies outside comes before a first finding that gains less than `LITTLE` of the recording.
 const MOST: f64 = 0.5;
 const LITTLE: f64 = 0.05;
+/// The same where so many times what it gains has a name there, in next to all of the recording.
+const MANY_TIMES: f64 = 5.0;
 /// The same where work repeats, and no finding tells what to look at there.
 const NEXT_TO_ALL: f64 = 0.8;
+
+/// How the call ends from which on a thread records a graph: the time is that of what it records.
+const BEGINS_RECORDING: &str = "StreamBeginCapture";
 
 /// How a sentence ends that tells what is to be looked at first.
 const LOOK_FIRST: &str = ": look there first. ";
@@ -80,14 +85,29 @@ pub(super) fn outside_first(
         None => 0.0,
     };
     let recorded_ns = outside.recorded_ns.saturating_sub(outside.profiler_ns) as f64;
-    let is_first =
-        outside.own_ns() > 0 && outside.own_ns() as f64 >= MOST * recorded_ns && gain_ns < LITTLE * recorded_ns;
-    let (words, leads) = outside.in_short();
+    let (words, main_ns) = outside.in_short();
+    let leads = main_ns.is_some();
+    let own_ns = outside.own_ns() as f64;
+    // A process does that once for each buffer, whatever the GPU repeats.
+    if outside.pins().is_some_and(|ns| ns as f64 >= MOST * recorded_ns && ns as f64 >= 2.0 * gain_ns) {
+        return Some(words.own(if is_found { LOOK_FIRST } else { ". " }));
+    }
+    let is_first = own_ns > 0.0 && own_ns >= MOST * recorded_ns && is_little(gain_ns, recorded_ns, own_ns, main_ns);
     let order = if leads && is_found { LOOK_FIRST } else { ". " };
     let is_repeated = outside.device.int("repeat_count").is_some_and(|count| count >= REPEATED);
     // Work that comes again and again is the program's, unless next to all of the run lies outside of it.
-    let is_most = is_found || outside.own_ns() as f64 >= NEXT_TO_ALL * recorded_ns;
+    let is_most = is_found || own_ns >= NEXT_TO_ALL * recorded_ns;
     (is_first && (leads && is_most || !is_repeated)).then(|| words.own(order))
+}
+
+fn is_pin(call: &str) -> bool {
+    matches!(memory_call(call), MemoryCall::HostPin | MemoryCall::HostUnpin)
+}
+
+/// Whether what the first finding gains is little of the recording, or of what is to be looked at first where that is next to all.
+fn is_little(gain_ns: f64, recorded_ns: f64, own_ns: f64, main_ns: Option<i64>) -> bool {
+    let is_many = |ns: i64| ns as f64 >= MANY_TIMES * gain_ns;
+    gain_ns < LITTLE * recorded_ns || own_ns >= NEXT_TO_ALL * recorded_ns && main_ns.is_some_and(is_many)
 }
 
 /// The same where there is too little work to judge: what the program does outside of it, if a function or a range tells that.
@@ -169,6 +189,12 @@ impl<'facts> Outside<'facts> {
     /// A call and the time in it, by their facts.
     fn call(&self, name: &str, time: &str) -> Option<(&'facts str, i64)> {
         Some((self.device.text(name)?, self.named_ns(time)?))
+    }
+
+    /// How long calls lock pages of the host or free such memory, where that is most of it.
+    fn pins(&self) -> Option<i64> {
+        let is_named = self.device.text("outside_call").is_some_and(is_pin) && !self.does_call_set_up();
+        self.device.int("outside_pin_ns").filter(|ns| is_named && *ns as f64 >= 0.5 * self.own_ns() as f64)
     }
 
     /// What gives compiling away, and how long it takes: where that is a good part, or as long as the work. A build takes it away.
@@ -255,7 +281,10 @@ impl<'facts> Outside<'facts> {
                 duration(ns)
             )
         });
-        let mut words = Sentence::default().own(&words).own(&pages).own(".");
+        let queued = self.device.int("outside_queued_ns").map_or_else(String::new, |ns| {
+            format!("; for {} of that its first recorded work had been launched, and waited", duration(ns))
+        });
+        let mut words = Sentence::default().own(&words).own(&pages).own(&queued).own(".");
         let parts = self.parts();
         let begin = match self.is_of_first_caller() {
             true => " Of the time there of the thread that called CUDA first: ",
@@ -287,6 +316,9 @@ impl<'facts> Outside<'facts> {
         if takes_profiler && !self.is_before_record() {
             parts.push(Sentence::default().own(&format!("{} that the profiler takes", duration(self.profiler_ns))));
         }
+        if let Some(ns) = self.told_ns("outside_cuda_init_ns") {
+            parts.push(Sentence::default().own(&format!("{} in which CUDA starts", duration(ns))));
+        }
         if let Some(ns) = self.told_ns("outside_off_cpu_ns") {
             parts.push(Sentence::default().own(&format!("{} off the CPU in no recorded call", duration(ns))));
         }
@@ -299,6 +331,11 @@ impl<'facts> Outside<'facts> {
         }
         if let Some((call, ns)) = called {
             parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).sentence(&self.cuda_call(call)));
+        }
+        let second = self.call("outside_second_call", "outside_second_call_ns").filter(is_told);
+        let second = second.filter(|(call, _)| called.is_some() && !is_compiling(self.device, call));
+        if let Some((call, ns)) = second {
+            parts.push(Sentence::default().own(&format!("{} in ", duration(ns))).code(call));
         }
         if let Some((evidence, ns)) = self.compile() {
             parts.push(
@@ -314,6 +351,9 @@ impl<'facts> Outside<'facts> {
     /// A call of CUDA that takes much. One that sets CUDA up does so, whatever it is called.
     fn cuda_call(&self, call: &str) -> Sentence {
         let words = Sentence::default().code(call);
+        if call.ends_with(BEGINS_RECORDING) {
+            return Sentence::default().own("recording a graph (from ").code(call).own(" on)");
+        }
         match memory_call(call) {
             _ if !self.does_call_set_up() => words,
             MemoryCall::HostPin => words.own(" (which sets CUDA up, and locks pages of the host)"),
@@ -326,8 +366,8 @@ impl<'facts> Outside<'facts> {
         self.device.get("does_outside_call_set_up") == Some(&FactValue::Bool(true))
     }
 
-    /// What holds it, as far as the recording tells; and whether that is to be looked at first.
-    fn in_short(&self) -> (Sentence, bool) {
+    /// What holds it, as far as the recording tells; and how long that takes where it is to be looked at first.
+    fn in_short(&self) -> (Sentence, Option<i64>) {
         let place = match self.device.int("pause_ns") {
             Some(pause_ns) => {
                 format!("outside of the work judged here, {} in one pause of the GPU", duration(pause_ns))
@@ -349,8 +389,19 @@ impl<'facts> Outside<'facts> {
         // A range in which CUDA is set up holds no work of its own.
         let range = range.filter(|(_, ns)| call.is_none_or(|(_, in_call)| 2 * in_call <= *ns));
         let of_it = |ns: i64, what: &str| words.clone().own(&format!(", {} of it in {what}", duration(ns)));
+        let pins = |ns: i64| {
+            let words = of_it(ns, "").code(self.device.text("outside_call").unwrap_or_default());
+            let second = self.call("outside_second_call", "outside_second_call_ns").filter(|(call, _)| is_pin(call));
+            let words = second.into_iter().fold(words, |words, (call, _)| words.own(" and ").code(call));
+            words.own(if second.is_some() {
+                ", which lock and free pages of the host"
+            } else {
+                ", which locks pages of the host"
+            })
+        };
         let (words, main_ns) = match (range, blocked.filter(|_| waits), host, call) {
             (Some((range, ns)), ..) => (of_it(ns, "the range ").code(range), Some(ns)),
+            _ if let Some(ns) = self.pins() => (pins(ns), Some(ns)),
             (_, Some((call, ns)), ..) => (of_it(ns, "").code(call), Some(ns)),
             (_, _, Some(host), call) if call.is_none_or(|(_, ns)| ns <= host) => {
                 (of_it(host, "").sentence(&self.host_code()), Some(host))
@@ -373,7 +424,7 @@ impl<'facts> Outside<'facts> {
         };
         // Too short to be more than start-up, or the first work of a framework: nothing to look at first.
         let main_ns = main_ns.filter(|_| !is_start_up);
-        (words, main_ns.is_some_and(|ns| ns as f64 >= MAIN_SHARE * self.own_ns() as f64))
+        (words, main_ns.filter(|ns| *ns as f64 >= MAIN_SHARE * self.own_ns() as f64))
     }
 }
 

@@ -31,8 +31,19 @@ fn what_lies_outside_is_told_with_what_took_it() {
              7.2 s in host code with 50 % of its CPU samples in fill, 900 ms in cudaMalloc."
         )
     );
+    facts.get_mut(device).set("outside_second_call", "cudaFreeHost");
+    facts.get_mut(device).set("outside_second_call_ns", 900_000_000_i64);
+    assert!(told(&facts).is_some_and(|words| words.ends_with(", 900 ms in cudaMalloc, 900 ms in cudaFreeHost.")));
+    facts.get_mut(device).set("outside_second_call_ns", 899_000_000_i64);
+    assert!(told(&facts).is_some_and(|words| words.ends_with(", 900 ms in cudaMalloc.")));
     facts.get_mut(device).set("outside_call_ns", 899_000_000_i64);
     assert!(told(&facts).is_some_and(|words| words.ends_with("samples in fill.")));
+    facts.get_mut(device).set("outside_call", "hipStreamBeginCapture");
+    facts.get_mut(device).set("outside_call_ns", 900_000_000_i64);
+    assert!(
+        told(&facts)
+            .is_some_and(|words| { words.ends_with(", 900 ms in recording a graph (from hipStreamBeginCapture on).") })
+    );
     facts.get_mut(device).set("outside_before_ns", 500_000_000_i64);
     facts.get_mut(device).set("outside_after_ns", 500_000_000_i64);
     assert_eq!(told(&facts), None);
@@ -115,6 +126,15 @@ fn it_comes_first_where_the_first_finding_gains_little_of_it() {
     facts.get_mut(device).set("outside_before_ns", 2_000_000_000_i64);
     facts.get_mut(device).set("outside_after_ns", 2_999_000_000_i64);
     assert_eq!(told(&facts), None);
+}
+
+#[test]
+fn beside_many_times_as_much_that_has_a_name_a_gain_is_little() {
+    assert!(is_little(49.0, 1_000.0, 500.0, None));
+    assert!(!is_little(50.0, 1_000.0, 900.0, None));
+    assert!(is_little(100.0, 1_000.0, 800.0, Some(500)));
+    assert!(!is_little(100.0, 1_000.0, 800.0, Some(499)));
+    assert!(!is_little(100.0, 1_000.0, 799.0, Some(500)));
 }
 
 #[test]

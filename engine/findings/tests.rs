@@ -260,12 +260,13 @@ fn what_rounds_leave_out_is_told_of_the_window() {
         found.estimate.as_mut().unwrap().replayed = Some(Replayed { change, step_ns, expected_ns, ceiling_ns });
         let finding = sample.review().findings.remove(0);
         let gain = finding.gain.unwrap();
-        (gain.replayed.is_some(), gain.recoverable_ns)
+        (gain.replayed.map(|replayed| replayed.is_beside_rounds), gain.recoverable_ns)
     };
-    assert_eq!(told(150_000_000, 100_000), (false, 160_000_000));
-    assert_eq!(told(300_000_000, 100_000), (false, 200_000_000));
-    assert_eq!(told(99_000_000, 100_000), (true, 10_000_000), "not so much runs beside rounds");
-    assert_eq!(told(150_000_000, 1_100_000), (true, 110_000_000), "rounds hold most of it");
+    assert_eq!(told(150_000_000, 100_000), (None, 160_000_000));
+    assert_eq!(told(300_000_000, 100_000), (None, 200_000_000));
+    assert_eq!(told(99_000_000, 100_000), (Some(false), 10_000_000), "not so much runs beside rounds");
+    assert_eq!(told(150_000_000, 1_100_000), (Some(true), 110_000_000), "rounds hold most of it");
+    assert_eq!(told(150_000_000, 1_900_000), (Some(false), 190_000_000), "rounds hold nearly all of it");
 }
 
 #[test]
@@ -505,6 +506,13 @@ fn a_gain_of_rounds_is_time_of_what_they_take() {
     assert_eq!(round.weighing_share(), 0.2);
     assert_eq!(round.words(), "about 50 %, at most 80 % of a round, and rounds take 40 % of the window");
     assert_eq!(gain(GainUnit::Round, 0.5).words(), "about 50 %, at most 80 % of a round");
+    let beside = |covered_share| {
+        let gain = gain(GainUnit::Round, covered_share);
+        let replayed = gain.replayed.map(|replayed| ReplayedGain { is_beside_rounds: true, ..replayed });
+        Gain { replayed, ..gain }.words()
+    };
+    assert!(beside(0.8).ends_with("of a round, and rounds take 80 % of the window"), "{}", beside(0.8));
+    assert!(beside(0.9).ends_with("of a round"), "{}", beside(0.9));
     assert!(round.speedup_ceiling.is_some_and(|ceiling| (1.47..1.48).contains(&ceiling)), "{round:?}");
     let half = round.part(0.5);
     assert_eq!((half.recoverable_ns, half.share, half.weighing_share()), (16_000_000, 0.4, 0.1));

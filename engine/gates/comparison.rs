@@ -104,16 +104,19 @@ impl Context<'_> {
         if let Some(says) = self.incomplete() {
             return Gate { outcome: GateOutcome::Unknown, says, ..gate };
         }
-        // What was found stands; that nothing was does not.
-        if let (GateOutcome::Passed, Some(says)) = (gate.outcome, self.open(least)) {
-            let says = format!("{says} ({})", gate.says);
-            return Gate { outcome: GateOutcome::Unknown, says: escape::plain(&says), ..gate };
-        }
         // What became faster must not fail for what it uncovered.
-        match (gate.outcome, self.comparison.outcome) {
+        let gate = match (gate.outcome, self.comparison.outcome) {
             (GateOutcome::Failed, Outcome::Faster) => {
                 let says = format!("the head is faster, although {}", gate.says);
                 Gate { outcome: GateOutcome::Passed, says, ..gate }
+            }
+            _ => gate,
+        };
+        // What was found stands; that nothing was, or that it does not matter, does not.
+        match (gate.outcome, self.open(least)) {
+            (GateOutcome::Passed, Some(says)) => {
+                let says = format!("{says} ({})", gate.says);
+                Gate { outcome: GateOutcome::Unknown, says: escape::plain(&says), ..gate }
             }
             _ => gate,
         }
@@ -146,10 +149,11 @@ impl Context<'_> {
         let of_runs = |index: usize| -> Vec<f64> {
             runs.iter().filter_map(|run| run.get(index)).map(|number| number.head).collect()
         };
-        let medians = first
-            .iter()
-            .enumerate()
-            .map(|(index, number)| Number::without_base(number.of.clone(), median(&of_runs(index))));
+        let medians = first.iter().enumerate().map(|(index, number)| {
+            let told = runs.iter().filter_map(|run| run.get(index)).map(|number| number.told).max();
+            let middle = Number::without_base(number.of.clone(), median(&of_runs(index)));
+            Number { told: told.unwrap_or_default(), ..middle }
+        });
         Ok(medians.collect())
     }
 
@@ -204,7 +208,9 @@ impl Context<'_> {
         let of = |run: &Run| told(run).or((is_gone && scaling.is_per_unit()).then_some(0.0));
         let number = self.number(&name, scaling, None, of)?;
         let interval = number.interval.or_else(|| self.within_run(named, &replacing, &number));
-        Ok(vec![Number { interval, ..number }])
+        let runs = self.runs.base.iter().chain(self.runs.head);
+        let told = runs.map(|run| named.told(&run.facts, &replacing)).max().unwrap_or_default();
+        Ok(vec![Number { interval, told, ..number }])
     }
 
     /// With one run a side: between which bounds a change lies, told from how the calls of each differ.
@@ -237,8 +243,7 @@ impl Context<'_> {
     }
 
     fn window_time(&self) -> Result<Number, String> {
-        let windows = self.comparison.devices.iter().map(|device| device.window);
-        let slowest = windows.max_by_key(|window| window.base.median.max(window.head.median));
+        let slowest = self.comparison.slowest_window();
         Ok(Number::of_change(&slowest.ok_or("a side recorded no GPU work")?))
     }
 
@@ -254,7 +259,8 @@ impl Context<'_> {
         let base = self.values(Side::Base, is_per_unit, &of);
         let head = self.values(Side::Head, is_per_unit, &of).ok_or_else(|| format!("the head does not have {name}"))?;
         let interval = base.as_ref().and_then(|base| Interval::of(base, &head));
-        let number = Number { of: None, base: base.as_deref().map(median), head: median(&head), interval };
+        let number =
+            Number { base: base.as_deref().map(median), interval, ..Number::without_base(None, median(&head)) };
         Ok(if scaling == Scaling::ExtensiveWithGaps { self.without_gaps(device, number) } else { number })
     }
 

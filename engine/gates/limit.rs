@@ -1,5 +1,6 @@
 //! Limits of numbers, as users write them.
 
+use super::GateOutcome;
 use crate::facts::catalogue::Unit;
 use crate::text::quantity::{Decimal, SHARES, SIZES, TIMES, UnitName, split_unit};
 
@@ -40,6 +41,32 @@ pub(super) enum LimitKind {
     Floor,
     /// Being another one.
     Exact,
+}
+
+/// How much a report tells of what a number is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Told {
+    /// All.
+    #[default]
+    All,
+    /// A part: with the rest the number is as large, or larger.
+    AtLeast,
+    /// A part: with the rest it may be any.
+    Part,
+}
+
+impl Told {
+    /// Whether a limit that stands so does so with the rest as well.
+    pub(super) const fn decides(self, kind: LimitKind, outcome: GateOutcome) -> bool {
+        match self {
+            Self::All => true,
+            Self::AtLeast => matches!(
+                (kind, outcome),
+                (LimitKind::Ceiling, GateOutcome::Failed) | (LimitKind::Floor, GateOutcome::Passed)
+            ),
+            Self::Part => false,
+        }
+    }
 }
 
 impl Limit {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::budget::{Budget, Metric};
+use super::limit::Told;
 use super::standing::{self, Number};
 use super::{BaseGate, Conditions, Gate, GateOutcome};
 use crate::compare::{Rounds, State, devices_with_work};
@@ -50,11 +51,15 @@ pub(super) fn gates(review: &Review, facts: &Facts, conditions: &Conditions) -> 
     let mut gates: Vec<Gate> =
         conditions.fail_on.findings.least().map(|least| fail_on(review, facts, least)).into_iter().collect();
     let mut needing_base = Vec::new();
+    let is_unjudged = unjudged(&review.errors.iter().collect::<Vec<_>>()).is_some();
     for budget in conditions.budgets.iter() {
         let numbers = match (&budget.metric, new_count) {
             _ if budget.limit.is_relative() => None,
             (Metric::Findings(_), _) if incomplete(facts).is_some() => incomplete(facts).map(Err),
-            (Metric::Findings(State::New), Some(count)) => Some(Ok(vec![Number::without_base(None, count as f64)])),
+            (Metric::Findings(State::New), Some(count)) => {
+                let told = if is_unjudged { Told::AtLeast } else { Told::All };
+                Some(Ok(vec![Number { told, ..Number::without_base(None, count as f64) }]))
+            }
             (Metric::Findings(_), _) => None,
             (metric, _) => Some(numbers(facts, metric)),
         };
@@ -106,7 +111,10 @@ pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, Str
         }
         Metric::Named(named) => named
             .of(facts, &[])
-            .map(one)
+            .map(|number| {
+                let told = named.told(facts, &[]);
+                vec![Number { told, ..Number::without_base(None, number) }]
+            })
             .ok_or_else(|| format!("the report has no {} and has {}", named.what(), named.fact.name)),
     }
 }

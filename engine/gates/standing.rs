@@ -1,7 +1,7 @@
 //! How numbers stand against their limits, in words.
 
 use super::budget::Budget;
-use super::limit::Limit;
+use super::limit::{Limit, Told};
 use super::{Gate, GateOutcome};
 use crate::compare::{Change, Interval, Outcome, signed};
 use crate::facts::catalogue::Unit;
@@ -17,6 +17,8 @@ pub(super) struct Number {
     pub(super) head: f64,
     /// Between which bounds the change lies; absent where the runs are too few to tell.
     pub(super) interval: Option<Interval>,
+    /// How much of what it is of is told.
+    pub(super) told: Told,
 }
 
 impl Number {
@@ -30,11 +32,20 @@ impl Number {
     /// A change, as a limit holds it.
     pub(super) fn of_change(change: &Change) -> Self {
         let Change { base, head, interval, .. } = change;
-        Self { of: None, base: Some(base.median as f64), head: head.median as f64, interval: *interval }
+        Self { base: Some(base.median as f64), interval: *interval, ..Self::without_base(None, head.median as f64) }
     }
 
     /// How a limit stands to it, and what that leaves open: against the base by its bounds, where these are known.
     fn against(&self, limit: Limit) -> (GateOutcome, String) {
+        let (outcome, note) = self.measured_against(limit);
+        if self.told.decides(limit.kind(), outcome) {
+            return (outcome, note);
+        }
+        (GateOutcome::Unknown, format!("{note} (there may be more: not all that counts is told)"))
+    }
+
+    /// The same, as far as it is told.
+    fn measured_against(&self, limit: Limit) -> (GateOutcome, String) {
         match (limit.holds(self.base, self.head), self.bounds()) {
             (None, _) => (GateOutcome::Unknown, " (the base has no such number)".to_owned()),
             (Some(holds), Some((base, heads))) if limit.is_relative() => decided(limit, holds, base, heads),
@@ -45,7 +56,7 @@ impl Number {
 
     /// A number without a base.
     pub(super) fn without_base(of: Option<String>, head: f64) -> Self {
-        Self { of, base: None, head, interval: None }
+        Self { of, base: None, head, interval: None, told: Told::All }
     }
 }
 

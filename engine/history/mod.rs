@@ -13,7 +13,7 @@ use crate::text::spans::Sentence;
 
 pub use change::ChangePoint;
 pub use label::{Label, Order};
-use runs::{About, Found, Recorded};
+use runs::{About, Basis, Found, Recorded};
 pub use runs::{Counts, Failed, Runs, TooManyFindings};
 
 /// A finding that can gain less of the window is no trend worth a line.
@@ -68,6 +68,17 @@ pub struct Trend {
     pub shares: Vec<Option<f64>>,
 }
 
+/// Why a run is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftOut {
+    /// It holds no time of the kind that the others have.
+    NoTime,
+    /// It does not hold all that ran: what is missing.
+    Incomplete(String),
+    /// It is not what most runs are of: what is otherwise.
+    Other(&'static str),
+}
+
 /// The points in order, and where they change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
@@ -79,8 +90,8 @@ pub struct History {
     pub changes: Vec<ChangePoint>,
     /// Findings that came, went or could gain a percent of the window more or less, the gravest first.
     pub trends: Vec<Trend>,
-    /// Runs that are left out, and why: they hold no time of the kind that the others have, or not all that ran.
-    pub left_out: Vec<(Label, Option<String>)>,
+    /// Runs that are left out, and why.
+    pub left_out: Vec<(Label, LeftOut)>,
     /// Rules that went wrong on some run, by id.
     pub failures: Vec<Failed>,
 }
@@ -93,13 +104,19 @@ impl History {
         // Steps where most have them: single runs without must not make windows of all.
         let of = if 2 * runs.iter().filter(has_steps).count() > runs.len() { TimeOf::Step } else { TimeOf::Window };
         let mut groups: BTreeMap<Label, Vec<(f64, Recorded)>> = BTreeMap::new();
-        let mut left_out = Vec::new();
-        for run in runs {
+        let (mut timed, mut left_out) = (Vec::new(), Vec::new());
+        for mut run in runs {
             // What is missing looks like less work, or like idle time.
-            match time_ns(&run, of).filter(|_| run.incomplete.is_none()) {
-                Some(ns) => groups.entry(run.label.clone()).or_default().push((ns, run)),
-                None => left_out.push((run.label, run.incomplete)),
+            match (run.incomplete.take(), time_ns(&run, of)) {
+                (None, Some(ns)) => timed.push((ns, run)),
+                (None, None) => left_out.push((run.label, LeftOut::NoTime)),
+                (Some(what), _) => left_out.push((run.label, LeftOut::Incomplete(what))),
             }
+        }
+        let (timed, others) = alike(timed, of, order);
+        left_out.extend(others);
+        for (ns, run) in timed {
+            groups.entry(run.label.clone()).or_default().push((ns, run));
         }
         let mut groups: Vec<(Label, Vec<(f64, Recorded)>)> = groups.into_iter().collect();
         groups.sort_by(|a, b| order.key(&a.0).cmp(&order.key(&b.0)));
@@ -113,6 +130,29 @@ impl History {
     pub fn begin(&self, change: &ChangePoint) -> Option<&Point> {
         self.points.get(change.index)
     }
+}
+
+/// The runs that most are like, and the others: on another GPU, or of another step, a time is no other time of the program. Of as
+/// many the latest.
+fn alike(mut timed: Vec<(f64, Recorded)>, of: TimeOf, order: &Order) -> (Vec<(f64, Recorded)>, Vec<(Label, LeftOut)>) {
+    let mut counts: BTreeMap<Basis, (usize, _)> = BTreeMap::new();
+    for (_, run) in &mut timed {
+        if of == TimeOf::Window {
+            run.basis = std::mem::take(&mut run.basis).without_step();
+        }
+        let key = order.key(&run.label);
+        let (count, latest) = counts.entry(run.basis.clone()).or_insert_with(|| (0, key.clone()));
+        *count += 1;
+        *latest = key.max(latest.clone());
+    }
+    let most = counts.into_iter().max_by(|(_, one), (_, other)| one.cmp(other)).map(|(basis, _)| basis);
+    let Some(most) = most else { return (timed, Vec::new()) };
+    let (alike, others): (Vec<_>, Vec<_>) = timed.into_iter().partition(|(_, run)| run.basis == most);
+    let other = |(_, run): (f64, Recorded)| {
+        let what = run.basis.difference(&most).unwrap_or("of something else");
+        (run.label, LeftOut::Other(what))
+    };
+    (alike, others.into_iter().map(other).collect())
 }
 
 fn time_ns(run: &Recorded, of: TimeOf) -> Option<f64> {
@@ -241,10 +281,34 @@ mod tests {
         }
         let history = History::of(runs, &Order::default(), 0.02);
         let left_out: Vec<(&str, bool)> =
-            history.left_out.iter().map(|(label, why)| (label.text(), why.is_some())).collect();
+            history.left_out.iter().map(|(label, why)| (label.text(), matches!(why, LeftOut::Incomplete(_)))).collect();
         assert_eq!((history.points.len(), left_out), (3, vec![("3", true)]));
         let failures: Vec<(&str, usize)> =
             history.failures.iter().map(|failed| (failed.rule.as_str(), failed.run_count)).collect();
         assert_eq!(failures, [("broken", 4)]);
+    }
+
+    #[test]
+    fn runs_on_another_gpu_or_of_another_step_are_no_change_of_the_program() {
+        let mut runs = Runs::default();
+        for night in 0..9 {
+            let mut sample = Sample::default();
+            let run = sample.run();
+            let gpu = if night < 4 { "A100" } else { "H100" };
+            let device = sample.device(run, 0, gpu, 10_000_000, &[("compute_ns", 10_000_000)]);
+            if night == 8 {
+                sample.facts.get_mut(device).set("phase", "steady");
+                sample.facts.get_mut(device).set("whole_window_ns", 90_000_000);
+            }
+            let review = sample.review();
+            runs.add(Label::of_stem(&format!("{night}")), &sample.facts, &review).unwrap();
+        }
+        let history = History::of(runs, &Order::default(), 0.02);
+        let of = |what: &'static str| {
+            let others = history.left_out.iter().filter(move |(_, why)| *why == LeftOut::Other(what));
+            others.map(|(label, _)| label.text()).collect::<Vec<_>>()
+        };
+        assert_eq!((history.points.len(), history.changes.len()), (4, 0));
+        assert_eq!((of("on other GPUs"), of("of another part of the run")), (vec!["0", "1", "2", "3"], vec!["8"]));
     }
 }

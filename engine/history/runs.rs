@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashMap;
 
 use super::Label;
-use crate::compare::{Rounds, devices_with_work};
-use crate::facts::Facts;
+use crate::compare::{Rounds, devices_with_work, measured_part};
+use crate::facts::{Entity, Facts};
 use crate::findings::{Review, RuleFailure};
 use crate::limits::MAX_HISTORY_FINDING_COUNT;
 use crate::rules::outcome::Severity;
+use crate::text::plural::counted_as;
 use crate::text::spans::Sentence;
 
 /// Runs have more different findings than are kept.
@@ -49,8 +50,56 @@ pub(super) struct Recorded {
     pub(super) window_ns: Option<f64>,
     /// Why its time is none of the program's; absent for a whole recording.
     pub(super) incomplete: Option<String>,
+    /// What its time can be held against.
+    pub(super) basis: Basis,
     pub(super) counts: Counts,
     pub(super) found: Box<[Found]>,
+}
+
+/// What must be alike for times to be those of one program: only then is a change one of the program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Basis {
+    format: String,
+    gpus: Vec<String>,
+    step: String,
+    part: &'static str,
+}
+
+impl Basis {
+    fn of(facts: &Facts) -> Self {
+        let devices = devices_with_work(facts);
+        let texts = |name: &str| {
+            let of_device = |(_, device): &(_, &Entity)| device.text(name).unwrap_or_default().to_owned();
+            devices.iter().map(of_device).collect::<Vec<String>>()
+        };
+        let run = facts.run();
+        let is_narrowed = run.is_some_and(|run| run.get("is_window_narrowed") == Some(&true.into()));
+        let first = |name: &str| texts(name).into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+        let mut gpus = texts("name");
+        gpus.sort_unstable();
+        Self {
+            format: run.and_then(|run| run.text("format")).unwrap_or_default().to_owned(),
+            gpus,
+            step: first("step_name"),
+            part: if is_narrowed { "chosen" } else { measured_part(facts) },
+        }
+    }
+
+    /// The same where no step is timed: which one repeats is no matter.
+    pub(super) fn without_step(self) -> Self {
+        Self { step: String::new(), ..self }
+    }
+
+    /// What of another run is otherwise, in a few words.
+    pub(super) fn difference(&self, other: &Self) -> Option<&'static str> {
+        let differs = [
+            (self.format != other.format, "recorded by another profiler"),
+            (self.gpus != other.gpus, "on other GPUs"),
+            (self.step != other.step, "of another step"),
+            (self.part != other.part, "of another part of the run"),
+        ];
+        differs.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
+    }
 }
 
 /// A finding of a run that is more than a note.
@@ -106,11 +155,14 @@ impl Runs {
             self.failures.entry(error.rule.clone()).or_insert_with(new).run_count += 1;
         }
         let damaged = || facts.is_damaged().then(|| "the file is damaged".to_owned());
-        let incomplete = facts.missing_work().or_else(damaged);
+        // Any of them may have taken any time.
+        let unusable = || Some(counted_as(facts.unusable_work()?, "row", "rows") + " of GPU work left out");
+        let incomplete = facts.missing_work().or_else(damaged).or_else(unusable);
         let step_ns = Rounds::of(facts).map(|rounds| rounds.mean_ns);
         let window_ns = devices_with_work(facts).iter().filter_map(|(_, device)| device.int("window_ns")).max();
         let [step_ns, window_ns] = [step_ns, window_ns].map(|ns| ns.map(|ns| ns as f64));
-        self.all.push(Recorded { label, step_ns, window_ns, incomplete, counts, found: found.into() });
+        let basis = Basis::of(facts);
+        self.all.push(Recorded { label, step_ns, window_ns, incomplete, basis, counts, found: found.into() });
         Ok(())
     }
 

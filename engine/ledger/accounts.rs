@@ -45,7 +45,7 @@ pub enum Breakdown {
 }
 
 impl Breakdown {
-    const ALL: [Self; 5] = [Self::Operation, Self::CopyKind, Self::Activity, Self::Trigger, Self::Waste];
+    pub(crate) const ALL: [Self; 5] = [Self::Operation, Self::CopyKind, Self::Activity, Self::Trigger, Self::Waste];
 
     /// The account that is divided.
     pub const fn whole(self) -> Account {

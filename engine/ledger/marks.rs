@@ -131,11 +131,15 @@ fn mark_first_frees(timeline: &Timeline, class: &[ApiClass], activity: &mut [Act
             of_process.entry(timeline.process_of(*thread)).or_default().push((api.times.start(call as usize), call));
         }
     }
+    let is_launch = |name: &NameId| class.get(*name as usize) == Some(&ApiClass::Launch);
+    let launches = api.name.iter().zip(0_usize..).filter(|(name, _)| is_launch(name));
+    let last_launch = launches.map(|(_, call)| api.times.start(call)).max().unwrap_or(i64::MIN);
     of_process.retain(|_, frees| {
         frees.sort_unstable();
         let is_slow = |call: u32| api.times.get(call as usize).is_some_and(|call| call.len_ns() >= SLOW_FIRST_FREE_NS);
-        // Where slow ones go on, they free what was allocated.
-        let goes_on = frees.iter().skip(FIRST_FREE_COUNT).any(|(_, call)| is_slow(*call));
+        // Where slow ones go on, they free what was allocated; after the last launch they do as the program ends.
+        let goes_on =
+            frees.iter().filter(|(start, call)| *start < last_launch && is_slow(*call)).count() > FIRST_FREE_COUNT;
         frees.truncate(FIRST_FREE_COUNT);
         frees.retain(|(_, call)| is_slow(*call));
         !goes_on && !frees.is_empty()
@@ -146,8 +150,7 @@ fn mark_first_frees(timeline: &Timeline, class: &[ApiClass], activity: &mut [Act
     }
     let mut launches: HashMap<u32, Vec<i64>> = of_process.keys().map(|process| (*process, Vec::new())).collect();
     for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0_usize..) {
-        let is_launch = class.get(*name as usize) == Some(&ApiClass::Launch);
-        if let Some(starts) = launches.get_mut(&timeline.process_of(*thread)).filter(|_| is_launch) {
+        if let Some(starts) = launches.get_mut(&timeline.process_of(*thread)).filter(|_| is_launch(name)) {
             starts.push(api.times.start(call));
         }
     }

@@ -24,6 +24,7 @@ struct Totals {
     host_ns: i64,
     blocked_ns: i64,
     launch_ns: i64,
+    waits_ns: i64,
 }
 
 impl Totals {
@@ -33,6 +34,7 @@ impl Totals {
             Account::IdleHost => self.host_ns += length_ns,
             Account::IdleBlocked => self.blocked_ns += length_ns,
             Account::IdleLaunch => self.launch_ns += length_ns,
+            Account::IdleSync | Account::IdleQuery | Account::IdleCopyCall => self.waits_ns += length_ns,
             _ => {}
         }
     }
@@ -148,7 +150,7 @@ impl<'timeline> OpenRanges<'timeline> {
 
     /// Adds up the idle time where a range was the innermost, and what passed since its label was opened, unless it still is.
     fn settle(&mut self, ended: Open) {
-        let Totals { idle_ns, host_ns, blocked_ns, launch_ns } = ended.innermost;
+        let Totals { idle_ns, host_ns, blocked_ns, launch_ns, .. } = ended.innermost;
         let mut sums = RangeIdle {
             innermost_idle_ns: idle_ns,
             innermost_host_ns: host_ns,
@@ -165,6 +167,7 @@ impl<'timeline> OpenRanges<'timeline> {
                 sums.host_ns = self.totals.host_ns - since.host_ns;
                 sums.blocked_ns = self.totals.blocked_ns - since.blocked_ns;
                 sums.launch_ns = self.totals.launch_ns - since.launch_ns;
+                sums.waits_ns = self.totals.waits_ns - since.waits_ns;
             }
         }
         if sums.idle_ns > 0 || sums.innermost_idle_ns > 0 {
@@ -236,6 +239,7 @@ mod tests {
                     host_ns: count(false, Some(Account::IdleHost)),
                     blocked_ns: count(false, Some(Account::IdleBlocked)),
                     launch_ns: count(false, Some(Account::IdleLaunch)),
+                    waits_ns: count(false, Some(Account::IdleSync)),
                     innermost_idle_ns: count(true, None),
                     innermost_host_ns: count(true, Some(Account::IdleHost)),
                     innermost_blocked_ns: count(true, Some(Account::IdleBlocked)),

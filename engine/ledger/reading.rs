@@ -218,6 +218,8 @@ pub struct RangeIdle {
     pub blocked_ns: i64,
     /// The launching in it.
     pub launch_ns: i64,
+    /// The waiting for the device in it, and for copies.
+    pub waits_ns: i64,
     /// Where no other range lies further inside.
     pub innermost_idle_ns: i64,
     /// The host code in that.
@@ -234,6 +236,7 @@ impl RangeIdle {
         self.host_ns += other.host_ns;
         self.blocked_ns += other.blocked_ns;
         self.launch_ns += other.launch_ns;
+        self.waits_ns += other.waits_ns;
         self.innermost_idle_ns += other.innermost_idle_ns;
         self.innermost_host_ns += other.innermost_host_ns;
         self.innermost_blocked_ns += other.innermost_blocked_ns;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{markup, spans};
 use crate::compare::signed;
-use crate::history::{ChangePoint, History, Point, TimeOf, Trend};
+use crate::history::{ChangePoint, History, LeftOut, Point, TimeOf, Trend};
 use crate::text::plural::counted;
 use crate::text::spans::Sentence;
 use crate::text::{escape, number};
@@ -70,18 +70,27 @@ fn beside(history: &History) -> Vec<Sentence> {
         let more = names.len().saturating_sub(MAX_LINES);
         (!names.is_empty()).then(|| told.own(&if more > 0 { format!(" and {more} more.") } else { ".".to_owned() }))
     };
-    let of = |is_incomplete: bool| {
-        let meant = history.left_out.iter().filter(move |(_, why)| why.is_some() == is_incomplete);
-        let why = |why: &Option<String>| why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-        meant.map(|(label, of)| (label.text(), why(of))).collect::<Vec<_>>()
+    let of = |why: fn(&LeftOut) -> Option<String>| {
+        let meant = history.left_out.iter().filter_map(move |(label, of)| Some((label.text(), why(of)?)));
+        meant.collect::<Vec<_>>()
     };
+    let without = of(|why| (*why == LeftOut::NoTime).then(String::new));
+    let incomplete = of(|why| match why {
+        LeftOut::Incomplete(what) => Some(format!(" ({what})")),
+        LeftOut::NoTime | LeftOut::Other(_) => None,
+    });
+    let others = of(|why| match why {
+        LeftOut::Other(what) => Some(format!(" ({what})")),
+        LeftOut::NoTime | LeftOut::Incomplete(_) => None,
+    });
     let failed = history.failures.iter();
     let failed = failed.map(|failed| {
         (failed.rule.as_str(), format!(" {} on {}", failed.first.what(), counted(failed.run_count, "run")))
     });
     let told = [
-        named(&format!("Left out, without a {}: ", what(history.of)), of(false)),
-        named("Left out, since work of the GPU is missing: ", of(true)),
+        named(&format!("Left out, without a {}: ", what(history.of)), without),
+        named("Left out, since work of the GPU is missing: ", incomplete),
+        named("Left out, since most runs are other ones: ", others),
         named("What these rules would find is not told: ", failed.collect()),
     ];
     told.into_iter().flatten().collect()
@@ -142,9 +151,15 @@ pub fn history_json(history: &History) -> serde_json::Result<String> {
         })
         .collect();
     let left_out: Vec<&str> = history.left_out.iter().map(|(label, _)| label.text()).collect();
-    let incomplete =
-        history.left_out.iter().filter_map(|(label, why)| Some(json!({ "label": label.text(), "why": why.as_ref()? })));
-    let incomplete: Vec<Value> = incomplete.collect();
+    let mut incomplete: Vec<Value> = Vec::new();
+    let mut other: Vec<Value> = Vec::new();
+    for (label, why) in &history.left_out {
+        match why {
+            LeftOut::NoTime => {}
+            LeftOut::Incomplete(what) => incomplete.push(json!({ "label": label.text(), "why": what })),
+            LeftOut::Other(what) => other.push(json!({ "label": label.text(), "why": what })),
+        }
+    }
     let errors = history.failures.iter().map(|failed| {
         json!({ "rule": failed.rule, "runs": failed.run_count, "what": failed.first.what(), "message": failed.first.message })
     });
@@ -152,7 +167,7 @@ pub fn history_json(history: &History) -> serde_json::Result<String> {
     let all = json!({
         "schema": SCHEMA, "coldspot": env!("CARGO_PKG_VERSION"), "of": history.of.name(), "verdict": verdict(history).plain(),
         "points": points, "changes": changes, "findings": trends, "left_out": left_out,
-        "incomplete": incomplete, "errors": errors,
+        "incomplete": incomplete, "other": other, "errors": errors,
     });
     Ok(escape::json(&(serde_json::to_string_pretty(&all)? + "\n")))
 }

@@ -57,6 +57,16 @@ pub enum Role {
     Broadcast,
 }
 
+impl Role {
+    /// Whether it reads or writes elements one by one, so that it can do so in another type or layout.
+    pub(crate) const fn passes_over_elements(self) -> bool {
+        matches!(
+            self,
+            Self::Elementwise | Self::Softmax | Self::Reduction | Self::Join | Self::Gather | Self::Normalization
+        )
+    }
+}
+
 /// What is played again.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'all> {

@@ -53,6 +53,10 @@ pub(super) struct Call {
     pub(super) profiler_before_ns: i64,
     /// Whether it takes memory from a pool, in the order of a stream, or gives it back.
     pub(super) is_of_pool: bool,
+    /// Whether it takes memory of the device, and not in the order of a stream.
+    pub(super) takes_memory: bool,
+    /// Whether it only asks about the device or a kernel.
+    pub(super) asks: bool,
     /// Whether it is made in a step of an optimizer, or while it clears gradients.
     pub(super) is_of_optimizer: bool,
     /// The first operation that it asked for, and how many.
@@ -187,6 +191,7 @@ impl Part {
                 }
             }
             call_of.insert(*index, self.calls.len() as u32);
+            let memory = (class == ApiClass::Allocate).then(|| memory_call_of(subject, *index)).flatten();
             let call = Call {
                 start,
                 end,
@@ -199,7 +204,9 @@ impl Part {
                 operator_count: 0,
                 frame_count: 0,
                 profiler_before_ns: 0,
-                is_of_pool: class == ApiClass::Allocate && is_of_pool(subject, *index),
+                is_of_pool: memory == Some(MemoryCall::Pool),
+                takes_memory: memory == Some(MemoryCall::DeviceAllocate),
+                asks: class == ApiClass::Init && asks(subject, *index),
                 is_of_optimizer: false,
                 first_op: NONE,
                 op_count: 0,
@@ -370,10 +377,15 @@ impl Part {
     }
 }
 
-/// Whether a call manages memory in the order of a stream.
-fn is_of_pool(subject: &Subject<'_>, call: u32) -> bool {
-    let name = subject.timeline.api.name.get(call as usize);
-    name.is_some_and(|name| memory_call(subject.timeline.name(*name)) == MemoryCall::Pool)
+/// What a call does with memory.
+fn memory_call_of(subject: &Subject<'_>, call: u32) -> Option<MemoryCall> {
+    let name = subject.timeline.api.name.get(call as usize)?;
+    Some(memory_call(subject.timeline.name(*name)))
+}
+
+fn asks(subject: &Subject<'_>, call: u32) -> bool {
+    let name = subject.timeline.api.name.get(call as usize).map_or("", |name| subject.timeline.name(*name));
+    ["Get", "Occupancy"].iter().any(|part| name.contains(part))
 }
 
 /// What a copy moves.

@@ -258,12 +258,31 @@ impl<'a> Running<'a> {
         Ok(Self { program, has_ended: false, heir })
     }
 
-    /// How it ended; none while it runs.
+    /// How it ended; none while it runs. What it left running ends with it.
     fn status(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        let id = self.program.id();
+        if !self.has_ended && has_exited(id) {
+            interrupt::end_program(id);
+        }
         let status = self.program.try_wait()?;
         self.has_ended = status.is_some();
         Ok(status)
     }
+}
+
+/// Whether a program has ended that was not waited for: until then no other one has its number, or that of its group.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn has_exited(id: u32) -> bool {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| waitid(WaitId::Pid(pid), options).is_ok_and(|status| status.is_some()))
+}
+
+/// Elsewhere nothing tells without waiting for it.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn has_exited(_: u32) -> bool {
+    false
 }
 
 impl Drop for Running<'_> {
@@ -387,6 +406,21 @@ mod tests {
         assert!(!late.exists(), "it was waited for");
         assert!(ended.status.success());
         assert_eq!(ended.last_line, "done");
+    }
+
+    #[test]
+    fn what_a_child_leaves_running_ends_with_it() {
+        let scratch = Scratch::new().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let beats = folder.path().join("beats");
+        let script =
+            format!("(while :; do echo >>'{0}'; sleep 0.01; done) & until [ -s '{0}' ]; do :; done", beats.display());
+        run(Path::new("/bin/sh"), &["-c".into(), script.into()], &scratch, Bounds::of_time(Duration::from_secs(60)))
+            .unwrap();
+        let length = || beats.metadata().unwrap().len();
+        let at_end = length();
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(at_end, length(), "it writes on");
     }
 
     #[test]

@@ -138,6 +138,13 @@ const COUNTS: &[Fact] = &[
     ),
     fact("communication_count", Int, CudaTrace, Extensive, "Communication kernels."),
     fact(
+        "communication_kernel",
+        Text,
+        CudaTrace,
+        Incomparable,
+        "The communication kernel that takes most of the time; absent where there is none.",
+    ),
+    fact(
         "communication_wait_ns",
         Int,
         CudaTrace,

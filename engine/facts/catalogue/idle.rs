@@ -32,6 +32,13 @@ pub(super) const DETAIL: &[Fact] = &[
         "Kernels, streams and groups of copies beyond the limit, which have no facts of their own; absent when none.",
     ),
     fact(
+        "omitted_range_count",
+        Int,
+        Nvtx,
+        OneTime,
+        "Ranges by name, of processes that run work on the device, that have no facts of their own, as there are more than are told; absent without ranges.",
+    ),
+    fact(
         "too_deep_range_count",
         Int,
         Nvtx,

@@ -325,5 +325,12 @@ pub(super) const LAUNCH_SHAPE: &[Fact] = &[
         "Time that these own in which the kernels that run have fewer blocks together than the device has SMs.",
     ),
     fact("unused_sm_ns", Int, DeviceInfo, Extensive, "The same, times the share of the SMs without a block."),
+    fact(
+        "tail_effect_sm_ns",
+        Int,
+        DeviceInfo,
+        Extensive,
+        "Derived: time that these own with nothing beside them, times the share of the SMs left empty by the last wave of a grid that does fill the device.",
+    ),
     fact("faulting_ns", Int, CudaTrace, Extensive, "Time in which unified-memory migrations run under these."),
 ];

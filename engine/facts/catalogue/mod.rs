@@ -258,6 +258,11 @@ impl Unit {
     }
 }
 
+/// Whether a time is one on the clock of the capture, by its name, and no length.
+pub(super) fn is_instant(name: &str) -> bool {
+    name.ends_with("start_ns") || name.ends_with("end_ns")
+}
+
 /// One entry of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fact {

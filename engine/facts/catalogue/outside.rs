@@ -86,6 +86,27 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "The time there before the first thing that was recorded of it, and after the last.",
     ),
     fact(
+        "outside_queued_ns",
+        Int,
+        CudaTrace,
+        OneTime,
+        "How long the GPU's first work had been launched before it began, where that is 50 ms and most of outside_before_ns: it waited, as for work that was launched before the recording began.",
+    ),
+    fact(
+        "outside_cuda_init_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long that thread is there in no recorded call from where the profiler notices CUDA to the first call that needs a context, of at most a second without CPU samples in the program's own code: CUDA starts, in calls that are not recorded.",
+    ),
+    fact(
+        "outside_pin_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long that thread is there in calls that lock pages of the host, allocate page-locked memory, unlock or free it.",
+    ),
+    fact(
         "outside_off_cpu_ns",
         Int,
         CudaApi,
@@ -115,6 +136,14 @@ pub(super) const OUTSIDE: &[Fact] = &[
         "The CUDA API, or what else sets CUDA up, loads or compiles code, that the launching thread spends most time in there.",
     ),
     fact("outside_call_ns", Int, CudaApi, OneTime, "The time in it."),
+    fact(
+        "outside_second_call",
+        Text,
+        CudaApi,
+        Incomparable,
+        "The call of CUDA that takes the thread most time there after `outside_call`; absent without one.",
+    ),
+    fact("outside_second_call_ns", Int, CudaApi, OneTime, "The time in it."),
     fact(
         "does_outside_call_set_up",
         Bool,

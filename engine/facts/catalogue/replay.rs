@@ -79,6 +79,13 @@ pub(super) const REPLAY: &[Fact] = &[
         "How far a step is from that recorded, in the mean, when it is played again without what the model does not explain.",
     ),
     fact(
+        "lower_precision_halves_others",
+        Bool,
+        CudaApi,
+        Incomparable,
+        "Whether the most that matrix products in lower precision could gain counts that other kernels move half as much: so where those products take a tenth of the time of kernels.",
+    ),
+    fact(
         "replay_inner_wait_count",
         Int,
         CudaApi,

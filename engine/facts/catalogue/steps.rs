@@ -107,6 +107,13 @@ pub(super) const STEPS: &[Fact] = &[
         "Median span of a step, until the next begins: from where the host enters it and the GPU has done what came before; from its first GPU operation where launches tell steps.",
     ),
     fact(
+        "step_mean_ns",
+        Int,
+        CudaTrace,
+        Intensive,
+        "From the start of a step to that of the next, on average over the steady state, where launches alone tell the steps; absent with fewer than two.",
+    ),
+    fact(
         "step_beat_ns",
         Int,
         CudaTrace,

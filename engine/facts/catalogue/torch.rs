@@ -22,13 +22,20 @@ pub(super) const TORCH: &[Fact] = &[
         Extensive,
         "Those of them that update many parameters at once, by their names.",
     ),
+    fact(
+        "optimizer_beside_rounds_kernel_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Those of them that run beside the rounds that a sequence of launches tells: what a replay of rounds wins is not of these. Absent where ranges tell steps.",
+    ),
     fact("optimizer_kernel_sum_ns", Int, Nvtx, Extensive, "Durations of all these kernels, summed."),
     fact(
         "idle_optimizer_ns",
         Int,
         Nvtx,
         ExtensiveWithGaps,
-        "Idle time of the device while the launching thread runs host code or launches in a step of an optimizer; waits, loading and allocation there do not count.",
+        "Idle time of the device while the launching thread runs host code, launches or waits for the device in a step of an optimizer; loading and allocation there do not count.",
     ),
     fact(
         "step_lead_ns",

@@ -121,6 +121,9 @@ fn counts(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
         }
     }
     facts.set_some("communication_median_ns", median(&mut collectives));
+    let sum_ns = |lengths_ns: &[i64]| lengths_ns.iter().copied().fold(0, i64::saturating_add);
+    let main = by_collective.iter().map(|(name, lengths_ns)| (sum_ns(lengths_ns), timeline.name(*name)));
+    facts.set_some("communication_kernel", main.max().map(|(_, name)| name));
     let waits_ns = by_collective.values().map(|lengths_ns| odd_ns(lengths_ns)).fold(0, i64::saturating_add);
     work(device, waits_ns, facts);
     let [kernel, graph, communication, copy, migration, memset] = totals;

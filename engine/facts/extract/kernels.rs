@@ -204,6 +204,9 @@ fn shape_entity(context: &Context<'_>, device: &DeviceContext, parents: &Parents
     facts.set("longest_start_ns", launches.longest_start_ns);
     moments(timeline, device, &of.tally, &mut facts);
     geometry(timeline, device, &mut of.launches, &mut facts);
+    if facts.number("waves_per_sm").is_some() {
+        facts.set("tail_effect_sm_ns", of.tally.tail_ns as i64);
+    }
     facts
 }
 

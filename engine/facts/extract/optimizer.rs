@@ -2,6 +2,7 @@
 
 use foldhash::HashMap;
 
+use super::steps::are_rounds;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::OpKind;
@@ -25,7 +26,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let before = times.partition_point(0, |range| range.start <= at);
         times.get(before.checked_sub(1)?).filter(|range| range.end > at)
     };
-    let (mut kernel_count, mut together_count, mut kernel_ns) = (0, 0, 0_i64);
+    let (mut kernel_count, mut together_count, mut beside_rounds_count, mut kernel_ns) = (0, 0, 0, 0_i64);
     let mut joint: HashMap<NameId, bool> = HashMap::default();
     for op in device.ops.in_window().filter(|op| op.kind == OpKind::Kernel) {
         let Some(call) = op.call(timeline) else { continue };
@@ -36,6 +37,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         let name = timeline.kernels.shape_of(op.index).full_name;
         let is_joint = || TOGETHER.iter().any(|part| timeline.name(name).contains(part));
         kernel_count += 1;
+        beside_rounds_count += i64::from(device.told.rounds.overlap_ns(op.interval()) == 0);
         kernel_ns = kernel_ns.saturating_add(op.interval().clip(device.window()).len_ns());
         together_count += i64::from(*joint.entry(name).or_insert_with(is_joint));
     }
@@ -46,12 +48,15 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     }
     let of_range = |(key, idle): (&(u32, u32), &crate::ledger::reading::RangeIdle)| {
         let is_step = is_step.get(key.1 as usize).copied().unwrap_or(false);
-        // What loads code, or takes memory for the first time, is no cost of single parameters.
-        if is_step { idle.host_ns.saturating_add(idle.launch_ns) } else { 0 }
+        // What loads code, or takes memory for the first time, is no cost of single parameters; waits for a number of each are.
+        if is_step { idle.host_ns.saturating_add(idle.launch_ns).saturating_add(idle.waits_ns) } else { 0 }
     };
     facts.set("optimizer_step_count", count as i64);
     facts.set("optimizer_kernel_count", kernel_count);
     facts.set("optimizer_joint_kernel_count", together_count);
+    if are_rounds(device) {
+        facts.set("optimizer_beside_rounds_kernel_count", beside_rounds_count);
+    }
     facts.set("optimizer_kernel_sum_ns", kernel_ns);
     facts.set("idle_optimizer_ns", device.idle.ranges.iter().map(of_range).fold(0_i64, i64::saturating_add));
     let name = names().zip(&is_step).find(|(_, is_step)| **is_step).map(|(name, _)| name);

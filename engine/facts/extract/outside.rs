@@ -3,9 +3,8 @@
 
 use std::cmp::Reverse;
 
-use super::profile::FIRST_OF_PROFILER;
 use super::projection::told_name;
-use super::spent::{Sampled, Spent};
+use super::spent::{MOST_ASKING, Sampled, Spent, asks_only};
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::Activity;
@@ -46,6 +45,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     let sides = [Interval::new(all.start, window.start), Interval::new(window.end, all.end)];
     facts.set("outside_before_ns", sides[0].len_ns().max(0));
     facts.set("outside_after_ns", sides[1].len_ns().max(0));
+    queued(context.timeline, device, sides[0], facts);
     let Some(main) = device.main_thread.filter(|_| device.knows_host) else { return };
     let teller = teller(context, device, main, sides);
     facts.set("is_outside_of_first_caller", teller != main);
@@ -57,6 +57,17 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if !context.timeline.cpu_samples.is_empty() {
         sampled(spent.sampled(context.timeline, main), facts);
     }
+}
+
+/// How long the first work had been launched before it begins, where that is most of what lies before it.
+fn queued(timeline: &Timeline, device: &DeviceContext, before: Interval, facts: &mut Entity) {
+    let first = device.ops.in_window().next().filter(|op| op.start == before.end);
+    let call = first.and_then(|op| op.call(timeline)).and_then(|call| timeline.api.times.get(call as usize));
+    let queued_ns = call.map_or(0, |call| before.end - call.end.max(before.start));
+    facts.set_some(
+        "outside_queued_ns",
+        (queued_ns.saturating_mul(2) >= before.len_ns() && queued_ns > LEAST_SET_UP_NS).then_some(queued_ns),
+    );
 }
 
 /// The thread that tells what the program did there: the one that launches most work, or, where most of the time was not recorded
@@ -97,6 +108,8 @@ fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
     facts.set("outside_host_ns", spent.host_ns());
     facts.set("outside_profiler_ns", spent.profiler.len_ns());
     facts.set("outside_unknown_ns", spent.unknown_ns);
+    facts.set("outside_cuda_init_ns", spent.starts_ns);
+    facts.set("outside_pin_ns", spent.pins_ns(timeline));
     facts.set("outside_off_cpu_ns", spent.off_cpu_ns);
     facts.set("outside_loading_ns", spent.loading_ns);
     if let Some((name, ns)) = spent.blocked(timeline) {
@@ -113,25 +126,11 @@ fn activities(timeline: &Timeline, spent: &Spent, facts: &mut Entity) {
     if let Some((name, ns)) = called.into_iter().chain(compiled).max_by_key(|(_, ns)| *ns) {
         facts.set("outside_call", without_folders(name));
         facts.set("outside_call_ns", ns);
+        if let Some((second, ns)) = spent.called_beside(timeline, name) {
+            facts.set("outside_second_call", without_folders(second));
+            facts.set("outside_second_call_ns", ns);
+        }
     }
-}
-
-/// So many of the first calls of a thread are looked through: before the one that sets CUDA up a program asks for little.
-const MOST_ASKING: usize = 1_000;
-/// How the calls begin that set nothing up: of the profiler in the program's place, for versions, devices and addresses, and what registers code.
-const ASKING: [&str; 8] = [
-    FIRST_OF_PROFILER,
-    "cuLibraryLoad",
-    "cuInit",
-    "cuGetProcAddress",
-    "cuDriverGetVersion",
-    "cuDeviceGet",
-    "cudaGetDeviceCount",
-    "cudaDriverGetVersion",
-];
-
-fn asks_only(call: &str) -> bool {
-    ASKING.iter().any(|begin| call.starts_with(begin))
 }
 
 /// Whether the call of CUDA that takes most there sets CUDA up: it is the first of its process, or frees before anything is allocated.

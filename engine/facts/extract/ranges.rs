@@ -70,9 +70,11 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     };
     of_device(timeline, device, &told, &mut part.device);
     let most = (context.max_entities() / device.processes.len().max(1)).clamp(1, MAX_BY_TIME);
+    let mut told_count = 0;
     for process in device.processes.iter().take(context.max_entities()) {
         let mut of_process = of_process(&groups, *process).to_vec();
         keep_most(timeline, &mut of_process, most);
+        told_count += of_process.len();
         part.entities.extend(of_process.iter().map(|group| {
             let mut entity = entity(context, parents, group);
             let launched_ns = projection.sum_ns.get(&(group.process, group.label));
@@ -80,6 +82,8 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
             entity
         }));
     }
+    let all_count: usize = device.processes.iter().map(|process| of_process(&groups, *process).len()).sum();
+    part.device.set("omitted_range_count", all_count.saturating_sub(told_count) as i64);
 }
 
 /// Which ranges most of a device's idle time, and of its exposed copies, lies in.

@@ -79,6 +79,7 @@ fn set(replay: &Bounded<'_, '_>, facts: &mut Entity) {
     facts.set("replay_step_count", i64::from(replay.step_count()));
     facts.set("replay_distance_share", replay.distance_share());
     facts.set("replay_inner_wait_count", replay.inner_wait_count().round() as i64);
+    facts.set("lower_precision_halves_others", replay.lower_precision_halves_others());
     for change in Change::ALL {
         let gain = replay.gain(&[*change]);
         let expected_ns = beyond(replay, *change, gain.expected_ns);

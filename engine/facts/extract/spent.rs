@@ -7,12 +7,13 @@ use foldhash::HashMap;
 
 use super::Context;
 use super::profile::{
-    CALLER_SHARE, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing, is_profiler,
-    is_system,
+    CALLER_SHARE, FIRST_OF_PROFILER, MIN_COVERED_SHARE, MIN_SAMPLE_COUNT, Profile, Weighed, covered_share, is_plumbing,
+    is_profiler, is_system,
 };
 use super::run::cuda_profiler_start;
 use crate::ledger::Activity;
-use crate::text::paths::file_name;
+use crate::text::paths::{file_name, without_folders};
+use crate::timeline::api::{MemoryCall, memory_call};
 use crate::timeline::interval::Interval;
 use crate::timeline::samples::Frame;
 use crate::timeline::union::Union;
@@ -22,6 +23,8 @@ use crate::timeline::{NONE, NameId, Timeline, modules};
 const MIN_PERCENT: i64 = 25;
 /// Beside a function that holds less the file is told that most of it lies in.
 const MAIN_SHARE: f64 = 0.5;
+/// CUDA starts within this time: what is longer holds more than that.
+const LONGEST_START_NS: i64 = 1_000_000_000;
 /// The OS call of drivers.
 const DRIVER_CALL: &str = "ioctl";
 
@@ -34,6 +37,8 @@ pub(super) struct Spent {
     /// Its host code, by start.
     pub(super) host: Vec<Interval>,
     pub(super) unknown_ns: i64,
+    /// In CUDA as that starts, in calls that were not recorded.
+    pub(super) starts_ns: i64,
     /// When the profiler works, by start.
     pub(super) profiler: Union,
     /// Off the CPU in no call that was recorded, after the program began.
@@ -53,12 +58,13 @@ impl Spent {
         let timeline = context.timeline;
         let driver = timeline.names.find(DRIVER_CALL);
         let begins_ns = begins_ns(context, thread);
+        let starts = starts(context, thread);
         let mut spent = Self::default();
         for part in parts.iter().filter(|part| part.len_ns() > 0) {
             context.calls.lay_out(timeline, thread, *part, |part, activity, name| {
                 let ns = part.len_ns();
                 let sum = match activity {
-                    Activity::Host => return spent.host.push(part),
+                    Activity::Host => return spent.push_host(part, starts),
                     Activity::Unknown => &mut spent.unknown_ns,
                     Activity::Profiler => return spent.profiler.push(part),
                     Activity::OffCpu => {
@@ -80,6 +86,14 @@ impl Spent {
         spent
     }
 
+    /// Adds host code, without what of it lies where CUDA starts.
+    fn push_host(&mut self, part: Interval, starts: Option<Interval>) {
+        let Some(starts) = starts.filter(|starts| starts.overlap_ns(part) > 0) else { return self.host.push(part) };
+        self.starts_ns = self.starts_ns.saturating_add(starts.overlap_ns(part));
+        let sides = [Interval::new(part.start, starts.start), Interval::new(starts.end, part.end)];
+        self.host.extend(sides.into_iter().filter(|side| side.len_ns() > 0));
+    }
+
     pub(super) fn host_ns(&self) -> i64 {
         self.host.iter().map(|part| part.len_ns()).fold(0, i64::saturating_add)
     }
@@ -92,6 +106,22 @@ impl Spent {
     /// The call of CUDA, or what else sets it up, that takes most; of those that wait for the device where they count.
     pub(super) fn called<'all>(&self, timeline: &'all Timeline, with_waits: bool) -> Option<(&'all str, i64)> {
         most(timeline, self.called.iter().chain(self.waited.iter().filter(|_| with_waits)))
+    }
+
+    /// The same of the call that takes most beside the one of a name.
+    pub(super) fn called_beside<'all>(&self, timeline: &'all Timeline, first: &str) -> Option<(&'all str, i64)> {
+        let all = self.called.iter().chain(&self.waited);
+        most(timeline, all.filter(|(name, _)| timeline.name(**name) != first))
+    }
+
+    /// How long calls lock pages of the host, or free such memory.
+    pub(super) fn pins_ns(&self, timeline: &Timeline) -> i64 {
+        let pins = |name: &NameId| {
+            let kind = memory_call(&without_folders(timeline.name(*name)));
+            matches!(kind, MemoryCall::HostPin | MemoryCall::HostUnpin)
+        };
+        let own = self.called.iter().chain(&self.waited).filter(|(name, _)| **name != NONE && pins(name));
+        own.map(|(_, ns)| *ns).fold(0, i64::saturating_add)
     }
 
     /// What gives most of the compiling away, and how long all of it takes.
@@ -135,6 +165,42 @@ fn begins_ns(context: &Context<'_>, thread: u32) -> i64 {
     }
     let first = [call, range, sample, os_call, cuda_profiler_start(timeline)].into_iter().flatten().min();
     first.unwrap_or(i64::MIN)
+}
+
+/// So many of the first calls of a thread are looked through: before the one that sets CUDA up a program asks for little.
+pub(super) const MOST_ASKING: usize = 1_000;
+/// How the calls begin that set nothing up: of the profiler in the program's place, for versions, devices and addresses, and what registers code.
+const ASKING: [&str; 8] = [
+    FIRST_OF_PROFILER,
+    "cuLibraryLoad",
+    "cuInit",
+    "cuGetProcAddress",
+    "cuDriverGetVersion",
+    "cuDeviceGet",
+    "cudaGetDeviceCount",
+    "cudaDriverGetVersion",
+];
+
+pub(super) fn asks_only(call: &str) -> bool {
+    ASKING.iter().any(|begin| call.starts_with(begin))
+}
+
+/// From where the profiler notices CUDA to the first call of the thread that needs a context: `cuInit` and what makes the context, which
+/// are not recorded as calls. `None` where that is too long to be no more, or samples lie in the program's own code.
+fn starts(context: &Context<'_>, thread: u32) -> Option<Interval> {
+    let timeline = context.timeline;
+    let name_of = |call: &u32| timeline.api.name.get(*call as usize).map(|name| timeline.name(*name));
+    let calls = context.calls.of_thread(thread).iter();
+    let first = calls.take(MOST_ASKING).find(|call| name_of(call).is_none_or(|name| !asks_only(name)))?;
+    let starts = Interval::new(cuda_profiler_start(timeline)?, timeline.api.times.at(*first as usize).start);
+    let samples = &timeline.cpu_samples;
+    let is_own = |sample: &usize| {
+        let time = samples.time_ns.get(*sample).is_some_and(|time| (starts.start..starts.end).contains(time));
+        let frame = samples.stack(*sample).first().and_then(|frame| samples.frames.get(*frame as usize));
+        time && frame.is_some_and(|frame| modules::is_program(file_name(timeline.name(frame.module))))
+    };
+    let is_start = starts.len_ns() > 0 && starts.len_ns() <= LONGEST_START_NS;
+    (is_start && !samples.of_thread(thread).any(|sample| is_own(&sample))).then_some(starts)
 }
 
 /// The samples of a thread that were taken in its host code, which is given by start.

@@ -23,6 +23,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
     part.device.set("step_count", steps.steps.len() as i64);
     part.device.set("step_median_ns", steps.median_ns());
     if !are_marked(steps) {
+        part.device.set_some("step_mean_ns", mean_ns(steady(device)));
         return;
     }
     let steady = of_phases(device, Phases::of_steps(device.window(), steps), steps.steps.len(), &mut part.device);
@@ -92,6 +93,13 @@ fn of_phases(device: &DeviceContext, phases: Option<Phases>, step_count: usize, 
     facts.set("steady_idle_ns", whole.len_ns() - device.busy_within(whole));
     facts.set("steady_kernel_busy_ns", device.tally.kernels_run.overlap_ns(whole));
     phases.steady_steps
+}
+
+/// From start to start, on average: when the last one ends, its own work does not tell.
+fn mean_ns(steps: &[Step]) -> Option<i64> {
+    let (first, last) = steps.first().zip(steps.last())?;
+    let count = i64::try_from(steps.len()).ok()? - 1;
+    (count > 0).then(|| (last.device.start - first.device.start) / count)
 }
 
 /// The slowest step of the steady state; of several, the first.

@@ -29,6 +29,8 @@ pub(super) struct KernelTally {
     /// Nanoseconds times lanes without a thread, of the underfilled time, with [`LANES_OF_SM`] lanes an SM.
     pub(super) unused_lane_ns: i128,
     pub(super) faulting_ns: i64,
+    /// Nanoseconds times the part of the SMs that the last wave leaves empty, where nothing runs beside it.
+    pub(super) tail_ns: f64,
 }
 
 impl KernelTally {
@@ -38,6 +40,7 @@ impl KernelTally {
         self.unused_sm_ns += other.unused_sm_ns;
         self.unused_lane_ns += other.unused_lane_ns;
         self.faulting_ns += other.faulting_ns;
+        self.tail_ns += other.tail_ns;
     }
 }
 
@@ -275,7 +278,11 @@ impl Tally {
         let geometry_index = timeline.kernels.shape_of(owner.index).geometry as usize;
         let Some(fit) = fits.get(geometry_index) else { return };
         if moment.kernels == 1 {
-            self.tail_ns += length as f64 * fit.tail_share;
+            let tail_ns = length as f64 * fit.tail_share;
+            self.tail_ns += tail_ns;
+            if let Some(kernel) = &mut kernel {
+                kernel.tail_ns += tail_ns;
+            }
         }
         if let Some(occupancy) = fit.occupancy {
             self.occupancy_ns += length as f64 * occupancy.share;

@@ -8,13 +8,34 @@ use crate::timeline::{NONE, StreamKind};
 
 /// What a call that waits takes by itself at most.
 const WAITING_CALL_NS: i64 = 3_000;
+/// So many distances tell whether they differ.
+const MIN_LAG_COUNT: usize = 4;
 /// A call that takes longer may have waited for room in the queue.
 const LONG_CALL_NS: i64 = 50_000;
 
 impl Builder<'_> {
+    /// What a call takes by itself that takes memory of the device, where work ended in it: as long as those in which none did. Where
+    /// there is none, and calls end at no one distance from the work, that is not what they wait for, and the shortest tells it.
+    fn taking_memory_ns(&self) -> i64 {
+        let (mut without, mut lags, mut shortest_ns) = (Vec::new(), Vec::new(), i64::MAX);
+        for call in (0..self.model.part.calls.len() as u32).filter(|call| self.model.call(*call).takes_memory) {
+            let row = self.model.call(call);
+            let duration = row.end - row.start;
+            shortest_ns = shortest_ns.min(duration);
+            match self.implied(call).into_iter().map(|(_, at, _)| at).max() {
+                Some(at) => lags.push(row.end - at),
+                None => without.push(duration),
+            }
+        }
+        let spread_ns = lags.iter().max().zip(lags.iter().min()).map_or(0, |(most, least)| most - least);
+        let shortest = (lags.len() >= MIN_LAG_COUNT && spread_ns > RIGHT_BEFORE_NS).then_some(shortest_ns);
+        quantile(&mut without, 2).or(shortest).unwrap_or(0).max(WAITING_CALL_NS)
+    }
+
     /// What each call waited for.
     pub(super) fn calls(&mut self) {
         let mut returns = Vec::new();
+        let taking_ns = self.taking_memory_ns();
         for call in 0..self.model.part.calls.len() as u32 {
             let waited = self.waited_for(call);
             let row = *self.model.call(call);
@@ -24,7 +45,8 @@ impl Builder<'_> {
             }
             let (start, end) = self.model.call_events[call as usize];
             let duration = row.end - row.start;
-            let own = if latest.is_some() { duration.min(WAITING_CALL_NS) } else { duration };
+            let own_ns = if row.takes_memory { taking_ns } else { WAITING_CALL_NS };
+            let own = if latest.is_some() { duration.min(own_ns) } else { duration };
             self.edge(start, end, own, Why::Call);
             for (event, at, why) in waited {
                 let exact = row.end - at;

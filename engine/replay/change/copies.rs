@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::super::model::{Play, What, Why};
 use super::super::record::{Call, Op, TO_DEVICE, TO_HOST};
 use super::super::setting::Setting;
-use super::{Extent, by_stream};
+use super::{Extent, LARGE_SHARE, by_stream};
 use crate::timeline::NONE;
 use crate::timeline::api::{ApiClass, WaitsFor};
 
@@ -29,6 +29,13 @@ const LAST_WAVE_SHARE: f64 = 0.08;
 const OWN_WAIT_NS: i64 = 50_000;
 /// An asynchronous call.
 pub(super) const ASYNC_CALL_NS: i64 = 4_000;
+
+/// Which waits of the host go where copies overlap: who only pins memory waits for kernels as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dropped {
+    AllWaits,
+    WaitsForCopies,
+}
 
 impl Play<'_> {
     pub(super) fn pin_copies(&mut self, extent: Extent, setting: &Setting<'_>) {
@@ -72,8 +79,19 @@ impl Play<'_> {
         self.free_calls(|call| is_of_copy[call as usize].then_some(0));
         if extent == Extent::Ceiling {
             // Pinned memory lets copies run beside kernels as well.
-            self.overlap(usize::MAX, setting);
+            // Nobody gives buffers of their own to copies that are little of a step, to wait for nothing.
+            let dropped = if self.copies_much() { Dropped::AllWaits } else { Dropped::WaitsForCopies };
+            self.overlap(usize::MAX, dropped, setting);
         }
+    }
+
+    /// Whether copies from and to pageable memory take a good part of a step, as recorded.
+    fn copies_much(&self) -> bool {
+        let part = &self.model.part;
+        let copies = part.ops.iter().filter(|op| is_large_pageable(op));
+        let sum_ns = copies.map(|op| op.end - op.start).fold(0, i64::saturating_add);
+        let of_step = sum_ns as f64 / f64::from(part.step_count.max(1));
+        of_step >= LARGE_SHARE * self.model.step_ns(&self.model.recorded)
     }
 
     /// Which calls are waits for an upload from pageable memory that the operator which copies makes by itself: a copy from pinned
@@ -175,7 +193,7 @@ impl Play<'_> {
 
     pub(super) fn overlap_copies(&mut self, extent: Extent, setting: &Setting<'_>) {
         let buffer_count = if extent == Extent::Expected { self.buffer_count() } else { usize::MAX };
-        let has_copies = self.overlap(buffer_count, setting);
+        let has_copies = self.overlap(buffer_count, Dropped::AllWaits, setting);
         if extent == Extent::Ceiling && has_copies {
             // Kernels of several streams fill the last wave of each other.
             self.set_runs(|_, op, run_ns| {
@@ -184,9 +202,9 @@ impl Play<'_> {
         }
     }
 
-    /// Copies leave the order of their stream: data goes from copies to the kernels after them and from kernels to the copies
+    /// Copies leave the order of their stream, and some waits go: data goes from copies to the kernels after them and from kernels to the copies
     /// after them, and so many steps share the buffers. Returns whether there are copies that matter.
-    pub(super) fn overlap(&mut self, buffer_count: usize, setting: &Setting<'_>) -> bool {
+    fn overlap(&mut self, buffer_count: usize, dropped: Dropped, setting: &Setting<'_>) -> bool {
         let model = self.model;
         if !model.part.ops.iter().any(|op| op.lane.is_some() && op.bytes > MAX_SMALL_COPY_BYTES) {
             return false;
@@ -202,6 +220,7 @@ impl Play<'_> {
                 _ => false,
             };
             let waits = edge.why == Why::Sync
+                && (dropped == Dropped::AllWaits || touches(edge.from))
                 && self.returning(edge).is_some_and(|call| pieces.is_none() || !self.ends_step(call));
             !(of_stream && (touches(edge.from) || touches(edge.to)) || waits)
         });

@@ -39,7 +39,7 @@ impl Play<'_> {
         is_copy && row.op_count == 1 && op.is_some_and(is_scalar_readback)
     }
 
-    fn is_wait_or_read(&self, call: u32) -> bool {
+    pub(super) fn is_wait_or_read(&self, call: u32) -> bool {
         matches!(self.model.call(call).class, ApiClass::Wait(_) | ApiClass::Query) || self.reads_scalar(call)
     }
 
@@ -238,6 +238,8 @@ impl Play<'_> {
             if is_gone[call as usize] { Some(0) } else { first }
         };
         self.free_calls(own_ns);
+        // Host code around calls that only ask is not there for them.
+        is_gone.iter_mut().zip(calls).for_each(|(is_gone, row)| *is_gone &= !row.asks);
         for edge in self.edges.iter_mut().filter(|edge| edge.why == Why::Launch) {
             if let What::CallStart(call) = model.what[edge.from as usize]
                 && is_first_launch[call as usize]

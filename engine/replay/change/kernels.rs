@@ -59,12 +59,6 @@ impl Play<'_> {
         self.take_turns(extent, setting);
     }
 
-    /// Casts and layout copies of tensors go, with the calls that launched them.
-    pub(super) fn keep_tensors(&mut self, setting: &Setting<'_>) {
-        let is_gone: Vec<bool> = self.model.part.ops.iter().map(|op| setting.is_tensor_copy(op)).collect();
-        self.take_away(&is_gone, &HashMap::default(), setting);
-    }
-
     /// Of a kernel whose blocks all last equally long, the last wave takes as long as one that fills the device; at best there is no
     /// last wave.
     pub(super) fn even_grid(&mut self, extent: Extent, setting: &Setting<'_>) {
@@ -253,7 +247,8 @@ impl Play<'_> {
                     // What puts operands in order beside the products one kernel reads as they lie.
                     let beside =
                         found.products.0.saturating_sub(MAX_COPIES_BESIDE)..found.products.1 + 1 + MAX_COPIES_BESIDE;
-                    let copies = beside.filter_map(|place| ops.get(place)).filter(|op| model.op(**op).is_within_device);
+                    let is_copy = |op: &&u32| model.op(**op).is_within_device || setting.is_tensor_copy(model.op(**op));
+                    let copies = beside.filter_map(|place| ops.get(place)).filter(is_copy);
                     copies.for_each(|op| is_gone[*op as usize] = true);
                 }
                 let is_kernel = |op: &&u32| model.op(**op).kind == OpKind::Kernel;
@@ -277,7 +272,7 @@ impl Play<'_> {
     }
 
     /// Kernels go, with the calls that launched them alone, and others run for so long.
-    fn take_away(&mut self, is_gone: &[bool], run_of: &HashMap<u32, i64>, setting: &Setting<'_>) {
+    pub(super) fn take_away(&mut self, is_gone: &[bool], run_of: &HashMap<u32, i64>, setting: &Setting<'_>) {
         let model = self.model;
         for edge in &mut self.edges {
             match (edge.why, model.what[edge.to as usize]) {

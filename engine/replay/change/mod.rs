@@ -136,6 +136,21 @@ impl Change {
         )
     }
 
+    /// Whether it changes kernels alone: what it wins lies where these run and are launched, however fast the host is elsewhere.
+    pub(super) const fn is_of_kernels(self) -> bool {
+        matches!(
+            self,
+            Self::LowerPrecision
+                | Self::SinglePrecision
+                | Self::ChannelsLast
+                | Self::FullGrid
+                | Self::EvenGrid
+                | Self::Fuse
+                | Self::KeepTensors
+                | Self::FuseAttention
+        )
+    }
+
     /// What is mostly made with it by whoever makes it, or goes with it: the most that it could win counts that as well.
     const fn along(self) -> &'static [Self] {
         match self {
@@ -149,7 +164,6 @@ impl Change {
             Self::OverlapCopies => &[Self::PinCopies, Self::NoSync],
             // Compiled code fuses, casts on the way and is launched as a graph.
             Self::Fuse | Self::KeepTensors => &[Self::Fuse, Self::KeepTensors, Self::Graph],
-            Self::FuseAttention => &[Self::Fuse, Self::KeepTensors],
             Self::ForEach => &[Self::Graph],
             Self::NonBlockingStreams | Self::UnorderedStreams => &[Self::NonBlockingStreams, Self::UnorderedStreams],
             Self::SpreadStreams => &[Self::FullGrid],
@@ -197,7 +211,7 @@ impl Play<'_> {
             Change::ProcessPerGpu => self.process_per_gpu(extent, setting),
             Change::FullGrid => self.full_grid(extent, setting),
             Change::EvenGrid => self.even_grid(extent, setting),
-            Change::KeepTensors => self.keep_tensors(setting),
+            Change::KeepTensors => self.keep_tensors(extent, setting),
             Change::FuseAttention => self.fuse_attention(extent, setting),
             Change::Fuse => self.fuse(extent, setting),
             Change::BatchCopies => self.batch_copies(extent, setting),

@@ -1,10 +1,12 @@
-//! Changes of what kernels compute in.
+//! Changes of what kernels compute in, and of the copies that this costs.
+
+use foldhash::HashMap;
 
 use super::super::Role;
 use super::super::model::Play;
 use super::super::record::Op;
 use super::super::setting::Setting;
-use super::{Extent, LARGE_SHARE};
+use super::{Extent, LARGE_SHARE, by_stream};
 use crate::timeline::TensorRatios;
 
 /// Of the ratio of peaks, what matrix products reach on tensor cores.
@@ -14,7 +16,60 @@ const TENSOR_EFFICIENCY: f64 = 0.75;
 const DOUBLE_WIDTH: f64 = 2.0;
 const HALF_WIDTH: f64 = 2.0;
 
+/// Of casts and layout copies that have no element-wise kernel beside them, what is expected to be needed: nothing tells it.
+const NEEDED_SHARE: f64 = 0.5;
+
 impl Play<'_> {
+    /// Casts and layout copies of tensors go, with the calls that launched them. What is beside them makes or reads elements one by
+    /// one, and can do so in another type or layout; of copies that have no such kernel beside them, some are needed.
+    pub(super) fn keep_tensors(&mut self, extent: Extent, setting: &Setting<'_>) {
+        let ops = &self.model.part.ops;
+        let mut is_gone: Vec<bool> = ops.iter().map(|op| setting.is_tensor_copy(op)).collect();
+        let mut run_of: HashMap<u32, i64> = HashMap::default();
+        if extent == Extent::Expected {
+            for op in self.copies_between_others(setting) {
+                is_gone[op as usize] = false;
+                let run_ns = ops[op as usize].end - ops[op as usize].start;
+                run_of.insert(op, (run_ns as f64 * NEEDED_SHARE) as i64);
+            }
+        }
+        self.take_away(&is_gone, &run_of, setting);
+    }
+
+    /// The casts and layout copies in a row of which neither side is a kernel of the step that passes over elements.
+    fn copies_between_others(&self, setting: &Setting<'_>) -> Vec<u32> {
+        let model = self.model;
+        let mut others = Vec::new();
+        for ops in by_stream(&model.part.ops) {
+            let key = |op: &u32| (model.op(*op).step, setting.is_tensor_copy(model.op(*op)));
+            let rows: Vec<&[u32]> = ops.chunk_by(|one, next| key(one) == key(next)).collect();
+            let passes = |row: Option<&&[u32]>, step: u32, end: fn(&[u32]) -> Option<&u32>| {
+                let op = row.and_then(|row| end(row)).map(|op| model.op(*op)).filter(|op| op.step == step);
+                op.is_some_and(|op| setting.role_of(op).passes_over_elements())
+            };
+            for (place, row) in rows.iter().enumerate().filter(|(_, row)| key(&row[0]).1) {
+                let step = model.op(row[0]).step;
+                let before = place.checked_sub(1).and_then(|before| rows.get(before));
+                let is_beside =
+                    passes(before, step, <[u32]>::last) || passes(rows.get(place + 1), step, <[u32]>::first);
+                if !is_beside {
+                    others.extend_from_slice(row);
+                }
+            }
+        }
+        others
+    }
+
+    /// Whether products in plain fp32 take so much of the time of kernels that all of a model may be in half precision.
+    pub(in super::super) fn has_many_fp32_products(&self, setting: &Setting<'_>) -> bool {
+        let sum_ns = |counts: &dyn Fn(&Op) -> bool| -> i64 {
+            let own = self.model.part.ops.iter().filter(|op| op.kind.is_compute() && counts(op));
+            own.map(|op| op.end - op.start).fold(0, i64::saturating_add)
+        };
+        let products_ns = sum_ns(&|op| setting.role_of(op) == Role::Fp32Product);
+        products_ns > 0 && products_ns as f64 >= LARGE_SHARE * sum_ns(&|_| true) as f64
+    }
+
     pub(super) fn lower_precision(&mut self, extent: Extent, setting: &Setting<'_>) {
         let Some(TensorRatios { half, tf32 }) = setting.tensor_ratios() else { return };
         let factor = match extent {
@@ -22,14 +77,8 @@ impl Play<'_> {
             Extent::Expected => (tf32.filter(|tf32| *tf32 > 1.0).unwrap_or(half) * TENSOR_EFFICIENCY).max(1.0),
             Extent::Ceiling => half.max(tf32.unwrap_or(0.0)),
         };
-        let sum_ns = |counts: &dyn Fn(&Op) -> bool| -> i64 {
-            let own = self.model.part.ops.iter().filter(|op| op.kind.is_compute() && counts(op));
-            own.map(|op| op.end - op.start).fold(0, i64::saturating_add)
-        };
-        let products_ns = sum_ns(&|op| setting.role_of(op) == Role::Fp32Product);
-        let is_much = products_ns as f64 >= LARGE_SHARE * sum_ns(&|_| true) as f64;
         // A model in half precision moves half as much elsewhere, and its products in TF32 are faster as well.
-        let elsewhere = (extent == Extent::Ceiling && is_much).then_some(HALF_WIDTH);
+        let elsewhere = (extent == Extent::Ceiling && self.has_many_fp32_products(setting)).then_some(HALF_WIDTH);
         self.set_runs(|_, op, run_ns| {
             let is_product = setting.role_of(op) == Role::Fp32Product;
             let factor = if is_product { Some(factor) } else { elsewhere.filter(|_| op.kind.is_compute()) };

@@ -48,7 +48,8 @@ impl Play<'_> {
         let mut runs: Vec<Option<i64>> = vec![None; ops_count];
         let mut is_gone = vec![false; calls_count];
         let mut lists: Vec<i64> = vec![0; calls_count];
-        for chain in elementwise_chains(&model.part, setting) {
+        let is_wait = self.waits_of_optimizer();
+        for chain in elementwise_chains(&model.part, &is_wait, setting) {
             for repeats in repeats(&chain, &model.part, setting) {
                 let ops = &chain[repeats.first..repeats.first + repeats.period * repeats.count];
                 let pass = |ops: &[u32]| {
@@ -70,9 +71,18 @@ impl Play<'_> {
             }
         }
         if is_gone.contains(&true) {
+            is_gone.iter_mut().zip(&is_wait).for_each(|(is_gone, is_wait)| *is_gone |= is_wait);
             self.lengthen(&runs, &lists);
+            self.drop_ops(|op| is_wait.get(op.call as usize) == Some(&true));
             self.free_launches(&is_gone, extent, setting);
         }
+    }
+
+    /// Which calls of an optimizer wait or read a value back: one that updates all parameters at once has no number of its own for
+    /// each of them to read.
+    fn waits_of_optimizer(&self) -> Vec<bool> {
+        let calls = (0_u32..).zip(&self.model.part.calls);
+        calls.map(|(call, row)| row.is_of_optimizer && self.is_wait_or_read(call)).collect()
     }
 
     /// Sets how long operations run, and what calls do more; an operation may take the work of others over.
@@ -232,20 +242,24 @@ pub(super) fn data_ns(run_ns: i64) -> i64 {
 }
 
 /// Element-wise kernels of one step that follow one another in a stream, each asked for by a call.
-fn elementwise_chains(part: &Part, setting: &Setting<'_>) -> Vec<Vec<u32>> {
-    let mut chains = chains_of(part, |op| setting.role_of(op) == Role::Elementwise);
+fn elementwise_chains(part: &Part, is_wait: &[bool], setting: &Setting<'_>) -> Vec<Vec<u32>> {
+    let mut chains = chains_of(part, is_wait, |op| setting.role_of(op) == Role::Elementwise);
     // One sum for each tensor is a norm, or the like: nothing comes between them.
-    chains.append(&mut chains_of(part, |op| setting.role_of(op) == Role::Reduction));
+    chains.append(&mut chains_of(part, is_wait, |op| setting.role_of(op) == Role::Reduction));
     chains
 }
 
-/// Operations of one step that follow one another in a stream, where they fit, each asked for by a call.
-fn chains_of(part: &Part, fits: impl Fn(&Op) -> bool) -> Vec<Vec<u32>> {
+/// Operations of one step that follow one another in a stream, where they fit, each asked for by a call. What waits go with stands
+/// between none.
+fn chains_of(part: &Part, is_wait: &[bool], fits: impl Fn(&Op) -> bool) -> Vec<Vec<u32>> {
     let mut chains: Vec<Vec<u32>> = Vec::new();
     for ops in by_stream(&part.ops) {
         let mut chain: Vec<u32> = Vec::new();
         for op in ops {
             let row = &part.ops[op as usize];
+            if is_wait.get(row.call as usize) == Some(&true) {
+                continue;
+            }
             let fits = row.call != NONE && fits(row);
             let joins = chain.last().is_none_or(|last| part.ops[*last as usize].step == row.step);
             if !(fits && joins) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::support::cli::{Printed, coldspot_in};
+use crate::support::facts_files::with_host_code;
 use crate::support::{fixtures, temp};
 
 fn coldspot(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
@@ -32,9 +33,9 @@ fn machines_are_told_which_gpu_and_how_much_and_no_advice_on_what_is_won() {
     // Nor does the loader of batches explain it.
     much["devices"][0].as_object_mut().unwrap().remove("data_loading_count");
     let mut little = much.clone();
-    little["devices"][0]["idle_host_ns"] = json!(5_000_000);
+    with_host_code(&mut little["devices"][0], 5_000_000);
     let mut none = much.clone();
-    none["devices"][0]["idle_host_ns"] = json!(0);
+    with_host_code(&mut none["devices"][0], 0);
     for (name, facts) in [("much.json", &much), ("little.json", &little), ("none.json", &none)] {
         write(folder, name, facts);
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::cli::{Printed, coldspot};
-use crate::support::facts_files::{Folder, each, facts, fixture, scaled};
+use crate::support::facts_files::{Folder, each, facts, first_of, fixture, scaled};
 use crate::support::fixtures;
 
 const HOSTILE: [&str; 9] = [
@@ -29,9 +29,7 @@ fn hostile_pair(folder: &Folder) -> (String, String) {
         });
     }
     // Enough kernels for every name, which share the time of the first.
-    let attributed_ns = base["kernels"][0]["attributed_ns"].as_i64().unwrap() / (HOSTILE.len() as i64 + 1);
-    base["kernels"][0]["attributed_ns"] = json!(attributed_ns);
-    let kernel = base["kernels"][0].clone();
+    let kernel = first_of(&mut base, HOSTILE.len() as i64 + 1);
     for (place, name) in HOSTILE.iter().enumerate() {
         let mut more = kernel.clone();
         more["id"] = json!(format!("hostile{place}"));
@@ -168,9 +166,7 @@ fn a_comment_fits_the_forge_and_says_when_it_is_cut() {
         more["name"] = json!("n|@é".repeat(100));
         base["devices"].as_array_mut().unwrap().push(more);
     }
-    let mut kernel = base["kernels"][0].clone();
-    kernel["attributed_ns"] = json!(kernel["attributed_ns"].as_i64().unwrap() / 2_001);
-    base["kernels"][0] = kernel.clone();
+    let kernel = first_of(&mut base, 2_001);
     for number in 0..2_000 {
         let mut more = kernel.clone();
         more["id"] = json!(format!("k{number}"));

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::analysis::facts;
 use crate::support::cli::Printed;
+use crate::support::facts_files::with_host_code;
 use crate::support::fixtures;
 use crate::support::project::Project;
 
@@ -292,7 +293,7 @@ fn the_file_decides_when_a_comparison_fails_and_the_command_line_goes_before_it(
     let project = Project::with("[compare]\nfail_on = 'low'\n[review]\nfail_on = 'never'\n");
     project.coldspot(&["facts", "run.sqlite", "--format", "json", "--output", "head.json"]).success();
     let mut base = project.read_json("head.json");
-    base["devices"][0]["idle_host_ns"] = json!(0);
+    with_host_code(&mut base["devices"][0], 0);
     project.write("base.json", base.to_string());
     let compare = |more: &[&str]| project.coldspot(&[&["compare", "base.json", "head.json"], more].concat());
     compare(&[]).code(1).stdout(contains("| `fail-on` | `low` | ✗ failed"));
@@ -337,7 +338,12 @@ fn two_gpus(project: &Project) -> Value {
     second["id"] = json!("gpu1");
     second["number"] = json!(1);
     // Host code takes more of the second's window, at the cost of compute.
-    for (fact, more_ns) in [("idle_host_ns", 16_000_000), ("idle_ns", 16_000_000), ("compute_ns", -16_000_000)] {
+    for (fact, more_ns) in [
+        ("idle_host_ns", 16_000_000),
+        ("idle_after_other_ns", 16_000_000),
+        ("idle_ns", 16_000_000),
+        ("compute_ns", -16_000_000),
+    ] {
         second[fact] = json!(second[fact].as_i64().unwrap() + more_ns);
     }
     facts["devices"].as_array_mut().unwrap().push(second);

@@ -2,9 +2,10 @@
 
 use predicates::prelude::*;
 use predicates::str::contains;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::cli::{Printed, coldspot};
+use crate::support::facts_files::scaled;
 use crate::support::{fixtures, temp};
 
 /// Facts of so many nights, whose steps take a hundredth more from night to night and back, and from one night on `factor` of that.
@@ -14,11 +15,7 @@ fn nights(folder: &std::path::Path, count: usize, since: usize, factor: f64) {
     for night in 0..count {
         let wobble = 1.0 + [0.0, 0.004, 0.008, 0.002][night % 4];
         let times = wobble * if night >= since { factor } else { 1.0 };
-        let mut scaled = facts.clone();
-        for name in ["step_median_ns", "steady_ns", "window_ns", "compute_ns"] {
-            let ns = scaled["devices"][0][name].as_f64().unwrap();
-            scaled["devices"][0][name] = json!((ns * times) as i64);
-        }
+        let scaled = scaled(facts.clone(), times);
         let name = format!("2026-11-{:02}-{:07x}-1.json", night + 1, 0xabc_0000 + night);
         std::fs::write(folder.join(name), scaled.to_string()).unwrap();
     }

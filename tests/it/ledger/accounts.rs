@@ -11,6 +11,8 @@ use coldspot::timeline::{Device, NONE, Process, Stream, StreamKind, Thread, Time
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
+use crate::support::{Scenario, SchemaVersion, analysis, temp};
+
 /// One GPU operation: kind, start, length, stream, and the API call that asks for it, if any.
 type Op = (u8, i64, i64, u32, Option<usize>);
 /// One host interval: kind, start, length.
@@ -247,4 +249,47 @@ fn idle_time_before_a_migration_is_read_on_a_guessed_thread_and_counted_as_such(
     assert_eq!(device(&facts, "idle_uncorrelated_ns"), 300_000);
     assert_eq!(device(&facts, "idle_host_uncorrelated_ns"), 300_000);
     assert_eq!(device(&facts, "idle_host_ns"), 300_000);
+}
+
+/// Last waves with fewer blocks than there are SMs, with more of them than SMs, and with fewer again.
+const LAST_WAVES: &str = r#"
+about = "Last waves."
+[kernel]
+few = { name = "few(float*)", run_us = 500, grid = [130, 1, 1], block = [1024, 1, 1], registers = 64 }
+more = { name = "more(float*)", run_us = 700, grid = [330, 1, 1], block = [512, 1, 1], registers = 64 }
+some = { name = "some(float*)", run_us = 900, grid = [250, 1, 1], block = [512, 1, 1], registers = 64 }
+[[thread]]
+script = [
+  { repeat = { times = 20, do = [{ launch = { kernel = "few" } }, { launch = { kernel = "more" } }, { launch = { kernel = "some" } }] } },
+  { sync = { api = "cudaDeviceSynchronize" } },
+]
+"#;
+
+#[test]
+fn each_launch_shape_has_the_last_wave_of_its_own_and_they_add_up_to_that_of_the_device() {
+    let folder = temp::folder();
+    let path = folder.path().join("last_waves.sqlite");
+    Scenario::parse(LAST_WAVES).write(SchemaVersion::Nsys2025, &path);
+    let facts = analysis::facts(&path);
+    let shapes = facts.of_kind(EntityKind::LaunchShape);
+    let tails: Vec<(&str, i64)> =
+        shapes.filter_map(|(_, shape)| Some((shape.name(), shape.int("tail_effect_sm_ns")?))).collect();
+    let of = |name: &str| tails.iter().find(|(known, _)| *known == name).map(|(_, ns)| *ns);
+    // 86 of 108 SMs are empty in one round of two, and 74.
+    assert!(of("few").is_some_and(|ns| ns.abs_diff(20 * 500_000 * 43 / 108) < 20_000), "{tails:?}");
+    assert!(of("some").is_some_and(|ns| ns.abs_diff(20 * 900_000 * 37 / 108) < 40_000), "{tails:?}");
+    assert_eq!(of("more"), Some(0));
+    let sum: i64 = tails.iter().map(|(_, ns)| ns).sum();
+    assert!(device(&facts, "tail_effect_sm_ns").abs_diff(sum) <= 3, "{tails:?}");
+}
+
+#[test]
+fn operations_that_follow_each_other_are_ordinarily_apart_whoever_launched_them() {
+    // Two kernels a microsecond apart, the second of a call that was not recorded; then one that comes late.
+    let ops = [(0, 0, 100, 0, Some(0)), (0, 101, 50, 0, None), (0, 400, 50, 0, None)];
+    let hosts = [(0, -20, 10)];
+    let facts = extract(&timeline(&ops, &hosts, 1_000), &Scope::All).unwrap();
+    assert_eq!(device(&facts, "idle_inter_kernel_gap_ns"), 1_000);
+    assert_eq!(device(&facts, "idle_ns"), 250_000);
+    assert_eq!(device(&facts, "idle_unknown_ns"), 249_000);
 }

@@ -92,6 +92,28 @@ fn traced() -> Facts {
     facts(&path)
 }
 
+/// Rounds that launches tell, and one step of an optimizer after the last.
+fn in_rounds() -> Facts {
+    let mut text =
+        "about = \"Rounds.\"\n[kernel]\nadd = { run_us = 3, grid = [864, 1, 1], block = [128, 1, 1] }\n".to_owned();
+    let names = ["embed", "project", "attend", "norm", "loss"];
+    names.iter().for_each(|name| {
+        writeln!(text, "{name} = {{ run_us = 100, grid = [864, 1, 1], block = [128, 1, 1] }}").unwrap()
+    });
+    let round: String = names.iter().map(|name| format!("{{ launch = {{ kernel = \"{name}\" }} }}, ")).collect();
+    text.push_str("[[thread]]\nscript = [\n");
+    writeln!(
+        text,
+        "{{ repeat = {{ times = 24, do = [{round}{{ sync = {{ api = \"cudaDeviceSynchronize\" }} }}] }} }},"
+    )
+    .unwrap();
+    text.push_str("{ range = { name = \"Optimizer.step#SGD.step\", do = [{ repeat = { times = 60, do = [{ launch = { kernel = \"add\" } }] } }] } },\n]\n");
+    let folder = temp::folder();
+    let path = folder.path().join("rounds.sqlite");
+    Scenario::parse(&text).write(SchemaVersion::Nsys2025, &path);
+    facts(&path)
+}
+
 /// A trace that lacks what a launch started.
 fn lossy() -> Facts {
     let folder = temp::folder();
@@ -113,14 +135,14 @@ fn without_work() -> Facts {
     facts(&path)
 }
 
-/// Launches at some times, in one range, with kernels that begin 100 us later.
-fn late(launches: impl Iterator<Item = i64>, read: impl Fn(&std::path::Path) -> Facts) -> Facts {
+/// Launches at some times, in one range, with kernels that begin so much later.
+fn late(lag_ns: i64, launches: impl Iterator<Item = i64>, read: impl Fn(&std::path::Path) -> Facts) -> Facts {
     let mut text =
         "about = \"Late.\"\n[[gpu]]\nid = 0\n[kernel]\nk = { run_us = 1, grid = [1, 1, 1], block = [32, 1, 1] }\n"
             .to_owned();
     text.push_str("[[exact]]\nwhat = \"range\"\nname = \"solve\"\nstart_ns = 0\nend_ns = 9_000_000\n");
     for (correlation, call) in (1..).zip(launches) {
-        let start = call + 100_000;
+        let start = call + lag_ns;
         for (what, name, start, end) in
             [("call", "cudaLaunchKernel", call, call + 900), ("kernel", "k", start, start + 5_000)]
         {
@@ -196,15 +218,21 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&throng()));
     set.extend(names_in(&profiled()));
     set.extend(names_in(&traced()));
+    set.extend(names_in(&in_rounds()));
     set.extend(names_in(&lossy()));
     set.extend(names_in(&unusable()));
     set.extend(names_in(&facts(&damage::no_copies(temp::folder().path()))));
     set.extend(names_in(&without_work()));
     set.extend(names_in(&graphs(&[2_000_000; 4])));
-    set.extend(names_in(&late((0..12).map(|launch| 300_000 * launch), facts)));
+    set.extend(names_in(&late(100_000, (0..12).map(|launch| 300_000 * launch), facts)));
     // A pause that takes nearly all of the time.
     let review = |path: &std::path::Path| Reading::default().facts_for_review(path).unwrap();
-    set.extend(names_in(&late((0..120).map(|launch| 6_000 * launch).chain([1_000_000_000, 1_000_300_000]), review)));
+    set.extend(names_in(&late(60_000_000, [0].into_iter(), facts)));
+    set.extend(names_in(&late(
+        100_000,
+        (0..120).map(|launch| 6_000 * launch).chain([1_000_000_000, 1_000_300_000]),
+        review,
+    )));
     for name in scenario_names() {
         for version in SchemaVersion::ALL {
             set.extend(names_in(&facts(&fixture(&name, version))));

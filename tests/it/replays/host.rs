@@ -442,3 +442,43 @@ fn what_is_set_up_in_each_step_is_won_with_what_a_capture_records() {
     let (gain, step_ns) = trace.gain(Change::SetUpOnce);
     assert!((360_000..step_ns - 90_000).contains(&gain.expected_ns), "{gain:?} of {step_ns}");
 }
+
+#[test]
+fn who_asks_no_more_about_the_device_does_the_rest_of_the_work_all_the_same() {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        for _ in 0..20 {
+            trace.call("cudaGetDeviceProperties", 2.0);
+            trace.host_us += 12.0;
+        }
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.wait();
+        trace.step(step, begin);
+    }
+    let (gain, step_ns) = trace.gain(Change::SetUpOnce);
+    assert!(gain.expected_ns > 0 && gain.ceiling_ns <= 60_000, "{gain:?} of {step_ns}");
+}
+
+/// Steps that take memory while kernels run, each call as long as another and ending after them by a time of its own.
+fn taking_memory(lags_us: &[f64]) -> Trace {
+    let mut trace = Trace::default();
+    for (step, lag_us) in (0..).zip(lags_us) {
+        let begin = trace.host_us;
+        (0..3).for_each(|_| {
+            trace.launch("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >", 40.0)
+        });
+        let length = trace.gpu_us + lag_us - trace.host_us;
+        trace.call("cudaMalloc", length);
+        trace.host_us += length + 1.0;
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn a_call_that_takes_memory_keeps_its_own_length_where_it_ends_at_no_one_distance_from_the_work() {
+    let expected = |lags_us: &[f64]| taking_memory(lags_us).gain(Change::Fuse).0.expected_ns;
+    let (waits, own) = (expected(&[5.0; 8]), expected(&[5.0, 30.0, 60.0, 10.0, 40.0, 5.0, 80.0, 20.0]));
+    assert!(waits > 70_000 && own < waits / 2, "{waits} {own}");
+}
