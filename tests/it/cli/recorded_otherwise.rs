@@ -181,7 +181,9 @@ fn a_new_finding_opens_no_gate_that_is_open_without_it() {
     let head = facts("training-step.sqlite");
     let mut base = scaled(head.clone(), 1.4);
     // The same copies, from pinned memory.
-    each(&mut base, "copy_groups", |group| group["host_memory"] = json!("pinned"));
+    each(&mut base, "copy_groups", |group| {
+        (group["host_memory"], group["is_pageable"]) = (json!("pinned"), json!(false));
+    });
     each(&mut base, "devices", |device| {
         for part in ["_ns", "_once_ns", "_longest_ns"] {
             let [pageable, pinned] = ["pageable", "pinned"].map(|memory| format!("exposed_copy_h2d_{memory}{part}"));
