@@ -63,6 +63,20 @@ pub(super) const AHEAD: &[Fact] = &[
         "How far the middle eight tenths of them lie apart, as a share of that: where it is next to nothing, they wait for something that always takes as long. Absent with their count.",
     ),
     fact(
+        "graph_even_gap_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Gaps of 50 us or more before operations of graphs that had been launched when the gap began, and that are of one length at that place of the graph, within a twentieth, four times or more. Absent without any.",
+    ),
+    fact(
+        "graph_even_gap_ns",
+        Int,
+        CudaApi,
+        ExtensiveWithGaps,
+        "How long they are together: no wait is so even, but work that the profiler does not record is.",
+    ),
+    fact(
         "dispatch_usual_ns",
         Int,
         CudaApi,

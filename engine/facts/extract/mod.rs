@@ -15,6 +15,7 @@ mod culprits;
 mod device;
 mod fine_work;
 pub(in crate::facts) mod framework;
+mod graph_gaps;
 mod idle;
 mod kernel_counters;
 mod kernel_names;
@@ -267,6 +268,7 @@ fn device_facts(context: &Context<'_>, device: &DeviceContext, _: &Parents<'_>, 
     idle::extract(context, device, &mut part.device);
     ahead::extract(context, device, &mut part.device);
     late_starts::extract(context, device, &mut part.device);
+    graph_gaps::extract(context, device, &mut part.device);
     readbacks::extract(context, device, &mut part.device);
     metrics::extract(context, device, &mut part.device);
     attention::extract(context, device, &mut part.device);

@@ -159,6 +159,45 @@ fn late(lag_ns: i64, launches: impl Iterator<Item = i64>, read: impl Fn(&std::pa
     read(&path)
 }
 
+/// Launches of a graph of two kernels; the second begins a while after the first has ended.
+fn graphs(gaps_ns: &[i64]) -> Facts {
+    let mut text = "about = \"Graphs.\"\n[[gpu]]\nid = 0\n[kernel]\n".to_owned();
+    for kernel in ["first", "second"] {
+        writeln!(text, "{kernel} = {{ run_us = 1, grid = [1, 1, 1], block = [32, 1, 1] }}").unwrap();
+    }
+    for (correlation, gap_ns) in (1..).zip(gaps_ns) {
+        let call = 10_000_000 * correlation;
+        let (start, second) = (call + 5_000, call + 10_000 + gap_ns);
+        for (what, name, start, end) in [
+            ("call", "cudaGraphLaunch", call, call + 900),
+            ("kernel", "first", start, start + 5_000),
+            ("kernel", "second", second, second + 5_000),
+        ] {
+            writeln!(
+                text,
+                "[[exact]]\nwhat = \"{what}\"\nname = \"{name}\"\nstart_ns = {start}\nend_ns = {end}\ncorrelation = {correlation}",
+            )
+            .unwrap();
+        }
+    }
+    let folder = temp::folder();
+    let path = folder.path().join("graphs.sqlite");
+    Scenario::parse(&text).write(SchemaVersion::Nsys2025, &path);
+    facts(&path)
+}
+
+#[test]
+fn gaps_of_one_length_within_graphs_are_told() {
+    let told = |gaps_ns: &[i64]| {
+        let facts = graphs(gaps_ns);
+        let (_, device) = facts.of_kind(EntityKind::Device).next().unwrap();
+        (device.int("graph_even_gap_count"), device.int("graph_even_gap_ns"))
+    };
+    assert_eq!(told(&[2_000_000, 2_010_000, 1_990_000, 2_000_000]), (Some(4), Some(8_000_000)));
+    assert_eq!(told(&[2_000_000, 2_010_000, 1_990_000, 3_000_000]), (None, None));
+    assert_eq!(told(&[2_000_000, 2_010_000, 1_990_000]), (None, None));
+}
+
 fn names_in(facts: &Facts) -> BTreeSet<String> {
     let named = |entity: &coldspot::facts::Entity| {
         let kind = entity.kind.name();
@@ -184,6 +223,7 @@ fn every_fact_of_the_catalogue_is_set() {
     set.extend(names_in(&unusable()));
     set.extend(names_in(&facts(&damage::no_copies(temp::folder().path()))));
     set.extend(names_in(&without_work()));
+    set.extend(names_in(&graphs(&[2_000_000; 4])));
     set.extend(names_in(&late(100_000, (0..12).map(|launch| 300_000 * launch), facts)));
     // A pause that takes nearly all of the time.
     let review = |path: &std::path::Path| Reading::default().facts_for_review(path).unwrap();
