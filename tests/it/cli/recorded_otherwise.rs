@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::support::cli::{Printed, coldspot};
-use crate::support::facts_files::{Folder, facts};
+use crate::support::facts_files::{Folder, each, facts, scaled};
 use crate::support::{SchemaVersion, damage, scenario, temp};
 
 /// A recording of a scenario without these tables.
@@ -172,4 +172,33 @@ fn a_recording_is_measured_as_the_facts_that_it_is_held_against() {
         window["base"]["median"].as_i64().or_else(|| window["base"].as_i64()).unwrap()
     });
     assert!(windows[0] > windows[1], "{windows:?}");
+}
+
+/// A faster head may uncover findings; but whether they matter is not known of one that lacks what the base was recorded with.
+#[test]
+fn a_new_finding_opens_no_gate_that_is_open_without_it() {
+    let folder = Folder::new();
+    let head = facts("training-step.sqlite");
+    let mut base = scaled(head.clone(), 1.4);
+    // The same copies, from pinned memory.
+    each(&mut base, "copy_groups", |group| {
+        (group["host_memory"], group["is_pageable"]) = (json!("pinned"), json!(false));
+    });
+    each(&mut base, "devices", |device| {
+        for part in ["_ns", "_once_ns", "_longest_ns"] {
+            let [pageable, pinned] = ["pageable", "pinned"].map(|memory| format!("exposed_copy_h2d_{memory}{part}"));
+            device[pinned] = device[&pageable].clone();
+            device[pageable] = json!(0);
+        }
+    });
+    let mut less = head.clone();
+    less["runs"][0]["os_call_count"] = json!(0);
+    let [base, head, less] = [("base.json", &base), ("head.json", &head), ("less.json", &less)]
+        .map(|(name, facts)| folder.write(name, facts));
+    let passes = "the head is faster, although";
+    coldspot(&["compare", &base, &head, "--fail-on", "low"]).success().stdout(predicates::str::contains(passes));
+    for least in ["high", "low"] {
+        let gates = coldspot(&["compare", &base, &less, "--fail-on", least]).code(1).out();
+        assert!(gates.contains("? unknown") || gates.contains("the head was recorded without"), "{least}: {gates}");
+    }
 }
