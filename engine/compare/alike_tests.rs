@@ -109,6 +109,21 @@ fn a_whole_run_is_not_held_against_a_steady_state() {
     let words = "of the base the whole is measured, of the head the steady state: measure the same part of both";
     assert!(refused(whole(), steady(36)).contains(words));
     assert!(refused(steady(36), whole()).contains("of the base the steady state is measured, of the head the whole"));
+    // Per step everything but its time would hold what comes before the steps, or not.
+    let stepped = |mut run: Run| {
+        let steps = [("step_count", 10), ("step_median_ns", 1_000_000), ("steady_ns", 10_000_000)];
+        each_device(&mut run.facts, &steps.map(|(name, value)| (name, value.into())));
+        each_device(&mut run.facts, &[("step_name", "step".into())]);
+        run
+    };
+    assert!(refused(stepped(whole()), stepped(steady(36))).contains(words));
+    assert_eq!(compared(stepped(whole()), stepped(whole())).outcome, Outcome::NoChange);
+    let cut = with(&[("A100", 10)], |facts| {
+        let run = facts.of_kind(EntityKind::Run).map(|(id, _)| id).next().unwrap();
+        facts.get_mut(run).set("asked_phase", "steady");
+        each_device(facts, &[("last_pages_ns", 5_000_000.into())]);
+    });
+    assert!(refused(run(&[("A100", 16)]), cut).contains("of the head the window without its ends"));
     // What repeats from end to end is the whole.
     assert_eq!(compared(run(&[("A100", 10)]), steady(10)).work.basis, Basis::Run);
     assert_eq!(compared(steady(36), steady(30)).work.basis, Basis::Run);
@@ -136,6 +151,13 @@ fn kernels_that_are_not_told_one_by_one_are_work_too() {
     };
     let same = compared(of(6_000), of(6_000));
     assert_eq!((&same.work.basis, same.work.launch_count.base), (&Basis::Run, 6_000));
+    let mut other = of(6_000);
+    let kernel = other.facts.of_kind(EntityKind::Kernel).map(|(id, _)| id).next().unwrap();
+    other.facts.get_mut(kernel).set("name", "j");
+    let chance = compared(of(6_000), other);
+    assert_eq!((&chance.work.basis, chance.work.replaced.len()), (&Basis::Run, 0));
+    let notes: Vec<String> = chance.work.notes.iter().map(|note| note.plain()).collect();
+    assert!(notes.iter().any(|told| told.contains("not told one by one")), "{notes:?}");
     assert!(refused(of(6_000), of(2_000)).contains("4,000 (67 %) fewer kernels (2,000 against 6,000)"));
     let other = refused(of(6_000), run(&[("A100", 100)]));
     assert!(!other.contains('\0') && other.contains("fewer kernels (1,000 against 6,000)"), "{other}");

@@ -132,7 +132,7 @@ impl History {
     }
 }
 
-/// A run with its time.
+/// A run and its time.
 type Timed = (f64, Recorded);
 
 /// The runs that most are like, and the others: on another GPU, or of another step, a time is no other time of the program. Of as
@@ -144,14 +144,14 @@ fn alike(mut timed: Vec<Timed>, of: TimeOf, order: &Order) -> (Vec<Timed>, Vec<(
             run.basis = std::mem::take(&mut run.basis).without_step();
         }
         let key = order.key(&run.label);
-        let (count, latest) = counts.entry(run.basis.clone()).or_insert_with(|| (0, key));
+        let (count, latest) = counts.entry(run.basis.clone()).or_insert((0, key));
         *count += 1;
         *latest = key.max(*latest);
     }
     let most = counts.into_iter().max_by(|(_, one), (_, other)| one.cmp(other)).map(|(basis, _)| basis);
     let Some(most) = most else { return (timed, Vec::new()) };
     let (alike, others): (Vec<_>, Vec<_>) = timed.into_iter().partition(|(_, run)| run.basis == most);
-    let other = |(_, run): (f64, Recorded)| {
+    let other = |(_, run): Timed| {
         let what = run.basis.difference(&most).unwrap_or("of something else");
         (run.label, LeftOut::Other(what))
     };

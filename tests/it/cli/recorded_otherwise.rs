@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::support::cli::{Printed, coldspot};
-use crate::support::facts_files::{Folder, facts};
+use crate::support::facts_files::{Folder, each, facts, scaled};
 use crate::support::{SchemaVersion, damage, scenario, temp};
 
 /// A recording of a scenario without these tables.
@@ -172,4 +172,41 @@ fn a_recording_is_measured_as_the_facts_that_it_is_held_against() {
         window["base"]["median"].as_i64().or_else(|| window["base"].as_i64()).unwrap()
     });
     assert!(windows[0] > windows[1], "{windows:?}");
+}
+
+/// A faster head may uncover findings; but whether they matter is not known of one that lacks what the base was recorded with.
+#[test]
+fn a_new_finding_opens_no_gate_that_is_open_without_it() {
+    let folder = Folder::new();
+    let head = facts("training-step.sqlite");
+    let mut base = scaled(head.clone(), 1.4);
+    // The same copies, from pinned memory, and all of them under kernels.
+    each(&mut base, "copy_groups", |group| {
+        (group["host_memory"], group["is_pageable"]) = (json!("pinned"), json!(false));
+        if group["direction"] == "host_to_device" {
+            group["exposed_ns"] = json!(0);
+        }
+    });
+    each(&mut base, "devices", |device| {
+        let hidden_ns = device["exposed_copy_h2d_pageable_ns"].as_i64().unwrap();
+        for (account, ns) in [("exposed_copy_ns", -hidden_ns), ("compute_ns", hidden_ns)] {
+            device[account] = json!(device[account].as_i64().unwrap() + ns);
+        }
+        for account in ["exposed_copy_h2d_pageable_ns", "exposed_copy_h2d_pageable_once_ns"] {
+            device[account] = json!(0);
+        }
+        for account in ["exposed_copy_h2d_pageable_longest_ns", "exposed_copy_longest_ns"] {
+            device[account] = json!(0);
+        }
+    });
+    let mut less = head.clone();
+    less["runs"][0]["os_call_count"] = json!(0);
+    let [base, head, less] = [("base.json", &base), ("head.json", &head), ("less.json", &less)]
+        .map(|(name, facts)| folder.write(name, facts));
+    let passes = "the head is faster, although";
+    coldspot(&["compare", &base, &head, "--fail-on", "low"]).success().stdout(predicates::str::contains(passes));
+    for least in ["high", "low"] {
+        let gates = coldspot(&["compare", &base, &less, "--fail-on", least]).code(1).out();
+        assert!(gates.contains("? unknown") || gates.contains("the head was recorded without"), "{least}: {gates}");
+    }
 }
