@@ -182,9 +182,11 @@ fn next_to_nothing(facts: &Facts, devices: &[DeviceReview]) -> Option<Sentence> 
         return None;
     }
     let counted = if operations == 1 { "1 operation".to_owned() } else { format!("{operations} operations") };
-    let (window, length) = (duration(window_ns), duration(length_ns));
+    let busy_ns =
+        devices.iter().filter_map(|device| facts.get(device.entity).int("busy_ns")).fold(0, i64::saturating_add);
+    let (busy, length) = (duration(busy_ns), duration(length_ns));
     let words = format!(
-        "Next to no GPU work was recorded: {counted}, {window} of {length} that were recorded. That is too little to judge."
+        "Next to no GPU work was recorded: {counted}, {busy} of {length} that were recorded. That is too little to judge."
     );
     Some(Sentence::default().own(&words))
 }

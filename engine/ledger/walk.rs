@@ -107,16 +107,6 @@ impl<'all> Stretches<'all> {
 
     /// What no call asked for is read on the busiest thread of its process, where it can be known.
     fn guess(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
-        // Two operations that follow each other are as far apart, whoever launched them.
-        let is_between = stretch.previous.is_some() && stretch.next.is_some_and(|op| op.kind != OpKind::Migration);
-        if is_between
-            && !self.timeline.api.is_empty()
-            && stretch.interval.len_ns() <= ordinary_spacing_ns(self.timeline)
-        {
-            self.reading.book(Account::IdleInterKernelGap, NONE, stretch.interval);
-            self.reading.sums[Account::AfterUnknown].add(stretch.interval);
-            return None;
-        }
         let streams = &self.timeline.streams;
         let process_of = |stream: u32| streams.get(stream as usize).map_or(NONE, |stream| stream.process);
         let next = stretch.next.filter(|_| !self.timeline.lacks_calls);
@@ -125,6 +115,13 @@ impl<'all> Stretches<'all> {
             let only = || (self.busiest.len() == 1).then(|| self.busiest.values().next()).flatten();
             self.busiest.get(&process).or_else(|| if process == NONE { only() } else { None }).copied()
         });
+        // Two operations that follow each other are as far apart, whoever launched them.
+        let is_between = stretch.previous.is_some() && stretch.next.is_some_and(|op| op.kind != OpKind::Migration);
+        if guess.is_some() && is_between && stretch.interval.len_ns() <= ordinary_spacing_ns(self.timeline) {
+            self.reading.book(Account::IdleInterKernelGap, NONE, stretch.interval);
+            self.reading.sums[Account::AfterUnknown].add(stretch.interval);
+            return None;
+        }
         if guess.is_some() {
             self.reading.guessed_ns += stretch.interval.len_ns();
         } else {

@@ -138,7 +138,7 @@ const PROFILER_SYMBOL: &str = "libToolsInjectionProxy64.so: undefined symbol";
 
 /// The kinds that are looked for, the most telling first; those of one kind stand together.
 pub const SIGNS: [Sign; 82] = [
-    end(PROFILER_SYMBOL, "a symbol that the profiler's own library lacks"),
+    end(PROFILER_SYMBOL, "a symbol that the profiler's own library needs and the system lacks"),
     error("CUDA out of memory", "out of GPU memory"),
     error("CUDA_ERROR_OUT_OF_MEMORY", "out of GPU memory"),
     error("cudaErrorMemoryAllocation", "out of GPU memory"),

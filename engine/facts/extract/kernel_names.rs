@@ -66,6 +66,8 @@ const ROLES: &[(&str, Role)] = &[
     (r"(?i)index_elementwise|_gather_kernel|index_put|indexSelect|masked_(select|scatter)", Role::Gather),
     (r"(?i)nchwToNhwc|nhwcToNchw|nchwAddPadding", Role::ConvolutionLayout),
     (r"(?i)batch_?norm\w*_channels_last|bn_\w*nhwc", Role::Compute),
+    // Mean and variance are known: each element is scaled for itself.
+    (r"(?i)\bbn_fw_inf_", Role::Elementwise),
     (r"(?i)batch_?norm|\bbn_(fw|bw)_", Role::Normalization),
     (r"(?i)nccl.*broadcast", Role::Broadcast),
     (r"^fused_dropout_kernel", Role::Elementwise),
@@ -326,6 +328,8 @@ mod tests {
             ("topkGatingSoftmax", Role::Compute),
             ("flash_fwd_softmax_kernel", Role::Compute),
             ("gemm_softmax_fused", Role::Product),
+            ("bn_fw_inf_1C11_kernel_NCHW", Role::Elementwise),
+            ("bn_fw_tr_1C11_kernel_NCHW", Role::Normalization),
             ("fused_dropout_kernel_vec", Role::Elementwise),
             ("cupy_multiply__float_float32_float32", Role::Elementwise),
             ("cupy_true_divide__float32_float32_float32", Role::Elementwise),

@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(of("step 1\nCouldn't open file: a.weights"), Some(("a file that was not found", true)));
         assert_eq!(of("  File \"a.py\", line 3\n    x =\nSyntaxError: invalid syntax"), Some(("SyntaxError", true)));
         assert_eq!(of("lib: symbol lookup error: /opt/libToolsInjectionProxy64.so: undefined symbol: x"), {
-            Some(("a symbol that the profiler's own library lacks", true))
+            Some(("a symbol that the profiler's own library needs and the system lacks", true))
         });
         assert_eq!(of("./a: symbol lookup error: libb.so: undefined symbol: x"), {
             Some(("a symbol that no shared library has", true))
