@@ -31,34 +31,78 @@ pub(super) fn narrowed(sides: Sides<Runs<'_>>) -> Option<Sentence> {
 
 /// Runs of which other parts are measured: all of one, and the steady state of another.
 pub(super) fn parts_differ(sides: Sides<Runs<'_>>) -> Option<Sentence> {
-    let parts = sides.map(|side| side.runs.iter().map(|run| measured_part(&run.facts)).collect::<BTreeSet<&str>>());
-    let one = |parts: &BTreeSet<&str>| parts.iter().copied().collect::<Vec<_>>().join(" and ");
-    (parts.base.union(&parts.head).count() > 1).then(|| {
-        own(&format!(
-            "of the base {} is measured, of the head {}: measure the same part of both, with --phase steady or --phase whole",
-            one(&parts.base),
-            one(&parts.head)
-        ))
-    })
+    let parts = sides.map(|side| side.runs.iter().map(|run| measured_parts(&run.facts)).collect::<BTreeSet<_>>());
+    let mut all = parts.base.union(&parts.head);
+    let first = all.next()?;
+    let is_of_all = |part: &Part| all.clone().all(|others| others.contains(part));
+    if first.iter().any(is_of_all) {
+        return None;
+    }
+    let told = |parts: &BTreeSet<Vec<Part>>| {
+        let names: BTreeSet<&str> = parts.iter().filter_map(|parts| parts.first().map(|part| part.name())).collect();
+        names.into_iter().collect::<Vec<_>>().join(" and ")
+    };
+    Some(own(&format!(
+        "of the base {} is measured, of the head {}: measure the same part of both, with --phase steady or --phase whole",
+        told(&parts.base),
+        told(&parts.head)
+    )))
 }
 
-/// The part of a run that is measured.
+/// What of a run may be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Steady,
+    SetUp,
+    WarmUp,
+    TearDown,
+    WithoutEnds,
+    Whole,
+}
+
+impl Part {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Steady => "the steady state",
+            Self::SetUp => "the set-up",
+            Self::WarmUp => "the warm-up",
+            Self::TearDown => "the tear-down",
+            Self::WithoutEnds => "the window without its ends",
+            Self::Whole => "the whole",
+        }
+    }
+}
+
+/// The part of a run that is measured, by its name.
 pub(crate) fn measured_part(facts: &Facts) -> &'static str {
+    measured_parts(facts).first().map_or("", |part| part.name())
+}
+
+/// The parts of a run that what is measured is, the plainest first: a steady state without anything before it is the whole run.
+fn measured_parts(facts: &Facts) -> Vec<Part> {
     let is_narrower =
         |device: &Entity| (int(device, "window_ns") as f64) < WHOLE_SHARE * int(device, "whole_window_ns") as f64;
     let devices = devices_with_work(facts);
     let mut narrower = devices.iter().filter(|(_, device)| is_narrower(device));
     match narrower.find_map(|(_, device)| device.text("phase")) {
-        Some("steady") => "the steady state",
-        Some("set-up") => "the set-up",
-        Some("warm-up") => "the warm-up",
-        Some("tear-down") => "the tear-down",
-        // A steady state is asked for: what comes behind a long pause, and pages that move after the work, are no part of it.
-        _ if asked_phase(facts) == Some("steady") && devices.iter().any(|(_, device)| is_cut(device)) => {
-            "the window without its ends"
-        }
-        _ => "the whole",
+        Some("steady") => return vec![Part::Steady],
+        Some("set-up") => return vec![Part::SetUp],
+        Some("warm-up") => return vec![Part::WarmUp],
+        Some("tear-down") => return vec![Part::TearDown],
+        _ => {}
     }
+    let is_steady = |device: &Entity| int(device, "steady_ns") as f64 >= WHOLE_SHARE * int(device, "window_ns") as f64;
+    // A steady state is asked for: what comes behind a long pause, and pages that move after the work, are no part of it.
+    let is_cut = || devices.iter().any(|(_, device)| is_cut(device));
+    let mut parts = match asked_phase(facts) {
+        Some("steady") if is_cut() => vec![Part::WithoutEnds],
+        Some("steady") => vec![Part::Whole, Part::WithoutEnds],
+        _ => vec![Part::Whole],
+    };
+    if !devices.is_empty() && devices.iter().all(|(_, device)| is_steady(device)) {
+        parts.push(Part::Steady);
+    }
+    parts
 }
 
 fn asked_phase(facts: &Facts) -> Option<&str> {

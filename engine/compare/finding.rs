@@ -58,10 +58,19 @@ pub struct FindingChange {
     pub share: Option<Sides<f64>>,
     /// Why it is unclear what became of it.
     pub because: Option<String>,
+    /// Whether it is unclear, and known to be no regression all the same: the time that it draws on did not grow.
+    pub is_settled: bool,
     /// The side that was recorded without what it rests on, so that it is unclear; absent where both hold that, or lack it.
     pub lacking: Option<Side>,
     /// Whether a baseline knows it, as no less: then it fails nothing.
     pub is_known: bool,
+}
+
+/// Why a finding of one side alone may be no change, and whether it is known to be none.
+#[derive(Debug, Clone, Copy)]
+struct Doubt {
+    words: &'static str,
+    is_settled: bool,
 }
 
 /// What one run says of one fingerprint.
@@ -244,10 +253,13 @@ impl<'a> Pair<'a> {
         };
         let lacking = self.lacking(state);
         let without = lacking.map(|side| format!("the {} was recorded without what it rests on", side.name()));
-        let because = self.unclear(state).map(str::to_owned).or(without).or_else(|| match state {
-            State::New | State::Gone => self.doubt(state).map(str::to_owned),
+        let undecided = self.unclear(state).map(str::to_owned).or(without);
+        let doubt = match state {
+            State::New | State::Gone if undecided.is_none() => self.doubt(state),
             _ => None,
-        });
+        };
+        let is_settled = doubt.is_some_and(|doubt| doubt.is_settled);
+        let because = undecided.or_else(|| doubt.map(|doubt| doubt.words.to_owned()));
         let Seen { by, device, .. } = self.shown;
         FindingChange {
             state: if because.is_some() { State::Unclear } else { state },
@@ -267,6 +279,7 @@ impl<'a> Pair<'a> {
             gain: self.gain.map(|gain| gain.change),
             share: self.gain.map(|gain| gain.share),
             because,
+            is_settled,
             lacking,
             is_known: false,
         }
@@ -314,21 +327,23 @@ impl<'a> Pair<'a> {
     }
 
     /// Why a finding of one side alone may be no change at all.
-    fn doubt(&self, state: State) -> Option<&'static str> {
+    fn doubt(&self, state: State) -> Option<Doubt> {
+        let open = |words| Some(Doubt { words, is_settled: false });
+        let settled = |words| Some(Doubt { words, is_settled: true });
         if self.is_untold(state) {
-            return Some("the other side has more kernels, ranges or copies than are told one by one");
+            return open("the other side has more kernels, ranges or copies than are told one by one");
         }
         if self.is_in_gaps() {
-            return Some("it may be the idle time between rounds, which only the longer side has");
+            return open("it may be the idle time between rounds, which only the longer side has");
         }
         let wanted = if state == State::New { Trend::Up } else { Trend::Down };
         match (self.drawn()?, state) {
             (trend, _) if trend.has(wanted) => None,
             (Drawn { is_changed: false, .. }, _) => {
-                Some("the time that it draws on did not change: it is at the edge of its threshold")
+                settled("the time that it draws on did not change: it is at the edge of its threshold")
             }
-            (_, State::New) => Some("uncovered: the time that it draws on did not grow, other time went"),
-            _ => Some("covered: the time that it draws on did not shrink, other time came"),
+            (_, State::New) => settled("uncovered: the time that it draws on did not grow, other time went"),
+            _ => settled("covered: the time that it draws on did not shrink, other time came"),
         }
     }
 

@@ -119,8 +119,9 @@ impl Context<'_> {
             ))
         };
         let is_comparable = self.comparison.work.basis.is_comparable();
-        let is_unclear =
-            |finding: &FindingChange| is_comparable && finding.is_in_head && finding.state == State::Unclear;
+        let is_unclear = |finding: &FindingChange| {
+            is_comparable && finding.is_in_head && finding.state == State::Unclear && !finding.is_settled
+        };
         let is_meant = |finding: &&FindingChange| {
             (finding.lacking.is_some() || is_unclear(finding)) && finding.severity >= least && !finding.is_known
         };

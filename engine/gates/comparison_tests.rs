@@ -55,6 +55,9 @@ fn a_finding_of_which_nothing_tells_what_became_of_it_leaves_the_gate_open() {
     assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Passed, false));
     comparison.findings[0].state = State::Unclear;
     assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Unknown, true));
+    comparison.findings[0].is_settled = true;
+    assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Passed, false));
+    comparison.findings[0].is_settled = false;
     comparison.findings[0].is_in_head = false;
     assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Passed, false));
 }
