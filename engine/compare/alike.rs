@@ -73,9 +73,9 @@ impl Part {
     }
 }
 
-/// The part of a run that is measured, by its name.
+/// The part of a run that is measured, by its name; of several that it is, the narrowest, as that of other runs may be.
 pub(crate) fn measured_part(facts: &Facts) -> &'static str {
-    measured_parts(facts).first().map_or("", |part| part.name())
+    measured_parts(facts).last().map_or("", |part| part.name())
 }
 
 /// The parts of a run that what is measured is, the plainest first: a steady state without anything before it is the whole run.

@@ -316,9 +316,9 @@ fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
     let slow = (slow.base.count != slow.head.count).then_some(slow);
     let warm_up = sides.map(|side| side.first().map(|run| rounds::warm_up(&run.facts))).both()?;
     // What they take beyond as many steps of the steady state; less than the noise of all steps is none.
-    let lost_ns = |of: WarmUp, change: Measure| of.ns - of.count.saturating_mul(change.median);
+    let lost_ns = |of: WarmUp, change: Measure| of.ns.saturating_sub(of.count.saturating_mul(change.median));
     let lost = Sides { base: lost_ns(warm_up.base, change.base), head: lost_ns(warm_up.head, change.head) };
-    let all_ns = change.base.median.saturating_mul(first.base.count) + warm_up.base.ns;
+    let all_ns = change.base.median.saturating_mul(first.base.count).saturating_add(warm_up.base.ns);
     let is_more = lost.base.abs_diff(lost.head) as f64 > noise.floor_share * all_ns as f64;
     Some(Time { of: TimeOf::Step, change, median: Some(median), slow, warm_up: is_more.then_some(warm_up) })
 }

@@ -148,11 +148,13 @@ fn steps(time: &Time) -> String {
 /// What the steps before those that are timed take, where one side loses more in them.
 fn warm_up(time: &Time) -> String {
     let Some(Sides { base, head }) = &time.warm_up else { return String::new() };
-    let told = |of: &WarmUp| match of.count {
-        0 => "none".to_owned(),
-        count => format!("{} in {}", number::duration(of.ns), counted_as(count, "step", "steps")),
+    let told = |of: &WarmUp| format!("{} in {}", number::duration(of.ns), counted_as(of.count, "step", "steps"));
+    let numbers = match (base.count, head.count) {
+        (0, _) => format!("{}; the base has none", told(head)),
+        (_, 0) => format!("{} in the base; the head has none", told(base)),
+        _ => format!("{} after {}", told(head), told(base)),
     };
-    format!(" Warm-up, which does not count, takes {} after {}.", told(head), told(base))
+    format!(" Warm-up, which does not count, takes {numbers}.")
 }
 
 fn before(count: usize) -> String {

@@ -89,7 +89,10 @@ pub(super) fn outside_first(
     let leads = main_ns.is_some();
     let own_ns = outside.own_ns() as f64;
     // A process does that once for each buffer, whatever the GPU repeats.
-    if outside.pins().is_some_and(|ns| ns as f64 >= MOST * recorded_ns && ns as f64 >= 2.0 * gain_ns) {
+    if outside
+        .pins()
+        .is_some_and(|ns| main_ns == Some(ns) && ns as f64 >= MOST * recorded_ns && ns as f64 >= 2.0 * gain_ns)
+    {
         return Some(words.own(if is_found { LOOK_FIRST } else { ". " }));
     }
     let is_first = own_ns > 0.0 && own_ns >= MOST * recorded_ns && is_little(gain_ns, recorded_ns, own_ns, main_ns);
@@ -393,11 +396,7 @@ impl<'facts> Outside<'facts> {
             let words = of_it(ns, "").code(self.device.text("outside_call").unwrap_or_default());
             let second = self.call("outside_second_call", "outside_second_call_ns").filter(|(call, _)| is_pin(call));
             let words = second.into_iter().fold(words, |words, (call, _)| words.own(" and ").code(call));
-            words.own(if second.is_some() {
-                ", which lock and free pages of the host"
-            } else {
-                ", which locks pages of the host"
-            })
+            words.own(" for page-locked memory of the host")
         };
         let (words, main_ns) = match (range, blocked.filter(|_| waits), host, call) {
             (Some((range, ns)), ..) => (of_it(ns, "the range ").code(range), Some(ns)),

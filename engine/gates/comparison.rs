@@ -92,7 +92,7 @@ impl Context<'_> {
         let is_much = head.count.saturating_mul(WARM_UP_PART) > head.of;
         (is_longer && is_much).then(|| {
             let WarmUp { count, of, .. } = head;
-            format!("{count} of the head's {of} steps count as warm-up, and take longer than that of the base: they may be what became slower")
+            format!("{count} of the head's {of} steps count as warm-up, and lose more time than those of the base: they may be what became slower")
         })
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Context, DeviceContext, steps};
 use crate::facts::Entity;
+use crate::ledger::Account;
 use crate::ledger::compiling::CodeWork;
 use crate::text::paths::file_name;
 use crate::timeline::columns::RangeKind;
@@ -112,7 +113,8 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     let again: BTreeSet<&str> = all.met.iter().filter(|met| met.is_again).map(|met| met.function).collect();
     facts.set("recompiled_function_count", again.len() as i64);
     facts.set("graph_break_run_count", all.nested_count);
-    facts.set("idle_between_compiled_ns", all.idle_ns);
+    // Two threads may leave a graph at once, and wait for one idle time.
+    facts.set("idle_between_compiled_ns", all.idle_ns.min(device.account_ns(Account::Idle)));
 }
 
 /// How many ranges of a kind the device's processes enter in the whole recording.

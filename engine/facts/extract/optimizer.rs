@@ -5,6 +5,7 @@ use foldhash::HashMap;
 use super::steps::are_rounds;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
+use crate::ledger::Account;
 use crate::ledger::OpKind;
 use crate::timeline::{NONE, NameId, Times};
 
@@ -58,7 +59,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("optimizer_beside_rounds_kernel_count", beside_rounds_count);
     }
     facts.set("optimizer_kernel_sum_ns", kernel_ns);
-    facts.set("idle_optimizer_ns", device.idle.ranges.iter().map(of_range).fold(0_i64, i64::saturating_add));
+    // Steps within steps hold the same time: together no more than there is.
+    let idle_ns = device.idle.ranges.iter().map(of_range).fold(0_i64, i64::saturating_add);
+    facts.set("idle_optimizer_ns", idle_ns.min(device.account_ns(Account::Idle)));
     let name = names().zip(&is_step).find(|(_, is_step)| **is_step).map(|(name, _)| name);
     facts.set_some(
         "optimizer_name",
