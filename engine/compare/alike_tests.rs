@@ -118,13 +118,6 @@ fn a_whole_run_is_not_held_against_a_steady_state() {
     };
     assert!(refused(stepped(whole()), stepped(steady(36))).contains(words));
     assert_eq!(compared(stepped(whole()), stepped(whole())).outcome, Outcome::NoChange);
-    let cut = with(&[("A100", 10)], |facts| {
-        let run = facts.of_kind(EntityKind::Run).map(|(id, _)| id).next().unwrap();
-        facts.get_mut(run).set("asked_phase", "steady");
-        each_device(facts, &[("last_pages_ns", 5_000_000.into())]);
-    });
-    assert!(refused(run(&[("A100", 16)]), cut).contains("of the head the window without its ends"));
-    // Both are asked for what repeats, and one holds next to nothing else, or nothing that is cut off.
     let asked = |window_ms: i64, more: &[(&str, i64)]| {
         let of = |facts: &mut Facts| {
             let run = facts.of_kind(EntityKind::Run).map(|(id, _)| id).next().unwrap();
@@ -134,6 +127,9 @@ fn a_whole_run_is_not_held_against_a_steady_state() {
         };
         with(&[("A100", window_ms)], of)
     };
+    let cut = asked(10, &[("last_pages_ns", 5)]);
+    assert!(refused(run(&[("A100", 16)]), cut).contains("of the head the window without its ends"));
+    // Both are asked for what repeats, and one holds next to nothing else, or nothing that is cut off.
     let shorter_set_up = compared(steady(36), asked(10, &[("steady_ns", 10)]));
     assert_eq!(shorter_set_up.work.basis, Basis::Run);
     assert_eq!(compared(asked(10, &[("last_pages_ns", 5)]), asked(10, &[])).work.basis, Basis::Run);

@@ -111,26 +111,26 @@ impl<'all> Stretches<'all> {
         let process_of = |stream: u32| streams.get(stream as usize).map_or(NONE, |stream| stream.process);
         let next = stretch.next.filter(|_| !self.timeline.lacks_calls);
         let process = next.map(|op| process_of(op.stream(self.timeline)));
-        let guess = process.and_then(|process| {
+        let thread = process.and_then(|process| {
             let only = || (self.busiest.len() == 1).then(|| self.busiest.values().next()).flatten();
             self.busiest.get(&process).or_else(|| if process == NONE { only() } else { None }).copied()
         });
+        let Some(thread) = thread else {
+            self.reading.book_unknown(stretch.interval, stretch.interval);
+            return None;
+        };
         // Two operations that follow each other are as far apart, whoever launched them.
-        let is_between = stretch.previous.is_some() && stretch.next.is_some_and(|op| op.kind != OpKind::Migration);
-        if guess.is_some() && is_between && stretch.interval.len_ns() <= ordinary_spacing_ns(self.timeline) {
+        let is_between = stretch.previous.is_some() && next.is_some_and(|op| op.kind != OpKind::Migration);
+        if is_between && stretch.interval.len_ns() <= ordinary_spacing_ns(self.timeline) {
             self.reading.book(Account::IdleInterKernelGap, NONE, stretch.interval);
             self.reading.sums[Account::AfterUnknown].add(stretch.interval);
             return None;
         }
-        if guess.is_some() {
-            self.reading.guessed_ns += stretch.interval.len_ns();
-        } else {
-            self.reading.book_unknown(stretch.interval, stretch.interval);
-        }
+        self.reading.guessed_ns += stretch.interval.len_ns();
         let moves = next.is_some_and(|op| op.kind == OpKind::Migration);
         let why = if moves { Guess::Migration } else { Guess::Unrecorded };
         let (stretch, copies) = (stretch.interval, Copies::of(stretch));
-        guess.map(|thread| (thread, Query { stretch, host: stretch, guess: Some(why), copies }))
+        Some((thread, Query { stretch, host: stretch, guess: Some(why), copies }))
     }
 }
 

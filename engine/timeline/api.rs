@@ -211,6 +211,11 @@ const MEMORY_CALLS: [(&str, MemoryCall); 16] = [
     ("MemFree", MemoryCall::DeviceFree),
 ];
 
+/// Whether a call launches a graph.
+pub fn is_graph_launch(call: &str) -> bool {
+    call.contains("GraphLaunch")
+}
+
 /// What a call of this (normalised) name, which manages memory, does.
 pub fn memory_call(name: &str) -> MemoryCall {
     let stem = ["cuda", "cu", "hip"].into_iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);

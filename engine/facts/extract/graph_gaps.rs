@@ -7,6 +7,7 @@ use super::stats::median;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
 use crate::ledger::{Op, OpKind};
+use crate::timeline::api::{ApiClass, is_graph_launch};
 use crate::timeline::{NONE, NameId, Timeline};
 
 /// A shorter gap is that between two operations, or a delay of the hardware, which may well be even.
@@ -22,7 +23,7 @@ type Node = (OpKind, NameId);
 type Place = (u32, Node, u32);
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
-    let gaps = gaps(context.timeline, device);
+    let gaps = gaps(context, device);
     let even = gaps.into_values().filter(|gaps| is_even(gaps));
     let (count, sum_ns) = even.fold((0, 0_i64), |(count, sum), gaps| {
         (count + gaps.len() as i64, gaps.into_iter().fold(sum, i64::saturating_add))
@@ -34,8 +35,9 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
 }
 
 /// The gaps before operations that a graph had been launched with before they began, by their place in it.
-fn gaps(timeline: &Timeline, device: &DeviceContext) -> HashMap<Place, Vec<i64>> {
-    let graph_of = graphs(timeline, device);
+fn gaps(context: &Context<'_>, device: &DeviceContext) -> HashMap<Place, Vec<i64>> {
+    let timeline = context.timeline;
+    let graph_of = graphs(context, device);
     let mut gaps: HashMap<Place, Vec<i64>> = HashMap::default();
     if graph_of.is_empty() {
         return gaps;
@@ -58,10 +60,11 @@ fn gaps(timeline: &Timeline, device: &DeviceContext) -> HashMap<Place, Vec<i64>>
 }
 
 /// Which graph each launch of one runs, told by what runs of it.
-fn graphs(timeline: &Timeline, device: &DeviceContext) -> HashMap<u32, u32> {
-    let names: HashSet<NameId> = timeline.api.name.iter().copied().collect();
+fn graphs(context: &Context<'_>, device: &DeviceContext) -> HashMap<u32, u32> {
+    let timeline = context.timeline;
+    let names = (0..).zip(&context.calls.class).filter(|(_, class)| **class == ApiClass::Launch);
     let launches: HashSet<NameId> =
-        names.into_iter().filter(|name| timeline.name(*name).contains("GraphLaunch")).collect();
+        names.map(|(name, _)| name).filter(|name| is_graph_launch(timeline.name(*name))).collect();
     let mut nodes: HashMap<u32, Vec<(u8, NameId)>> = HashMap::default();
     for op in device.ops.in_window().filter(|_| !launches.is_empty()) {
         let call = op.call(timeline).filter(|call| launches.contains(&timeline.api.name[*call as usize]));

@@ -10,7 +10,7 @@ use crate::ledger::{Account, DeviceOps};
 use crate::limits::MAX_PROCESS_COUNT;
 use crate::steps::Phase;
 use crate::text::paths::without_folders;
-use crate::timeline::api::{self, ApiClass, error_name};
+use crate::timeline::api::{self, ApiClass, error_name, is_graph_launch};
 use crate::timeline::columns::{ApiError, Label, RangeKind};
 use crate::timeline::interval::Interval;
 use crate::timeline::{GpuVendor, NONE, NameId, NoticeKind, Timeline, Times};
@@ -48,16 +48,7 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("unrecorded_copy_count", timeline.source.unrecorded_copy_count);
     facts.set_some("lacks_gpu_work", timeline.source.lacks_gpu_work);
     facts.set("is_file_damaged", timeline.source.is_damaged);
-    if !timeline.api.is_empty() {
-        let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
-        let failed = failed_launches(context);
-        facts.set("launch_call_count", launches.count() as i64 - failed);
-        let is_graph = |name: &&NameId| timeline.name(**name).contains("GraphLaunch");
-        facts.set("graph_launch_call_count", timeline.api.name.iter().filter(is_graph).count() as i64);
-        facts.set("failed_launch_count", failed);
-        facts.set("is_torn_down", is_torn_down(timeline));
-        errors(context, facts);
-    }
+    calls(context, facts);
     facts.set_some("rank_number", timeline.details.rank);
     facts.set_some("world_size_count", timeline.details.world_size);
     facts.set_some("distributed_backend", timeline.details.backend.as_deref());
@@ -81,6 +72,22 @@ pub(super) fn extract(context: &Context<'_>) -> Entity {
     facts.set_some("kernel_metric_count", timeline.source.kernel_metric_count);
     notices(timeline, facts);
     run
+}
+
+/// What was called, and what of it failed.
+fn calls(context: &Context<'_>, facts: &mut Entity) {
+    let timeline = context.timeline;
+    if timeline.api.is_empty() {
+        return;
+    }
+    let launches = timeline.api.name.iter().filter(|name| context.calls.class[**name as usize] == ApiClass::Launch);
+    let failed = failed_launches(context);
+    facts.set("launch_call_count", launches.count() as i64 - failed);
+    let is_graph = |name: &&NameId| is_graph_launch(timeline.name(**name));
+    facts.set("graph_launch_call_count", timeline.api.name.iter().filter(is_graph).count() as i64);
+    facts.set("failed_launch_count", failed);
+    facts.set("is_torn_down", is_torn_down(timeline));
+    errors(context, facts);
 }
 
 fn devices(context: &Context<'_>, facts: &mut Entity) {
