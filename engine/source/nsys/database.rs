@@ -32,7 +32,9 @@ struct Shape {
     columns: Vec<String>,
     /// The word for its row id: a column may hide the usual one.
     row_id: &'static str,
-    /// The page that it begins with; absent where a row does not hold its columns as they were declared.
+    /// The page that it begins with.
+    tree: Option<u32>,
+    /// The same; absent where a row does not hold its columns as they were declared.
     root: Option<u32>,
     /// Columns whose whole numbers SQLite turns into others when it reads them.
     converted: Vec<String>,
@@ -169,6 +171,11 @@ impl Schema {
         self.tables.get(table).map_or(ROW_IDS[0], |shape| shape.row_id)
     }
 
+    /// The page that the tree of a table begins with.
+    pub(super) fn tree(&self, table: &str) -> Option<u32> {
+        self.tables.get(table)?.tree
+    }
+
     /// Where the rows of a table and these columns of them stand in the file, if they can be read from there.
     pub(super) fn plain(&self, table: &str, columns: &[&str]) -> Option<PlainTable> {
         let Shape { columns: known, root, converted, .. } = self.tables.get(table)?;
@@ -221,12 +228,13 @@ fn shape(db: &Connection, name: &str, root: Option<u32>) -> rusqlite::Result<Opt
     let Some(row_id) = ROW_IDS.into_iter().find(is_row_id) else { return Ok(None) };
     // A key may be the row id and stand nowhere else; a computed column stands nowhere, or among the others.
     let mut odd = db.prepare("SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0 OR pk <> 0")?;
+    let tree = root;
     let root = if odd.exists([name])? { None } else { root };
     let mut converted = db.prepare(
         "SELECT name FROM pragma_table_info(?1) WHERE type LIKE '%REAL%' OR type LIKE '%FLOA%' OR type LIKE '%DOUB%'",
     )?;
     let converted = converted.query_map([name], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    Ok(Some(Shape { columns, row_id, root, converted }))
+    Ok(Some(Shape { columns, row_id, tree, root, converted }))
 }
 
 fn disguise(kind: &str, name: &str) -> String {
@@ -331,8 +339,31 @@ fn uri(path: &Path) -> String {
     format!("file://{escaped}?mode=ro&immutable=1")
 }
 
-/// Refuses a database that is shorter than its header says: SQLite would read it up to the cut without a word.
-pub(super) fn check_length(path: &Path) -> Result<(), ReadError> {
+/// What SQLite keeps beside a database while it is written, and what is left there where its writer was killed.
+const BESIDE: [&str; 2] = ["-journal", "-wal"];
+
+/// Refuses a database that is not whole: that is shorter than its header says, which SQLite would read up to the cut without a
+/// word, or of which a part lies in a file beside it, which is not read.
+pub(super) fn check_whole(path: &Path) -> Result<(), ReadError> {
+    check_length(path)?;
+    for ending in BESIDE {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(ending);
+        let mut first = [0_u8];
+        let has_any = crate::files::open(Path::new(&beside)).is_ok_and(|mut file| file.read_exact(&mut first).is_ok());
+        // One that is done with is empty, or begins with a zero.
+        if has_any && first != [0] {
+            let name = Path::new(&beside).file_name().unwrap_or_default().display().to_string();
+            return Err(super::damaged(
+                path,
+                format!("{name} beside it holds a part of it: it is still written, or its writer was killed"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_length(path: &Path) -> Result<(), ReadError> {
     let open_error = |source| ReadError::Open { path: path.display().to_string(), source };
     let mut header = [0_u8; 100];
     let mut file = crate::files::open(path).map_err(open_error)?;

@@ -91,7 +91,7 @@ fn is_summary(bytes: &[u8]) -> bool {
 /// # Errors
 /// When the file is no export of Nsight Systems, or is damaged.
 fn read(path: &Path, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording, ReadError> {
-    database::check_length(path)?;
+    database::check_whole(path)?;
     let threads = Threads::new(options.threads);
     let not_a_report = |found: &str| ReadError::NotAReport {
         path: path.display().to_string(),

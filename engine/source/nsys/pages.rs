@@ -16,8 +16,6 @@ const BLOCK_BYTES: usize = 1 << 16;
 const LOOK_BYTES: usize = 1 << 20;
 /// No honest table is as deep: four levels hold what a disk holds.
 const MAX_DEPTH: usize = 20;
-/// Leaves that hold nothing of a stretch, though they are looked at: the first and the last.
-const MAX_BARREN: usize = 2;
 /// The kinds of pages of a table.
 const LEAF: u8 = 13;
 const INTERIOR: u8 = 5;
@@ -48,12 +46,19 @@ impl PlainTable {
     }
 }
 
-/// Something that SQLite must look at.
+/// Why rows were not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NotPlain;
+pub(super) enum Unread {
+    /// Something that SQLite must look at.
+    NotPlain,
+    /// Row ids that do not grow as the pages above them say: SQLite looks for rows by them, and would leave some out without a
+    /// word.
+    OutOfOrder,
+}
+use Unread::{NotPlain, OutOfOrder};
 
 /// What to do after a row.
-pub(super) type Taken = Result<(), NotPlain>;
+pub(super) type Taken = Result<(), Unread>;
 
 /// A database file, page by page.
 pub(super) struct Pages {
@@ -71,16 +76,55 @@ pub(super) struct Pages {
     fields: Vec<Field>,
 }
 
-/// The rows that are wanted, and how far they have been read.
+/// The rows that are wanted.
 struct Wanted<'a, T> {
-    table: &'a PlainTable,
+    /// Absent where their ids alone are looked at.
+    table: Option<&'a PlainTable>,
     first: i64,
     last: i64,
-    /// The id of the row that was taken last: ids only grow, so that no page counts twice.
-    previous: Option<i64>,
-    /// Leaves without a row that is wanted: there is one at either end at most.
-    barren_count: usize,
     take: T,
+}
+
+/// A page of a table, and what the pages above it say of the row ids below it. No two pages may hold the same, so that none
+/// counts twice.
+#[derive(Debug, Clone, Copy)]
+struct Below {
+    page: u32,
+    /// All are larger; absent on the left-most way down.
+    above: Option<i64>,
+    /// None is larger; absent on the right-most way down.
+    largest: Option<i64>,
+}
+
+impl Below {
+    const fn root(page: u32) -> Self {
+        Self { page, above: None, largest: None }
+    }
+
+    /// Nothing was looked at yet.
+    const fn order(self) -> Order {
+        Order { previous: self.above, largest: self.largest }
+    }
+}
+
+/// Ids of a page, of which each is to be larger than the one before.
+#[derive(Debug, Clone, Copy)]
+struct Order {
+    previous: Option<i64>,
+    largest: Option<i64>,
+}
+
+impl Order {
+    /// # Errors
+    /// When an id cannot stand here.
+    fn next(&mut self, id: Option<i64>) -> Taken {
+        let id = id.ok_or(NotPlain)?;
+        if self.previous.is_some_and(|previous| id <= previous) || self.largest.is_some_and(|largest| id > largest) {
+            return Err(OutOfOrder);
+        }
+        self.previous = Some(id);
+        Ok(())
+    }
 }
 
 impl Pages {
@@ -122,27 +166,36 @@ impl Pages {
         (first, last): (i64, i64),
         take: impl FnMut(&Record<'_>) -> Taken,
     ) -> Taken {
-        let mut wanted = Wanted { table, first, last, previous: None, barren_count: 0, take };
-        self.walk(table.root, 1, 0, &mut wanted)
+        let mut wanted = Wanted { table: Some(table), first, last, take };
+        self.walk(Below::root(table.root), 1, 0, &mut wanted)
+    }
+
+    /// Looks at the ids alone of the rows of a tree from `first` to `last`, and of those beside them.
+    ///
+    /// # Errors
+    /// When they do not grow, or something on the way is not plain.
+    pub(super) fn look_at_ids(&mut self, root: u32, (first, last): (i64, i64)) -> Taken {
+        let mut wanted = Wanted { table: None, first, last, take: |_: &Record<'_>| Ok(()) };
+        self.walk(Below::root(root), 1, 0, &mut wanted)
     }
 
     /// Everything below a page. `beside` is how many pages after it will be wanted next, as they lie.
     fn walk<T: FnMut(&Record<'_>) -> Taken>(
         &mut self,
-        page: u32,
+        below: Below,
         beside: usize,
         depth: usize,
         wanted: &mut Wanted<'_, T>,
     ) -> Taken {
-        let begin = self.load(page, beside)?;
+        let begin = self.load(below.page, beside)?;
         match self.block[begin] {
-            LEAF => self.leaf(begin, depth == 0, wanted),
+            LEAF => self.leaf(begin, depth == 0, below, wanted),
             INTERIOR if depth < MAX_DEPTH => {
-                let children = self.children(begin, wanted.first, wanted.last).ok_or(NotPlain)?;
+                let children = self.children(begin, below, (wanted.first, wanted.last))?;
                 let most = BLOCK_BYTES / self.page_bytes;
                 for (index, child) in children.iter().enumerate() {
                     let next = children[index..].windows(2).take(most);
-                    let beside = 1 + next.take_while(|pair| pair[0].checked_add(1) == Some(pair[1])).count();
+                    let beside = 1 + next.take_while(|pair| pair[0].page.checked_add(1) == Some(pair[1].page)).count();
                     self.walk(*child, beside, depth + 1, wanted)?;
                 }
                 Ok(())
@@ -152,7 +205,7 @@ impl Pages {
     }
 
     /// Where a page begins in the block, which is read anew if it does not hold it.
-    fn load(&mut self, page: u32, beside: usize) -> Result<usize, NotPlain> {
+    fn load(&mut self, page: u32, beside: usize) -> Result<usize, Unread> {
         let held = self.block.len() / self.page_bytes;
         if let Some(index) =
             page.checked_sub(self.block_first).map(|index| index as usize).filter(|index| *index < held)
@@ -192,66 +245,75 @@ impl Pages {
     }
 
     /// The pages below one that may hold rows from `first` to `last`.
-    fn children(&self, begin: usize, first: i64, last: i64) -> Option<Vec<u32>> {
-        let page = self.page(begin)?;
+    fn children(&self, begin: usize, below: Below, (first, last): (i64, i64)) -> Result<Vec<Below>, Unread> {
+        let page = self.page(begin).ok_or(NotPlain)?;
         let child = |at: usize| page.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
-        let listed = Listed::of(page, INTERIOR_HEADER)?;
+        let listed = Listed::of(page, INTERIOR_HEADER).ok_or(NotPlain)?;
         // The largest id below.
         let key = |index: usize| Some(varint(page, listed.at(index)? + 4)?.0.cast_signed());
+        let mut order = below.order();
+        (0..listed.count).try_for_each(|index| order.next(key(index)))?;
         let mut children = Vec::new();
-        for index in listed.first_from(first, key)?..listed.count {
-            children.push(child(listed.at(index)?)?);
-            if key(index)? >= last {
-                return Some(children);
+        let from = listed.first_from(first, key).ok_or(NotPlain)?;
+        let mut above = if from == 0 { below.above } else { key(from - 1) };
+        for index in from..listed.count {
+            let largest = key(index);
+            let page = listed.at(index).and_then(child).ok_or(NotPlain)?;
+            children.push(Below { page, above, largest });
+            if largest.is_some_and(|largest| largest >= last) {
+                return Ok(children);
             }
+            above = largest;
         }
-        children.push(child(RIGHT_MOST)?);
-        Some(children)
+        children.push(Below { page: child(RIGHT_MOST).ok_or(NotPlain)?, above, largest: below.largest });
+        Ok(children)
     }
 
     fn leaf<T: FnMut(&Record<'_>) -> Taken>(
         &mut self,
         begin: usize,
         is_root: bool,
+        below: Below,
         wanted: &mut Wanted<'_, T>,
     ) -> Taken {
         let mut fields = std::mem::take(&mut self.fields);
         let listed = self.page(begin).and_then(|page| Listed::of(page, LEAF_HEADER));
         // Only a table without rows has a leaf without any.
         let listed = listed.filter(|listed| is_root || listed.count > 0).ok_or(NotPlain);
-        let taken = listed.and_then(|listed| wanted.leaf(&listed, &mut fields));
+        let taken = listed.and_then(|listed| wanted.leaf(&listed, below, &mut fields));
         self.fields = fields;
         taken
     }
 }
 
 impl<T: FnMut(&Record<'_>) -> Taken> Wanted<'_, T> {
-    fn leaf(&mut self, listed: &Listed<'_>, found: &mut Vec<Field>) -> Taken {
-        let field_count = self.table.field_count();
-        // Before the first row that is wanted there may be many, looked for again for each stretch.
-        let begin = listed.first_from(self.first, |index| Some(listed.row(index)?.0)).ok_or(NotPlain)?;
+    fn leaf(&mut self, listed: &Listed<'_>, below: Below, found: &mut Vec<Field>) -> Taken {
+        let mut order = below.order();
+        let Some(table) = self.table else {
+            return (0..listed.count).try_for_each(|index| order.next(listed.id(index)));
+        };
+        let field_count = table.field_count();
+        let begin = listed.first_from(self.first, |index| listed.id(index)).ok_or(NotPlain)?;
+        (0..begin).try_for_each(|index| order.next(listed.id(index)))?;
         let mut filled = 0;
         for index in begin..listed.count {
-            let (id, bytes, rest) = listed.row(index).ok_or(NotPlain)?;
-            let row = rest.get(..bytes).ok_or(NotPlain)?;
+            let (id, bytes, at) = listed.row(index).ok_or(NotPlain)?;
             if id > self.last {
-                break;
+                return (index..listed.count).try_for_each(|index| order.next(listed.id(index)));
             }
-            if id < self.first || self.previous.is_some_and(|previous| previous >= id) {
-                return Err(NotPlain);
-            }
-            self.previous = Some(id);
+            order.next(Some(id))?;
+            let (bytes, rest) = listed.rest(bytes, at).ok_or(NotPlain)?;
+            let row = rest.get(..bytes).ok_or(NotPlain)?;
             // Rows that share their bytes would make much of a small file.
             filled += row.len();
             if filled > listed.page.len() {
                 return Err(NotPlain);
             }
             fields(row, field_count, found).ok_or(NotPlain)?;
-            let record = Record { row: rest, fields: found, places: &self.table.places, handed: Cell::new(0) };
+            let record = Record { row: rest, fields: found, places: &table.places, handed: Cell::new(0) };
             (self.take)(&record)?;
         }
-        self.barren_count += usize::from(filled == 0);
-        if self.barren_count > MAX_BARREN { Err(NotPlain) } else { Ok(()) }
+        Ok(())
     }
 }
 
@@ -275,15 +337,24 @@ impl<'page> Listed<'page> {
         Some(usize::from(u16::from_be_bytes([at[0], at[1]])))
     }
 
-    /// The id of a row, how many bytes it has, and the page from there on; `None` where it goes on on another page.
-    fn row(&self, index: usize) -> Option<(i64, usize, &'page [u8])> {
+    /// The id of a row of a leaf, how many bytes it has, and where they begin.
+    fn row(&self, index: usize) -> Option<(i64, u64, usize)> {
         let (bytes, at) = varint(self.page, self.at(index)?)?;
         let (id, at) = varint(self.page, at)?;
-        let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= self.page.len() - LEAST_REST)?;
-        Some((id.cast_signed(), bytes, self.page.get(at..)?))
+        Some((id.cast_signed(), bytes, at))
     }
 
-    /// The index of the first cell whose id is not smaller; the ids are taken to grow.
+    fn id(&self, index: usize) -> Option<i64> {
+        self.row(index).map(|(id, ..)| id)
+    }
+
+    /// The page from a row on; `None` where the row goes on on another page.
+    fn rest(&self, bytes: u64, at: usize) -> Option<(usize, &'page [u8])> {
+        let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= self.page.len() - LEAST_REST)?;
+        Some((bytes, self.page.get(at..)?))
+    }
+
+    /// The index of the first cell whose id is not smaller; the ids are known to grow.
     fn first_from(&self, id: i64, id_at: impl Fn(usize) -> Option<i64>) -> Option<usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {

@@ -28,7 +28,7 @@ fn plain(path: &Path) -> Option<PlainTable> {
     Schema::probe(&db, budget).ok()?.plain(TABLE, &COLUMNS)
 }
 
-fn from_pages(path: &Path, table: &PlainTable, ends: (i64, i64)) -> Result<Vec<Read>, NotPlain> {
+fn from_pages(path: &Path, table: &PlainTable, ends: (i64, i64)) -> Result<Vec<Read>, Unread> {
     let mut rows = Vec::new();
     Pages::open(path, Budget::of(path)).ok_or(NotPlain)?.rows(table, ends, |record| {
         assert_eq!(record.int(2), None);
@@ -173,8 +173,8 @@ fn pages_that_are_listed_twice_or_hold_nothing_are_left_to_sqlite() {
     assert_eq!(whole[root], INTERIOR);
     assert_eq!(read(&|_| {}), Ok(400));
     // The second page below is the first once more; the root is below itself; a page has no rows; one lies beyond the file.
-    assert_eq!(read(&|bytes| bytes.copy_within(first_cell..first_cell + 4, second_cell)), Err(NotPlain));
-    assert_eq!(read(&|bytes| bytes[first_cell + 3] = table.root as u8), Err(NotPlain));
+    assert_eq!(read(&|bytes| bytes.copy_within(first_cell..first_cell + 4, second_cell)), Err(OutOfOrder));
+    assert_eq!(read(&|bytes| bytes[first_cell + 3] = table.root as u8), Err(OutOfOrder));
     let leaf = (usize::from(whole[first_cell + 3]) - 1) * 512;
     assert_eq!(read(&|bytes| bytes[leaf + 3..leaf + 5].fill(0)), Err(NotPlain));
     assert_eq!(read(&|bytes| bytes[second_cell] = 1), Err(NotPlain));
@@ -202,7 +202,7 @@ fn small_pages(file: &Path, row_count: i64) -> (PlainTable, Vec<u8>) {
 }
 
 /// How many rows are read of changed bytes.
-fn count(file: &Path, bytes: &[u8], table: &PlainTable, ends: (i64, i64)) -> Result<usize, NotPlain> {
+fn count(file: &Path, bytes: &[u8], table: &PlainTable, ends: (i64, i64)) -> Result<usize, Unread> {
     std::fs::write(file, bytes).unwrap();
     from_pages(file, table, ends).map(|rows| rows.len())
 }
@@ -292,24 +292,39 @@ fn rows_that_share_their_bytes_are_left_to_sqlite() {
 }
 
 #[test]
-fn leaves_that_hold_nothing_of_a_stretch_are_left_to_sqlite_where_they_are_many() {
+fn ids_that_are_not_as_the_pages_above_say_are_damage() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let (table, whole) = small_pages(file.path(), 400);
-    let root = (table.root as usize - 1) * 512;
-    let listed = |index: usize| root + usize::from(u16::from_be_bytes([whole[root + index], whole[root + index + 1]]));
-    let cells = usize::from(u16::from_be_bytes([whole[root + 3], whole[root + 4]]));
-    let read = |changed: usize| {
-        let mut bytes = whole.clone();
-        for index in cells - changed..cells {
-            // What the page above says of them: that they hold rows far behind those that they hold.
-            let key = listed(INTERIOR_HEADER + 2 * index) + 4;
-            assert!(bytes[key] >= 0x80, "a number of two bytes");
-            bytes[key..key + 2].copy_from_slice(&[0x80 | 8, index as u8]);
-        }
-        count(file.path(), &bytes, &table, (1_000, 2_000))
+    let at = |page: usize, index: usize| {
+        page + usize::from(u16::from_be_bytes([whole[page + index], whole[page + index + 1]]))
     };
-    // The last leaf stands beside those.
-    assert_eq!((read(0), read(MAX_BARREN - 1), read(MAX_BARREN)), (Ok(0), Ok(0), Err(NotPlain)));
+    let root = (table.root as usize - 1) * 512;
+    let cells = usize::from(u16::from_be_bytes([whole[root + 3], whole[root + 4]]));
+    let page = |number: u8| (usize::from(number) - 1) * 512;
+    // Its cell is the number of the page below and then the largest id there, in two bytes.
+    let middle = at(root, INTERIOR_HEADER + 2 * (cells / 2));
+    let last_leaf = page(whole[root + RIGHT_MOST + 3]);
+    let rows = usize::from(u16::from_be_bytes([whole[last_leaf + 3], whole[last_leaf + 4]]));
+    // A row is its length, its id in two bytes, and what it holds.
+    let last_id = at(last_leaf, LEAF_HEADER + 2 * (rows - 1)) + 1;
+    let middle_id = at(page(whole[middle + 3]), LEAF_HEADER + 4) + 1;
+    assert_eq!(whole[last_id..last_id + 2], [0x83, 16], "the id of the last row: 3 * 128 + 16");
+    let read = |at: usize, high: u8, ends: (i64, i64)| {
+        let mut bytes = whole.clone();
+        assert!(bytes[at] >= 0x80, "a number of two bytes");
+        bytes[at] = high;
+        let taken = count(file.path(), &bytes, &table, ends);
+        let looked = Pages::open(file.path(), Budget::of(file.path())).unwrap().look_at_ids(table.root, ends);
+        assert_eq!(looked.err(), taken.err());
+        taken
+    };
+    let all = (i64::MIN, i64::MAX);
+    assert_eq!(read(last_id, 0x83, all), Ok(400));
+    assert_eq!(read(last_id, 0x81, all), Err(OutOfOrder), "the last id is smaller than those before it");
+    assert_eq!(read(middle + 4, 0x87, all), Err(OutOfOrder), "a page says more than the one after it");
+    assert_eq!(read(middle_id, 0x87, all), Err(OutOfOrder), "an id is larger than the page above says");
+    // Nor where the stretch ends before it.
+    assert_eq!(read(middle_id, 0x87, (1, 210)), Err(OutOfOrder));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::aggregate::TableReader;
 use super::budget::{Budget, Tally};
 use super::callchains;
 use super::database::{self, Schema};
-use super::pages::{NotPlain, Pages};
+use super::pages::{Pages, Unread};
 use super::rows::Table;
 use crate::parallel::Threads;
 use crate::source::Progress;
@@ -151,9 +151,22 @@ impl<'a> Worker<'a> {
         {
             return Ok(chunk);
         }
+        self.check_order(job)?;
         let columns = self.schema.list(table.name(), table.columns());
         let row_id = self.schema.row_id(table.name());
         self.reader.read(&self.db, (table, row_id), &columns, (first, last), &also)
+    }
+
+    /// SQLite looks for rows by their ids, and leaves those out that it comes upon too late.
+    ///
+    /// # Errors
+    /// When the ids of a stretch are not in order.
+    fn check_order(&mut self, job: &Job) -> rusqlite::Result<()> {
+        let Some((pages, root)) = self.pages.as_mut().zip(self.schema.tree(job.table.name())) else { return Ok(()) };
+        match pages.look_at_ids(root, (job.first, job.last)) {
+            Err(Unread::OutOfOrder) => Err(out_of_order(job.table)),
+            Ok(()) | Err(Unread::NotPlain) => Ok(()),
+        }
     }
 
     /// Reads a stretch without SQLite; `None` where something there is not plain.
@@ -165,17 +178,25 @@ impl<'a> Worker<'a> {
         let taken = pages.rows(&plain, (job.first, job.last), |record| {
             job.table.read(record, &mut chunk);
             counted = tally.row(record.handed.get(), &chunk, self.budget);
-            if counted.is_ok() { Ok(()) } else { Err(NotPlain) }
+            if counted.is_ok() { Ok(()) } else { Err(Unread::NotPlain) }
         });
         counted?;
-        if taken.is_err() {
+        if let Err(unread) = taken {
             tally.undo(self.budget);
-            return Ok(None);
+            return match unread {
+                Unread::NotPlain => Ok(None),
+                Unread::OutOfOrder => Err(out_of_order(job.table)),
+            };
         }
         tally.tell(&chunk, self.budget)?;
         chunk.seal();
         Ok(Some(chunk))
     }
+}
+
+/// The error where row ids of a table do not grow.
+fn out_of_order(table: Table) -> rusqlite::Error {
+    rusqlite::Error::UserFunctionError(format!("the row ids of {} are not in order", table.name()).into())
 }
 
 /// Hands on all that is sent, in order, up to the first error in that order, and tells progress. What comes early waits.
@@ -211,6 +232,7 @@ fn plan(db: &Connection, schema: &Schema, limits: &Limits) -> rusqlite::Result<P
         };
         let ends = (end("min")?, end("max")?);
         let (Some(low), Some(mut high)) = ends else { continue };
+        let whole_until = high;
         if i128::from(high) - i128::from(low) >= i128::from(limits.rows)
             && let Some((last, beyond)) = last_within(db, schema, table, limits)?
         {
@@ -220,9 +242,11 @@ fn plan(db: &Connection, schema: &Schema, limits: &Limits) -> rusqlite::Result<P
                 continue;
             }
         }
+        let is_whole = whole_until == high;
         let span = i128::from(high) - i128::from(low) + 1;
         let step = i64::try_from(span / i128::from(MAX_CHUNKS) + 1).unwrap_or(i64::MAX).max(CHUNK_ROWS);
         let mut first = low;
+        let begun = plan.jobs.len();
         loop {
             let last = first.saturating_add(step - 1).min(high);
             plan.jobs.push(Job { table, first, last });
@@ -230,6 +254,13 @@ fn plan(db: &Connection, schema: &Schema, limits: &Limits) -> rusqlite::Result<P
                 break;
             }
             first = last + 1;
+        }
+        // SQLite looked at the two ends alone, which may be damaged: no row lies beside the stretches.
+        if let [job, ..] = &mut plan.jobs[begun..] {
+            job.first = i64::MIN;
+        }
+        if let Some(job) = plan.jobs.last_mut().filter(|_| is_whole) {
+            job.last = i64::MAX;
         }
         plan.total = plan.total.saturating_add(u64::try_from(span).unwrap_or(u64::MAX));
     }

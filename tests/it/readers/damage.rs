@@ -116,3 +116,22 @@ fn one_operation_that_cannot_be_used_leaves_gates_open_that_nothing_else_fails()
     let limited = |head: &str| outcome(&["compare", "healthy.sqlite", head, "--budget", "window_time=+5%"]);
     assert_eq!((limited("healthy.sqlite").as_str(), limited("reversed-kernel.sqlite").as_str()), ("passed", "unknown"));
 }
+
+#[test]
+fn an_export_that_is_still_written_is_refused() {
+    let folder = temp::folder();
+    let export = damage::healthy(folder.path(), "healthy.sqlite");
+    let refusal = || try_timeline(&export, &ReadOptions::default()).err().map(|error| error.to_string());
+    for ending in ["-wal", "-journal"] {
+        let beside = folder.path().join(format!("healthy.sqlite{ending}"));
+        // What is done with is empty, or begins with a zero.
+        for done in [&[][..], &[0, 7]] {
+            std::fs::write(&beside, done).unwrap();
+            assert_eq!(refusal(), None, "{ending}");
+        }
+        std::fs::write(&beside, [7]).unwrap();
+        let said = refusal().unwrap();
+        assert!(said.contains(&format!("healthy.sqlite{ending} beside it holds a part of it")), "{said}");
+        std::fs::remove_file(&beside).unwrap();
+    }
+}
