@@ -4,6 +4,7 @@
 mod error;
 mod format;
 mod kineto;
+mod lost;
 mod ncu;
 mod nsys;
 mod own_code;

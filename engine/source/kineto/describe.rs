@@ -2,10 +2,11 @@
 
 use super::document::Unread;
 use super::fill::{EVENTS, Seen};
-use super::lost;
+
 use super::metadata;
 use super::problems::Ending;
 use super::{FORMAT, RECORD_AGAIN, Summary};
+use crate::source::lost;
 use crate::text::{cut, number};
 use crate::timeline::builder::Builder;
 use crate::timeline::{

@@ -17,7 +17,6 @@ mod document;
 mod event;
 mod fill;
 mod grids;
-mod lost;
 mod members;
 #[allow(
     dead_code,
@@ -46,6 +45,7 @@ use self::problems::{Ending, Unreadable};
 use super::format::{Format, Head, NearMiss, Reader};
 use super::{Progress, ReadError, ReadOptions, Recording};
 use crate::parallel::{self, Threads};
+use crate::source::lost;
 use crate::timeline::builder::Builder;
 
 const RECORD: &str =

@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 
 use super::rows::Table;
+use crate::source::lost;
 use crate::timeline::api::{self, ApiClass};
 use crate::timeline::builder::OPS_OF_UNKNOWN_DEVICE;
 use crate::timeline::{NameId, Timeline};
@@ -18,6 +19,14 @@ pub(super) fn tell(timeline: &mut Timeline) {
         if timeline.is_much_unusable(unusable) {
             timeline.source.lacks_gpu_work = Some(true);
         }
+    }
+    // The work of launches whose rows make no sense is told as such rows.
+    if unusable == 0
+        && lost::may_be_amid(timeline)
+        && let Some(lost) = lost::launches(timeline, Vec::new()).filter(|lost| lost.is_amid)
+    {
+        timeline.source.lost_launches = Some(lost);
+        timeline.source.lacks_gpu_work = Some(true);
     }
     let copies = unrecorded_copies(timeline);
     if copies >= LEAST_COPY_CALLS {

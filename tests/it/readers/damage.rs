@@ -135,3 +135,15 @@ fn an_export_that_is_still_written_is_refused() {
         std::fs::remove_file(&beside).unwrap();
     }
 }
+
+#[test]
+fn an_export_that_lacks_the_work_of_launches_is_read_with_care_and_passes_no_gate() {
+    let folder = temp::folder();
+    let _ = (damage::healthy(folder.path(), "healthy.sqlite"), damage::every_other_kernel(folder.path()));
+    let review = cli::coldspot_in(folder.path(), &["review", "every-other-kernel.sqlite", "--format", "json"]).json();
+    let says = review["verdict"]["plain"].as_str().unwrap();
+    assert!(says.starts_with("Read with care (") && says.contains("no work in the recording"), "{says}");
+    let args = ["compare", "healthy.sqlite", "every-other-kernel.sqlite", "--format", "json", "--fail-on", "slower"];
+    let comparison = cli::coldspot_in(folder.path(), &args).json();
+    assert_eq!(comparison["gates"][0]["outcome"], "unknown", "{:#}", comparison["gates"]);
+}

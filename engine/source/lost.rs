@@ -1,4 +1,4 @@
-//! Launches of a trace that holds what other calls started, but not what they did: the profiler lost it, or ended first.
+//! Launches of a recording that holds what other calls started, but not what these did: the profiler lost it, or ended first.
 
 use std::collections::VecDeque;
 
@@ -121,10 +121,58 @@ pub(super) fn launches(timeline: &Timeline, mut uncorrelated: Vec<i64>) -> Optio
             lost.pop_front();
         }
     }
+    // A launch that failed starts nothing.
+    let is_launch = |name: NameId| Role::of(timeline.name(name)) == Role::Launch;
+    let failed = timeline.api.errors.iter().filter(|error| is_launch(error.call)).map(|error| error.count as usize);
+    let failed: usize = failed.sum();
     let launch_count: usize = processes.values().map(|launches| launches.count).sum();
-    let (count, amid) = (lost.len(), lost.iter().filter(|(_, is_amid)| *is_amid).count());
-    let is_amid = amid as f64 >= LEAST_SHARE * launch_count as f64 && amid >= LEAST_COUNT;
+    let amid = lost.iter().filter(|(_, is_amid)| *is_amid).count();
+    let (count, amid) = (lost.len().saturating_sub(failed), amid.saturating_sub(failed));
+    let is_amid = is_much(amid, launch_count);
     (count > 0).then_some(LostLaunches { count: count as i64, launch_count: launch_count as i64, is_amid })
+}
+
+/// Whether calls that launch a kernel may lack it amid others whose work is there: what costs little to ask of millions of calls.
+/// Kernels of graphs may be hidden, and calls while a graph is recorded start nothing, so that more is to be asked then.
+pub(super) fn may_be_amid(timeline: &Timeline) -> bool {
+    let has_work = with_work(timeline);
+    let api = &timeline.api;
+    let calls = || (0..api.times.len()).zip(&has_work).map(|(call, has_work)| (call, *has_work));
+    let process_of = |call: usize| timeline.process_of(api.thread.get(call).copied().unwrap_or(NONE));
+    let mut last_working: HashMap<u32, i64> = HashMap::default();
+    for (call, _) in calls().filter(|(_, has_work)| *has_work) {
+        let last = last_working.entry(process_of(call)).or_insert(i64::MIN);
+        *last = api.times.at(call).start.max(*last);
+    }
+    let mut launches: HashMap<NameId, bool> = HashMap::default();
+    let (mut count, mut amid) = (0_usize, 0_usize);
+    for (call, has_work) in calls() {
+        let is_launch = |name: &str| Role::of(name) == Role::Launch && !api::is_graph_launch(name);
+        if *launches.entry(api.name[call]).or_insert_with_key(|name| is_launch(timeline.name(*name))) {
+            count += 1;
+            let is_before = last_working.get(&process_of(call)).is_some_and(|last| api.times.at(call).start < *last);
+            amid += usize::from(!has_work && is_before);
+        }
+    }
+    is_much(amid, count)
+}
+
+/// Whether so many of some launches lack their work that idle time may be theirs.
+fn is_much(amid: usize, count: usize) -> bool {
+    amid as f64 >= LEAST_SHARE * count as f64 && amid >= LEAST_COUNT
+}
+
+/// For each call whether the recording holds what it started.
+fn with_work(timeline: &Timeline) -> Vec<bool> {
+    let mut has_work = vec![false; timeline.api.times.len()];
+    for ops in [&timeline.kernels.ops, &timeline.graphs.ops, &timeline.copies.ops, &timeline.memsets.ops] {
+        for call in &ops.call {
+            if let Some(has_work) = has_work.get_mut(*call as usize) {
+                *has_work = true;
+            }
+        }
+    }
+    has_work
 }
 
 /// When kernels start that were joined to no call.
@@ -135,14 +183,13 @@ fn unjoined(timeline: &Timeline) -> HashSet<i64> {
 
 /// All calls that matter.
 fn calls(timeline: &Timeline) -> Vec<Call> {
-    let ops = [&timeline.kernels.ops, &timeline.graphs.ops, &timeline.copies.ops, &timeline.memsets.ops];
-    let working: HashSet<u32> = ops.into_iter().flat_map(|ops| ops.call.iter().copied()).collect();
+    let has_work = with_work(timeline);
     let mut roles: HashMap<NameId, Role> = HashMap::default();
     let mut calls: Vec<Call> = Vec::new();
-    for (index, (times, name)) in (0_u32..).zip(timeline.api.times.iter().zip(&timeline.api.name)) {
+    for (index, (times, name)) in timeline.api.times.iter().zip(&timeline.api.name).enumerate() {
         let role = *roles.entry(*name).or_insert_with(|| Role::of(timeline.name(*name)));
-        let has_work = working.contains(&index);
-        let thread = timeline.api.thread.get(index as usize).copied().unwrap_or(NONE);
+        let has_work = has_work[index];
+        let thread = timeline.api.thread.get(index).copied().unwrap_or(NONE);
         if has_work || role != Role::Other {
             calls.push(Call { times, thread, role, has_work });
         }
