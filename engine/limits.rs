@@ -169,6 +169,8 @@ pub const MAX_RULE_TEST_COUNT: usize = 1_000;
 pub const MAX_RULE_TEXT_BYTES: usize = 16 * KIB as usize;
 /// Files of a folder of templates.
 pub const MAX_TEMPLATE_FILE_COUNT: usize = 100;
+/// Keys, tables and lists of one TOML file, about: each `=` and each `[` counts. A key with a dot takes some KB of memory.
+pub const MAX_TOML_KEY_COUNT: usize = 20_000;
 /// Unknown keys that are reported of one TOML file: each costs another reading of it.
 pub const MAX_UNKNOWN_KEY_COUNT: usize = 20;
 /// Faults that are reported of one TOML file: each is held against those before it.
@@ -356,6 +358,7 @@ mod tests {
                 vec![count(MAX_COMPARED_BYTES_PER_BYTE), bytes(MAX_COMPARED_BYTES_ANYWAY)],
             ),
             ("a template, a coldspot.toml", vec![bytes(MAX_TEXT_FILE_BYTES)]),
+            ("keys, tables and lists", vec![count(MAX_TOML_KEY_COUNT as u64)]),
             ("budgets of a coldspot.toml", vec![count(MAX_CONFIG_ENTRY_COUNT as u64), count(MAX_PATTERN_BYTES as u64)]),
             (
                 "budgets of kernels or ranges by a pattern",

@@ -17,6 +17,8 @@ use crate::text::{names, number};
 
 /// Clocks that differ by less are the same.
 const SAME_CLOCK_SHARE: f64 = 0.05;
+/// A capture that ends by itself leaves about as many launches without work on both sides.
+const MORE_LOST: f64 = 0.1;
 /// Smaller amounts per unit of work are printed with their fractions.
 const MOST_PARTED: f64 = 100.0;
 /// Kernels named when only one side launches them.
@@ -246,9 +248,23 @@ fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
         (.., false, true) => {
             "work of the GPU of the head is missing, lost by the profiler or unreadable, so that a part of what ran is not in it"
         }
-        (.., false, false) => return None,
+        (.., false, false) => return lost(sides),
     };
     Some(own(words))
+}
+
+/// Where one side lacks the work of many more of its launches than the other: its end, for all that is known, which may be the
+/// slower part.
+fn lost(sides: Sides<Runs<'_>>) -> Option<Sentence> {
+    let of_run = |run: &Run| {
+        let (lost, all) = (int(run.entity()?, "lost_launch_count"), int(run.entity()?, "launch_call_count"));
+        Some(lost as f64 / all.max(lost).max(1) as f64)
+    };
+    let Sides { base, head } = sides.map(|side| side.runs.iter().filter_map(|run| of_run(run)).fold(0.0, f64::max));
+    ((base - head).abs() > MORE_LOST).then(|| {
+        let (base, head) = (number::percent(base), number::percent(head));
+        own(&format!("the base holds no work of {base} of its launches, the head of {head}: what is missing may have taken any time"))
+    })
 }
 
 impl Launches {

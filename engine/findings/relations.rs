@@ -211,6 +211,8 @@ struct Index<'a> {
     led_to: HashMap<Key<'a>, usize>,
     /// By what a rule says that it explains: the explained rule, and those that explain.
     explaining: HashMap<Key<'a>, Causes>,
+    /// What findings that explain those of a rule have in common with them.
+    ways: HashMap<&'a str, BTreeSet<&'a [EntityKind]>>,
 }
 
 impl<'a> Index<'a> {
@@ -237,7 +239,11 @@ impl<'a> Index<'a> {
             }
         }
         explaining.values_mut().for_each(|causes| causes.sort(context, occurrences));
-        Self { facts, led_to, explaining }
+        let mut ways: HashMap<&str, BTreeSet<&[EntityKind]>> = HashMap::default();
+        for relation in rules.iter().flat_map(|rule| &rule.explains) {
+            ways.entry(&relation.rule).or_default().insert(&relation.on);
+        }
+        Self { facts, led_to, explaining, ways }
     }
 
     /// The first finding that a relation leads to from an entity. All that it leads to are of one rule.
@@ -253,11 +259,9 @@ impl<'a> Index<'a> {
         of: &'b Occurrence<'_>,
     ) -> impl Iterator<Item = &'b Causes> + 'b {
         let rule = rules[of.rule].id.as_str();
-        let relations = rules.iter().flat_map(|rule| &rule.explains).filter(move |relation| relation.rule == rule);
-        let ways: BTreeSet<&[EntityKind]> = relations.map(|relation| &*relation.on).collect();
-        ways.into_iter().filter_map(move |on| {
+        self.ways.get(rule).into_iter().flatten().filter_map(move |on| {
             let subjects = subjects(self.facts, on, of.entity)?;
-            self.explaining.get(&(rule, on, subjects))
+            self.explaining.get(&(rule, *on, subjects))
         })
     }
 }

@@ -7,11 +7,19 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::fault::Log;
-use crate::limits::MAX_UNKNOWN_KEY_COUNT;
+use crate::limits::{MAX_TOML_KEY_COUNT, MAX_UNKNOWN_KEY_COUNT};
 use crate::text::nearest::did_you_mean;
+use crate::text::number;
 
-/// The tree of a file; none when it is no TOML.
+/// The tree of a file; none when it is no TOML, or has more keys than any.
 pub(crate) fn parse<'a>(log: &mut Log<'a>) -> Option<Spanned<DeTable<'a>>> {
+    // Before the tree is made, which is many times as large.
+    let mut signs = log.source.bytes().enumerate().filter(|(_, byte)| matches!(byte, b'=' | b'['));
+    if let Some((at, _)) = signs.nth(MAX_TOML_KEY_COUNT) {
+        let most = number::count(MAX_TOML_KEY_COUNT as i64);
+        log.at(at..at + 1, format!("it has more than {most} keys, tables and lists (`=` and `[`)"));
+        return None;
+    }
     match DeTable::parse(log.source) {
         Ok(tree) => Some(tree),
         Err(error) => {

@@ -32,6 +32,11 @@ impl Role {
             _ => Self::Other,
         }
     }
+
+    /// The same, where a launch of a graph may have hidden its kernels.
+    fn without_graphs(name: &str) -> Self {
+        if api::is_graph_launch(name) { Self::Other } else { Self::of(name) }
+    }
 }
 
 /// A call, in the order in which they were made.
@@ -99,12 +104,13 @@ impl Launches {
 /// The launches of a timeline that lack their work; absent where none does, and where no work of a GPU was recorded at all.
 /// `uncorrelated` are the starts of kernels without a correlation: those that no other id joined to a call may each be the work
 /// of one.
-pub(super) fn launches(timeline: &Timeline, mut uncorrelated: Vec<i64>) -> Option<LostLaunches> {
-    if timeline.gpu_op_count() == 0 {
-        return None;
-    }
+pub(super) fn launches(timeline: &Timeline, uncorrelated: Vec<i64>) -> Option<LostLaunches> {
+    if timeline.gpu_op_count() == 0 { None } else { launches_of(timeline, uncorrelated, Role::of) }
+}
+
+fn launches_of(timeline: &Timeline, mut uncorrelated: Vec<i64>, role_of: fn(&str) -> Role) -> Option<LostLaunches> {
     let mut processes: HashMap<u32, Launches> = HashMap::default();
-    for call in calls(timeline) {
+    for call in calls(timeline, role_of) {
         processes.entry(timeline.process_of(call.thread)).or_default().take(call);
     }
     let mut lost: VecDeque<(i64, bool)> = {
@@ -121,40 +127,49 @@ pub(super) fn launches(timeline: &Timeline, mut uncorrelated: Vec<i64>) -> Optio
             lost.pop_front();
         }
     }
-    // A launch that failed starts nothing.
+    let launch_count: usize = processes.values().map(|launches| launches.count).sum();
+    let amid = lost.iter().filter(|(_, is_amid)| *is_amid).count();
+    told(timeline, launch_count, lost.len(), amid)
+}
+
+/// The same of a recording of millions of calls that hold no others within them: where no graph is recorded, little is to be asked.
+/// Graphs are left out, as their kernels may be hidden.
+pub(super) fn kernel_launches(timeline: &Timeline) -> Option<LostLaunches> {
+    let api = &timeline.api;
+    let mut roles: HashMap<NameId, Role> = HashMap::default();
+    for name in &api.name {
+        roles.entry(*name).or_insert_with(|| Role::without_graphs(timeline.name(*name)));
+    }
+    if roles.values().any(|role| *role == Role::BeginRecording) {
+        return launches_of(timeline, Vec::new(), Role::without_graphs);
+    }
+    roles.retain(|_, role| *role == Role::Launch);
+    let has_work = with_work(timeline);
+    let calls =
+        || (0..api.times.len()).map(|call| (call, timeline.process_of(api.thread.get(call).copied().unwrap_or(NONE))));
+    let mut last_working: HashMap<u32, i64> = HashMap::default();
+    for (call, process) in calls().filter(|(call, _)| has_work[*call]) {
+        let last = last_working.entry(process).or_insert(i64::MIN);
+        *last = api.times.at(call).start.max(*last);
+    }
+    let (mut launch_count, mut lost, mut amid) = (0_usize, 0_usize, 0_usize);
+    for (call, process) in calls().filter(|(call, _)| roles.contains_key(&api.name[*call])) {
+        launch_count += 1;
+        lost += usize::from(!has_work[call]);
+        let is_before = |last: &i64| api.times.at(call).start < *last;
+        amid += usize::from(!has_work[call] && last_working.get(&process).is_some_and(is_before));
+    }
+    told(timeline, launch_count, lost, amid)
+}
+
+/// What is told of lost launches, without those that failed, which start nothing.
+fn told(timeline: &Timeline, launch_count: usize, lost: usize, amid: usize) -> Option<LostLaunches> {
     let is_launch = |name: NameId| Role::of(timeline.name(name)) == Role::Launch;
     let failed = timeline.api.errors.iter().filter(|error| is_launch(error.call)).map(|error| error.count as usize);
     let failed: usize = failed.sum();
-    let launch_count: usize = processes.values().map(|launches| launches.count).sum();
-    let amid = lost.iter().filter(|(_, is_amid)| *is_amid).count();
-    let (count, amid) = (lost.len().saturating_sub(failed), amid.saturating_sub(failed));
+    let (count, amid) = (lost.saturating_sub(failed), amid.saturating_sub(failed));
     let is_amid = is_much(amid, launch_count);
     (count > 0).then_some(LostLaunches { count: count as i64, launch_count: launch_count as i64, is_amid })
-}
-
-/// Whether calls that launch a kernel may lack it amid others whose work is there: what costs little to ask of millions of calls.
-/// Kernels of graphs may be hidden, and calls while a graph is recorded start nothing, so that more is to be asked then.
-pub(super) fn may_be_amid(timeline: &Timeline) -> bool {
-    let has_work = with_work(timeline);
-    let api = &timeline.api;
-    let calls = || (0..api.times.len()).zip(&has_work).map(|(call, has_work)| (call, *has_work));
-    let process_of = |call: usize| timeline.process_of(api.thread.get(call).copied().unwrap_or(NONE));
-    let mut last_working: HashMap<u32, i64> = HashMap::default();
-    for (call, _) in calls().filter(|(_, has_work)| *has_work) {
-        let last = last_working.entry(process_of(call)).or_insert(i64::MIN);
-        *last = api.times.at(call).start.max(*last);
-    }
-    let mut launches: HashMap<NameId, bool> = HashMap::default();
-    let (mut count, mut amid) = (0_usize, 0_usize);
-    for (call, has_work) in calls() {
-        let is_launch = |name: &str| Role::of(name) == Role::Launch && !api::is_graph_launch(name);
-        if *launches.entry(api.name[call]).or_insert_with_key(|name| is_launch(timeline.name(*name))) {
-            count += 1;
-            let is_before = last_working.get(&process_of(call)).is_some_and(|last| api.times.at(call).start < *last);
-            amid += usize::from(!has_work && is_before);
-        }
-    }
-    is_much(amid, count)
 }
 
 /// Whether so many of some launches lack their work that idle time may be theirs.
@@ -182,12 +197,12 @@ fn unjoined(timeline: &Timeline) -> HashSet<i64> {
 }
 
 /// All calls that matter.
-fn calls(timeline: &Timeline) -> Vec<Call> {
+fn calls(timeline: &Timeline, role_of: fn(&str) -> Role) -> Vec<Call> {
     let has_work = with_work(timeline);
     let mut roles: HashMap<NameId, Role> = HashMap::default();
     let mut calls: Vec<Call> = Vec::new();
     for (index, (times, name)) in timeline.api.times.iter().zip(&timeline.api.name).enumerate() {
-        let role = *roles.entry(*name).or_insert_with(|| Role::of(timeline.name(*name)));
+        let role = *roles.entry(*name).or_insert_with(|| role_of(timeline.name(*name)));
         let has_work = has_work[index];
         let thread = timeline.api.thread.get(index).copied().unwrap_or(NONE);
         if has_work || role != Role::Other {

@@ -1,6 +1,7 @@
 //! Sources: one folder a format, and the table of them, [`FORMATS`]. Nothing outside this module knows a
 //! table, a column, or an option of a profiler.
 
+mod doubled;
 mod error;
 mod format;
 mod kineto;

@@ -170,14 +170,14 @@ pub(super) const RUN: &[Fact] = &[
         Int,
         Report,
         Extensive,
-        "Launches of a trace of the PyTorch Profiler that lacks what they started, although it holds other work of a GPU; absent when none.",
+        "Launches of a recording that lacks what they started, although it holds other work of a GPU, those at its end among them; of an export of Nsight Systems launches of kernels alone; absent when none.",
     ),
     fact(
         "unusable_gpu_row_count",
         Int,
         Report,
         Extensive,
-        "Kernels, copies, memsets and graph launches that make no sense and were left out, with events of a trace and rows of a page of Nsight Compute of which nothing can be read; absent when none.",
+        "Kernels, copies, memsets and graph launches that make no sense and were left out, with events of a trace and rows of a page of Nsight Compute of which nothing can be read, and those that are there twice; absent when none.",
     ),
     fact(
         "unrecorded_copy_count",

@@ -6,7 +6,7 @@ use super::fill::{EVENTS, Seen};
 use super::metadata;
 use super::problems::Ending;
 use super::{FORMAT, RECORD_AGAIN, Summary};
-use crate::source::lost;
+use crate::source::{doubled, lost};
 use crate::text::{cut, number};
 use crate::timeline::builder::Builder;
 use crate::timeline::{
@@ -94,7 +94,8 @@ fn vendor(timeline: &Timeline, metadata: &metadata::Metadata) -> Option<GpuVendo
 /// Tells the timeline what it was made of, and of which launches nothing came.
 pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen: Seen, lost: Option<LostLaunches>) {
     let is_damaged = summary.is_damaged();
-    let is_much = timeline.is_much_unusable(summary.unusable_count);
+    let unusable = summary.unusable_count.saturating_add(doubled::count(timeline));
+    let is_much = timeline.is_much_unusable(unusable);
     let is_amid = is_damaged && timeline.gpu_op_count() > 0 || lost.is_some_and(|lost| lost.is_amid) || is_much;
     timeline.source = Source {
         format: Some(FORMAT.id),
@@ -108,7 +109,7 @@ pub(super) fn describe_capture(timeline: &mut Timeline, summary: &Summary, seen:
         other_accelerator: (seen.other && !seen.gpu).then_some("MTIA"),
         kernel_metric_count: Some(seen.kernel_metric_count).filter(|count| *count > 0),
         lost_launches: lost,
-        unusable_gpu_row_count: i64::try_from(summary.unusable_count).ok().filter(|count| *count > 0),
+        unusable_gpu_row_count: i64::try_from(unusable).ok().filter(|count| *count > 0),
         lacks_gpu_work: Some(is_amid),
         is_damaged,
         ..Source::default()

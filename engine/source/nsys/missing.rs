@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 
 use super::rows::Table;
-use crate::source::lost;
+use crate::source::{doubled, lost};
 use crate::timeline::api::{self, ApiClass};
 use crate::timeline::builder::OPS_OF_UNKNOWN_DEVICE;
 use crate::timeline::{NameId, Timeline};
@@ -13,7 +13,7 @@ const LEAST_COPY_CALLS: i64 = 2;
 
 /// Tells of work that is missing.
 pub(super) fn tell(timeline: &mut Timeline) {
-    let unusable = unusable(timeline);
+    let unusable = unusable(timeline) + doubled::count(timeline);
     if unusable > 0 {
         timeline.source.unusable_gpu_row_count = i64::try_from(unusable).ok();
         if timeline.is_much_unusable(unusable) {
@@ -22,11 +22,13 @@ pub(super) fn tell(timeline: &mut Timeline) {
     }
     // The work of launches whose rows make no sense is told as such rows.
     if unusable == 0
-        && lost::may_be_amid(timeline)
-        && let Some(lost) = lost::launches(timeline, Vec::new()).filter(|lost| lost.is_amid)
+        && timeline.gpu_op_count() > 0
+        && let Some(lost) = lost::kernel_launches(timeline)
     {
         timeline.source.lost_launches = Some(lost);
-        timeline.source.lacks_gpu_work = Some(true);
+        if lost.is_amid {
+            timeline.source.lacks_gpu_work = Some(true);
+        }
     }
     let copies = unrecorded_copies(timeline);
     if copies >= LEAST_COPY_CALLS {

@@ -266,3 +266,18 @@ fn templates_that_never_end_or_fill_memory_in_one_step_are_refused() {
     let page = coldspot_in(folder.path(), &["review", "run.sqlite", "--templates", "templates"]).out();
     assert!(page.starts_with("[\n  1\n]"), "{page}");
 }
+
+#[test]
+fn a_file_of_more_keys_than_any_is_refused_before_its_tree_is_made() {
+    let folder = temp::folder();
+    let read = |keys: usize| {
+        let lines: Vec<String> = (0..keys).map(|key| format!("a{key}.x=1")).collect();
+        let text = format!("[params]\n{}\n", lines.join("\n"));
+        std::fs::write(folder.path().join("coldspot.toml"), text).unwrap();
+        coldspot_in(folder.path(), &["config", "check"]).code(2).err()
+    };
+    let many = read(20_000);
+    assert!(many.contains("coldspot.toml:20001: it has more than 20,000 keys"), "{many}");
+    let fewer = read(19_999);
+    assert!(!fewer.contains("more than 20,000 keys") && fewer.contains("a0"), "{fewer}");
+}

@@ -34,6 +34,23 @@ pub fn every_other_kernel(folder: &Path) -> PathBuf {
     altered(folder, "every-other-kernel.sqlite", "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid % 2 = 0")
 }
 
+/// What the GPU did in the second half is missing, though the calls that launched it are there.
+pub fn half_of_the_work(folder: &Path) -> PathBuf {
+    let half = "(SELECT max(rowid) / 2 FROM CUPTI_ACTIVITY_KIND_KERNEL)";
+    let last = "(SELECT max(end) FROM CUPTI_ACTIVITY_KIND_KERNEL)";
+    let sql = format!(
+        "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid > {half};
+         DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE start > {last};"
+    );
+    altered(folder, "half-of-the-work.sqlite", &sql)
+}
+
+/// Each kernel is there twice.
+pub fn kernels_twice(folder: &Path) -> PathBuf {
+    let twice = "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL";
+    altered(folder, "kernels-twice.sqlite", twice)
+}
+
 // Not a database, or not a whole one.
 
 pub fn empty_file(folder: &Path) -> PathBuf {
