@@ -302,6 +302,10 @@ impl<'a> Context<'a> {
         };
         let is_of_many = of_many && times > Some(most);
         let pieces = device.int(account.once_count_fact()).filter(|count| *count > 0);
+        // A claim on a part of the account may be what comes again of it.
+        let rest_ns = device.int(account.fact()).zip(device.int(account.once_fact())).map(|(all, once)| all - once);
+        let may_be_rest = entity.kind == EntityKind::Device && rest_ns >= Some(estimate.recoverable_ns);
+        let pieces = pieces.filter(|_| !may_be_rest);
         // What one step has comes again with the next, but for loading, compiling and setting up.
         let is_of_step = account.scaling() != Scaling::OneTime && self.may_be_one_step(device);
         let pieces = pieces.filter(|count| !is_of_step || *count >= START_UP_PIECES);

@@ -3,7 +3,7 @@
 use super::FactType::{Float, Int, Text};
 use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
-use crate::timeline::Capability::{AllocatorMemory, CallStacks, CollectiveSizes, Nvtx};
+use crate::timeline::Capability::{AllocatorMemory, CallStacks, CollectiveSizes, CudaApi, Nvtx};
 
 pub(super) const TORCH: &[Fact] = &[
     fact(
@@ -66,6 +66,20 @@ pub(super) const TORCH: &[Fact] = &[
         Nvtx,
         Extensive,
         "Steps of the steady state in which a process of the device compiles code for 1 ms and more; 0 where no steps are told.",
+    ),
+    fact(
+        "loading_step_count",
+        Int,
+        CudaApi,
+        Extensive,
+        "Steps of the steady state in which calls of a process of the device load or link code for 50 µs and more; 0 where no steps are told.",
+    ),
+    fact(
+        "loading_step_share",
+        Float,
+        CudaApi,
+        Intensive,
+        "Their share of these steps; absent where no steps are told.",
     ),
     fact(
         "compiled_region_count",

@@ -3,15 +3,18 @@
 
 use std::collections::BTreeSet;
 
+use foldhash::HashSet;
+
 use super::{Context, DeviceContext, steps};
 use crate::facts::Entity;
 use crate::ledger::Account;
 use crate::ledger::compiling::CodeWork;
 use crate::text::paths::file_name;
+use crate::timeline::api::{self, ApiClass};
 use crate::timeline::columns::RangeKind;
 use crate::timeline::interval::Interval;
 use crate::timeline::union::Union;
-use crate::timeline::{ThreadRanges, Timeline};
+use crate::timeline::{NameId, ThreadRanges, Timeline};
 
 /// How PyTorch begins the names of the ranges in which compiled code runs: `Torch-Compiled Region: 2/0` is the second function
 /// that was compiled, as it was compiled first.
@@ -25,11 +28,16 @@ const LOOKUP: &str = "TorchDynamo Cache Lookup";
 const RESUMED: &str = "torch_dynamo_resume_in_";
 /// Shorter ones look code up.
 const LEAST_COMPILE_NS: i64 = 1_000_000;
+/// Shorter calls ask for what is loaded.
+const LEAST_LOAD_NS: i64 = 50_000;
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
     let steps: Vec<Interval> = steps::steady(device).iter().map(|step| step.host).collect();
     facts.set("compiling_step_count", compiling_step_count(context, device, &steps));
+    let loading = loading_step_count(timeline, device, &steps);
+    facts.set("loading_step_count", loading);
+    facts.set_some("loading_step_share", (!steps.is_empty()).then(|| loading as f64 / steps.len() as f64));
     breaks(timeline, facts);
     regions(timeline, device, &steps, facts);
 }
@@ -71,6 +79,24 @@ fn compiling_step_count(context: &Context<'_>, device: &DeviceContext, steps: &[
     });
     let compiling = Union::of(own.map(|((times, _), _)| times));
     steps.iter().filter(|step| compiling.overlap_ns(**step) >= LEAST_COMPILE_NS).count() as i64
+}
+
+/// Steps in which calls of the device's processes load or link code.
+fn loading_step_count(timeline: &Timeline, device: &DeviceContext, steps: &[Interval]) -> i64 {
+    let api = &timeline.api;
+    let loads: HashSet<NameId> = {
+        let names: HashSet<NameId> = api.name.iter().copied().collect();
+        names.into_iter().filter(|name| api::classify(timeline.name(*name)) == ApiClass::Load).collect()
+    };
+    if loads.is_empty() {
+        return 0;
+    }
+    let rows = api.times.iter().zip(&api.name).zip(&api.thread);
+    let own = rows.filter(|((_, name), thread)| {
+        loads.contains(*name) && device.processes.contains(&timeline.process_of(**thread))
+    });
+    let loading = Union::of(own.map(|((times, _), _)| times));
+    steps.iter().filter(|step| loading.overlap_ns(**step) >= LEAST_LOAD_NS).count() as i64
 }
 
 /// How often compiled code is looked for, entered, and left for another piece within steps, and for how long the device is idle
