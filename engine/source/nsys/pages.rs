@@ -24,6 +24,9 @@ const LEAF_HEADER: usize = 8;
 const INTERIOR_HEADER: usize = 12;
 /// Where a page above others names the one behind all its cells.
 const RIGHT_MOST: usize = 8;
+/// Where a page says at which byte the first of what was deleted lies, if any, and the first cell.
+const FIRST_FREED: usize = 1;
+const FIRST_CELL: usize = 5;
 /// Bytes of a page that SQLite wants at least.
 const LEAST_USABLE: usize = 480;
 /// What a cell of a leaf leaves of a page at least, else its row goes on elsewhere.
@@ -51,8 +54,8 @@ impl PlainTable {
 pub(super) enum Unread {
     /// Something that SQLite must look at.
     NotPlain,
-    /// Row ids that do not grow as the pages above them say: SQLite looks for rows by them, and would leave some out without a
-    /// word.
+    /// Row ids that do not grow as the pages above them say, or pages that list fewer cells than they have: SQLite would leave
+    /// rows out without a word.
     OutOfOrder,
 }
 use Unread::{NotPlain, OutOfOrder};
@@ -251,6 +254,7 @@ impl Pages {
         let listed = Listed::of(page, INTERIOR_HEADER).ok_or(NotPlain)?;
         // The largest id below.
         let key = |index: usize| Some(varint(page, listed.at(index)? + 4)?.0.cast_signed());
+        listed.is_whole().then_some(()).ok_or(OutOfOrder)?;
         let mut order = below.order();
         (0..listed.count).try_for_each(|index| order.next(key(index)))?;
         let mut children = Vec::new();
@@ -288,6 +292,7 @@ impl Pages {
 
 impl<T: FnMut(&Record<'_>) -> Taken> Wanted<'_, T> {
     fn leaf(&mut self, listed: &Listed<'_>, below: Below, found: &mut Vec<Field>) -> Taken {
+        listed.is_whole().then_some(()).ok_or(OutOfOrder)?;
         let mut order = below.order();
         let Some(table) = self.table else {
             return (0..listed.count).try_for_each(|index| order.next(listed.id(index)));
@@ -329,6 +334,17 @@ impl<'page> Listed<'page> {
     fn of(page: &'page [u8], header: usize) -> Option<Self> {
         let count = usize::from(u16::from_be_bytes([*page.get(3)?, *page.get(4)?]));
         Some(Self { page, list: page.get(header..header + 2 * count)?, count })
+    }
+
+    /// Whether no cell lies before the others of the list: SQLite keeps where the first one begins, so that a count that lost
+    /// one shows. What was deleted may lie there.
+    fn is_whole(&self) -> bool {
+        let number = |at: usize| Some(usize::from(u16::from_be_bytes([*self.page.get(at)?, *self.page.get(at + 1)?])));
+        let (freed, begin) = (number(FIRST_FREED), number(FIRST_CELL));
+        // A page of 65,536 bytes without cells.
+        let begin = begin.map(|begin| if begin == 0 { 1 << 16 } else { begin });
+        let least = (0..self.count).filter_map(|index| self.at(index)).min();
+        freed != Some(0) || least.is_none() || least == begin
     }
 
     /// Where a cell begins.

@@ -279,6 +279,7 @@ fn rows_that_share_their_bytes_are_left_to_sqlite() {
         let mut bytes = whole.clone();
         let page = &mut bytes[leaf..leaf + 512];
         page[3..5].copy_from_slice(&u16::from(rows).to_be_bytes());
+        page[FIRST_CELL..FIRST_CELL + 2].copy_from_slice(&300_u16.to_be_bytes());
         for row in 0..rows {
             // Each is of a hundred bytes, which begin with those of the next.
             let (listed, at) = (LEAF_HEADER + 2 * usize::from(row), 300 + 2 * usize::from(row));
@@ -323,6 +324,10 @@ fn ids_that_are_not_as_the_pages_above_say_are_damage() {
     assert_eq!(read(last_id, 0x81, all), Err(OutOfOrder), "the last id is smaller than those before it");
     assert_eq!(read(middle + 4, 0x87, all), Err(OutOfOrder), "a page says more than the one after it");
     assert_eq!(read(middle_id, 0x87, all), Err(OutOfOrder), "an id is larger than the page above says");
+    // A page that lists fewer rows than it has.
+    let mut bytes = whole.clone();
+    bytes[last_leaf + 4] -= 1;
+    assert_eq!(count(file.path(), &bytes, &table, all), Err(OutOfOrder));
     // Nor where the stretch ends before it.
     assert_eq!(read(middle_id, 0x87, (1, 210)), Err(OutOfOrder));
 }

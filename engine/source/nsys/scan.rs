@@ -194,9 +194,9 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// The error where row ids of a table do not grow.
+/// The error where pages of a table do not fit each other.
 fn out_of_order(table: Table) -> rusqlite::Error {
-    rusqlite::Error::UserFunctionError(format!("the row ids of {} are not in order", table.name()).into())
+    rusqlite::Error::UserFunctionError(format!("the rows of {} are not in order", table.name()).into())
 }
 
 /// Hands on all that is sent, in order, up to the first error in that order, and tells progress. What comes early waits.
