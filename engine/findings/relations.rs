@@ -78,7 +78,11 @@ pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'
     let index = Index::new(context, occurrences);
     for this in 0..occurrences.len() {
         let ways = index.explaining(context.rules, &occurrences[this]);
-        let found: Vec<Taken> = ways.flat_map(|way| way.of(occurrences, this)).collect();
+        // Under a note a finding would not be seen, and a gate would fail by what no page shows.
+        let is_shown_under = |taken: &Taken| {
+            occurrences[this].severity == Severity::Info || occurrences[taken.cause].severity > Severity::Info
+        };
+        let found: Vec<Taken> = ways.flat_map(|way| way.of(occurrences, this)).filter(is_shown_under).collect();
         let order = |a: &Taken, b: &Taken| context.order(&occurrences[a.cause], &occurrences[b.cause]);
         let is_whole = |taken: &&Taken| taken.is_whole(&occurrences[this], &occurrences[taken.cause]);
         let whole = found.iter().filter(is_whole).copied().min_by(order);
@@ -211,6 +215,8 @@ struct Index<'a> {
     led_to: HashMap<Key<'a>, usize>,
     /// By what a rule says that it explains: the explained rule, and those that explain.
     explaining: HashMap<Key<'a>, Causes>,
+    /// By the explained rule: what findings of it and of those that explain them have in common.
+    ways: HashMap<&'a str, BTreeSet<&'a [EntityKind]>>,
 }
 
 impl<'a> Index<'a> {
@@ -237,7 +243,11 @@ impl<'a> Index<'a> {
             }
         }
         explaining.values_mut().for_each(|causes| causes.sort(context, occurrences));
-        Self { facts, led_to, explaining }
+        let mut ways: HashMap<&str, BTreeSet<&[EntityKind]>> = HashMap::default();
+        for relation in rules.iter().flat_map(|rule| &rule.explains) {
+            ways.entry(&relation.rule).or_default().insert(&relation.on);
+        }
+        Self { facts, led_to, explaining, ways }
     }
 
     /// The first finding that a relation leads to from an entity. All that it leads to are of one rule.
@@ -253,9 +263,8 @@ impl<'a> Index<'a> {
         of: &'b Occurrence<'_>,
     ) -> impl Iterator<Item = &'b Causes> + 'b {
         let rule = rules[of.rule].id.as_str();
-        let relations = rules.iter().flat_map(|rule| &rule.explains).filter(move |relation| relation.rule == rule);
-        let ways: BTreeSet<&[EntityKind]> = relations.map(|relation| &*relation.on).collect();
-        ways.into_iter().filter_map(move |on| {
+        let ways = self.ways.get(rule).into_iter().flatten().copied();
+        ways.filter_map(move |on| {
             let subjects = subjects(self.facts, on, of.entity)?;
             self.explaining.get(&(rule, on, subjects))
         })
