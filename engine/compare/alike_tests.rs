@@ -286,6 +286,36 @@ fn work_that_makes_no_sense_may_have_taken_any_time() {
 }
 
 #[test]
+fn what_did_not_run_or_was_not_read_takes_no_time() {
+    let with_run = |facts_of_run: &[(&'static str, i64)]| {
+        with(&[("A100", 60)], |facts| {
+            let run = facts.of_kind(EntityKind::Run).map(|(id, _)| id).next().unwrap();
+            let run = facts.get_mut(run);
+            facts_of_run.iter().for_each(|(name, value)| run.set(name, *value));
+            if facts_of_run.is_empty() {
+                run.set("kernel_error_call", "cudaLaunchKernel");
+            }
+        })
+    };
+    let failed = [("launch_call_count", 150), ("failed_launch_count", 150)];
+    for (head, words) in [
+        (&[][..], "in the head a kernel failed"),
+        (&[("unread_row_count", 3_000)], "in the head rows beyond a limit were not read"),
+        (&[("launch_call_count", 330), ("lost_launch_count", 150)], "the base holds no work of 0 % of its launches"),
+        (&failed, "in the head 50 % of the launches return an error"),
+    ] {
+        let told = refused(run(&[("A100", 100)]), with_run(head));
+        assert!(told.contains(words), "{told}");
+    }
+    // Captures of a length that was asked for end alike.
+    let cut = with_run(&[("launch_call_count", 330), ("lost_launch_count", 150)]);
+    assert!(compared(cut.clone(), cut).work.basis.is_comparable());
+    let few = with_run(&[("launch_call_count", 330), ("lost_launch_count", 3)]);
+    assert!(compared(run(&[("A100", 60)]), few).work.basis.is_comparable());
+    assert!(compared(with_run(&failed), with_run(&failed)).work.basis.is_comparable(), "libraries try what may fail");
+}
+
+#[test]
 fn what_a_gpu_would_take_is_no_time_of_the_slowest_one() {
     // Compute and idle time of each GPU.
     let of = |gpus: [(i64, i64); 2]| {

@@ -78,7 +78,7 @@ impl<'a> Recorded<'a> {
             runs.map(|named| if side == Side::Base { renamed(named, work) } else { named }).collect()
         });
         let was = work.replaced.iter().map(|pair| (pair.new.as_str(), pair.old.as_str())).collect();
-        let omits = sides.map(|side| side.runs.iter().any(|run| run.omits_entities()));
+        let omits = sides.map(|side| side.runs.iter().any(|run| run.omits(kind)));
         Self { runs, work, noise, device, omits, was }
     }
 
@@ -312,8 +312,12 @@ fn named(run: &Run, kind: EntityKind, device: Option<usize>) -> ByName {
             continue;
         }
         let name = name_of(entity);
-        // Steps carry their numbers, and are one thing.
-        let name = step.filter(|step| is_step(name, step)).unwrap_or(name);
+        // Steps carry their numbers, and are one thing; of those that are told in part nothing can be said of all.
+        let as_step = step.filter(|step| is_step(name, step));
+        if as_step.is_some() && run.omits(kind) {
+            continue;
+        }
+        let name = as_step.unwrap_or(name);
         let calls = named.entry(name.to_owned()).or_default();
         calls.add(int(entity, count_fact), entity);
     }

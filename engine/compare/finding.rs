@@ -20,6 +20,10 @@ use crate::text::spans::Sentence;
 /// A finding that gained or lost less than this of the window is unchanged.
 const LEAST_SHARE: f64 = 0.01;
 
+/// The folder of rules on the recording and how the program ended, and one of those that say that it failed.
+const CAPTURE: &str = "capture";
+const PROGRAM_FAILED: &str = "program-failed";
+
 /// One finding of either side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingChange {
@@ -64,6 +68,8 @@ pub struct FindingChange {
     pub lacking: Option<Side>,
     /// Whether a baseline knows it, as no less: then it fails nothing.
     pub is_known: bool,
+    /// Whether it tells that the recording cannot be trusted, or that the program failed: no time that went explains it.
+    pub(crate) tells_of_failure: bool,
 }
 
 /// Why a finding of one side alone may be no change, and whether it is known to be none.
@@ -282,6 +288,9 @@ impl<'a> Pair<'a> {
             is_settled,
             lacking,
             is_known: false,
+            tells_of_failure: by.gain.is_none()
+                && by.finding.category == CAPTURE
+                && (by.severity == Severity::High || by.finding.rule == PROGRAM_FAILED),
         }
     }
 
@@ -351,7 +360,7 @@ impl<'a> Pair<'a> {
     fn is_untold(&self, state: State) -> bool {
         let kind = self.shown.by.subject.kind;
         let other = if state == State::New { Side::Base } else { Side::Head };
-        let omits = || self.context.sides.get(other).runs.iter().any(|run| run.omits_entities());
+        let omits = || self.context.sides.get(other).runs.iter().any(|run| run.omits(kind));
         matches!(kind, EntityKind::Kernel | EntityKind::Range | EntityKind::CopyGroup) && omits()
     }
 

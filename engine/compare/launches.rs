@@ -128,6 +128,17 @@ impl Launches {
         total.base > 0 && total.head > 0 && self.other_share(units) <= DETAIL_SHARE
     }
 
+    /// Whether both sides do the same work, or one does the other's a whole number of times, in other numbers of steps than that makes.
+    pub(super) fn parts_steps_otherwise(&self, steps: Sides<i64>) -> bool {
+        let once = Sides { base: 1, head: 1 };
+        let units = if self.is_same(once.map(|unit| unit as f64)) { Some(once) } else { self.multiple(1) };
+        let is_so_often = |units: Sides<i64>| {
+            let Sides { base, head } = steps.zip(units).map(|(count, units)| count as f64 / units as f64);
+            (base - head).abs() <= 2.0 * SAME_SHARE * base.max(head)
+        };
+        units.is_some_and(|units| !is_so_often(units))
+    }
+
     /// Whether most of the work is the same, and what differs may be the change under review.
     pub(super) fn is_mostly_same(&self) -> bool {
         let total = self.totals();
@@ -331,7 +342,7 @@ fn untold(run: &Run, told: &Named) -> Option<Launch> {
     };
     let (count, time_ns) =
         (left("kernel_count", |launch| launch.count), left("kernel_sum_ns", |launch| launch.time_ns));
-    (run.omits_entities() && count > 0).then(|| Launch { count, time_ns: time_ns.max(0), ..Launch::default() })
+    (run.omits(EntityKind::Kernel) && count > 0).then(|| Launch { count, time_ns: time_ns.max(0), ..Launch::default() })
 }
 
 fn entities(run: &Run, kind: EntityKind, count: &str, time: &str) -> Named {

@@ -18,7 +18,11 @@ mod measure;
 mod noise_tests;
 mod odd;
 mod rounds;
+#[cfg(test)]
+mod rounds_tests;
 mod runs;
+#[cfg(test)]
+pub(crate) mod samples;
 mod sides;
 mod state;
 mod verdict;
@@ -52,6 +56,7 @@ pub use work::{Basis, Work};
 
 use calls::{Calls, SameCalls};
 use measure::Values;
+pub use rounds::Behind;
 pub(crate) use rounds::Rounds;
 use runs::Runs;
 
@@ -117,6 +122,17 @@ pub struct Time {
     pub slow: Option<Sides<SlowSteps>>,
     /// The steps of the first run before those that are timed, where one side loses more in them than the other.
     pub warm_up: Option<Sides<WarmUp>>,
+    /// The steps behind those that are timed, where they are too many or too slow to leave the change what it is.
+    pub behind: Option<WithBehind>,
+}
+
+/// What steps behind the steady state make of a change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WithBehind {
+    /// Those of the first run.
+    pub steps: Sides<Behind>,
+    /// How long a step takes on average with them.
+    pub change: Change,
 }
 
 /// Steps before the steady state.
@@ -237,7 +253,11 @@ pub fn compare(base: &[Run], head: &[Run], terms: Terms) -> Result<Comparison, P
     check(sides)?;
     let measured = Measured::new(sides, odd, terms);
     // Of recordings of which a part is missing, what changed is what is missing.
-    let is_incomplete = kept.base.iter().chain(&kept.head).any(|run| run.facts.is_incomplete());
+    let is_incomplete = kept
+        .base
+        .iter()
+        .chain(&kept.head)
+        .any(|run| run.facts.is_incomplete() || run.facts.unmeasured_work().is_some());
     let causes = if is_incomplete { cause::Causes::default() } else { cause::causes(&measured) };
     let names = all.map(|runs| runs.iter().map(|run| run.name.clone()).collect());
     Ok(Comparison {
@@ -291,7 +311,7 @@ fn time(sides: Sides<Runs<'_>>, work: &Work, devices: &[DeviceChange], noise: &N
     }
     let change = ledger::slowest(devices, noise)?;
     let of = if matches!(work.basis, Basis::Unit { .. }) { TimeOf::Unit } else { TimeOf::Window };
-    Some(Time { of, change, median: None, slow: None, warm_up: None })
+    Some(Time { of, change, median: None, slow: None, warm_up: None, behind: None })
 }
 
 fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
@@ -320,7 +340,17 @@ fn step_time(sides: Sides<Runs<'_>>, noise: &Noise) -> Option<Time> {
     let lost = Sides { base: lost_ns(warm_up.base, change.base), head: lost_ns(warm_up.head, change.head) };
     let all_ns = change.base.median.saturating_mul(first.base.count).saturating_add(warm_up.base.ns);
     let is_more = lost.base.abs_diff(lost.head) as f64 > noise.floor_share * all_ns as f64;
-    Some(Time { of: TimeOf::Step, change, median: Some(median), slow, warm_up: is_more.then_some(warm_up) })
+    let with_behind = of(|rounds| rounds.behind.mean_with_ns)?;
+    let behind = WithBehind { steps: first.map(|rounds| rounds.behind), change: with_behind };
+    let behind = Some(behind).filter(|_| differs(&with_behind, &change, noise));
+    let warm_up = is_more.then_some(warm_up);
+    Some(Time { of: TimeOf::Step, change, median: Some(median), slow, warm_up, behind })
+}
+
+/// Whether a number went another way than another one, or much farther.
+fn differs(one: &Change, other: &Change, noise: &Noise) -> bool {
+    let share = |change: &Change| change.share.unwrap_or(0.0);
+    one.trend() != other.trend() || (share(one) - share(other)).abs() >= noise.floor_share
 }
 
 /// Whether steps that differ on both sides as much as these do explain a change of their mean. Those of the steadier side tell:

@@ -2,9 +2,7 @@
 //! than the next, as clocks and temperatures have it.
 
 use super::measure::{Change, Noise, Trend, Values};
-use super::{OddRun, Outcome, Run, Side, Sides, Terms, compare};
-use crate::facts::EntityKind;
-use crate::findings::samples::Sample;
+use super::{OddRun, Outcome, Run, Side, Sides, Terms, compare, samples};
 
 const WINDOW_NS: f64 = 40_000_000.0;
 
@@ -65,14 +63,7 @@ fn five_per_cent_are_found_with_five_runs_a_side() {
 }
 
 fn run(name: &str, window_ns: i64) -> Run {
-    let mut sample = Sample::default();
-    let id = sample.run();
-    let device = sample.device(id, 0, "A100", window_ns, &[("compute_ns", window_ns)]);
-    let kernel = sample.facts.add(EntityKind::Kernel, "gpu0/k", &[device, id]);
-    let entity = sample.facts.get_mut(kernel);
-    entity.set("name", "k");
-    entity.set("launch_count", 1_000_i64);
-    entity.set("sum_ns", window_ns);
+    let (sample, _) = samples::of_one_kernel(window_ns);
     let review = sample.review();
     Run { name: name.to_owned(), facts: sample.facts, review }
 }

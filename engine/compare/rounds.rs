@@ -18,44 +18,74 @@ pub(crate) struct Rounds {
     pub(super) durations_ns: Vec<i64>,
     /// How many steps are timed.
     pub(super) count: i64,
+    /// Those behind the steady state, of the device that loses most in them.
+    pub(crate) behind: Behind,
+}
+
+/// Steps behind the steady state, which a pause parts from it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Behind {
+    /// How many.
+    pub count: i64,
+    /// Of how many steps in all.
+    pub of: i64,
+    /// How long a step takes on average with them and the pauses before them; without any, as long as those of the steady state.
+    pub mean_with_ns: i64,
 }
 
 /// Of a step that is cut, or that overlaps the next, the mean may be a little shorter than the shortest.
 const LEAST_MEAN_SHARE: f64 = 0.9;
+/// Half of the steps take the median or longer.
+const LEAST_MEDIAN_SHARE: f64 = 0.5;
 
 impl Rounds {
-    /// `None` without steps.
+    /// `None` without steps, or where a GPU that ran work tells none: it may be the slowest.
     pub(crate) fn of(facts: &Facts) -> Option<Self> {
         let devices = devices_with_work(facts);
-        let stepping = devices.iter().filter(|(_, device)| device.int("step_median_ns").is_some_and(|ns| ns > 0));
-        // Where one tells no mean, which is the slowest is not known.
-        let each: Option<Vec<Self>> = stepping.map(|(id, device)| Self::of_device(facts, *id, device)).collect();
-        each?.into_iter().max_by_key(|rounds| (rounds.mean_ns, rounds.median_ns))
+        let each: Option<Vec<Self>> = devices.iter().map(|(id, device)| Self::of_device(facts, *id, device)).collect();
+        let each = each?;
+        let behind =
+            each.iter().map(|rounds| rounds.behind).max_by_key(|behind| (behind.mean_with_ns, behind.count))?;
+        let slowest = each.into_iter().max_by_key(|rounds| (rounds.mean_ns, rounds.median_ns))?;
+        Some(Self { behind, ..slowest })
     }
 
     fn of_device(facts: &Facts, id: EntityId, device: &Entity) -> Option<Self> {
         let median_ns = device.int("step_median_ns").filter(|ns| *ns > 0)?;
-        let mut steps: Vec<&Entity> = steps(facts, id).collect();
+        let all_count = steps(facts, id).count() as i64;
+        let mut steps: Vec<&Entity> = steps(facts, id).filter(|step| !is_behind(device, step)).collect();
         let missing_ns = missing_ns(device, &steps);
         // A capture may end in the middle of a step: that one tells nothing.
         let cut_ns = cut_last(device, &mut steps);
-        let count = int(device, "step_count") - int(device, "warm_up_step_count") - i64::from(cut_ns.is_some());
+        let is_steady = |step: &&&Entity| step.get("is_warm_up") != Some(&FactValue::Bool(true));
+        let mut durations_ns: Vec<i64> = steps.iter().filter(is_steady).map(|step| int(step, "duration_ns")).collect();
+        let cut_count = i64::from(cut_ns.is_some());
+        let steady_count = device.int("steady_step_count").or_else(|| {
+            // Of files that do not tell it: where steps may lie behind the steady state, only those that are told are known.
+            let in_window = int(device, "step_count").saturating_sub(int(device, "warm_up_step_count"));
+            match (device.get("phase").is_some(), all_count >= int(device, "step_count")) {
+                (false, true) if all_count > 0 => Some(durations_ns.len() as i64 + cut_count),
+                (false, false) if all_count > 0 => None,
+                _ => Some(in_window),
+            }
+        });
+        let count = steady_count.unwrap_or(0).saturating_sub(cut_count);
         let mean_ns = match (device.int("steady_ns"), cut_ns) {
-            (Some(steady_ns), Some(cut_ns)) if count > 0 => (steady_ns - cut_ns) / count,
-            (Some(steady_ns), None) if count > 0 => (steady_ns + missing_ns) / count,
+            (Some(steady_ns), Some(cut_ns)) if count > 0 => steady_ns.saturating_sub(cut_ns) / count,
+            (Some(steady_ns), None) if count > 0 => steady_ns.saturating_add(missing_ns) / count,
             // Of rounds that launches tell no time stands for all but their mean.
             _ => device.int("step_mean_ns")?,
         };
-        let is_steady = |step: &&&Entity| step.get("is_warm_up") != Some(&FactValue::Bool(true));
-        let mut durations_ns: Vec<i64> = steps.iter().filter(is_steady).map(|step| int(step, "duration_ns")).collect();
         if let Some(last) = durations_ns.last_mut().filter(|_| cut_ns.is_none()) {
-            *last += missing_ns;
+            *last = last.saturating_add(missing_ns);
         }
-        // A mean below all that it is of is none.
+        // A mean below all that it is of is none. Of many steps the longest alone are told.
         let shortest_ns = durations_ns.iter().copied().min().filter(|_| durations_ns.len() as i64 >= count);
-        let is_mean = mean_ns > 0
-            && shortest_ns.is_none_or(|shortest_ns| mean_ns as f64 >= LEAST_MEAN_SHARE * shortest_ns as f64);
-        is_mean.then_some(Self { mean_ns, median_ns, durations_ns, count })
+        let of_many = || if steps.is_empty() { 0.0 } else { LEAST_MEDIAN_SHARE * median_ns as f64 };
+        let least_ns = shortest_ns.map_or_else(of_many, |shortest_ns| shortest_ns as f64);
+        let is_mean = mean_ns > 0 && mean_ns as f64 >= LEAST_MEAN_SHARE * least_ns;
+        let behind = Behind::of(device, count, mean_ns);
+        is_mean.then_some(Self { mean_ns, median_ns, durations_ns, count, behind })
     }
 
     /// The mean and the standard deviation of the steps.
@@ -78,15 +108,49 @@ impl Rounds {
     }
 }
 
+impl Behind {
+    fn of(device: &Entity, steady_count: i64, mean_ns: i64) -> Self {
+        let of = all_step_count(device);
+        let none = Self { count: 0, of, mean_with_ns: mean_ns };
+        let Some(steady_step_count) = device.int("steady_step_count") else { return none };
+        let in_window = int(device, "step_count").saturating_sub(int(device, "warm_up_step_count"));
+        let in_window = in_window.saturating_sub(steady_step_count);
+        let count = in_window.saturating_add(int(device, "later_step_count")).max(0);
+        let all_ns = i128::from(mean_ns) * i128::from(steady_count) + i128::from(int(device, "after_steady_ns"));
+        let mean_with_ns = all_ns / (i128::from(steady_count) + i128::from(count)).max(1);
+        if count == 0 {
+            none
+        } else {
+            Self { count, of, mean_with_ns: i64::try_from(mean_with_ns).unwrap_or(i64::MAX) }
+        }
+    }
+}
+
+/// The steps of the whole window, of which a phase may be measured.
+pub(super) fn all_step_count(device: &Entity) -> i64 {
+    let outside = ["earlier_step_count", "later_step_count"].map(|fact| int(device, fact));
+    outside.into_iter().fold(int(device, "step_count"), i64::saturating_add)
+}
+
+/// Whether a step lies behind the steady state.
+fn is_behind(device: &Entity, step: &Entity) -> bool {
+    let end_ns = device.int("steady_start_ns").zip(device.int("steady_ns")).map(|(start, ns)| start.saturating_add(ns));
+    end_ns.zip(step.int("start_ns")).is_some_and(|(end_ns, start_ns)| start_ns >= end_ns)
+}
+
 /// The steps before the steady state, of the device that loses most in them.
 pub(super) fn warm_up(facts: &Facts) -> WarmUp {
     let of_device = |(id, device): (EntityId, &Entity)| {
-        let earlier_count = int(device, "earlier_step_count");
-        let of = int(device, "step_count").saturating_add(earlier_count);
+        let of = all_step_count(device);
         // A window of the steady state does not hold them.
         if let Some((set_up_ns, before_ns)) = device.int("set_up_ns").zip(device.int("before_steady_ns")) {
-            return WarmUp { count: earlier_count, ns: before_ns.saturating_sub(set_up_ns), of };
+            let ns = before_ns.saturating_sub(set_up_ns).max(0);
+            return WarmUp { count: int(device, "earlier_step_count"), ns, of };
         }
+        if let Some((count, ns)) = device.int("warm_up_step_count").zip(device.int("warm_up_steps_ns")) {
+            return WarmUp { count, ns, of };
+        }
+        // Of files that tell neither, those that are told.
         let is_one = |step: &&Entity| step.get("is_warm_up") == Some(&FactValue::Bool(true));
         steps(facts, id).filter(is_one).fold(WarmUp { of, ..WarmUp::default() }, |all, step| WarmUp {
             count: all.count + 1,
@@ -119,7 +183,7 @@ pub(super) fn whole_count(run: &Run) -> f64 {
 
 /// Whether a step is the last one of all, and not merely of those that are told one by one.
 fn is_last(device: &Entity, step: &Entity) -> bool {
-    let end_ns = |start: Option<i64>, length: Option<i64>| Some(start? + length?);
+    let end_ns = |start: Option<i64>, length: Option<i64>| start?.checked_add(length?);
     let own = end_ns(step.int("start_ns"), step.int("duration_ns"));
     own.is_some() && own == end_ns(device.int("steady_start_ns"), device.int("steady_ns"))
 }

@@ -46,11 +46,13 @@ impl Run {
         devices_with_work(&self.facts)
     }
 
-    /// Whether kernels, ranges or copies have no facts of their own, as there are more than are told: one that is not found need not
-    /// be gone.
-    pub(crate) fn omits_entities(&self) -> bool {
-        let omits = |entity: &Entity| int(entity, "omitted_entity_count") > 0;
-        self.devices().iter().any(|(_, device)| omits(device))
+    /// Whether entities of a kind have no facts of their own, as there are more than are told: one that is not found need not be gone.
+    pub(crate) fn omits(&self, kind: EntityKind) -> bool {
+        let fact = if kind == EntityKind::Range { "omitted_range_count" } else { "omitted_entity_count" };
+        let omits = |entity: &Entity| int(entity, fact) > 0;
+        // Of a page of Nsight Compute the run tells it.
+        let is_of_run = kind != EntityKind::Range && self.entity().is_some_and(omits);
+        is_of_run || self.devices().iter().any(|(_, device)| omits(device))
     }
 
     /// The sum of a fact over the devices.

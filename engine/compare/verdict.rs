@@ -4,7 +4,7 @@ use super::measure::{Change, ENOUGH_RUNS, Trend};
 use super::odd::OddRun;
 use super::sides::Sides;
 use super::work::{Basis, Work};
-use super::{Measured, Time, TimeOf, WarmUp, words};
+use super::{Behind, Measured, Time, TimeOf, WarmUp, WithBehind, words};
 use crate::text::number;
 use crate::text::plural::{counted, counted_as};
 use crate::text::spans::Sentence;
@@ -86,7 +86,7 @@ pub(super) fn verdict(measured: &Measured, cause: Option<&Sentence>, against: Op
         Outcome::Slower => format!("Slower: {}", moved(measured, time)),
         _ => same(measured, time),
     });
-    let words = words.own(&steps(time)).own(&warm_up(time));
+    let words = words.own(&steps(time)).own(&warm_up(time)).own(&behind(time));
     let words = measured.odd.iter().fold(words, left_out);
     let words = match measured.work.differences.as_slice() {
         [] => words,
@@ -155,6 +155,19 @@ fn warm_up(time: &Time) -> String {
         _ => format!("{} after {}", told(head), told(base)),
     };
     format!(" Warm-up, which does not count, takes {numbers}.")
+}
+
+/// What the steps behind those that are timed make of the change.
+fn behind(time: &Time) -> String {
+    let Some(WithBehind { steps: Sides { base, head }, change }) = &time.behind else { return String::new() };
+    let told = |of: &Behind| format!("{} of {}", number::count(of.count), counted_as(of.of, "step", "steps"));
+    let numbers = match (base.count, head.count) {
+        (_, 0) => format!("{} in the base, none in the head", told(base)),
+        (0, _) => format!("{} in the head, none in the base", told(head)),
+        _ => format!("{} in the head, {} in the base", told(head), told(base)),
+    };
+    let [base, head] = [change.base, change.head].map(|mean| number::duration(mean.median));
+    format!(" Steps behind a pause do not count: {numbers}. With them and the pause a step takes {head} after {base}.")
 }
 
 fn before(count: usize) -> String {

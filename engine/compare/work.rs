@@ -10,7 +10,7 @@ use super::runs::{Run, Runs, int, name_of};
 use super::sides::{Side, Sides};
 use super::words::counted;
 use super::{Terms, alike};
-use crate::facts::{Entity, EntityKind, Facts};
+use crate::facts::{EntityKind, Facts};
 use crate::text::plural::counted as many;
 use crate::text::spans::Sentence;
 use crate::text::{names, number};
@@ -98,14 +98,19 @@ struct Steps {
 pub(super) fn work(sides: Sides<Runs<'_>>, terms: Terms, lacking: &Sides<Lacking>) -> Work {
     let launches = Launches::new(sides);
     let steps = Steps::of(sides);
+    let other_steps =
+        steps.as_ref().filter(|steps| launches.parts_steps_otherwise(steps.count)).map(|steps| steps.count);
+    let steps = steps.filter(|_| other_steps.is_none());
     let basis = basis(sides, &launches, steps.as_ref(), terms);
     let run_units = match basis {
         Basis::Step { .. } => sides.map(|side| side.runs.iter().map(|run| rounds::whole_count(run)).collect()),
         _ => Sides::default(),
     };
     let units = units(&basis, &run_units);
+    let mut differences = differences(&basis, &launches, steps.is_some(), units, sides);
+    differences.extend(other_steps.map(parted_otherwise));
     let mut work = Work {
-        differences: differences(&basis, &launches, steps.is_some(), units, sides),
+        differences,
         launch_count: launches.totals(),
         notes: lacking.notes().into_iter().chain(notes(sides, terms)).chain(launches.only_counted(units)).collect(),
         is_said_same: terms.same_work,
@@ -224,11 +229,6 @@ fn step_count(run: &Run) -> i64 {
     run.devices().iter().map(|(_, device)| int(device, "step_count")).max().unwrap_or(0)
 }
 
-/// The steps of the whole window, of which a phase may be measured.
-fn all_step_count(device: &Entity) -> i64 {
-    int(device, "step_count").saturating_add(int(device, "earlier_step_count"))
-}
-
 /// Recordings of which a part is missing: what is missing looks like less work and more idle time.
 fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     let of = |lacks: fn(&Facts) -> bool| sides.map(|side| side.runs.iter().any(|run| lacks(&run.facts)));
@@ -248,9 +248,27 @@ fn incomplete(sides: Sides<Runs<'_>>) -> Option<Sentence> {
         (.., false, true) => {
             "work of the GPU of the head is missing, lost by the profiler or unreadable, so that a part of what ran is not in it"
         }
-        (.., false, false) => return lost(sides),
+        (.., false, false) => return unmeasured(sides).or_else(|| lost(sides)),
     };
     Some(own(words))
+}
+
+/// Sides that launch successfully by so much less, as a share of all their launches, do not do the same.
+const FAILED_SHARE: f64 = 0.01;
+
+/// Programs that failed, and recordings of which a part was not read.
+fn unmeasured(sides: Sides<Runs<'_>>) -> Option<Sentence> {
+    let of = |side: Side| sides.get(side).runs.iter().find_map(|run| run.facts.unmeasured_work());
+    let told = [Side::Head, Side::Base].into_iter().find_map(|side| Some((side, of(side)?)));
+    if let Some((side, why)) = told {
+        return Some(own(&format!("in the {} {why}", side.name())));
+    }
+    let most = |runs: Runs<'_>| runs.runs.iter().map(|run| run.facts.failed_launch_share()).fold(0.0, f64::max);
+    let Sides { base, head } = sides.map(most);
+    let [base_share, head_share] = [base, head].map(number::percent);
+    let words = "of the launches return an error, so that a part of the work did not run";
+    ((base - head).abs() >= FAILED_SHARE)
+        .then(|| own(&format!("in the head {head_share} {words}; in the base {base_share}")))
 }
 
 /// Where one side lacks the work of many more of its launches than the other: its end, for all that is known, which may be the
@@ -354,7 +372,7 @@ fn differences(
             found.push(amount("kernels are launched", totals, units, per, number::count));
         }
         // What the other side has beyond the kernels that are told may be among them.
-        let tells = |side: Side| !sides.get(side).runs.iter().any(|run| run.omits_entities());
+        let tells = |side: Side| !sides.get(side).runs.iter().any(|run| run.omits(EntityKind::Kernel));
         let pairs = [(Side::Head, Side::Base), (Side::Base, Side::Head)].into_iter();
         found.extend(pairs.filter(|(_, other)| tells(*other)).filter_map(|(side, _)| launches.only(side)));
     }
@@ -367,6 +385,14 @@ fn differences(
         }
     }
     found
+}
+
+/// That the sides do the same work in other steps, which therefore are no unit.
+fn parted_otherwise(count: Sides<i64>) -> Sentence {
+    let [base, head] = [count.base, count.head].map(number::count);
+    own(&format!(
+        "the head marks {head} steps, the base {base}, and the work does not differ by as much: a step is not the same on both"
+    ))
 }
 
 fn repetitions(count: Sides<i64>) -> Sentence {
@@ -385,7 +411,7 @@ fn repetitions(count: Sides<i64>) -> Sentence {
 /// How many steps each side did, where that is not one number.
 fn step_counts(sides: Sides<Runs<'_>>) -> Option<Sentence> {
     // Those of warm-up, too: how many these are differs from run to run.
-    let all = |run: &Run| run.devices().iter().map(|(_, device)| all_step_count(device)).max();
+    let all = |run: &Run| run.devices().iter().map(|(_, device)| rounds::all_step_count(device)).max();
     let Sides { base, head } = sides.map(|side| side.measure(all)).both()?;
     let is_one_number = base == head && base.low == base.high;
     (!is_one_number).then(|| own(&format!("the head did {} steps, the base {}", span(head), span(base))))

@@ -117,3 +117,43 @@ fn a_slow_step_is_no_clock_although_all_kernels_are_slow_in_it() {
     };
     assert_eq!((causes(100), causes(198), causes(90)), (false, true, false));
 }
+
+#[test]
+fn the_same_work_in_more_steps_is_not_compared_by_step() {
+    let of = |us: i64, steps: i64| {
+        let kernels: Vec<Kernel> =
+            ALL.iter().map(|(name, count, _, blocks, first)| (*name, *count, us, *blocks, *first)).collect();
+        let mut run = run(&kernels);
+        let (device, window_ns) =
+            run.facts.devices().first().map(|(id, gpu)| (*id, gpu.int("window_ns").unwrap())).unwrap();
+        let device = run.facts.get_mut(device);
+        device.set("step_name", "step");
+        let step_ns = window_ns / steps;
+        [("step_count", steps), ("step_median_ns", step_ns), ("steady_ns", window_ns)]
+            .iter()
+            .for_each(|(name, value)| device.set(name, *value));
+        run
+    };
+    let halved = compare(&[of(12, 60)], &[of(18, 120)], Terms::default()).unwrap();
+    assert_eq!((&halved.work.basis, halved.outcome), (&Basis::Run, Outcome::Slower), "{}", halved.verdict.plain());
+    assert!(halved.verdict.plain().contains("a step is not the same on both"), "{}", halved.verdict.plain());
+    let as_often = compare(&[of(12, 60)], &[of(18, 60)], Terms::default()).unwrap();
+    assert!(matches!(as_often.work.basis, Basis::Step { .. }));
+}
+
+#[test]
+fn ranges_that_are_not_told_are_neither_new_nor_gone() {
+    let of = |name: &str, omitted: i64| {
+        let mut run = run(&ALL);
+        let (device, id) = (run.facts.devices()[0].0, run.facts.of_kind(EntityKind::Run).next().unwrap().0);
+        run.facts.get_mut(device).set("omitted_range_count", omitted);
+        let range = run.facts.add(EntityKind::Range, format!("process1/{name}"), &[id]);
+        let range = run.facts.get_mut(range);
+        range.set("name", name);
+        [("count", 10_i64), ("sum_ns", 900_000_000)].iter().for_each(|(fact, value)| range.set(fact, *value));
+        run
+    };
+    let changed =
+        |omitted: i64| compare(&[of("a", omitted)], &[of("b", omitted)], Terms::default()).unwrap().ranges.len();
+    assert_eq!((changed(0), changed(199)), (2, 0));
+}

@@ -153,6 +153,34 @@ impl Facts {
         self.run()?.int("unusable_gpu_row_count").filter(|count| *count > 0)
     }
 
+    /// Why the times of a recording are not those of all that the program was to do, although what is in it is right; `None` where
+    /// nothing says so.
+    pub fn unmeasured_work(&self) -> Option<&'static str> {
+        /// Launches without work that are fewer, as a share, change no time.
+        const MANY: i64 = 100;
+        let run = self.run()?;
+        let count = |name: &str| run.int(name).unwrap_or(0);
+        // A capture of a length that was asked for ends while the host runs ahead; a trace ends where its program says.
+        let is_lost_in_part = run.text("format") == Some("kineto")
+            && count("lost_launch_count").saturating_mul(MANY) > count("launch_call_count");
+        if run.get("kernel_error_call").is_some() {
+            Some("a kernel failed, and what its context was to do from then on did not run")
+        } else if count("unread_row_count") > 0 {
+            Some("rows beyond a limit were not read, and what they hold may have taken any time")
+        } else if is_lost_in_part {
+            Some("launches have no work in the recording, which may have taken any time")
+        } else {
+            None
+        }
+    }
+
+    /// The share of the calls that should launch and returned an error: what they should do takes no time.
+    pub fn failed_launch_share(&self) -> f64 {
+        let count = |name: &str| self.run().and_then(|run| run.int(name)).unwrap_or(0).max(0) as f64;
+        let failed = count("failed_launch_count");
+        if failed > 0.0 { failed / (failed + count("launch_call_count")) } else { 0.0 }
+    }
+
     /// What work of GPUs is missing amid what was recorded, in a few words; `None` where none is known to be.
     pub fn missing_work(&self) -> Option<String> {
         let run = self.run().filter(|run| run.get("lacks_gpu_work") == Some(&FactValue::Bool(true)))?;

@@ -78,7 +78,11 @@ pub(super) fn find_causes(context: &Context<'_>, occurrences: &mut [Occurrence<'
     let index = Index::new(context, occurrences);
     for this in 0..occurrences.len() {
         let ways = index.explaining(context.rules, &occurrences[this]);
-        let found: Vec<Taken> = ways.flat_map(|way| way.of(occurrences, this)).collect();
+        // Under a note a finding would not be seen, and a gate would fail by what no page shows.
+        let is_shown_under = |taken: &Taken| {
+            occurrences[this].severity == Severity::Info || occurrences[taken.cause].severity > Severity::Info
+        };
+        let found: Vec<Taken> = ways.flat_map(|way| way.of(occurrences, this)).filter(is_shown_under).collect();
         let order = |a: &Taken, b: &Taken| context.order(&occurrences[a.cause], &occurrences[b.cause]);
         let is_whole = |taken: &&Taken| taken.is_whole(&occurrences[this], &occurrences[taken.cause]);
         let whole = found.iter().filter(is_whole).copied().min_by(order);
@@ -211,7 +215,7 @@ struct Index<'a> {
     led_to: HashMap<Key<'a>, usize>,
     /// By what a rule says that it explains: the explained rule, and those that explain.
     explaining: HashMap<Key<'a>, Causes>,
-    /// What findings that explain those of a rule have in common with them.
+    /// By the explained rule: what findings of it and of those that explain them have in common.
     ways: HashMap<&'a str, BTreeSet<&'a [EntityKind]>>,
 }
 
@@ -259,9 +263,10 @@ impl<'a> Index<'a> {
         of: &'b Occurrence<'_>,
     ) -> impl Iterator<Item = &'b Causes> + 'b {
         let rule = rules[of.rule].id.as_str();
-        self.ways.get(rule).into_iter().flatten().filter_map(move |on| {
+        let ways = self.ways.get(rule).into_iter().flatten().copied();
+        ways.filter_map(move |on| {
             let subjects = subjects(self.facts, on, of.entity)?;
-            self.explaining.get(&(rule, *on, subjects))
+            self.explaining.get(&(rule, on, subjects))
         })
     }
 }

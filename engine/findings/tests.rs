@@ -394,6 +394,23 @@ fn rules_that_explain_each_other_hide_nothing() {
 }
 
 #[test]
+fn a_note_hides_no_finding_that_fails_a_gate() {
+    let mut sample = healthy();
+    let run = sample.facts.of_kind(EntityKind::Run).next().unwrap().0;
+    let note = sample.rule("note", "A note", EntityKind::Run);
+    let grave = sample.rule("grave", "A grave finding", EntityKind::Run);
+    (sample.rules[note].severity, sample.rules[grave].severity) = (Some(Severity::Info), Some(Severity::High));
+    sample.rules[note].explains = vec![Relation { rule: "grave".to_owned(), on: vec![EntityKind::Run], shares: None }];
+    for rule in [note, grave] {
+        sample.find(rule, run, None, "It is so");
+    }
+    let review = sample.review();
+    let first = &review.findings[0];
+    assert_eq!((first.rule.as_str(), first.severity), ("grave", Severity::High));
+    assert!(!review.verdict.plain().contains("no rule found anything"), "{}", review.verdict.plain());
+}
+
+#[test]
 fn a_finding_that_another_makes_pointless_is_kept_apart() {
     let mut sample = two_gpus();
     sample.rules[2].suppressed_by =

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use super::budget::{Budget, Metric};
 use super::fail_on::Slower;
+use super::limit::Limit;
 use super::named::Named;
 use super::standing::{self, Number, Open};
 use super::{Conditions, Gate, GateOutcome, review};
 use crate::compare::{
-    Comparison, FindingChange, Interval, Measure, Outcome, Run, Side, Sides, State, TimeOf, WarmUp, median,
+    Behind, Change, Comparison, FindingChange, Interval, Measure, Outcome, Run, Side, Sides, State, TimeOf, Trend,
+    WarmUp, WithBehind, median,
 };
-use crate::facts::catalogue::Scaling;
+use crate::facts::catalogue::{Scaling, Unit};
 use crate::findings::RuleFailure;
 use crate::rules::outcome::Severity;
 use crate::text::{escape, number};
@@ -65,7 +67,13 @@ impl Context<'_> {
             (Some(time), Slower::By(most)) => standing::of_time(time, most, comparison.outcome),
         };
         // What is left out of a side looks like time that it does not take, and another GPU takes other times.
-        let open = || self.hidden_device().or_else(|| self.long_warm_up());
+        let behind = || {
+            self.behind(|change| match slower {
+                Slower::Verdict => change.trend() != Trend::Up,
+                Slower::By(most) => standing::holds(change, Limit::ByShare(most)),
+            })
+        };
+        let open = || self.hidden_device().or_else(|| self.long_warm_up()).or_else(behind);
         let (outcome, says) = match self.incomplete().or_else(open) {
             Some(why) if outcome == GateOutcome::Passed => (GateOutcome::Unknown, why),
             _ => (outcome, says),
@@ -94,6 +102,30 @@ impl Context<'_> {
             let WarmUp { count, of, .. } = head;
             format!("{count} of the head's {of} steps count as warm-up, and lose more time than those of the base: they may be what became slower")
         })
+    }
+
+    /// Why steps behind a pause may be what became slower: with them the change is not one that may pass.
+    fn behind(&self, passes: impl FnOnce(&Change) -> bool) -> Option<String> {
+        let WithBehind { steps, change } = self.comparison.time.as_ref()?.behind?;
+        let Behind { count, of, .. } = steps.head;
+        let with = number::duration(change.head.median);
+        (change.head.median > change.base.median && !passes(&change)).then(|| {
+            format!(
+                "{count} of the head's {of} steps lie behind a pause and do not count: with both a step takes {with}"
+            )
+        })
+    }
+
+    /// The same of a limit of time against the base.
+    fn behind_of(&self, budget: &Budget) -> Option<String> {
+        let is_time = budget.limit.is_relative() && budget.metric.unit() == Unit::Ns;
+        let is_step = budget.metric == Metric::StepTime;
+        let passes = |change: &Change| match is_step {
+            true => standing::holds(change, budget.limit),
+            // Of other times nothing tells how much of them lies there.
+            false => change.trend() != Trend::Up,
+        };
+        if is_time { self.behind(passes) } else { None }
     }
 
     /// Why no number is that of the programs, where a side lacks some of its work.
@@ -139,15 +171,19 @@ impl Context<'_> {
         let is_comparable = self.comparison.work.basis.is_comparable();
         let is_meant =
             |finding: &&FindingChange| finding.state.is_regression() && !finding.is_known && finding.severity >= least;
-        let titles = self.comparison.findings.iter().filter(is_meant).map(|finding| finding.title.as_str());
+        let found = || self.comparison.findings.iter().filter(is_meant);
+        let titles = found().map(|finding| finding.title.as_str());
         // Without a sound unit no finding is better or worse.
         let what = if is_comparable { "new or worse" } else { "new; whether others are worse cannot be told" };
         let gate = standing::of_findings(least, &titles.collect::<Vec<_>>(), what);
-        if let Some(says) = self.incomplete() {
+        // That a program failed is so whatever else is not known.
+        let has_failed = found().any(|finding| finding.tells_of_failure);
+        if let Some(says) = self.incomplete().filter(|_| !has_failed) {
             return Gate { outcome: GateOutcome::Unknown, says, ..gate };
         }
         // What became faster must not fail for what it uncovered.
-        let is_exempt = gate.outcome == GateOutcome::Failed && self.comparison.outcome == Outcome::Faster;
+        let is_failed = gate.outcome == GateOutcome::Failed && !has_failed;
+        let is_exempt = is_failed && self.comparison.outcome == Outcome::Faster;
         let gate = match is_exempt {
             true => {
                 let says = format!("the head is faster, although {}", gate.says);
@@ -156,7 +192,9 @@ impl Context<'_> {
             false => gate,
         };
         // What was found stands; that nothing was, or that it does not matter, does not.
-        let may_be_slower = || self.hidden_device().or_else(|| self.long_warm_up()).filter(|_| is_exempt);
+        let behind = || self.behind(|change| change.trend() == Trend::Down);
+        let may_be_slower =
+            || self.hidden_device().or_else(|| self.long_warm_up()).or_else(behind).filter(|_| is_exempt);
         if_known(gate, || self.open(least).or_else(may_be_slower))
     }
 
@@ -172,7 +210,7 @@ impl Context<'_> {
         };
         let gate = standing::of_budget(budget, numbers, self.basis(budget));
         let is_of_steps = budget.metric == Metric::StepTime && budget.limit.is_relative();
-        if_known(gate, || self.long_warm_up().filter(|_| is_of_steps))
+        if_known(gate, || self.long_warm_up().filter(|_| is_of_steps).or_else(|| self.behind_of(budget)))
     }
 
     /// The unit that a relative limit counts in, where that is not the whole.
@@ -246,7 +284,7 @@ impl Context<'_> {
         let pairs = self.comparison.work.replaced.iter().filter(|pair| olds.contains(pair.old.as_str()));
         let replacing: Vec<&str> = pairs.map(|pair| pair.new.as_str()).collect();
         let told = |run: &Run| named.of(&run.facts, &replacing);
-        let is_gone = self.runs.head.iter().all(|run| told(run).is_none() && !run.omits_entities())
+        let is_gone = self.runs.head.iter().all(|run| told(run).is_none() && !run.omits(named.kind))
             && self.runs.base.iter().all(|run| told(run).is_some());
         let name = format!("{} and has {}", named.what(), named.fact.name);
         // Of what is gone there is nothing in all; what one of it would take cannot be told.
@@ -360,14 +398,14 @@ mod tests {
             ("earlier_step_count", warm_up_count),
             ("set_up_ns", 0),
             ("before_steady_ns", ns),
-            ("kernel_count", 100),
+            ("kernel_count", 10 * count),
         ] {
             entity.set(name, value);
         }
         let kernel = sample.facts.add(crate::facts::EntityKind::Kernel, "gpu0/k", &[device, id]);
         let entity = sample.facts.get_mut(kernel);
         entity.set("name", "k");
-        entity.set("launch_count", 100_i64);
+        entity.set("launch_count", 10 * count);
         entity.set("sum_ns", 100_000_000_i64);
         let review = sample.review();
         Run { name: "run".to_owned(), facts: sample.facts, review }

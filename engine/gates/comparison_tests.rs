@@ -1,22 +1,14 @@
 //! Gates of comparisons that nothing decides stay open.
 
 use super::{Budgets, Conditions, FailOn, GateOutcome, Gates, Slower, Threshold};
+use crate::compare::samples::{self, Asked, Steps};
 use crate::compare::{Comparison, Outcome, Run, Sides, State, Terms, compare};
 use crate::facts::EntityKind;
-use crate::findings::samples::Sample;
 use crate::rules::outcome::Severity;
 
 /// A run of one kernel that fills a window of milliseconds, with a finding where it is asked for.
 fn run(ms: i64, has_finding: bool) -> Run {
-    let mut sample = Sample::default();
-    let id = sample.run();
-    let window_ns = ms * 1_000_000;
-    let device = sample.device(id, 0, "A100", window_ns, &[("compute_ns", window_ns)]);
-    let kernel = sample.facts.add(EntityKind::Kernel, "gpu0/k", &[device, id]);
-    let entity = sample.facts.get_mut(kernel);
-    entity.set("name", "k");
-    entity.set("launch_count", 1_000_i64);
-    entity.set("sum_ns", window_ns);
+    let (mut sample, id) = samples::of_one_kernel(ms * 1_000_000);
     if has_finding {
         let rule = sample.rule("rule", "A title", EntityKind::Run);
         sample.rules[rule].severity = Some(Severity::Medium);
@@ -74,4 +66,47 @@ fn a_new_finding_opens_no_gate_that_is_open_without_it() {
         comparison.lacking.head.events.push("calls of the operating system");
         assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Unknown, true));
     }
+}
+
+/// What a pause parts from the steady state is timed by nothing: no limit of time passes that it would break.
+#[test]
+fn steps_behind_a_pause_leave_the_gates_of_time_open() {
+    let even = |count: usize| Steps { ms: vec![10; count], pause: (0, 0), steady: 0..count };
+    let slower_behind = |behind_ms: i64, pause_ms: i64| {
+        let ms = [vec![10; 160], vec![behind_ms; 140]].concat();
+        Steps { ms, pause: (160, pause_ms), steady: 0..160 }
+    };
+    let mut budgets = Budgets::default();
+    ["step_time=+5%", "window_time=+5%", "step_time<=12ms"].iter().for_each(|text| budgets.add_pair(text).unwrap());
+    let fail_on = FailOn { findings: Threshold::Never, slower: Some(Slower::By(0.03)) };
+    let conditions = Conditions { fail_on, budgets, allow_unknown: false, on_other_work: false };
+    let outcomes = |base: &Steps, head: &Steps| {
+        let [base, head] = [base, head].map(|steps| [steps.run(Asked::Steady)]);
+        let comparison = compare(&base, &head, Terms::default()).unwrap();
+        let gates = Gates::of_comparison(&comparison, Sides { base: &base, head: &head }, &conditions);
+        gates.gates.iter().map(|gate| gate.outcome).collect::<Vec<_>>()
+    };
+    use GateOutcome::{Passed, Unknown};
+    let passed = [Passed; 4];
+    assert_eq!(outcomes(&even(300), &slower_behind(30, 100)), [Unknown; 4]);
+    assert_eq!(outcomes(&even(300), &slower_behind(10, 5_000)), [Unknown; 4], "a stall");
+    assert_eq!(outcomes(&even(300), &slower_behind(10, 40)), passed);
+    assert_eq!(outcomes(&slower_behind(11, 40), &slower_behind(11, 40)), passed);
+    assert_eq!(outcomes(&slower_behind(30, 100), &even(300)), passed);
+}
+
+/// A faster head may have uncovered what is new; that it failed it did not uncover.
+#[test]
+fn a_head_that_failed_passes_by_no_time() {
+    let fail_on = FailOn { findings: Threshold::At(Severity::Low), slower: None };
+    let (base, mut head) = ([run(2_000, false)], [run(1_000, true)]);
+    let mut comparison = compare(&base, &head, Terms::default()).unwrap();
+    comparison.findings[0].tells_of_failure = true;
+    assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Failed, true));
+    // Whatever else is not known of it.
+    let id = head[0].facts.of_kind(EntityKind::Run).next().unwrap().0;
+    head[0].facts.get_mut(id).set("kernel_error_call", "cudaDeviceSynchronize");
+    assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Failed, true));
+    comparison.findings.clear();
+    assert_eq!(outcome(&comparison, &base, &head, fail_on), (GateOutcome::Unknown, true));
 }

@@ -53,6 +53,8 @@ pub(super) enum Told {
     AtLeast,
     /// A part: with the rest it may be any.
     Part,
+    /// The steady state: steps behind it are not in it, and take longer.
+    WithoutBehind,
 }
 
 impl Told {
@@ -64,7 +66,7 @@ impl Told {
                 (kind, outcome),
                 (LimitKind::Ceiling, GateOutcome::Failed) | (LimitKind::Floor, GateOutcome::Passed)
             ),
-            Self::Part => false,
+            Self::Part | Self::WithoutBehind => false,
         }
     }
 }

@@ -12,7 +12,7 @@ const KINDS: [(&str, EntityKind); 2] = [("kernel", EntityKind::Kernel), ("range"
 /// A fact of all entities of a kind that fit a pattern, taken together.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Named {
-    kind: EntityKind,
+    pub(super) kind: EntityKind,
     pattern: Glob,
     pub(super) fact: &'static Fact,
 }

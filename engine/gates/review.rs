@@ -21,7 +21,7 @@ pub(super) fn incomplete(facts: &Facts) -> Option<String> {
         }
         // Each may have taken any time.
         (false, false, Some(_)) => "work of the GPU was left out that makes no sense, and may be any part of what ran",
-        (false, false, None) => return None,
+        (false, false, None) => facts.unmeasured_work()?,
     };
     Some(why.to_owned())
 }
@@ -97,8 +97,11 @@ pub(super) fn numbers(facts: &Facts, metric: &Metric) -> Result<Vec<Number>, Str
     let devices = Devices::of(facts);
     match metric {
         Metric::StepTime => {
-            let rounds = Rounds::of(facts).ok_or("the report does not have steps")?;
-            Ok(one(rounds.mean_ns as f64))
+            let rounds = Rounds::of(facts).ok_or("not every GPU of the report has steps that are timed")?;
+            let ends = [rounds.mean_ns, rounds.behind.mean_with_ns.max(rounds.mean_ns)].map(|ns| ns as f64);
+            let told = if ends[1] > ends[0] { Told::WithoutBehind } else { Told::All };
+            let open = Some(Open { base: [0.0; 2], head: ends });
+            Ok(vec![Number { told, open, ..Number::without_base(None, ends[0]) }])
         }
         Metric::WindowTime => devices.slowest("window_ns", "window_ns"),
         Metric::Findings(_) => Err("there is no base".to_owned()),

@@ -61,7 +61,11 @@ impl Number {
         if self.told.decides(limit.kind(), outcome) || self.open.is_some_and(|open| open.decides(limit)) {
             return (outcome, note);
         }
-        (GateOutcome::Unknown, format!("{note} (there may be more: not all that counts is told)"))
+        let why = match self.told {
+            Told::WithoutBehind => "steps behind a pause are not in it, and take longer",
+            _ => "there may be more: not all that counts is told",
+        };
+        (GateOutcome::Unknown, format!("{note} ({why})"))
     }
 
     /// The same, as far as it is told.
@@ -154,6 +158,11 @@ pub(super) fn of_time(time: &Time, most: f64, outcome: Outcome) -> (GateOutcome,
     }
 }
 
+/// Whether a limit holds a change, whatever the runs leave open.
+pub(super) fn holds(change: &Change, limit: Limit) -> bool {
+    Number::of_change(change).against(limit).0 == GateOutcome::Passed
+}
+
 /// `slower by 18 %`, `faster by 3 %`, `no change beyond the noise (0.4 % more)`.
 pub(super) fn sized(change: &Change, outcome: Outcome) -> String {
     let share = change.share.map_or_else(|| "more than nothing".to_owned(), |share| number::percent(share.abs()));
@@ -237,7 +246,7 @@ mod tests {
     fn neither_the_mean_nor_the_median_step_may_take_more_than_the_limit() {
         let of = |mean: i64, median: i64| {
             let (change, median) = (change(mean, false), Some(change(median, true)));
-            let time = Time { of: TimeOf::Step, change, median, slow: None, warm_up: None };
+            let time = Time { of: TimeOf::Step, change, median, slow: None, warm_up: None, behind: None };
             of_time(&time, 0.03, Outcome::NoChange)
         };
         assert_eq!(of(1_046, 940).0, GateOutcome::Failed);

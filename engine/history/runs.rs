@@ -158,7 +158,8 @@ impl Runs {
         let damaged = || facts.is_damaged().then(|| "the file is damaged".to_owned());
         // Any of them may have taken any time.
         let unusable = || Some(counted_as(facts.unusable_work()?, "row", "rows") + " of GPU work left out");
-        let incomplete = facts.missing_work().or_else(damaged).or_else(unusable);
+        let unmeasured = || facts.unmeasured_work().map(str::to_owned);
+        let incomplete = facts.missing_work().or_else(damaged).or_else(unusable).or_else(unmeasured);
         let step_ns = Rounds::of(facts).map(|rounds| rounds.mean_ns);
         let window_ns = devices_with_work(facts).iter().filter_map(|(_, device)| device.int("window_ns")).max();
         let [step_ns, window_ns] = [step_ns, window_ns].map(|ns| ns.map(|ns| ns as f64));

@@ -64,6 +64,13 @@ pub(super) const STEPS: &[Fact] = &[
         "Steps before those that are measured, where a phase is measured.",
     ),
     fact(
+        "later_step_count",
+        Int,
+        CudaTrace,
+        OneTime,
+        "Steps behind those that are measured, where a steady state is measured that the program marks: a pause parts them from it.",
+    ),
+    fact(
         "tear_down_ns",
         Int,
         CudaTrace,
@@ -193,6 +200,27 @@ pub(super) const STEPS: &[Fact] = &[
         "Steps before the steady state: leading ones that take over 1.5 times the median, and those before a pause that most steps follow.",
     ),
     fact("warm_up_ns", Int, Nvtx, OneTime, "From the start of the window to the steady state."),
+    fact(
+        "warm_up_steps_ns",
+        Int,
+        Nvtx,
+        OneTime,
+        "From the start of the first step in the window to the steady state. For comparisons, with warm_up_step_count.",
+    ),
+    fact(
+        "steady_step_count",
+        Int,
+        Nvtx,
+        Extensive,
+        "Steps of the steady state: those of the window without warm-up, and without those behind a pause that parts them from it.",
+    ),
+    fact(
+        "after_steady_ns",
+        Int,
+        Nvtx,
+        OneTime,
+        "From the end of the steady state to that of the last step: what steps behind it take, pauses between them too. 0 where there are none.",
+    ),
     fact(
         "steady_start_ns",
         Int,

@@ -61,6 +61,8 @@ pub(super) struct Told {
     pub(super) steps: Option<Steps>,
     /// How many came before them.
     pub(super) earlier_step_count: usize,
+    /// How many come after them, and when the last of them ends, where a steady state of steps is measured.
+    pub(super) later: Option<(usize, i64)>,
     /// Those of the steady state that take far longer than the others.
     pub(super) slow_steps: Union,
     /// When what is played again runs: steps of the steady state, and all rounds of a sequence of launches, which may come in runs
@@ -119,6 +121,12 @@ impl Told {
         // The first step may begin before the first operation, where the window begins.
         let is_earlier = |step: &&steps::Step| step.device.end <= ops.window.start;
         told.earlier_step_count = steps.iter().flat_map(|steps| &steps.steps).filter(is_earlier).count();
+        let is_later = |step: &&steps::Step| step.device.end > ops.window.end;
+        let has_steps = told.phases.as_ref().is_some_and(|phases| !phases.steady_steps.is_empty());
+        if let Some(steps) = steps.as_ref().filter(|_| has_steps && told.measured == Some(Phase::Steady)) {
+            let end_ns = steps.steps.last().map_or(ops.window.end, |last| last.device.end);
+            told.later = Some((steps.steps.iter().filter(is_later).count(), end_ns));
+        }
         // Rounds that take little of the window say nothing of it.
         let is_much = |steps: &Steps| {
             let ns = steps.steps.iter().map(|step| step.device.overlap_ns(ops.window)).fold(0, i64::saturating_add);

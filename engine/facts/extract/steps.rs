@@ -27,6 +27,7 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, parents: &P
         return;
     }
     let steady = of_phases(device, Phases::of_steps(device.window(), steps), steps.steps.len(), &mut part.device);
+    of_behind(device, &steps.steps, &steady, &mut part.device);
     of_slow(device, steady.len(), &mut part.device);
     of_slowest(device, &steps.steps, steady.clone(), &mut part.device);
     part.entities.extend(entities(context.timeline, device, parents, &steps.steps, steady.start));
@@ -88,11 +89,27 @@ fn of_phases(device: &DeviceContext, phases: Option<Phases>, step_count: usize, 
     let whole = phases.steady;
     facts.set("warm_up_step_count", phases.steady_steps.start as i64);
     facts.set("warm_up_ns", whole.start - device.window().start);
+    facts.set("warm_up_steps_ns", phases.warm_up.len_ns());
+    facts.set("steady_step_count", phases.steady_steps.len() as i64);
     facts.set("steady_start_ns", whole.start);
     facts.set("steady_ns", whole.len_ns());
     facts.set("steady_idle_ns", whole.len_ns() - device.busy_within(whole));
     facts.set("steady_kernel_busy_ns", device.tally.kernels_run.overlap_ns(whole));
     phases.steady_steps
+}
+
+/// The steps behind the steady state, which are timed by nothing else. Of a phase before it all that follows is behind.
+fn of_behind(device: &DeviceContext, steps: &[Step], steady: &Range<usize>, facts: &mut Entity) {
+    if let Some((count, _)) = device.told.later {
+        facts.set("later_step_count", count as i64);
+    }
+    let Some(last) = steady.end.checked_sub(1).and_then(|last| steps.get(last)).filter(|_| !steady.is_empty()) else {
+        return;
+    };
+    let within = steps.last().map(|last| last.device.end).filter(|_| !device.told.is_phase());
+    if let Some(end) = device.told.later.map(|(_, end)| end).or(within) {
+        facts.set("after_steady_ns", (end - last.device.end).max(0));
+    }
 }
 
 /// On average, from the start of the first to the end of the last, which lacks the idle time before a next one. A last one that
