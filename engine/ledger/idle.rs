@@ -8,6 +8,7 @@ use super::ahead::Won;
 use super::ops::{OpKind, OpRef};
 use super::reading::{Drained, HostAndRounds, Piece, RangeIdle, RangeReading, TimeSum};
 use crate::timeline::interval::Interval;
+use crate::timeline::union::Union;
 use crate::timeline::{GpuVendor, NONE, NameId, Timeline};
 
 /// Up to this much of the time between a launch and its start is the ordinary gap between two operations.
@@ -104,6 +105,8 @@ pub struct IdleReading {
     pub host_after_copy_call_ns: i64,
     /// The ends of waits that the device went idle in: by process, call, and label of the innermost range or [`NONE`].
     pub after_waits: BTreeMap<(u32, NameId, u32), i64>,
+    /// Host code, launching and waits in steps of an optimizer, each moment once.
+    pub optimizer_ns: i64,
     /// Ranges that explain nothing because too many were open.
     pub too_deep_count: i64,
     /// The stretches that lie beside copies.
@@ -118,6 +121,8 @@ pub struct IdleReading {
     pub sources: BTreeMap<(Account, u32), i64>,
     /// The time of the window in which no thread that launches merely waits for the device; `None` when none launches.
     pub host_work_ns: Option<i64>,
+    /// When a thread that launches loads code, whatever the device does meanwhile.
+    pub loads: Union,
 }
 
 impl IdleReading {
@@ -184,6 +189,7 @@ impl IdleReading {
         for (account, ns) in self.in_start_up.iter_mut() {
             *ns += other.in_start_up[account];
         }
+        self.optimizer_ns += other.optimizer_ns;
         self.too_deep_count += other.too_deep_count;
         self.beside_copies.extend(other.beside_copies);
         self.won_beside_copies.extend(other.won_beside_copies);
@@ -260,6 +266,7 @@ impl IdleReading {
         for ((call, label), time) in reading.after_waits {
             *self.after_waits.entry((process, call, label)).or_default() += time;
         }
+        self.optimizer_ns += reading.optimizer_ns;
         self.too_deep_count += reading.too_deep_count;
     }
 }

@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::activity::Activity;
-use crate::timeline::api::{ApiClass, MemoryCall, memory_call};
+use crate::timeline::api::{ApiClass, MemoryCall, is_graph_launch, memory_call};
 use crate::timeline::columns::{Direction, HostMemory};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, NameId, Timeline};
@@ -21,13 +21,11 @@ const SLOW_SETUP_FACTOR: i64 = 20;
 const SLOW_FIRST_FREE_NS: i64 = 10_000_000;
 /// So few are the first.
 const FIRST_FREE_COUNT: usize = 4;
-/// Calls that launch a graph.
-const GRAPH_LAUNCHES: [&str; 3] = ["cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch"];
 
 /// Sets what calls do that their name does not say; `class` holds the class of each name.
 pub(super) fn mark(timeline: &Timeline, class: &[ApiClass], activity: &mut [Activity]) {
     mark_copies(timeline, activity);
-    mark_first_launches(timeline, activity);
+    mark_first_launches(timeline, class, activity);
     mark_slow_setup(timeline, class, activity);
     mark_first_frees(timeline, class, activity);
 }
@@ -48,12 +46,13 @@ fn mark_copies(timeline: &Timeline, activity: &mut [Activity]) {
     }
 }
 
-fn mark_first_launches(timeline: &Timeline, activity: &mut [Activity]) {
+fn mark_first_launches(timeline: &Timeline, class: &[ApiClass], activity: &mut [Activity]) {
     let mut first: HashMap<(u32, NameId), u32> = HashMap::default();
     let times_of = |call: u32| timeline.api.times.get(call as usize);
     let start_of = |call: u32| times_of(call).map_or(i64::MAX, |call| call.start);
     let kernels = &timeline.kernels;
-    let graphs: Vec<NameId> = GRAPH_LAUNCHES.iter().filter_map(|name| timeline.names.find(name)).collect();
+    let launches = (0..).zip(class).filter(|(_, class)| **class == ApiClass::Launch).map(|(name, _)| name);
+    let graphs: HashSet<NameId> = launches.filter(|name| is_graph_launch(timeline.name(*name))).collect();
     for ((call, stream), kernel) in kernels.ops.call.iter().zip(&kernels.ops.stream).zip(0..) {
         // The launch of a graph takes its time for each of the many kernels in it, whenever it is.
         let is_graph = || timeline.api.name.get(*call as usize).is_some_and(|name| graphs.contains(name));
@@ -131,24 +130,17 @@ fn mark_first_frees(timeline: &Timeline, class: &[ApiClass], activity: &mut [Act
             of_process.entry(timeline.process_of(*thread)).or_default().push((api.times.start(call as usize), call));
         }
     }
-    let is_launch = |name: &NameId| class.get(*name as usize) == Some(&ApiClass::Launch);
-    let launches = api.name.iter().zip(0_usize..).filter(|(name, _)| is_launch(name));
-    let last_launch = launches.map(|(_, call)| api.times.start(call)).max().unwrap_or(i64::MIN);
+    let is_slow = |call: u32| api.times.get(call as usize).is_some_and(|call| call.len_ns() >= SLOW_FIRST_FREE_NS);
     of_process.retain(|_, frees| {
         frees.sort_unstable();
-        let is_slow = |call: u32| api.times.get(call as usize).is_some_and(|call| call.len_ns() >= SLOW_FIRST_FREE_NS);
-        // Where slow ones go on, they free what was allocated; after the last launch they do as the program ends.
-        let goes_on =
-            frees.iter().filter(|(start, call)| *start < last_launch && is_slow(*call)).count() > FIRST_FREE_COUNT;
-        frees.truncate(FIRST_FREE_COUNT);
-        frees.retain(|(_, call)| is_slow(*call));
-        !goes_on && !frees.is_empty()
+        frees.iter().take(FIRST_FREE_COUNT).any(|(_, call)| is_slow(*call))
     });
     // Few recordings have such frees: only then all launches are looked at.
     if of_process.is_empty() {
         return;
     }
     let mut launches: HashMap<u32, Vec<i64>> = of_process.keys().map(|process| (*process, Vec::new())).collect();
+    let is_launch = |name: &NameId| class.get(*name as usize) == Some(&ApiClass::Launch);
     for ((name, thread), call) in api.name.iter().zip(&api.thread).zip(0_usize..) {
         if let Some(starts) = launches.get_mut(&timeline.process_of(*thread)).filter(|_| is_launch(name)) {
             starts.push(api.times.start(call));
@@ -156,9 +148,15 @@ fn mark_first_frees(timeline: &Timeline, class: &[ApiClass], activity: &mut [Act
     }
     for (process, frees) in of_process {
         let starts = launches.remove(&process).unwrap_or_default();
-        for (start, call) in frees {
-            let before = starts.iter().filter(|launch| **launch < start).count();
-            if let Some(activity) = activity.get_mut(call as usize).filter(|_| 2 * before < starts.len()) {
+        // Where slow ones go on, they free what was allocated; after the last launch of its own a process does as it ends.
+        let last_launch = starts.iter().copied().max().unwrap_or(i64::MIN);
+        let slow = || frees.iter().filter(|(_, call)| is_slow(*call));
+        if slow().filter(|(start, _)| *start < last_launch).count() > FIRST_FREE_COUNT {
+            continue;
+        }
+        for (start, call) in frees.iter().take(FIRST_FREE_COUNT).filter(|(_, call)| is_slow(*call)) {
+            let before = starts.iter().filter(|launch| *launch < start).count();
+            if let Some(activity) = activity.get_mut(*call as usize).filter(|_| 2 * before < starts.len()) {
                 *activity = Activity::Load;
             }
         }
@@ -175,5 +173,38 @@ fn loads_lazily(name: &str, class: ApiClass, count: i64) -> bool {
             ["StreamCreate", "EventCreate", "Occupancy"].iter().any(|begin| stem.starts_with(begin))
                 || (count > 1 && ["GetDevice", "DeviceGet"].iter().any(|begin| stem.starts_with(begin)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::{Process, Thread};
+
+    #[test]
+    fn the_frees_in_which_a_process_ends_are_told_by_its_own_launches() {
+        let process = |pid| Process { pid, label: String::new(), name: None };
+        let mut timeline = Timeline {
+            processes: vec![process(1), process(2)],
+            threads: vec![Thread { process: 0, id: 1 }, Thread { process: 1, id: 2 }],
+            ..Timeline::default()
+        };
+        let mut class = Vec::new();
+        let mut call = |thread, name, start_ms: i64, length_ms: i64| {
+            let of_name = if name == "cudaFree" { ApiClass::Allocate } else { ApiClass::Launch };
+            let name = timeline.names.intern(name);
+            class.resize(class.len().max(name as usize + 1), of_name);
+            timeline.api.name.push(name);
+            timeline.api.thread.push(thread);
+            timeline.api.times.push(Interval::new(start_ms * 1_000_000, (start_ms + length_ms) * 1_000_000));
+        };
+        call(0, "cudaFree", 0, 50);
+        (100..110).for_each(|start_ms| call(0, "cudaLaunchKernel", start_ms, 1));
+        (0..4).for_each(|number| call(0, "cudaFree", 200 + 20 * number, 20));
+        (300..310).for_each(|start_ms| call(1, "cudaLaunchKernel", start_ms, 1));
+        let mut activity = vec![Activity::Allocate; timeline.api.name.len()];
+        mark_first_frees(&timeline, &class, &mut activity);
+        let loading: Vec<usize> = (0..activity.len()).filter(|call| activity[*call] == Activity::Load).collect();
+        assert_eq!(loading, [0], "the first sets CUDA up, the last ones come as the process ends");
     }
 }

@@ -3,8 +3,9 @@
 //! [`accounts`] is the table of what time is booked under. [`ops`] lists what a device ran, and [`sweep`] walks the list once
 //! and hands each moment to exactly one account. The moments in which nothing ran are read on the thread that ended them:
 //! `activity` is what a thread may do, [`compiling`] tells where threads compile or load code, [`host`] lays the thread out,
-//! where `dispatch` tells what prepares a launch and `marks` which calls do something else than their name says; [`walk`] brings both together by way of `queries`, `open_ranges` tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are what comes of
-//! it.
+//! where `dispatch` tells what prepares a launch and `marks` which calls do something else than their name says; `stretches` asks the threads, by way of `queries`, and [`walk`] has them
+//! answer: `open_ranges` tells which ranges were open, `ahead` what the waits before a stretch could win, [`idle`] and [`reading`] are
+//! what comes of it.
 
 pub mod accounts;
 mod activity;
@@ -20,6 +21,7 @@ mod open_ranges;
 pub mod ops;
 mod queries;
 pub mod reading;
+mod stretches;
 pub mod sweep;
 pub mod walk;
 
@@ -27,7 +29,8 @@ pub use accounts::{Account, Breakdown};
 pub use activity::Activity;
 pub use host::Calls;
 pub use idle::{IdleReading, Stretch};
+pub use open_ranges::OPTIMIZER_STEP;
 pub use ops::{DeviceOps, Op, OpKind, OpRef, Scope};
 pub use reading::{COLD_PIECES, HostAndRounds, MAX_ONCE_PIECE_COUNT, START_UP_PIECES, TimeSum};
+pub use stretches::Stretches;
 pub use sweep::Moment;
-pub use walk::Stretches;

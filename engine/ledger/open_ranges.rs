@@ -6,6 +6,9 @@ use crate::limits::{MAX_OPEN_RANGE_COUNT, USUAL_DEVICE_COUNT};
 use crate::timeline::interval::Interval;
 use crate::timeline::{NONE, ThreadRanges};
 
+/// How PyTorch begins the name of the range of an optimizer's step.
+pub const OPTIMIZER_STEP: &str = "Optimizer.step#";
+
 /// A range that is open.
 #[derive(Debug, Clone, Copy)]
 struct Open {
@@ -38,6 +41,11 @@ impl Totals {
             _ => {}
         }
     }
+
+    /// What loads code, or takes memory for the first time, left out.
+    const fn of_host_ns(self) -> i64 {
+        self.host_ns + self.launch_ns + self.waits_ns
+    }
 }
 
 /// The ranges of one thread that are open at a moment, and the idle time of one device in each.
@@ -53,13 +61,17 @@ pub(super) struct OpenRanges<'timeline> {
     open: Vec<Open>,
     /// When the first of them ends.
     first_end: i64,
+    /// By label, whether its ranges are steps of an optimizer: they may lie in each other under several names.
+    is_optimizer: &'timeline [bool],
+    /// The sums when the outermost of the steps that are open was.
+    since_optimizer: Option<Totals>,
     totals: Totals,
     reading: RangeReading,
 }
 
 impl<'timeline> OpenRanges<'timeline> {
     /// Of a thread, while so many devices are idle.
-    pub(super) fn new(ranges: &'timeline ThreadRanges, device_count: usize) -> Self {
+    pub(super) fn new(ranges: &'timeline ThreadRanges, is_optimizer: &'timeline [bool], device_count: usize) -> Self {
         Self {
             ranges,
             most_open: MAX_OPEN_RANGE_COUNT * USUAL_DEVICE_COUNT / device_count.max(USUAL_DEVICE_COUNT),
@@ -67,6 +79,8 @@ impl<'timeline> OpenRanges<'timeline> {
             next_start: ranges.times.get(0).map_or(i64::MAX, |first| first.start),
             open: Vec::new(),
             first_end: i64::MAX,
+            is_optimizer,
+            since_optimizer: None,
             totals: Totals::default(),
             reading: RangeReading::default(),
         }
@@ -130,6 +144,9 @@ impl<'timeline> OpenRanges<'timeline> {
             innermost: Totals::default(),
         });
         self.first_end = self.first_end.min(range.end);
+        if self.is_step(label) {
+            self.since_optimizer.get_or_insert(self.totals);
+        }
     }
 
     /// Closes what ends by a moment.
@@ -170,9 +187,19 @@ impl<'timeline> OpenRanges<'timeline> {
                 sums.waits_ns = self.totals.waits_ns - since.waits_ns;
             }
         }
+        if self.is_step(ended.label)
+            && !self.open.iter().any(|open| self.is_step(open.label))
+            && let Some(since) = self.since_optimizer.take()
+        {
+            self.reading.optimizer_ns += self.totals.of_host_ns() - since.of_host_ns();
+        }
         if sums.idle_ns > 0 || sums.innermost_idle_ns > 0 {
             self.reading.idle.entry(ended.label).or_default().merge(sums);
         }
+    }
+
+    fn is_step(&self, label: u32) -> bool {
+        self.is_optimizer.get(label as usize) == Some(&true)
     }
 
     /// When the next range is entered or left.
@@ -204,6 +231,9 @@ mod tests {
         Piece { interval, activity, trigger: Account::AfterSync, trigger_name: 7 }
     }
 
+    /// Of the four labels.
+    const IS_OPTIMIZER: [bool; 4] = [false, true, true, false];
+
     proptest! {
         #[test]
         fn idle_time_is_booked_moment_by_moment(
@@ -215,7 +245,7 @@ mod tests {
             let activities = [Account::IdleHost, Account::IdleSync, Account::IdleBlocked, Account::IdleLaunch];
             let pieces: Vec<Piece> = cuts.windows(2).zip(activities.iter().cycle()).filter(|(pair, _)| pair[0] % 3 > 0)
                 .map(|(pair, activity)| piece(pair[0], pair[1], *activity)).collect();
-            let mut open = OpenRanges::new(&ranges, 1);
+            let mut open = OpenRanges::new(&ranges, &IS_OPTIMIZER, 1);
             pieces.iter().for_each(|piece| open.take(piece));
             let reading = open.finish();
             // Of each moment of idle time what the thread did, and the labels that were open, the innermost last.
@@ -226,6 +256,10 @@ mod tests {
                 };
                 (piece.interval.start..piece.interval.end).map(|now| (piece.activity, open(now))).collect::<Vec<_>>()
             }).collect();
+            let in_step = moments.iter().filter(|(did, open)| {
+                *did != Account::IdleBlocked && open.iter().any(|label| IS_OPTIMIZER[*label as usize])
+            });
+            prop_assert_eq!(reading.optimizer_ns, in_step.count() as i64);
             for label in 0..4 {
                 let count = |is_inner: bool, activity: Option<Account>| {
                     let fits = |(did, open): &&(Account, Vec<u32>)| {
@@ -256,7 +290,7 @@ mod tests {
     fn ranges_too_deep_are_counted_and_explain_nothing() {
         let all: Vec<Range> = (0..300).map(|depth| (depth, 1_000, u32::from(depth >= 250))).collect();
         let ranges = ranges(&all);
-        let mut open = OpenRanges::new(&ranges, 1);
+        let mut open = OpenRanges::new(&ranges, &IS_OPTIMIZER, 1);
         open.take(&piece(400, 500, Account::IdleHost));
         let reading = open.finish();
         assert_eq!((reading.too_deep_count, reading.idle.get(&1)), (100, None));

@@ -252,6 +252,8 @@ pub(super) struct RangeReading {
     /// Idle time at the end of waits that the device went idle in: by the call, and the innermost label or
     /// [`crate::timeline::NONE`].
     pub(super) after_waits: HashMap<(NameId, u32), i64>,
+    /// Host code, launching and waits in steps of an optimizer, each moment once however they lie in each other.
+    pub(super) optimizer_ns: i64,
     /// Ranges that explain nothing because too many were open.
     pub(super) too_deep_count: i64,
 }

@@ -1,20 +1,18 @@
-//! Idle stretches are handed to the threads that launched what ended them, and each thread is walked once.
+//! Each thread that has idle stretches to explain is walked once, for all devices.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
 
-use foldhash::HashMap;
-
 use super::accounts::Account;
 use super::activity::Activity;
 use super::ahead::{Done, Lead};
 use super::host::Calls;
-use super::idle::{BesideCopies, Copies, IdleReading, Stretch, ordinary_spacing_ns};
-use super::open_ranges::OpenRanges;
-use super::ops::{DeviceOps, OpKind, OpRef};
+use super::idle::{BesideCopies, IdleReading};
+use super::open_ranges::{OPTIMIZER_STEP, OpenRanges};
 use super::queries::{Guess, Queries, Query, QueryCursor};
 use super::reading::Piece;
+use super::stretches::Stretches;
 use crate::parallel::{self, Threads};
 use crate::timeline::interval::Interval;
 use crate::timeline::union::{Follower, Union};
@@ -22,117 +20,6 @@ use crate::timeline::{CpuSamples, LocationCursor, NONE, NameId, StackedCalls, Ti
 
 /// Batches of threads that are walked side by side.
 const MAX_BATCHES: usize = 256;
-
-/// The idle stretches of one device, by the thread that has to explain them.
-pub struct Stretches<'all> {
-    timeline: &'all Timeline,
-    /// The busiest thread of each process.
-    busiest: &'all HashMap<u32, u32>,
-    reading: IdleReading,
-    queries: Vec<(u32, Queries)>,
-    /// The index of each thread in `queries`.
-    index_of: HashMap<u32, usize>,
-    window: Interval,
-    start_up: Interval,
-}
-
-impl<'all> Stretches<'all> {
-    /// Of a device; `busiest` is the busiest thread of each process.
-    pub fn new(timeline: &'all Timeline, busiest: &'all HashMap<u32, u32>, ops: &DeviceOps) -> Self {
-        Self {
-            timeline,
-            busiest,
-            reading: IdleReading::default(),
-            queries: Vec::new(),
-            index_of: HashMap::default(),
-            window: ops.window,
-            start_up: ops.start_up,
-        }
-    }
-
-    /// Adds a stretch, in time order: books what the launch had queued, and leaves the rest to a thread.
-    pub fn add(&mut self, stretch: Stretch) {
-        let copies = Copies::of(stretch);
-        if copies.is_any() {
-            self.reading.beside_copies.push(BesideCopies { copies, idle_ns: stretch.interval.len_ns() });
-        }
-        if let Some((thread, query)) = self.ask(stretch) {
-            let index = *self.index_of.entry(thread).or_insert_with(|| {
-                self.queries.push((thread, Queries::default()));
-                self.queries.len() - 1
-            });
-            self.queries[index].1.push(query);
-        }
-    }
-
-    /// The thread that has to explain a stretch, and what of it.
-    fn ask(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
-        let whole = stretch.interval;
-        // What is missing of the file may be work, also that of this stretch.
-        if self.timeline.source.is_damaged {
-            self.reading.book_unknown(whole, whole);
-            return None;
-        }
-        let Some(call) = stretch.next.and_then(|op| op.call(self.timeline)) else { return self.guess(stretch) };
-        let api = &self.timeline.api;
-        let thread = api.thread.get(call as usize).copied().filter(|thread| *thread != NONE);
-        let returned = api.times.get(call as usize).map_or(whole.end, |call| call.end).clamp(whole.start, whole.end);
-        let queued = Interval::new(returned, whole.end);
-        let ordinary_ns = queued.len_ns().min(ordinary_spacing_ns(self.timeline));
-        let spacing = Interval::new(whole.end - ordinary_ns, whole.end);
-        self.reading.book(Account::IdleInterKernelGap, NONE, spacing);
-        self.late(stretch.next, call, Interval::new(queued.start, spacing.start));
-        let host = Interval::new(whole.start, returned);
-        if host.len_ns() == 0 {
-            self.reading.sums[Account::AfterQueued].add(whole);
-            return None;
-        }
-        if thread.is_none() {
-            self.reading.book_unknown(whole, host);
-        }
-        let query = Query { stretch: whole, host, guess: None, copies: Copies::of(stretch) };
-        thread.map(|thread| (thread, query))
-    }
-
-    /// Books how long an operation had been launched and did not begin, under the call that launched it and, of a kernel, its name.
-    fn late(&mut self, next: Option<OpRef>, call: u32, queued: Interval) {
-        let api = self.timeline.api.name.get(call as usize).copied().unwrap_or(NONE);
-        self.reading.book(Account::IdleQueue, api, queued);
-        let is_kernel = |op: &OpRef| matches!(op.kind, OpKind::Kernel | OpKind::Communication);
-        let kernel = next.filter(is_kernel).map(|op| self.timeline.kernels.shape_of(op.index).name);
-        if let Some(kernel) = kernel.filter(|kernel| *kernel != NONE && queued.len_ns() > 0) {
-            *self.reading.late_kernels.entry(kernel).or_default() += queued.len_ns();
-        }
-    }
-
-    /// What no call asked for is read on the busiest thread of its process, where it can be known.
-    fn guess(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
-        let streams = &self.timeline.streams;
-        let process_of = |stream: u32| streams.get(stream as usize).map_or(NONE, |stream| stream.process);
-        let next = stretch.next.filter(|_| !self.timeline.lacks_calls);
-        let process = next.map(|op| process_of(op.stream(self.timeline)));
-        let thread = process.and_then(|process| {
-            let only = || (self.busiest.len() == 1).then(|| self.busiest.values().next()).flatten();
-            self.busiest.get(&process).or_else(|| if process == NONE { only() } else { None }).copied()
-        });
-        let Some(thread) = thread else {
-            self.reading.book_unknown(stretch.interval, stretch.interval);
-            return None;
-        };
-        // Two operations that follow each other are as far apart, whoever launched them.
-        let is_between = stretch.previous.is_some() && next.is_some_and(|op| op.kind != OpKind::Migration);
-        if is_between && stretch.interval.len_ns() <= ordinary_spacing_ns(self.timeline) {
-            self.reading.book(Account::IdleInterKernelGap, NONE, stretch.interval);
-            self.reading.sums[Account::AfterUnknown].add(stretch.interval);
-            return None;
-        }
-        self.reading.guessed_ns += stretch.interval.len_ns();
-        let moves = next.is_some_and(|op| op.kind == OpKind::Migration);
-        let why = if moves { Guess::Migration } else { Guess::Unrecorded };
-        let (stretch, copies) = (stretch.interval, Copies::of(stretch));
-        Some((thread, Query { stretch, host: stretch, guess: Some(why), copies }))
-    }
-}
 
 /// What one thread has to explain of one device.
 struct Question<'all> {
@@ -145,6 +32,8 @@ struct Question<'all> {
     slow_steps: &'all Union,
     /// Its rounds.
     rounds: &'all Union,
+    /// By label, whether its ranges are steps of an optimizer.
+    is_optimizer: &'all [bool],
     queries: Option<&'all Queries>,
     /// The window: waits count within it.
     window: Interval,
@@ -185,37 +74,49 @@ pub(crate) fn read(
     let windows: Vec<Option<Interval>> =
         devices.iter().map(|device| device.main_thread.map(|_| device.stretches.window)).collect();
     let mut readings: Vec<IdleReading> = devices.into_iter().map(|device| device.stretches.reading).collect();
-    let mut waits = Vec::new();
+    let mut threads = Vec::new();
     for batch in batches {
         for (device, part) in batch.parts {
             if let Some(reading) = readings.get_mut(device) {
                 reading.merge(part);
             }
         }
-        waits.extend(batch.waits);
+        threads.extend(batch.threads);
     }
     for (device, (reading, window)) in readings.iter_mut().zip(windows).enumerate() {
+        let own = || threads.iter().filter(|thread| thread.devices.binary_search(&device).is_ok());
+        reading.loads = Union::of(own().flat_map(|thread| thread.loads.iter().copied()));
         reading.host_work_ns = window.map(|window| {
-            let own = waits.iter().filter(|waits| waits.devices.binary_search(&device).is_ok());
-            let own = own.flat_map(|waits| &waits.list).map(|wait| wait.clip(window));
-            window.len_ns() - Union::of(own).len_ns()
+            let waits = own().flat_map(|thread| &thread.waits).map(|wait| wait.clip(window));
+            window.len_ns() - Union::of(waits).len_ns()
         });
     }
     readings
 }
 
-/// When a thread merely waits for the device, in time order: kept once for all devices that it is asked about.
-struct Waits {
+/// What a thread does at other times than the idle stretches as well: kept once for all devices that it is asked about.
+#[derive(Default)]
+struct OfThread {
     /// The indices of those devices, in order.
     devices: Vec<usize>,
-    list: Vec<Interval>,
+    /// When it merely waits for the device, in time order.
+    waits: Vec<Interval>,
+    /// When it loads code.
+    loads: Vec<Interval>,
 }
 
-impl Waits {
-    fn add(&mut self, time: Interval) {
-        match self.list.last_mut() {
+impl OfThread {
+    fn add(&mut self, time: Interval, activity: Activity) {
+        let list = if activity.waits_for_device() {
+            &mut self.waits
+        } else if activity == Activity::Load {
+            &mut self.loads
+        } else {
+            return;
+        };
+        match list.last_mut() {
             Some(last) if last.end == time.start => last.end = time.end,
-            _ if time.len_ns() > 0 => self.list.push(time),
+            _ if time.len_ns() > 0 => list.push(time),
             _ => {}
         }
     }
@@ -226,12 +127,13 @@ impl Waits {
 struct Batch {
     /// By device.
     parts: BTreeMap<usize, IdleReading>,
-    waits: Vec<Waits>,
+    threads: Vec<OfThread>,
 }
 
 /// What the threads say, by device, in parts.
 fn walk_all(timeline: &Timeline, calls: &Calls, devices: &[IdleDevice<'_>], threads: Threads) -> Vec<Batch> {
-    let mut questions = questions(devices);
+    let is_optimizer = timeline.labels_beginning(OPTIMIZER_STEP);
+    let mut questions = questions(devices, &is_optimizer);
     questions.sort_by_key(|question| (question.thread, question.device));
     let by_thread: Vec<_> = questions.chunk_by(|a, b| a.thread == b.thread).collect();
     // Those of a batch are put together at once.
@@ -239,33 +141,39 @@ fn walk_all(timeline: &Timeline, calls: &Calls, devices: &[IdleDevice<'_>], thre
     parallel::map(threads, &batches, |batch| {
         let mut all = Batch::default();
         for questions in *batch {
-            let (parts, waits) = walk(timeline, calls, questions);
+            let (parts, of_thread) = walk(timeline, calls, questions);
             for (device, part) in parts {
                 match all.parts.entry(device) {
                     Entry::Vacant(vacant) => _ = vacant.insert(part),
                     Entry::Occupied(mut known) => known.get_mut().merge(part),
                 }
             }
-            all.waits.extend(Some(waits).filter(|waits| !waits.list.is_empty()));
+            let tells = !of_thread.waits.is_empty() || !of_thread.loads.is_empty();
+            all.threads.extend(Some(of_thread).filter(|_| tells));
         }
         all
     })
 }
 
 /// What every thread is asked. Flat: threads can be hundreds of thousands.
-fn questions<'all>(devices: &'all [IdleDevice<'_>]) -> Vec<Question<'all>> {
+fn questions<'all>(devices: &'all [IdleDevice<'_>], is_optimizer: &'all [bool]) -> Vec<Question<'all>> {
     let mut questions = Vec::new();
     for (device, IdleDevice { stretches, storms, slow_steps, rounds, main_thread }) in devices.iter().enumerate() {
         let Stretches { window, start_up, .. } = *stretches;
-        for (thread, queries) in &stretches.queries {
-            let queries = Some(queries);
-            let of_thread = Question { thread: *thread, device, storms, slow_steps, rounds, queries, window, start_up };
-            questions.push(of_thread);
-        }
-        if let Some(thread) = main_thread.filter(|main| !stretches.index_of.contains_key(main)) {
-            let queries = None;
-            questions.push(Question { thread, device, storms, slow_steps, rounds, queries, window, start_up });
-        }
+        let asked = |thread, queries| Question {
+            thread,
+            device,
+            storms,
+            slow_steps,
+            rounds,
+            is_optimizer,
+            queries,
+            window,
+            start_up,
+        };
+        questions.extend(stretches.queries.iter().map(|(thread, queries)| asked(*thread, Some(queries))));
+        let silent = main_thread.filter(|main| !stretches.index_of.contains_key(main));
+        questions.extend(silent.map(|thread| asked(thread, None)));
     }
     questions
 }
@@ -363,7 +271,7 @@ impl<'all> Cursor<'all> {
             process: timeline.process_of(question.thread),
             open_ranges: ranges
                 .filter(|_| question.queries.is_some())
-                .map(|ranges| OpenRanges::new(ranges, timeline.devices.len())),
+                .map(|ranges| OpenRanges::new(ranges, question.is_optimizer, timeline.devices.len())),
             places: timeline.call_locations.of_thread(question.thread).map(LocationCursor::new),
             samples: SampleCursor::new(&timeline.cpu_samples, question.thread),
             stacked: StackedCursor::new(&timeline.os_stacks, question.thread),
@@ -483,19 +391,17 @@ impl<'all> Cursor<'all> {
 }
 
 /// Lays a thread out once for all questions to it, which come by device.
-fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> (Vec<(usize, IdleReading)>, Waits) {
+fn walk(timeline: &Timeline, calls: &Calls, questions: &[Question<'_>]) -> (Vec<(usize, IdleReading)>, OfThread) {
     let devices = questions.iter().map(|question| question.device).collect();
-    let mut waits = Waits { devices, list: Vec::new() };
-    let Some(thread) = questions.first().map(|question| question.thread) else { return (Vec::new(), waits) };
-    let Some(hull) = questions.iter().map(Question::hull).reduce(hull_of) else { return (Vec::new(), waits) };
+    let mut of_thread = OfThread { devices, ..OfThread::default() };
+    let Some(thread) = questions.first().map(|question| question.thread) else { return (Vec::new(), of_thread) };
+    let Some(hull) = questions.iter().map(Question::hull).reduce(hull_of) else { return (Vec::new(), of_thread) };
     let mut cursors: Vec<Cursor<'_>> = questions.iter().map(|question| Cursor::new(timeline, question)).collect();
     calls.lay_out(timeline, thread, hull, |interval, activity, name| {
-        if activity.waits_for_device() {
-            waits.add(interval);
-        }
+        of_thread.add(interval, activity);
         cursors.iter_mut().for_each(|cursor| cursor.visit(interval, activity, name));
     });
-    (cursors.into_iter().map(Cursor::finish).collect(), waits)
+    (cursors.into_iter().map(Cursor::finish).collect(), of_thread)
 }
 
 /// From the first begin to the last end of two intervals.

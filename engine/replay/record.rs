@@ -154,8 +154,8 @@ impl Part {
         let mut call_of: HashMap<u32, u32> = HashMap::default();
         let is_at_work = |thread: &&u32| !only_asks(subject, calls_within(subject, **thread, host.whole()));
         let threads: Vec<u32> = threads.iter().filter(is_at_work).copied().collect();
-        let is_optimizer = labels_of(subject, OPTIMIZER);
-        let is_step = labels_of(subject, PROFILER_STEP);
+        let is_optimizer = subject.timeline.labels_beginning(OPTIMIZER);
+        let is_step = subject.timeline.labels_beginning(PROFILER_STEP);
         for thread in &threads {
             let first = part.calls.len();
             part.add_thread(subject, *thread, host.whole(), &mut call_of);
@@ -434,12 +434,6 @@ fn note_overlap(calls: &mut [Call], union: &Union) {
         call.loading_before_ns = union.overlap_ns(Interval::new(before, call.start));
         before = call.end;
     }
-}
-
-/// Which labels of ranges are those of an optimizer.
-fn labels_of(subject: &Subject<'_>, beginning: &str) -> Vec<bool> {
-    let labels = subject.timeline.ranges.labels.iter();
-    labels.map(|label| subject.timeline.name(label.name).starts_with(beginning)).collect()
 }
 
 /// The threads that call CUDA, of the processes that run work on the device.

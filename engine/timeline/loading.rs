@@ -53,6 +53,11 @@ enum Sign {
 }
 
 impl Timeline {
+    /// By index of the label, whether its name begins so.
+    pub fn labels_beginning(&self, begin: &str) -> Vec<bool> {
+        self.ranges.labels.iter().map(|label| self.name(label.name).starts_with(begin)).collect()
+    }
+
     /// By index of the label, whether its ranges fetch the next batch of data. Of ranges in each other the outer one counts.
     pub fn loading_labels(&self) -> Vec<bool> {
         // A name may have a label in each of many domains.

@@ -1,7 +1,7 @@
 //! Facts of the copies of a device.
 
 use super::FactType::{Bool, Float, Int, Text};
-use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive};
+use super::Scaling::{Extensive, ExtensiveWithGaps, Incomparable, Intensive, OneTime};
 use super::{Fact, fact};
 use crate::timeline::Capability::{CallStacks, CudaApi, CudaTrace, Nvtx};
 
@@ -55,7 +55,7 @@ pub(super) const COPIES: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "How much of the exposed copies between host and device kernels could hide: of each direction the smaller of the exposed time and the compute time beside which no copy of that direction runs; of both together no more than the compute time beside which one of them does not run, and with a single copy engine than that beside which none does.",
+        "How much of the exposed copies between host and device kernels could hide: of each direction the smaller of the exposed time and the compute time beside which no copy of that direction runs; of both together no more than the compute time beside which one of them does not run, and with a single copy engine than that beside which none does; without exposed_copy_loading_ns.",
     ),
     fact(
         "both_ways_copy_ns",
@@ -69,7 +69,21 @@ pub(super) const COPIES: &[Fact] = &[
         Int,
         CudaTrace,
         Extensive,
-        "What is won when exposed copies to the device, those to the host, and the compute time beside which no such copy runs, all run at once: the three together without the longest. With a single copy engine copies of both directions take turns. At least overlappable_copy_ns.",
+        "What is won when kernels, copies to the device and copies to the host all run at once: the time in which any of them runs, without the longest of the three. With a single copy engine copies of both directions take turns, and kernels begin no earlier than the code is loaded (exposed_copy_loading_ns).",
+    ),
+    fact(
+        "exposed_copy_loading_ns",
+        Int,
+        CudaApi,
+        OneTime,
+        "How long copies between host and device run with no kernel beside them while a thread that launches loads code: no kernel could begin.",
+    ),
+    fact(
+        "are_copy_streams_own",
+        Bool,
+        CudaTrace,
+        Incomparable,
+        "Whether no stream runs two of these: kernels, copies to the device, copies to the host. Absent where no kernel runs, or no copy between host and device.",
     ),
     fact(
         "pinned_h2d_gb_per_s",

@@ -7,7 +7,6 @@ use foldhash::HashSet;
 
 use super::{Context, DeviceContext, steps};
 use crate::facts::Entity;
-use crate::ledger::Account;
 use crate::ledger::compiling::CodeWork;
 use crate::text::paths::file_name;
 use crate::timeline::api::{self, ApiClass};
@@ -139,8 +138,7 @@ fn regions(timeline: &Timeline, device: &DeviceContext, steps: &[Interval], fact
     let again: BTreeSet<&str> = all.met.iter().filter(|met| met.is_again).map(|met| met.function).collect();
     facts.set("recompiled_function_count", again.len() as i64);
     facts.set("graph_break_run_count", all.nested_count);
-    // Two threads may leave a graph at once, and wait for one idle time.
-    facts.set("idle_between_compiled_ns", all.idle_ns.min(device.account_ns(Account::Idle)));
+    facts.set("idle_between_compiled_ns", all.idle_ns());
 }
 
 /// How many ranges of a kind the device's processes enter in the whole recording.
@@ -200,7 +198,8 @@ struct Regions<'all> {
     /// Of those, how many within another.
     nested_count: i64,
     met: BTreeSet<Compiled<'all>>,
-    idle_ns: i64,
+    /// The time between two graphs of one step: two threads may leave theirs at once.
+    gaps: Vec<Interval>,
 }
 
 impl<'all> Regions<'all> {
@@ -219,8 +218,14 @@ impl<'all> Regions<'all> {
             count: 0,
             nested_count: 0,
             met: BTreeSet::new(),
-            idle_ns: 0,
+            gaps: Vec::new(),
         }
+    }
+
+    /// What of the gaps the device is idle for, each moment once.
+    fn idle_ns(&self) -> i64 {
+        let gaps = Union::of(self.gaps.iter().copied());
+        gaps.len_ns() - gaps.common_ns(self.taken)
     }
 
     fn of_thread(&mut self, ranges: &ThreadRanges) {
@@ -247,8 +252,7 @@ impl<'all> Regions<'all> {
                 Sign::Graph if graph.is_some_and(|(_, end)| times.start < end) => {}
                 Sign::Graph => {
                     if let Some((_, end)) = graph.filter(|(before, _)| *before == step) {
-                        let gap = Interval::new(end, times.start).clip(self.device.window());
-                        self.idle_ns += gap.len_ns() - self.taken.overlap_ns(gap);
+                        self.gaps.push(Interval::new(end, times.start).clip(self.device.window()));
                     }
                     graph = Some((step, times.end));
                 }

@@ -12,7 +12,7 @@ use crate::ledger::{Account, Op, OpKind};
 use crate::timeline::columns::{Direction, HostMemory, MigrationCause};
 use crate::timeline::link::LinkRates;
 use crate::timeline::union::Union;
-use crate::timeline::{Device, NameId, Timeline};
+use crate::timeline::{Device, NONE, NameId, Timeline};
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
@@ -258,10 +258,15 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
     facts.set("host_copy_overlapped_ns", tally.host_copy_overlapped_ns);
     // One engine copies one way at a time. What was recorded both ways at once was not copied by one.
     let has_one_engine = device.properties(timeline).is_some_and(|known| known.copy_engine_count == Some(1));
-    let hidden = Hidden::new(tally, !has_one_engine || tally.both_ways_copy_ns > 0);
+    let loading_ns = tally.exposed_host_copies.common_ns(&device.idle.loads);
+    if device.knows_host {
+        facts.set("exposed_copy_loading_ns", loading_ns);
+    }
+    let hidden = Hidden::new(tally, !has_one_engine || tally.both_ways_copy_ns > 0, loading_ns);
     facts.set("overlappable_copy_ns", hidden.beneath_kernels_ns);
     facts.set("both_ways_copy_ns", tally.both_ways_copy_ns);
     facts.set("pipelined_copy_ns", hidden.at_once_ns);
+    facts.set_some("are_copy_streams_own", are_copy_streams_own(timeline, device));
     facts.set_some("pinned_h2d_gb_per_s", pinned_gb_per_s(timeline, device, Direction::HostToDevice));
     facts.set_some("pinned_d2h_gb_per_s", pinned_gb_per_s(timeline, device, Direction::DeviceToHost));
     facts.set("pinned_least_gb_per_s", LinkRates::of(device.properties(timeline)).least);
@@ -272,26 +277,53 @@ fn copies(timeline: &Timeline, device: &DeviceContext, facts: &mut Entity) {
 struct Hidden {
     /// Beneath kernels: no longer than these run with an engine free.
     beneath_kernels_ns: i64,
-    /// What is won when copies and kernels run at once for as long as the longest takes.
+    /// What is won when copies of each direction and kernels run at once for as long as the longest takes, of the time in which any does.
     at_once_ns: i64,
 }
 
 impl Hidden {
-    fn new(tally: &Tally, is_both_ways: bool) -> Self {
+    /// Of exposed copies, with an engine for each direction or one for both. Beside so much of them the host loads code: kernels begin no
+    /// earlier than that ends, whatever runs at once.
+    fn new(tally: &Tally, is_both_ways: bool, loading_ns: i64) -> Self {
         let (to_device, to_host) = (tally.exposed_to_device_ns, tally.exposed_to_host_ns);
         let compute = tally.compute_without_host_copy_ns;
-        if !is_both_ways {
-            let beneath_kernels_ns = compute.min(to_device + to_host);
-            return Self { beneath_kernels_ns, at_once_ns: beneath_kernels_ns };
+        let any = tally.kernel_union_ns + tally.host_copy_union_ns - tally.host_copy_overlapped_ns;
+        let kernels = tally.kernel_union_ns + loading_ns;
+        let (room, longest_copy) = if is_both_ways {
+            // A kernel beside a copy to the host can still hide one to the device.
+            let hidden_to_device = to_device.min(tally.compute_without_to_device_ns);
+            let hidden_to_host = to_host.min(tally.compute_without_to_host_ns);
+            let room = tally.compute_without_to_device_ns + tally.compute_without_to_host_ns - compute;
+            ((hidden_to_device + hidden_to_host).min(room), tally.to_device_union_ns.max(tally.to_host_union_ns))
+        } else {
+            (compute, tally.host_copy_union_ns)
+        };
+        Self {
+            beneath_kernels_ns: room.min(to_device + to_host - loading_ns),
+            at_once_ns: any - kernels.max(longest_copy),
         }
-        // A kernel beside a copy to the host can still hide one to the device.
-        let hidden_to_device = to_device.min(tally.compute_without_to_device_ns);
-        let hidden_to_host = to_host.min(tally.compute_without_to_host_ns);
-        let room = tally.compute_without_to_device_ns + tally.compute_without_to_host_ns - compute;
-        let longest = compute.max(to_device).max(to_host);
-        let at_once_ns = (compute + to_device + to_host - longest).max(hidden_to_device + hidden_to_host);
-        Self { beneath_kernels_ns: (hidden_to_device + hidden_to_host).min(room), at_once_ns }
     }
+}
+
+/// Whether copies to the device, copies to the host and kernels have streams of their own, where there are kernels and copies: then it is
+/// not the stream that orders them.
+fn are_copy_streams_own(timeline: &Timeline, device: &DeviceContext) -> Option<bool> {
+    let mut kinds: HashMap<u32, u8> = HashMap::default();
+    for op in device.ops.in_window() {
+        let kind = match op.kind {
+            OpKind::Kernel | OpKind::Graph => 1,
+            OpKind::Copy => match timeline.copies.direction[op.index as usize] {
+                Direction::HostToDevice => 2,
+                Direction::DeviceToHost => 4,
+                _ => continue,
+            },
+            _ => continue,
+        };
+        *kinds.entry(op.reference().stream(timeline)).or_default() |= kind;
+    }
+    let all = kinds.values().fold(0, |all, kind| all | kind);
+    let has_both = all & 1 == 1 && all > 1 && !kinds.contains_key(&NONE);
+    has_both.then(|| kinds.values().all(|kind| kind.is_power_of_two()))
 }
 
 fn storms(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
@@ -362,14 +394,41 @@ mod tests {
     fn kernels_hide_no_more_than_they_take() {
         let mut tally = Tally::default();
         (tally.exposed_to_device_ns, tally.exposed_to_host_ns) = (100, 100);
+        (tally.to_device_union_ns, tally.to_host_union_ns, tally.host_copy_union_ns) = (100, 100, 200);
         (tally.compute_without_to_device_ns, tally.compute_without_to_host_ns) = (60, 60);
-        tally.compute_without_host_copy_ns = 60;
-        assert_eq!(Hidden::new(&tally, true), Hidden { beneath_kernels_ns: 60, at_once_ns: 160 });
-        assert_eq!(Hidden::new(&tally, false), Hidden { beneath_kernels_ns: 60, at_once_ns: 60 });
-        // Beside kernels that hide a copy of the other direction already there is room as well, with an engine for each.
-        tally.compute_without_to_device_ns = 90;
-        assert_eq!(Hidden::new(&tally, true), Hidden { beneath_kernels_ns: 90, at_once_ns: 160 });
-        assert_eq!(Hidden::new(&tally, false), Hidden { beneath_kernels_ns: 60, at_once_ns: 60 });
+        (tally.compute_without_host_copy_ns, tally.kernel_union_ns) = (60, 60);
+        assert_eq!(Hidden::new(&tally, true, 0), Hidden { beneath_kernels_ns: 60, at_once_ns: 160 });
+        assert_eq!(Hidden::new(&tally, false, 0), Hidden { beneath_kernels_ns: 60, at_once_ns: 60 });
+        // Beside kernels that hide a copy to the host already there is room as well, with an engine for each direction.
+        (tally.compute_without_to_device_ns, tally.kernel_union_ns) = (90, 90);
+        (tally.to_host_union_ns, tally.host_copy_union_ns, tally.host_copy_overlapped_ns) = (130, 230, 30);
+        assert_eq!(Hidden::new(&tally, true, 0), Hidden { beneath_kernels_ns: 90, at_once_ns: 160 });
+        assert_eq!(Hidden::new(&tally, false, 0), Hidden { beneath_kernels_ns: 60, at_once_ns: 60 });
+    }
+
+    #[test]
+    fn copies_that_run_at_once_already_win_nothing_of_each_other() {
+        let mut tally = Tally::default();
+        // Both ways at once for all of the time: the one that began first owns it, now the one, now the other.
+        (tally.exposed_to_device_ns, tally.exposed_to_host_ns) = (50, 50);
+        (tally.to_device_union_ns, tally.to_host_union_ns, tally.host_copy_union_ns) = (100, 100, 100);
+        (tally.compute_without_to_device_ns, tally.compute_without_to_host_ns) = (30, 30);
+        (tally.compute_without_host_copy_ns, tally.kernel_union_ns) = (30, 30);
+        assert_eq!(Hidden::new(&tally, true, 0).at_once_ns, 30, "the kernels alone still run beside them");
+        // Half of the time at once.
+        (tally.exposed_to_device_ns, tally.exposed_to_host_ns, tally.host_copy_union_ns) = (75, 75, 150);
+        assert_eq!(Hidden::new(&tally, true, 0).at_once_ns, 80);
+    }
+
+    #[test]
+    fn copies_beside_which_code_is_loaded_are_hidden_by_that() {
+        let mut tally = Tally::default();
+        (tally.exposed_to_device_ns, tally.to_device_union_ns, tally.host_copy_union_ns) = (100, 100, 100);
+        (tally.compute_without_to_device_ns, tally.compute_without_to_host_ns) = (80, 80);
+        (tally.compute_without_host_copy_ns, tally.kernel_union_ns) = (80, 80);
+        assert_eq!(Hidden::new(&tally, true, 0), Hidden { beneath_kernels_ns: 80, at_once_ns: 80 });
+        assert_eq!(Hidden::new(&tally, true, 100), Hidden { beneath_kernels_ns: 0, at_once_ns: 0 });
+        assert_eq!(Hidden::new(&tally, false, 70), Hidden { beneath_kernels_ns: 30, at_once_ns: 30 });
     }
 
     #[test]

@@ -48,7 +48,7 @@ const COMMUNICATION: &str = r"(?i)nccl|rccl|hccl|^(nvshmem|mscclKernel)|cross_de
 const COLLECTIVE: &str = r"(?i)nccl|rccl|hccl|cross_device_reduce";
 /// Kernels of DeepEP, which send tokens to the GPUs of their experts and back: on few blocks, so that others compute beside them.
 const EXPERTS: &str = r"\b(deep_ep|ep::(internode|internode_ll|intranode))::";
-const MATRIX: &str = r"(?i)gemm|[dw]grad_(alg|engine)|winograd|cutlass.*(gemm|mma)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
+const MATRIX: &str = r"(?i)gemm|[dw]grad_(alg|engine)|winograd|cutlass.*(gemm|mma|fprop|[dw]grad)|cublas.*gemv|xmma|_s\d+gemm|nvjet|gemv|matmul|^bmm_|^Cijk_|[sh]cudnn";
 /// A part of a name that only says where the next one is declared (`fbgemm_gpu::`, `dpsk::grouped_gemm::`).
 const SCOPE: &str = r"\b\w+::";
 /// Names of functions that tell nothing by themselves: what they do is in the scopes before them (`internal::gemvx::kernel`).
@@ -89,10 +89,10 @@ const PRECISIONS: [(&str, &str); 8] = [
     (r"(?i)(bf16|bfloat16|s16816gemm_bf16)", "bf16"),
     (r"(?i)(hgemm|fp16|f16|half|h884|h1688|h16816|s884gemm|s161616)", "fp16"),
     // Without another type in the name: see bf16 above.
-    (r"(?i)s1688gemm", "tf32"),
+    (r"(?i)s1688(gemm|fprop|[dw]grad)", "tf32"),
     (r"(?i)(i8816|int8|imma|igemm)", "int8"),
     (r"(?i)(dgemm|d884|fp64|double)", "fp64"),
-    (r"(?i)(sgemm|gcgemm|ffma|simt_sgemm|fp32|f32f32|scudnn)", "fp32"),
+    (r"(?i)(sgemm|gcgemm|ffma|simt_s(gemm|fprop|[dw]grad)|fp32|f32f32|scudnn)", "fp32"),
 ];
 
 /// So much of a demangled name holds the types of what it works on.
@@ -253,6 +253,13 @@ mod tests {
         assert_eq!(of("ampere_sgemm_128x64_tn").precision, Some("fp32"));
         assert_eq!(of("ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn").precision, Some("bf16"));
         assert_eq!(of("cutlass_80_tensorop_s1688gemm_128x256_16x3_nt_align4").precision, Some("tf32"));
+        let of_cudnn =
+            ["wgrad_optimized_tf32_256x64_16x4_nhwc", "dgrad_optimized_tf32_64x128_16x6_nhwc", "fprop_analytic_64x64"];
+        for name in of_cudnn.map(|name| format!("cutlass_tensorop_s1688{name}")) {
+            assert!(of(&name).is_matrix_product && of(&name).precision == Some("tf32"), "{name}");
+        }
+        assert_eq!(of("cutlass_tensorop_f16_s16816fprop_optimized_f16_128x64_32x4_nhwc").precision, Some("fp16"));
+        assert_eq!(of("cutlass_simt_sfprop_optimized_128x64_8x2_nhwc").precision, Some("fp32"));
         let old = "cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1";
         assert_eq!(of(old).precision, Some("bf16"));
         assert_eq!(of("volta_h884gemm_64x64_ldg8_tn").precision, Some("fp16"));

@@ -5,19 +5,15 @@ use foldhash::HashMap;
 use super::steps::are_rounds;
 use super::{Context, DeviceContext};
 use crate::facts::Entity;
-use crate::ledger::Account;
-use crate::ledger::OpKind;
+use crate::ledger::{OPTIMIZER_STEP, OpKind};
 use crate::timeline::{NONE, NameId, Times};
 
-/// How PyTorch begins the name of the range of an optimizer's step.
-const STEP: &str = "Optimizer.step#";
 /// In the names of kernels that update many parameters at once.
 const TOGETHER: [&str; 2] = ["multi_tensor_apply", "FusedOptimizer"];
 
 pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut Entity) {
     let timeline = context.timeline;
-    let names = || timeline.ranges.labels.iter().map(|label| timeline.name(label.name));
-    let is_step: Vec<bool> = names().map(|name| name.starts_with(STEP)).collect();
+    let is_step = timeline.labels_beginning(OPTIMIZER_STEP);
     if !is_step.contains(&true) {
         return;
     }
@@ -47,11 +43,6 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
     if count == 0 || kernel_count == 0 {
         return;
     }
-    let of_range = |(key, idle): (&(u32, u32), &crate::ledger::reading::RangeIdle)| {
-        let is_step = is_step.get(key.1 as usize).copied().unwrap_or(false);
-        // What loads code, or takes memory for the first time, is no cost of single parameters; waits for a number of each are.
-        if is_step { idle.host_ns.saturating_add(idle.launch_ns).saturating_add(idle.waits_ns) } else { 0 }
-    };
     facts.set("optimizer_step_count", count as i64);
     facts.set("optimizer_kernel_count", kernel_count);
     facts.set("optimizer_joint_kernel_count", together_count);
@@ -59,13 +50,12 @@ pub(super) fn extract(context: &Context<'_>, device: &DeviceContext, facts: &mut
         facts.set("optimizer_beside_rounds_kernel_count", beside_rounds_count);
     }
     facts.set("optimizer_kernel_sum_ns", kernel_ns);
-    // Steps within steps hold the same time: together no more than there is.
-    let idle_ns = device.idle.ranges.iter().map(of_range).fold(0_i64, i64::saturating_add);
-    facts.set("idle_optimizer_ns", idle_ns.min(device.account_ns(Account::Idle)));
-    let name = names().zip(&is_step).find(|(_, is_step)| **is_step).map(|(name, _)| name);
+    facts.set("idle_optimizer_ns", device.idle.optimizer_ns);
+    let labels = timeline.ranges.labels.iter().zip(&is_step);
+    let name = labels.filter(|(_, is_step)| **is_step).map(|(label, _)| timeline.name(label.name)).next();
     facts.set_some(
         "optimizer_name",
-        name.and_then(|name| name.strip_prefix(STEP)).map(|name| name.trim_end_matches(".step")),
+        name.and_then(|name| name.strip_prefix(OPTIMIZER_STEP)).map(|name| name.trim_end_matches(".step")),
     );
 }
 

@@ -100,9 +100,15 @@ const fn reach(change: Change, made: Made) -> Option<&'static [&'static [Account
         (Change::NoSync, Made::AsWellAsCanBe) => &[IDLE_OF_HOST, COPIES, KERNELS],
         // What is launched at once can be one kernel.
         (Change::Graph, Made::AsWellAsCanBe) => &[IDLE_OF_HOST, KERNELS],
-        (Change::LoadAhead | Change::NoBlocking | Change::Graph | Change::CacheAllocations | Change::SetUpOnce, _) => {
-            &[IDLE_OF_HOST]
-        }
+        (
+            Change::LoadAhead
+            | Change::NoBlocking
+            | Change::Graph
+            | Change::CacheAllocations
+            | Change::SetUpOnce
+            | Change::LoadOnce,
+            _,
+        ) => &[IDLE_OF_HOST],
         (Change::BatchCopies | Change::PinCopies, _) => &[COPIES, IDLE_OF_HOST],
         (Change::OverlapCopies, Made::Plainly) => &[COPIES, WAITS],
         (Change::OverlapCommunication, _) => &[COMMUNICATION],

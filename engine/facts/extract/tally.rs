@@ -77,6 +77,8 @@ pub(super) struct Tally {
     /// The copy account in which a copy to the device owns the moment, and a copy to the host.
     pub(super) exposed_to_device_ns: i64,
     pub(super) exposed_to_host_ns: i64,
+    /// When either does.
+    pub(super) exposed_host_copies: Union,
     /// Compute time beside which no copy between host and device runs, none to the device, none to the host.
     pub(super) compute_without_host_copy_ns: i64,
     pub(super) compute_without_to_device_ns: i64,
@@ -87,6 +89,9 @@ pub(super) struct Tally {
     pub(super) copy_overlapped_ns: i64,
     pub(super) host_copy_union_ns: i64,
     pub(super) host_copy_overlapped_ns: i64,
+    /// Time in which copies to the device run, and copies to the host.
+    pub(super) to_device_union_ns: i64,
+    pub(super) to_host_union_ns: i64,
     pub(super) kernel_union_ns: i64,
     pub(super) concurrent_ns: i64,
     pub(super) kernel_concurrent_ns: i64,
@@ -175,6 +180,9 @@ impl Tally {
                 let of_kind = Account::of_copy(key.0, key.1);
                 self.sums[of_kind] += length;
                 self.add_piece(&[moment.account, of_kind], moment.interval, owner);
+                if matches!(key.0, Direction::HostToDevice | Direction::DeviceToHost) {
+                    self.exposed_host_copies.push(moment.interval);
+                }
                 match key.0 {
                     Direction::HostToDevice => self.exposed_to_device_ns += length,
                     Direction::DeviceToHost => self.exposed_to_host_ns += length,
@@ -222,8 +230,10 @@ impl Tally {
         if moment.host_copies > 0 {
             self.host_copy_union_ns += length;
             self.host_copy_overlapped_ns += beside_kernel_ns;
-            let is_both_ways = 0 < moment.copies_to_host && moment.copies_to_host < moment.host_copies;
-            self.both_ways_copy_ns += if is_both_ways { length } else { 0 };
+            let (to_device, to_host) = (moment.copies_to_host < moment.host_copies, moment.copies_to_host > 0);
+            self.to_device_union_ns += if to_device { length } else { 0 };
+            self.to_host_union_ns += if to_host { length } else { 0 };
+            self.both_ways_copy_ns += if to_device && to_host { length } else { 0 };
         }
         if moment.kernels > 0 {
             self.kernel_union_ns += length;

@@ -207,9 +207,9 @@ impl Play<'_> {
         self.close_gaps(&is_gone, extent, setting);
     }
 
-    /// Calls that set up or load go, with the launches between them that a capture records and that run nothing; and a graph that was
+    /// Calls of a class, which set up or load, go, with the launches between them that a capture records and that run nothing; and a graph that was
     /// made before is launched as fast as others are.
-    pub(super) fn set_up_once(&mut self, extent: Extent, setting: &Setting<'_>) {
+    pub(super) fn make_once(&mut self, made: ApiClass, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
         let calls = &model.part.calls;
         let mut is_gone = vec![false; calls.len()];
@@ -219,7 +219,7 @@ impl Play<'_> {
             for call in thread.clone().rev() {
                 let row = &calls[call];
                 is_gone[call] = match row.class {
-                    ApiClass::Init | ApiClass::Load => true,
+                    class if class == made => true,
                     ApiClass::Launch | ApiClass::Memset | ApiClass::CopyAsync => leads_to_set_up && row.op_count == 0,
                     ApiClass::Other => leads_to_set_up,
                     _ => false,

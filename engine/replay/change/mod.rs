@@ -96,7 +96,8 @@ changes! {
     BatchCopies "batch-copies" "batch_copies" "Small copies in a row become one, packed by the host."
     PinCopies "pin-copies" "pin_copies" "Pageable host memory is pinned: copies run at the rate of the link and their calls return at once."
     CacheAllocations "cache-allocations" "cache_allocations" "Memory is allocated once: calls that allocate and free take no time and wait for nothing."
-    SetUpOnce "set-up-once" "set_up_once" "Streams, events, graphs and handles are made once: calls that set up, load or capture take no time."
+    SetUpOnce "set-up-once" "set_up_once" "Streams, events, graphs and handles are made once: calls that set up or capture take no time."
+    LoadOnce "load-once" "load_once" "Code is loaded once: calls that load or unload modules take no time."
     NoSync "no-sync" "no_sync" "The host waits for nothing, and reads small results back only now and then."
     LoadAhead "load-ahead" "load_ahead" "Batches of data are there before they are asked for: other processes prepare them."
     HostAside "host-aside" "host_aside" "Host code between calls goes to other threads."
@@ -128,6 +129,7 @@ impl Change {
             self,
             Self::CacheAllocations
                 | Self::SetUpOnce
+                | Self::LoadOnce
                 | Self::NoSync
                 | Self::LoadAhead
                 | Self::HostAside
@@ -156,9 +158,13 @@ impl Change {
         match self {
             // A graph, or one call for many, holds no waits.
             Self::Graph => &[Self::NoSync],
-            // Who loads in other processes, or writes in another thread, does there what the host does beside it.
-            Self::LoadAhead | Self::NoBlocking => &[Self::HostAside],
-            Self::CacheAllocations | Self::SetUpOnce => &[Self::NoSync, Self::SetUpOnce, Self::CacheAllocations],
+            // Who writes in another thread does there what the host does beside it.
+            Self::NoBlocking => &[Self::HostAside],
+            Self::CacheAllocations => &[Self::NoSync, Self::SetUpOnce, Self::CacheAllocations],
+            // Who keeps handles, plans or modules keeps all of them, with the memory that they take.
+            Self::SetUpOnce | Self::LoadOnce => {
+                &[Self::NoSync, Self::SetUpOnce, Self::LoadOnce, Self::CacheAllocations]
+            }
             Self::BatchCopies => &[Self::PinCopies, Self::NoSync, Self::HostAside],
             Self::PinCopies => &[Self::OverlapCopies],
             Self::OverlapCopies => &[Self::PinCopies, Self::NoSync],
@@ -217,7 +223,8 @@ impl Play<'_> {
             Change::BatchCopies => self.batch_copies(extent, setting),
             Change::PinCopies => self.pin_copies(extent, setting),
             Change::CacheAllocations => self.cache_allocations(extent, setting),
-            Change::SetUpOnce => self.set_up_once(extent, setting),
+            Change::SetUpOnce => self.make_once(ApiClass::Init, extent, setting),
+            Change::LoadOnce => self.make_once(ApiClass::Load, extent, setting),
             Change::NoSync => self.no_sync(extent, setting),
             Change::LoadAhead => self.load_ahead(extent),
             Change::HostAside => self.host_aside(extent, setting),

@@ -29,7 +29,7 @@ const ORDERED_NORMALIZATION_SHARE: f64 = 0.4;
 /// Collectives that are shorter are mostly latency, and so many of them in a step could be few.
 const MAX_SMALL_COLLECTIVE_NS: i64 = 50_000;
 const MIN_SMALL_COLLECTIVES: usize = 16;
-/// Calls around a read-back that belong to a choice, at most.
+/// Calls around a read-back that belong to a choice, at most, and behind it those that may move what was chosen.
 const MAX_SELECTION_CALL_COUNT: usize = 16;
 
 /// Element-wise kernels that repeat: the first operation, how many a tensor, and for how many tensors.
@@ -141,17 +141,20 @@ impl Play<'_> {
         self.close_gaps(is_gone, extent, setting);
     }
 
-    /// What chooses elements goes, with the host's wait for their number and with what moves them.
+    /// What chooses elements goes, with the host's wait for their number and with what moves the chosen ones right behind it. Other
+    /// gathers, as along the edges of a graph, have nothing to do with a choice.
     pub(super) fn fixed_shapes(&mut self, extent: Extent, setting: &Setting<'_>) {
         let model = self.model;
         let mut is_gone = vec![false; model.part.calls.len()];
-        let mut choice_count = 0;
+        let (mut choice_count, mut moved) = (0, Vec::new());
         for thread in &model.part.threads {
             for read in thread.clone().filter(|call| self.reads_scalar(*call as u32)) {
                 let selection = self.selection(read, thread, setting);
                 let is_choice = selection.clone().any(|call| self.call_role(call, setting) == Some(Role::Selection));
                 if is_choice {
                     choice_count += 1;
+                    let moves = |call: &usize| matches!(self.call_role(*call, setting), None | Some(Role::Gather));
+                    moved.extend((selection.end..thread.end).take(MAX_SELECTION_CALL_COUNT).take_while(moves));
                     is_gone[selection].fill(true);
                 }
             }
@@ -159,8 +162,8 @@ impl Play<'_> {
         if !is_gone.contains(&true) {
             return;
         }
-        for (call, is_gone) in is_gone.iter_mut().enumerate() {
-            *is_gone |= self.call_role(call, setting) == Some(Role::Gather);
+        for call in moved.into_iter().filter(|call| self.call_role(*call, setting) == Some(Role::Gather)) {
+            is_gone[call] = true;
         }
         let is_dropped = |op: &Op| is_gone.get(op.call as usize) == Some(&true);
         self.drop_ops(is_dropped);

@@ -2,6 +2,8 @@
 
 use coldspot::replay::Change;
 
+use crate::support::cli::{Printed, coldspot};
+
 use super::trace::{KERNEL_US, STEP_COUNT, TO_HOST, Trace};
 
 const TO_DEVICE_PAGEABLE: &str = "Memcpy HtoD (Pageable -> Device)";
@@ -104,6 +106,27 @@ fn choices(count: u32) -> Trace {
 }
 
 #[test]
+fn gathers_that_follow_no_choice_stay() {
+    const GATHER: &str =
+        "void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int, long, long, long, long, bool)";
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        trace.launch("void at_cuda_detail::cub::DeviceSelectSweepKernel<int>(int)", 3.0);
+        trace.copy(TO_HOST, 0.5);
+        trace.wait();
+        trace.launch(GATHER, 20.0);
+        (0..20).for_each(|_| trace.launch("filter_kernel", 5.0));
+        // Along the edges of a graph, far from any choice.
+        (0..4).for_each(|_| trace.launch(GATHER, KERNEL_US));
+        trace.wait();
+        trace.step(step, begin);
+    }
+    let (gain, step_ns) = trace.gain(Change::FixedShapes);
+    assert!(gain.expected_ns >= 20_000 && gain.ceiling_ns < 4 * 100_000, "{gain:?} of {step_ns}");
+}
+
+#[test]
 fn who_chooses_for_one_piece_of_data_after_the_other_can_do_so_for_all_at_once() {
     let share = |count| {
         let (gain, step_ns) = choices(count).gain(Change::FixedShapes);
@@ -170,8 +193,8 @@ fn products_win_no_more_than_kernels_take_of_a_step_that_the_host_makes_long() {
     assert!(step_ns > 150_000 && gain.ceiling_ns <= 84_000, "{gain:?} of {step_ns}");
 }
 
-/// Steps whose optimizer reads a number of each of 20 parameters, and updates one at a time.
-fn optimizer(is_marked: bool) -> Trace {
+/// Steps whose optimizer reads a number of each of 20 parameters, and updates one at a time; its own steps are marked by these names.
+fn optimizer(names: &[&str]) -> Trace {
     let mut trace = Trace::default();
     for step in 0..STEP_COUNT {
         let begin = trace.host_us;
@@ -184,8 +207,8 @@ fn optimizer(is_marked: bool) -> Trace {
             (0..3).for_each(|_| trace.launch(ADD, 3.0));
         }
         let length = trace.host_us - optimizer;
-        if is_marked {
-            trace.events.event("user_annotation", "Optimizer.step#AdamW.step", 99, optimizer, length, "");
+        for name in names {
+            trace.events.event("user_annotation", name, 99, optimizer, length, "");
         }
         trace.step(step, begin);
     }
@@ -194,15 +217,78 @@ fn optimizer(is_marked: bool) -> Trace {
 
 #[test]
 fn an_optimizer_that_updates_all_parameters_at_once_reads_no_number_of_each() {
-    let share = |is_marked: bool| {
-        let (gain, step_ns) = optimizer(is_marked).gain(Change::ForEach);
+    let share = |names: &[&str]| {
+        let (gain, step_ns) = optimizer(names).gain(Change::ForEach);
         gain.expected_ns as f64 / step_ns as f64
     };
-    assert!(share(true) > 0.55, "{}", share(true));
-    assert!(share(false) < 0.1, "{}", share(false));
+    let (marked, unmarked) = (share(&["Optimizer.step#AdamW.step"]), share(&[]));
+    assert!(marked > 0.55, "{marked}");
+    assert!(unmarked < 0.1, "{unmarked}");
     // Each wait ends 4 us after what it waits for, and 2 us are lost at each launch.
-    let idle_ns = optimizer(true).fact("idle_optimizer_ns");
+    let idle_ns = optimizer(&["Optimizer.step#AdamW.step"]).fact("idle_optimizer_ns");
     assert!(idle_ns > f64::from(STEP_COUNT * 20) * 8_000.0, "{idle_ns}");
+}
+
+#[test]
+fn steps_of_an_optimizer_in_each_other_hold_their_time_once() {
+    let alone = optimizer(&["Optimizer.step#AdamW.step"]).fact("idle_optimizer_ns");
+    let wrapped =
+        optimizer(&["Optimizer.step#Sharded.step", "Optimizer.step#Lookahead.step", "Optimizer.step#AdamW.step"]);
+    assert_eq!(wrapped.fact("idle_optimizer_ns"), alone);
+    let (folder, path) = wrapped.write();
+    let facts = coldspot(&["facts", &path.to_string_lossy(), "--format", "json"]).success().out();
+    let kept = folder.path().join("facts.json");
+    std::fs::write(&kept, facts).unwrap();
+    coldspot(&["review", &kept.to_string_lossy()]).success();
+}
+
+/// Steps of two compiled graphs with host code between them, which so many threads mark.
+fn broken_graphs(threads: &[u32]) -> Trace {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        for graph in ["## Call CompiledFxGraph fa ##", "## Call CompiledFxGraph fb ##"] {
+            let entered = trace.host_us;
+            trace.launch("triton_poi_fused_add_gelu_0", KERNEL_US);
+            trace.wait();
+            let length = trace.host_us - entered;
+            threads
+                .iter()
+                .for_each(|thread| trace.events.event("user_annotation", graph, *thread, entered, length, ""));
+            trace.host_us += 300.0;
+        }
+        let length = trace.host_us - begin;
+        trace.events.event("user_annotation", "Torch-Compiled Region: 0/0", 99, begin, length, "");
+        trace.step(step, begin);
+    }
+    trace
+}
+
+#[test]
+fn threads_that_leave_a_graph_at_once_wait_for_one_idle_time() {
+    let one = broken_graphs(&[99]).fact("idle_between_compiled_ns");
+    assert!(one > f64::from(STEP_COUNT) * 290_000.0, "{one}");
+    assert_eq!(broken_graphs(&[99, 98]).fact("idle_between_compiled_ns"), one);
+}
+
+#[test]
+fn loading_ahead_wins_no_host_code_beside_it() {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        let name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+        trace.events.event("user_annotation", name, 99, begin, 300.0, "");
+        trace.host_us += 300.0;
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.host_us += 400.0;
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.wait();
+        trace.step(step, begin);
+    }
+    let (gain, step_ns) = trace.gain(Change::LoadAhead);
+    let share = |ns: i64| ns as f64 / step_ns as f64;
+    // A third of a step; another run of the host may take longer.
+    assert!(share(gain.expected_ns) > 0.25 && share(gain.ceiling_ns) < 0.5, "{gain:?} of {step_ns}");
 }
 
 #[test]

@@ -1,0 +1,121 @@
+//! The idle stretches of a device, each handed to the thread that launched what ended it.
+
+use foldhash::HashMap;
+
+use super::accounts::Account;
+use super::idle::{BesideCopies, Copies, IdleReading, Stretch, ordinary_spacing_ns};
+use super::ops::{DeviceOps, OpKind, OpRef};
+use super::queries::{Guess, Queries, Query};
+use crate::timeline::interval::Interval;
+use crate::timeline::{NONE, Timeline};
+
+/// The idle stretches of one device, by the thread that has to explain them.
+pub struct Stretches<'all> {
+    timeline: &'all Timeline,
+    /// The busiest thread of each process.
+    busiest: &'all HashMap<u32, u32>,
+    pub(super) reading: IdleReading,
+    pub(super) queries: Vec<(u32, Queries)>,
+    /// The index of each thread in `queries`.
+    pub(super) index_of: HashMap<u32, usize>,
+    pub(super) window: Interval,
+    pub(super) start_up: Interval,
+}
+
+impl<'all> Stretches<'all> {
+    /// Of a device; `busiest` is the busiest thread of each process.
+    pub fn new(timeline: &'all Timeline, busiest: &'all HashMap<u32, u32>, ops: &DeviceOps) -> Self {
+        Self {
+            timeline,
+            busiest,
+            reading: IdleReading::default(),
+            queries: Vec::new(),
+            index_of: HashMap::default(),
+            window: ops.window,
+            start_up: ops.start_up,
+        }
+    }
+
+    /// Adds a stretch, in time order: books what the launch had queued, and leaves the rest to a thread.
+    pub fn add(&mut self, stretch: Stretch) {
+        let copies = Copies::of(stretch);
+        if copies.is_any() {
+            self.reading.beside_copies.push(BesideCopies { copies, idle_ns: stretch.interval.len_ns() });
+        }
+        if let Some((thread, query)) = self.ask(stretch) {
+            let index = *self.index_of.entry(thread).or_insert_with(|| {
+                self.queries.push((thread, Queries::default()));
+                self.queries.len() - 1
+            });
+            self.queries[index].1.push(query);
+        }
+    }
+
+    /// The thread that has to explain a stretch, and what of it.
+    fn ask(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
+        let whole = stretch.interval;
+        // What is missing of the file may be work, also that of this stretch.
+        if self.timeline.source.is_damaged {
+            self.reading.book_unknown(whole, whole);
+            return None;
+        }
+        let Some(call) = stretch.next.and_then(|op| op.call(self.timeline)) else { return self.guess(stretch) };
+        let api = &self.timeline.api;
+        let thread = api.thread.get(call as usize).copied().filter(|thread| *thread != NONE);
+        let returned = api.times.get(call as usize).map_or(whole.end, |call| call.end).clamp(whole.start, whole.end);
+        let queued = Interval::new(returned, whole.end);
+        let ordinary_ns = queued.len_ns().min(ordinary_spacing_ns(self.timeline));
+        let spacing = Interval::new(whole.end - ordinary_ns, whole.end);
+        self.reading.book(Account::IdleInterKernelGap, NONE, spacing);
+        self.late(stretch.next, call, Interval::new(queued.start, spacing.start));
+        let host = Interval::new(whole.start, returned);
+        if host.len_ns() == 0 {
+            self.reading.sums[Account::AfterQueued].add(whole);
+            return None;
+        }
+        if thread.is_none() {
+            self.reading.book_unknown(whole, host);
+        }
+        let query = Query { stretch: whole, host, guess: None, copies: Copies::of(stretch) };
+        thread.map(|thread| (thread, query))
+    }
+
+    /// Books how long an operation had been launched and did not begin, under the call that launched it and, of a kernel, its name.
+    fn late(&mut self, next: Option<OpRef>, call: u32, queued: Interval) {
+        let api = self.timeline.api.name.get(call as usize).copied().unwrap_or(NONE);
+        self.reading.book(Account::IdleQueue, api, queued);
+        let is_kernel = |op: &OpRef| matches!(op.kind, OpKind::Kernel | OpKind::Communication);
+        let kernel = next.filter(is_kernel).map(|op| self.timeline.kernels.shape_of(op.index).name);
+        if let Some(kernel) = kernel.filter(|kernel| *kernel != NONE && queued.len_ns() > 0) {
+            *self.reading.late_kernels.entry(kernel).or_default() += queued.len_ns();
+        }
+    }
+
+    /// What no call asked for is read on the busiest thread of its process, where it can be known.
+    fn guess(&mut self, stretch: Stretch) -> Option<(u32, Query)> {
+        let streams = &self.timeline.streams;
+        let process_of = |stream: u32| streams.get(stream as usize).map_or(NONE, |stream| stream.process);
+        let next = stretch.next.filter(|_| !self.timeline.lacks_calls);
+        let process = next.map(|op| process_of(op.stream(self.timeline)));
+        let thread = process.and_then(|process| {
+            let only = || (self.busiest.len() == 1).then(|| self.busiest.values().next()).flatten();
+            self.busiest.get(&process).or_else(|| if process == NONE { only() } else { None }).copied()
+        });
+        let Some(thread) = thread else {
+            self.reading.book_unknown(stretch.interval, stretch.interval);
+            return None;
+        };
+        // Two operations that follow each other are as far apart, whoever launched them.
+        let is_between = stretch.previous.is_some() && next.is_some_and(|op| op.kind != OpKind::Migration);
+        if is_between && stretch.interval.len_ns() <= ordinary_spacing_ns(self.timeline) {
+            self.reading.book(Account::IdleInterKernelGap, NONE, stretch.interval);
+            self.reading.sums[Account::AfterUnknown].add(stretch.interval);
+            return None;
+        }
+        self.reading.guessed_ns += stretch.interval.len_ns();
+        let moves = next.is_some_and(|op| op.kind == OpKind::Migration);
+        let why = if moves { Guess::Migration } else { Guess::Unrecorded };
+        let (stretch, copies) = (stretch.interval, Copies::of(stretch));
+        Some((thread, Query { stretch, host: stretch, guess: Some(why), copies }))
+    }
+}
