@@ -307,3 +307,21 @@ fn an_optimizer_beside_the_rounds_wins_nothing_of_them() {
     assert_eq!(trace.fact("optimizer_kernel_count"), 60.0);
     assert_eq!(trace.fact("optimizer_beside_rounds_kernel_count"), 60.0);
 }
+
+#[test]
+fn what_loads_code_in_each_step_is_no_set_up() {
+    let mut trace = Trace::default();
+    for step in 0..STEP_COUNT {
+        let begin = trace.host_us;
+        for (name, length) in [("cuMemGetInfo", 5.0), ("cuModuleLoadData", 300.0), ("cuModuleUnload", 100.0)] {
+            trace.call(name, length);
+            trace.host_us += length + 1.0;
+        }
+        trace.launch("filter_kernel", KERNEL_US);
+        trace.wait();
+        trace.step(step, begin);
+    }
+    let ((set_up, _), (load, _)) = (trace.gain(Change::SetUpOnce), trace.gain(Change::LoadOnce));
+    assert!(set_up.ceiling_ns < 50_000, "{set_up:?}");
+    assert!(load.expected_ns > 350_000 && load.ceiling_ns >= load.expected_ns, "{load:?}");
+}

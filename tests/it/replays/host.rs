@@ -444,24 +444,6 @@ fn what_is_set_up_in_each_step_is_won_with_what_a_capture_records() {
 }
 
 #[test]
-fn what_loads_code_in_each_step_is_no_set_up() {
-    let mut trace = Trace::default();
-    for step in 0..STEP_COUNT {
-        let begin = trace.host_us;
-        for (name, length) in [("cuMemGetInfo", 5.0), ("cuModuleLoadData", 300.0), ("cuModuleUnload", 100.0)] {
-            trace.call(name, length);
-            trace.host_us += length + 1.0;
-        }
-        trace.launch("filter_kernel", KERNEL_US);
-        trace.wait();
-        trace.step(step, begin);
-    }
-    let ((set_up, _), (load, _)) = (trace.gain(Change::SetUpOnce), trace.gain(Change::LoadOnce));
-    assert!(set_up.ceiling_ns < 50_000, "{set_up:?}");
-    assert!(load.expected_ns > 350_000 && load.ceiling_ns >= load.expected_ns, "{load:?}");
-}
-
-#[test]
 fn who_asks_no_more_about_the_device_does_the_rest_of_the_work_all_the_same() {
     let mut trace = Trace::default();
     for step in 0..STEP_COUNT {
